@@ -297,12 +297,12 @@ export const connectTimeoutMs = 5_000
 /** Wait between two attempts to connect to the same server. */
 export const reconnectWaitMs = 250
 
-/** How long a node's first message to itself may take; another one is sent every `RIGHT_MS`. */
+/** How long the permission check of a node may take, and one attempt of it. */
 export const permissionCheckMs = 20_000
 
 export const permissionCheckAttemptMs = 2_000
 
-/** A fault of one kind that the servers tell of again within this time is not logged again. */
+/** An error of one kind that the servers repeat within this time is not logged again. */
 export const repeatedErrorLogMs = 10_000
 
 /** A connection that answers no ping for about three of these is given up. */
@@ -310,18 +310,18 @@ export const pingIntervalMs = 5_000
 
 export const pingsOutMax = 2
 
-/** How often requests are looked over whose time is up: how late a time limit may be. */
+/** How often expired requests are ended: how late a time limit may be. */
 export const requestSweepMs = 50
 
 /** Copies of a stream where the servers are a cluster. */
 export const replicasCluster = 3
 
-/** Buckets that a new cluster gets unless it is told otherwise; fixed from then on. */
+/** Buckets of a new cluster by default; fixed from then on. */
 export const bucketsDefault = 4
 
 export const bucketsMax = 64
 
-/** Messages of one atomic batch: what a group aims at, and what the servers take. */
+/** Messages of one atomic batch: the target of a group, and the maximum of the servers. */
 export const batchTargetMessages = 500
 
 export const batchMessagesMax = 1_000
@@ -331,123 +331,123 @@ export const logMessageItemsMax = 16
 
 export const logMessageBytes = 64 * 1024
 
-/** Bytes of one group: it is closed when it has so many. */
+/** A group with this many bytes takes no further commits. */
 export const batchTargetBytes = 4 * 1024 * 1024
 
-/** Atomic batches under way at once in one bucket. */
+/** Atomic batches in flight at once in one bucket. */
 export const batchesInFlight = 2
 
-/** How long the acknowledgement of a write may take before the servers are asked about it. */
+/** How long an acknowledgement may take before the node reads what became of the write. */
 export const writeTimeoutMs = 3_000
 
 /** How long one read may take before it is given up. */
 export const readTimeoutMs = 2_000
 
 /**
- * A key is asked for again after so long, beside the questions that are not answered yet: a stream
- * without a leader answers nobody, and its next leader nothing that was asked before.
+ * A read is sent again after this time, beside the unanswered ones: a stream without a leader answers
+ * nothing, and its next leader no earlier request.
  */
 export const readResendMs = 250
 
-/** A call that came to nothing for so long fails, when it is certain that nothing was kept. */
+/** A call without success fails after this time, if certainly nothing was stored. */
 export const giveUpMs = 8_000
 
 /** Wait before a write or read is tried again. */
 export const retryDelayMs = 50
 
-/** A batch that fails so often without a member at fault is sent member by member. */
+/** After this many failures a commit is sent alone. */
 export const batchFailuresMax = 3
 
-/** Actors whose last sequences are remembered. */
+/** Actors whose last sequences are kept in memory. */
 export const cachedActorsMax = 50_000
 
-/** A longer text of a state is not kept for the first commit after a load. */
+/** A longer state is not kept in memory for the first commit after a load. */
 export const cachedStateCharsMax = 1_024
 
 /** Keys in one read of many (the servers take 1,024), and reads of one key at once. */
 export const keysPerReadMax = 1_000
 
-/** How often a read from a copy that is behind is tried again. */
+/** How often a read from a replica that is behind is repeated, and the pause between. */
 export const staleRetriesMax = 200
 
 export const staleRetryMs = 5
 
-/** When all of the store is read: keys of one question, and actors that are read at once. */
+/** When the whole store is read: keys of one request, and actors that are read at once. */
 export const contentsKeysPerRead = 300
 
 export const contentsActorsInFlight = 16
 
-/** Items above the recorded head that are asked for with an actor, first and then. */
+/** Items above the recorded head that are read with an actor: first, and at the second attempt. */
 export const contentsExtraItems: ReadonlyArray<number> = [1, 48]
 
-/** Messages of one step of reading a stream in its order. */
+/** Messages of one step of a stream scan. */
 export const streamScanMessages = 250
 
-/** Room left for headers in a message, bytes. */
+/** Bytes of a message that are reserved for headers. */
 export const headerReserveBytes = 1_024
 
-/** One removal looks so many numbers further for how far a log is cleared. */
+/** How far one removal may advance the low watermark of a log. */
 export const watermarkAdvanceMax = 256
 
-/** How long marks stay of cleared items, of ended timers and of actors without a log. */
+/** How long markers of removed items, ended timers and actors without a log stay. */
 export const markerTtl = "10s"
 
 /** How long making a stream may take, while a cluster finds itself. */
 export const createStreamTimeoutMs = 20_000
 
 /**
- * After so long it is asked for again: a stream without a leader yet answers nobody, and of those
- * who make it at once not everyone is answered.
+ * The request is repeated after this time: a stream without a leader does not answer, and of several
+ * nodes that make it at once some get no answer.
  */
 export const createStreamResendMs = 750
 
-/** A listing of ids is kept so long for the next page. */
+/** How long a listing of ids is kept for the next page. */
 export const listingCacheMs = 30_000
 
-/** How long the last owner of a shard still tells whoever asks that the shard has moved. */
+/** How long the last owner of a shard answers `moved` (`message-grants.ts`). */
 export const movedReplyMs = 1_000
 
-/** It tells nodes nothing of a first copy that it reads later: the next owner may have decided. */
+/** It answers no first copy with `moved` after this time: the next owner may have decided. */
 export const movedReplyLatestMs = movedReplyMs + 500
 
-/** For so long after a node took a shard it must be granted each message (`moving.ts`). */
+/** A node needs a grant for each message until it has held the shard this long. */
 export const tenureSettledMs = 2 * movedReplyMs
 
-/** How long it waits for that. */
+/** How long a node waits for a grant. */
 export const grantTimeoutMs = 2_000
 
-/** A client that is no node is told so only after a while, since the next owner may answer it. */
+/** Delay of a `NoOwner` answer to other clients: the next owner may answer them first. */
 export const noOwnerReplyDelayMs = 250
 
-/** How soon a message whose shard moves is sent again, the first time and at the longest. */
+/** First and longest delay before a message whose shard moves is sent again. */
 export const movedResendMs = 15
 
 export const movedResendMaxMs = 240
 
-/** It is sent again too when nobody has said anything of it for so long. */
+/** A message whose shard moves is also sent again after this time without an answer. */
 export const resendAfterMs = 500
 
-/** A message of which nothing was heard for so long may be lost: it is sent again. */
+/** Any message without an answer for this time may be lost, and is sent again. */
 export const silenceResendMs = 1_000
 
-/** For so long at least a message that was answered is known, should it come again. */
+/** How long a node remembers answered messages, in case they come again. */
 export const answeredKeepMs = 10_000
 
-/** How long the answer to a message may come after the word that it was answered. */
+/** How much later than the mark `answered` the reply may arrive. */
 export const lateReplyMs = 500
 
-/** For so long a node tells of shards that it held what it has not decided. */
+/** How long a node remembers its past tenures. */
 export const pastTenureKeepMs = 2 * answeredKeepMs
 
 /** How long a caller should wait for a shard to be served. */
 export const noOwnerRetryMs = 1_000
 
-/** The bucket that the nodes of a cluster share, and how long an expired key is told of. */
+/** The bucket of the registry, and how long the marker of an expired key stays. */
 export const clusterBucket = "cluster"
 
 export const registryMarkerTtlMs = 3_600_000
 
-/** How long the lease of who fills a cluster lasts, and how often it is renewed. */
+/** How long the lease of a restoring process lasts, and how often it is renewed. */
 export const restorerTtlMs = 10_000
 
 export const restorerRenewMs = 2_000
@@ -456,22 +456,22 @@ export const restorerRenewMs = 2_000
 export const registryTimeoutMs = 5_000
 
 /**
- * A registry that does not answer for so long is asked by way of another server: this one may be
- * cut off from the others. Answers under way are lost with the connection, so it is longer than
- * nearly all elections take (4 to 9 s), and shorter than a membership lasts.
+ * A node connects to another server when the registry has not answered for this time: its server may
+ * be cut off from the others. Pending answers are lost with the connection, so this is longer than
+ * nearly all elections (4 to 9 s), and shorter than a membership.
  */
 export const registryServerSwitchMs = 8_000
 
-/** Wait before a watch that broke off is begun anew. */
+/** Wait before an ended watch is started again. */
 export const registryWatchRetryMs = 500
 
-/** A watch that told nothing for so long is begun anew: nodes refresh more often than that. */
+/** A watch without entries for this time is started again: nodes refresh more often. */
 export const registryWatchSilenceMs = 6_000
 
 /** The bucket of the record port. */
 export const recordsBucket = "records"
 
-/** How long the mark of a deleted record stays; a view that was fed too long ago begins anew. */
+/** How long the marker of a deleted record stays, and the age of progress that a view resumes. */
 export const recordMarkerTtl = "3600s"
 
 export const viewResumeMaxMs = 1_800_000
@@ -479,45 +479,45 @@ export const viewResumeMaxMs = 1_800_000
 /** Bytes of an encoded key; a NATS subject and what is around it have 4,096. */
 export const recordKeyBytesMax = 3_500
 
-/** How long a read waits for the view before it asks the leader. */
+/** How long a read waits for the view before it reads from the leader. */
 export const viewLagWaitMs = 1_000
 
-/** Wait before a view that broke off is fed anew, and at most while it cannot be filled. */
+/** Wait before an interrupted view is fed again, and at most while it cannot be filled. */
 export const viewRetryMs = 250
 
 export const viewRetryMaxMs = 30_000
 
-/** Messages that the view asks for ahead, that it writes together, and that may wait for that. */
+/** Messages that the view requests ahead, that it writes together, and that may wait. */
 export const viewFetchMessages = 2_000
 
 export const viewWriteMessages = 1_000
 
 export const viewQueueMax = 64_000
 
-/** Writes in one turn of the event loop: as many as one turn may bring messages for. */
+/** Writes to the view in one turn of the event loop. */
 export const viewWritesPerTurn = 8
 
-/** How often it is looked whether the view is where the stream is, and how often it notes that. */
+/** How often the view is compared with the stream, and how often progress alone is stored. */
 export const viewCheckMs = 20_000
 
 export const viewProgressMs = 300_000
 
-/** For so long after its start a node says that it is not ready while its view is being filled. */
+/** How long a node is not ready while its first view is filled. */
 export const viewUnreadyMs = 60_000
 
-/** Names of a listing's next page that stood at the end of the last one. */
+/** Names of a listing's page that were at the end of the last one. */
 export const listingOverlapNames = 100
 
-/** Keys that are listed while the view is behind; of a larger part the view is waited for. */
+/** Keys that are listed while the view is behind; a read of more keys waits for the view. */
 export const listedKeysMax = 100_000
 
-/** Plain publishes under way at once in one bucket. */
+/** Plain publishes in flight at once in one bucket. */
 export const singleWritesInFlight = 256
 
-/** Commits that make a window, by which plain and grouped writing are compared. */
+/** Commits of one window; plain and grouped writes are compared by windows. */
 export const writeModeSamples = 64
 
-/** Windows until the slower manner is tried again: at first, and at most. */
+/** Windows until the slower mode is tried again: at first, and at most. */
 export const writeModeWindows = 2
 
 export const writeModeWindowsMax = 1_024
@@ -528,40 +528,40 @@ export const blobsBucket = "blobs"
 /** Bytes of one message of a blob, unless the servers take less. */
 export const natsBlobChunkBytes = 128 * 1024
 
-/** Chunks of one blob that are written at once, and that are read before they are asked for. */
+/** Chunks of one blob that are written at once, and that are read ahead. */
 export const blobWritesInFlight = 4
 
 export const blobReadsAhead = 2
 
 /**
- * How long an upload or download waits that has begun: longer than the longest election of a leader
- * that was seen (12 s), since all of it would be lost.
+ * How long a running upload or download waits for a leader: longer than the longest election that was
+ * seen (12 s), because all of it would be lost.
  */
 export const blobGiveUpMs = 30_000
 
-/** How long the writing of a blob may take; chunks much older that no head names are left over. */
+/** How long an upload may take; much older chunks that no head names are orphans. */
 export const blobUploadMaxMs = 6 * 3_600_000
 
-/** How far the clocks of nodes may be apart, for what is left over. */
+/** How far the clocks of nodes may be apart, for the age of orphans. */
 export const blobClockSkewMs = 3_600_000
 
-/** How long a blob that is removed can still be read: this, and its time at the slowest rate. */
+/** A removed blob stays readable this long, plus its time at the lowest rate. */
 export const blobReadGraceMs = 60_000
 
 export const blobReadGraceMaxMs = 3_600_000
 
 export const blobReadRateMinBytesPerMs = 32
 
-/** Removed blobs whose chunks this node will delete; beyond that the sweep does. */
+/** Removed blobs whose chunks this node will delete; the sweep deletes the others. */
 export const blobGarbageMax = 100_000
 
-/** How often it is looked whose time is over, and how many are deleted at once. */
+/** How often due chunks are deleted, and how many sets at once. */
 export const blobPurgeIntervalMs = 1_000
 
 export const blobPurgesInFlight = 4
 
-/** How often each node looks for left-over chunks; they must be found twice. */
+/** How often each node looks for orphans; it must find them twice. */
 export const blobSweepIntervalMs = 6 * 3_600_000
 
-/** Left-overs that are remembered until the next sweep. */
+/** Orphans that are remembered until the next sweep. */
 export const blobOrphansMax = 10_000

@@ -98,7 +98,7 @@ export const capHeader = "Restante-Cap"
 export const itemsHeader = "Restante-Items"
 
 /** All items up to this number were removed. */
-export const lowWatermarkHeader = "Restante-Cleared"
+export const lowWatermarkHeader = "Restante-Low-Watermark"
 
 /** `<n>:<sequence>`: items above n with a lower sequence were never committed. */
 export const voidHeader = "Restante-Void"
