@@ -1,4 +1,7 @@
-/** The commits of one actor: at most one in flight, and the one that is decided meanwhile. */
+/**
+ * The pending commit of one actor: many decisions merged into one write. A later state replaces an
+ * earlier one, appended items add up, and each reply waits for all that it has seen.
+ */
 import { Effect } from "effect"
 import { type Address, type AskFailure, type Decision, keyOf, type LogItem,
   type Tagged } from "../actor/index.ts"
@@ -171,11 +174,7 @@ export const changes = (decision: Decision<unknown, unknown, unknown>): boolean 
   decision.durable || decision.items !== undefined || decision.removals !== undefined ||
   decision.timerAtMs !== undefined || decision.signals !== undefined || decision.removesActor
 
-/*
- * The pending commit of one actor: many decisions merged into one write. A later state wins,
- * appended items add up, and whoever was told something waits for all that it has seen.
- */
-
+/** The commits of one actor: one in flight at most, and the pending one. */
 export class CommitPipeline {
   private pending: PendingCommit | undefined = undefined
   private inFlight: PendingCommit | undefined = undefined
@@ -221,7 +220,7 @@ export class CommitPipeline {
   take(): PendingCommit {
     const commit = this.pending
     if (commit === undefined || this.inFlight !== undefined) {
-      throw new Error("a commit was asked for out of turn")
+      throw new Error("a commit was taken while none was pending, or one was in flight")
     }
     this.joined = false
     this.pending = undefined
@@ -232,7 +231,7 @@ export class CommitPipeline {
   /** The commit in flight is over. */
   landed(): PendingCommit {
     const commit = this.inFlight
-    if (commit === undefined) throw new Error("a commit is over that was never in flight")
+    if (commit === undefined) throw new Error("a commit has ended that was not in flight")
     this.inFlight = undefined
     return commit
   }

@@ -1,21 +1,21 @@
 /**
- * What each node tells of itself, for people: a key of the registry that it writes anew every so
- * often, beside its membership, and that ends by itself. Nothing is ever decided by it.
+ * The status of each node, for people: a key of the registry beside its membership, which the node
+ * writes at an interval, and which ends by itself. Nothing is decided by it.
  */
 import { Effect } from "effect"
 import type { Fork } from "../clock.ts"
 import type { RegistryApi } from "../ports/index.ts"
 
-/** How often a notice is written. */
+/** How often a node publishes its status. */
 export const nodeStatusIntervalMs = 3_000
 
-/** It ends so long after it was last written: two may fail. */
+/** A status ends so long after its last write: two writes may fail. */
 const nodeStatusTtlMs = 10_000
 
-/** Writing one may take so long. */
+/** The deadline of a write. */
 const nodeStatusWriteMs = 2_000
 
-/** Reading one may take so long. */
+/** The deadline of a read. */
 const nodeStatusReadMs = 1_000
 
 export interface NodeStatusApi {
@@ -33,7 +33,7 @@ export const noNodeStatus: NodeStatusApi = {
 
 const nodeStatusKey = (node: string): string => `status.${node}`
 
-/** The notices of a node among others. */
+/** The status of a node among others. */
 export const makeNodeStatus = (registry: RegistryApi, fork: Fork, node: string): NodeStatusApi => {
   const key = nodeStatusKey(node)
   let revision = 0

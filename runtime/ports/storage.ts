@@ -1,6 +1,11 @@
 /**
- * The fences of the storage port as a function: what makes a commit conflict with what a store
- * knows of its actor. For backends that check on their own side; it is the contract's reading.
+ * The storage port: what the runtime asks of a store of actors. The contract is the suite
+ * `test/suites/storage.ts`; a backend passes it in one line.
+ *
+ * An actor has a state record with a revision, a log of numbered items, at most one timer of its
+ * own, and at most one signal that other actors set. Only its own commits write its timer. They can
+ * only remove the signal, and only the one that they name. A {@link Commit} is kept whole or not at
+ * all; each commit of a group has its own outcome, and a commit that is reported is durable.
  */
 import { Context, type Effect } from "effect"
 import { type Address, keyOf, LogConflict, type LogItem, RevisionConflict,
@@ -132,16 +137,6 @@ export interface StorageApi {
 }
 
 export class Storage extends Context.Service<Storage, StorageApi>()("restante/runtime/Storage") {}
-
-/*
- * The storage port: what the runtime asks of a store of actors. The contract is the suite
- * `test/suites/storage.ts`; a backend passes it in one line.
- *
- * For each actor there is a state record with a revision, a log of numbered items, at most one
- * timer of its own, and at most one signal that other actors set for it. Only its own commits write
- * the first; they can only remove the second, and only the one that they name. One {@link Commit} is kept whole or not at all; the commits of a group stand
- * or fail each for itself, and what `commit` reports as committed is durable.
- */
 
 /** Of a commit without signals. */
 export const noSignals: ReadonlyArray<never> = []

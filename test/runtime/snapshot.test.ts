@@ -98,7 +98,7 @@ describe("why an actor rests", () => {
 
   it("is told by what broke and where, without what the error says", () => {
     const thrown = new TypeError(`no reader at ${secret}\n    at secret/file.js:1`)
-    expect(reasonOf(thrown)).toMatch(/^TypeError at runtime\/standing\.test\.ts:\d+$/)
+    expect(reasonOf(thrown)).toMatch(/^TypeError at runtime\/snapshot\.test\.ts:\d+$/)
     expect(reasonOf(Cause.die(thrown))).toBe(reasonOf(thrown))
     const named = new Error("x")
     named.name = `<b>${"n".repeat(200)}`
