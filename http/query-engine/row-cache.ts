@@ -220,7 +220,7 @@ const defaultLimits: RowCacheLimits = {
 /** Cached rows, up to the first missing range. */
 export interface CachedSource {
   readonly next: RowSource
-  /** The key after (in reverse: before) which only the store has the rows; undefined: none so far. */
+  /** After (in reverse: before) this key only the store has the rows; undefined: none so far. */
   readonly missedAt: () => { readonly after: string | undefined } | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Flushing folders, so that the names of new files are durable, and reading files that may be gone. */
+/** Flushes folders, so that the names of new files are durable; reads files that may be gone. */
 import { closeSync, fsyncSync, openSync } from "node:fs"
 import { open } from "node:fs/promises"
 

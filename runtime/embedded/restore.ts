@@ -65,8 +65,8 @@ const begin = async (dataDir: string): Promise<void> => {
 }
 
 /**
- * Empties the folder and marks it. Fails with StorageUnavailable when it has a store that is not the
- * rest of a stopped restore.
+ * Empties the folder and marks it. Fails with StorageUnavailable when it has a store that no
+ * stopped restore left.
  */
 export const beginRestoring = (dataDir: string) =>
   Effect.tryPromise({

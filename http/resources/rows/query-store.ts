@@ -104,7 +104,7 @@ const idIn = (service: Service, href: string): string | undefined => {
   return id !== undefined && isQueryId(id) ? id : undefined
 }
 
-/** The query at a URI; fails with 400 for another URI, and with 422 for a query that does not fit. */
+/** The query at a URI; fails with 400 for another URI, and 422 for a query that does not fit. */
 export const readNamedQuery = Effect.fnUntraced(function*(
   service: Service,
   href: string,

@@ -1,3 +1,4 @@
+/** The OpenAPI parameters of listings of rows. */
 import { pagingParameters, type Parameter, text, uri } from "../../formats/openapi/index.ts"
 
 /** The parameters that listings of customers and of quotes share. */

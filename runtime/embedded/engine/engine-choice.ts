@@ -10,6 +10,7 @@ import { viewMemtableBytes } from "../../limits.ts"
 import { flushFolder } from "../folders.ts"
 import { acknowledgedPath } from "./acknowledgement.ts"
 import { type Database, type EngineName, engineNames, rootOf } from "./engine.ts"
+import type { VerifiedTables } from "./leveldb-files.ts"
 import { openLeveldb } from "./leveldb.ts"
 import { loadRocksdb, openRocksdb } from "./rocksdb.ts"
 
@@ -37,10 +38,6 @@ const loaders: Readonly<Record<EngineName, () => Promise<unknown>>> = {
   rocksdb: async () => loadRocksdb(),
   leveldb: () => import("classic-level")
 }
-
-const openers: Readonly<
-  Record<EngineName, (path: string, createIfMissing: boolean) => Promise<Database>>
-> = { rocksdb: openRocksdb, leveldb: openLeveldb }
 
 /** A view needs less memory than a store. */
 const viewOpeners: Readonly<Record<EngineName, (path: string) => Promise<Database>>> = {
@@ -116,12 +113,21 @@ export const writeEngine = (dataDir: string, engine: EngineName): void => {
   flushFolder(dataDir)
 }
 
-/** Opens the database of a folder. Rejects with the binding's own error. */
+/**
+ * Opens the database of a folder. A reopening passes the tables that an earlier one `verified`.
+ * Rejects with the binding's own error.
+ */
 export const openDatabase = (
   dataDir: string,
   engine: EngineName,
-  createIfMissing: boolean
-): Promise<Database> => openers[engine](databasePath(dataDir), createIfMissing)
+  createIfMissing: boolean,
+  verified?: VerifiedTables
+): Promise<Database> => {
+  const path = databasePath(dataDir)
+  return engine === "rocksdb"
+    ? openRocksdb(path, createIfMissing)
+    : openLeveldb(path, createIfMissing, verified)
+}
 
 /** The database for a view: `wanted`, else the first that can be loaded, else EngineMissing. */
 export const viewEngine = async (wanted: EngineName | undefined): Promise<EngineName> => {

@@ -72,7 +72,7 @@ export interface Database extends EngineSnapshot {
   readonly close: () => Promise<void>
 }
 
-/** Writes and flushes the first `length` bytes of a batch; `shared` is set when its memory changed. */
+/** Writes and flushes the first `length` bytes of a batch; `shared` when its memory changed. */
 export interface WriteRequest {
   readonly _tag: "Write"
   readonly length: number

@@ -5,5 +5,6 @@ export { chooseEngine, databasePath, EngineDiffers, EngineMissing, engineOf, ope
 export { asFailure, type ClearRequest, type Database, type EngineName, engineNames,
   type EngineSnapshot, engineTitles, type EngineWriter, isLocked, rootOf, type WriteRequest,
   type WriterEvents, type WriterReply } from "./engine.ts"
+export type { VerifiedTables } from "./leveldb-files.ts"
 export { firstKey, keysIn, pagesOf, readSpan } from "./spans.ts"
 export { type BatchChange, WriteBatch } from "./write-batch.ts"

@@ -218,11 +218,14 @@ export const fileStateOf = (path: string): string | undefined => {
   return found && `${found.ino} ${found.size} ${found.mtimeMs}`
 }
 
-/** States of tables that this process has verified, by path. LevelDB never changes a table. */
-const verified = new Map<string, string | undefined>()
+/** States of tables that were found intact, by path. LevelDB never changes a table. */
+export type VerifiedTables = Map<string, string | undefined>
 
 /** Describes what is wrong with a table; undefined when it is intact, or gone. */
-const faultOf = async (path: string): Promise<string | undefined> => {
+const faultOf = async (
+  path: string,
+  verified: VerifiedTables
+): Promise<string | undefined> => {
   const state = fileStateOf(path)
   if (state === undefined || verified.get(path) === state) return undefined
   try {
@@ -241,15 +244,18 @@ const faultOf = async (path: string): Promise<string | undefined> => {
 /**
  * Describes what is wrong with the first corrupted table; undefined when all are intact. Truncated
  * tables are left out: an interrupted compaction leaves them, and opening shows whether they
- * count. Rejects when a table cannot be read.
+ * count. Skips tables in `verified`, and adds to it. Rejects when a table cannot be read.
  */
-export const tableFault = async (folder: string): Promise<string | undefined> => {
+export const tableFault = async (
+  folder: string,
+  verified: VerifiedTables = new Map()
+): Promise<string | undefined> => {
   const tables = tablesIn(folder)
   for (const path of verified.keys()) {
     if (dirname(path) === folder && !tables.includes(path)) verified.delete(path)
   }
   for (const path of tables) {
-    const fault = isTruncated(path) ? undefined : await faultOf(path)
+    const fault = isTruncated(path) ? undefined : await faultOf(path, verified)
     if (fault !== undefined) return fault
   }
   return undefined

@@ -12,7 +12,8 @@ import { syncFolder } from "../folders.ts"
 import { ACKNOWLEDGEMENT_BYTES, SLOTS } from "./acknowledgement.ts"
 import { type ClearRequest, type Database, type EngineSnapshot, type EngineWriter, type KeyRange,
   rootOf, type WriteRequest, type WriterEvents } from "./engine.ts"
-import { fileStateOf, logGap, tableFault, truncatedTables } from "./leveldb-files.ts"
+import { fileStateOf, logGap, tableFault, truncatedTables,
+  type VerifiedTables } from "./leveldb-files.ts"
 import { type BatchChange, changesOf } from "./write-batch.ts"
 
 type Native = ClassicLevel<string, string>
@@ -210,13 +211,17 @@ class LeveldbWriter implements EngineWriter {
  * Opens the database in a folder. Rejects with the binding's own error, or with StorageCorrupted
  * when its logs have a gap or a table is truncated or has a wrong checksum.
  */
-export const openLeveldb = async (path: string, createIfMissing: boolean): Promise<Database> => {
+export const openLeveldb = async (
+  path: string,
+  createIfMissing: boolean,
+  verified?: VerifiedTables
+): Promise<Database> => {
   const { ClassicLevel } = await import("classic-level")
   const isThere = existsSync(path)
   const gap = isThere ? logGap(path) : undefined
   // Another process may have begun a log between two reads of this one.
   if (gap !== undefined && logGap(path) === gap) throw new StorageCorrupted({ detail: gap })
-  const fault = isThere ? await tableFault(path) : undefined
+  const fault = isThere ? await tableFault(path, verified) : undefined
   if (fault !== undefined) throw new StorageCorrupted({ detail: fault })
   const truncated = isThere ? truncatedTables(path) : new Map<string, string>()
   const native: Native = new ClassicLevel(path)

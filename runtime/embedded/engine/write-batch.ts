@@ -1,7 +1,7 @@
 /**
- * One group of changes, encoded into memory that the writer thread shares: a 16-byte acknowledgement
- * (see acknowledgement.ts), then for each change the lengths of key and value (u32 each, little
- * endian; a value length of 2^32 - 1 removes the key) and their bytes.
+ * One group of changes, encoded into memory that the writer thread shares: an acknowledgement of 16
+ * bytes (see acknowledgement.ts), then for each change the lengths of key and value (u32 each,
+ * little endian; a value length of 2^32 - 1 removes the key) and their bytes.
  */
 import { sharedBytes } from "../../limits.ts"
 import { COMMITS_KEY } from "../keys.ts"

@@ -4,7 +4,8 @@ import { join } from "node:path"
 import { SHARDS, StorageCorrupted, type StorageFailure, StorageLocked,
   StoreFormatUnsupported } from "../../actor/index.ts"
 import { asFailure, chooseEngine, createAcknowledged, type Database, EngineDiffers, EngineMissing,
-  type EngineName, openDatabase, readAcknowledged, rootOf, writeEngine } from "../engine/index.ts"
+  type EngineName, openDatabase, readAcknowledged, rootOf, type VerifiedTables,
+  writeEngine } from "../engine/index.ts"
 import { COMMITS_KEY, FORMAT_KEY } from "../keys.ts"
 import { assertWhole } from "../restore.ts"
 
@@ -79,6 +80,8 @@ export interface Opening {
   readonly restoring: boolean
   /** The database that the folder must have. */
   readonly wanted: EngineName | undefined
+  /** Tables that an earlier opening verified. */
+  readonly verified?: VerifiedTables
 }
 
 /**
@@ -87,14 +90,14 @@ export interface Opening {
  */
 export const openVerified = async (
   dataDir: string,
-  { create, restoring, wanted }: Opening
+  { create, restoring, verified, wanted }: Opening
 ): Promise<{ readonly database: Database; readonly commits: number }> => {
   if (!restoring) assertWhole(dataDir)
   const engine = await chooseEngine(dataDir, wanted)
   if (create) writeEngine(dataDir, engine)
   // The count of commits proves that there was a database: a new one would delete its remains.
   const isNew = create && readAcknowledged(dataDir) === undefined
-  const database = await openDatabase(dataDir, engine, isNew).catch((error: unknown) => {
+  const database = await openDatabase(dataDir, engine, isNew, verified).catch((error: unknown) => {
     throw openFailure(dataDir, error)
   })
   try {

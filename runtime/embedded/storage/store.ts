@@ -13,7 +13,7 @@ import { type StorageFailure, StorageFull, StorageLocked,
 import { groupBytesMax, probeBytes, recoverFirstMs, recoverFreeBytesMin,
   recoverLastMs } from "../../limits.ts"
 import { acknowledgedPath, asFailure, type ClearRequest, type Database, databasePath,
-  type EngineName, type EngineWriter, WriteBatch, type WriteRequest,
+  type EngineName, type EngineWriter, type VerifiedTables, WriteBatch, type WriteRequest,
   type WriterEvents } from "../engine/index.ts"
 import { FORMAT_KEY } from "../keys.ts"
 import { FORMAT, type OpenFailure, openFailure, openVerified } from "./integrity.ts"
@@ -260,6 +260,7 @@ export class EmbeddedStore {
   private recovering: Promise<void> = Promise.resolve()
   private readonly reopenListeners: Array<() => void> = []
   private readonly options: StoreOptions
+  private readonly verified: VerifiedTables = new Map()
 
   constructor(dataDir: string, options: StoreOptions) {
     this.dataDir = dataDir
@@ -287,7 +288,8 @@ export class EmbeddedStore {
   async start(): Promise<void> {
     const { commits, database } = await openVerified(this.dataDir, {
       ...this.options,
-      create: true
+      create: true,
+      verified: this.verified
     })
     this.attach(database, commits)
     if (database.getText(FORMAT_KEY) === undefined) await this.writeFormat()
@@ -403,7 +405,8 @@ export class EmbeddedStore {
     await this.detach(failure)
     const { commits, database } = await openVerified(this.dataDir, {
       ...this.options,
-      create: false
+      create: false,
+      verified: this.verified
     })
     this.open = database
     for (const listener of this.reopenListeners) listener()

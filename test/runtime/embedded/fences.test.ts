@@ -19,7 +19,7 @@ const SLOW_MS = 40
 
 const actors = Array.from({ length: ACTORS }, (_, at) => address("mailbox", `m${at}`))
 
-/** Delays the results of LevelDB's iterators, as a slow disk does, so that commits overtake them. */
+/** Delays results of LevelDB's iterators, as a slow disk does, so that commits overtake them. */
 const slowIterators = (): void => {
   const original = ClassicLevel.prototype.iterator
   const spy = vi.spyOn(ClassicLevel.prototype, "iterator")
