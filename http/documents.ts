@@ -1,4 +1,4 @@
-/** The documents that actors read and write, made where XML is known. */
+/** Builds and reads the XML documents of background tasks and relays, for `actors`. */
 import type { Documents } from "../actors/background-task/index.ts"
 import { childOf, element, parseFragment, textOf, writeElement,
   xmlDeclaration } from "./formats/xml/index.ts"

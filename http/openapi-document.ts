@@ -1,4 +1,4 @@
-/** `/openapi.json`: the description of all that the table routes (protocol §6). */
+/** `/openapi.json`: the description of every route (protocol §6). */
 import { Effect } from "effect"
 import { entityTag, negotiate } from "./formats/index.ts"
 import { type DescribedRoute, type DocumentPart, makeDocument, type Method,
@@ -22,7 +22,6 @@ import { sessionOperations } from "./resources/sessions/index.ts"
 
 export type { DocumentPart } from "./formats/openapi/index.ts"
 
-/** Where the document is. */
 export const openapiPath = "/openapi.json"
 
 const areas: ReadonlyArray<OperationGroup> = [
@@ -45,8 +44,8 @@ const isMethod = (method: string): method is Method =>
   method === "GET" || method === "POST" || method === "PUT" || method === "DELETE"
 
 /**
- * Every row of the routing table with its description. Throws (a defect, at start) for a row that
- * has none, and for a description that has no row.
+ * Every route with its description. Throws (a defect, at start) for a route without a description
+ * and for a description without a route.
  */
 const rowsOf = (routes: ReadonlyArray<Route<unknown>>): ReadonlyArray<DescribedRoute> => {
   const described = new Map(
@@ -59,15 +58,15 @@ const rowsOf = (routes: ReadonlyArray<Route<unknown>>): ReadonlyArray<DescribedR
       const key = `${method} ${pattern}`
       const found = described.get(key)
       if (found === undefined || !isMethod(method)) {
-        throw new Error(`${key} is routed, and not described in any area's openapi.ts`)
+        throw new Error(`${key} is routed, but no resource describes it in its operations`)
       }
       described.delete(key)
       const { area, operation } = found
       return { area, placed: { method, pattern, operation } }
     })
   )
-  const [stranger] = described.keys()
-  if (stranger !== undefined) throw new Error(`${stranger} is described, and not routed`)
+  const [unrouted] = described.keys()
+  if (unrouted !== undefined) throw new Error(`${unrouted} is described, but not routed`)
   return rows
 }
 
@@ -111,7 +110,7 @@ const answerOf = (
   }
 }
 
-/** The routing table with the document of all of it, which is made when it is first asked for. */
+/** The routes together with `/openapi.json`, which is built on the first request for it. */
 export const describedRoutes = (
   { settings }: Service,
   routes: ReadonlyArray<Route<ResourceHandler>>
@@ -133,7 +132,7 @@ export const describedRoutes = (
   return all
 }
 
-/** The document of a routing table, for those that check what is answered against it. */
+/** The document of a routing table, for tests that check answers against it. */
 export const openapiDocument = (
   settings: Service["settings"],
   routes: ReadonlyArray<Route<unknown>>

@@ -1,6 +1,6 @@
 /**
- * The resource table: path x method -> handler, every row of the protocol that is served. A row
- * without its description in the area's `openapi.ts` ends the start.
+ * The resource table: every path and method of the protocol with its handler. The service does not
+ * start if the OpenAPI operations of a resource lack a row.
  */
 import { describedRoutes } from "./openapi-document.ts"
 import type { ResourceHandler, Route, Service } from "./pipeline/index.ts"

@@ -1,14 +1,14 @@
 /**
- * Choosing a representation by the Accept field (RFC 9110 §12.4, §12.5.1).
- * A field without one well-formed media range says nothing and is read as if it were absent; single
- * malformed members are passed over (RFC 9110 §2.4 leaves recovery to the recipient).
+ * Content negotiation by the Accept field (RFC 9110 §12.4, §12.5.1). A malformed member of the
+ * field is ignored, and a field without a well-formed member counts as absent (RFC 9110 §2.4 leaves
+ * recovery to the recipient). The README says why this is not `negotiator`.
  */
 import { acceptCacheMax, acceptCharsMax, acceptRangesMax } from "../limits.ts"
 
 /** A media type without parameters, lower case, such as `text/html`. */
 export type MediaType = string
 
-/** One member of an Accept field: `*` stands for any; `q` is 0 to 1000 thousandths. */
+/** One member of an Accept field; `*` matches any type, `q` is in thousandths. */
 export interface MediaRange {
   readonly type: string
   readonly subtype: string
@@ -79,13 +79,13 @@ export const parseAccept = (accept: string): ReadonlyArray<MediaRange> => {
 }
 
 /**
- * Parameters that restrict nothing here: every text is UTF-8, and a profile of JSON-LD is a wish
- * that its server may pass over (RFC 6906 §3.1).
+ * Parameters that do not restrict the choice: every text is UTF-8, and a server may ignore a
+ * profile of JSON-LD (RFC 6906 §3.1).
  */
 const fitsFor = (subtype: string) => ([name, value]: readonly [string, string]): boolean =>
   (name === "charset" && /^utf-?8$/i.test(value)) || (name === "profile" && subtype === "ld+json")
 
-/** How exactly a range names a type: 0 not, 1 any, 2 any subtype, 3 itself, 4+ with parameters. */
+/** How exactly a range matches: 0 not, 1 `*`, 2 any subtype, 3 the type, 4+ with parameters. */
 const precedence = (range: MediaRange, type: string, subtype: string): number => {
   const parameterFits = fitsFor(subtype)
   if (range.type === "*") return range.parameters.every(parameterFits) ? 1 : 0
@@ -96,8 +96,8 @@ const precedence = (range: MediaRange, type: string, subtype: string): number =>
 }
 
 /**
- * The most wanted type; of equals the one that is named most exactly (a client that lists JSON
- * before any type means JSON), then the one offered first.
+ * The type with the highest q; among equals the one that is named most exactly, then the one that
+ * is offered first.
  */
 const decide = (
   ranges: ReadonlyArray<MediaRange>,
@@ -129,10 +129,8 @@ const decide = (
 const caches = new WeakMap<ReadonlyArray<MediaType>, Map<string, MediaType | undefined>>()
 
 /**
- * The offered type that the field wants most; of equals the one named most exactly, then the one
- * offered first: the default stands at the head of `offered`. Without a field, the first.
- * `undefined`: nothing acceptable (406).
- * Answers are remembered for each `offered` array: pass constants.
+ * The offered type that the Accept field prefers; the first one is the default. Undefined if no
+ * type is acceptable (406). Results are cached for each `offered` array, so pass a constant.
  */
 export const negotiate = (
   accept: string | undefined,
@@ -152,7 +150,7 @@ export const negotiate = (
   return chosen
 }
 
-/** What kind of body a Content-Type announces, or `undefined` for one that is not read (415). */
+/** The kinds of document bodies. */
 export type BodyKind = "xml" | "json" | "form"
 
 /** The media type of a Content-Type, lower case, without its parameters. */
@@ -161,7 +159,7 @@ export const mediaTypeOf = (contentType: string): MediaType => {
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
 }
 
-/** The kind of a document body by its Content-Type (protocol §0, accepted bodies). */
+/** The kind of a body by its Content-Type (protocol §0); undefined for unsupported ones (415). */
 export const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
   if (contentType === undefined) return undefined
   const media = mediaTypeOf(contentType)
@@ -174,10 +172,10 @@ export const bodyKind = (contentType: string | undefined): BodyKind | undefined 
   return media.endsWith("+json") ? "json" : undefined
 }
 
-/** The `Accept-Post` or `Accept` field of a 415 answer, with what this resource takes besides. */
-export const acceptedBodies = (form: boolean, ...besides: ReadonlyArray<MediaType>): string =>
+/** The value of `Accept-Post` or `Accept` in a 415 answer, with a resource's further types. */
+export const acceptedBodies = (form: boolean, ...furtherTypes: ReadonlyArray<MediaType>): string =>
   [
     "application/xml, text/xml, text/xml+rss, application/rss+xml, application/json",
     ...form ? ["application/x-www-form-urlencoded"] : [],
-    ...besides
+    ...furtherTypes
   ].join(", ")

@@ -1,5 +1,5 @@
-/** Every kind of error that the service answers (protocol §0): status, title and what to do. */
-/** One kind of problem; its URI is `/problems/<slug>`. */
+/** The catalog of problems (protocol §0): status, title, and what the client can do. */
+/** A problem type; its URI is `/problems/<slug>`. */
 export interface ProblemType {
   readonly status: number
   readonly title: string
@@ -29,12 +29,12 @@ export const problemTypes = {
   forbidden: type(
     403,
     "Not allowed",
-    "You are known, but this is not yours to do."
+    "Your account is known, but it may not do this."
   ),
   "not-found": type(
     404,
     "Nothing is here",
-    "No resource has this URI, or the secret part of it is wrong; which of both is not told."
+    "Nothing here. The address, or the secret part of it, is wrong."
   ),
   "method-not-allowed": type(
     405,
@@ -44,8 +44,8 @@ export const problemTypes = {
   "not-acceptable": type(
     406,
     "No acceptable representation",
-    "The resource is not served as any of the types in the Accept field. The answer lists those "
-      + "that there are."
+    "The resource has no representation of a type in the Accept field. The answer lists the types "
+      + "that it has."
   ),
   "request-timeout": type(
     408,
@@ -61,7 +61,7 @@ export const problemTypes = {
   gone: type(
     410,
     "Deleted",
-    "What this URI named has been deleted and will not come back."
+    "The resource of this URI was deleted and will not come back."
   ),
   "precondition-failed": type(
     412,
@@ -88,7 +88,7 @@ export const problemTypes = {
   "range-not-satisfiable": type(
     416,
     "The range lies outside the content",
-    "Content-Range tells how long the content is."
+    "Content-Range gives the length of the content."
   ),
   unprocessable: type(
     422,
@@ -129,13 +129,13 @@ export const problemTypes = {
   quarantined: type(
     503,
     "The resource is out of service for now",
-    "It failed several times in a row and rests. Its operator can see it. Try again after "
+    "It failed several times in a row and is in quarantine. Its operator can see it. Try again after "
       + "Retry-After seconds."
   ),
   "issuer-unavailable": type(
     503,
-    "The token cannot be checked just now",
-    "The keys of the token's issuer cannot be had, so that nobody is let in with its tokens. Try "
+    "The token cannot be checked now",
+    "The keys of the token's issuer are not available, so its tokens are not accepted. Try "
       + "again after Retry-After seconds."
   ),
   "storage-unavailable": type(
@@ -153,6 +153,6 @@ export const problemTypes = {
 
 export type ProblemSlug = keyof typeof problemTypes
 
-/** Whether a path segment names a kind of problem. */
+/** Whether a path segment is the slug of a problem type. */
 export const isProblemSlug = (slug: string): slug is ProblemSlug =>
   Object.hasOwn(problemTypes, slug)

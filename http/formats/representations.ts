@@ -1,6 +1,6 @@
 /**
- * One view of a resource, served as XML, HTML, plain text or JSON, and where it fits as a
- * notification (`text/xml+rss`) or a feed. Handlers make views; this file makes bytes.
+ * Renders one view of a resource as XML, HTML, text or JSON, and where it is offered as a
+ * notification (`text/xml+rss`), a feed or JSON-LD. Handlers build views; this file makes bytes.
  */
 import { hash } from "node:crypto"
 import { type Feed, toAtom, toRss } from "./feeds.ts"
@@ -10,8 +10,8 @@ import { toText } from "./plain-text.ts"
 import { type Element, toJson, writeDocument } from "./xml/index.ts"
 
 /**
- * What a resource shows. `tree` may be lazy: it is only built for HTML, text and JSON when `xml`
- * (the whole document, already written, as from stored fragments) is there.
+ * The content of an answer. If `xml`, the complete document, is present, only HTML, text and JSON
+ * need `tree`, which may therefore be lazy.
  */
 export interface ResourceView {
   readonly title: string
@@ -20,16 +20,16 @@ export interface ResourceView {
   readonly links?: ReadonlyArray<PageLink> | undefined
   /** Replaces the generic rendering of the tree in the HTML page. */
   readonly body?: Html | (() => Html) | undefined
-  /** Follows the rendering and the page's links: forms, mostly. */
+  /** The forms of the page, after its body and its links. */
   readonly forms?: Html | (() => Html) | undefined
-  /** Path of this origin's script that keeps the page up to date. */
+  /** The path of the script that keeps the page current. */
   readonly script?: string | undefined
   readonly feed?: (() => Feed) | undefined
-  /** The same as JSON-LD. */
+  /** The JSON-LD form. */
   readonly linkedData?: (() => string) | undefined
 }
 
-/** What every resource is served as; the first is the default. */
+/** The types of every resource; the first is the default. */
 export const standardTypes: ReadonlyArray<MediaType> = [
   "application/xml",
   "text/html",
@@ -38,22 +38,21 @@ export const standardTypes: ReadonlyArray<MediaType> = [
   "text/xml"
 ]
 
-/** What a notification is served as. */
+/** The types of a notification. */
 export const notificationTypes: ReadonlyArray<MediaType> = [...standardTypes, "text/xml+rss"]
 
-/** What a listing of notifications is served as. */
+/** The types of a listing of notifications. */
 export const feedTypes: ReadonlyArray<MediaType> = [
   ...standardTypes,
   "application/atom+xml",
   "application/rss+xml"
 ]
 
-/** Where a view has it; JSON-LD has no charset parameter. */
 export const linkedDataType: MediaType = "application/ld+json"
 
 const textual = (type: MediaType): string => `${type}; charset=utf-8`
 
-/** The Content-Type of each type that is served; JSON has no charset parameter (RFC 8259 §11). */
+/** The Content-Type of each type; JSON and JSON-LD have no charset (RFC 8259 §11). */
 const contentTypes: ReadonlyMap<MediaType, string> = new Map([
   ...notificationTypes.map((type): [MediaType, string] => [type, textual(type)]),
   ["application/atom+xml", textual("application/atom+xml")],
@@ -83,8 +82,8 @@ const toHtml = (view: ResourceView, path: string | undefined): string =>
   })
 
 /**
- * The body of a view as text of one of the types offered for it; a feed type needs `feed`. The
- * page of a view says by `path`, the request's, where in the service it is.
+ * The text of a view in one of its offered types; a feed type needs `feed`. `path` is the request's:
+ * the navigation of the page highlights it.
  */
 export const render = (view: ResourceView, type: MediaType, path?: string): string => {
   switch (type) {
@@ -113,7 +112,7 @@ export interface Representation {
   readonly etag: string
 }
 
-/** 128 bits of SHA-256 in base64url, quoted (RFC 9110 §8.8.3): each representation has its own. */
+/** A strong entity tag (RFC 9110 §8.8.3): 128 bits of the SHA-256 of the representation. */
 export const entityTag = (bytes: Uint8Array): string =>
   `"${hash("sha256", bytes, "base64url").slice(0, 22)}"`
 
@@ -125,7 +124,7 @@ export const represent = (view: ResourceView, type: MediaType, path?: string): R
 
 const notInLink = /[\u0000-\u0020<>"\u007f-\uffff]/g
 
-/** The value of a Link header (RFC 8288 §3), or `undefined` when there is none. */
+/** The value of a Link header (RFC 8288 §3); undefined without links. */
 export const linkHeader = (links: ReadonlyArray<PageLink>): string | undefined =>
   links.length === 0
     ? undefined

@@ -1,4 +1,4 @@
-/** From a handler's answer to what goes over the wire: negotiation, validators, conditions. */
+/** Renders a handler's answer: negotiation, validators, preconditions, problems. */
 import { Effect } from "effect"
 import { contentTypeOf, entityTag, linkHeader, type MediaType, negotiate, problemReply, render,
   represent, type ResourceView, standardTypes } from "../formats/index.ts"
@@ -7,7 +7,7 @@ import type { Call, HandlerAnswer, ResourceHandler, ViewAnswer } from "./call.ts
 import { type HandlerFailure, type HeaderList, httpError, toHttpError } from "./http-error.ts"
 import { evaluatePreconditions, httpDate } from "./preconditions.ts"
 
-/** Serves a script, which changes with the version of the service only. */
+/** Serves a script that only changes with the version of the service. */
 export const scriptHandler = (text: string): ResourceHandler => {
   const etag = entityTag(Buffer.from(text))
   return {
@@ -21,16 +21,16 @@ export const scriptHandler = (text: string): ResourceHandler => {
   }
 }
 
-/** A whole answer in memory. */
+/** An answer in memory. */
 export interface Rendered {
   readonly status: number
   readonly headers: HeaderList
   readonly body?: string | Uint8Array | undefined
 }
 
-const reading = (method: string): boolean => method === "GET" || method === "HEAD"
+const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
 
-/** Answers that shows what a shared cache must not keep are told apart by their own field. */
+/** `no-cache`, unless the answer has a `Cache-Control` of its own. */
 const cacheField = (headers: HeaderList): HeaderList =>
   headers.some(([name]) => name === "Cache-Control") ? [] : [["Cache-Control", "no-cache"]]
 
@@ -41,7 +41,7 @@ const notAcceptable = (request: HttpRequest, offered: ReadonlyArray<MediaType>, 
     baseUrl
   )
 
-/** A view as an answer; a GET of it carries its ETag and may become 304 or 412. */
+/** A view as an answer; the answer to a GET has an ETag and may become 304 or 412. */
 export const renderView = (
   answer: ViewAnswer,
   call: Pick<Call, "request">,
@@ -50,8 +50,8 @@ export const renderView = (
   const { request } = call
   const offered = answer.offered ?? standardTypes
   const type = negotiate(request.headers.get("accept"), offered)
-  // What has been changed is answered all the same: a 406 would tell that nothing was done.
-  if (type === undefined && reading(request.method)) {
+  // A 406 would mean that nothing was done; after a change the default type is used instead.
+  if (type === undefined && isRead(request.method)) {
     return notAcceptable(request, offered, baseUrl)
   }
   const { bytes, contentType, etag } = represent(
@@ -66,15 +66,15 @@ export const renderView = (
     ...answer.headers ?? []
   ]
   if (link !== undefined) headers.push(["Link", link])
-  if (reading(request.method) && answer.status === 200) {
+  if (isRead(request.method) && answer.status === 200) {
     headers.push(["ETag", etag])
     if (answer.lastModifiedMs !== undefined) {
       headers.push(["Last-Modified", httpDate(answer.lastModifiedMs)])
     }
     const state = { exists: true, etag, modifiedMs: answer.lastModifiedMs }
-    const verdict = evaluatePreconditions(request.method, request.headers, state)
-    if (verdict === "not-modified") return { status: 304, headers }
-    if (verdict === "failed") {
+    const outcome = evaluatePreconditions(request.method, request.headers, state)
+    if (outcome === "not-modified") return { status: 304, headers }
+    if (outcome === "failed") {
       return renderFailure(httpError("precondition-failed"), request, baseUrl)
     }
   }
@@ -82,7 +82,7 @@ export const renderView = (
   return { status: answer.status, headers, body: bytes }
 }
 
-/** The strong entity tags that a view has in any of its representations at the call's path. */
+/** The strong entity tags of all representations of a view at the path of the call. */
 export const entityTags = (
   { request: { path } }: Pick<Call, "request">,
   view: ResourceView,
@@ -103,15 +103,15 @@ export const preconditionsHold = (
     return evaluatePreconditions(method, headers, { exists: false }) === "proceed"
   }
   const [first] = tags
-  const verdictOf = (etag: string | undefined) =>
+  const outcomeOf = (etag: string | undefined) =>
     evaluatePreconditions(method, headers, { exists: true, etag, modifiedMs })
-  // If-Match holds when any representation's tag is named, If-None-Match when none of them is.
+  // If-Match holds if any representation's tag is named, If-None-Match if none of them is.
   return headers.has("if-match")
-    ? tags.some((etag) => verdictOf(etag) === "proceed")
-    : first === undefined || tags.every((etag) => verdictOf(etag) === "proceed")
+    ? tags.some((etag) => outcomeOf(etag) === "proceed")
+    : first === undefined || tags.every((etag) => outcomeOf(etag) === "proceed")
 }
 
-/** Whether a request carries any condition, so that the state must be looked at first. */
+/** Whether a request has a precondition, so that the current state must be read first. */
 export const isConditional = (call: Call): boolean => {
   const { headers } = call.request
   return headers.has("if-match") || headers.has("if-none-match") ||
@@ -155,12 +155,14 @@ export const renderFailure = (
   const { headers, problem } = toHttpError(failure)
   const accept = request.headers.get("accept")
   const reply = problemReply(problem, { accept, path: request.path }, baseUrl)
-  const own = headers.some(([name]) => name === "Retry-After")
-  const kept = own ? reply.headers.filter(([name]) => name !== "Retry-After") : reply.headers
-  return { status: reply.status, headers: [...kept, ...headers], body: reply.body }
+  const hasRetryAfter = headers.some(([name]) => name === "Retry-After")
+  const common = hasRetryAfter
+    ? reply.headers.filter(([name]) => name !== "Retry-After")
+    : reply.headers
+  return { status: reply.status, headers: [...common, ...headers], body: reply.body }
 }
 
-/** A handler's answer in memory; undefined for one that is a stream. */
+/** The rendered answer of a handler; undefined for a stream. */
 export const renderAnswer = (
   answer: HandlerAnswer,
   call: Call,
@@ -170,7 +172,7 @@ export const renderAnswer = (
   return answer._tag === "Plain" ? answer : undefined
 }
 
-/** An answer that is rendered already. */
+/** A handler's answer that is already rendered. */
 export const renderedAnswer = ({ body, headers, status }: Rendered): HandlerAnswer => ({
   _tag: "Plain",
   status,
@@ -178,7 +180,7 @@ export const renderedAnswer = ({ body, headers, status }: Rendered): HandlerAnsw
   ...body === undefined ? {} : { body }
 })
 
-/** A text of one fixed type, such as a stylesheet. */
+/** A text of one fixed type, such as a script. */
 export const textAnswer = (
   type: MediaType,
   body: string,

@@ -15,7 +15,7 @@ export interface Route<H> {
 /** The parameters of a matched path, decoded. `secret` is what followed `~` in that segment. */
 export interface Parameters {
   get(name: string): string
-  /** The secret part of a segment `name~secret`, or `undefined` where there was no `~`. */
+  /** The secret part of a segment `name~secret`; undefined without `~`. */
   secret(name: string): string | undefined
 }
 
@@ -118,14 +118,14 @@ class PathParameters implements Parameters {
   }
 }
 
-/** `.` and `..`, with a secret behind it, too. */
+/** Whether a segment is `.` or `..`, also with a secret after it. */
 const isDots = (segment: string): boolean => /^\.\.?(~|$)/.test(segment)
 
 const acceptedPath = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*$/
 
 /**
- * A segment percent-decoded once; `undefined` when it is not valid, decodes to a slash, a backslash
- * or a control character, or is a dot segment: one resource has one spelling of its path.
+ * The percent-decoded segment. Undefined if it is invalid, a dot segment, or decodes to a slash, a
+ * backslash or a control character: the path of a resource has only one spelling.
  */
 const decodeSegment = (segment: string): string | undefined => {
   if (isDots(segment)) return undefined
@@ -157,12 +157,12 @@ const walk = <H>(
   const found = literal === undefined ? undefined : walk(literal, segments, index + 1, values)
   if (found !== undefined || current.parameter === undefined || segment === "") return found
   values.push(segment)
-  const below = walk(current.parameter, segments, index + 1, values)
-  if (below === undefined) values.pop()
-  return below
+  const leaf = walk(current.parameter, segments, index + 1, values)
+  if (leaf === undefined) values.pop()
+  return leaf
 }
 
-/** A compiled table: give it an upper-case method and the raw path of a request. */
+/** Finds the handler for an upper-case method and the raw path of a request. */
 export type Matcher<H> = (method: string, path: string) => Match<H>
 
 const answer = <H>(leaf: Leaf<H>, method: string, values: ReadonlyArray<string>): Match<H> => {
@@ -177,7 +177,7 @@ const answer = <H>(leaf: Leaf<H>, method: string, values: ReadonlyArray<string>)
   return { _tag: "MethodNotAllowed", allow, pattern }
 }
 
-/** Compiles the table; throws (a defect) on a bad or repeated pattern. */
+/** Compiles the table; throws (a defect) for an invalid or repeated pattern. */
 export const compileRoutes = <H>(routes: ReadonlyArray<Route<H>>): Matcher<H> => {
   const root = node<H>()
   for (const route of routes) insert(root, route)

@@ -1,7 +1,7 @@
 /**
- * A request's body. Reading must begin before the server's callback returns, while a handler asks
- * for it later: so it is collected (a document) or buffered with back-pressure (a stream) from the
- * start.
+ * The body of a request. Reading must begin before the server's callback returns, but a handler
+ * needs the body later. It is therefore collected (a document) or buffered with back-pressure (a
+ * stream) from the start.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -9,13 +9,13 @@ import type { Exchange } from "./exchange.ts"
 import { BodyError, type BodyFault } from "./request.ts"
 
 export interface RequestBody {
-  /** The whole document, or why there is none. */
+  /** The whole document, or why it did not arrive. */
   readonly bytes: Effect.Effect<Uint8Array | BodyFault>
-  /** The body as it arrives; throws a BodyError when it breaks off. Read by one reader. */
+  /** The body as it arrives, for one reader; throws a BodyError if it ends early. */
   readonly stream: AsyncIterable<Uint8Array>
-  /** Why the stream broke off, when it did. */
+  /** Why the stream ended early. */
   readonly fault: () => BodyFault["_tag"] | undefined
-  /** SHA-256 of what was read, base64url; of a stream, when it has been read to its end. */
+  /** SHA-256 in base64url; for a stream only after it was read to its end. */
   readonly digest: () => string
 }
 
@@ -23,7 +23,7 @@ const none: AsyncIterable<Uint8Array> = {
   [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) })
 }
 
-/** No body is wanted; what is sent all the same is passed over. */
+/** Ignores the body, if there is one. */
 export const noBody: RequestBody = {
   bytes: Effect.succeed(new Uint8Array()),
   stream: none,
@@ -54,7 +54,7 @@ export const documentBody = (exchange: Exchange, bytesMax: number): RequestBody 
   }
 }
 
-/** Streams a body of at most `bytesMax`; its digest is only taken when `wantsDigest`. */
+/** Streams a body of at most `bytesMax`; computes its digest only if `wantsDigest`. */
 export const streamBody = (
   exchange: Exchange,
   bytesMax: number,
@@ -62,7 +62,7 @@ export const streamBody = (
 ): RequestBody => {
   const hash = createHash("sha256")
   let fault: BodyFault["_tag"] | undefined
-  const noted = (error: unknown): unknown => {
+  const noteFault = (error: unknown): unknown => {
     fault = error instanceof BodyError ? error._tag : "Aborted"
     return error
   }
@@ -70,7 +70,7 @@ export const streamBody = (
   try {
     source = exchange.stream(bytesMax)
   } catch (error) {
-    noted(error)
+    noteFault(error)
   }
   async function* watched(): AsyncGenerator<Uint8Array> {
     if (fault !== undefined) throw new BodyError(fault)
@@ -80,7 +80,7 @@ export const streamBody = (
         yield chunk
       }
     } catch (error) {
-      throw noted(error)
+      throw noteFault(error)
     }
   }
   return {

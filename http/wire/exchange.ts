@@ -1,4 +1,4 @@
-/** One request and its answer, without any knowledge of the server library beneath. */
+/** Answers one request; independent of the server library. */
 import { bodyDeadlineMs, refusedBodyBytesMax, uploadBufferBytesMax } from "../limits.ts"
 import { EventStream } from "./event-stream.ts"
 import { joinHeaders, type ReplyHeaders } from "./header-fields.ts"
@@ -7,14 +7,14 @@ import { BodyError, type BodyFault } from "./request.ts"
 import { sendStream } from "./response-stream.ts"
 import { Upload } from "./upload.ts"
 
-/** An answer with its body at hand. */
+/** An answer with its complete body. */
 export interface HttpReply {
   readonly status: number
   readonly headers: ReplyHeaders
   readonly body?: string | Uint8Array | undefined
 }
 
-/** What the exchanges of one server share. */
+/** The state that all exchanges of a server share. */
 export interface Shared {
   readonly statusLine: (status: number) => string
   readonly onError: (error: unknown) => void
@@ -25,7 +25,7 @@ export interface Shared {
   settled: (() => void) | undefined
 }
 
-/** The answering side of one request. Every exchange is answered or aborted exactly once. */
+/** Reads the body of one request and sends its answer. It is answered or aborted exactly once. */
 export class Exchange {
   readonly #native: NativeResponse
   readonly #shared: Shared
@@ -40,8 +40,8 @@ export class Exchange {
   #also = ""
 
   /**
-   * `declaredBytes` is the Content-Length, 0 without a body, -1 when chunked. `isLast`: the
-   * connection ends with the answer, and nothing that follows is read as a request.
+   * `declaredBytes` is the Content-Length, 0 without a body, -1 if chunked. `isLast` means that the
+   * connection ends with the answer and nothing after the request is read.
    */
   constructor(
     native: NativeResponse,
@@ -68,12 +68,12 @@ export class Exchange {
     return this.#answered
   }
 
-  /** Fields that go with the answer, whatever it will be. */
+  /** Adds header fields to the answer, whatever it will be. */
   also(headers: ReplyHeaders): void {
     this.#also = joinHeaders(headers)
   }
 
-  /** Calls back once when the client goes away before the answer is complete. */
+  /** Calls back once if the client leaves before the answer is complete. */
   onAbort(callback: () => void): void {
     const before = this.#onAbort
     this.#onAbort = before === undefined ? callback : () => {
@@ -82,7 +82,7 @@ export class Exchange {
     }
   }
 
-  /** Calls back once when the server begins to drain: a long poll should answer now. */
+  /** Calls back once when the server begins to drain; long polls then answer immediately. */
   onDrain(callback: () => void): () => void {
     if (this.#shared.draining) queueMicrotask(callback)
     else this.#shared.drainers.add(callback)
@@ -103,8 +103,8 @@ export class Exchange {
   }
 
   /**
-   * The whole body, at most `bytesMax`, by callback: exactly once, with a copy of its own.
-   * `TooLarge` and `Timeout` want an answer, which will also close the connection.
+   * The whole body, at most `bytesMax`, by one callback, as a copy. After `TooLarge`
+   * and `Timeout` the request still needs an answer, which also closes the connection.
    */
   bytes(bytesMax: number, done: (body: Uint8Array | BodyFault) => void): void {
     if (this.#aborted) return done({ _tag: "Aborted" })
@@ -137,9 +137,9 @@ export class Exchange {
   }
 
   /**
-   * The body as it arrives, at most `bytesMax`; the sender is paused while the reader is behind.
-   * Throws a `BodyError`: what was read before must then be thrown away. Must be called before the
-   * handler returns to the event loop, and read by one reader.
+   * The body as it arrives, at most `bytesMax`; slow readers pause the client.
+   * After a `BodyError` the reader must discard what it read. Call it before the handler returns to
+   * the event loop; only one reader may read it.
    */
   stream(bytesMax: number): AsyncIterable<Uint8Array> {
     if (this.#aborted) throw new BodyError("Aborted")
@@ -160,7 +160,7 @@ export class Exchange {
     return upload
   }
 
-  /** Takes the right to answer; `false` when the client is gone. Answering twice is a defect. */
+  /** Begins the answer; false if the client is gone. Answering twice is a defect. */
   #begin(): boolean {
     if (this.#answered) throw new Error("this request was answered already")
     if (this.#aborted) return false
@@ -169,7 +169,7 @@ export class Exchange {
     return true
   }
 
-  /** Whether the connection has to end with this answer. */
+  /** Whether the connection must end with this answer. */
   #closes(): boolean {
     if (this.#shared.draining || this.#isLast) return true
     if (this.#bodyDone) return false
@@ -185,12 +185,12 @@ export class Exchange {
     this.#native.writeHeader(all.slice(0, colon), all.slice(colon + 2))
   }
 
-  /** Answers. Nothing happens when the client is gone. Throws (a defect) on bad fields. */
+  /** Answers, unless the client is gone. Throws (a defect) for invalid header fields. */
   reply(reply: HttpReply): void {
     const joined = joinHeaders(reply.headers)
     if (!this.#begin()) return
-    // At once, what follows in the same piece would still be read as requests. While an answer is
-    // awaited it ends the connection instead.
+    // The parser still reads the rest of this packet as requests. While an answer is pending, that
+    // ends the connection, as it should; so the answer is sent after the packet.
     if (this.#isLast) setImmediate(() => this.#send(reply, joined))
     else this.#send(reply, joined)
   }
@@ -213,9 +213,9 @@ export class Exchange {
   }
 
   /**
-   * Answers with a body that is read piece by piece as fast as the client takes it; `lengthBytes`
-   * is the Content-Length, without which it is chunked. Resolves when it is sent or given up; a
-   * body that fails or is too short cuts the connection, so that nobody takes it for whole.
+   * Answers with a body that it reads as fast as the client receives it. `lengthBytes` is the
+   * Content-Length; without it the body is chunked. Resolves when the body is sent or aborted. If
+   * the body fails or is too short, the connection is cut, so that the client notices.
    */
   async replyStream(
     status: number,
@@ -249,7 +249,7 @@ export class Exchange {
     return sent ? "sent" : "aborted"
   }
 
-  /** Answers with an event stream (text/event-stream), or `undefined` when the client is gone. */
+  /** Answers with an event stream (text/event-stream); undefined if the client is gone. */
   events(headers: ReplyHeaders): EventStream | undefined {
     const joined = joinHeaders([
       ["Content-Type", "text/event-stream"],

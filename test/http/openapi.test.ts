@@ -130,7 +130,7 @@ describe("the document", () => {
     )
     const [, ...fewer] = bare
     expect(() => describedRoutes(service.service, fewer)).toThrow(
-      "GET / is described, and not routed"
+      "GET / is described, but not routed"
     )
     expect(() => openapiDocument(service.service.settings, routes)).not.toThrow()
   })

@@ -1,4 +1,4 @@
-/** Any document as readable HTML: like elements become tables or entries, `href` a link. */
+/** Any document as HTML: repeated elements become tables or entries, `href` becomes a link. */
 import { childrenOf, type Element } from "../xml/index.ts"
 import { time } from "./parts.ts"
 import { type Html, html, type Interpolation, isLinkable, link, nothing } from "./template.ts"
@@ -71,7 +71,7 @@ const cell = (column: string, text: string | undefined): Html =>
     ? html`<td></td>`
     : html`<td>${column === "href" ? link(text) : value(text)}</td>`
 
-/** Like elements that consist of attributes only. */
+/** A table of elements that only have attributes. */
 const table = (rows: ReadonlyArray<Element>): Html => {
   const columns = columnsOf(rows)
   return html`<div class="scroll"><table><thead><tr>${
@@ -104,7 +104,7 @@ const group = (name: string, members: ReadonlyArray<Element>): Html => {
   }</ol></dd>`
 }
 
-/** The inside of any element as HTML. Depth is bounded by what the parser accepts. */
+/** The content of an element as HTML; the parser bounds the depth of the recursion. */
 export const renderElement = (node: Element): Html => {
   const href = node.attributes["href"]
   const text = ownText(node)

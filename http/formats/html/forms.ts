@@ -1,4 +1,4 @@
-/** Building forms that work without a script: every control has its label. */
+/** Forms that work without a script; every control has a label. */
 import { type Html, html, nothing } from "./template.ts"
 
 /** One control of a form. `type` is an input type, `textarea` or `select`. */
@@ -22,13 +22,13 @@ export interface Control {
   readonly pattern?: string
   readonly autocomplete?: string
   readonly options?: ReadonlyArray<readonly [value: string, label: string]>
-  /** How much of a line it takes where the page is wide enough; the whole unless said. */
+  /** The share of a line on a wide page; the default is the whole line. */
   readonly width?: "third" | "half"
-  /** Lines of a `textarea`: 4 unless said. With `code` its letters are of one width. */
+  /** Lines of a `textarea`, 4 by default; with `code` its font is monospaced. */
   readonly rows?: number
   readonly code?: boolean
   readonly inputmode?: "numeric"
-  /** What is wrong with the value: it is told beside the field, which gets the focus. */
+  /** Why the value was rejected: shown beside the field, which gets the focus. */
   readonly fault?: string
 }
 
@@ -40,7 +40,7 @@ export interface HtmlForm {
   readonly controls: ReadonlyArray<Control>
   readonly submit: string
   readonly id?: string
-  /** A form that takes something away is less loud than one that adds. */
+  /** The style of a form that deletes something. */
   readonly tone?: "danger"
 }
 
@@ -139,7 +139,7 @@ export const deleteForm = (action: string, legend: string, submit = "Remove"): H
     tone: "danger"
   })
 
-/** A button by itself that POSTs, with what it is about for those who do not see where it is. */
+/** A form of one button; `about` completes its label for screen readers. */
 export const renderButton = (
   action: string,
   text: string,
@@ -152,37 +152,37 @@ export const renderButton = (
     )
   }<button type="submit" class="small" aria-label="${text} ${about}">${text}</button></form>`
 
-const typed = (control: Control, value: string | undefined): Control => {
+const withValue = (control: Control, value: string | undefined): Control => {
   if (control.type === "hidden") return control
   return { ...control, value: value ?? "" }
 }
 
-/** The control that a fault is about: the one whose name the fault says first. */
-const faulty = (
+/** The control of a fault: the first whose name occurs in the fault's text. */
+const controlOfFault = (
   controls: ReadonlyArray<Control>,
   fault: string
 ): Control | undefined => {
   const words = fault.split(/[^A-Za-z0-9_-]+/)
-  const places = controls
+  const matches = controls
     .filter(({ type }) => type !== "hidden")
     .map((control) => ({ control, at: words.indexOf(control.name) }))
     .filter(({ at }) => at >= 0)
     .toSorted((one, other) => one.at - other.at)
-  return places[0]?.control
+  return matches[0]?.control
 }
 
-/** The form as it was sent, with the fault that it was refused for beside its field. */
+/** The form with its typed values, and the fault beside its field. */
 export const redisplayedForm = (
   definition: HtmlForm,
   valueOf: (name: string) => string | undefined,
   fault: string
 ): HtmlForm => {
-  const wrong = faulty(definition.controls, fault)
+  const faulty = controlOfFault(definition.controls, fault)
   return {
     ...definition,
     controls: definition.controls.map((control) => ({
-      ...typed(control, valueOf(control.name)),
-      ...control === wrong ? { fault } : {}
+      ...withValue(control, valueOf(control.name)),
+      ...control === faulty ? { fault } : {}
     }))
   }
 }

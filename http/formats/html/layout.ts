@@ -9,15 +9,15 @@ export interface PageLink {
   readonly title?: string | undefined
 }
 
-/** What a page is made of. `script` is the path of a script of this origin. */
+/** The content of a page; `script` is the path of a script of this origin. */
 export interface HtmlPage {
   readonly title: string
   readonly body: Html
-  /** Follows the links of the page, so that those to its next part are not below its forms. */
+  /** Shown after the links, so that the link to the next page is not below the forms. */
   readonly forms?: Html | undefined
   readonly links?: ReadonlyArray<PageLink>
   readonly script?: string | undefined
-  /** The path that was asked for: the navigation says where that is. */
+  /** The requested path, which the navigation highlights. */
   readonly path?: string | undefined
 }
 
@@ -29,7 +29,7 @@ const headLink = (item: PageLink): Html => {
 `
 }
 
-/** It stands in a part that a live page puts in anew: a list that grows gets another page. */
+/** A live part, since a growing list may get a next page. */
 const navigation = (links: ReadonlyArray<PageLink>): Html => {
   const shown = links.filter((item) => item.title !== undefined && isLinkable(item.href))
   const list = html`<nav aria-label="Related"><ul>${
@@ -40,7 +40,7 @@ const navigation = (links: ReadonlyArray<PageLink>): Html => {
 `
 }
 
-/** A place in the navigation; what is below any of `others` belongs to it, too. */
+/** An entry of the navigation; paths under `others` belong to it as well. */
 type Entry = readonly [path: string, name: string, ...others: ReadonlyArray<string>]
 
 const sections: ReadonlyArray<Entry> = [
@@ -60,11 +60,11 @@ const service: ReadonlyArray<Entry> = [
   ["/openapi.json", "OpenAPI"]
 ]
 
-/** `aria-current` of a link to `place` on the page of `path` (WAI-ARIA 1.2 §6.6). */
-const current = (path: string | undefined, place: string, below: ReadonlyArray<string>): Html => {
-  if (path === place) return html` aria-current="page"`
-  const isBelow = below.some((one) => path === one || path?.startsWith(`${one}/`) === true)
-  return isBelow ? html` aria-current="true"` : nothing
+/** `aria-current` of the link to `target` on the page of `path` (WAI-ARIA 1.2 §6.6). */
+const current = (path: string | undefined, target: string, roots: ReadonlyArray<string>): Html => {
+  if (path === target) return html` aria-current="page"`
+  const isInside = roots.some((one) => path === one || path?.startsWith(`${one}/`) === true)
+  return isInside ? html` aria-current="true"` : nothing
 }
 
 const entries = (all: ReadonlyArray<Entry>, at: string | undefined): Html =>

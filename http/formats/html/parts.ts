@@ -1,16 +1,16 @@
-/** Parts that many pages have: times, badges, tables that scroll, what stands for nothing. */
+/** Parts of many pages: times, badges, tables, live parts. */
 import { type Html, html, nothing } from "./template.ts"
 
-/** A time of RFC 3339 as it is without a script; `/page.js` puts it into the reader's locale. */
+/** A time of RFC 3339 in UTC; `/page.js` converts it to the reader's locale. */
 export const time = (text: string): Html => {
   const shown = text.slice(0, 19).replace("T", " ")
   return html`<time datetime="${text}">${shown} UTC</time>`
 }
 
-/** The same of milliseconds since 1970. */
+/** {@link time} of milliseconds since the epoch. */
 export const timeAt = (atMs: number): Html => time(new Date(atMs).toISOString())
 
-/** How something stands: `text` begins with a sign, so that no color is needed to tell. */
+/** A status; `text` begins with a sign, so that it does not depend on color. */
 export const badge = (kind: "good" | "wait" | "bad", text: string, id?: string): Html =>
   html`<span class="badge ${kind}"${id === undefined ? nothing : html` id="${id}"`}>${text}</span>`
 
@@ -26,7 +26,7 @@ export const statusBadge = <Status extends string>(
   id?: string
 ): Html => badge(badges[status][0], badges[status][1], id)
 
-/** What a table's column is called; numbers stand to the right, under each other. */
+/** The heading of a column; columns of numbers are aligned to the right. */
 export type Heading = string | { readonly number: string }
 
 const heading = (head: Heading): Html =>
@@ -34,7 +34,7 @@ const heading = (head: Heading): Html =>
     ? html`<th scope="col">${head}</th>`
     : html`<th scope="col" class="num">${head.number}</th>`
 
-/** A table that scrolls by itself where the page is narrow, by keyboard too. */
+/** A table that scrolls within a narrow page, also by keyboard. */
 export const table = (
   about: string,
   heads: ReadonlyArray<Heading>,
@@ -50,23 +50,23 @@ aria-label="${about}" tabindex="0"><table>
 ${rows}</tbody></table></div>
 `
 
-/** What a page says where it has nothing to list; `advice` is what to do about it. */
-export const emptyState = (said: string, advice: Html | string = ""): Html =>
-  html`<p id="empty" class="empty">${said}${advice === "" ? "" : " "}${advice}</p>
+/** The text of an empty list; `advice` says how to fill it. */
+export const emptyState = (text: string, advice: Html | string = ""): Html =>
+  html`<p id="empty" class="empty">${text}${advice === "" ? "" : " "}${advice}</p>
 `
 
-/** A part of a page that `/live.js` keeps up to date; each needs an id of its own. */
+/** A part of a page that `/live.js` keeps current; its id must be unique. */
 export const livePart = (id: string, content: Html): Html =>
   html`<div id="${id}" data-live>
 ${content}</div>
 `
 
-/** Says how live the page is; with `/live.js` it is, without it has to be loaded again. */
+/** The status line of a live page; `/live.js` replaces its text. */
 export const liveState: Html =
   html`<p class="quiet" id="live" role="status">Load this page again to see how it stands.</p>
 `
 
-/** A secret that a person takes elsewhere; `/page.js` adds a button that copies it. */
+/** A secret to copy; `/page.js` adds a button for it. */
 export const copyField = (what: string, text: string): Html =>
   html`<span data-copy="${what}"><code>${text}</code></span>`
 

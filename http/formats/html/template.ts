@@ -1,14 +1,13 @@
 /**
- * HTML by construction: a template that escapes what is put into it, so that forgetting to escape
- * is impossible and only `raw` has to be looked at.
+ * HTML by construction: a template that escapes its interpolations. Only uses of `raw` need review.
  */
-/** Text that is HTML already. Only `html` and `raw` make it. */
+/** Markup. Only `html` and `raw` create it. */
 export interface Html {
   readonly _tag: "Html"
   readonly text: string
 }
 
-/** What may stand in a template: markup, text, numbers, lists of them, or nothing. */
+/** The values that a template accepts. */
 export type Interpolation =
   | Html
   | string
@@ -17,7 +16,7 @@ export type Interpolation =
   | false
   | ReadonlyArray<Interpolation>
 
-/** Declares text to be HTML. Every use says why that is true. */
+/** Declares text to be HTML. Every use says why it is safe. */
 export const raw = (text: string): Html => ({ _tag: "Html", text })
 
 export const nothing: Html = raw("")
@@ -31,11 +30,11 @@ export const escapeHtml = (text: string): string =>
 
 const isList = (value: Interpolation): value is ReadonlyArray<Interpolation> => Array.isArray(value)
 
-const written = (value: Interpolation): string => {
+const render = (value: Interpolation): string => {
   if (value === undefined || value === false) return ""
   if (typeof value === "string") return escapeHtml(value)
   if (typeof value === "number") return String(value)
-  return isList(value) ? value.map(written).join("") : value.text
+  return isList(value) ? value.map(render).join("") : value.text
 }
 
 /** Markup with escaped interpolations. Attribute values must be quoted in the template. */
@@ -45,18 +44,18 @@ export const html = (
 ): Html => {
   let text = strings[0] ?? ""
   for (let index = 0; index < values.length; index += 1) {
-    text += written(values[index]) + (strings[index + 1] ?? "")
+    text += render(values[index]) + (strings[index + 1] ?? "")
   }
-  return raw(text) // every part is a literal of the source or went through `written`
+  return raw(text) // every part is a literal of the source or went through `render`
 }
 
 const safeReference = /^(?:https?:\/\/|mailto:|\/(?!\/)|[?#]|\.{1,2}\/)/i
 
-/** Whether a URI may become a link: http, https, mailto or of this origin; never `javascript:`. */
+/** Whether a URI may be a link: http, https, mailto or this origin; never `javascript:`. */
 export const isLinkable = (uri: string): boolean =>
   safeReference.test(uri) && !/[\u0000- "<>\\]/.test(uri)
 
-/** A link, or the bare text when the URI is none that may be followed. */
+/** A link, or only its text if `isLinkable` rejects the URI. */
 export const link = (uri: string, text: string = uri, rel?: string): Html =>
   isLinkable(uri)
     ? rel === undefined
