@@ -1,4 +1,4 @@
-/** Up to where a read must see the records, and that those who ask at once share the question. */
+/** The sequence that a read of the records must have reached; concurrent reads share one request. */
 import { expect, it } from "vitest"
 import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
 import { type ReadBarrier, SharedCall } from "../../../runtime/nats/connection/read-barriers.ts"
