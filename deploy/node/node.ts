@@ -1,7 +1,7 @@
 /**
- * One node, put together: its store, the actor system upon it, HTTP in front. It runs until it is
- * interrupted, then stops in good order: other nodes, if there are any, take its actors over; no
- * new connection, requests under way are answered, commits and effects end, the store is closed.
+ * The composition of one node: its store, the actor system, HTTP. It runs until it is interrupted,
+ * then drains: other nodes take over its actors, requests in progress are answered, commits and
+ * effects end, and the store is closed.
  */
 import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
@@ -39,33 +39,32 @@ export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnav
       })
     })
 
-/* Looks for blobs that a crash left without content. */
+/** Interval of the orphan removal in a cluster. */
+const orphanSweepIntervalMs = 6 * 3_600_000
 
-/** How often a cluster looks for them. */
-const orphansEveryMs = 6 * 3_600_000
-
-/** Removes what a crash left of arriving content. */
-export const sweep = (service: Service): Effect.Effect<void> =>
+/** Removes blobs that a crash left without content. */
+const removeOrphans = (service: Service): Effect.Effect<void> =>
   sweepOrphans(service).pipe(
     Effect.flatMap((orphans) =>
       orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
     ),
-    Effect.catch((failure) => Effect.logWarning("the sweep for orphans broke off", failure))
+    Effect.catch((failure) => Effect.logWarning("the removal of orphaned blobs failed", failure))
   )
 
-/** The same in a cluster, every so often, at the node that has the first shard. */
-export const sweepAmong = (
+/** Once on an embedded store; in a cluster at intervals, by the node that owns the first shard. */
+const orphanRemoval = (
+  settings: NodeSettings,
   service: Service,
   placement: Placement["Service"]
 ): Effect.Effect<void> =>
-  Effect.suspend(() => placement.owns(0) ? sweep(service) : Effect.void).pipe(
-    Effect.delay(orphansEveryMs),
-    Effect.forever
-  )
+  !isClustered(settings)
+    ? removeOrphans(service)
+    : Effect.suspend(() => placement.owns(0) ? removeOrphans(service) : Effect.void).pipe(
+      Effect.delay(orphanSweepIntervalMs),
+      Effect.forever
+    )
 
-/* Which port a node listens on. */
-
-/** How often idle actors are looked for, unless they are to sleep sooner. */
+/** Longest interval of the search for idle actors. */
 const sweepMsMax = 5_000
 
 const corsOriginOf = (settings: NodeSettings): string | undefined =>
@@ -73,7 +72,7 @@ const corsOriginOf = (settings: NodeSettings): string | undefined =>
 
 type PlacementApi = Placement["Service"]
 
-/** What the actors and the HTTP side have in common beside the stores. */
+/** What the actors and HTTP share, beside the stores. */
 interface Shared {
   readonly baseUrl: string
   /** The node's name, the same at each start. */
@@ -115,41 +114,43 @@ const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Sh
 const nodeLayer = (settings: NodeSettings, shared: Shared) =>
   systemLayer(settings, shared).pipe(Layer.provideMerge(backend(settings, shared.node)))
 
-/** What the operator is told when the node serves. */
+/** What a node prints when it serves. */
 export interface ServingNode {
   readonly baseUrl: string
   readonly host: string
   readonly port: number
-  /** Where everything is kept, for people. */
+  /** Where the node stores everything, for people. */
   readonly place: string
   /** The database of an embedded store, for people; undefined in a cluster. */
   readonly engine: string | undefined
   /** Its name in its cluster; undefined when it is alone. */
   readonly node: string | undefined
-  /** The admin's token, when this start chose it. */
+  /** The admin's token, when this start generated it. */
   readonly adminToken: string | undefined
 }
 
-/** Fails while the node has no part in its cluster; with what is wrong, for people. */
-const standing = (placement: PlacementApi): Effect.Effect<void, string> =>
+/** Fails, with the reason, while the node is not a member of its cluster or is leaving it. */
+const checkMembership = (placement: PlacementApi): Effect.Effect<void, string> =>
   Effect.suspend(() => {
-    if (!placement.isLeaseValid()) return Effect.fail("this node is not in its cluster just now")
+    if (!placement.isLeaseValid()) {
+      return Effect.fail("this node is currently not a member of its cluster")
+    }
     const { nodes, self } = placement.view()
     const leaves = nodes.some(({ leaving, node }) => node === self && leaving)
     return leaves ? Effect.fail("this node is stopping") : Effect.void
   })
 
 /**
- * Lets other nodes take the actors over, for `withinMs` at most. HTTP answers meanwhile and
- * afterwards as ever, as it asks the actors wherever they are.
+ * Hands the actors over to other nodes, for `timeoutMs` at most. HTTP continues, since it reaches
+ * the actors on any node.
  */
-const handOver = (placement: PlacementApi, withinMs: number): Effect.Effect<void> =>
+const handOver = (placement: PlacementApi, timeoutMs: number): Effect.Effect<void> =>
   Effect.promise(async () => {
     const leaving = placement.leave()
     if (leaving === undefined) return
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, withinMs)
+      timer = setTimeout(resolve, timeoutMs)
     })
     await Promise.race([leaving, late])
     clearTimeout(timer)
@@ -204,7 +205,7 @@ const makeService = Effect.fnUntraced(function*(
     deliveries: outbound,
     archive: () => archiveOf({ kind, contents, blobs }),
     ready: Effect.andThen(
-      standing(placement),
+      checkMembership(placement),
       Effect.mapError(Effect.andThen(storage.health, records.health), ({ detail }) => detail)
     ),
     nowMs
@@ -250,12 +251,12 @@ const serveOver = Effect.fnUntraced(function*(
   const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
     Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
   )
-  // A file that was taken is in the table whole before anybody asks.
+  // An accepted file must be in the table before the first request.
   if (!isClustered(settings)) {
     yield* Effect.catch(
       resumeLoads(service),
       (failure) =>
-        Effect.logWarning("a load of customers was not finished; it is tried again", failure)
+        Effect.logWarning("loading a file of customers did not complete; the node retries", failure)
     )
   }
   yield* Effect.forkScoped(watchLoads(service))
@@ -276,7 +277,7 @@ const serveOver = Effect.fnUntraced(function*(
   )
   yield* Effect.acquireRelease(
     listening(settings, port, baseUrl, handler, (error) => {
-      run(Effect.logError("a request broke", error))
+      run(Effect.logError("a request failed", error))
     }),
     (server) =>
       handOver(placement, settings.drainTimeout).pipe(
@@ -285,7 +286,7 @@ const serveOver = Effect.fnUntraced(function*(
       )
   )
   yield* keepPublishingFigures(service)
-  yield* Effect.forkScoped(isClustered(settings) ? sweepAmong(service, placement) : sweep(service))
+  yield* Effect.forkScoped(orphanRemoval(settings, service, placement))
   onServing({
     baseUrl,
     host: settings.host,
@@ -299,13 +300,12 @@ const serveOver = Effect.fnUntraced(function*(
 })
 
 /**
- * Serves until interrupted. `onServing` is called once, when requests are answered. Fails with
- * a
+ * Serves until interrupted. Calls `onServing` once, when it accepts requests. Fails with a
  * BackendFailure, NodeUnnamed, IssuerUnusable or ServerUnavailable.
  */
 export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode) => void) =>
   Effect.scoped(Effect.gen(function*() {
-    // A first start that cannot serve must not choose a token that nobody is told.
+    // A first start that cannot serve must not generate a token that is never printed.
     yield* Effect.try({ try: assertNative, catch: asUnavailable })
     const port = yield* portOf(settings)
     const outbound = yield* makeOutbound({
