@@ -128,7 +128,7 @@ export interface NodeStatus {
 }
 
 /** A cluster, as one node sees it. */
-export interface ClusterStatus {
+export interface ClusterReport {
   readonly shards: number
   /** Shards that have an owner. */
   readonly owned: number
@@ -168,7 +168,7 @@ const nodeStatusOf = (node: JsonObject, shards: ReadonlyMap<string, number>): No
 export const clusterStatus = async (
   transport: HttpTransport,
   signal?: AbortSignal
-): Promise<ClusterStatus> => {
+): Promise<ClusterReport> => {
   const { document } = await transport.json({ method: "GET", uri: "/cluster", signal })
   const owners = listOf(nested(document, "owners"), "owner")
   const shards = new Map(owners.map((one) => [textOf(one, "node"), numberOf(one, "count")]))

@@ -1,5 +1,5 @@
 /** The client of a restante service. */
-import { Accounts, type ClusterStatus, clusterStatus, downloadArchive } from "./administration.ts"
+import { Accounts, type ClusterReport, clusterStatus, downloadArchive } from "./administration.ts"
 import { Cabinet, type CabinetContents, createCabinet, listCabinets } from "./cabinets.ts"
 import { type Content, getContent, publish, type Published, type Publishing,
   type ReadContentOptions, type Receipt, receiptsOf, removeResource, replaceContent, reportReceipt,
@@ -153,7 +153,7 @@ export class Client {
   }
 
   /** The nodes of the service (role `admin`). */
-  cluster(signal?: AbortSignal): Promise<ClusterStatus> {
+  cluster(signal?: AbortSignal): Promise<ClusterReport> {
     return clusterStatus(this.transport, signal)
   }
 

@@ -2,7 +2,7 @@
  * The client library of restante: mailboxes, sending, pushes, sessions and queries over HTTP. It
  * runs on Node, in browsers and on Deno, without dependencies.
  */
-export type { AccountRole, Accounts, ClusterStatus, KindStatus, ListedAccount, ListedToken,
+export type { AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount, ListedToken,
   NodeStatus, TokenOptions } from "./administration.ts"
 export type { Cabinet, CabinetContents, CabinetPage, Filed } from "./cabinets.ts"
 export { type Client, connect, type ConnectOptions } from "./client.ts"
@@ -15,7 +15,7 @@ export type { CachedCopy, Connection, InlineContent, Notification, NotificationI
 export type { NotificationProgress, Outgoing, ProgressSummary, Recipient, RecipientStatus, Sending,
   SendOptions, Sent, SentNotification, SentStatus, Waiting } from "./outgoing.ts"
 export type { Customer, CustomerField, CustomerFile, CustomerQuery, LoadProgress, Queries, Query,
-  QueryCondition, Quote, RowQuery } from "./queries.ts"
+  QueryCondition, Quote, TableQuery } from "./queries.ts"
 export type { NewRegistration, Registration, RegistrationInfo } from "./registration.ts"
 export type { ListedSession, Session, SessionAnswer, SessionProgress } from "./session.ts"
 export { Conflict, ConnectionError, type Fetch, Forbidden, Gone, InvalidSignature, type Json,

@@ -10,7 +10,9 @@ const recipientStatuses = ["waiting", "retry", "success", "failed"] as const
 
 const statuses = ["sent", "waiting", "failed"] as const
 
-/** `waiting`: before the first attempt. `retry`: before a further one. `failed`: no more attempts. */
+/**
+ * `waiting`: before the first attempt. `retry`: before a further one. `failed`: no more attempts.
+ */
 export type RecipientStatus = typeof recipientStatuses[number]
 
 /** `sent`: all recipients have it. `failed`: no attempt follows, and some do not have it. */

@@ -71,7 +71,7 @@ export interface CustomerQuery extends ListingOptions {
 }
 
 /** The rows to read, as documents. */
-export interface RowQuery extends ListingOptions {
+export interface TableQuery extends ListingOptions {
   /** Only customers of this age or older. */
   readonly agemin?: number | undefined
   /** Fields to read; all by default. */
@@ -225,7 +225,7 @@ export class Queries {
   /** Rows of a table as documents, with the fields of a query; page by page. */
   async *rows(
     table: "customers" | "quotes",
-    { agemin, fields, pageSize: limit, query, signal }: RowQuery = {}
+    { agemin, fields, pageSize: limit, query, signal }: TableQuery = {}
   ): AsyncGenerator<JsonObject, void, void> {
     const first = withQuery(`/${table}`, { agemin, query, return: fields?.join(","), limit })
     for await (const page of pagesOf(this.transport, first, { signal })) {

@@ -8,8 +8,8 @@ import { identityOf, randomIds } from "./auth/credentials/index.ts"
 import { callerKey, isCrossSiteRequest } from "./auth/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
   httpError, type Match, readKeyedRequest, renderAnswer, type Rendered, renderFailure,
-  type ResourceHandler, type Route, runOnce, type Service,
-  withTraceContext } from "./pipeline/index.ts"
+  type ResourceHandler, type Route, runOnce, type Service } from "./pipeline/index.ts"
+import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, preflightHeaders, type RequestBody,
   streamBody } from "./wire/index.ts"
 

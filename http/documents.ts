@@ -10,8 +10,8 @@ interface Activities {
 }
 
 /**
- * What background tasks need of XML: what a notification points to, and the receipt (A4); and what relays
- * do.
+ * What background tasks need of XML: what a notification points to, and the receipt (A4); and what
+ * relays do.
  */
 export const notificationDocuments: Documents & Activities = {
   activityOf: (fragment, target) => activityOf(fragment, { target }),

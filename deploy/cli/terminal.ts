@@ -69,7 +69,9 @@ export const standardError: Screen = {
   isTerminal: process.stderr.isTTY
 }
 
-/** Shows one line on a terminal, and overwrites it at most every `intervalMs`; elsewhere nothing. */
+/**
+ * Shows one line on a terminal, and overwrites it at most every `intervalMs`; elsewhere nothing.
+ */
 export const progressLine = (intervalMs: number) => {
   let nextMs = 0
   return {

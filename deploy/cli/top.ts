@@ -1,7 +1,7 @@
 /** `restante top`: a live view of a node or a whole cluster. */
 import { Console, Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import type { ClusterStatus, KindStatus, NodeStatus } from "../../client/index.ts"
+import type { ClusterReport, KindStatus, NodeStatus } from "../../client/index.ts"
 import { exitCodes } from "../command-failure.ts"
 import { adminFlags, jsonFlag } from "./flags.ts"
 import { asAdmin, call } from "./service.ts"
@@ -49,8 +49,8 @@ const perSecond = (
 
 /** A line for each node; `before` is the sample some seconds ago. */
 const linesOf = (
-  now: ClusterStatus,
-  before: ClusterStatus | undefined,
+  now: ClusterReport,
+  before: ClusterReport | undefined,
   seconds: number
 ): ReadonlyArray<NodeLine> => {
   const earlier = new Map(before?.nodes.map((node) => [node.name, node]))
@@ -80,7 +80,7 @@ const linesOf = (
 
 /** Conditions that need an operator. */
 const noticesOf = (
-  { owned, shards }: ClusterStatus,
+  { owned, shards }: ClusterReport,
   lines: ReadonlyArray<NodeLine>
 ): ReadonlyArray<string> => [
   ...owned < shards ? [`${shards - owned} of ${shards} shards have no owner`] : [],
@@ -121,7 +121,7 @@ const columns: ReadonlyArray<readonly [heading: string, cell: (line: NodeLine) =
 ]
 
 const screenOf = (
-  cluster: ClusterStatus,
+  cluster: ClusterReport,
   lines: ReadonlyArray<NodeLine>,
   time: string
 ): string => {
@@ -160,7 +160,7 @@ export const topCommand = Command.make(
     const samples = Option.getOrElse(count, () => Infinity)
     const isLive = process.stdout.isTTY && !json && samples > 1
     endWithReader()
-    let before: ClusterStatus | undefined
+    let before: ClusterReport | undefined
     let beforeMs = 0
     const sample = Effect.fnUntraced(function*() {
       const nowMs = performance.now()

@@ -13,7 +13,7 @@ import { assertNative, bootstrap, countRequest, CredentialCache, DocumentParser,
   type Service, sweepOrphans, sweepQueries, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
   System, type Transport } from "../../runtime/index.ts"
-import { archiveOf } from "../archive/store-reader.ts"
+import { archiveOf } from "../archive/index.ts"
 import { backend, failpoint, groupLimits, isClustered, nodeNameOf,
   type Ports } from "../backend/index.ts"
 import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"

@@ -1,6 +1,6 @@
 /**
- * Every setting of a node, and where its value comes from: a flag overrides an environment variable,
- * which overrides cluster.config.ts.
+ * Every setting of a node, and where its value comes from: a flag overrides an environment
+ * variable, which overrides cluster.config.ts.
  */
 import { Redacted, Result, Schema } from "effect"
 import { type ClusterConfig, clusterConfig } from "../../cluster.config.ts"

@@ -55,7 +55,9 @@ const offered: ReadonlyArray<MediaType> = [
   "text/plain"
 ]
 
-/** The type of a problem for an Accept field; XML even if it is not acceptable (RFC 9110 §15.5.7). */
+/**
+ * The type of a problem for an Accept field; XML even if it is not acceptable (RFC 9110 §15.5.7).
+ */
 const typeFor = (accept: string | undefined): MediaType => {
   const chosen = negotiate(accept, offered)
   if (chosen === "application/json") return "application/problem+json"

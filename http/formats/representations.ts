@@ -82,8 +82,8 @@ const toHtml = (view: ResourceView, path: string | undefined): string =>
   })
 
 /**
- * The text of a view in one of its offered types; a feed type needs `feed`. `path` is the request's:
- * the navigation of the page highlights it.
+ * The text of a view in one of its offered types; a feed type needs `feed`. `path` is the
+ * request's: the navigation of the page highlights it.
  */
 export const render = (view: ResourceView, type: MediaType, path?: string): string => {
   switch (type) {

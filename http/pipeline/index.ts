@@ -12,7 +12,7 @@ export { countRequest, type DeliveryMetrics, durationBoundsMs, HttpMetrics,
 export { hasIdempotencyKey, readKeyedRequest, runOnce } from "./idempotency.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
-export { clientAddress, makeRateLimiter, type Rate } from "./rate-limits.ts"
+export { clientAddress, makeRateLimiter, type Rate } from "./rate-limiter.ts"
 export { bodyError, nextLink, type PageRequest, readBody, readDocument, readInput, readPageRequest,
   readQuery, type RequestInput, unsupportedMediaType } from "./request-input.ts"
 export { conditionFailed, entityTags, expectedVersion, isConditional, preconditionsHold,
@@ -21,4 +21,3 @@ export { conditionFailed, entityTags, expectedVersion, isConditional, preconditi
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
 export { absoluteUri, ask, askOrRefusal, expectReply, type HttpSettings, localPath,
   type Service } from "./service.ts"
-export { traceparentOf, withTraceContext } from "./trace-context.ts"

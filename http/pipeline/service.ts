@@ -8,7 +8,7 @@ import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics, OutboundStatus } from "./http-metrics.ts"
-import type { RateLimiter, RateLimits } from "./rate-limits.ts"
+import type { RateLimiter, RateLimits } from "./rate-limiter.ts"
 
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The service never builds a URI from `Host`. */

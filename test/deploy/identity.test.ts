@@ -9,7 +9,7 @@ import { claimAt, evaluateClaims } from "../../http/auth/issuer/claims.ts"
 import { metadataUrl, parseKeysUrl } from "../../http/auth/issuer/discovery.ts"
 import { isJwt } from "../../http/auth/issuer/issuer.ts"
 import { parseKeySet } from "../../http/auth/issuer/key-source.ts"
-import { clientAddress } from "../../http/pipeline/rate-limits.ts"
+import { clientAddress } from "../../http/pipeline/rate-limiter.ts"
 import { isSlug } from "../../http/slug.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 

@@ -74,12 +74,12 @@ export const repeatedTypeNames = (tree: SourceTree): ReadonlyArray<string> => {
 
 /**
  * Module-level mutable state: variables, and collections that are filled later. A collection that
- * is made with its content is a table.
+ * is made with its content is a table. A WeakMap that remembers what a pure function made of an
+ * object is no state: nothing changes with it.
  */
 export const moduleState = (tree: SourceTree): ReadonlyArray<string> => {
   const variable = /^(?:export )?(?:let|var) /
-  const collection =
-    /^(?:export )?const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet)\b[^(]*\(\)/
+  const collection = /^(?:export )?const \w+(?:: [^=]+)? = new (?:Map|Set)\b[^(]*\(\)/
   return sourcesOf(tree).flatMap(([file, text]) =>
     text.split("\n").flatMap((line, at) =>
       variable.test(line) || collection.test(line)

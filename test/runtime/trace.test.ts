@@ -1,7 +1,7 @@
 /** The trace of a request goes with what it asks of other nodes. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
-import { traceparentOf, withTraceContext } from "../../http/pipeline/trace-context.ts"
+import { traceparentOf, withTraceContext } from "../../http/trace-context.ts"
 import { type HttpRequest, RequestHeaders } from "../../http/wire/request.ts"
 import { ownsAll } from "../../runtime/cluster/placement.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"

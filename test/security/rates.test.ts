@@ -6,7 +6,7 @@ import { loadSettings } from "../../deploy/settings/settings.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
 import { secretHash } from "../../http/auth/credentials/secrets.ts"
 import { countedTokenMs } from "../../http/limits.ts"
-import { Buckets, type PolicyName, RateLimiter } from "../../http/pipeline/rate-limits.ts"
+import { Buckets, type PolicyName, RateLimiter } from "../../http/pipeline/rate-limiter.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
 describe("a bucket", () => {

@@ -6,7 +6,9 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 const malformed = (detail: string): Result<never, XmlFault> =>
   failure({ _tag: "Malformed", detail })
 
-/** Whether the bytes begin as only UTF-16 and UTF-32 do: with their byte order mark or a wide `<`. */
+/**
+ * Whether the bytes begin as only UTF-16 and UTF-32 do: with their byte order mark or a wide `<`.
+ */
 const isWide = (bytes: Uint8Array): boolean => {
   const first = bytes[0]
   const second = bytes[1]

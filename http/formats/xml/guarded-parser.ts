@@ -86,7 +86,9 @@ export const guardedParser = (handlers: Handlers): SaxesParser<PlainOptions> => 
   return parser
 }
 
-/** Checks the XML declaration. Call it at the root element: eight handlers would be one too many. */
+/**
+ * Checks the XML declaration. Call it at the root element: eight handlers would be one too many.
+ */
 export const checkDeclaration = (declaration: XMLDecl): void => {
   if (declaration.version !== undefined && declaration.version !== "1.0") {
     throw new XmlRejected("only XML 1.0 is accepted")

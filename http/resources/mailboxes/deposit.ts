@@ -16,8 +16,9 @@ import { failure, type NotificationDocument, type Result,
 import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, countRequest, expectReply, type HandlerFailure, type HttpError,
   httpError, type Parameters, readBody, refusalError, type Rendered, renderedAnswer, renderFailure,
-  renderView, type RouteMetrics, type Service, submittedFields, traceparentOf, unsupportedMediaType,
+  renderView, type RouteMetrics, type Service, submittedFields, unsupportedMediaType,
   type ViewAnswer } from "../../pipeline/index.ts"
+import { traceparentOf } from "../../trace-context.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { publishInline } from "../content/index.ts"
 import { isLinkedData, readLinkedData } from "../interop/index.ts"

@@ -2,7 +2,7 @@
 import { connect } from "@nats-io/transport-node"
 import { Layer } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { withTraceContext } from "../../../http/pipeline/trace-context.ts"
+import { withTraceContext } from "../../../http/trace-context.ts"
 import { RequestHeaders } from "../../../http/wire/request.ts"
 import type { ProcessName } from "../../../runtime/cluster/membership.ts"
 import { shardOf, Storage } from "../../../runtime/index.ts"

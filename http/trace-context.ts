@@ -1,6 +1,6 @@
 /** The trace that a request belongs to (W3C Trace Context §3.2); an invalid header is ignored. */
 import { Effect, Tracer } from "effect"
-import type { HttpRequest } from "../wire/index.ts"
+import type { HttpRequest } from "./wire/index.ts"
 
 const pattern =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
