@@ -3,7 +3,7 @@ export { makeApplication } from "./app.ts"
 export { CredentialCache, randomId, randomIds } from "./auth/credentials/index.ts"
 export { Issuer, metadataUrl, parseKeySet, parseKeysUrl } from "./auth/issuer/index.ts"
 export { notificationDocuments } from "./documents.ts"
-export { DocumentParser, textOf } from "./formats/xml/index.ts"
+export { DocumentParser } from "./formats/xml/index.ts"
 export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
 export { countRequest, HttpMetrics, makeRateLimiter, type Rate,

@@ -118,12 +118,12 @@ export const passwordCharsMax = 256
 
 export const passwordCharsMin = 16
 
-/** Tokens that were right lately, and addresses that had a wrong one, that a node remembers. */
+/** Tokens that were right recently, and addresses that had a wrong one, that a node remembers. */
 export const provenTokensMax = 20_000
 
 export const suspectsMax = 20_000
 
-/** Accounts, and addresses, whose requests a node counts; of more, the least busy begin anew. */
+/** Accounts, and addresses, whose requests a node counts; of more, the least busy begin again. */
 export const ratedMax = 200_000
 
 /** So long after it was right a request with a token counts for its account. */
@@ -339,7 +339,7 @@ export const fillPauseMs = 500
 /** Changed ranges that one page reads into the cache. */
 export const rowCacheLoadsMax = 4
 
-/** Attempts of a change that others come before, each upon the row as it is then. */
+/** Attempts of a change that others come before, each on the row as it is then. */
 export const attemptsMax = 20
 
 /** How long a query that was made without an account is kept, ms. */
@@ -361,7 +361,7 @@ export const rowCharsMax = 64 * 1024
 /** Columns of a CSV file. */
 export const columnsMax = 64
 
-/** Rows with a fault that are told, of those that were passed over. */
+/** Rows with a fault that are told, of those that were skipped. */
 export const problemsMax = 100
 
 /** Rows that one step of a load writes, unless the store takes fewer. */

@@ -1,6 +1,6 @@
 /**
- * Time in the runtime, by the system's own clock: delays, waiting, and the deadline of every call of
- * the store, so that a store that never answers blocks nobody for ever.
+ * Time in the runtime, by the system's own clock: delays, waiting, and the deadline of every call
+ * of the store, so that a store that never answers blocks nobody for ever.
  */
 import { type Cause, Effect, Exit, type Fiber } from "effect"
 import { type StorageFailure, StorageUnavailable } from "./actor/index.ts"

@@ -344,8 +344,8 @@ export const writeTimeoutMs = 3_000
 export const readTimeoutMs = 2_000
 
 /**
- * A read is sent again after this time, beside the unanswered ones: a stream without a leader answers
- * nothing, and its next leader no earlier request.
+ * A read is sent again after this time, beside the unanswered ones: a stream without a leader
+ * answers nothing, and its next leader no earlier request.
  */
 export const readResendMs = 250
 
@@ -396,8 +396,8 @@ export const markerTtl = "10s"
 export const createStreamTimeoutMs = 20_000
 
 /**
- * The request is repeated after this time: a stream without a leader does not answer, and of several
- * nodes that make it at once some get no answer.
+ * The request is repeated after this time: a stream without a leader does not answer, and of
+ * several nodes that make it at once some get no answer.
  */
 export const createStreamResendMs = 750
 
@@ -456,9 +456,9 @@ export const restorerRenewMs = 2_000
 export const registryTimeoutMs = 5_000
 
 /**
- * A node connects to another server when the registry has not answered for this time: its server may
- * be cut off from the others. Pending answers are lost with the connection, so this is longer than
- * nearly all elections (4 to 9 s), and shorter than a membership.
+ * A node connects to another server when the registry has not answered for this time: its server
+ * may be cut off from the others. Pending answers are lost with the connection, so this is longer
+ * than nearly all elections (4 to 9 s), and shorter than a membership.
  */
 export const registryServerSwitchMs = 8_000
 
@@ -534,8 +534,8 @@ export const blobWritesInFlight = 4
 export const blobReadsAhead = 2
 
 /**
- * How long a running upload or download waits for a leader: longer than the longest election that was
- * seen (12 s), because all of it would be lost.
+ * How long a running upload or download waits for a leader: longer than the longest election that
+ * was seen (12 s), because all of it would be lost.
  */
 export const blobGiveUpMs = 30_000
 

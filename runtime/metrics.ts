@@ -8,7 +8,7 @@ export interface KindMetrics {
   refusals: number
   restarts: number
   quarantines: number
-  /** Conflicts and failed writes that made messages be decided anew. */
+  /** Conflicts and failed writes that made messages be decided again. */
   retriedDecisions: number
   activations: number
   passivations: number

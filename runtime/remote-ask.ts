@@ -1,6 +1,6 @@
 /**
- * Asks of actors whose shards other nodes own. While a shard moves, no node accepts the message: the
- * ask is repeated until its deadline, and served here when this node takes the shard.
+ * Asks of actors whose shards other nodes own. While a shard moves, no node accepts the message:
+ * the ask is repeated until its deadline, and served here when this node takes the shard.
  */
 import { Effect, Exit, Result } from "effect"
 import type { ActivationContext, ReplyCallback } from "./activation/index.ts"

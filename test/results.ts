@@ -10,7 +10,7 @@ import { dirname } from "node:path"
 export interface Shown {
   /** What was tried. */
   readonly name: string
-  /** How often, each upon another seed, store or moment. */
+  /** How often, each on another seed, store or moment. */
   readonly runs: number
   /** Faults that were made in all runs. */
   readonly faults: number

@@ -30,7 +30,7 @@ it("holds the sender while the reader is behind, and from its end until the answ
         if (!isLast && queued >= highWaterBytes) expect(said.at(-1)).toBe("pause")
         if (!isLast && at >= readAfter && queued > 0) await readOne()
       }
-      // The connection's own time limit begins anew when it goes on.
+      // The connection's own time limit begins again when it goes on.
       const atEnd = said.length
       for await (const { length } of { [Symbol.asyncIterator]: () => reader }) read += length
       expect(said.slice(atEnd)).toEqual([])

@@ -7,9 +7,9 @@ import { beginRestoring, embedded, endRestoring,
 import { Blobs, type BlobsApi, Records, type RecordsApi, Storage, type StorageApi,
   StorageUnavailable, StoreContents, type StoreContentsApi,
   type StoreFormatUnsupported } from "../../runtime/index.ts"
-import * as restoring from "../../runtime/nats/contents/restore.ts"
-import { type BucketsDiffer, connection, Nats, natsBlobs, natsContents, natsRecords, natsRegistry,
-  natsStorage, type NatsTooOld } from "../../runtime/nats/index.ts"
+import { assertWhole, beginRestore, type BucketsDiffer, connection, hasContents, Nats, natsBlobs,
+  natsContents, natsRecords, natsRegistry, natsStorage,
+  type NatsTooOld } from "../../runtime/nats/index.ts"
 import { natsOptions } from "../backend/index.ts"
 import type { NodeSettings } from "../settings/index.ts"
 import type { FileExists } from "./file.ts"
@@ -83,12 +83,12 @@ export const openSource = Effect.fnUntraced(function*(
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))
   return yield* Effect.gen(function*() {
-    if (!(yield* restoring.hasContents(yield* Nats))) {
+    if (!(yield* hasContents(yield* Nats))) {
       return yield* new StorageUnavailable({
         detail: "there is no store: check the data directory or NATS_URL"
       })
     }
-    yield* restoring.assertWhole
+    yield* assertWhole
     return yield* portsOf("nats", natsPorts(settings))
   }).pipe(Effect.provide(common))
 })
@@ -108,7 +108,7 @@ export const openTarget = Effect.fnUntraced(function*(
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))
   return yield* Effect.gen(function*() {
-    const complete = yield* restoring.beginRestore(settings.clusterBuckets)
+    const complete = yield* beginRestore(settings.clusterBuckets)
     return { ...(yield* portsOf("nats", natsPorts(settings))), complete }
   }).pipe(Effect.provide(common))
 })

@@ -1,4 +1,4 @@
-/** What a node stands upon: the embedded store, alone; or NATS JetStream, as one of a cluster. */
+/** What a node stands on: the embedded store, alone; or NATS JetStream, as one of a cluster. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

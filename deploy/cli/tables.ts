@@ -43,7 +43,7 @@ async function* counted(
 }
 
 const summaryOf = ({ created, replaced, rows, skipped }: LoadProgress): string =>
-  `${plural(rows, "row")}: ${created} new, ${replaced} replaced, ${skipped} passed over`
+  `${plural(rows, "row")}: ${created} new, ${replaced} replaced, ${skipped} skipped`
 
 export const loadCommand = Command.make(
   "load",

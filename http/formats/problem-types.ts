@@ -129,8 +129,8 @@ export const problemTypes = {
   quarantined: type(
     503,
     "The resource is out of service for now",
-    "It failed several times in a row and is in quarantine. Its operator can see it. Try again after "
-      + "Retry-After seconds."
+    "It failed several times in a row and is in quarantine. Its operator can see it. Try again "
+      + "after Retry-After seconds."
   ),
   "issuer-unavailable": type(
     503,

@@ -77,7 +77,7 @@ const unmodifiedSince = (field: string, state: Validators): boolean | undefined 
 
 /**
  * Evaluates a request's preconditions in the order of RFC 9110 §13.2.2. To be called where the
- * answer would otherwise be 2xx. Malformed date fields are passed over, as the RFC says; a
+ * answer would otherwise be 2xx. Malformed date fields are skipped, as the RFC says; a
  * malformed entity tag matches nothing.
  */
 export const evaluatePreconditions = (
@@ -132,7 +132,7 @@ const rangePattern = /^(\d{0,15})-(\d{0,15})$/
 /**
  * Reads a Range field for a representation of that many bytes. Several ranges get the whole
  * representation, which §14.2 allows: one answer with multipart/byteranges is not worth its abuse.
- * Other units and malformed fields are passed over.
+ * Other units and malformed fields are skipped.
  */
 export const chooseRange = (field: string | undefined, lengthBytes: number): RangeChoice => {
   if (field === undefined) return whole

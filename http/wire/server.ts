@@ -1,6 +1,6 @@
 /**
- * The HTTP server, the only importer of uWebSockets.js. It copies the library's requests, which live
- * on the stack, into plain values, bounds them, and handles responses that are gone.
+ * The HTTP server, the only importer of uWebSockets.js. It copies the library's requests, which
+ * live on the stack, into plain values, bounds them, and handles responses that are gone.
  */
 import { createRequire } from "node:module"
 import type { HttpRequest as NativeRequest, HttpResponse, us_listen_socket } from "uWebSockets.js"

@@ -37,7 +37,7 @@ export class Members {
     else this.members.set(node, { member, atMs: this.time.nowMs() })
   }
 
-  /** Those that were seen to refresh lately. */
+  /** Those that were seen to refresh recently. */
   living(): ReadonlyArray<NodeView> {
     const sinceMs = this.time.nowMs() - this.limits.memberSilentMs
     const living: Array<NodeView> = []

@@ -1,8 +1,9 @@
 /**
- * This node's membership of its cluster: the key `node.<name>` of the registry, which ends by itself
- * unless the node refreshes it. While the key exists, no other node takes over this node's claims.
- * So the node's lease counts from when it sent the last refresh that succeeded, by a monotonic
- * clock, and ends before the key can end, even if the node notices only after a long pause.
+ * This node's membership of its cluster: the key `node.<name>` of the registry, which ends by
+ * itself unless the node refreshes it. While the key exists, no other node takes over this node's
+ * claims. So the node's lease counts from when it sent the last refresh that succeeded, by a
+ * monotonic clock, and ends before the key can end, even if the node notices only after a long
+ * pause.
  *
  * In this file, in order: processes and their names; the key and its value; joining; refreshing.
  */

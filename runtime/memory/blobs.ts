@@ -33,7 +33,7 @@ async function* part(bytes: Buffer, range: ByteRange | undefined): AsyncIterable
   if (wanted.length > 0) yield wanted
 }
 
-/** Blobs of their own, none yet. What they hold survives the systems that run upon them. */
+/** Blobs of their own, none yet. What they hold survives the systems that run on them. */
 export const makeMemoryBlobs = (): BlobsApi => {
   const blobs = new Map<string, Blob>()
   return {

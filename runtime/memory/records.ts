@@ -6,7 +6,7 @@ import { assertExpected, type RecordChange, Records, type RecordsApi, RecordTabl
 /** As a real store has a bound, so that tests meet it. */
 const CHANGES_MAX = 20_000
 
-/** Tables of their own, empty. What they hold survives the systems that run upon them. */
+/** Tables of their own, empty. What they hold survives the systems that run on them. */
 export const makeMemoryRecords = (): RecordsApi => {
   const tables = new RecordTables()
   const watchers = new Watchers()

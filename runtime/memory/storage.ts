@@ -1,6 +1,6 @@
 /**
  * The storage port in memory: for tests and for trying things out. What one
- * {@link makeMemoryStorage} holds survives the systems that run upon it, as a disk would.
+ * {@link makeMemoryStorage} holds survives the systems that run on it, as a disk would.
  */
 import { Effect, Layer } from "effect"
 import { fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"

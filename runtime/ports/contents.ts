@@ -43,7 +43,7 @@ export interface RecordPart {
  */
 export interface StoreContentsApi {
   /**
-   * Every actor once; the parts of one actor follow upon each other. All of the kinds `first` are
+   * Every actor once; the parts of one actor follow on each other. All of the kinds `first` are
    * read before any of another kind is; of those, what begins meanwhile is left out.
    */
   readonly actors: (first?: ReadonlyArray<string>) => AsyncIterable<ItemsPart | ActorPart>
@@ -69,14 +69,14 @@ const PAGE_MAX = 900
 
 const PAGE_BYTES = 2 * 1024 * 1024
 
-/** How often an actor is read anew that was changed meanwhile. */
+/** How often an actor is read again that was changed meanwhile. */
 const TRIES_MAX = 20
 
 /** An actor without its items. */
 export interface ActorRead {
   /** Changes with every write of the record, and so with every removal of items. */
   readonly fence: number
-  /** Names the log: another one is of an actor that was removed and made anew. */
+  /** Names the log: another one is of an actor that was removed and made again. */
   readonly life: number
   readonly state: string | undefined
   readonly head: number
@@ -146,7 +146,7 @@ class LongActor {
     for (let tries = 1;; tries++) {
       const before = await source.look(address)
       if (before.life !== first.life && this.told.length > 0) {
-        const detail = `${address.kind}/${address.id} was removed and made anew while it was read`
+        const detail = `${address.kind}/${address.id} was removed and made again while it was read`
         throw new StorageUnavailable({ detail })
       }
       let items = await rest(source, address, this.last + 1)

@@ -73,7 +73,7 @@ export type CommitOutcome =
     readonly _tag: "Committed"
     /**
      * Of the state record: 0 when it was removed, `expected` when it was not written; NaN, which
-     * no commit can be written upon, when another activation has written it since.
+     * no commit can be written on, when another activation has written it since.
      */
     readonly revision: number
     /** Of the commit's signals, in their order; NaN where the store cannot tell. */
@@ -97,7 +97,7 @@ export interface StorageApi {
   readonly engine: string
   /**
    * Outcomes in the order of the group; groups are applied in the order they were handed in. A
-   * failure means that nothing of the group was kept, since the runtime decides anew on it: a
+   * failure means that nothing of the group was kept, since the runtime decides again on it: a
    * store in doubt reads back before it says so. One that does not answer for
    * `limits.storageDeadlineMs`, or breaks off, is asked to end; the commit may be kept then, and
    * the callers are told that it failed.

@@ -19,7 +19,7 @@ it.each<[string, string, ReadonlyArray<StreamEvent>]>([
     [event("first event", "1"), event("second event"), event(" third event")]
   ],
   ["empty data", "data\n\ndata\ndata\n\ndata:", [event(""), event("\n")]],
-  ["a space that is passed over", "data:test\n\ndata: test\n\n", [event("test"), event("test")]],
+  ["a space that is skipped", "data:test\n\ndata: test\n\n", [event("test"), event("test")]],
   ["an event that its stream's end cuts off", "data: whole\n\ndata: cut\n", [event("whole")]],
   ["an id that outlives its event", "id: 7\ndata: a\n\ndata: b\n\n", [
     event("a", "7"),

@@ -1,5 +1,5 @@
 /**
- * The image, without Docker: the Dockerfile's own lines upon a local base, and what comes of them
+ * The image, without Docker: the Dockerfile's own lines on a local base, and what comes of them
  * run on Node.js 24 as the image says: its user, its entry point, its health check; the root file
  * system read-only but for the volume. `image.long.ts` does the same with Docker.
  */

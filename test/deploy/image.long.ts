@@ -1,5 +1,5 @@
 /**
- * The image by Docker itself, upon a local base: built, started without rights on a read-only root
+ * The image by Docker itself, on a local base: built, started without rights on a read-only root
  * file system, asked, stopped. Uses the Docker that runs here, or starts one of its own; it fails
  * where there can be none.
  */

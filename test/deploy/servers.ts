@@ -1,4 +1,7 @@
-/** deploy/manifests/nats.conf and deploy/manifests/haproxy.cfg with the places of one machine in them. */
+/**
+ * deploy/manifests/nats.conf and deploy/manifests/haproxy.cfg with the places of one machine in
+ * them.
+ */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root, textOf } from "./sources.ts"

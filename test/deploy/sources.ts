@@ -34,7 +34,7 @@ export const wordAt = (value: unknown, ...path: ReadonlyArray<string | number>):
   return found
 }
 
-/** The documents of a YAML file. Throws upon whatever is not plain YAML. */
+/** The documents of a YAML file. Throws on whatever is not plain YAML. */
 export const yamlOf = (path: string): ReadonlyArray<unknown> => {
   const parsed = parseAllDocuments(textOf(path), { merge: true })
   if (!Array.isArray(parsed)) throw new Error(`${path} is empty`)

@@ -76,7 +76,7 @@ const apply = async (
   } else if (!told.includes(name)) throw new Error(`${name} is not known here`)
 }
 
-/** Builds every stage below `folder` upon `base`; the last one. `given` are build arguments. */
+/** Builds every stage below `folder` on `base`; the last one. `given` are build arguments. */
 export const buildStages = async (
   base: string,
   folder: string,

@@ -10,7 +10,7 @@ const fields = ["flush", "write", "read", "error", "clockS", "held", "failed"] a
 type Field = typeof fields[number]
 const modes = { asEver: 0, stalls: 1, fails: 2 } as const
 
-/** What a call upon the disk may meet. */
+/** What a call on the disk may meet. */
 export type Mode = keyof typeof modes
 
 const compilers = ["cc", "gcc", "clang", "tcc"]

@@ -160,7 +160,7 @@ const contentOf = (file: File, data: Loss["data"], random: () => number): Buffer
   return content
 }
 
-/** Writes that follow upon each other, as one. */
+/** Writes that follow on each other, as one. */
 const merged = (changes: ReadonlyArray<Change>): ReadonlyArray<Change> => {
   const runs: Array<{ at: number; parts: Array<Buffer> | undefined; end: number }> = []
   for (const { at, bytes } of changes) {

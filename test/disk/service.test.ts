@@ -1,5 +1,5 @@
 /**
- * The built service upon a disk that stalls, fails and is full, with a clock that jumps and without
+ * The built service on a disk that stalls, fails and is full, with a clock that jumps and without
  * file descriptors: what was accepted is there, what cannot be kept is refused as such, reading
  * goes on, and when the fault is over the service goes on by itself.
  */
@@ -115,7 +115,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     await recovers()
   })
 
-  it("recovers also when it could not be opened anew for a while", async () => {
+  it("recovers also when it could not be opened again for a while", async () => {
     faults.disk("write", "fails")
     expect((await make()).status).toBe(503)
     // What is opened is read, and the disk seems to work.

@@ -1,4 +1,4 @@
-/** What keeps a Docker for a test, upon a daemon that is none: only what it is asked is shown. */
+/** What keeps a Docker for a test, on a daemon that is none: only what it is asked is shown. */
 import { once } from "node:events"
 import { readdirSync } from "node:fs"
 import { createServer } from "node:http"

@@ -14,7 +14,9 @@ const sources = execFileSync("git", ["ls-files", "*.ts", ":!test"], { cwd: root 
 const isDeclared = (name: string): boolean =>
   new RegExp(`\\b(?:interface|type|class|const|function|let) ${name}\\b`).test(sources)
 
-/** Names in backticks that look like a type, a constant or a path; others are words of the rules. */
+/**
+ * Names in backticks that look like a type, a constant or a path; others are words of the rules.
+ */
 const namesIn = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/`([A-Za-z][\w./-]*)`/g)].map(([, name = ""]) => name)
     .filter((name) => /^[A-Z]\w+$|^[a-z]+[A-Z]\w+$|\/.*\.ts$/.test(name))

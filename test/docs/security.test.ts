@@ -28,7 +28,8 @@ it("names a test of each that is there, by its own name", () => {
     for (const [file, title] of tests) {
       const path = join(root, file)
       const text = existsSync(path) ? readFileSync(path, "utf8") : ""
-      // The whole title, as the argument of `it`, `test` or `describe`, or of the call after a table.
+      // The whole title, as the argument of `it`, `test` or `describe`, or of the call after a
+      // table.
       const quoted = JSON.stringify(title).slice(1, -1)
       const isNamed = text.replaceAll(/\(\s+"/g, "(\"").includes(`("${quoted}"`)
       expect([n, file, title, isNamed]).toEqual([n, file, title, true])

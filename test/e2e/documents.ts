@@ -5,7 +5,7 @@ export interface Hostile {
   readonly name: string
   readonly body: string | Uint8Array
   readonly type?: string
-  /** Only wrong as a notification: elsewhere what is not known may be passed over. */
+  /** Only wrong as a notification: elsewhere what is not known may be skipped. */
   readonly wellFormed?: true
 }
 

@@ -29,7 +29,9 @@ export const pause = (ms: number): Promise<void> =>
  */
 const hangMs = 60_000
 
-/** Fails with `what` unless the promise settles within `expectedMs`, or {@link hangMs} if longer. */
+/**
+ * Fails with `what` unless the promise settles within `expectedMs`, or {@link hangMs} if longer.
+ */
 export const within = async <A>(
   expectedMs: number,
   what: string,

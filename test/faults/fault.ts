@@ -77,7 +77,7 @@ export const suffer = async (
   await fault.mend()
   told(`${what}, and mended`, await load.servedAgain(ground.urls(), healedWithinMs))
   if (fault.refusesNobody === true) {
-    const lately = load.recorder.refused - refused
-    expect(lately, `${load.refusals.slice(-5).join("\n")}\n${ground.logs}`).toBe(0)
+    const recently = load.recorder.refused - refused
+    expect(recently, `${load.refusals.slice(-5).join("\n")}\n${ground.logs}`).toBe(0)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Clients of every kind upon a service in trouble: each asks one of the nodes, one request after
+ * Clients of every kind on a service in trouble: each asks one of the nodes, one request after
  * the other, and everything is written down.
  */
 import { asAdmin } from "../e2e/client.ts"
@@ -118,7 +118,7 @@ export class Workload {
         )
       )
     ).catch((error: unknown) => {
-      throw new Error(`${String(error)}; refused lately:\n${this.refusals.slice(-5).join("\n")}`)
+      throw new Error(`${String(error)}; refused recently:\n${this.refusals.slice(-5).join("\n")}`)
     })
     return Math.round(performance.now() - begunMs)
   }

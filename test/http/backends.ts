@@ -1,5 +1,5 @@
 /**
- * What the services of the suites stand upon, by the project's TEST_BACKEND: everything in memory,
+ * What the services of the suites stand on, by the project's TEST_BACKEND: everything in memory,
  * RocksDB or LevelDB in a folder of its own, one node on a NATS server, or three on three servers.
  */
 import { jetstreamManager } from "@nats-io/jetstream"

@@ -150,7 +150,7 @@ describe("PUT /customers", () => {
     expect((await load("id,name,age\n", csv, { "If-Match": "*" })).status).toBe(412)
   })
 
-  it("passes over rows with a fault when it is asked to, and tells them", async () => {
+  it("skips rows with a fault when it is asked to, and tells them", async () => {
     const body = "id,name,age\nk1,A,1\nk2,B,x\nk3,C\nk4,D,4\n"
     const loaded = await load(body, csv, { Prefer: "handling=lenient" })
     expect(loaded.status).toBe(200)

@@ -1,5 +1,5 @@
 /**
- * The service as its clients see it: a real server on a free port upon the project's backend, with
+ * The service as its clients see it: a real server on a free port on the project's backend, with
  * an account `admin`, and readers of what it answers. Where it is a cluster, every request goes to
  * a node chosen at random.
  */

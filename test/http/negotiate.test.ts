@@ -53,7 +53,7 @@ describe("choose", () => {
     expect(negotiate("text/xml+rss", standardTypes)).toBe(undefined)
   })
 
-  it("passes over a profile of JSON-LD, and of nothing else", () => {
+  it("skips a profile of JSON-LD, and of nothing else", () => {
     const offered = [...standardTypes, linkedDataType]
     expect(negotiate("application/ld+json; profile=\"http://a.example/p\"", offered))
       .toBe(linkedDataType)

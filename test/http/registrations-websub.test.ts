@@ -59,7 +59,7 @@ describe("subscribing (§5)", () => {
       subscribe(callback, {
         "hub.secret": secret,
         "hub.lease_seconds": "3600",
-        "hub.unknown": "is passed over"
+        "hub.unknown": "is skipped"
       })
     )
     expect(asked.status).toBe(202)

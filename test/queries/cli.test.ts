@@ -30,7 +30,7 @@ describe("restante load customers", () => {
       "customers",
       file("a.csv", "id,name,age\na,Ann,30\nb,Bo,20\n")
     ])
-    expect([csv.status, csv.stdout]).toEqual([0, "2 rows: 2 new, 0 replaced, 0 passed over\n"])
+    expect([csv.status, csv.stdout]).toEqual([0, "2 rows: 2 new, 0 replaced, 0 skipped\n"])
     const lines =
       "{\"id\":\"b\",\"name\":\"Bob\",\"age\":21}\n{\"id\":\"c\",\"name\":\"Cy\",\"age\":22}\n"
     const jsonl = await restante(["load", "customers", file("b.jsonl", lines), "--json"])
@@ -43,7 +43,7 @@ describe("restante load customers", () => {
     const document =
       "<customers><customer id=\"d\"><name>Di</name><age>1</age></customer></customers>"
     const xml = await restante(["load", "customers", "-", "--format", "xml"], {}, document)
-    expect([xml.status, xml.stdout]).toEqual([0, "1 row: 1 new, 0 replaced, 0 passed over\n"])
+    expect([xml.status, xml.stdout]).toEqual([0, "1 row: 1 new, 0 replaced, 0 skipped\n"])
   })
 
   it("loads nothing of a file with a fault, unless it is to continue", async () => {
@@ -55,7 +55,7 @@ describe("restante load customers", () => {
     const passed = await restante(["load", "customers", bad, "--continue"])
     expect([passed.status, passed.stdout]).toEqual([
       0,
-      "3 rows: 2 new, 0 replaced, 1 passed over\n"
+      "3 rows: 2 new, 0 replaced, 1 skipped\n"
     ])
     expect(passed.stderr).toContain("row 2: age must be a whole number")
   })

@@ -21,7 +21,7 @@ const cacheLimits: fc.Arbitrary<RowCacheLimits> = fc.record({
 })
 
 describe("pages of cached rows", () => {
-  it("are those of the store, before and after filling the cache, through any changes", async () => {
+  it("are those of the store, before and after the cache is filled, after any change", async () => {
     const change = fc.oneof(
       fc.record({ put: people.filter(({ length }) => length > 0) }),
       fc.record({ remove: fc.nat() })

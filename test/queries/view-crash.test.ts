@@ -1,6 +1,6 @@
 /**
  * kill -9 of a node over NATS while a file is loaded: its view of the records goes on from where it
- * was, or is filled anew, and each answer is the servers'.
+ * was, or is filled again, and each answer is the servers'.
  */
 import { existsSync, readdirSync, rmSync, truncateSync } from "node:fs"
 import { join } from "node:path"

@@ -132,7 +132,7 @@ describe("replies", () => {
 })
 
 describe("a commit that is lost", () => {
-  it("is decided anew, in order, and nobody notices", async () => {
+  it("is decided again, in order, and nobody notices", async () => {
     const storage = scripted()
     const { ask } = await start({}, { storage })
     storage.acts.push(fails)

@@ -119,7 +119,7 @@ describe("a timer", () => {
     expect(await timersOf(storage)).toEqual([])
   })
 
-  it("signal comes to an actor that defers its own timer once it is durable, not before", async () => {
+  it("signal reaches an actor that defers its own timer once durable, not before", async () => {
     const storage = scripted()
     const { behavior, woken } = trier({
       hold: () => stay<State>().deferTimer(100_000).reply("held"),

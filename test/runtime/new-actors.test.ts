@@ -9,7 +9,7 @@ afterEach(dropAll)
 
 const add = { _tag: "Add", by: 1 } as const
 
-it("is decided upon and written without having been loaded", async () => {
+it("is decided on and written without having been loaded", async () => {
   const storage = scripted()
   const rig = await start({}, { storage })
   // Nothing can be read: it would not be answered.

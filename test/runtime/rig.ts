@@ -1,4 +1,4 @@
-/** Systems to test: over storage that does what a script says, dropped and started anew. */
+/** Systems to test: over storage that does what a script says, dropped and started again. */
 import { Cause, Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import type { PlacementApi } from "../../runtime/cluster/placement.ts"

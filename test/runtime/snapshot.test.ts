@@ -49,7 +49,7 @@ describe("a node's notice", () => {
     expect(await run(b.read("a"))).toBeUndefined()
   })
 
-  it("goes upon what an earlier start of the node left", async () => {
+  it("goes on what an earlier start of the node left", async () => {
     const { fork, pass, registry, run } = world()
     const b = makeNodeStatus(registry, fork, "b")
     const end = makeNodeStatus(registry, fork, "a").publish(() => "before")

@@ -1,6 +1,6 @@
 /**
  * Every parser under the fuzzer for an hour, or for FUZZ_MINUTES. Each round has another seed, told
- * with what it found: that seed finds it again upon the corpus that is kept. With FUZZ_KEEP=1 the
+ * with what it found: that seed finds it again on the corpus that is kept. With FUZZ_KEEP=1 the
  * shortest inputs that ran something new go into the corpus.
  */
 import { expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** Every parser under the fuzzer for a moment, upon what earlier runs found: the same each time. */
+/** Every parser under the fuzzer for a moment, on what earlier runs found: the same each time. */
 import { describe, expect, it } from "vitest"
 import { corpusOf } from "./fuzz/corpus.ts"
 import { fuzz, isSlow, type Target } from "./fuzz/fuzzer.ts"

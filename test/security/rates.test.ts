@@ -41,8 +41,8 @@ describe("a bucket", () => {
         nowMs += step
         const { isOver, waitMs } = buckets.take("a")
         if (!isOver) through.push(nowMs)
-        const lately = through.filter((at) => at > nowMs - windowMs).length
-        expect(lately).toBeLessThan(2 * quota + 1)
+        const recently = through.filter((at) => at > nowMs - windowMs).length
+        expect(recently).toBeLessThan(2 * quota + 1)
         if (isOver) {
           // It may come when it was told to.
           nowMs += waitMs + 0.01

@@ -137,13 +137,14 @@ describe("16: secrets", () => {
       "actors/account/decide.ts: if (state.tokens.some(({ hash }) => hash === tokenHash)) {",
       "actors/account/decide.ts: if (state.tokens.some(({ id, hash }) => id === tokenId && hash"
       + " === tokenHash)) {",
-      "deploy/settings/settings.ts: const shown = one.kind === secret ? \"<set>\" : JSON.stringify(value)",
-      "deploy/settings/settings.ts: found.push({ setting: one, source, text: one.kind === secret ?"
+      "deploy/settings/settings.ts: const shown = kind === secret"
+      + " ? \"<set>\" : JSON.stringify(value)",
+      "deploy/settings/settings.ts: resolved.push({ setting, source, text: setting.kind === secret ?"
       + " \"<set>\" : value })",
-      "http/resources/accounts/bootstrap.ts: if (before !== tokenHash) yield* enterToken(service, admin,"
-      + " operatorTokenId, tokenHash)",
-      "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash) yield*"
-      + " leaveHash(service, before)"
+      "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
+      + " yield* addToken(service, admin, operatorTokenId, tokenHash)",
+      "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash)"
+      + " yield* removeHash(service, before)"
     ])
     const text = readFileSync(join(root, "actors/secret-hash.ts"), "utf8")
     expect(text).toContain("return timingSafeEqual(")

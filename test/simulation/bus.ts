@@ -1,6 +1,6 @@
 /**
  * The subjects that nodes talk over, as NATS has them: each message goes to whoever has subscribed,
- * and is lost where nobody has. The nodes' own transport runs upon it.
+ * and is lost where nobody has. The nodes' own transport runs on it.
  */
 import type { Msg, NatsConnection, PublishOptions } from "@nats-io/transport-node"
 import type { Noise } from "./plan.ts"
@@ -17,7 +17,10 @@ interface Subscription {
   readonly knownAtMs: number
 }
 
-/** The longest way of a message, and of one that is slow, ms: see `runtime/nats/transport/message-grants.ts`. */
+/**
+ * The longest way of a message, and of one that is slow, ms: see
+ * `runtime/nats/transport/message-grants.ts`.
+ */
 const WAY_MS = 15
 const SLOW_MS = 400
 const KNOWN_MS = 30

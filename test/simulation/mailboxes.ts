@@ -42,7 +42,7 @@ const stored = (told: unknown): MailboxOutput => {
   return reply._tag === "Deposited" ? { _tag: "Deposited", place: reply.n } : { _tag: "Done" }
 }
 
-/** The same operation is one upon the settings too. */
+/** The same operation is one on the settings too. */
 const alsoSettings = (
   { name, records }: Turn,
   resource: string,

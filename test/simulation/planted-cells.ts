@@ -99,7 +99,7 @@ const sentAfterDeletion = changing(notificationKind, (one) => ({
 export const plantedCells: Readonly<Record<string, WorldSeams>> = {
   "answered-twice": answeredTwice,
   "removal-untold": removalUntold,
-  "handed-over-anew": handedOverAnew,
+  "handed-over-again": handedOverAnew,
   "retry-after-unheard": retryAfterUnheard,
   "sent-after-deletion": sentAfterDeletion
 }

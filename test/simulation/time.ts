@@ -145,7 +145,7 @@ export class VirtualTime {
     const { setImmediate, setInterval, setTimeout } = globalThis
     const now = Date.now
     const { random } = Math
-    // Called upon `crypto` alone, when it is given back.
+    // Called on `crypto` alone, when it is given back.
     const uuid = crypto.randomUUID
     Object.assign(globalThis, this.timers())
     Date.now = () => this.wallMs(this.computer)

@@ -28,7 +28,7 @@ const numbered = (from: number, to: number) =>
 const shown = (from: number, to: number) =>
   numbered(from, to).map(({ n, value }) => `${n} ${value}`)
 
-/** Puts the parts together, and fails when an actor's do not follow upon each other. */
+/** Puts the parts together, and fails when an actor's do not follow on each other. */
 const together = async (
   parts: ReturnType<StoreContentsApi["actors"]>,
   between?: (of: Address) => Promise<void>
@@ -140,11 +140,11 @@ export const contentsSuite = <E>(
       const gone = address("box", "gone")
       await commit({ address: gone, state: "x", head: 2, append: numbered(1, 2), timer: 1 })
       await commit({ address: gone, state: null })
-      const anew = address("box", "anew")
-      await commit({ address: anew, state: "x", head: 5, append: numbered(1, 5) })
-      await commit({ address: anew, state: null })
-      await commit({ address: anew, state: "y", head: 1, append: [{ n: 1, value: "item 1" }] })
-      expected.set(keyOf(anew), {
+      const again = address("box", "again")
+      await commit({ address: again, state: "x", head: 5, append: numbered(1, 5) })
+      await commit({ address: again, state: null })
+      await commit({ address: again, state: "y", head: 1, append: [{ n: 1, value: "item 1" }] })
+      expected.set(keyOf(again), {
         state: "y",
         head: 1,
         timer: undefined,

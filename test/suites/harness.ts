@@ -1,9 +1,9 @@
-/** How a contract suite gets at a backend, and restarts it upon the same data. */
+/** How a contract suite gets at a backend, and restarts it on the same data. */
 import { type Context, type Layer, ManagedRuntime } from "effect"
 
 export interface Harness<Api> {
   readonly api: Api
-  /** Stops the backend and starts it anew upon what it kept. */
+  /** Stops the backend and starts it again on what it kept. */
   readonly reopen: () => Promise<Harness<Api>>
   readonly close: () => Promise<void>
 }
@@ -21,7 +21,7 @@ export const inMemory = <Api>(make: () => Api): Fresh<Api> => async () => {
   return harness
 }
 
-/** A backend that is a layer upon data elsewhere; `discard` removes them. */
+/** A backend that is a layer on data elsewhere; `discard` removes them. */
 export const fromLayer = async <Id, Api, Services, E>(
   service: Context.Key<Id, Api>,
   layer: Layer.Layer<Services | Id, E>,

@@ -113,7 +113,7 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       await plain
       const isKept = await late
       expect(await run(records.get("t", "k"))).toBe(isKept ? "2" : "1")
-      // Handed in after it, it was decided upon after it.
+      // Handed in after it, it was decided on after it.
       expect(isKept).toBe(false)
     })
     it("gives the keys of several ranges", async () => {

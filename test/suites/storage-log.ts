@@ -127,7 +127,7 @@ export const logCases = (
     it("succeeds where there is nothing", async () => {
       expect(revisionOf(await one({ state: null }))).toBe(0)
     })
-    it("lets the log begin anew at 1, in the same group too", async () => {
+    it("lets the log begin again at 1, in the same group too", async () => {
       const revision = revisionOf(await one({ state: "a", append: itemsOf(1, 3), head: 3 }))
       const again = [{ n: 1, value: "again" }]
       await commit({ state: null, expected: revision }, { state: "b", append: again, head: 1 })

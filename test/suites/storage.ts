@@ -25,7 +25,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         expect(second).toBeGreaterThan(first)
         expect(await load()).toEqual({ state: "b", revision: second, head: 0 })
       })
-      it("refuses a state upon another revision, and names both", async () => {
+      it("refuses a state on another revision, and names both", async () => {
         const actual = revisionOf(await one({ state: "a" }))
         for (const expected of [0, actual + 1]) {
           const outcome = await one({ state: "b", expected, append: itemsOf(1, 1), timer: 5 })
@@ -40,7 +40,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         expect(await read()).toEqual([])
         expect(await timers(shardOf(alice))).toEqual([])
       })
-      it("refuses to remove upon another revision", async () => {
+      it("refuses to remove on another revision", async () => {
         await one({ state: "a" })
         expect(conflictOf(await one({ state: null }))).toMatchObject({ _tag: "RevisionConflict" })
         expect((await load()).state).toBe("a")

@@ -1,5 +1,5 @@
 /**
- * `/live.js`: with it the parts of an open page that may change (`livePart`) are put in anew when
+ * `/live.js`: with it the parts of an open page that may change (`livePart`) are put in again when
  * the service has another page at its address. What is focused, marked and scrolled stays.
  */
 import { pageRefreshMs } from "../../limits.ts"

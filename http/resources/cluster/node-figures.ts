@@ -1,6 +1,6 @@
 /**
  * What a node tells of itself: counts and times, and of actors that rest where they broke. Nodes
- * of another version may tell more, which is passed over, or what cannot be read.
+ * of another version may tell more, which is skipped, or what cannot be read.
  */
 import { Effect, Option, Schema } from "effect"
 import { originsMax, quarantinesMax } from "../../limits.ts"

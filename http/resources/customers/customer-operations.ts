@@ -105,7 +105,7 @@ export const customerOperations: OperationGroup = {
     "PUT /customers": {
       id: "loadCustomers",
       summary: "A whole file of customers; for the role customers",
-      description: "With `Prefer: handling=lenient` rows with a fault are passed over; with "
+      description: "With `Prefer: handling=lenient` rows with a fault are skipped; with "
         + "`respond-async` the answer does not wait.",
       needs: "role",
       headers: ["Prefer"],

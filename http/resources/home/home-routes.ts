@@ -78,7 +78,7 @@ const home = (service: Service, mailbox: string | undefined): ResourceView => ({
   body: () => homeBody(service, mailbox)
 })
 
-/** The mailbox of the tour; what can be none is passed over, as every unknown parameter is. */
+/** The mailbox of the tour; what can be none is skipped, as every unknown parameter is. */
 const getHome = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const query = parseForm(call.request.query)

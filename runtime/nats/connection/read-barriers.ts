@@ -1,9 +1,10 @@
 /**
- * Read barriers: reads that are never older than their beginning. A server that was cut off believes
- * for a while that it leads, and a new leader may not have applied everything; what either reports
- * of itself may be old. A message that a majority has stored proves more: whatever was acknowledged
- * before it was sent has a lower sequence (the read index of Raft, section 6.4). So a node writes
- * its own message into the stream, and counts only answers of replicas that have reached it.
+ * Read barriers: reads that are never older than their beginning. A server that was cut off
+ * believes for a while that it leads, and a new leader may not have applied everything; what
+ * either reports of itself may be old. A message that a majority has stored proves more: whatever
+ * was acknowledged before it was sent has a lower sequence (the read index of Raft, section 6.4).
+ * So a node writes its own message into the stream, and counts only answers of replicas that have
+ * reached it.
  */
 import { readTimeoutMs } from "../../limits.ts"
 import type { Requests } from "./requests.ts"

@@ -1,6 +1,6 @@
 /**
- * The contents port on JetStream, while nodes run. Actors are read page by page. Each is a consistent
- * snapshot: its record was not written while the rest of it was read.
+ * The contents port on JetStream, while nodes run. Actors are read page by page. Each is a
+ * consistent snapshot: its record was not written while the rest of it was read.
  */
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"

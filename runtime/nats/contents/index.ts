@@ -1,3 +1,3 @@
 /** Reading and restoring a whole store. */
 export { natsContents } from "./contents.ts"
-export { assertWhole } from "./restore.ts"
+export { assertWhole, beginRestore, hasContents } from "./restore.ts"

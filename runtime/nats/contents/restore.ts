@@ -107,9 +107,9 @@ const keepLease = Effect.fnUntraced(function*(first: number) {
 })
 
 /**
- * Prepares the streams: empty, marked as restoring, and without nodes. The resulting effect ends the
- * restore: it removes the key, unless another process has replaced it. Fails with StorageUnavailable
- * when nodes run, or when there is a store other than an interrupted restore.
+ * Prepares the streams: empty, marked as restoring, and without nodes. The resulting effect ends
+ * the restore: it removes the key, unless another process has replaced it. Fails with
+ * StorageUnavailable when nodes run, or when there is a store other than an interrupted restore.
  */
 export const beginRestore = Effect.fnUntraced(function*(
   buckets: number | undefined

@@ -86,7 +86,7 @@ export class LeaderRecords {
       listed += subjects.length
       if (listed > listedKeysMax) {
         const detail =
-          `this node's view of ${table} is behind, and the table has too many keys to list; retry later`
+          `the view of ${table} is behind, and the table has too many keys to list; retry later`
         throw new TooManyKeys({ detail })
       }
       for (const subject of subjects) {

@@ -1,6 +1,6 @@
 /**
- * Reads of a stream. Any replica answers, and the answer counts only when that replica has reached a
- * sequence that a majority had stored since the read began (a read barrier), or that this node's
+ * Reads of a stream. Any replica answers, and the answer counts only when that replica has reached
+ * a sequence that a majority had stored since the read began (a read barrier), or that this node's
  * own commit got. A single server needs no read barrier.
  */
 import type { Msg } from "@nats-io/transport-node"

@@ -128,7 +128,9 @@ export class PastTenures {
   }
 }
 
-/** A set of reply subjects `<inbox>.<number in base 36>`; a number takes less memory than a text. */
+/**
+ * A set of reply subjects `<inbox>.<number in base 36>`; a number takes less memory than a text.
+ */
 class ReplySubjects {
   private readonly byInbox = new Map<string, Set<number>>()
 

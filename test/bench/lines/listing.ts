@@ -39,12 +39,12 @@ export const listing: Line = {
     const what = `listing of ${notifications} (${size}) by its shared URI`
     const kept = await compare(node, peer, connections, () => ({ script: "get", args: [shared] }))
     // Another limit is another listing: there are too many of them for any to be kept.
-    const anew = await compare(node, peer, connections, () => ({
+    const again = await compare(node, peer, connections, () => ({
       script: "get",
       args: [shared, "?limit=", String(notifications), "1000"]
     }))
     await Promise.all([node.stop(), peer.stop()])
-    const made = atLeast(`${what}, each made from the log anew`, anew.ratio, 0, detailOf(anew))
+    const made = atLeast(`${what}, each made from the log again`, again.ratio, 0, detailOf(again))
     return [
       atLeast(
         `${what}, of bare uWebSockets.js answering the same bytes`,

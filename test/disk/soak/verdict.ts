@@ -18,7 +18,7 @@ const MB = 1024 * 1024
 /** What memory, the disk and p99 may vary by, whatever they are. */
 const RSS_SLACK_BYTES = 48 * MB
 const FILES_SLACK = 24
-/** Logs and tables that are written anew when they have got some size. */
+/** Logs and tables that are written again when they have got some size. */
 const DISK_SLACK_BYTES = 256 * MB
 const P99_SLACK_MS = 30
 const RSS_RATIO = 1.25

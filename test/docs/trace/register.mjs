@@ -1,8 +1,8 @@
 /**
- * `node --import …/register.mjs program`: the program writes a line `<node> <file> <function>` to the
- * file TRACE_FILE when one of the project's functions is called in its main thread. Several
- * processes may share the file: their lines are in order. Of calls of one function that follow each
- * other within TRACE_QUIET_MS, only the first is written.
+ * `node --import …/register.mjs program`: the program writes a line `<node> <file> <function>` to
+ * the file TRACE_FILE when one of the project's functions is called in its main thread. Several
+ * processes may share the file: their lines are in order. Of calls of one function that follow
+ * each other within TRACE_QUIET_MS, only the first is written.
  */
 import { openSync, writeSync } from "node:fs"
 import { register } from "node:module"

@@ -32,7 +32,7 @@ export interface NotificationState {
   readonly is: "absent" | "queued" | "deleted"
   /** As they were last shown. */
   readonly recipients: ReadonlyArray<RecipientShown>
-  /** Retries by hand since, which may have begun any failed recipient anew. */
+  /** Retries by hand since, which may have begun any failed recipient again. */
   readonly isRetried: boolean
 }
 

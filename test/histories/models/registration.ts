@@ -10,7 +10,7 @@ export type RegistrationInput =
   /** Pushes begin after this number. */
   | { readonly kind: "register"; readonly cursor: number }
   | { readonly kind: "show" }
-  /** PUT: lifts a suspension, or verifies anew. */
+  /** PUT: lifts a suspension, or verifies again. */
   | { readonly kind: "lift" }
   | { readonly kind: "delete" }
 

@@ -34,7 +34,7 @@ afterAll(async () => {
 const bytesOf = (length: number, seed: number): Buffer =>
   Buffer.from(Array.from({ length }, (_, at) => (at * 31 + seed * 17 + (at >> 7)) & 0xff))
 
-/** A round of clients' operations upon a service. */
+/** A round of clients' operations on a service. */
 const use = async (history: History, base: string, round: string): Promise<void> => {
   const box = await history.open(base, `box-${round}`)
   if (box === undefined) throw new Error("no mailbox")

@@ -1,4 +1,4 @@
-/** Backends of the suites upon one set of servers, each in streams of its own. */
+/** Backends of the suites on one set of servers, each in streams of its own. */
 import { jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
 import { type Context, Layer } from "effect"
@@ -38,7 +38,7 @@ export const removeStreams = async (urls: ReadonlyArray<string>): Promise<void> 
   await new Promise((resolve) => setTimeout(resolve, CLEARED_MS))
 }
 
-/** A backend that is a layer upon the connection. */
+/** A backend that is a layer on the connection. */
 export const onNats = <Id, Api, E>(
   service: Context.Key<Id, Api>,
   layer: Layer.Layer<Id, E, Nats>,

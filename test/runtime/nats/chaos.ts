@@ -13,7 +13,7 @@ export interface Odds {
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Upon a connection, another that behaves so. */
+/** On a connection, another that behaves so. */
 export const chaotic = (odds: () => Odds): Layer.Layer<Nats, never, Nats> =>
   meddled("$KV.", async (ask, subject) => {
     const { lateMsMax, late, lost, unheard } = odds()

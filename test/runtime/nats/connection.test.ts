@@ -33,7 +33,7 @@ describe("the connection", () => {
     "judges version %s",
     (version, tooOld) => expect(isTooOld(version)).toBe(tooOld)
   )
-  it("fails where nobody listens, and upon a wrong password", async () => {
+  it("fails where nobody listens, and on a wrong password", async () => {
     for (const wrong of [{ servers: ["127.0.0.1:1"] }, { pass: "other" }]) {
       const failed = await Effect.runPromise(
         Effect.flip(Effect.provide(Nats, connection({ ...options(), ...wrong })))

@@ -4,7 +4,7 @@ import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.
 
 type Reply = ReturnType<NatsApi["request"]>
 
-/** Upon a connection, another whose requests to subjects that begin so are for `meddle` to ask. */
+/** On a connection, another whose requests to subjects that begin so are for `meddle` to ask. */
 export const meddled = (
   begin: string,
   meddle: (ask: () => Reply, subject: string) => Reply

@@ -134,7 +134,7 @@ class World {
     return this.stop
   }
 
-  /** Asks; what nobody has taken is asked anew. */
+  /** Asks; what nobody has taken is asked again. */
   async ask(at: Node, text: string): Promise<void> {
     const asked = Effect.result(at.transport.request(alice, text, DEADLINE_MS))
     const result = await Effect.runPromise(asked)

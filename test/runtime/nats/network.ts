@@ -1,5 +1,5 @@
 /**
- * Connections to NATS in memory, upon whatever timers there are. Messages of one publisher to one
+ * Connections to NATS in memory, on whatever timers there are. Messages of one publisher to one
  * subscriber keep their order; each way is as slow as chance has it, and subscriptions are known
  * to other publishers only after a while.
  */

@@ -44,7 +44,7 @@ export interface NatsServer {
   readonly stop: (signal?: NodeJS.Signals) => Promise<void>
   /** Sends a signal, and does not wait for what comes of it: SIGSTOP, SIGCONT. */
   readonly signal: (signal: NodeJS.Signals) => Promise<void>
-  /** Starts the process upon the same folder and port, ending one that runs. */
+  /** Starts the process on the same folder and port, ending one that runs. */
   readonly restart: () => Promise<void>
   /** Ends the process and removes its folder. */
   readonly close: () => Promise<void>

@@ -1,4 +1,6 @@
-/** The sequence that a read of the records must have reached; concurrent reads share one request. */
+/**
+ * The sequence that a read of the records must have reached; concurrent reads share one request.
+ */
 import { expect, it } from "vitest"
 import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
 import { type ReadBarrier, SharedCall } from "../../../runtime/nats/connection/read-barriers.ts"
@@ -33,7 +35,7 @@ it("is the last one of a server that is alone", async () => {
   expect(await start(() => undefined).last.call()).toEqual({ created, seq: 5 })
 })
 
-it("is asked for anew by all who come while a question is under way, once", async () => {
+it("is asked for again by all who come while a question is under way, once", async () => {
   let seq = 10
   const { asked, last } = start(() => ({ subject: "$KV.records._seen.a", seq: seq++ }))
   const first = last.call()

@@ -100,7 +100,7 @@ describe("one server", () => {
       append: itemsOf(2, 2)
     })
     expect(appended).toMatchObject({ _tag: "Committed" })
-    // What was decided upon it since is not: the other's state is another.
+    // What was decided on it since is not: the other's state is another.
     const stale = { expected: revisionOf(appended), head: 2, state: "8" }
     expect(await written(mine, stale)).toMatchObject({ _tag: "Conflict" })
     expect(await run(mine.api.load(alice))).toMatchObject({ state: "7", revision: expected })

@@ -128,7 +128,7 @@ describe("a view that was closed", () => {
     await run(other.api.write([{ table: "t", key: "b", value: "2" }]))
     const node = await start(folder)
     await filled(node)
-    // The ghost is seen because nothing was listed or filled anew.
+    // The ghost is seen because nothing was listed or filled again.
     expect(await all(node)).toEqual([["a", "1"], ["b", "2"], ["ghost", ""]])
     await Promise.all([node.close(), other.close()])
   })
@@ -139,13 +139,13 @@ describe("a view that was closed", () => {
     ["it is ahead of the stream", changed({ seq: 1_000 })],
     ["the stream has another message there", changed({ writtenMs: 1 })],
     ["its note cannot be read", () => "{"]
-  ])("is filled anew where %s", async (_, change) => {
+  ])("is filled again where %s", async (_, change) => {
     const node = await start(await planted(change))
     expect(await all(node)).toEqual([["a", "1"]])
     await node.close()
   })
 
-  it("is filled anew when a read finds it corrupted", async () => {
+  it("is filled again when a read finds it corrupted", async () => {
     const folder = join(await newFolder(), "view")
     const first = await start(folder)
     const keys = Array.from({ length: 900 }, (_, at) => `key ${String(at).padStart(4, "0")}`)
@@ -168,7 +168,7 @@ describe("a view that was closed", () => {
 })
 
 describe("a view while its node runs", () => {
-  it("is filled anew when the stream is another one", async () => {
+  it("is filled again when the stream is another one", async () => {
     const node = await start(join(await newFolder(), "view"))
     await run(node.api.write([{ table: "t", key: "a", value: "1" }]))
     expect(await all(node)).toEqual([["a", "1"]])
