@@ -238,7 +238,7 @@ export interface Watching {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Whom a watch asks. */
+/** The mailbox that a watch reads. */
 export interface Watched {
   readonly transport: HttpTransport
   readonly href: string

@@ -11,7 +11,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   timerAtMs: number | null = null
   /** Until when the timer is held in memory. */
   deferredUntilMs: number | undefined = undefined
-  /** Whom its commits woke, by key. */
+  /** The actors that its commits signaled, by key. */
   signaled: Array<string> = []
   /** Actions that were asked for and neither performed nor lost. */
   actions: Array<A> = []

@@ -51,12 +51,12 @@ interface Described {
   /** Where clients are taken on this machine. */
   readonly port: number
   readonly clients: Network
-  /** What it joins besides before it starts, and as whom. */
+  /** The other networks that it joins before it starts, and its name there. */
   readonly others?: readonly [Network, alias: string]
   readonly config: string
 }
 
-/** In its networks from its start. Whom it does not know there nobody else is asked about. */
+/** In its networks from its start. It resolves no name from outside of them. */
 class ServerContainer extends GenericContainer {
   private readonly others: Described["others"]
 

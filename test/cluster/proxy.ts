@@ -9,7 +9,7 @@ export interface Proxy {
   readonly cut: () => void
   /** Passes nothing on, and breaks nothing off: as a cable does that was pulled. */
   readonly stall: () => void
-  /** The same in one direction only: from who connects to whom it leads, or back. */
+  /** The same in one direction only: from the client to the server, or back. */
   readonly mute: (direction: Direction) => void
   /** Passes on again what comes, and what had come meanwhile. */
   readonly heal: () => void

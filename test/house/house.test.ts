@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { importsPastIndex, moduleShapes, moduleState, repeatedTypeNames, scatteredLimits, sizes,
-  type SourceTree } from "./source-rules.ts"
+import { importsPastIndex, moduleShapes, moduleState, repeatedTypeNames, retiredWords,
+  scatteredLimits, sizes, type SourceTree } from "./source-rules.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const folders = ["runtime", "actors", "http", "client", "deploy", "test"]
@@ -14,6 +14,8 @@ const files = folders.flatMap((folder) =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
 )
+const pages = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".md")).map((file) => `docs/${file}`)
 const sources = files.filter((file) => /\.(ts|mjs)$/.test(file))
 const textOf = (file: string) => readFileSync(join(root, file), "utf8")
 const tree: SourceTree = new Map(sources.map((file) => [file, textOf(file)]))
@@ -88,6 +90,22 @@ describe("the source tree", () => {
   it.each(rules)("$name", ({ planted, rule }) => {
     expect(rule(tree)).toEqual([])
     expect(rule(new Map([...tree, ...Object.entries(planted)]))).not.toEqual([])
+  })
+
+  it("uses the words of the glossary, and plain ones", () => {
+    const words = new RegExp(
+      "\\b(tidings|surroundings|hearken|voyage|errands?|wake-?ups?|upon|whom|anew|lately"
+        + "|all the same|told apart|passed over|without more ado)\\b",
+      "i"
+    )
+    // These pages name the words that are not used, and quote the specification.
+    const quoting = /^(test\/house\/|(test\/)?docs\/(glossary|protocol)(\.test\.ts|\.md))/
+    const texts = [...files.filter((file) => /\.(ts|mjs|md)$/.test(file)), ...pages, "README.md"]
+      .filter((file) => !quoting.test(file)).map((file) => [file, textOf(file)] as const)
+    expect(retiredWords(new Map(texts), words)).toEqual([])
+    expect(retiredWords(new Map([["http/planted.ts", "// Depends upon it."]]), words)).toHaveLength(
+      1
+    )
   })
 
   it("has its top level", () => {

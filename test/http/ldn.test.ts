@@ -30,7 +30,7 @@ describe("discovery (LDN §3.1)", () => {
         const answer = await service.send(method, path, { basic: owner })
         expect(linked(answer, inboxRel)).toEqual([href])
       }
-      // A sender has no right to read, and finds it all the same.
+      // A sender finds it without the right to read.
       const stranger = await service.send(method, href, { accept: ld })
       expect([stranger.status, linked(stranger, inboxRel)]).toEqual([401, [href]])
     }

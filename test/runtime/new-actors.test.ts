@@ -22,7 +22,7 @@ it("is decided on and written without having been loaded", async () => {
   expect(await rig.ask(at("new"), note)).toMatchObject({ seen: 1 })
 })
 
-it("is loaded when there is one all the same, and nothing of it is lost", async () => {
+it("is loaded when there is one, and loses nothing", async () => {
   const storage = makeMemoryStorage()
   const before = await start({}, { storage })
   await before.ask(at("old"), { _tag: "Add", by: 41 })

@@ -167,7 +167,7 @@ describe("a cluster", () => {
     expectSettled(world)
   })
 
-  it("ends a node whose key another process takes all the same", async () => {
+  it("ends a node whose key another process takes", async () => {
     const world = new World(12)
     const a = world.start("a")
     await world.pass(5_000)

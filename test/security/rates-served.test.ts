@@ -1,4 +1,4 @@
-/** Limits on rates, as their clients meet them: 429, its fields, and whom they do not concern. */
+/** Rate limits at a running service: 429, its fields, and the clients that have no limit. */
 import { afterEach, expect, it } from "vitest"
 import type { HttpSettings } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"

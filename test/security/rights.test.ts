@@ -1,6 +1,6 @@
 /**
  * 25: a right is looked at in the commit that uses it, and what is written is written over what was
- * seen: many at once at one resource, of whom exactly one is right.
+ * seen: many at once at one resource, of which exactly one succeeds.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { resourceTable } from "../../http/resource-table.ts"

@@ -139,8 +139,8 @@ describe("16: secrets", () => {
       + " === tokenHash)) {",
       "deploy/settings/settings.ts: const shown = kind === secret"
       + " ? \"<set>\" : JSON.stringify(value)",
-      "deploy/settings/settings.ts: resolved.push({ setting, source, text: setting.kind === secret ?"
-      + " \"<set>\" : value })",
+      "deploy/settings/settings.ts: resolved.push({ setting, source, text:"
+      + " setting.kind === secret ? \"<set>\" : value })",
       "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
       + " yield* addToken(service, admin, operatorTokenId, tokenHash)",
       "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash)"

@@ -20,7 +20,7 @@ export const markIn = (body: string): number => Number(/<description>n(\d+)</.ex
 const outside = ["https://a.test/in", "https://b.test/in", "https://gone.test/in"]
 const manyRecipients = 18
 
-/** Whom the notification with this number goes to. */
+/** The recipient of the notification with this number. */
 export const recipientsOf = (mark: number): ReadonlyArray<string> => {
   if (mark % 11 === 0) {
     return Array.from({ length: manyRecipients }, (_, at) => `https://many.test/${at}`)

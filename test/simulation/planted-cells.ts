@@ -86,7 +86,7 @@ const retryAfterUnheard = withCell(notificationKind, "Queued", "Attempted", (cel
   return cell(state, { ...message, outcome: { ...outcome, retryAfterMs: 0 } }, context)
 })
 
-/** A notification that is deleted meanwhile goes out all the same. */
+/** A notification is sent although it was deleted meanwhile. */
 const sentAfterDeletion = changing(notificationKind, (one) => ({
   ...one,
   perform: (action: Fields, self, peers) =>

@@ -89,7 +89,7 @@ class History {
       return this.commit(next.values, [...new Set(numbers)], true)
     }
     if (next._tag === "Skip") {
-      // Made and removed at once: their numbers are used all the same.
+      // Created and removed at once: their numbers stay used.
       this.head += next.values.length
       return this.commit([], [], true)
     }

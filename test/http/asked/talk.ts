@@ -5,7 +5,7 @@ import type { Answered, Harness } from "../harness.ts"
 import type { Receiver } from "../receiver.ts"
 import { stream, type StreamEvent } from "../streams.ts"
 
-/** A running service, whom its pushes reach, and how it is asked. */
+/** A running service, the receiver of its pushes, and a way to send requests. */
 export interface Talk {
   readonly service: Harness
   readonly receiver: Receiver

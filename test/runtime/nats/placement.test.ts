@@ -65,7 +65,7 @@ describe("three nodes", () => {
     await settled(nodes)
     there = [...nodes]
     const [a] = nodes
-    // Who asks it is elsewhere by then; it answers others all the same.
+    // The asker has moved by then; the node still answers others.
     there = joined
     await a?.leave()
     nodes = joined

@@ -124,7 +124,7 @@ describe("by user and password", () => {
     },
     testMs
   )
-  it("a user whom no other node could ask is refused, and told which right it lacks", async () => {
+  it("refuses a user that no other node could ask, and names the right that it lacks", async () => {
     const subjects = "[\"$JS.API.>\", \"$JS.ACK.>\", \"$KV.>\", \"_INBOX.>\"]"
     const rights = `publish: ${subjects}, subscribe: ${subjects}`
     const user = `user: ann, password: "${env.NATS_PASSWORD}", permissions: { ${rights} }`
