@@ -66,7 +66,7 @@ export interface ClusterConfig {
   readonly outgoing: {
     /** The wait before each attempt, the first included; after the last one the delivery fails. */
     readonly retrySchedule: ReadonlyArray<string>
-    /** How long a notification is kept after the last attempt for all its recipients. */
+    /** How long the service stores a notification after its last attempt. */
     readonly retention: string
   }
   readonly outbound: {
@@ -88,7 +88,7 @@ export interface ClusterConfig {
     readonly recipientsMax: number
   }
   readonly mailboxes: {
-    /** How long a retrieved notification is kept, unless the mailbox says otherwise. */
+    /** How long a mailbox without its own setting stores a retrieved notification. */
     readonly retention: string
   }
   readonly cors: {

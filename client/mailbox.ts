@@ -14,7 +14,7 @@ export interface MailboxSettings {
   readonly title?: string | undefined
   /** Who may deposit. */
   readonly deposit?: "anyone" | "accounts" | undefined
-  /** How long a retrieved notification is kept, as an ISO 8601 duration. */
+  /** How long the mailbox stores a retrieved notification, as an ISO 8601 duration. */
   readonly retention?: string | undefined
   /** `eager`: the mailbox fetches each message and stores a copy, up to `fetchLimitBytes`. */
   readonly fetch?: "never" | "eager" | undefined
@@ -140,7 +140,7 @@ export class Mailbox {
     }
   }
 
-  /** Its notifications and those to come; see Watch. */
+  /** Its notifications, and new ones as they arrive; see Watch. */
   watch(options: Watching = {}): Watch {
     const { authorization, href, transport } = this
     const reading = { after: farFuture, limit: 1, signal: options.signal }

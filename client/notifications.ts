@@ -1,11 +1,11 @@
-/** A mailbox as a stream that does not end: over lost connections, restarts and long silences. */
+/** Watches a mailbox as an endless stream, over lost connections and restarts of the service. */
 import { removeResource } from "./content.ts"
 import { eventCharsMax, retryAfterMsMax, retryFieldMsMax, silenceMs } from "./limits.ts"
 import { anySignal, backoffMs, Gone, type HttpTransport, type Json, type JsonObject, objectOf,
   optionalNumber, optionalObject, optionalText, pause, ProblemError, textOf, unexpected,
   UnexpectedAnswer, withQuery, xmlToJson } from "./transport/index.ts"
 
-/** The copy that a mailbox with `fetch="eager"` keeps of a message. */
+/** The copy of a message that a mailbox with `fetch="eager"` stores. */
 export interface CachedCopy {
   readonly href: string
   readonly type: string | undefined
@@ -19,14 +19,14 @@ export interface Notification {
   /** When it was deposited, RFC 3339, by the service's clock. */
   readonly received: string
   readonly description: string
-  /** Where the message is. */
+  /** The URI of the message. */
   readonly url: string
   /** The message password. */
   readonly password: string | undefined
-  /** The outgoing mailbox that it came from, where its sender wished that to be told. */
+  /** The sender's outgoing mailbox, if the sender disclosed it. */
   readonly from: string | undefined
   readonly cached: CachedCopy | undefined
-  /** The whole `item`, with elements that this package does not know. */
+  /** The whole `item`, with elements that this package does not read. */
   readonly item: JsonObject
 }
 
@@ -54,21 +54,21 @@ export const notificationOf = (document: JsonObject): Notification => {
   }
 }
 
-/** Content that travels in the notification, and is published by the service. */
+/** Content inside the notification, which the service publishes. */
 export interface InlineContent {
   readonly type: string
   /** Bytes are sent as base64. */
   readonly data: string | Uint8Array
 }
 
-/** What a notification says: what it is about, and either where the message is or the message. */
+/** A notification to deposit: a description, and the message by `url` or as `content`. */
 export interface NotificationInput {
   readonly description: string
   /** The URI of the message. */
   readonly url?: string | undefined
   /** Instead of `url`. */
   readonly content?: InlineContent | undefined
-  /** The message password, which travels with the notification. */
+  /** The message password, which the notification contains. */
   readonly password?: string | undefined
   /** Further elements of the `item`. */
   readonly extra?: Readonly<Record<string, Json>> | undefined
@@ -81,7 +81,7 @@ const encoded = ({ data, type }: InlineContent): JsonObject => {
   return { type, encoding: "base64", "#text": btoa(bytes) }
 }
 
-/** The `item` of a letter, as JSON. */
+/** The `item` of a notification, as JSON. */
 export const itemOf = (
   { content, description, extra, password, url }: NotificationInput
 ): JsonObject => ({
@@ -94,15 +94,15 @@ export const itemOf = (
 
 /* Server-sent events by the rules of WHATWG HTML §9.2.6, over a fetched stream. */
 
-/** An event that was received whole. */
+/** A complete event. */
 export interface StreamEvent {
   readonly type: string
   readonly data: string
-  /** The id that was sent last, with this event or an earlier one. */
+  /** The last id, of this event or an earlier one. */
   readonly lastId: string
 }
 
-/** Takes the text of a stream in pieces, however it is cut, and gives its events. */
+/** Parses the events of a stream from its text in arbitrary pieces. */
 export class EventParser {
   /** Set by a `retry` field: the pause before the next connection. */
   retryMs: number | undefined
@@ -119,7 +119,7 @@ export class EventParser {
     this.id = lastId
   }
 
-  /** The events that the next piece completes; throws UnexpectedAnswer for one that has no end. */
+  /** The events that this piece completes; throws UnexpectedAnswer for one that is too long. */
   push(piece: string): ReadonlyArray<StreamEvent> {
     const events: Array<StreamEvent> = []
     let text = piece
@@ -170,7 +170,7 @@ export class EventParser {
   }
 }
 
-/** What is next of a stream; fails when it is silent for too long. */
+/** Reads the next chunk; fails after {@link silenceMs} without one. */
 const readWithin = async (
   reader: ReadableStreamDefaultReader<Uint8Array>
 ): Promise<ReadableStreamReadResult<Uint8Array>> => {
@@ -186,8 +186,8 @@ const readWithin = async (
 }
 
 /**
- * The events of a stream up to its end. It is read no faster than they are asked for, so that a
- * slow reader holds one piece of it, and left when its reader leaves.
+ * The events of a stream up to its end. It reads the next chunk only when the caller needs it, so
+ * a slow caller buffers one chunk. When the caller stops, it cancels the stream.
  */
 export async function* eventsOf(
   stream: ReadableStream<Uint8Array>,
@@ -202,39 +202,39 @@ export async function* eventsOf(
       yield* parser.push(decoder.decode(value, { stream: true }))
     }
   } finally {
-    // Its connection may be broken already, which is no news.
+    // The connection may already be broken.
     reader.cancel().catch(() => {})
   }
 }
 
-/* A notification as a mailbox gives it out. */
+/* Watching a mailbox. */
 
-/** A notification of a stream, and the place right after it. */
+/** A notification of a stream, and the cursor right after it. */
 export interface ReceivedNotification extends Notification {
-  /** Go on after this notification with `watch({ after: cursor })`. */
+  /** Continue after this notification with `watch({ after: cursor })`. */
   readonly cursor: string
 }
 
-/** How a watch stands with its service. */
+/** The state of a watch's connection. */
 export type Connection =
   | { readonly state: "open" }
   | { readonly state: "waiting"; readonly reason: unknown; readonly retryInMs: number }
 
-/** What to watch. */
+/** Options of a watch. */
 export interface Watching {
   /**
-   * Where to begin: a cursor of an earlier notification, page or push, any RFC 3339 time, or
-   * `now`. From the mailbox's beginning unless given.
+   * Where to begin: the cursor of an earlier notification, page or push, any RFC 3339 time, or
+   * `now`. By default the watch begins with the oldest notification.
    */
   readonly after?: string | undefined
   /**
-   * Removes each notification from the mailbox when the next one is asked for: the one that was
-   * under way when a program ended comes again.
+   * Removes each notification from the mailbox when the loop requests the next one. If the program
+   * ends while it handles a notification, it receives that one again.
    */
   readonly acknowledge?: boolean | undefined
-  /** Told when the connection is lost, with the reason, and when it is there again. */
+  /** Called when the connection is lost, with the reason, and when it is open again. */
   readonly onConnection?: ((connection: Connection) => void) | undefined
-  /** Ends the watch: it throws the signal's reason. */
+  /** Ends the watch, which then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -243,11 +243,11 @@ export interface Watched {
   readonly transport: HttpTransport
   readonly href: string
   readonly authorization: string | undefined
-  /** The cursor after all that is there at present. */
+  /** Returns the cursor after the newest notification. */
   readonly now: () => Promise<string>
 }
 
-/** Whether it will be no better later. */
+/** Whether a retry cannot succeed. */
 const isFinal = (error: unknown): boolean =>
   error instanceof UnexpectedAnswer ||
   (error instanceof ProblemError && error.status < 500 && ![408, 425, 429].includes(error.status))
@@ -264,20 +264,20 @@ const deleted = (href: string): Gone =>
   })
 
 /**
- * The notifications of a mailbox in the order of their deposit, each once: those that are there,
- * then those to come. Iterated a second time, it goes on after the last one that it gave. It
- * throws what will be no better later, such as Gone when the mailbox is deleted; and, when the
- * service does not answer the first time, ConnectionError.
+ * The notifications of a mailbox in the order of their deposit, each once: the present ones, then
+ * new ones. A second loop continues after the last notification of the first loop. It throws
+ * permanent failures, such as Gone when the mailbox is deleted. It throws ConnectionError only
+ * when the first connection fails.
  */
 export class Watch implements AsyncIterable<ReceivedNotification> {
-  /** After the last notification that was given; keep it to go on after a restart. */
+  /** After the last notification of the loop; store it to continue after a restart. */
   cursor: string | undefined
   private readonly watched: Watched
   private readonly options: Watching
   private readonly signal: AbortSignal | undefined
   private busy = false
   private opened = false
-  /** Given and handled, and not removed yet. */
+  /** URI of the notification that the loop has handled, until it is removed. */
   private handled: string | undefined
 
   constructor(watched: Watched, options: Watching) {
@@ -292,26 +292,26 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
     this.busy = true
     try {
       if (this.options.after === "now") this.cursor ??= await this.watched.now()
-      for (let lost = 1;; lost++) {
+      for (let attempt = 1;; attempt++) {
         const parser = new EventParser(this.cursor)
         let reason: unknown
         try {
-          await this.acknowledged()
+          await this.removeHandled()
           const events = await this.open(parser)
-          lost = 1
+          attempt = 1
           for await (const event of events) {
-            const received = this.receivedOf(event)
+            const received = this.parseReceived(event)
             if (received === undefined) continue
             this.cursor = received.cursor
             yield received
             if (this.options.acknowledge === true) this.handled = received.href
-            await this.acknowledged()
+            await this.removeHandled()
           }
           reason = new Error("the service ended the stream")
         } catch (error) {
           reason = error
         }
-        await this.lost(reason, parser, lost)
+        await this.backOff(reason, parser, attempt)
       }
     } finally {
       this.busy = false
@@ -326,12 +326,12 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
       {
         method: "GET",
         uri: isInitial ? withQuery(href, { since: this.cursor }) : href,
-        // A refusal comes as JSON: no other type is left for it.
+        // The service sends refusals as JSON.
         accept: "text/event-stream, application/problem+json;q=0.1",
         headers: { "last-event-id": isInitial ? undefined : this.cursor },
         authorization,
         signal: this.signal,
-        // From then on it is this loop that has the patience.
+        // After the first connection, the loop itself retries.
         ...this.opened ? { attempts: 1 } : {}
       },
       ({ body, headers }) =>
@@ -344,13 +344,13 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
     return eventsOf(stream, parser)
   }
 
-  private receivedOf({ data, lastId, type }: StreamEvent): ReceivedNotification | undefined {
+  private parseReceived({ data, lastId, type }: StreamEvent): ReceivedNotification | undefined {
     if (type === "gone") throw deleted(this.watched.href)
     if (type !== "notification") return undefined
     return { ...notificationOf(xmlToJson(data)), cursor: lastId }
   }
 
-  private async acknowledged(): Promise<void> {
+  private async removeHandled(): Promise<void> {
     const { handled, signal } = this
     if (handled === undefined) return
     const { authorization, transport } = this.watched
@@ -358,17 +358,17 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
     this.handled = undefined
   }
 
-  /** Waits before the next connection, unless there is to be none. */
-  private async lost(reason: unknown, parser: EventParser, times: number): Promise<void> {
+  /** Waits before the next connection; throws when there is none. */
+  private async backOff(reason: unknown, parser: EventParser, attempt: number): Promise<void> {
     if (this.signal?.aborted === true) throw this.signal.reason
     if (!this.opened || isFinal(reason)) throw reason
-    const asked = reason instanceof ProblemError ? reason.retryAfterMs : undefined
+    const retryAfter = reason instanceof ProblemError ? reason.retryAfterMs : undefined
     const firstMs = parser.retryMs === undefined
       ? undefined
       : Math.min(parser.retryMs, retryFieldMsMax)
-    const retryInMs = asked === undefined
-      ? backoffMs(times, firstMs)
-      : Math.min(asked, retryAfterMsMax)
+    const retryInMs = retryAfter === undefined
+      ? backoffMs(attempt, firstMs)
+      : Math.min(retryAfter, retryAfterMsMax)
     this.options.onConnection?.({ state: "waiting", reason, retryInMs })
     await pause(retryInMs, this.signal)
   }

@@ -60,8 +60,8 @@ export interface Sending extends NotificationInput {
 }
 
 /**
- * How to send. Store an `idempotencyKey` of your own when the notification must not be sent twice
- * even if the program ends before it receives the response.
+ * How to send. Store your own `idempotencyKey` when the notification must not be sent twice even
+ * if the program ends before it receives the response.
  */
 export type SendOptions = PostOptions
 
@@ -226,7 +226,7 @@ export class Outgoing {
     this.account = account
   }
 
-  /** Its URI. Without an account name, the service says whose token it is. */
+  /** Its URI. Without an account name, the service resolves it from the token. */
   href(): Promise<string> {
     const { account } = this
     if (account !== undefined) {

@@ -8,12 +8,12 @@ import { type Notification, notificationOf } from "./notifications.ts"
 import { InvalidSignature, listOf, readBytes, RestanteError, type SignatureFault, textOf,
   xmlToJson } from "./transport/index.ts"
 
-/** What a push says: what has changed in a mailbox since the last one that was acknowledged. */
+/** A push: the changes of a mailbox since the last acknowledged push. */
 export interface Push {
-  /** The same whenever the same changes are pushed again; empty in the WebSub form. */
+  /** The same for repeated pushes of the same changes; empty in the WebSub form. */
   readonly id: string
   readonly mailbox: string
-  /** The mailbox can be read or watched on from here. */
+  /** Continue after this push with `read` or `watch`. */
   readonly cursor: string
   /** In the order of their deposit. */
   readonly notifications: ReadonlyArray<Notification>
@@ -23,19 +23,19 @@ export interface Push {
   readonly deleted: boolean
 }
 
-/** Header fields as a fetch Request has them, or as node:http gives them. */
+/** Header fields of a fetch Request or of node:http. */
 export type IncomingHeaders =
   | Headers
   | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** A request: that of a fetch handler, or its fields with its body exactly as it came. */
+/** A fetch Request, or header fields with the unchanged body. */
 export type Incoming =
   | Request
   | { readonly headers: IncomingHeaders; readonly body: string | Uint8Array | ArrayBuffer }
 
-/** What is verified, and against which clock. */
+/** The clock for the time of a push. */
 export interface Verification {
-  /** How far the time of a push may be from now; five minutes unless given. */
+  /** Largest difference between the time of a push and now; five minutes by default. */
   readonly toleranceMs?: number | undefined
   /** Now, in milliseconds since the epoch. */
   readonly nowMs?: number | undefined
@@ -51,7 +51,7 @@ const strictDecoder = (): TextDecoder => new TextDecoder("utf-8", { fatal: true 
 
 const field = (headers: IncomingHeaders, name: string): string | undefined => {
   if (typeof headers["get"] === "function") {
-    // Of both types only that of fetch has a function there.
+    // Only the Headers of fetch have a function there.
     return (headers as Headers).get(name) ?? undefined
   }
   for (const [key, value] of Object.entries(headers)) {
@@ -67,7 +67,7 @@ const bytesOf = async (incoming: Incoming): Promise<Uint8Array> => {
     return await readBytes(body, pushBytesMax) ??
       invalid("too-large", `a push has ${pushBytesMax} bytes at the most`)
   }
-  // Not instanceof: it may be of another realm.
+  // `instanceof` fails for an object of another realm.
   return ArrayBuffer.isView(body) ? body : new Uint8Array(body)
 }
 
@@ -98,7 +98,7 @@ const joined = (start: string, body: Uint8Array): Uint8Array<ArrayBuffer> => {
   return bytes
 }
 
-/** Whether any of the keys made any of the signatures; all are looked at, whatever is found. */
+/** Whether any key made any signature. It checks all pairs, which keeps the time constant. */
 const isSigned = async (
   keys: ReadonlyArray<CryptoKey>,
   signatures: ReadonlyArray<Uint8Array<ArrayBuffer>>,
@@ -110,7 +110,7 @@ const isSigned = async (
   return (await Promise.all(checks)).includes(true)
 }
 
-/** The document of a push, as it is: nothing is verified. Throws UnexpectedAnswer. */
+/** Reads the document of a push without verifying it. Throws UnexpectedAnswer. */
 export const readPush = (body: string, id = ""): Push => {
   const document = xmlToJson(body)
   return {
@@ -123,7 +123,7 @@ export const readPush = (body: string, id = ""): Push => {
   }
 }
 
-const pushIn = (bytes: Uint8Array, id: string): Push => {
+const decodePush = (bytes: Uint8Array, id: string): Push => {
   try {
     return readPush(strictDecoder().decode(bytes), id)
   } catch (error) {
@@ -133,8 +133,8 @@ const pushIn = (bytes: Uint8Array, id: string): Push => {
 }
 
 /**
- * Verifies a signature of Standard Webhooks over any body, and gives that body. Several secrets:
- * the old and the new one, while a secret changes. Throws InvalidSignature.
+ * Verifies a signature of Standard Webhooks over any body, and returns the body. `secrets` has the
+ * old and the new secret while a secret changes. Throws InvalidSignature.
  */
 export const verifySignature = async (
   incoming: Incoming,
@@ -146,20 +146,20 @@ export const verifySignature = async (
     field(headers, name) || invalid("missing", `there is no ${name}`)
   const id = fieldOf("webhook-id")
   const time = fieldOf("webhook-timestamp")
-  const given = fieldOf("webhook-signature")
+  const signatureField = fieldOf("webhook-signature")
   if (!/^\d{1,12}$/.test(time)) invalid("malformed", "webhook-timestamp is no time in seconds")
   const timeMs = Number(time) * 1000
   if (!(Math.abs(nowMs - timeMs) <= toleranceMs)) {
     invalid("stale", "webhook-timestamp is too far from now")
   }
-  const signatures = given.split(" ").slice(0, signaturesMax).flatMap((one) => {
+  const signatures = signatureField.split(" ").slice(0, signaturesMax).flatMap((one) => {
     const decoded = one.startsWith("v1,") ? decodeBase64(one.slice(3)) : undefined
     return decoded === undefined ? [] : [decoded]
   })
   const keys = await Promise.all((typeof secrets === "string" ? [secrets] : secrets).map(secretKey))
   const body = await bytesOf(incoming)
   if (!await isSigned(keys, signatures, joined(`${id}.${time}.`, body))) {
-    invalid("wrong", "no signature is of a secret that is known here")
+    invalid("wrong", "no signature is of a secret that is currentSecrets here")
   }
   return { id, timeMs, body }
 }
@@ -171,7 +171,7 @@ export const verifyPush = async (
   verification: Verification = {}
 ): Promise<Push> => {
   const { body, id } = await verifySignature(incoming, secrets, verification)
-  return pushIn(body, id)
+  return decodePush(body, id)
 }
 
 /** Verifies a push of a WebSub subscription (`X-Hub-Signature`, WebSub §7.1) and reads it. */
@@ -179,30 +179,30 @@ export const verifyHubPush = async (
   incoming: Incoming,
   secrets: string | ReadonlyArray<string>
 ): Promise<Push> => {
-  const given = field(incoming.headers, "x-hub-signature") ??
+  const signatureField = field(incoming.headers, "x-hub-signature") ??
     invalid("missing", "there is no x-hub-signature")
-  const [, hex = ""] = /^sha256=([0-9a-f]{64})$/i.exec(given) ??
+  const [, hex = ""] = /^sha256=([0-9a-f]{64})$/i.exec(signatureField) ??
     invalid("malformed", "x-hub-signature is not sha256=…")
   const signature = Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
-  const named = typeof secrets === "string" ? [secrets] : secrets
-  const keys = await Promise.all(named.map((secret) => keyOf(encoder.encode(secret))))
+  const secretTexts = typeof secrets === "string" ? [secrets] : secrets
+  const keys = await Promise.all(secretTexts.map((secret) => keyOf(encoder.encode(secret))))
   const body = await bytesOf(incoming)
   if (!await isSigned(keys, [signature], joined("", body))) {
-    invalid("wrong", "the signature is not of a secret that is known here")
+    invalid("wrong", "the signature is not of a secret that is currentSecrets here")
   }
-  return pushIn(body, "")
+  return decodePush(body, "")
 }
 
 /** A callback. */
 export interface PushReceiver {
-  /** `whsec_…`; several while the secret changes. A function is asked at each push. */
+  /** `whsec_…`; several while the secret changes. A function is called for each push. */
   readonly secrets:
     | string
     | ReadonlyArray<string>
     | (() => string | ReadonlyArray<string> | Promise<string | ReadonlyArray<string>>)
-  /** URIs of the mailboxes whose pushes are wanted: a challenge of any other is refused. */
+  /** URIs of the mailboxes of this callback; it refuses the challenge of any other. */
   readonly mailboxes: string | ReadonlyArray<string>
-  /** Once it resolves, the push is acknowledged; when it rejects, the push comes again. */
+  /** Once it resolves, the push is acknowledged; when it rejects, the service repeats the push. */
   readonly onPush: (push: Push) => Promise<void> | void
   readonly toleranceMs?: number | undefined
 }
@@ -215,7 +215,7 @@ const answer = (status: number, text?: string): Response =>
 
 /**
  * A callback as a fetch handler (Deno.serve, workers, Hono and others): it echoes the challenge of
- * its mailboxes, verifies pushes, and acknowledges those that `onPush` has taken.
+ * its mailboxes, verifies pushes, and acknowledges a push after `onPush` resolves.
  */
 export const pushReceiver = ({ mailboxes, onPush, secrets, toleranceMs }: PushReceiver) => {
   const wanted: ReadonlyArray<string> = typeof mailboxes === "string" ? [mailboxes] : mailboxes
@@ -228,10 +228,10 @@ export const pushReceiver = ({ mailboxes, onPush, secrets, toleranceMs }: PushRe
     }
     if (request.method !== "POST") return answer(405)
     try {
-      const known = typeof secrets === "function" ? await secrets() : secrets
+      const currentSecrets = typeof secrets === "function" ? await secrets() : secrets
       const push = await verifyPush(
         request,
-        known,
+        currentSecrets,
         toleranceMs === undefined ? {} : { toleranceMs }
       )
       if (!wanted.includes(push.mailbox)) return answer(404)

@@ -1,24 +1,24 @@
-/** How a command ends when it does not succeed. */
+/** The failure of a command, and its exit code. */
 import { Schema } from "effect"
 
-/** What the process answers to its caller; 74, 75 and 78 as in sysexits.h. */
+/** The exit codes of the process; 74, 75 and 78 are those of sysexits.h. */
 export const exitCodes = {
   ok: 0,
-  /** The command found problems, or could not do what it was asked. */
+  /** The command found problems, or failed. */
   failed: 1,
   /** The command line is wrong. */
   usage: 2,
   /** The store is corrupted. */
   corrupted: 74,
-  /** Not now: the store is in use by another process, or the service does not answer. */
+  /** Temporary: another process uses the store, or the service does not respond. */
   unavailable: 75,
-  /** A setting, or this platform, does not allow it. */
+  /** A setting is wrong, or the platform is not supported. */
   configuration: 78
 } as const
 
 const ExitCode = Schema.Literals(Object.values(exitCodes))
 
-/** A command ended without success; `message` is shown to the person who called it. */
+/** A command failed; its user reads `message`. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   message: Schema.String,
   exitCode: ExitCode

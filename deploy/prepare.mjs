@@ -1,4 +1,4 @@
-/** Installing and building on a fresh clone. Plain Node: nothing has been installed yet. */
+/** Installs and builds on a fresh clone. It uses plain Node, since no package is installed yet. */
 import { spawnSync } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync,
   writeFileSync } from "node:fs"
@@ -12,12 +12,12 @@ const compiledMain = "dist/deploy/main.js"
 const bundleFolder = "dist/bin"
 
 /**
- * The service and its command line in a few files: a start then reads no 600 modules, which takes
- * twice as long as all the rest of it.
+ * The bundle of the service and its command line. Without it a start reads 600 modules, which
+ * takes twice as long as the rest of the start.
  */
 export const bundledMain = `${bundleFolder}/restante.js`
 
-/** Modules with binaries, which are loaded from where they are installed. */
+/** Modules with binaries, which Node loads from node_modules. */
 const external = ["uWebSockets.js", "@nxtedition/rocksdb", "classic-level"]
 
 /** An absolute path of the project. */
@@ -66,7 +66,7 @@ const isBuilt = () => {
     [...sourceFolders.map(newestSourceMs), ...settings.map(modifiedMs)].every((ms) => ms <= builtMs)
 }
 
-/** Makes the bundle of what `tsc -b` made, when that is newer; true when it succeeded. */
+/** Bundles the output of `tsc -b` when that is newer; true when it succeeded. */
 export const bundleIfStale = () => {
   const compiledMs = Math.max(
     modifiedMs("dist/cluster.config.js"),
@@ -81,13 +81,13 @@ export const bundleIfStale = () => {
   const args = [rolldown, inRoot(compiledMain), ...form, ...names, ...externals]
   if (!run(process.execPath, args)) return false
   chmodSync(inRoot(`${folder}/restante.js`), 0o755)
-  // Whoever runs it meanwhile has read all of it, or finds all of it.
+  // A process that starts meanwhile has read the whole old bundle, or finds the whole new one.
   rmSync(inRoot(bundleFolder), { recursive: true, force: true })
   renameSync(inRoot(folder), inRoot(bundleFolder))
   return true
 }
 
-/** `tsc -b` of a project and all that it needs, and the bundle; true when it succeeded. */
+/** Runs `tsc -b` for a project and bundles the result; true when both succeeded. */
 export const build = (project) => {
   const startedAt = new Date()
   if (!run(process.execPath, [inRoot("node_modules/typescript/bin/tsc"), "-b", project])) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * `npm start`: installs and builds what is missing or stale, then serves in this same process, so
- * that signals and the exit code need no forwarding. Uses nothing that has to be installed first.
+ * `npm start`: installs and builds if necessary, then serves in this same process, so that signals
+ * and the exit code need no forwarding. Uses only modules of Node.
  */
 import { pathToFileURL } from "node:url"
 import { buildIfStale, bundledMain, inRoot, installIfStale } from "./prepare.mjs"

@@ -14,7 +14,7 @@ const manifestAbove = (folder: string): string => {
   return manifestAbove(parent)
 }
 
-/** As in package.json, which stands above this file in the sources and in what is built of them. */
+/** The version in package.json, which is above this file in the sources and in dist. */
 export const version: string = Schema.decodeUnknownSync(Manifest)(
   readFileSync(manifestAbove(dirname(fileURLToPath(import.meta.url))), "utf8")
 ).version

@@ -1,14 +1,10 @@
-/**
- * What can go wrong, as classes: a service that does not answer, one that refuses (RFC 9457), one
- * that answers what restante does not, and a push whose signature is not good. A request that is
- * aborted by its signal throws the signal's reason instead, as fetch does.
- */
+/** The errors of this package. An aborted request throws the signal's reason, as fetch does. */
 /** The parent of every error of this package. */
 export class RestanteError extends Error {
   override readonly name: string = "RestanteError"
 }
 
-/** No whole answer came, in as many attempts as were made. What was asked may have been done. */
+/** No attempt received a complete response. The service may have processed the request. */
 export class ConnectionError extends RestanteError {
   override readonly name = "ConnectionError"
   /** Attempts that were made. */
@@ -20,15 +16,15 @@ export class ConnectionError extends RestanteError {
   }
 }
 
-/** An answer came, and it is none that restante gives. */
+/** The response is none that restante sends, or its document is malformed. */
 export class UnexpectedAnswer extends RestanteError {
   override readonly name = "UnexpectedAnswer"
 }
 
-/** Why a push is not to be believed. */
+/** Why a push is not authentic. */
 export type SignatureFault = "missing" | "malformed" | "stale" | "wrong" | "too-large"
 
-/** A push that does not come from who knows the secret, or comes much too late. */
+/** A push that was not signed with the secret, or that is too old. */
 export class InvalidSignature extends RestanteError {
   override readonly name = "InvalidSignature"
   readonly fault: SignatureFault
@@ -39,21 +35,21 @@ export class InvalidSignature extends RestanteError {
   }
 }
 
-/** A problem document (RFC 9457), and what the answer's fields say beside it. */
+/** A problem document (RFC 9457) with the status and Retry-After of its response. */
 export interface Problem {
   readonly status: number
-  /** A URI that explains the kind of problem; `about:blank` where there was no document. */
+  /** A URI that identifies the kind of problem; `about:blank` without a problem document. */
   readonly type: string
   readonly title: string
   readonly detail: string | undefined
   readonly instance: string | undefined
-  /** From Retry-After: how long to wait before asking again. */
+  /** The time of Retry-After, in ms. */
   readonly retryAfterMs: number | undefined
   /** Further members of the document. */
   readonly extensions: Readonly<Record<string, unknown>>
 }
 
-/** The service refused. The classes below are of single statuses; any other is this one itself. */
+/** The service refused the request. Subclasses are for single statuses. */
 export class ProblemError extends RestanteError implements Problem {
   override readonly name: string = "ProblemError"
   readonly status: number
@@ -77,52 +73,52 @@ export class ProblemError extends RestanteError implements Problem {
   }
 }
 
-/** 401: no credentials, or wrong ones; also a message password that is not right. */
+/** 401: the credentials or the message password are missing or wrong. */
 export class Unauthenticated extends ProblemError {
   override readonly name = "Unauthenticated"
 }
 
-/** 403: known, and not allowed. */
+/** 403: the account may not do this. */
 export class Forbidden extends ProblemError {
   override readonly name = "Forbidden"
 }
 
-/** 404: nothing is there, or the secret part of the URI is wrong. */
+/** 404: there is no such resource, or the secret part of the URI is wrong. */
 export class NotFound extends ProblemError {
   override readonly name = "NotFound"
 }
 
-/** 409: not in the state that it takes; a name that is taken. */
+/** 409: the state of the resource does not allow this, or the name is taken. */
 export class Conflict extends ProblemError {
   override readonly name = "Conflict"
 }
 
-/** 410: it has been deleted. */
+/** 410: the resource was deleted. */
 export class Gone extends ProblemError {
   override readonly name = "Gone"
 }
 
-/** 412: changed since it was read. */
+/** 412: the resource changed after the client read it. */
 export class PreconditionFailed extends ProblemError {
   override readonly name = "PreconditionFailed"
 }
 
-/** 413: larger than the service takes. */
+/** 413: the body is too large. */
 export class TooLarge extends ProblemError {
   override readonly name = "TooLarge"
 }
 
-/** 422: understood, and breaking a rule that the detail names. */
+/** 422: the document breaks a rule, which the detail names. */
 export class Unprocessable extends ProblemError {
   override readonly name = "Unprocessable"
 }
 
-/** 429: wait for `retryAfterMs`. */
+/** 429: too many requests; retry after `retryAfterMs`. */
 export class TooManyRequests extends ProblemError {
   override readonly name = "TooManyRequests"
 }
 
-/** 502, 503, 504, 507: the service cannot at the moment. */
+/** 502, 503, 504, 507: the service is temporarily unable to respond. */
 export class Unavailable extends ProblemError {
   override readonly name = "Unavailable"
 }
@@ -143,6 +139,6 @@ const classes: Readonly<Record<number, new(problem: Problem) => ProblemError>> =
   507: Unavailable
 }
 
-/** The error of a problem's status. */
+/** The error class for the status of a problem. */
 export const problemError = (problem: Problem): ProblemError =>
   new (classes[problem.status] ?? ProblemError)(problem)

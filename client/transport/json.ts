@@ -1,14 +1,14 @@
-/** Reading the JSON of answers: documents as the service writes them, where numbers are texts. */
+/** Reads JSON documents of the service. All values in them are strings, numbers too. */
 import { UnexpectedAnswer } from "./errors.ts"
 
-/** A document as JSON: elements and attributes are properties, what may repeat is an array. */
+/** Part of a document: elements and attributes are properties, repeatable elements arrays. */
 export type Json = string | ReadonlyArray<Json> | JsonObject
 
 export interface JsonObject {
   readonly [name: string]: Json
 }
 
-/** Throws: the answer is none of restante's. */
+/** Throws UnexpectedAnswer. */
 export const unexpected = (what: string): never => {
   throw new UnexpectedAnswer(`the answer is not understood: ${what}`)
 }
@@ -16,7 +16,7 @@ export const unexpected = (what: string): never => {
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The object that a text holds. */
+/** Parses a document; throws UnexpectedAnswer when it is not a JSON object. */
 export const parseObject = (text: string): JsonObject => {
   let value: unknown
   try {
@@ -24,11 +24,11 @@ export const parseObject = (text: string): JsonObject => {
   } catch {
     return unexpected("it is no JSON")
   }
-  // Of restante's documents all is text, lists and objects; readers below check what they read.
+  // restante's documents have only strings, arrays and objects; the readers below check types.
   return isRecord(value) ? value as JsonObject : unexpected("it is no object")
 }
 
-/** The text of a property, or of an element that has attributes too. */
+/** The text of a property, or of an element with attributes. */
 export const optionalText = (object: JsonObject, name: string): string | undefined => {
   const value = object[name]
   if (typeof value === "string") return value
@@ -57,7 +57,7 @@ export const optionalObject = (object: JsonObject, name: string): JsonObject | u
 export const objectOf = (object: JsonObject, name: string): JsonObject =>
   optionalObject(object, name) ?? unexpected(`there is no ${name}`)
 
-/** The objects of a list; none where it is not there. */
+/** The objects of a list; empty when the property is missing. */
 export const listOf = (object: JsonObject, name: string): ReadonlyArray<JsonObject> => {
   const value = object[name] ?? []
   const list: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
@@ -66,7 +66,7 @@ export const listOf = (object: JsonObject, name: string): ReadonlyArray<JsonObje
   )
 }
 
-/** One of these words. */
+/** A property that must be one of these words. */
 export const wordOf = <Word extends string>(
   object: JsonObject,
   name: string,
@@ -77,10 +77,10 @@ export const wordOf = <Word extends string>(
 }
 
 /** The properties that are not undefined. */
-export const defined = <Given extends object>(
-  given: Given
-): { readonly [Name in keyof Given]?: Exclude<Given[Name], undefined> } =>
-  // Entries that are left have their values.
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
-    readonly [Name in keyof Given]?: Exclude<Given[Name], undefined>
+export const defined = <Fields extends object>(
+  fields: Fields
+): { readonly [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } =>
+  // Every remaining entry has a value.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    readonly [Name in keyof Fields]?: Exclude<Fields[Name], undefined>
   }

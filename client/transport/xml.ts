@@ -1,12 +1,12 @@
 /**
- * The XML of events and pushes, read into the JSON form that the service gives of the same
- * documents. There is no parser that browsers, Node and Deno all have. What the service writes is
- * a small part of XML: elements, attributes, text, the five entities and character references.
+ * Converts the XML of events and pushes into the JSON that the service writes for the same
+ * documents. Browsers, Node and Deno have no XML parser in common. The service writes a small part
+ * of XML: elements, attributes, text, the five entities and character references.
  */
 import { xmlDepthMax } from "../limits.ts"
 import { type Json, type JsonObject, unexpected } from "./json.ts"
 
-/** An element; what is in it in order, text as it is. */
+/** An element. Its text is unescaped, and its children are in document order. */
 interface Node {
   readonly name: string
   readonly attributes: ReadonlyArray<readonly [string, string]>
@@ -28,7 +28,7 @@ const character = (code: number): string =>
     ? String.fromCodePoint(code)
     : malformed("an impossible character")
 
-/** Text with its references replaced; line ends are line feeds (XML 1.0 §2.11). */
+/** Replaces references in text, and line ends by line feeds (XML 1.0 §2.11). */
 const unescaped = (text: string): string =>
   text.replace(/\r\n?/g, "\n").replace(/&([^;]*);|&/g, (_, name?: string) => {
     if (name === undefined) return malformed("a lone &")
@@ -56,7 +56,7 @@ const attributesOf = (text: string): Node["attributes"] =>
     return [name, unescaped(quoted.slice(1, -1).replace(/\r\n|[\t\n\r]/g, " "))] as const
   })
 
-/** The root element of a document or of an element on its own. */
+/** Parses a document, or a single element; returns the root. */
 const parse = (xml: string): Node => {
   const top: Node = { name: "", attributes: [], children: [] }
   const open: Array<Node> = [top]
@@ -84,7 +84,7 @@ const parse = (xml: string): Node => {
   return root ?? top
 }
 
-/** Which children are lists even when there is only one of them. */
+/** Children that are arrays even when an element has only one of them. */
 const lists: Readonly<Record<string, ReadonlyArray<string>>> = {
   mailbox: ["notification"],
   cabinet: ["mailbox", "notification"],
@@ -128,5 +128,5 @@ const objectOf = ({ attributes, children, name }: Node): JsonObject => {
   return Object.fromEntries(entries)
 }
 
-/** A document as the JSON that the service gives of it; throws UnexpectedAnswer. */
+/** Converts a document into the JSON of the service; throws UnexpectedAnswer. */
 export const xmlToJson = (xml: string): JsonObject => objectOf(parse(xml))

@@ -1,4 +1,4 @@
-/** What the operator reads when a command on archives fails. */
+/** The message for the operator when a command on archives fails. */
 import { isTagged } from "effect/Predicate"
 import { backendFailed } from "../backend/index.ts"
 import { CommandFailed, exitCodes } from "../command-failure.ts"

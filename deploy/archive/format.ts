@@ -140,7 +140,7 @@ export class Encoder {
     yield Buffer.from(`${JSON.stringify(trailer)}\n`)
   }
 
-  /** The bytes are written before the end is known, so the last line says whether they count. */
+  /** The encoder writes the bytes before it knows the end: the last line tells if they count. */
   private async *blob(part: Extract<ArchivePart, { _tag: "Blob" }>): AsyncGenerator<Buffer> {
     const { digest, id, lengthBytes } = part
     this.writeLine({ blob: id, lengthBytes, digest })

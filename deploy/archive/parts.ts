@@ -49,7 +49,7 @@ export class Counter {
   /** Blobs that were removed while they were read. */
   lost = 0
   private sum = 0
-  /** Hashes of the items of the current actor; its last part can report some as removed. */
+  /** Hashes of the items of the current actor; its last part can mark some as removed. */
   private readonly itemHashes = new Map<number, number>()
 
   private addHash(hash: number): void {

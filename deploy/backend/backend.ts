@@ -1,4 +1,4 @@
-/** What a node stands on: the embedded store, alone; or NATS JetStream, as one of a cluster. */
+/** The backend of a node: the embedded store of a single node, or NATS JetStream in a cluster. */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -12,13 +12,13 @@ import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, n
   natsTransport } from "../../runtime/nats/index.ts"
 import { isNodeName, type NodeSettings } from "../settings/index.ts"
 
-/** What a node of a cluster is called, in the data directory. */
+/** File in the data directory with the name of a cluster's node. */
 const nameFile = "node-id"
 
-/** Name of a node that is alone. */
+/** Name of a node without a cluster. */
 const soleNode = "sole"
 
-/** A node of a cluster has no name: `file`, which is to keep it, cannot be used. */
+/** A node of a cluster has no name, as it cannot use `file`, which stores the name. */
 export class NodeUnnamed extends Schema.TaggedError<NodeUnnamed>()("NodeUnnamed", {
   file: Schema.String,
   detail: Schema.String
@@ -27,8 +27,8 @@ export class NodeUnnamed extends Schema.TaggedError<NodeUnnamed>()("NodeUnnamed"
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined
 
-/** Makes a name up, unless there is one by now. */
-const makeName = (dataDir: string, file: string): void => {
+/** Generates a name unless the file exists. */
+const createNameFile = (dataDir: string, file: string): void => {
   mkdirSync(dataDir, { recursive: true })
   try {
     writeFileSync(file, `${randomId()}\n`, { flag: "wx", flush: true })
@@ -37,10 +37,10 @@ const makeName = (dataDir: string, file: string): void => {
   }
 }
 
-const keptName = (dataDir: string): Effect.Effect<string, NodeUnnamed> => {
+const storedName = (dataDir: string): Effect.Effect<string, NodeUnnamed> => {
   const file = join(dataDir, nameFile)
   const read = (): string => {
-    makeName(dataDir, file)
+    createNameFile(dataDir, file)
     const name = readFileSync(file, "utf8").trim()
     if (!isNodeName(name)) throw new Error("it holds no name of a node")
     return name
@@ -55,36 +55,36 @@ const keptName = (dataDir: string): Effect.Effect<string, NodeUnnamed> => {
 /** Whether the node is one of a cluster. */
 export const isClustered = ({ natsUrl }: NodeSettings): boolean => natsUrl !== undefined
 
-/** The node's name: the same at each start, as what it left under way is known by it. */
+/** The node's name. It stays the same at each start, since unfinished work refers to it. */
 export const nodeNameOf = (settings: NodeSettings): Effect.Effect<string, NodeUnnamed> => {
   if (!isClustered(settings)) return Effect.succeed(soleNode)
   return settings.nodeId === undefined
-    ? keptName(settings.dataDir)
+    ? storedName(settings.dataDir)
     : Effect.succeed(settings.nodeId)
 }
 
 /**
- * Embedded, groups are so large that commits share a flush well, and so small that one group is
- * answered while the next is flushed, when as many clients wait as do on a busy node. On NATS a
- * group is answered when the slowest of its commits is: so many are under way, and the storage
- * gathers what goes to the servers together.
+ * The embedded store flushes one group while the node replies to the messages of the previous one.
+ * Its groups are large enough to share a flush, and small enough to overlap on a busy node. On
+ * NATS a group ends with its slowest commit, so many groups are in flight. The storage batches
+ * their messages to the servers.
  */
 export const groupLimits = (settings: NodeSettings): Partial<Limits> =>
   isClustered(settings)
     ? { groupCommitsMax: 500, groupsInFlightMax: 16 }
     : { groupCommitsMax: 64 }
 
-/** The fields that are set. */
+/** The fields that are not undefined. */
 const present = <Fields extends object>(fields: Fields) =>
-  // What is undefined is left out, which `Object.fromEntries` cannot say.
+  // The type of `Object.fromEntries` does not express the omitted fields.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof Fields]?: Exclude<Fields[K], undefined>
   }
 
-const shown = (secret: Redacted.Redacted | undefined): string | undefined =>
+const secretText = (secret: Redacted.Redacted | undefined): string | undefined =>
   secret === undefined ? undefined : Redacted.value(secret)
 
-/** How to reach NATS; `node` names the connection to who watches the servers. */
+/** How to reach NATS. The servers show `node` as the name of the connection. */
 export const natsOptions = (
   settings: NodeSettings,
   servers: ReadonlyArray<string>,
@@ -100,9 +100,9 @@ export const natsOptions = (
     name: `restante ${node}`,
     ...present({
       user: settings.natsUser,
-      pass: shown(settings.natsPassword),
-      token: shown(settings.natsToken),
-      nkeySeed: shown(settings.natsNkeySeed),
+      pass: secretText(settings.natsPassword),
+      token: secretText(settings.natsToken),
+      nkeySeed: secretText(settings.natsNkeySeed),
       credsFile: settings.natsCreds,
       tls: Object.keys(tls).length === 0 ? undefined : tls,
       replicas: settings.natsReplicas
@@ -119,7 +119,7 @@ export type BackendFailure =
   | NodeNameTaken
   | NodeUnnamed
 
-/** The node's view of the records: in its data directory, or in memory where that cannot be had. */
+/** The node's view of the records: in its data directory, or in memory if that is unusable. */
 const viewOf = ({ dataDir, storageEngine }: NodeSettings, node: string): OpenView => {
   const folder = join(dataDir, "view", node)
   return embeddedView(folder, storageEngine).pipe(Effect.catch((failure) => {
@@ -129,26 +129,26 @@ const viewOf = ({ dataDir, storageEngine }: NodeSettings, node: string): OpenVie
   }))
 }
 
-const overNats = (settings: NodeSettings, servers: ReadonlyArray<string>, node: string) =>
+const natsBackend = (settings: NodeSettings, servers: ReadonlyArray<string>, node: string) =>
   Layer.mergeAll(
     natsStorage({ buckets: settings.clusterBuckets }),
     natsRecordsWith(viewOf(settings, node)),
     natsBlobs(),
     natsContents({ buckets: settings.clusterBuckets }),
     Layer.provideMerge(natsTransport, Layer.effectDiscard(assertSubjectPermission)),
-    // The registry is provided too: with it the nodes agree on the service's key. A cluster that
-    // is being restored is looked for once this node is a member: who restores looks for members.
+    // The nodes agree on the service's key by the registry. This node becomes a member before it
+    // checks for a running restore, because a restore checks for members.
     Layer.effectDiscard(assertWhole).pipe(
       Layer.provideMerge(clustered({ node })),
       Layer.provideMerge(natsRegistry)
     )
   ).pipe(Layer.provide(connection(natsOptions(settings, servers, node))))
 
-/** Every port of the runtime, as the settings say; `node` is the node's name. */
+/** The layer of every port of the runtime for these settings; `node` is the node's name. */
 export const backend = (
   settings: NodeSettings,
   node: string
 ): Layer.Layer<Ports, BackendFailure> =>
   settings.natsUrl === undefined
     ? Layer.merge(embedded(settings.dataDir, { engine: settings.storageEngine }), alone)
-    : overNats(settings, settings.natsUrl, node)
+    : natsBackend(settings, settings.natsUrl, node)

@@ -1,20 +1,22 @@
 /**
- * For tests: ends the process by SIGKILL at a step of a message's life, as a crash would.
- * `RESTANTE_FAILPOINT=<step>:<kind>:<n>` does so at the n-th such step of an actor of the kind.
+ * For tests: ends the process by SIGKILL atStep a step of a message's life, as a crash would.
+ * `RESTANTE_FAILPOINT=<step>:<kind>:<n>` does so atStep the n-th such step of an actor of the kind.
  */
 import type { Address, MessageStep } from "../../runtime/index.ts"
 
 const pattern = /^(decided|committed|replied|performed):([a-z-]+):([1-9]\d*)$/
 
-/** The hook of the variable's text; undefined when there is none. Throws on any other text. */
+/** Parses the variable; undefined when it is unset or empty. Throws for malformed text. */
 export const failpoint = (
   text: string | undefined
 ): ((step: MessageStep, address: Address) => void) | undefined => {
   if (text === undefined || text === "") return
-  const [, at, kind, number] = pattern.exec(text) ?? []
-  if (at === undefined) throw new RangeError(`RESTANTE_FAILPOINT: ${text} is not step:kind:n`)
+  const [, atStep, kind, number] = pattern.exec(text) ?? []
+  if (atStep === undefined) throw new RangeError(`RESTANTE_FAILPOINT: ${text} is not step:kind:n`)
   let left = Number(number)
   return (step, address) => {
-    if (step === at && address.kind === kind && --left === 0) process.kill(process.pid, "SIGKILL")
+    if (step === atStep && address.kind === kind && --left === 0) {
+      process.kill(process.pid, "SIGKILL")
+    }
   }
 }

@@ -1,4 +1,4 @@
-/** What the operator reads when a store cannot be used, and the exit code. */
+/** The message for the operator when a store cannot be used, and the exit code. */
 import type { EngineDiffers, EngineMissing, EngineName } from "../../runtime/embedded/index.ts"
 import { CommandFailed, exitCodes } from "../command-failure.ts"
 import type { BackendFailure } from "./backend.ts"

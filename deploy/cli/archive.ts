@@ -34,7 +34,7 @@ const partsProgress = (line: ReturnType<typeof progressLine>): OnProgress => (st
       `${blobs} blobs (${mebibytes(blobBytes)})`
   })
 
-/** Prints what was written beside what was read back; fails when they differ. */
+/** Prints the written counts beside the counts that were read back; fails when they differ. */
 const printComparison = Effect.fnUntraced(function*(
   store: string,
   { isSame, rows }: RestoreResult,

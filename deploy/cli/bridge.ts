@@ -61,7 +61,7 @@ const print = (challenge: Challenge, json: boolean): Effect.Effect<void> =>
   Console.log(json ? JSON.stringify(challenge) : plain(challenge.p))
 
 type ChallengeResponse =
-  /** `isRepeated`: the answer was not accepted, or the session is over. */
+  /** `isRepeated`: the service did not accept the answer, or the session is over. */
   | { readonly challenge: Challenge; readonly isRepeated: boolean }
   | { readonly problem: string }
 

@@ -1,4 +1,4 @@
-/** What the commands print, and what they read from files. */
+/** The output of the commands, and the files that they read. */
 import { Console, Effect, type Scope } from "effect"
 import { CliOutput } from "effect/cli"
 import { open } from "node:fs/promises"
@@ -55,7 +55,7 @@ export const presenter: CliOutput.Presenter = {
   }
 }
 
-/** Where a progress line is written. */
+/** The output of a progress line. */
 export interface Screen {
   readonly write: (text: string) => void
   /** Whether a line can be overwritten. */

@@ -1,4 +1,4 @@
-/** The outside issuer of tokens, as the settings say: where its keys are, and how they are had. */
+/** The external issuer of tokens: its settings, and how the node loads its keys. */
 import { Effect, Schema, type Scope } from "effect"
 import { readFile } from "node:fs/promises"
 import { makeOutbound, readerOf } from "../../actors/outbound/index.ts"
@@ -6,19 +6,19 @@ import { Issuer, keySetBytesMax, metadataUrl, parseKeySet, parseKeysUrl } from "
 import { type KeySetSource, keySetSourceOf, type NodeSettings } from "../settings/index.ts"
 import { version } from "../version.ts"
 
-/** A file or text of the issuer's settings cannot be used: the settings are wrong. */
+/** A setting of the issuer is wrong, or names an unusable file. */
 export class IssuerUnusable extends Schema.TaggedError<IssuerUnusable>()("IssuerUnusable", {
   message: Schema.String
 }) {}
 
-/** Where an issuer's keys are. */
-type KeyPlace =
+/** The source of an issuer's keys. */
+type KeySource =
   | KeySetSource
-  /** Where its metadata say. */
+  /** Its metadata (OpenID Connect Discovery). */
   | { readonly _tag: "Issuer"; readonly metadataUrl: string }
 
-/** By `auth.jwks`; without it the issuer is to tell, if it is a URL. */
-const keyPlaceOf = (jwks: string | undefined, issuer: string): KeyPlace | undefined => {
+/** The source by `auth.jwks`, else by discovery; undefined when the issuer is not a URL. */
+const keySourceOf = (jwks: string | undefined, issuer: string): KeySource | undefined => {
   if (jwks !== undefined) return keySetSourceOf(jwks)
   const url = metadataUrl(issuer)
   return url === undefined ? undefined : { _tag: "Issuer", metadataUrl: url }
@@ -30,13 +30,13 @@ const fileText = (file: string): Effect.Effect<string, string> =>
   Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: reasonOf })
 
 /**
- * The operator chose this address, wherever it leads: inside a cluster it is a private one. All
- * other bounds of outbound requests hold.
+ * The operator chose this address, which may be private inside a cluster. All other limits of
+ * outbound requests apply.
  */
 const everyNetwork = ["0.0.0.0/0", "::/0"]
 
-/** What reads URLs of the issuer: a client of its own, as its rule about addresses is another. */
-const clientOf = Effect.fnUntraced(function*(
+/** Reads URLs of the issuer by its own client, which allows every address. */
+const makeReader = Effect.fnUntraced(function*(
   caFile: string | undefined
 ): Effect.fn.Return<(url: string) => Effect.Effect<string, string>, IssuerUnusable, Scope.Scope> {
   const ca = caFile === undefined ? undefined : yield* Effect.mapError(
@@ -56,8 +56,8 @@ const clientOf = Effect.fnUntraced(function*(
     Effect.map(read(url, accept, keySetBytesMax), ({ bytes }) => new TextDecoder().decode(bytes))
 })
 
-/** The keys of an issuer that tells itself where they are, as they are then (OIDC Discovery). */
-const discovered = (
+/** Loads the keys from the URL in the issuer's metadata (OpenID Connect Discovery). */
+const discoverKeys = (
   read: (url: string) => Effect.Effect<string, string>,
   issuer: string,
   metadataUrl: string
@@ -68,7 +68,7 @@ const discovered = (
   })
 
 /** Reads the keys once at the start, so that a wrong file stops it. */
-const checkedFile = Effect.fnUntraced(function*(file: string) {
+const loadFile = Effect.fnUntraced(function*(file: string) {
   const load = fileText(file)
   const unusable = (reason: string) =>
     new IssuerUnusable({ message: `auth.jwks is the file ${JSON.stringify(file)}: ${reason}` })
@@ -77,22 +77,22 @@ const checkedFile = Effect.fnUntraced(function*(file: string) {
   return load
 })
 
-/** The issuer of the settings; undefined where there is none. Its client ends with the scope. */
+/** The issuer of the settings; undefined without one. Its client ends with the scope. */
 export const issuerOf = Effect.fnUntraced(function*(
   settings: NodeSettings,
   nowMs: () => number = () => Date.now()
 ): Effect.fn.Return<Issuer | undefined, IssuerUnusable, Scope.Scope> {
   const { authAudience, authIssuer, authJwks } = settings
   if (authIssuer === undefined || authAudience === undefined) return
-  const place = keyPlaceOf(authJwks, authIssuer)
-  if (place === undefined) return
-  const load = place._tag === "Url"
-    ? (yield* clientOf(settings.authCa))(place.url)
-    : place._tag === "Issuer"
-    ? discovered(yield* clientOf(settings.authCa), authIssuer, place.metadataUrl)
-    : place._tag === "File"
-    ? yield* checkedFile(place.file)
-    : Effect.succeed(place.text)
+  const source = keySourceOf(authJwks, authIssuer)
+  if (source === undefined) return
+  const load = source._tag === "Url"
+    ? (yield* makeReader(settings.authCa))(source.url)
+    : source._tag === "Issuer"
+    ? discoverKeys(yield* makeReader(settings.authCa), authIssuer, source.metadataUrl)
+    : source._tag === "File"
+    ? yield* loadFile(source.file)
+    : Effect.succeed(source.text)
   return new Issuer(
     {
       issuer: authIssuer,

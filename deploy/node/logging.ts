@@ -1,7 +1,7 @@
 /**
- * Structured logs on standard error: one line of JSON each, or text when a person is looking. No
- * secret gets into a line, whoever logged it: `~secret` parts of paths, credentials in fields
- * and URIs, and every field with a telling name are replaced.
+ * Structured logs on standard error: one line of JSON each, or text on a terminal. Every line is
+ * redacted: `~secret` parts of paths, credentials in fields and URIs, and every field with the
+ * name of a secret.
  */
 import { Cause, Layer, Logger, type LogLevel, References } from "effect"
 
@@ -11,10 +11,10 @@ const textCharsMax = 8192
 
 const depthMax = 6
 
-const tellingNames =
+const secretNames =
   /^((proxy-)?authorization|(set-)?cookie|(message-)?password|(admin_?)?token|(hub\.)?secret)$/i
 
-/** What follows the tilde of a capability URI; identifiers and secrets are base64url. */
+/** The secret after the tilde of a capability URI; identifiers and secrets are base64url. */
 const capability = /(?<=[A-Za-z0-9_-])(?:~|%7e)[A-Za-z0-9_-]{8,}/gi
 
 const scheme = /\b(Basic|Bearer)\s+[A-Za-z0-9+/._~=-]+/gi
@@ -28,7 +28,7 @@ const signing = /whsec_[A-Za-z0-9+/=_-]+/g
 
 const userInfo = /(\bhttps?:\/\/)[^\s/@]+@/gi
 
-/** The text without the secrets that it may hold. */
+/** The text without secrets. */
 export const redactText = (text: string): string =>
   text.slice(0, textCharsMax)
     .replace(capability, `~${hidden}`)
@@ -38,7 +38,7 @@ export const redactText = (text: string): string =>
     .replace(signing, hidden)
     .replace(userInfo, `$1${hidden}@`)
 
-/** A value as it may be written as JSON, without secrets, and of bounded depth. */
+/** A JSON value without secrets, and of limited depth. */
 export const redactValue = (value: unknown, depth = 0): unknown => {
   if (typeof value === "string") return redactText(value)
   if (typeof value === "bigint") return String(value)
@@ -54,7 +54,7 @@ export const redactValue = (value: unknown, depth = 0): unknown => {
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [
       name,
-      tellingNames.test(name) ? hidden : redactValue(one, depth + 1)
+      secretNames.test(name) ? hidden : redactValue(one, depth + 1)
     ])
   )
 }
@@ -99,12 +99,12 @@ const fieldText = ([name, value]: readonly [string, unknown]): string =>
   `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`
 
 const textLine = ({ cause, fields, level, message, time }: Entry): string => {
-  const shown = Object.entries(fields).map(fieldText)
-  const line = [time.slice(11, 23), level.toUpperCase().padEnd(5), message, ...shown].join(" ")
+  const fieldTexts = Object.entries(fields).map(fieldText)
+  const line = [time.slice(11, 23), level.toUpperCase().padEnd(5), message, ...fieldTexts].join(" ")
   return cause === undefined ? line : `${line}\n  ${cause.replaceAll("\n", "\n  ")}`
 }
 
-/** The format that `auto` stands for on this process's standard error. */
+/** The format that `auto` selects for this process's standard error. */
 const formatOf = (format: "auto" | "json" | "text"): "json" | "text" =>
   format !== "auto" ? format : process.stderr.isTTY ? "text" : "json"
 

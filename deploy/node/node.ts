@@ -21,7 +21,7 @@ import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serviceKeyOf } from "./service-key.ts"
 
-/** The port to listen on: a free one when none is set, since the base URL has to name it. */
+/** The port to listen on. For 0 it is a free one, since the base URL must name the port. */
 export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnavailable> =>
   settings.port !== 0
     ? Effect.succeed(settings.port)
@@ -72,7 +72,7 @@ const corsOriginOf = (settings: NodeSettings): string | undefined =>
 
 type PlacementApi = Placement["Service"]
 
-/** What the actors and HTTP share, beside the stores. */
+/** Services that the actors and HTTP share, beside the stores. */
 interface Shared {
   readonly baseUrl: string
   /** The node's name, the same at each start. */
@@ -110,7 +110,7 @@ const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Sh
     })
   }))
 
-/** Everything below HTTP, as the settings say. */
+/** All layers below HTTP, for these settings. */
 const nodeLayer = (settings: NodeSettings, shared: Shared) =>
   systemLayer(settings, shared).pipe(Layer.provideMerge(backend(settings, shared.node)))
 
@@ -237,7 +237,7 @@ const listening = (
     catch: asUnavailable
   })
 
-/** Serves over what is provided, until interrupted. */
+/** Serves with the provided layers until it is interrupted. */
 const serveOver = Effect.fnUntraced(function*(
   settings: NodeSettings,
   port: number,
@@ -251,7 +251,7 @@ const serveOver = Effect.fnUntraced(function*(
   const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
     Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
   )
-  // An accepted file must be in the table before the first request.
+  // The rows of an accepted file must be in the table before the first request.
   if (!isClustered(settings)) {
     yield* Effect.catch(
       resumeLoads(service),

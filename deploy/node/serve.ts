@@ -1,4 +1,4 @@
-/** `restante serve`: runs one node, tells the operator where, and what stops it. */
+/** `restante serve`: runs one node, and prints its address or the reason why it stopped. */
 import { Effect } from "effect"
 import type { ServerUnavailable } from "../../http/index.ts"
 import { backendFailed, type BackendFailure } from "../backend/index.ts"
@@ -9,10 +9,10 @@ import { runNode, type ServingNode } from "./node.ts"
 
 const banner = (version: string, serving: ServingNode): string => {
   const { adminToken, baseUrl, engine, host, node, place, port } = serving
-  const kept = node === undefined
+  const storeText = node === undefined
     ? `${engine} store in ${place}`
     : `node ${node} of the cluster on ${place}`
-  const lines = [`restante ${version} on ${host}:${port}, ${kept}`, `  ${baseUrl}/`]
+  const lines = [`restante ${version} on ${host}:${port}, ${storeText}`, `  ${baseUrl}/`]
   if (adminToken !== undefined) {
     lines.push(
       "",
@@ -24,7 +24,7 @@ const banner = (version: string, serving: ServingNode): string => {
 }
 
 /** The message and the exit code for each failure that ends a node. */
-const stopped = (
+const failureOf = (
   location: string,
   failure: BackendFailure | IssuerUnusable | ServerUnavailable
 ): CommandFailed => {
@@ -39,7 +39,7 @@ const stopped = (
   })
 }
 
-/** URIs that a node of a cluster gives out without it lead to this machine only. */
+/** Without BASE_URL, the URIs of a cluster's node point to its own machine. */
 const warnOfBaseUrl = ({ baseUrl, natsUrl }: LoadedSettings["settings"]): Effect.Effect<void> =>
   natsUrl === undefined || baseUrl !== undefined
     ? Effect.void
@@ -58,4 +58,4 @@ export const serve = (
     runNode(settings, (serving) => {
       process.stdout.write(banner(version, serving))
     })
-  ).pipe(Effect.mapError((failure) => stopped(storageLocation(settings), failure)))
+  ).pipe(Effect.mapError((failure) => failureOf(storageLocation(settings), failure)))

@@ -1,4 +1,4 @@
-/** The service's own secret: made at the first start, kept in the store, the same on every node. */
+/** The service's own secret: generated at the first start, stored, and the same on every node. */
 import { Effect, Option, Schedule } from "effect"
 import { randomIds } from "../../http/index.ts"
 import { type RecordsApi, Registry, type StorageFailure,
@@ -8,17 +8,17 @@ const serviceTable = "service"
 
 const keyRecord = "key"
 
-/** Servers that have just begun may not answer at first: how often they are asked again. */
-const againMs = 500
+/** Retries of the first read: servers that have just started may not respond yet. */
+const retryMs = 500
 
-const againMax = 40
+const retriesMax = 40
 
 /** Key of the registry, by which nodes that start together agree on one secret. */
 const registryKey = "service-key"
 
 /**
- * The secret that this node, or one that was quicker, has put forward. A registry takes a key that
- * is not there from one node only; without one there is no other node.
+ * The secret that this node or a faster one registered. A registry accepts a missing key from one
+ * node only. Without a registry there is no other node.
  */
 const agreedKey = Effect.fnUntraced(function*(
   proposed: string
@@ -41,16 +41,16 @@ const agreedKey = Effect.fnUntraced(function*(
   )
 })
 
-/** The secret as it is kept; made when there is none, by all nodes the same. */
+/** The stored secret. At the first start, all nodes generate and store the same one. */
 export const serviceKeyOf = Effect.fnUntraced(function*(
   records: RecordsApi
 ): Effect.fn.Return<string, StorageFailure> {
-  const kept = yield* records.get(serviceTable, keyRecord)
-  if (kept !== undefined) return kept
-  // Whatever became of an attempt before, the next one finds what the registry has.
+  const stored = yield* records.get(serviceTable, keyRecord)
+  if (stored !== undefined) return stored
+  // A retry reads the secret that an earlier attempt may have registered.
   const value = yield* Effect.retry(agreedKey(randomIds.secret(keyRecord)), {
-    times: againMax,
-    schedule: Schedule.spaced(againMs)
+    times: retriesMax,
+    schedule: Schedule.spaced(retryMs)
   })
   yield* records.write([{ table: serviceTable, key: keyRecord, value }])
   return value

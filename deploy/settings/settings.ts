@@ -268,7 +268,7 @@ export interface ResolvedSetting {
   readonly text: string | undefined
 }
 
-/** Settings that stop the start; `message` has a line for each problem. */
+/** Settings that prevent a start; `message` has a line for each problem. */
 export interface InvalidSettings {
   readonly message: string
 }

@@ -3,7 +3,7 @@ import { Effect, Redacted, Result, Schema, SchemaGetter, SchemaIssue } from "eff
 import { IpNetwork } from "effect/net"
 import { claimPathCharsMax, claimPathDotsMax, parseKeySet, type Rate } from "../../http/index.ts"
 
-/** Where `auth.jwks` says that the keys are. */
+/** The source of the keys in `auth.jwks`. */
 export type KeySetSource =
   | { readonly _tag: "Url"; readonly url: string }
   | { readonly _tag: "File"; readonly file: string }
