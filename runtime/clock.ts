@@ -1,11 +1,11 @@
 /**
- * Time in the runtime, by the system's own clock: delays, waiting, and the deadline of every call
- * of the store, so that a store that never answers blocks nobody for ever.
+ * Delays, waits and deadlines of the runtime. Every call of the store has a deadline, so a store
+ * that never answers blocks no actor for ever.
  */
 import { type Cause, Effect, Exit, type Fiber } from "effect"
 import { type StorageFailure, StorageUnavailable } from "./actor/index.ts"
 
-/** Runs an effect in the system's context: its clock, logger and tracer. */
+/** Runs an effect with the clock, logger and tracer of the system. */
 export type Fork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
 /** Calls a function after a delay; the result cancels it. */
@@ -56,24 +56,24 @@ export const namedFailure = (cause: Cause.Cause<StorageFailure>): StorageFailure
   return reason?._tag === "Fail" ? reason.error : undefined
 }
 
-/** Whether a defect ended it. */
+/** Whether a call of the store ended in a defect. */
 export const hasDied = (cause: Cause.Cause<StorageFailure>): boolean =>
   cause.reasons.some((one) => one._tag === "Die")
 
 /** The failure of a store that was interrupted or did not answer. */
 export const storeInterrupted = (): StorageUnavailable =>
-  new StorageUnavailable({ detail: "the store broke off, or did not answer in time" })
+  new StorageUnavailable({ detail: "the store did not answer in time or was interrupted" })
 
-/** Waits until `over` is true, checking at an interval; false when the time has passed first. */
+/** Checks `isOver` at an interval until it is true; false after `timeoutMs`. */
 export const waitUntil = async (
-  over: () => boolean,
-  withinMs: number,
-  everyMs: number
+  isOver: () => boolean,
+  timeoutMs: number,
+  intervalMs: number
 ): Promise<boolean> => {
-  const endMs = performance.now() + withinMs
-  while (!over()) {
+  const endMs = performance.now() + timeoutMs
+  while (!isOver()) {
     if (performance.now() >= endMs) return false
-    await new Promise((resolve) => setTimeout(resolve, everyMs))
+    await new Promise((resolve) => setTimeout(resolve, intervalMs))
   }
   return true
 }

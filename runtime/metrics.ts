@@ -1,20 +1,20 @@
 /**
- * What the runtime counts. Plain numbers, so that counting costs nothing on the hot path;
- * whoever exports them reads a snapshot.
+ * The metrics of the runtime: plain numbers, because the hot path updates them. The exporter reads
+ * them from a snapshot.
  */
 export interface KindMetrics {
-  /** Decisions made, and those of them that refused. */
+  /** Decisions; `refusals` counts those that refused. */
   decisions: number
   refusals: number
   restarts: number
   quarantines: number
-  /** Conflicts and failed writes that made messages be decided again. */
+  /** Messages that were decided again, after a conflict or a failed write. */
   retriedDecisions: number
   activations: number
   passivations: number
 }
 
-/** A histogram with fixed upper bounds in ms; the last count is of all above. */
+/** A histogram with fixed upper bounds in ms; the last count is for all greater values. */
 export interface LatencyMetric {
   readonly boundsMs: ReadonlyArray<number>
   readonly counts: Array<number>
@@ -31,7 +31,7 @@ const latency = (): LatencyMetric => ({
   count: 0
 })
 
-/** A histogram of how many, with fixed upper bounds; the last count is of all above. */
+/** A histogram of counts with fixed upper bounds; the last count is for all greater values. */
 export interface SizeMetric {
   readonly bounds: ReadonlyArray<number>
   readonly counts: Array<number>
@@ -48,7 +48,7 @@ const sizes = (): SizeMetric => ({
   count: 0
 })
 
-/** Counts one more under the first bound that is not below the value. */
+/** Counts the value in its bucket: the first one whose bound is not below it. */
 const tally = (
   bounds: ReadonlyArray<number>,
   counts: Array<number>,
@@ -59,31 +59,31 @@ const tally = (
   counts[at] = (counts[at] ?? 0) + 1
 }
 
-/** How many of the last observations are kept. */
+/** Observations in {@link RecentValues}. */
 const recentMax = 512
 
-/** The last observations of something: how it stands now, whatever it was since the start. */
+/** The last {@link recentMax} observations, for quantiles of the present load. */
 export class RecentValues {
   private readonly values = new Float64Array(recentMax)
-  private seen = 0
+  private count = 0
 
   add(value: number): void {
-    this.values[this.seen++ % recentMax] = value
+    this.values[this.count++ % recentMax] = value
   }
 
-  /** What the `part` of them, 0 to 1, does not exceed; undefined when there is none. */
-  quantile(part: number): number | undefined {
-    const size = Math.min(this.seen, recentMax)
+  /** The quantile at `fraction`, 0 to 1; undefined without observations. */
+  quantile(fraction: number): number | undefined {
+    const size = Math.min(this.count, recentMax)
     const sorted = this.values.slice(0, size).sort()
-    return sorted[Math.max(0, Math.ceil(part * size) - 1)]
+    return sorted[Math.max(0, Math.ceil(fraction * size) - 1)]
   }
 }
 
-/** Adds one group that was written, or could not be. */
-export const observe = (measures: CommitMetrics, commits: number, ms: number): void => {
-  const { latency, recentMs, recentSizes, sizes } = measures
-  measures.groups++
-  measures.commits += commits
+/** Counts one group, written or failed. */
+export const observe = (metrics: CommitMetrics, commits: number, ms: number): void => {
+  const { latency, recentMs, recentSizes, sizes } = metrics
+  metrics.groups++
+  metrics.commits += commits
   tally(latency.boundsMs, latency.counts, ms)
   latency.sumMs += ms
   latency.count++
@@ -121,9 +121,9 @@ export class RuntimeMetrics {
   }
 
   of(kind: string): KindMetrics {
-    let found = this.kinds.get(kind)
-    if (found === undefined) {
-      found = {
+    let metrics = this.kinds.get(kind)
+    if (metrics === undefined) {
+      metrics = {
         decisions: 0,
         refusals: 0,
         restarts: 0,
@@ -132,8 +132,8 @@ export class RuntimeMetrics {
         activations: 0,
         passivations: 0
       }
-      this.kinds.set(kind, found)
+      this.kinds.set(kind, metrics)
     }
-    return found
+    return metrics
   }
 }

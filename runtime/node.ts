@@ -1,6 +1,6 @@
 /**
  * One node: its activations with their supervisor, timers and committer; the shards that it owns;
- * and the way to the other nodes.
+ * and its asks to other nodes.
  */
 import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects,
@@ -134,10 +134,10 @@ export class Node {
   async drain(): Promise<void> {
     const { committer, effects, timers } = this.context
     const { drainMs, timerResolutionMs } = this.limits
-    // Meanwhile messages are accepted as usual, here or by the next owners.
-    let left = false
-    const leaving = this.placement.leave()?.finally(() => left = true)
-    if (leaving !== undefined) await waitUntil(() => left, drainMs, timerResolutionMs)
+    // Meanwhile this node or the next owners accept messages as usual.
+    let hasLeft = false
+    const leaving = this.placement.leave()?.finally(() => hasLeft = true)
+    if (leaving !== undefined) await waitUntil(() => hasLeft, drainMs, timerResolutionMs)
     this.draining = true
     timers.stop()
     const over = () =>
@@ -161,8 +161,8 @@ export class Node {
     const { limits, metrics } = this
     const time = { fork, later: laterWith(fork) }
     const storage = withLeaseGuard(unguarded, placement)
-    const onFault = (cause: unknown) => this.log("the store broke off", cause)
-    const tell = (to: Address, message: Tagged) => this.send(to, message, ignore)
+    const onFault = (cause: unknown) => this.log("a group commit failed", cause)
+    const sendMessage = (to: Address, message: Tagged) => this.send(to, message, ignore)
     const peers: Peers = {
       ask: (to, message) =>
         withTrace((trace) => askAsEffect((done) => this.send(to, message, done, trace))),
@@ -177,7 +177,7 @@ export class Node {
       nowMs,
       step,
       committer: new Committer(time, storage, limits, metrics.commits, onFault),
-      effects: new Effects(fork, peers, tell, step),
+      effects: new Effects(fork, peers, sendMessage, step),
       timers: new TimerService(fork, nowMs, limits, deliver, load),
       onFault: (address, cause) => this.log("defect beside an actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
@@ -197,14 +197,14 @@ export class Node {
     const key = keyOf(to)
     let actor = this.directory.get(key)
     if (actor === undefined) {
-      const resting = this.supervisor.refusal(key)
-      if (resting !== undefined) return done(resting, undefined)
+      const quarantined = this.supervisor.refusal(key)
+      if (quarantined !== undefined) return done(quarantined, undefined)
       const behavior = this.behaviors.get(to.kind)
       if (behavior === undefined) return done(this.unknown(to, "no such kind"), undefined)
-      const measures = this.metrics.of(to.kind)
-      actor = new Activation(to, behavior, this.context, measures, isNew)
+      const metrics = this.metrics.of(to.kind)
+      actor = new Activation(to, behavior, this.context, metrics, isNew)
       if (!this.directory.add(actor)) return done(this.overloaded(to), undefined)
-      measures.activations++
+      metrics.activations++
     }
     actor.deliver(message, done, due)
   }
@@ -247,7 +247,7 @@ export class Node {
     const behavior = this.behaviors.get(to.kind)
     if (behavior === undefined) return landed("never")
     if (this.draining || !this.placement.owns(shardOf(to))) return landed("later")
-    // Its own behavior's message; the registry has lost the type.
+    // The message belongs to this behavior; the map of behaviors has lost the type.
     const message = behavior.timerMessage as Tagged
     const done: ReplyCallback = (failure) => landed(failure === undefined ? "answered" : "later")
     this.deliver(to, message, done, { signal })
@@ -268,19 +268,19 @@ export class Node {
   }
 
   private onDefect(address: Address, cause: unknown): number | Quarantined {
-    const measures = this.metrics.of(address.kind)
-    measures.restarts++
+    const metrics = this.metrics.of(address.kind)
+    metrics.restarts++
     const delayMs = this.supervisor.restart(address, reasonOf(cause))
     this.log(delayMs === undefined ? "actor quarantined" : "actor restarts", cause, address)
     if (delayMs !== undefined) return delayMs
-    measures.quarantines++
+    metrics.quarantines++
     const key = keyOf(address)
     const retryAfterMs = this.limits.quarantineRetryMs
     return this.supervisor.refusal(key) ?? new Quarantined({ key, retryAfterMs })
   }
 
-  private log(what: string, cause: unknown, address?: Address): void {
-    const line = Effect.logError(what, cause)
+  private log(text: string, cause: unknown, address?: Address): void {
+    const line = Effect.logError(text, cause)
     this.context.fork(
       address === undefined ? line : Effect.annotateLogs(line, { actor: keyOf(address) })
     )
@@ -299,7 +299,7 @@ export class Node {
   }
 }
 
-/** What {@link Shards} needs of its node. */
+/** The node's part of {@link Shards}. */
 interface ShardsContext {
   readonly storage: StorageApi
   readonly transport: TransportApi
@@ -329,9 +329,9 @@ export class Shards {
   /** Takes and releases shards as the placement reports; the result releases all. */
   follow(placement: PlacementApi): () => void {
     const unfollow = placement.follow(
-      (shard, held) => {
+      (shard, tenure) => {
         const isHeld = () => placement.holdsClaim(shard)
-        this.take(shard, held === undefined ? held : { ...held, isHeld })
+        this.take(shard, tenure === undefined ? tenure : { ...tenure, isHeld })
       },
       (shard) => this.lose(shard)
     )
@@ -347,18 +347,18 @@ export class Shards {
     this.loadNext()
   }
 
-  private take(shard: number, held: ShardClaim | undefined): void {
+  private take(shard: number, claim: ShardClaim | undefined): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
     const { onFault, onTaken, serve, timers, transport } = this.context
     this.scopes.set(shard, scope)
     onTaken(shard)
-    this.time.fork(Scope.provide(transport.serve(shard, serve, held), scope)).addObserver(
+    this.time.fork(Scope.provide(transport.serve(shard, serve, claim), scope)).addObserver(
       (exit) => {
         if (Exit.isFailure(exit)) onFault(exit.cause)
       }
     )
-    timers.take(shard, held?.orphaned === true)
+    timers.take(shard, claim?.orphaned === true)
   }
 
   private loadNext(): void {

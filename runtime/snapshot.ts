@@ -1,4 +1,4 @@
-/** How a node stands: what it holds just now, and why actors of it rest. */
+/** A snapshot of one node for people and metrics, and the reasons of quarantines. */
 import { Cause } from "effect"
 import type { ActivationDirectory, Quarantine, Supervisor } from "./activation/index.ts"
 import { shardOf } from "./actor/index.ts"
@@ -6,18 +6,18 @@ import type { PlacementApi } from "./cluster/index.ts"
 import type { RuntimeMetrics } from "./metrics.ts"
 import type { TimerService } from "./timers/index.ts"
 
-/** What one node holds just now. */
+/** The current load and the metrics of one node. */
 export interface Snapshot {
-  /** By kind: actors in memory, and the messages that they have not yet replied to. */
+  /** By kind: actors in memory, and their messages without a reply yet. */
   readonly activations: ReadonlyMap<string, { readonly active: number; readonly queued: number }>
-  /** Timers known in memory: of each shard those that come first; the store may have more. */
+  /** Timers in memory: the earliest ones of each shard; the store may have more. */
   readonly timers: number
-  /** Those of them that are due, and not yet delivered. */
+  /** Timers in memory that are due but not yet delivered. */
   readonly timersDue: number
-  /** Timers that are delivered, and not yet answered. */
+  /** Timers that are delivered but not yet answered. */
   readonly timersInFlight: number
   readonly earliestTimerMs: number | undefined
-  /** Of the shards that this node owns. */
+  /** Quarantines in the shards that this node owns. */
   readonly quarantined: ReadonlyArray<Quarantine>
   readonly metrics: RuntimeMetrics
 }
@@ -50,24 +50,24 @@ export const snapshotOf = (parts: Parts): Snapshot => {
     timersDue: timers.overdue(),
     timersInFlight: timers.inFlightCount,
     earliestTimerMs: timers.earliestMs,
-    // What rested here when its shard moved does not rest at its next owner.
+    // A quarantine does not move with its shard to the next owner.
     quarantined: supervisor.quarantined().filter(({ address }) => placement.owns(shardOf(address))),
     metrics
   }
 }
 
-/** Characters of an error's name that are told, at most. */
+/** Greatest number of characters of an error's name in a reason. */
 const nameCharsMax = 80
 
 const framePattern = /^\s+at .*?((?:[\w-]+\/)?[\w.-]+\.[jt]s:\d+)/m
 
 /**
- * What broke and where, as `TypeError at mailbox/decide.js:40`. What an error says of itself may
- * hold a secret of the message, and is left to the logs, which redact it.
+ * The error's name and place, such as `TypeError at mailbox/decide.js:40`. It omits the error's
+ * message, which may contain a secret; the log has the message, redacted.
  */
 export const reasonOf = (cause: unknown): string => {
   const error = Cause.isCause(cause) ? Cause.squash(cause) : cause
-  if (!(error instanceof Error)) return "a defect that is no error"
+  if (!(error instanceof Error)) return "the cause is not an Error"
   const name = error.name.replace(/[^\w.$/ -]/g, "").slice(0, nameCharsMax)
   const place = framePattern.exec(error.stack?.replace(error.message, "") ?? "")?.[1]
   return place === undefined ? name : `${name} at ${place}`

@@ -1,7 +1,6 @@
 /**
- * The actor system of one node: whoever asks an address gets an answer, wherever the actor is.
- * A message for a shard of this node goes to the actor in memory without touching the network;
- * any other goes by the transport to the shard's owner.
+ * The actor system of one node: it sends messages to actors on any node. It delivers a message for
+ * a shard of this node in memory, and any other message through the transport to the shard's owner.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { askAsEffect, type ReplyCallback } from "./activation/index.ts"
@@ -15,8 +14,8 @@ import { withTrace } from "./tracing.ts"
 
 export interface SystemApi extends Peers {
   /**
-   * `ask` by callback: for the hot path. `done` may be called before this returns. `trace` is a
-   * W3C `traceparent`; `ask` takes it from the span that is about it.
+   * `ask` by callback, for the hot path. It may call `done` before it returns. `trace` is a W3C
+   * `traceparent`; `ask` takes it from the current span.
    */
   readonly askByCallback: <Message extends Tagged>(
     to: Address,
@@ -25,30 +24,30 @@ export interface SystemApi extends Peers {
     trace?: string
   ) => void
   /**
-   * `ask` of an actor whose id was drawn at random just now: when it is of this node it is not
-   * looked up first.
+   * `ask` for a new actor, whose id was just created at random: the node that owns it does not
+   * read the store first.
    */
   readonly askNew: Peers["ask"]
   /** Ids of the actors of a kind, ascending. */
   readonly scan: StorageApi["scan"]
-  /** Calls the listener after each commit of the actor, on whatever node; a hint to read on. */
+  /** Calls the listener after each commit of the actor, on any node: a hint to read its log. */
   readonly watch: (about: Address, listener: HintListener) => () => void
-  /** Ends a quarantine by hand, on whatever node; false when there was none. */
+  /** Ends an actor's quarantine, on any node; false if it had none. */
   readonly lift: (address: Address) => Effect.Effect<boolean, AskFailure>
   readonly snapshot: () => Snapshot
-  /** The nodes and who holds which shard, as this node knows. */
+  /** The nodes and the owner of each shard, as this node last observed them. */
   readonly cluster: () => ClusterView
-  /** What the nodes tell of themselves, for people. */
+  /** The status of each node, for people. */
   readonly nodeStatus: NodeStatusApi
   /**
-   * Hands its shards over to other nodes, if there are any; then refuses new messages and waits
-   * for what is under way; either takes `limits.drainMs` at most.
+   * Hands over the shards if there are other nodes. Then refuses new messages, and waits for
+   * commits and effects under way. Each of the two steps takes `limits.drainMs` at most.
    */
   readonly drain: Effect.Effect<void>
 }
 
 export class System extends Context.Service<System, SystemApi>()("restante/runtime/System") {
-  /** Starts a node over whatever storage, transport and placement are provided. */
+  /** Starts a node on the provided storage, transport and placement. */
   static readonly layer = (
     options: SystemOptions
   ): Layer.Layer<System, never, Storage | Transport | Placement> =>

@@ -1,13 +1,13 @@
 /**
- * The trace that an ask belongs to, if it belongs to one: what whoever asks has as its parent span
- * travels with the message to another node, as a W3C `traceparent` (Trace Context §3.2).
+ * Trace propagation: the caller's parent span travels with its message to another node, as a W3C
+ * `traceparent` (Trace Context §3.2).
  */
 import { Context, Effect, type Fiber, Tracer } from "effect"
 
 const traceparentOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
   `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
 
-/** Runs what is made of the trace that is about it; undefined where there is none. */
+/** Makes an effect from the current `traceparent` and runs it; undefined without a span. */
 export const withTrace = <A, E>(
   make: (trace: string | undefined) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>

@@ -1,6 +1,6 @@
 /**
- * Who holds which shard: one key of the registry for each, changed by compare-and-set only. A
- * claim counts for as long as the membership of its holder's incarnation is there.
+ * The claims of shards: one registry key per shard, changed by compare-and-set only. A claim is
+ * valid while the membership of its holder's incarnation exists.
  */
 import { Exit } from "effect"
 import { SHARDS } from "../actor/index.ts"
@@ -16,9 +16,9 @@ export interface Holder {
 }
 
 export interface Claim extends ShardTenure {
-  /** undefined: released, or never taken. */
+  /** undefined: the claim was released or never taken. */
   readonly holder: Holder | undefined
-  /** Of the last holder's claim: the key's own, unless it was released. */
+  /** Revision of the last holder's claim: the key's revision, unless the claim was released. */
   readonly claim: number
   readonly revision: number
 }
@@ -36,7 +36,7 @@ const unclaimed: Claim = {
 /** The key of a shard's claim. */
 export const claimKey = (shard: number): string => prefix + shard
 
-/** The shard whose claim a key is. */
+/** The shard of a claim's key; undefined for any other key. */
 export const shardOfKey = (key: string): number | undefined => {
   if (!key.startsWith(prefix)) return
   const shard = Number(key.slice(prefix.length))
@@ -46,9 +46,8 @@ export const shardOfKey = (key: string): number | undefined => {
 const numberOf = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined
 
-/** What a claim says; one that cannot be read is nobody's. */
+/** Decodes a claim; a removed or unreadable one has no holder. */
 const readClaim = (value: string | undefined, revision: number): Claim => {
-  // Whoever wrote what cannot be read will not answer for it.
   const unreadable = { ...unclaimed, revision, claim: revision }
   if (value === undefined) return unreadable
   try {
@@ -69,8 +68,8 @@ const readClaim = (value: string | undefined, revision: number): Claim => {
 
 export class Claims {
   private readonly claims = new Map<number, Claim>()
-  /** Shards whose last change was not answered: it may be done yet, or never. */
-  private readonly doubtful = new Set<number>()
+  /** Shards whose last write has an indeterminate outcome: it may still take effect. */
+  private readonly indeterminate = new Set<number>()
   private readonly registry: RegistryApi
   private readonly time: Timekeeping
   private readonly limits: PlacementLimits
@@ -85,22 +84,22 @@ export class Claims {
     return this.claims.get(shard) ?? unclaimed
   }
 
-  /** Whether the claim may be changed yet by a call of this node that was given up. */
+  /** Whether a timed-out write of this node may still change the claim. */
   inDoubt(shard: number): boolean {
-    return this.doubtful.has(shard)
+    return this.indeterminate.has(shard)
   }
 
-  /** Takes note of a change, unless it is older than what is known. */
+  /** Applies a change, unless a newer one was applied before. */
   observe({ key, revision, value }: RegistryEntry): void {
     const shard = shardOfKey(key)
     if (shard === undefined || revision <= this.at(shard).revision) return
     this.claims.set(shard, readClaim(value, revision))
   }
 
-  /** Writes a claim over the one that is known, or releases it; `done` is called once. */
+  /** Replaces the last observed claim, or releases it; calls `done` once. */
   write(shard: number, holder: Holder | undefined, done: () => void): void {
-    const { claim, holder: last, revision } = this.at(shard)
-    const orphaned = last !== undefined && last.incarnation !== holder?.incarnation
+    const { claim, holder: previous, revision } = this.at(shard)
+    const orphaned = previous !== undefined && previous.incarnation !== holder?.incarnation
     const after = claim === 0 ? undefined : claim
     const value = JSON.stringify(
       holder === undefined ? { node: null, after } : { ...holder, after, orphaned }
@@ -109,16 +108,16 @@ export class Claims {
     const put = () => this.registry.put(claimKey(shard), value, revision)
     runWithin(this.time, put, callDeadlineMs, (exit) => {
       if (Exit.isSuccess(exit)) {
-        this.doubtful.delete(shard)
+        this.indeterminate.delete(shard)
         this.observe({ key: claimKey(shard), value, revision: exit.value })
         return done()
       }
-      if (!(failureOf(exit.cause) instanceof RegistryMoved)) this.doubtful.add(shard)
-      this.look(shard, done)
+      if (!(failureOf(exit.cause) instanceof RegistryMoved)) this.indeterminate.add(shard)
+      this.reload(shard, done)
     })
   }
 
-  private look(shard: number, done: () => void): void {
+  private reload(shard: number, done: () => void): void {
     const { callDeadlineMs, retryMs } = this.limits
     runWithin(this.time, () => this.registry.get(claimKey(shard)), callDeadlineMs, (exit) => {
       if (Exit.isFailure(exit)) return void this.time.later(retryMs, done)

@@ -1,4 +1,4 @@
-/** The placement of a node among others, over whatever registry is provided. */
+/** The placement of a node in a cluster, on any registry. */
 import { Effect, Layer } from "effect"
 import { SHARDS, type StorageUnavailable } from "../actor/index.ts"
 import { type Fork, laterWith } from "../clock.ts"
@@ -13,27 +13,27 @@ import { makeNodeStatus } from "./node-status.ts"
 import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
 
 export interface ClusteredOptions {
-  /** `[A-Za-z0-9_=-]+`, of this node alone; the same at each start, or made up. */
+  /** `[A-Za-z0-9_=-]+`, unique in the cluster; the same at each start, or a random name. */
   readonly node: string
   readonly limits?: Partial<PlacementLimits>
-  /** A name that was never used before; random by default. */
+  /** Creates a name that was never used before; a UUID by default. */
   readonly newIncarnation?: () => string
-  /** What the node is to who starts after it on the same machine, and whether another is gone. */
+  /** This process, for the next start on the same machine; and whether another has ended. */
   readonly process?: ProcessName | undefined
   readonly isGone?: (other: ProcessName) => boolean
 }
 
 export interface Clustered {
   readonly placement: PlacementApi
-  /** Takes the node's name; what keeps it from that. To be called once, before it is followed. */
+  /** Takes the node's name, or returns why it cannot. Call it once, before `placement.follow`. */
   readonly enter: () => Promise<NodeNameTaken | StorageUnavailable | undefined>
-  /** What the registry tells goes here. */
+  /** Receives every change of the registry. */
   readonly observe: (entry: Parameters<Claims["observe"]>[0]) => void
-  /** Ends at once: what was not handed over is anybody's. Resolves when the others can know. */
+  /** Ends at once: other nodes may take the remaining shards. Resolves when the key is gone. */
   readonly close: () => Promise<void>
 }
 
-/** How often a node that leaves looks whether all is handed over, ms. */
+/** How often a leaving node checks whether its shards are handed over. */
 const handoverPollMs = 10
 
 const nodePattern = /^[A-Za-z0-9_=-]{1,100}$/
@@ -54,7 +54,7 @@ class ClusteredPlacement implements Clustered {
 
   constructor(registry: RegistryApi, time: ClusterClock, options: ClusteredOptions) {
     const { newIncarnation = () => crypto.randomUUID(), node } = options
-    if (!nodePattern.test(node)) throw new TypeError(`not a node's name: ${JSON.stringify(node)}`)
+    if (!nodePattern.test(node)) throw new TypeError(`not a node name: ${JSON.stringify(node)}`)
     const limits = makePlacementLimits(options.limits)
     this.node = node
     this.limits = limits
@@ -69,7 +69,7 @@ class ClusteredPlacement implements Clustered {
       process: options.process,
       newIncarnation,
       onChange: () => this.handoff.schedule(),
-      onFault: (what) => time.fork(Effect.logError(what))
+      onFault: (problem) => time.fork(Effect.logError(problem))
     })
     const { claims, members, membership } = this
     this.handoff = new Handoff({ node, limits, claims, members, membership })
@@ -99,7 +99,8 @@ class ClusteredPlacement implements Clustered {
       incarnation: membership.incarnation,
       process: options.process,
       isGone: options.isGone ?? (() => false),
-      onWait: () => time.fork(Effect.logInfo(`node ${node} was another process: it is waited for`)),
+      onWait: () =>
+        time.fork(Effect.logInfo(`node ${node} waits until the earlier process of its name ended`)),
       stopped: () => this.closed
     })
     if (typeof outcome !== "number") return outcome
@@ -126,7 +127,7 @@ class ClusteredPlacement implements Clustered {
     return () => void this.close()
   }
 
-  /** What was not told, or a call that failed, is looked at again. */
+  /** Checks all shards at an interval: a watch may miss a change, and a call may fail. */
   private tick(): void {
     if (this.closed) return
     this.cancelTick = this.time.later(this.limits.refreshMs, () => {
@@ -139,7 +140,7 @@ class ClusteredPlacement implements Clustered {
     return this.hasOthers() && !this.closed ? this.handOver() : undefined
   }
 
-  /** Whether there is another node to take this one's shards. */
+  /** Whether another node can take this node's shards. */
   private hasOthers(): boolean {
     return this.members.living().some(({ leaving, node }) => node !== this.node && !leaving)
   }
@@ -148,9 +149,9 @@ class ClusteredPlacement implements Clustered {
     this.membership.leave()
     this.handoff.schedule()
     while (!this.handoff.empty && !this.closed) await this.pause()
-    const untilMs = this.time.nowMs() + this.limits.takeoverMs
-    const waits = () => !this.closed && this.hasOthers() && this.time.nowMs() < untilMs
-    while (!this.handoff.handedOver && waits()) await this.pause()
+    const deadlineMs = this.time.nowMs() + this.limits.takeoverMs
+    const mayWait = () => !this.closed && this.hasOthers() && this.time.nowMs() < deadlineMs
+    while (!this.handoff.handedOver && mayWait()) await this.pause()
   }
 
   private pause(): Promise<void> {
@@ -163,7 +164,7 @@ class ClusteredPlacement implements Clustered {
   }
 }
 
-/** The placement of one node; it joins when it is followed. A wrong name is a defect. */
+/** The placement of one node; `follow` makes it claim shards. An invalid name is a defect. */
 export const makeClustered = (
   registry: RegistryApi,
   time: ClusterClock,
@@ -171,8 +172,8 @@ export const makeClustered = (
 ): Clustered => new ClusteredPlacement(registry, time, options)
 
 /**
- * One node among others: it enters with its layer, takes shards when the system follows it, and
- * leaves with its layer.
+ * Placement in a cluster: the node joins when the layer is built, takes shards when the system
+ * follows the placement, and leaves when the layer's scope closes.
  */
 export const clustered = (
   options: ClusteredOptions
@@ -184,12 +185,12 @@ export const clustered = (
       const fork: Fork = Effect.runForkWith(yield* Effect.context<never>())
       const nowMs = () => performance.now()
       const time = { fork, later: laterWith(fork), nowMs }
-      const known = { process: thisProcess, isGone: isProcessGone }
-      const node = makeClustered(registry, time, { ...known, ...options })
+      const processes = { process: thisProcess, isGone: isProcessGone }
+      const node = makeClustered(registry, time, { ...processes, ...options })
       yield* registry.watch(node.observe)
       yield* Effect.addFinalizer(() => Effect.promise(node.close))
-      const refused = yield* Effect.promise(node.enter)
-      if (refused !== undefined) return yield* Effect.fail(refused)
+      const failure = yield* Effect.promise(node.enter)
+      if (failure !== undefined) return yield* Effect.fail(failure)
       return node.placement
     })
   )

@@ -1,7 +1,7 @@
 /**
- * Which shards this node takes and gives up. What it should own follows from the living members
- * by rendezvous hashing; what it may take, from the claims. A shard that it should own no more is
- * drained first, then its claim is released.
+ * Takes and releases this node's shards. Rendezvous hashing over the living members determines
+ * which shards the node should own; the claims determine which ones it may take. The node drains
+ * a shard before it releases the claim.
  */
 import { SHARDS } from "../actor/index.ts"
 import type { PlacementLimits } from "../limits.ts"
@@ -12,10 +12,10 @@ import type { Membership } from "./membership.ts"
 import { ownersAmong } from "./rendezvous.ts"
 
 /**
- * `writing`: the claim is being taken or released; `draining`: no message is taken any more, and
- * what is under way ends.
+ * `idle`: this node does not serve the shard; `writing`: it takes or releases the claim; `owned`:
+ * it serves the shard; `draining`: it accepts no new message and finishes the accepted ones.
  */
-type Phase = "away" | "writing" | "held" | "draining"
+type Phase = "idle" | "writing" | "owned" | "draining"
 
 export interface HandoffOptions {
   readonly node: string
@@ -26,19 +26,19 @@ export interface HandoffOptions {
 }
 
 export interface Followers {
-  readonly taken: (shard: number, held: ShardTenure) => void
+  readonly taken: (shard: number, tenure: ShardTenure) => void
   readonly lost: (shard: number) => Promise<void>
 }
 
 export class Handoff {
-  private readonly phases = Array.from({ length: SHARDS }, (): Phase => "away")
+  private readonly phases = Array.from({ length: SHARDS }, (): Phase => "idle")
   private readonly options: HandoffOptions
   private followers: Followers | undefined = undefined
   private writing = 0
   private draining = 0
   private scheduled = false
-  /** The members that {@link wanted} is of. */
-  private among = ""
+  /** The nodes from which {@link wanted} was computed. */
+  private candidates = ""
   private wanted: ReadonlyArray<string | undefined> = []
 
   constructor(options: HandoffOptions) {
@@ -46,20 +46,20 @@ export class Handoff {
   }
 
   holds(shard: number): boolean {
-    return this.phases[shard] === "held"
+    return this.phases[shard] === "owned"
   }
 
-  /** Whether its claim is this node's in its present time, and was not released. */
+  /** Whether this incarnation of the node has the claim and has not released it. */
   claims(shard: number): boolean {
     return this.isMine(this.options.claims.at(shard).holder)
   }
 
-  /** Whether nothing is held or under way. */
+  /** Whether the node serves no shard and no change of a claim is under way. */
   get empty(): boolean {
-    return this.phases.every((phase) => phase === "away")
+    return this.phases.every((phase) => phase === "idle")
   }
 
-  /** Whether another node has taken each shard, or there is none to take them. */
+  /** Whether other nodes have taken all shards. */
   get handedOver(): boolean {
     const { claims, node } = this.options
     return this.empty && this.phases.every((_, shard) => {
@@ -73,13 +73,13 @@ export class Handoff {
     this.schedule()
   }
 
-  /** Takes nothing more and tells nobody. */
+  /** Stops taking shards, without notifying the followers. */
   stop(): void {
     this.followers = undefined
-    this.phases.fill("away")
+    this.phases.fill("idle")
   }
 
-  /** Something has changed: looks at every shard, once for all that this turn brings. */
+  /** Checks every shard, once for all changes of this turn of the event loop. */
   readonly schedule = (): void => {
     if (this.scheduled) return
     this.scheduled = true
@@ -88,7 +88,7 @@ export class Handoff {
       if (this.followers === undefined) return
       const wanted = this.ownersWanted()
       for (let shard = 0; shard < SHARDS; shard++) {
-        this.look(shard, wanted[shard] === this.options.node, this.followers)
+        this.check(shard, wanted[shard] === this.options.node, this.followers)
       }
     })
   }
@@ -99,27 +99,27 @@ export class Handoff {
     for (const member of members.living()) if (!member.leaving) nodes.add(member.node)
     if (membership.leaving || !membership.isLeaseValid()) nodes.delete(node)
     else nodes.add(node)
-    const among = [...nodes].sort().join(" ")
-    if (among !== this.among) {
-      this.among = among
+    const candidates = [...nodes].sort().join(" ")
+    if (candidates !== this.candidates) {
+      this.candidates = candidates
       this.wanted = ownersAmong(nodes)
     }
     return this.wanted
   }
 
-  private look(shard: number, wanted: boolean, followers: Followers): void {
+  private check(shard: number, wanted: boolean, followers: Followers): void {
     const { claims, membership } = this.options
     const phase = this.phases[shard]
     const mine = this.isMine(claims.at(shard).holder)
-    if (phase === "held") {
+    if (phase === "owned") {
       if (!mine || !membership.isLeaseValid()) this.drain(shard, followers)
       else if (!wanted && this.draining < this.options.limits.drainsMax) {
         this.drain(shard, followers)
       }
-    } else if (phase === "away" && membership.isLeaseValid()) {
-      // What is in doubt may be released yet by a call that was given up: it is claimed again.
+    } else if (phase === "idle" && membership.isLeaseValid()) {
+      // A timed-out write may still release the claim, so the node claims the shard again.
       if (wanted && mine && !claims.inDoubt(shard)) {
-        this.phases[shard] = "held"
+        this.phases[shard] = "owned"
         followers.taken(shard, claims.at(shard))
       } else if (wanted ? mine || this.isFree(shard) : mine) {
         this.write(shard, wanted ? this.self : undefined)
@@ -137,7 +137,7 @@ export class Handoff {
     return holder?.node === node && holder.incarnation === membership.incarnation
   }
 
-  /** Whether the claim may be taken: released, its holder gone, or this node before its start. */
+  /** Whether the claim may be taken: released, of a node that is gone, or of this node's past. */
   private isFree(shard: number): boolean {
     const { claims, members, node } = this.options
     const claim = claims.at(shard)
@@ -151,7 +151,7 @@ export class Handoff {
     this.phases[shard] = "writing"
     claims.write(shard, holder, () => {
       this.writing--
-      this.phases[shard] = "away"
+      this.phases[shard] = "idle"
       this.schedule()
     })
   }
@@ -159,10 +159,10 @@ export class Handoff {
   private drain(shard: number, { lost }: Followers): void {
     this.draining++
     this.phases[shard] = "draining"
-    // The claim is released, or the shard taken again, on the next look.
+    // The next check releases the claim or takes the shard again.
     void lost(shard).finally(() => {
       this.draining--
-      this.phases[shard] = "away"
+      this.phases[shard] = "idle"
       this.schedule()
     })
   }

@@ -1,4 +1,4 @@
-/** The nodes of the cluster, as the registry tells them: a hint, but for {@link Members.gone}. */
+/** The nodes of the cluster, as last observed: a hint, except for {@link Members.gone}. */
 import { Exit } from "effect"
 import { runWithin } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
@@ -7,8 +7,8 @@ import type { Claim } from "./claims.ts"
 import { type ClusterClock, memberKey, memberOf, readMember } from "./membership.ts"
 import type { NodeView } from "./placement.ts"
 
-/** Incarnations known to be gone, at most; they are asked about again beyond it. */
-const GONE_MAX = 1_000
+/** Incarnations that are remembered as gone; beyond this the registry is read again. */
+const goneIncarnationsMax = 1_000
 
 interface Seen {
   readonly member: NodeView
@@ -17,8 +17,8 @@ interface Seen {
 
 export class Members {
   private readonly members = new Map<string, Seen>()
-  private readonly goneForEver = new Set<string>()
-  private readonly asking = new Set<string>()
+  private readonly goneIncarnations = new Set<string>()
+  private readonly pendingReads = new Set<string>()
   private readonly registry: RegistryApi
   private readonly time: ClusterClock
   private readonly limits: PlacementLimits
@@ -37,7 +37,7 @@ export class Members {
     else this.members.set(node, { member, atMs: this.time.nowMs() })
   }
 
-  /** Those that were seen to refresh recently. */
+  /** Members whose last refresh was observed recently. */
   living(): ReadonlyArray<NodeView> {
     const sinceMs = this.time.nowMs() - this.limits.memberSilentMs
     const living: Array<NodeView> = []
@@ -46,31 +46,32 @@ export class Members {
   }
 
   /**
-   * Whether the holder of a claim is gone for ever, so that the claim may be taken over. What was
-   * watched may be old; so when it speaks for it the registry itself is asked, and `onAnswer`
-   * called when it has answered.
+   * Whether the holder of a claim is gone for ever, so that another node may take the claim. An
+   * observation may be outdated. So if the holder seems gone, this function reads the registry,
+   * and calls `onAnswer` once the registry confirms it.
    */
   gone({ holder, revision }: Claim, onAnswer: () => void): boolean {
     if (holder === undefined) return true
     const { incarnation, node } = holder
-    if (this.goneForEver.has(incarnation)) return true
+    if (this.goneIncarnations.has(incarnation)) return true
     const seen = this.members.get(node)
     const alive = seen?.member.incarnation === incarnation &&
       seen.atMs > this.time.nowMs() - this.limits.memberSilentMs
-    if (alive || this.asking.has(incarnation)) return false
-    this.asking.add(incarnation)
-    const look = () => this.registry.get(memberKey(node))
-    runWithin(this.time, look, this.limits.callDeadlineMs, (exit) => {
-      this.asking.delete(incarnation)
+    if (alive || this.pendingReads.has(incarnation)) return false
+    this.pendingReads.add(incarnation)
+    const read = () => this.registry.get(memberKey(node))
+    runWithin(this.time, read, this.limits.callDeadlineMs, (exit) => {
+      this.pendingReads.delete(incarnation)
       if (Exit.isFailure(exit)) return
       const { value } = exit.value
-      // A holder joined before it claimed. So an answer from after the claim that does not name
-      // it tells that it has ended, and no incarnation comes twice; an older one tells nothing.
-      const newer = value === undefined || exit.value.revision > revision
-      const there = readMember(node, exit.value)?.incarnation === incarnation
-      if (there || !newer) return
-      if (this.goneForEver.size >= GONE_MAX) this.goneForEver.clear()
-      this.goneForEver.add(incarnation)
+      // A holder joins before it claims. So an entry from after the claim without this
+      // incarnation proves that it has ended, and incarnations never return. An older entry
+      // proves nothing.
+      const isNewer = value === undefined || exit.value.revision > revision
+      const isMember = readMember(node, exit.value)?.incarnation === incarnation
+      if (isMember || !isNewer) return
+      if (this.goneIncarnations.size >= goneIncarnationsMax) this.goneIncarnations.clear()
+      this.goneIncarnations.add(incarnation)
       onAnswer()
     })
     return false

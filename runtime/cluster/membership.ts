@@ -1,6 +1,6 @@
 /**
- * This node's membership of its cluster: the key `node.<name>` of the registry, which ends by
- * itself unless the node refreshes it. While the key exists, no other node takes over this node's
+ * This node's membership of its cluster: the key `node.<name>` of the registry, which
+ * expires unless the node refreshes it. While the key exists, no other node takes over this node's
  * claims. So the node's lease counts from when it sent the last refresh that succeeded, by a
  * monotonic clock, and ends before the key can end, even if the node notices only after a long
  * pause.
@@ -16,7 +16,7 @@ import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/in
 import type { NodeView } from "./placement.ts"
 
 export interface ProcessName {
-  /** This start of the machine, and the namespace in which `pid` counts. */
+  /** The machine's boot id, and the namespace of `pid`. */
   readonly host: string
   readonly pid: number
 }
@@ -33,12 +33,12 @@ const hostName = (): string | undefined => {
 
 const host = hostName()
 
-/** This process; undefined where processes cannot be named. */
+/** This process; undefined where processes cannot be identified. */
 export const thisProcess: ProcessName | undefined = host === undefined
   ? undefined
   : { host, pid: process.pid }
 
-/** Whether a process has certainly ended. One with this process's own pid ran before it. */
+/** Whether a process has certainly ended. A process with this one's pid was an earlier one. */
 export const isProcessGone = (other: ProcessName): boolean => {
   if (host === undefined || other.host !== host) return false
   if (other.pid === process.pid) return true
@@ -60,7 +60,7 @@ const prefix = "node."
 
 /** The clock of a node's placement. */
 export interface ClusterClock extends Timekeeping {
-  /** Of a monotonic clock, from any beginning. */
+  /** Time of a monotonic clock, from any origin. */
   readonly nowMs: () => number
 }
 
@@ -72,7 +72,7 @@ export interface MembershipOptions {
   readonly newIncarnation: () => string
   /** The phase, the incarnation or the lease has changed. */
   readonly onChange: () => void
-  readonly onFault: (what: string) => void
+  readonly onFault: (problem: string) => void
 }
 
 /** The key of a node's membership. */
@@ -124,7 +124,7 @@ export interface JoinOptions {
   readonly limits: PlacementLimits
   /** Called once when joining waits for the end of another membership. */
   readonly onWait: () => void
-  /** Whether joining is to be given up. */
+  /** Whether joining must stop. */
   readonly stopped: () => boolean
 }
 
@@ -152,12 +152,12 @@ export const joinCluster = async (
   const value = memberText({ incarnation, leaving: true, process })
   let last: OtherMembership | undefined
   for (let failures = 0; failures < joinFailuresMax && !stopped();) {
-    const looked = await call(() => registry.get(key))
-    if (Exit.isFailure(looked)) failures++
+    const read = await call(() => registry.get(key))
+    if (Exit.isFailure(read)) failures++
     else {
-      const { revision } = looked.value
-      const member = readMember(node, looked.value)
-      // An earlier call wrote it, and seemed to fail.
+      const { revision } = read.value
+      const member = readMember(node, read.value)
+      // An earlier call wrote it, although the call seemed to fail.
       if (member?.incarnation === incarnation) return revision
       if (member === undefined || (member.process !== undefined && isGone(member.process))) {
         const put = await call(() => registry.put(key, value, revision, ttlMs))
@@ -178,9 +178,9 @@ export const joinCluster = async (
 /** The refreshing of a membership, and the lease that follows from it. */
 export class Membership {
   incarnation: string
-  /** The node is stopping, and owns nothing any more. */
+  /** The node is stopping, and should own no shards. */
   leaving = false
-  /** It may own something: who follows is there. */
+  /** The runtime follows the placement, so the node may own shards. */
   private followed = false
   private readonly registry: RegistryApi
   private readonly time: ClusterClock
@@ -190,8 +190,8 @@ export class Membership {
   private revision = 0
   private leaseUntilMs = Number.NEGATIVE_INFINITY
   private refreshing = false
-  /** Why the last refresh failed, if it did: a process that stood still did not try. */
-  private unrefreshed: string | undefined
+  /** Why the last refresh failed; undefined if none failed, as after a pause of the process. */
+  private refreshFailure: string | undefined
   private cancelNext: (() => void) | undefined = undefined
   private cancelEnd: (() => void) | undefined = undefined
 
@@ -199,7 +199,7 @@ export class Membership {
     this.registry = registry
     this.time = time
     this.options = options
-    this.incarnation = this.reborn()
+    this.incarnation = this.createIncarnation()
   }
 
   /** Whether no other node can have taken over this node's claims. */
@@ -210,7 +210,7 @@ export class Membership {
   /** The registry reports a change of the key; one newer than this node's own write counts. */
   observe(entry: RegistryEntry): void {
     if (this.phase !== "in" || entry.revision <= this.revision) return
-    if (entry.value === undefined || !this.isOwn(entry)) this.found(entry)
+    if (entry.value === undefined || !this.isOwn(entry)) this.resolveChange(entry)
   }
 
   /** This node wrote the key at this revision. It refreshes the key, and owns nothing yet. */
@@ -228,7 +228,7 @@ export class Membership {
     this.refresh()
   }
 
-  /** Writes that this node is leaving: it owns nothing any more. */
+  /** Publishes that this node is leaving, so it should own no shards. */
   leave(): void {
     if (this.leaving) return
     this.leaving = true
@@ -251,7 +251,7 @@ export class Membership {
     })
   }
 
-  private reborn(): string {
+  private createIncarnation(): string {
     const incarnation = this.options.newIncarnation()
     this.own.add(incarnation)
     return incarnation
@@ -284,9 +284,9 @@ export class Membership {
     runWithin(this.time, put, limits.refreshDeadlineMs, (exit) => {
       this.refreshing = false
       if (this.phase === "ended") return
-      if (Exit.isFailure(exit)) return this.refused(failureOf(exit.cause))
+      if (Exit.isFailure(exit)) return this.refreshFailed(failureOf(exit.cause))
       this.revision = exit.value
-      this.unrefreshed = undefined
+      this.refreshFailure = undefined
       this.phase = "in"
       this.leaseUntilMs = Math.max(this.leaseUntilMs, sentMs + limits.ttlMs - limits.marginMs)
       this.watchLeaseEnd()
@@ -303,48 +303,48 @@ export class Membership {
     this.cancelNext = this.time.later(delayMs, () => this.refresh())
   }
 
-  /** Tells of the end of its time when it comes; `inTime` knows it without. */
+  /** Reports the end of the lease when it comes; `isLeaseValid` does not depend on it. */
   private watchLeaseEnd(): void {
     this.cancelEnd?.()
     const leftMs = Math.max(1, this.leaseUntilMs - this.time.nowMs())
     this.cancelEnd = this.time.later(leftMs, () => {
       if (this.phase === "ended") return
       if (this.isLeaseValid()) return this.watchLeaseEnd()
-      const why = this.unrefreshed === undefined ? "" : `: ${this.unrefreshed}`
+      const why = this.refreshFailure === undefined ? "" : `: ${this.refreshFailure}`
       this.options.onFault(`this node could not refresh its membership in time${why}`)
       this.options.onChange()
     })
   }
 
-  private refused(failure: unknown): void {
+  private refreshFailed(failure: unknown): void {
     const { limits, node } = this.options
     if (!(failure instanceof RegistryMoved)) {
       const named = failure instanceof StorageUnavailable
-      this.unrefreshed = named ? failure.detail : "the registry does not answer"
+      this.refreshFailure = named ? failure.detail : "the registry does not answer"
       return this.next(limits.retryMs)
     }
     this.refreshing = true
-    const look = () => this.registry.get(memberKey(node))
-    runWithin(this.time, look, limits.refreshDeadlineMs, (exit) => {
+    const read = () => this.registry.get(memberKey(node))
+    runWithin(this.time, read, limits.refreshDeadlineMs, (exit) => {
       this.refreshing = false
       if (this.phase === "ended") return
       if (Exit.isFailure(exit)) return this.next(limits.retryMs)
-      this.found(exit.value)
+      this.resolveChange(exit.value)
     })
   }
 
-  /** The key is not as this node wrote it. */
-  private found(entry: RegistryEntry): void {
+  /** Handles a key that differs from this node's last write. */
+  private resolveChange(entry: RegistryEntry): void {
     const { node, onChange, onFault } = this.options
     if (entry.value === undefined) {
-      // It has ended: other nodes may have taken over the claims of this incarnation.
+      // The key has expired: other nodes may have taken the claims of this incarnation.
       this.leaseUntilMs = Number.NEGATIVE_INFINITY
-      this.incarnation = this.reborn()
+      this.incarnation = this.createIncarnation()
       this.revision = 0
       onChange()
       return this.refresh()
     }
-    // This node wrote it, by a call that was given up.
+    // This node wrote it, by a call that timed out.
     if (this.isOwn(entry)) {
       this.revision = entry.revision
       return this.refresh()

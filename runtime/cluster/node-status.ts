@@ -1,6 +1,6 @@
 /**
- * The status of each node, for people: a key of the registry beside its membership, which the node
- * writes at an interval, and which ends by itself. Nothing is decided by it.
+ * The status of each node, for people: a registry key that the node writes at an interval and that
+ * expires. The runtime makes no decision by it.
  */
 import { Effect } from "effect"
 import type { Fork } from "../clock.ts"
@@ -9,7 +9,7 @@ import type { RegistryApi } from "../ports/index.ts"
 /** How often a node publishes its status. */
 export const nodeStatusIntervalMs = 3_000
 
-/** A status ends so long after its last write: two writes may fail. */
+/** A status expires this long after its last write: two writes may fail. */
 const nodeStatusTtlMs = 10_000
 
 /** The deadline of a write. */
@@ -19,13 +19,13 @@ const nodeStatusWriteMs = 2_000
 const nodeStatusReadMs = 1_000
 
 export interface NodeStatusApi {
-  /** Tells what `text` gives, now and every {@link nodeStatusIntervalMs}; the result ends it. */
+  /** Publishes `text()` now and every {@link nodeStatusIntervalMs}; the result stops it. */
   readonly publish: (text: () => string) => () => void
-  /** What a node told last; undefined when it has told nothing of late, or nobody answers. */
+  /** A node's last status; undefined if it has expired, or the registry does not answer. */
   readonly read: (node: string) => Effect.Effect<string | undefined>
 }
 
-/** Of a node that is alone: there is nobody to tell. */
+/** A single node publishes no status. */
 export const noNodeStatus: NodeStatusApi = {
   publish: () => () => {},
   read: () => Effect.succeed(undefined)
@@ -33,14 +33,14 @@ export const noNodeStatus: NodeStatusApi = {
 
 const nodeStatusKey = (node: string): string => `status.${node}`
 
-/** The status of a node among others. */
+/** The status of a node in a cluster. */
 export const makeNodeStatus = (registry: RegistryApi, fork: Fork, node: string): NodeStatusApi => {
   const key = nodeStatusKey(node)
   let revision = 0
   const write = Effect.fnUntraced(function*(text: string) {
     const put = (expected: number) => registry.put(key, text, expected, nodeStatusTtlMs)
     revision = yield* Effect.catchTag(put(revision), "RegistryMoved", () =>
-      // It has ended, or was written before this start of the node.
+      // The key has expired, or an earlier process of this node wrote it.
       Effect.flatMap(registry.get(key), (found) => put(found.revision)))
   })
   return {
@@ -48,7 +48,9 @@ export const makeNodeStatus = (registry: RegistryApi, fork: Fork, node: string):
       const round = Effect.suspend(() => write(text())).pipe(
         Effect.timeout(nodeStatusWriteMs),
         Effect.ignore,
-        Effect.catchDefect((defect) => Effect.logError("this node tells nothing of itself", defect))
+        Effect.catchDefect((defect) =>
+          Effect.logError("this node cannot publish its status", defect)
+        )
       )
       const fiber = fork(Effect.forever(Effect.andThen(round, Effect.sleep(nodeStatusIntervalMs))))
       return () => fiber.interruptUnsafe()

@@ -1,58 +1,58 @@
 /**
- * Placement: which shards this node owns. Alone it owns them all; in a cluster the owned set
- * follows claims. It is asked for every message, so it answers synchronously.
+ * Placement: which shards this node owns. A single node owns all shards; in a cluster, claims
+ * determine the owners. The node checks ownership for every message, so `owns` is synchronous.
  */
 import { Context, Layer } from "effect"
 import { SHARDS } from "../actor/index.ts"
 import type { ShardTenure } from "../ports/index.ts"
 import { type NodeStatusApi, noNodeStatus } from "./node-status.ts"
 
-/** One node, as its cluster sees it. */
+/** One node of a cluster. */
 export interface NodeView {
   readonly node: string
   /** New at each start. */
   readonly incarnation: string
-  /** It is about to stop and hands its shards over. */
+  /** The node will stop, and hands over its shards. */
   readonly leaving: boolean
 }
 
-/** The cluster, as this node sees it: a hint, which may be a moment old. */
+/** The cluster, as this node last observed it: a hint. */
 export interface ClusterView {
   readonly self: string
   readonly nodes: ReadonlyArray<NodeView>
-  /** The node that holds each shard; undefined while nobody does. */
+  /** The node that owns each shard; undefined while no node does. */
   readonly owners: ReadonlyArray<string | undefined>
 }
 
 export interface PlacementApi {
-  /** Whether a message for the shard is to be taken here, now. */
+  /** Whether this node accepts messages for the shard now. */
   readonly owns: (shard: number) => boolean
   /**
-   * Whether no other node can have taken a shard that this node did not give up. When not, what
-   * the store acknowledges is told to nobody: a later owner may not have seen it.
+   * Whether no other node can have taken a shard that this node has not released. If not, the node
+   * reports no commit as done, because a later owner may have decided without it.
    */
   readonly isLeaseValid: () => boolean
   /**
-   * Whether no other node can have taken this shard: it is owned, or is being given up. Not so
-   * when the node was out of touch and is back, until it has taken the shard again.
+   * Whether no other node can have taken this shard: this node owns or releases it. False after the
+   * node lost its lease, until it has claimed the shard again.
    */
   readonly holdsClaim: (shard: number) => boolean
   /**
-   * Calls `taken` for each owned shard, now and whenever one is taken, with the claim where there
-   * are other nodes, and `lost` when one is given up: from then on `owns` is false, and the next
-   * owner comes once the promise, which never rejects, is resolved. The result stops it.
+   * Calls `taken` for each owned shard, now and whenever the node takes one; in a cluster with its
+   * tenure. Calls `lost` when the node gives up a shard: from then on `owns` is false. The next
+   * node may take the shard when the promise resolves; it never rejects. The result stops it.
    */
   readonly follow: (
-    taken: (shard: number, held?: ShardTenure) => void,
+    taken: (shard: number, tenure?: ShardTenure) => void,
     lost: (shard: number) => Promise<void>
   ) => () => void
   /**
-   * Hands all shards over to the other nodes, for a stop in good order; resolves when they are
-   * given up. undefined: there are no others, and this one keeps them until it ends.
+   * Hands over all shards before an orderly stop; resolves when they are released. undefined: there
+   * is no other node, so this one owns its shards until it ends.
    */
   readonly leave: () => Promise<void> | undefined
   readonly view: () => ClusterView
-  /** What the nodes tell of themselves, for people. */
+  /** The status of each node, for people. */
   readonly nodeStatus: NodeStatusApi
 }
 
@@ -68,7 +68,7 @@ const soleView: ClusterView = {
   owners: Array.from({ length: SHARDS }, () => sole)
 }
 
-/** What {@link alone} provides. */
+/** The placement of a single node. */
 export const ownsAll: PlacementApi = {
   owns: () => true,
   isLeaseValid: () => true,

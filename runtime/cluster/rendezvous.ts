@@ -1,12 +1,12 @@
 /**
- * Rendezvous hashing: of all nodes the one with the highest draw for a shard should own it. Every
- * node comes to the same result by itself, and a node that comes or goes moves only the shards
- * that it takes or leaves.
+ * Rendezvous hashing (Thaler and Ravishankar, 1998): the node with the highest weight for a shard
+ * should own it. Every node computes the same result. When a node joins or leaves, only the shards
+ * that it takes or loses move.
  */
 import { SHARDS } from "../actor/index.ts"
 
-/** FNV-1a, then mixed so that names which differ little draw as differently as any. */
-const draw = (node: string, shard: number): number => {
+/** FNV-1a with the finalizer of MurmurHash3, so that similar names get unrelated weights. */
+const weightOf = (node: string, shard: number): number => {
   let hash = 0x811c9dc5 ^ shard
   for (let at = 0; at < node.length; at++) {
     hash = Math.imul(hash ^ node.charCodeAt(at), 0x01000193)
@@ -18,15 +18,15 @@ const draw = (node: string, shard: number): number => {
 
 /** The node that should own each shard; undefined when there are no nodes. */
 export const ownersAmong = (nodes: Iterable<string>): ReadonlyArray<string | undefined> => {
-  // In one order, so that equal draws are decided alike everywhere.
+  // Sorted, so that all nodes resolve equal weights alike.
   const names = [...nodes].sort()
   return Array.from({ length: SHARDS }, (_, shard) => {
     let owner: string | undefined
     let highest = -1
     for (const node of names) {
-      const drawn = draw(node, shard)
-      if (drawn <= highest) continue
-      highest = drawn
+      const weight = weightOf(node, shard)
+      if (weight <= highest) continue
+      highest = weight
       owner = node
     }
     return owner

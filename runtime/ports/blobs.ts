@@ -19,9 +19,9 @@ export interface ByteRange {
 
 export interface BlobsApi {
   /**
-   * Streams `source` into a new blob named `id` (`[A-Za-z0-9_=-]+`), never holding it whole when
-   * it is large. Durable when it succeeds; an id that exists is replaced whole. A source that
-   * throws leaves nothing behind.
+   * Streams `source` into a blob named `id` (`[A-Za-z0-9_=-]+`) with bounded memory. The blob is
+   * durable when the effect succeeds, and replaces an existing one as a whole. If the source
+   * throws, nothing is stored.
    */
   readonly put: (
     id: string,
@@ -29,20 +29,20 @@ export interface BlobsApi {
     bytesMax: number
   ) => Effect.Effect<BlobInfo, BlobTooLarge | BlobAborted | StorageFailure>
   /**
-   * The bytes, or a part of them, read as they are asked for. A blob that is removed while it
-   * is read is still read to its end.
+   * Reads the bytes, or a range of them, on demand. A reader can finish a blob that is removed
+   * meanwhile.
    */
   readonly open: (
     id: string,
     range?: ByteRange
   ) => Effect.Effect<AsyncIterable<Uint8Array>, BlobMissing | StorageFailure>
   readonly info: (id: string) => Effect.Effect<BlobInfo | undefined, StorageFailure>
-  /** Removing what is not there succeeds. */
+  /** Succeeds if the blob does not exist. */
   readonly remove: (id: string) => Effect.Effect<void, StorageFailure>
   /**
-   * When the writing of the blob was begun, ms since the epoch by the clock of who wrote it;
-   * undefined when there is none. Only where other nodes write too: one process alone knows what
-   * it is writing.
+   * When the blob's upload began, ms since the epoch by the clock of the writing node; undefined
+   * if there is no such blob. Only stores that several nodes write have this function: a single
+   * process knows its own uploads.
    */
   readonly begunAtMs?: (id: string) => Effect.Effect<number | undefined, StorageFailure>
   /** Ids ascending, after `after`. */

@@ -2,17 +2,17 @@
 import { byBytes, type RecordChange, type RecordEntry, type RecordRange,
   type RecordsInMemory } from "./records.ts"
 
-/** Keys that are moved together when one comes among them; twice as many are split. */
+/** Keys of a new chunk; a chunk with twice as many is split. */
 export const KEYS_CHUNK = 512
 
-/** A place among the keys, as long as they do not change. */
-interface Place {
+/** A position among the keys; valid until they change. */
+interface Position {
   readonly chunk: number
   readonly at: number
 }
 
-/** The first index from 0 up to `length` of which `holds` is true; it is of all after it too. */
-const firstOf = (length: number, holds: (at: number) => boolean): number => {
+/** Binary search: the first index where `holds` is true. It must be true for all later ones too. */
+const firstIndex = (length: number, holds: (at: number) => boolean): number => {
   let low = 0
   let high = length
   while (low < high) {
@@ -23,6 +23,10 @@ const firstOf = (length: number, holds: (at: number) => boolean): number => {
   return low
 }
 
+/**
+ * Keys in byte order, in chunks: inserting one among a million moves a few hundred keys, not all
+ * later ones.
+ */
 export class SortedKeys {
   size = 0
   private readonly chunks: Array<Array<string>> = []
@@ -36,22 +40,22 @@ export class SortedKeys {
   }
 
   add(key: string): void {
-    const { at, chunk } = this.place((one) => byBytes(one, key) >= 0)
+    const { at, chunk } = this.position((one) => byBytes(one, key) >= 0)
     // After all keys: at the end of the last chunk.
     const index = Math.min(chunk, Math.max(0, this.chunks.length - 1))
     const keys = this.chunks[index]
     if (keys === undefined) this.chunks.push([key])
     else {
-      const place = index === chunk ? at : keys.length
-      if (keys[place] === key) return
-      keys.splice(place, 0, key)
+      const position = index === chunk ? at : keys.length
+      if (keys[position] === key) return
+      keys.splice(position, 0, key)
       if (keys.length > 2 * KEYS_CHUNK) this.chunks.splice(index + 1, 0, keys.splice(KEYS_CHUNK))
     }
     this.size++
   }
 
   remove(key: string): void {
-    const { at, chunk } = this.place((one) => byBytes(one, key) >= 0)
+    const { at, chunk } = this.position((one) => byBytes(one, key) >= 0)
     const keys = this.chunks[chunk]
     if (keys?.[at] !== key) return
     keys.splice(at, 1)
@@ -59,18 +63,18 @@ export class SortedKeys {
     this.size--
   }
 
-  /** From the first key for which `holds`; it must hold for all keys after it too. */
+  /** Ascending from the first key where `holds` is true; it must be true for all later keys. */
   *upwards(holds: (key: string) => boolean): Generator<string> {
-    const { at, chunk } = this.place(holds)
+    const { at, chunk } = this.position(holds)
     for (let index = chunk; index < this.chunks.length; index++) {
       const keys = this.chunks[index] ?? []
       for (let one = index === chunk ? at : 0; one < keys.length; one++) yield keys[one] ?? ""
     }
   }
 
-  /** Downwards from the last key before those for which `holds`. */
+  /** Descending from the last key where `holds` is false. */
   *downwards(holds: (key: string) => boolean): Generator<string> {
-    const { at, chunk } = this.place(holds)
+    const { at, chunk } = this.position(holds)
     for (let index = Math.min(chunk, this.chunks.length - 1); index >= 0; index--) {
       const keys = this.chunks[index] ?? []
       for (let one = (index === chunk ? at : keys.length) - 1; one >= 0; one--) {
@@ -79,29 +83,24 @@ export class SortedKeys {
     }
   }
 
-  private place(holds: (key: string) => boolean): Place {
+  private position(holds: (key: string) => boolean): Position {
     const { chunks } = this
-    const chunk = firstOf(chunks.length, (index) => holds(chunks[index]?.at(-1) ?? ""))
+    const chunk = firstIndex(chunks.length, (index) => holds(chunks[index]?.at(-1) ?? ""))
     const keys = chunks[chunk] ?? []
-    return { chunk, at: firstOf(keys.length, (index) => holds(keys[index] ?? "")) }
+    return { chunk, at: firstIndex(keys.length, (index) => holds(keys[index] ?? "")) }
   }
 }
-
-/*
- * Keys in the order of their bytes, in chunks: so that one more among a million costs a move of a
- * few hundred, not of all that come after it.
- */
 
 interface Table {
   readonly keys: SortedKeys
   readonly values: Map<string, string>
 }
 
-/** The keys of a range, in its direction and to its limit. */
-const page = (keys: SortedKeys, { after, limit, prefix = "", reverse }: RecordRange) => {
+/** The keys of a range, in its direction, up to its limit. */
+const keysOfRange = (keys: SortedKeys, { after, limit, prefix = "", reverse }: RecordRange) => {
   const found: Array<string> = []
   const from = reverse === true
-    // No text stands after all that begin with the prefix, so it is looked for.
+    // No text is greater than all texts with the prefix, so the end is searched.
     ? keys.downwards((key) =>
       (after !== undefined && byBytes(key, after) >= 0) ||
       (byBytes(key, prefix) > 0 && !key.startsWith(prefix))
@@ -122,12 +121,12 @@ export class RecordTables implements RecordsInMemory {
   apply(changes: ReadonlyArray<RecordChange>): void {
     for (const { key, table, value } of changes) {
       const { keys, values } = this.open(table)
-      const isKnown = values.has(key)
+      const exists = values.has(key)
       if (value === null) {
-        if (isKnown) keys.remove(key)
+        if (exists) keys.remove(key)
         values.delete(key)
       } else {
-        if (!isKnown) keys.add(key)
+        if (!exists) keys.add(key)
         values.set(key, value)
       }
     }
@@ -146,19 +145,22 @@ export class RecordTables implements RecordsInMemory {
   }
 
   range(table: string, range: RecordRange): ReadonlyArray<RecordEntry> {
-    const known = this.tables.get(table)
-    if (known === undefined) return []
-    return page(known.keys, range).map((key) => ({ key, value: known.values.get(key) ?? "" }))
+    const records = this.tables.get(table)
+    if (records === undefined) return []
+    return keysOfRange(records.keys, range).map((key) => ({
+      key,
+      value: records.values.get(key) ?? ""
+    }))
   }
 
   keys(table: string, ranges: ReadonlyArray<RecordRange>): ReadonlyArray<ReadonlyArray<string>> {
-    const known = this.tables.get(table)
-    return ranges.map((range) => known === undefined ? [] : page(known.keys, range))
+    const records = this.tables.get(table)
+    return ranges.map((range) => records === undefined ? [] : keysOfRange(records.keys, range))
   }
 
   private open(name: string): Table {
-    const known = this.tables.get(name)
-    if (known !== undefined) return known
+    const existing = this.tables.get(name)
+    if (existing !== undefined) return existing
     const table = { keys: new SortedKeys([]), values: new Map<string, string>() }
     this.tables.set(name, table)
     return table

@@ -1,15 +1,18 @@
-/** Who is told of the changes of records, by table. */
+/**
+ * The record port: ordered tables beside the actors, for indexes and queries. The contract is the
+ * suite `test/suites/records.ts`.
+ */
 import { Context, type Effect } from "effect"
 import type { StorageFailure } from "../actor/index.ts"
 
-/** The order of keys: by their UTF-8 bytes, which is by code point and not as JavaScript has it. */
+/** Compares keys by their UTF-8 bytes, that is, by code point; JavaScript compares UTF-16 units. */
 export const byBytes = (one: string, other: string): number => {
   const length = Math.min(one.length, other.length)
   for (let at = 0; at < length; at++) {
     const a = one.charCodeAt(at)
     const b = other.charCodeAt(at)
     if (a === b) continue
-    // Surrogates stand for code points above all others.
+    // Surrogates encode the greatest code points.
     const aHigh = a >= 0xd800 && a <= 0xdfff
     const bHigh = b >= 0xd800 && b <= 0xdfff
     return aHigh === bHigh ? a - b : aHigh ? 1 : -1
@@ -22,11 +25,11 @@ export interface RecordChange {
   readonly table: string
   /** Any text without U+0000; compared by its UTF-8 bytes. */
   readonly key: string
-  /** null removes. */
+  /** null deletes the record. */
   readonly value: string | null
   /**
-   * Of a removal: it need not be remembered for ever. Whoever finds the record again, as a server
-   * that was killed may have it, learns from an actor that it is over, or removes it once more.
+   * Of a deletion: the store may forget it after a while. A server that was killed may then still
+   * have the record; its reader checks with the actor, or deletes the record again.
    */
   readonly fades?: boolean
 }
@@ -37,30 +40,30 @@ export interface RecordEntry {
 }
 
 export interface RecordRange {
-  /** Only keys that begin so. */
+  /** Only keys with this prefix. */
   readonly prefix?: string
-  /** Only keys after this one (before it, when `reverse`). */
+  /** Only keys after this one (before it with `reverse`). */
   readonly after?: string
   readonly reverse?: boolean
   readonly limit: number
 }
 
 export interface RecordsApi {
-  /** The most changes that one write may have. */
+  /** Greatest number of changes in one write. */
   readonly changesMax: number
-  /** All of the changes, durable, or none. */
+  /** Makes all changes durable, or none. */
   readonly write: (changes: ReadonlyArray<RecordChange>) => Effect.Effect<void, StorageFailure>
   /**
-   * Compare-and-set: as `write`, where each of `expected` still has its value (null: is not
-   * there); else nothing is changed, and the answer is false. Whatever is expected must be among
-   * what is changed. Both are one step for every other writer, at whichever node.
+   * Compare-and-set: as `write` if each of `expected` still has its value (null: does not exist);
+   * otherwise changes nothing and returns false. Each expected key must be among the changes.
+   * Comparing and writing are one atomic step for all writers on all nodes.
    */
   readonly writeIf: (
     expected: ReadonlyArray<RecordChange>,
     changes: ReadonlyArray<RecordChange>
   ) => Effect.Effect<boolean, StorageFailure>
   readonly get: (table: string, key: string) => Effect.Effect<string | undefined, StorageFailure>
-  /** The values of keys, in their order. */
+  /** The values of the keys, in the order of `keys`. */
   readonly getMany: (
     table: string,
     keys: ReadonlyArray<string>
@@ -75,22 +78,22 @@ export interface RecordsApi {
     ranges: ReadonlyArray<RecordRange>
   ) => Effect.Effect<ReadonlyArray<ReadonlyArray<string>>, StorageFailure>
   /**
-   * From now on tells of each key of a table that is written; a change of this node's before its
-   * write is answered.
+   * Notifies the watcher of each written key of a table from now on. Changes by this node are
+   * notified before their `write` returns.
    */
   readonly watch: (table: string, watcher: Watcher) => void
   /**
-   * Whether watchers have been told of everything that was acknowledged before, at whichever node;
-   * where that would take long it is false, and the other reads know what to do.
+   * Whether watchers were notified of every write that any node acknowledged before. It is false
+   * if waiting would take long; then callers read the records instead.
    */
   readonly isCurrent: Effect.Effect<boolean, StorageFailure>
-  /** Fails while not everything can be read as quickly as it should; beside the storage's own. */
+  /** Fails while reads are slower than they should be; the storage has its own health check. */
   readonly health: Effect.Effect<void, StorageFailure>
 }
 
 type Eventually<A> = A | Promise<A>
 
-/** The reading part of the port where the records are at hand; it throws what the store throws. */
+/** The reads of the port on records in this process; they throw the errors of the store. */
 export interface RecordsInMemory {
   readonly get: (table: string, key: string) => Eventually<string | undefined>
   readonly getMany: (
@@ -104,56 +107,55 @@ export interface RecordsInMemory {
   ) => Eventually<ReadonlyArray<ReadonlyArray<string>>>
 }
 
-/** Throws when a conditional write expects what it does not change. */
+/** Throws TypeError if a conditional write expects a key that it does not change. */
 export const assertExpected = (
   expected: ReadonlyArray<RecordChange>,
   changes: ReadonlyArray<RecordChange>
 ): void => {
   for (const { key, table } of expected) {
     if (!changes.some((change) => change.key === key && change.table === table)) {
-      throw new TypeError(`${table}/${key} is expected and not changed`)
+      throw new TypeError(
+        `${table}/${key} is expected and not changed: add it to the changes of writeIf`
+      )
     }
   }
 }
 
 export class Records extends Context.Service<Records, RecordsApi>()("restante/runtime/Records") {}
 
-/*
- * The record port: plain ordered tables beside the actors, for indexes and for what is queried
- * rather than addressed. The contract is the suite `test/suites/records.ts`.
- */
-
+/** Notified of the changes of one table, for caches of its records. */
 export interface Watcher {
-  /** Some readers may see another value of the key from now on, until `changed` is told of it. */
+  /** From now until `changed` for this key, readers may see different values. */
   readonly changing: (key: string) => void
-  /** What readers see of the key stays as it is now. undefined: any of the table may be another. */
+  /** All readers now see the same value. undefined: any key of the table may have changed. */
   readonly changed: (key: string | undefined) => void
 }
 
+/** The watchers of all tables. */
 export class Watchers {
   private readonly tables = new Map<string, Array<Watcher>>()
 
   readonly watch = (table: string, watcher: Watcher): void => {
-    const known = this.tables.get(table)
-    if (known === undefined) this.tables.set(table, [watcher])
-    else known.push(watcher)
+    const watchers = this.tables.get(table)
+    if (watchers === undefined) this.tables.set(table, [watcher])
+    else watchers.push(watcher)
   }
 
-  /** Before these changes can be seen by anybody. */
+  /** Call it before any reader can see these changes. */
   begin(changes: ReadonlyArray<RecordChange>): void {
     this.each(changes, ({ changing }, key) => {
       changing(key)
     })
   }
 
-  /** When they are seen by everybody, or by nobody. */
+  /** Call it when all readers see the changes, or none will. */
   end(changes: ReadonlyArray<RecordChange>): void {
     this.each(changes, ({ changed }, key) => {
       changed(key)
     })
   }
 
-  /** Anything may be otherwise now. */
+  /** Call it when any key of any table may have changed. */
   all(): void {
     for (const watchers of this.tables.values()) {
       for (const { changed } of watchers) changed(undefined)
@@ -162,11 +164,11 @@ export class Watchers {
 
   private each(
     changes: ReadonlyArray<RecordChange>,
-    tell: (watcher: Watcher, key: string) => void
+    notify: (watcher: Watcher, key: string) => void
   ): void {
     if (this.tables.size === 0) return
     for (const { key, table } of changes) {
-      for (const watcher of this.tables.get(table) ?? []) tell(watcher, key)
+      for (const watcher of this.tables.get(table) ?? []) notify(watcher, key)
     }
   }
 }

@@ -1,34 +1,34 @@
 /**
- * The registry port: the few small facts that the nodes of a cluster share. Each key is changed
- * by compare-and-set only, may expire by itself, and is watched by every node.
+ * The registry port: a few small keys that the nodes of a cluster share. Keys are changed by
+ * compare-and-set only. They may have a time to live. Every node watches them.
  */
 import { Context, type Effect, Schema, type Scope } from "effect"
 import type { StorageUnavailable } from "../actor/index.ts"
 
-/** The key was changed since the revision that was expected; nothing was written. */
+/** The key has changed since the expected revision; nothing was written. */
 export class RegistryMoved extends Schema.TaggedError<RegistryMoved>()("RegistryMoved", {
   key: Schema.String,
   expected: Schema.Number
 }) {}
 
-/** One key as it is, or was told to be. */
+/** One key, as it was read or reported by a watch. */
 export interface RegistryEntry {
   readonly key: string
-  /** undefined: it is not there; it was removed, has expired, or never was. */
+  /** undefined: the key does not exist. It was removed, has expired, or was never written. */
   readonly value: string | undefined
-  /** Of its last change, a removal too, and 0 when none is known. Revisions of a key only grow. */
+  /** Revision of the last write or removal; 0 if there was none. Revisions of a key only grow. */
   readonly revision: number
 }
 
 /**
- * A StorageUnavailable of `put` or `remove` leaves open whether it was done, or will be: it was
- * only if nobody changed the key before it.
+ * After StorageUnavailable, the outcome of a `put` or `remove` is indeterminate: it may have taken
+ * effect, or may still do so, unless another node changes the key first.
  */
 export interface RegistryApi {
   /**
-   * Writes the key if its last change is still the `expected` one; 0 when it must not be there.
-   * With `ttlMs` it is removed by itself so long after it was written, unless it is written again;
-   * never sooner. The result is the new revision.
+   * Writes the key if its revision is still `expected`; 0: if the key does not exist. With `ttlMs`
+   * the registry removes the key this long after its last write, and never earlier. Returns the
+   * new revision.
    */
   readonly put: (
     key: string,
@@ -40,12 +40,12 @@ export interface RegistryApi {
     key: string,
     expected: number
   ) => Effect.Effect<void, RegistryMoved | StorageUnavailable>
-  /** The key as it is now, whoever wrote it. */
+  /** The current entry, as the leader has it. */
   readonly get: (key: string) => Effect.Effect<RegistryEntry, StorageUnavailable>
   /**
-   * Tells of every key that is there, then succeeds, and goes on telling of changes in their
-   * order until the scope closes. Of a key that changes often only the latest may be told.
-   * `onChange` must neither throw nor wait.
+   * Reports every existing key, then succeeds. It reports changes in their order until the scope
+   * closes; of several changes of one key it may report only the latest. `onChange` must neither
+   * throw nor block.
    */
   readonly watch: (
     onChange: (entry: RegistryEntry) => void

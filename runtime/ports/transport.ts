@@ -1,47 +1,48 @@
 /**
- * The transport port: how a message reaches the node that owns an actor's shard, and how a hint
- * of a change reaches whoever watches. The contract is the suite `test/suites/transport.ts`.
+ * The transport port: it sends messages to the node that owns an actor's shard, and hints about
+ * changes to their listeners. The contract is the suite `test/suites/transport.ts`.
  */
 import { Context, type Effect, type Scope } from "effect"
 import type { Address, AskTimeout, MessageTooLarge, NoOwner } from "../actor/index.ts"
 
 /**
  * Answers one enveloped message (see `envelope.ts`) with an enveloped reply; never rejects.
- * undefined: it was not taken here, since the shard is another node's now.
+ * undefined: this node did not accept the message, because it does not own the shard.
  */
 export type Serve = (
   to: Address,
   envelope: string,
-  /** The asker's W3C trace context, where it has one. */
+  /** The caller's W3C trace context, if it has one. */
   trace?: string
 ) => Promise<string | undefined>
 
-/** As what a node serves a shard: one of all the times that the shard was anybody's. */
+/** One period in which one node owns a shard. */
 export interface ShardTenure {
-  /** Of this time alone, and later than any before it. */
+  /** Number of the claim; it is greater than the number of every earlier claim of the shard. */
   readonly claim: number
-  /** The claim before it; undefined when there was none. */
+  /** Number of the previous claim; undefined for the first one. */
   readonly after: number | undefined
-  /** Its holder was gone, and gave nothing up. */
+  /** The previous owner ended without releasing its claim. */
   readonly orphaned: boolean
 }
 
-/** The same for the one that serves it. */
+/** A tenure of this node. */
 export interface ShardClaim extends ShardTenure {
   /**
-   * Whether no other node can have taken the shard: it is served, or is being given up. A node that
-   * was out of touch may have lost it without knowing.
+   * Whether no other node can own the shard: this node serves it or is releasing it. A node that
+   * was disconnected may have lost the shard without noticing.
    */
   readonly isHeld: () => boolean
 }
 
-/** Called with the hint that was announced; it must neither throw nor wait. */
+/** Receives an announced hint; must neither throw nor block. */
 export type HintListener = (hint: string) => void
 
 export interface TransportApi {
   /**
-   * Asks the owner of the address's shard, wherever it is. NoOwner says that nobody has taken the
-   * message, so that it may be sent again. `trace` is the asker's W3C trace context.
+   * Sends a message to the owner of the address's shard and waits for the reply. With NoOwner no
+   * node accepted the message, so the caller may send it again. `trace` is the caller's W3C trace
+   * context.
    */
   readonly request: (
     to: Address,
@@ -50,18 +51,18 @@ export interface TransportApi {
     trace?: string
   ) => Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge>
   /**
-   * Takes the messages of a shard until the scope closes. One server a shard at a time, but for a
-   * short while after it was closed, when a message may reach the old one and the new. `held`
-   * where there are other nodes, which can so tell what became of a message.
+   * Receives the messages of a shard until the scope closes. A shard has one server at a time; for
+   * a short time after a scope closed, a message may reach the old and the new server. Clusters
+   * pass `claim`, by which the nodes determine whether an earlier owner processed a message.
    */
   readonly serve: (
     shard: number,
     serve: Serve,
-    held?: ShardClaim
+    claim?: ShardClaim
   ) => Effect.Effect<void, never, Scope.Scope>
-  /** Tells every watcher of the address, on every node, at most once; never waits. */
+  /** Sends a hint to every listener of the address on every node, at most once; never blocks. */
   readonly announce: (about: Address, hint: string) => void
-  /** Listens to announcements about one address; the result ends it. */
+  /** Calls the listener with each hint about an address; the result stops it. */
   readonly watch: (about: Address, listener: HintListener) => () => void
 }
 

@@ -1,41 +1,41 @@
 /**
- * The view port: a node's own copy of the records that a cluster shares, in the order of their
- * keys. It is a cache that can be filled again, so it may be lost at any time, and nothing in it
- * is flushed. The contract is the suite `test/suites/view.ts`.
+ * The view port: a node's copy of the records that a cluster shares, ordered by key. The view is
+ * a cache: the node can fill it again, so writes are not flushed. The contract is the suite
+ * `test/suites/view.ts`.
  */
 import type { Effect, Scope } from "effect"
 import { RecordTables } from "./record-table.ts"
 import type { RecordChange, RecordsInMemory } from "./records.ts"
 
-/** Whatever is read throws or rejects where the copy is corrupted, or is being cleared. */
+/** Reads throw or reject while the view is corrupted or being cleared. */
 export interface ViewApi extends RecordsInMemory {
-  /** What was noted with the last write that is still there; undefined after `clear`. */
+  /** The note of the last write; undefined after `clear`. */
   readonly note: () => string | undefined
   /**
-   * All of the changes and the note, or none. One is under way at a time. Of several writes a
-   * crash leaves the first ones, each whole.
+   * Writes all changes and the note, or nothing. The caller awaits each write before the next. A
+   * crash may lose the latest writes, each as a whole.
    */
   readonly write: (changes: ReadonlyArray<RecordChange>, note: string) => Promise<void>
-  /** Forgets everything, corruption too. */
+  /** Deletes everything, corrupted data too. */
   readonly clear: () => Promise<void>
 }
 
-/** Opens a view for as long as the scope. */
+/** Opens a view until the scope closes. */
 export type OpenView<E = never> = Effect.Effect<ViewApi, E, Scope.Scope>
 
-/** A view in memory: gone with its node. */
+/** A view in memory; the process loses it when it ends. */
 export const makeMemoryView = (): ViewApi => {
   const tables = new RecordTables()
-  let noted: string | undefined
+  let lastNote: string | undefined
   return {
-    note: () => noted,
+    note: () => lastNote,
     write: async (changes, note) => {
       tables.apply(changes)
-      noted = note
+      lastNote = note
     },
     clear: async () => {
       tables.clear()
-      noted = undefined
+      lastNote = undefined
     },
     get: (table, key) => tables.get(table, key),
     getMany: (table, keys) => tables.getMany(table, keys),

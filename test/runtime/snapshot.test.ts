@@ -104,7 +104,7 @@ describe("why an actor rests", () => {
     named.name = `<b>${"n".repeat(200)}`
     named.stack = ""
     expect(reasonOf(named)).toBe(`b${"n".repeat(79)}`)
-    expect(reasonOf(secret)).toBe("a defect that is no error")
+    expect(reasonOf(secret)).toBe("the cause is not an Error")
   })
 })
 
