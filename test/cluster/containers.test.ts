@@ -1,6 +1,6 @@
 /**
- * Three nodes under load on three servers in containers, whose networks are cut and healed; as
- * processes with proxies where there is no Docker, as the title tells (`ground.ts`).
+ * Three nodes under load on three servers in containers, whose networks are cut and healed. Without
+ * Docker the servers are processes behind proxies, as the title shows (`ground.ts`).
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cleanUp, pause } from "../e2e/process.ts"

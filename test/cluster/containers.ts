@@ -1,7 +1,7 @@
 /**
- * The servers of a cluster in containers. Each has a network for its clients, by which its port is
- * published on this machine, and all have one for what they say to each other: a server is cut off
- * by taking its container out of a network.
+ * The servers of a cluster in containers. Each has a network for its clients, which publishes its
+ * port on this machine. All share one network for their routes. To cut a server off, the test
+ * disconnects its container from a network.
  */
 import { GenericContainer, getContainerRuntimeClient, Wait } from "testcontainers"
 import type { Docker } from "../docker/daemon.ts"
@@ -19,7 +19,7 @@ type Network = Awaited<ReturnType<Client["network"]["create"]>>
 
 const done = <A>(what: string, promise: Promise<A>) => within(doneWithinMs, what, promise)
 
-/** A network, of this machine's side too unless it is internal. */
+/** A network; this machine reaches it unless it is internal. */
 const createNetwork = async (
   { label }: Docker,
   name: string,
@@ -35,7 +35,7 @@ const createNetwork = async (
   })
 }
 
-/** Takes a container out of a network, or into it again. */
+/** Disconnects a container from a network, or connects it. */
 const leave = (network: Network, id: string): Promise<unknown> =>
   done("a container leaves a network", network.disconnect({ Container: id, Force: true }))
 
@@ -48,7 +48,7 @@ const enter = (network: Network, id: string, Aliases: Array<string>): Promise<un
 interface Described {
   readonly docker: Docker
   readonly image: string
-  /** Where clients are taken on this machine. */
+  /** The port for clients on this machine. */
   readonly port: number
   readonly clients: Network
   /** The other networks that it joins before it starts, and its name there. */
@@ -90,7 +90,7 @@ const takesClientsSoon = (port: number) =>
     async () => await takesClients(port) || undefined
   )
 
-/** A server in a container; a signal to stand still or go on reaches all of the container. */
+/** A server in a container; SIGSTOP and SIGCONT affect the whole container. */
 const serverIn = (container: Container, port: number): NatsServer => {
   const stop = async (signal: NodeJS.Signals = "SIGKILL") => {
     const { State } = await container.inspect()
@@ -117,7 +117,7 @@ const serverIn = (container: Container, port: number): NatsServer => {
   }
 }
 
-/** One server by itself, and away again: fails where containers cannot run or be reached. */
+/** Starts and removes a single server; fails where containers cannot run or be reached. */
 export const tryContainer = async (docker: Docker, image: string): Promise<void> => {
   const [port = 0] = await freePorts(1)
   const clients = await createNetwork(docker, "tried", false)
@@ -129,8 +129,8 @@ export const tryContainer = async (docker: Docker, image: string): Promise<void>
 }
 
 /**
- * A server that enters the network again may have another address, and nothing but a ping tells the
- * others that its old one leads nowhere: by default after more than a minute.
+ * A server that joins the network again may have another address. Only a ping shows the others that
+ * the old address is dead, which takes more than a minute by default.
  */
 const pings = `ping_interval: "2s", ping_max: 2,`
 
@@ -149,20 +149,20 @@ interface Placed {
   readonly container: Container
   readonly clients: Network
   readonly alias: string
-  /** What it was taken out of. */
+  /** The networks that it is disconnected from. */
   readonly left: Set<Network>
 }
 
 const place = async (
-  given: Pick<Described, "docker" | "image" | "port">,
+  options: Pick<Described, "docker" | "image" | "port">,
   at: number,
   routes: Network
 ): Promise<Placed> => {
-  const clients = await createNetwork(given.docker, `clients-n${at + 1}`, false)
+  const clients = await createNetwork(options.docker, `clients-n${at + 1}`, false)
   const alias = routeName(at)
   const config = configAt(at)
-  const container = await startContainer({ ...given, clients, others: [routes, alias], config })
-  const { port } = given
+  const container = await startContainer({ ...options, clients, others: [routes, alias], config })
+  const { port } = options
   return { server: serverIn(container, port), container, clients, alias, left: new Set() }
 }
 

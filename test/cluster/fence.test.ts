@@ -1,6 +1,6 @@
 /**
- * An owner that is paused with a write under way, and goes on when it has a successor: the fence
- * of the store refuses what it writes late. Without the fence the check below finds what is lost.
+ * A paused owner continues a write after its successor has started: the fence of the store rejects
+ * the late write. Without the fence the check below finds the lost messages.
  */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
@@ -17,7 +17,7 @@ const box = at("box")
 const beforehand = 5
 const meanwhile = 5
 
-/** A store that takes whatever comes, whoever it comes from. */
+/** A store without a fence: it accepts every write. */
 const withoutFence = (): StorageApi => {
   const inner = makeMemoryStorage()
   const logs = new Map<string, Map<number, string>>()
@@ -44,7 +44,7 @@ const withoutFence = (): StorageApi => {
   }
 }
 
-/** What was accepted, with the place in the log that was told. */
+/** The accepted texts, with the log position in each reply. */
 type Accepted = Map<string, number>
 
 const deposit = async ({ ask }: Rig, text: string, accepted: Accepted): Promise<void> => {
@@ -52,12 +52,12 @@ const deposit = async ({ ask }: Rig, text: string, accepted: Accepted): Promise<
   if (typeof reply !== "string") accepted.set(text, reply.head)
 }
 
-/** What was accepted and is not where it was said to be. */
+/** Accepted texts that are not at the position of their reply. */
 const lost = (accepted: Accepted, log: ReadonlyArray<LogItem>): ReadonlyArray<string> =>
   [...accepted].filter(([text, n]) => log.find((item) => item.n === n)?.value !== text)
     .map(([text]) => text)
 
-/** Pauses an owner in the middle of a write, lets a successor work, and lets the first go on. */
+/** Pauses an owner in the middle of a write, lets a successor work, and resumes the owner. */
 const pausedOwner = async (storage: StorageApi) => {
   const pausing = scripted(storage)
   const owner = await start({}, { storage: pausing })

@@ -1,4 +1,4 @@
-/** What the servers of a cluster run in: containers where there is Docker, else processes. */
+/** Chooses where the servers of a cluster run: in containers with Docker, else as processes. */
 import { found } from "../deploy/tools.ts"
 import { type Docker, runningDocker, startDocker, useDocker } from "../docker/daemon.ts"
 import { buildImage } from "../docker/image.ts"
@@ -14,7 +14,7 @@ export interface Ground {
   readonly close: () => Promise<void>
 }
 
-/** The Docker that there is, or why there is none. */
+/** The available Docker, or the reason why there is none. */
 const findDocker = async (): Promise<Docker | string> => {
   if (process.platform !== "linux") return "the NATS server of this machine is none for Linux"
   const host = await runningDocker()
@@ -25,16 +25,16 @@ const findDocker = async (): Promise<Docker | string> => {
   return startDocker(dockerd)
 }
 
-/** Servers in containers; or why there can be none. */
+/** Servers in containers, or the reason why they cannot run. */
 const tryDocker = async (): Promise<Ground | string> => {
   const docker = await findDocker()
   if (typeof docker === "string") return docker
   try {
     Object.assign(process.env, {
       DOCKER_HOST: docker.host,
-      // Neither its image nor another one can be pulled everywhere; what there is to be removed is.
+      // Not every machine can pull testcontainers' image for cleaning up; this test removes all.
       TESTCONTAINERS_RYUK_DISABLED: "true",
-      // Ports are published here, whatever testcontainers finds out.
+      // The ports are published on this address, whatever testcontainers detects.
       TESTCONTAINERS_HOST_OVERRIDE: "127.0.0.1"
     })
     const image = await buildImage(docker)
@@ -48,15 +48,15 @@ const tryDocker = async (): Promise<Ground | string> => {
 }
 
 /**
- * Docker is to be had on Linux where
- * - a daemon answers at DOCKER_HOST (a socket, or TCP without TLS) or at the default socket, or
- *   `dockerd` is installed and, as root, one that is started here answers;
- * - and there a NATS server runs in a container, of an image made of this machine's own server, and
- *   takes clients at a port published on this machine's loopback address.
+ * Docker is available on Linux where
+ * - a daemon responds at DOCKER_HOST (a socket, or TCP without TLS) or at the default socket, or
+ *   `dockerd` is installed and this process, as root, can start one;
+ * - a NATS server runs in a container, from an image of this machine's own server binary, and
+ *   accepts clients at a port on this machine's loopback address.
  *
- * Where any of it fails (a container without rights, a daemon of another machine) servers run as
- * processes, and the title and the output tell why. TEST_DOCKER=never does without Docker, and
- * TEST_DOCKER=must fails where it is not to be had.
+ * Where any of this fails (a container without rights, a daemon on another machine), the servers
+ * run as processes, and the title and the output give the reason. TEST_DOCKER=never disables
+ * Docker, and TEST_DOCKER=must fails without it.
  */
 export const findGround = async (): Promise<Ground> => {
   const wish = process.env["TEST_DOCKER"]
@@ -65,7 +65,7 @@ export const findGround = async (): Promise<Ground> => {
     : await tryDocker().catch((error: unknown) => String(error))
   if (typeof tried !== "string") return tried
   if (wish === "must") throw new Error(`there is no Docker to be had: ${tried}`)
-  // What a daemon says last is why it ended.
+  // The last output of a daemon has the reason for its end.
   const reason = (tried.trim().split("\n").at(-1) ?? "").slice(-reasonMax)
   console.info(`servers run as processes, since there is no Docker to be had: ${reason}`)
   return { title: "as processes", startSite: asProcesses, close: async () => undefined }

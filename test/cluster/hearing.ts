@@ -1,4 +1,4 @@
-/** Whether servers are one cluster or apart, as their clients find it. */
+/** Whether servers form one cluster or are partitioned, as their clients observe it. */
 import { connect } from "@nats-io/transport-node"
 import { expect } from "vitest"
 import { type NatsServer, takesClients } from "../runtime/nats/servers.ts"
@@ -6,33 +6,33 @@ import type { Site } from "./site.ts"
 import type { World } from "./world.ts"
 
 const connectedWithinMs = 5_000
-/** By then a message has come that comes at all. */
-const heardWithinMs = 1_000
+/** A message that has not arrived by then will not arrive. */
+const arrivalMs = 1_000
 const repeatedMs = 50
 
-/** Whether what a client of one server publishes comes to a client of another one. */
-const hears = async (one: NatsServer, other: NatsServer): Promise<boolean> => {
+/** Whether a client of `other` receives messages that a client of `one` publishes. */
+const reaches = async (one: NatsServer, other: NatsServer): Promise<boolean> => {
   const options = { timeout: connectedWithinMs, reconnect: false }
   const [from, to] = await Promise.all(
     [one, other].map(({ port }) => connect({ ...options, servers: `127.0.0.1:${port}` }))
   )
   if (from === undefined || to === undefined) throw new Error("there is no connection")
-  const subject = `heard.${performance.now()}`
-  const heard = new Promise<boolean>((resolve) => {
+  const subject = `received.${performance.now()}`
+  const received = new Promise<boolean>((resolve) => {
     to.subscribe(subject, { callback: () => resolve(true) })
-    setTimeout(resolve, heardWithinMs, false)
+    setTimeout(resolve, arrivalMs, false)
   })
-  // One server learns only a little later what clients of another one want.
-  const again = setInterval(() => from.publish(subject), repeatedMs)
+  // A server needs time to learn of the other server's subscriptions, so the client repeats.
+  const publishing = setInterval(() => from.publish(subject), repeatedMs)
   try {
-    return await heard
+    return await received
   } finally {
-    clearInterval(again)
+    clearInterval(publishing)
     await Promise.all([from.close(), to.close()])
   }
 }
 
-/** Expects a server, which takes clients, to be one with the others, or apart from all of them. */
+/** Expects a server to accept clients, and to be connected to all others or to none. */
 export const expectTogether = async (
   { cluster: { servers } }: World<Site>,
   server: NatsServer,
@@ -40,6 +40,6 @@ export const expectTogether = async (
 ): Promise<void> => {
   const others = servers.filter((other) => other !== server)
   expect(await takesClients(server.port)).toBe(true)
-  const heard = await Promise.all(others.map((other) => hears(server, other)))
-  expect(heard).toEqual(others.map(() => areTogether))
+  const received = await Promise.all(others.map((other) => reaches(server, other)))
+  expect(received).toEqual(others.map(() => areTogether))
 }

@@ -1,4 +1,4 @@
-/** What may happen to the nodes of a cluster under load. */
+/** Faults of the nodes of a cluster under load. */
 import { expect } from "vitest"
 import { pause } from "../e2e/process.ts"
 import { healedWithinMs, nodeServedWithinMs } from "../faults/bounds.ts"
@@ -7,7 +7,7 @@ import type { Fault } from "../faults/fault.ts"
 import { rollingRestart, stop } from "./restarts.ts"
 import type { ClusterNode, World } from "./world.ts"
 
-/** A node is killed, and starts again. */
+/** Kills a node, and starts it again. */
 export const nodeKilled = (world: World, node: ClusterNode): Fault => ({
   what: "a node was killed",
   strike: () => node.service.kill(),
@@ -16,7 +16,7 @@ export const nodeKilled = (world: World, node: ClusterNode): Fault => ({
   lastsMs: 0
 })
 
-/** All nodes are killed at once, and start again. */
+/** Kills all nodes at once, and starts them again. */
 export const nodesKilled = (world: World): Fault => ({
   what: "all nodes were killed",
   strike: () => Promise.all(world.nodes.map(({ service }) => service.kill())),
@@ -25,7 +25,7 @@ export const nodesKilled = (world: World): Fault => ({
   lastsMs: 0
 })
 
-/** A node stands still, and goes on. What it was asked at that moment stays with it. */
+/** Pauses a node, and resumes it. Requests that it has received wait meanwhile. */
 export const nodeStill = (world: World, node: ClusterNode, lastsMs: number): Fault => ({
   what: "a node stood still",
   strike: async () => {
@@ -48,7 +48,7 @@ const cuts = {
 }
 export type Cut = keyof typeof cuts
 
-/** A node is cut off from NATS, in one direction or both; it is asked all the time. */
+/** Cuts a node off from NATS, in one direction or both; clients continue to use it. */
 export const nodeCut = (
   world: World,
   node: ClusterNode,
@@ -62,7 +62,7 @@ export const nodeCut = (
       else if (how === "stall") link.stall()
       else link.mute(how)
     }
-    // Asked for nothing that it has to serve: only the others can.
+    // Clients avoid its own shards: only the other nodes can serve them.
     world.leftOut.add(node)
   },
   mend: async () => {
@@ -73,7 +73,7 @@ export const nodeCut = (
   lastsMs
 })
 
-/** The nodes are stopped in order and started, one after the other, and nobody is refused. */
+/** Stops and starts the nodes one after the other; no request may be refused. */
 export const rolled = (world: World, stalls = false): Fault => ({
   what: stalls ? "a rolling restart, each node stalling" : "a rolling restart",
   strike: () => rollingRestart(world, stalls),
@@ -83,7 +83,7 @@ export const rolled = (world: World, stalls = false): Fault => ({
   refusesNobody: true
 })
 
-/** Two nodes more, one less, and nobody is refused. */
+/** Adds two nodes and removes one; no request may be refused. */
 export const scaled = (world: World, names: ReadonlyArray<string>): Fault => ({
   what: "nodes came and went",
   strike: async () => {
@@ -102,7 +102,7 @@ export const scaled = (world: World, names: ReadonlyArray<string>): Fault => ({
   refusesNobody: true
 })
 
-/** A node's wall clock is set. */
+/** Sets the wall clock of a node. */
 export const clockSet = (node: ClusterNode, clock: WallClock, byMs: number): Fault => ({
   what: `a node's clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
   strike: async () => {

@@ -1,17 +1,17 @@
-/** A TCP proxy between two processes, which can cut, stall, mute and heal what is between them. */
+/** A TCP proxy between two processes, which can cut, stall, mute and heal their connections. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
 
 export type Direction = "there" | "back"
 
 export interface Proxy {
   readonly port: number
-  /** Breaks every connection off, and takes no new one. */
+  /** Resets every connection, and accepts no new one. */
   readonly cut: () => void
-  /** Passes nothing on, and breaks nothing off: as a cable does that was pulled. */
+  /** Forwards nothing and keeps the connections open, like a network cable that was pulled. */
   readonly stall: () => void
   /** The same in one direction only: from the client to the server, or back. */
   readonly mute: (direction: Direction) => void
-  /** Passes on again what comes, and what had come meanwhile. */
+  /** Forwards again, also the bytes that arrived meanwhile. */
   readonly heal: () => void
   readonly close: () => void
 }
@@ -19,7 +19,7 @@ export interface Proxy {
 class TcpProxy implements Proxy {
   readonly server: Server
   private readonly target: number
-  /** By what comes out of each, the way that it goes. */
+  /** Direction of the bytes that each socket receives. */
   private readonly sockets = new Map<Socket, Direction>()
   private isCut = false
   private readonly stalled = new Set<Direction>()
@@ -30,7 +30,7 @@ class TcpProxy implements Proxy {
   }
 
   get port(): number {
-    return (this.server.address() as AddressInfo).port // of a TCP server that listens
+    return (this.server.address() as AddressInfo).port // a TCP server's address is an object
   }
 
   readonly cut = (): void => {
@@ -66,7 +66,7 @@ class TcpProxy implements Proxy {
     this.pass(other, client, "back")
   }
 
-  /** No pipe: it would resume by itself what is paused here. */
+  /** `pipe` would resume a socket that this proxy has paused. */
   private pass(from: Socket, to: Socket, direction: Direction): void {
     this.sockets.set(from, direction)
     from.on("data", (bytes: Buffer) => {
@@ -86,7 +86,7 @@ class TcpProxy implements Proxy {
   }
 }
 
-/** A proxy on a free loopback port before another one. */
+/** Starts a proxy on a free loopback port for a target port. */
 export const startProxy = (target: number): Promise<Proxy> =>
   new Promise((resolve, reject) => {
     const proxy = new TcpProxy(target)

@@ -1,4 +1,4 @@
-/** What may happen to the servers of a cluster under load. */
+/** Faults of the servers of a cluster under load. */
 import { expect } from "vitest"
 import { pause } from "../e2e/process.ts"
 import { healedWithinMs, serverServedWithinMs } from "../faults/bounds.ts"
@@ -8,7 +8,7 @@ import { expectTogether } from "./hearing.ts"
 import type { Site } from "./site.ts"
 import type { World } from "./world.ts"
 
-/** One that leads nothing in the stream: with it the other two still have a leader. */
+/** A server that leads no replica group of the stream: without it the other two have a leader. */
 export const followerOf = async (world: World<Site>, stream: string): Promise<NatsServer> => {
   const leader = await world.leaderOf(stream)
   const follower = world.cluster.servers.find((server) => server !== leader)
@@ -16,7 +16,7 @@ export const followerOf = async (world: World<Site>, stream: string): Promise<Na
   return follower
 }
 
-/** A server is killed, and starts again. */
+/** Kills a server, and starts it again. */
 export const killed = (server: NatsServer, lastsMs = 0): Fault => ({
   what: "a server was killed",
   strike: () => server.stop(),
@@ -25,7 +25,7 @@ export const killed = (server: NatsServer, lastsMs = 0): Fault => ({
   lastsMs
 })
 
-/** All servers are killed at once, and start again. */
+/** Kills all servers at once, and starts them again. */
 export const allKilled = ({ cluster: { servers } }: World<Site>, lastsMs: number): Fault => ({
   what: "all servers were killed",
   strike: () => Promise.all(servers.map((server) => server.stop())),
@@ -34,7 +34,7 @@ export const allKilled = ({ cluster: { servers } }: World<Site>, lastsMs: number
   lastsMs
 })
 
-/** A server is cut off from the others, and reaches them again; nodes reach it all the time. */
+/** Cuts a server off from the others, and heals; nodes can reach it all the time. */
 export const cutFromServers = (
   world: World<Site>,
   server: NatsServer,
@@ -51,7 +51,7 @@ export const cutFromServers = (
   lastsMs
 })
 
-/** A server is cut off from the others and from the nodes, and everything is whole again. */
+/** Cuts a server off from the others and from the nodes, and heals. */
 export const cutOff = (world: World<Site>, server: NatsServer, lastsMs = 0): Fault => ({
   what: "a server was cut off from everybody",
   strike: async () => {
@@ -63,7 +63,7 @@ export const cutOff = (world: World<Site>, server: NatsServer, lastsMs = 0): Fau
   lastsMs
 })
 
-/** A server stands still, and goes on. */
+/** Pauses a server, and resumes it. */
 export const still = (server: NatsServer, lastsMs: number): Fault => ({
   what: "a server stood still",
   strike: () => server.signal("SIGSTOP"),
@@ -72,7 +72,7 @@ export const still = (server: NatsServer, lastsMs: number): Fault => ({
   lastsMs
 })
 
-/** All servers stand still, and go on. */
+/** Pauses all servers, and resumes them. */
 export const allStill = ({ cluster: { servers } }: World<Site>, lastsMs: number): Fault => ({
   what: "all servers stood still",
   strike: () => Promise.all(servers.map((server) => server.signal("SIGSTOP"))),
@@ -81,7 +81,7 @@ export const allStill = ({ cluster: { servers } }: World<Site>, lastsMs: number)
   lastsMs
 })
 
-/** What a server says does not come to the others any more, until all is whole again. */
+/** Drops the messages from one server to the others, and heals. */
 export const muted = (world: World, server: NatsServer, lastsMs = 0): Fault => ({
   what: "a server was not heard by the others, but heard them",
   strike: () => world.site.mute(server),
@@ -93,7 +93,7 @@ export const muted = (world: World, server: NatsServer, lastsMs = 0): Fault => (
 const flaps = 6
 const flapMs = 700
 
-/** A server is cut off from the others and heard again, many times. */
+/** Drops and forwards the messages of one server to the others, many times in turn. */
 export const flapping = (world: World<Site>, server: NatsServer): Fault => ({
   what: "the network of a server flapped",
   strike: async () => {
@@ -109,7 +109,7 @@ export const flapping = (world: World<Site>, server: NatsServer): Fault => ({
   lastsMs: 0
 })
 
-/** A server loses all that it stored, and gets it from the others. */
+/** Deletes the data of a server, which then copies it from the others. */
 export const wiped = (world: World, server: NatsServer): Fault => ({
   what: "a server lost its disk",
   strike: () => server.stop(),

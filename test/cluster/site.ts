@@ -1,4 +1,4 @@
-/** Where the servers of a cluster run, so that each can be cut off: here, as processes. */
+/** Where the servers of a cluster run, and how to cut each off. Here they run as processes. */
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { type NatsCluster, type NatsServer, startCluster } from "../runtime/nats/servers.ts"
@@ -10,22 +10,22 @@ export interface Site {
   readonly cluster: NatsCluster
   /** Cuts a server off from the other servers; its clients still reach it. */
   readonly cutFromServers: (server: NatsServer) => Promise<void>
-  /** Cuts a server off from its clients; `links` is what is between them and it. */
+  /** Cuts a server off from its clients; `links` are the proxies between them. */
   readonly cutFromClients: (server: NatsServer, links: ReadonlyArray<Proxy>) => Promise<void>
-  /** Whatever a server was cut off from reaches it again. */
+  /** Undoes every cut of a server. */
   readonly heal: (server: NatsServer, links: ReadonlyArray<Proxy>) => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** What can be done besides to servers that are processes of this machine. */
+/** More faults, of servers that are processes of this machine. */
 export interface ProcessSite extends Site {
-  /** What a server says does not come to the other servers any more; what they say comes to it. */
+  /** Drops the messages from a server to the other servers; the other direction still works. */
   readonly mute: (server: NatsServer) => Promise<void>
-  /** A server starts again and has nothing of what it had stored. */
+  /** Restarts a server without its stored data. */
   readonly wipe: (server: NatsServer) => Promise<void>
 }
 
-/** Proxies for the routes between servers; `of(at)` has all that lead to or from server `at`. */
+/** Proxies for the routes between servers; `of(at)` has all routes of server `at`. */
 class Routes {
   private readonly all: Array<
     { readonly from: number; readonly to: number; readonly proxy: Proxy }
@@ -45,7 +45,7 @@ class Routes {
     return this.all.filter(({ from, to }) => from === at || to === at).map(({ proxy }) => proxy)
   }
 
-  /** Nothing goes from server `at` to others. */
+  /** Drops the bytes from server `at` to the others. */
   mute(at: number): void {
     for (const { from, proxy, to } of this.all) {
       if (from === at) proxy.mute("there")

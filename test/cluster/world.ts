@@ -1,7 +1,6 @@
 /**
- * A cluster as it is deployed: nodes of the built binary on three NATS servers, each node behind
- * proxies of its own, and the servers where they can be cut off from each other, so that anything
- * can be cut off.
+ * A cluster as it is deployed: nodes of the built binary on three NATS servers. Each node has its
+ * own proxies, and each server can be cut off from the others.
  */
 import { eventually, launch, type Service, temporaryFolder } from "../e2e/process.ts"
 import type { Ground } from "../faults/fault.ts"
@@ -9,24 +8,24 @@ import { type NatsCluster, type NatsServer, takesClients } from "../runtime/nats
 import { type Proxy, startProxy } from "./proxy.ts"
 import { asProcesses, type ProcessSite, type Site } from "./site.ts"
 
-/** One node, over all its starts. */
+/** One node, over all its restarts. */
 export interface ClusterNode {
   readonly name: string
   readonly dataDir: string
-  /** What is between it and each of the servers. */
+  /** The proxies between it and each of the servers. */
   readonly links: ReadonlyArray<Proxy>
   service: Service
 }
 
-/** Servers that are busy may choose another leader at any time. */
+/** Busy servers may elect a new leader at any time. */
 const leaderWithinMs = 30_000
 
-/** What a node is started with. */
+/** Options for starting a node. */
 type EnvOf = (name: string) => Readonly<Record<string, string>>
 
 export class World<Place extends Site = ProcessSite> implements Ground {
   readonly nodes: Array<ClusterNode> = []
-  /** Nobody asks these, as a balancer does with nodes that are not ready. */
+  /** Clients do not use these nodes, as a balancer avoids nodes that are not ready. */
   readonly leftOut = new Set<ClusterNode>()
   readonly site: Place
   private readonly env: EnvOf
@@ -37,12 +36,12 @@ export class World<Place extends Site = ProcessSite> implements Ground {
     this.env = env
   }
 
-  /** Servers as processes and these nodes, all of which start at once. */
+  /** Starts servers as processes, and these nodes, all at once. */
   static async start(names: ReadonlyArray<string>, env: EnvOf): Promise<World> {
     return World.at(await asProcesses(), names, env)
   }
 
-  /** The same with servers that run elsewhere. */
+  /** Starts the nodes with servers that run elsewhere. */
   static async at<Place extends Site>(
     site: Place,
     names: ReadonlyArray<string>,
@@ -57,7 +56,7 @@ export class World<Place extends Site = ProcessSite> implements Ground {
     return this.site.cluster
   }
 
-  /** A node that was not there before. */
+  /** Adds a node. */
   async join(name: string): Promise<ClusterNode> {
     const dataDir = temporaryFolder()
     const links = await Promise.all(this.cluster.servers.map(({ port }) => startProxy(port)))
@@ -67,19 +66,19 @@ export class World<Place extends Site = ProcessSite> implements Ground {
     return node
   }
 
-  /** The same node again. */
+  /** Starts a stopped node again. */
   async restart(node: ClusterNode): Promise<void> {
     node.service = this.launch(node.name, node.dataDir, node.links)
     await node.service.ready()
   }
 
-  /** Forgets a node that has ended for good. */
+  /** Removes a node that has ended for good. */
   forget(node: ClusterNode): void {
     this.nodes.splice(this.nodes.indexOf(node), 1)
     for (const link of node.links) link.close()
   }
 
-  /** Where the nodes listen that are asked. */
+  /** URLs of the nodes that clients use. */
   readonly urls = (): ReadonlyArray<string> =>
     this.nodes
       .filter((node) => !this.leftOut.has(node) && !node.service.isOver)
@@ -88,13 +87,13 @@ export class World<Place extends Site = ProcessSite> implements Ground {
 
   readonly isWhole = (): Promise<boolean> => this.cluster.isWhole()
 
-  /** The server that leads a stream, once one does. */
+  /** The server that leads a stream; waits for an election. */
   leaderOf(stream: string): Promise<NatsServer> {
     const leader = () => this.cluster.leaderOf(stream).catch(() => undefined)
     return eventually(leaderWithinMs, `${stream} has a leader`, leader)
   }
 
-  /** The last of what every process wrote that has been a node, for a test that fails. */
+  /** The last output of every process that was a node, for a failed test. */
   get logs(): string {
     return this.services.map(({ output }) => output.slice(-3_000)).join("\n")
   }
@@ -110,18 +109,18 @@ export class World<Place extends Site = ProcessSite> implements Ground {
     await this.site.cutFromClients(server, this.linksTo(server))
   }
 
-  /** Whether a node, one or the other, would reach a server. */
+  /** Heals or cuts the connections between nodes and one server. */
   async isReached(server: NatsServer): Promise<boolean> {
     const ways = await Promise.all(this.linksTo(server).map(({ port }) => takesClients(port)))
     return ways.includes(true)
   }
 
-  /** Ends what {@link cutFromServers} and {@link cutOff} have done. */
+  /** Undoes {@link cutFromServers} and {@link cutOff}. */
   heal(server: NatsServer): Promise<void> {
     return this.site.heal(server, this.linksTo(server))
   }
 
-  /** Ends all but the nodes, which end with the test's process or its `cleanUp`. */
+  /** Ends everything but the nodes, which end with the test's process or its `cleanUp`. */
   async close(): Promise<void> {
     await Promise.all(this.nodes.map(({ service }) => service.kill()))
     for (const { links } of this.nodes) for (const link of links) link.close()

@@ -1,9 +1,8 @@
 /*
- * Preloaded into a service by the tests: a disk that stalls, fails or is recorded, and a clock that
- * is set. It looks at calls upon files below FAULTS_UNDER alone. What it does is told by the
- * integers of the file FAULTS_CONTROL, which is mapped: see preload.ts. With FAULTS_RECORD it
- * writes down what is written, flushed, made, renamed and removed, and what is told on standard
- * output, in one order: see power.ts.
+ * The tests preload this library into a service. It stalls, fails or records calls on files below
+ * FAULTS_UNDER, and shifts the clock. The integers of the mapped file FAULTS_CONTROL control it:
+ * see faults.ts. With FAULTS_RECORD it records writes, flushes, creations, renames and removals of
+ * files, and the output on standard output, in one order: see power.ts.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +23,7 @@
 #include <unistd.h>
 
 #define FILES 4096
-enum { FLUSH, WRITE, READ, ERROR, CLOCK_S, HELD, FAILED, FIELDS };
+enum { FLUSH, WRITE, READ, ERROR, CLOCK_S, STALLED, FAILED, FIELDS };
 enum { AS_EVER, STALLS, FAILS };
 
 static int none[FIELDS];
@@ -34,7 +33,7 @@ static size_t under_length;
 static int record = -1;
 static char *paths[FILES];
 static ino_t inodes[FILES];
-/* Of files that are written through a stream: so many bytes were noted, and one more. */
+/* For files written through a stream: the number of recorded bytes, plus one. */
 static off_t noted[FILES];
 static unsigned flushes;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,7 +41,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int begun;
 static void begin(void);
 
-/* Not every compiler knows constructors; the first call comes before there are threads. */
+/* Not every compiler has constructors; the first call happens before the process has threads. */
 #define REAL(result, name, ...)                          \
   static result (*real)(__VA_ARGS__);                    \
   if (!begun) begin();                                   \
@@ -69,7 +68,7 @@ static int watched(const char *path) {
   return under && path && !strncmp(path, under, under_length);
 }
 
-/* One entry of the record: a line, and so many bytes. */
+/* Appends one entry to the record: a line, and some bytes. */
 static void note(const void *bytes, size_t length, const char *format, ...) {
   REAL(ssize_t, writev, int, const struct iovec *, int);
   char line[2 * PATH_MAX];
@@ -89,21 +88,21 @@ static void count(int field, int more) {
   pthread_mutex_unlock(&counting);
 }
 
-/* Waits as long as calls of this kind stall; whether it is to fail. */
+/* Waits while calls of this kind stall; returns whether the call must fail. */
 static int faulty(int kind) {
-  int held = 0;
+  int stalled = 0;
   while (control[kind] == STALLS) {
-    if (!held++) count(HELD, 1);
+    if (!stalled++) count(STALLED, 1);
     usleep(5000);
   }
-  if (held) count(HELD, -1);
+  if (stalled) count(STALLED, -1);
   if (control[kind] != FAILS) return 0;
   count(FAILED, 1);
   errno = control[ERROR];
   return 1;
 }
 
-/* Some close files by no call that is seen here, so what a number stands for is looked at. */
+/* Some functions close files without a call that this library intercepts: check the inode. */
 static const char *path_of(int file) {
   struct stat found;
   if (file < 0 || file >= FILES || !paths[file]) return NULL;
@@ -150,7 +149,7 @@ static int real_close(int file) {
   return real(file);
 }
 
-/* What a stream has written by itself, which no call shows; it only ever appends. */
+/* Records bytes that a stream wrote without an intercepted call; streams only append. */
 static void catch_up(int file) {
   REAL(ssize_t, pread, int, void *, size_t, off_t);
   static char bytes[1 << 16];
@@ -258,7 +257,7 @@ ssize_t read(int file, void *bytes, size_t length) {
   return real(file, bytes, length);
 }
 
-/* What was written before it began is durable when it has ended. */
+/* When a flush has ended, every write before its start is durable. */
 #define FLUSHING(name)                                       \
   int name(int file) {                                       \
     REAL(int, name, int);                                    \
@@ -341,12 +340,12 @@ time_t time(time_t *at) {
   return now.tv_sec;
 }
 
-/* A wait until a time of the clock that was set. */
+/* A wait until a time of the shifted clock. */
 int pthread_cond_timedwait(pthread_cond_t *restrict change, pthread_mutex_t *restrict held,
                            const struct timespec *restrict until) {
   REAL(int, pthread_cond_timedwait, pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
   struct timespec own = *until;
-  /* Others are of the clock since the start of the machine. */
+  /* Smaller times are of the monotonic clock. */
   if (own.tv_sec > 1000000000) own.tv_sec -= control[CLOCK_S];
   return real(change, held, &own);
 }

@@ -1,16 +1,16 @@
-/** The disk and the clock of a process, as `faults.c` plays them to it. */
+/** Controls the faults of a process's disk and clock by the library `faults.c`. */
 import { execFileSync } from "node:child_process"
 import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs"
 import { constants, tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 
 const FIELD_BYTES = 4
-/** As faults.c numbers them. */
-const fields = ["flush", "write", "read", "error", "clockS", "held", "failed"] as const
+/** The fields of the control file, in the order of faults.c. */
+const fields = ["flush", "write", "read", "error", "clockS", "stalled", "failed"] as const
 type Field = typeof fields[number]
 const modes = { asEver: 0, stalls: 1, fails: 2 } as const
 
-/** What a call on the disk may meet. */
+/** A fault of calls on the disk. */
 export type Mode = keyof typeof modes
 
 const compilers = ["cc", "gcc", "clang", "tcc"]
@@ -22,7 +22,7 @@ const compiler = (): string => {
   return found
 }
 
-/** Compiles the library into a folder; its path. */
+/** Compiles the library into a folder; returns its path. */
 const compile = (folder: string): string => {
   const library = join(folder, "faults.so")
   const source = join(import.meta.dirname, "faults.c")
@@ -31,10 +31,10 @@ const compile = (folder: string): string => {
   return library
 }
 
-/** Faults of the files below one folder, for processes that are started with its `env`. */
+/** Faults of the files below one folder, for processes with this `env`. */
 export class Faults {
   readonly env: Readonly<Record<string, string>>
-  /** What was done, in order, when it is recorded. */
+  /** The record of the calls, in order. */
   readonly record: string
   private readonly folder: string
   private readonly file: number
@@ -53,20 +53,20 @@ export class Faults {
     }
   }
 
-  /** From now on flushes, writes or reads stall until they do not any more, or fail. */
+  /** From now on flushes, writes or reads stall until further notice, or fail. */
   disk(kind: "flush" | "write" | "read", mode: Mode, error: "EIO" | "ENOSPC" = "EIO"): void {
     this.set("error", constants.errno[error])
     this.set(kind, modes[mode])
   }
 
-  /** How far the process's clock is off, in seconds. */
+  /** The offset of the process's clock, in seconds. */
   clock(offS: number): void {
     this.set("clockS", offS)
   }
 
-  /** Calls that stall just now. */
-  get held(): number {
-    return this.get("held")
+  /** Calls that stall at present. */
+  get stalled(): number {
+    return this.get("stalled")
   }
 
   /** Calls that have failed. */

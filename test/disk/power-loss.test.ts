@@ -1,6 +1,6 @@
 /**
- * Loss of power at any moment of a busy store: whatever was acknowledged is there, from what had
- * been flushed alone, and from that with any part of the rest.
+ * Loss of power at any moment of a busy store: nothing acknowledged is lost, whether the disk has
+ * only the flushed data or any part of the rest too.
  */
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
@@ -18,7 +18,7 @@ import { randomOf } from "./seeds.ts"
 
 const long = process.env["TEST_LONG"] === "1"
 const CUTS = long ? 400 : 10
-/** Told before the process is killed, so that the log is written into tables meanwhile. */
+/** Printed before the process is killed, so that the store compacts the log meanwhile. */
 const LINES = 60
 const losses: ReadonlyArray<Loss> = [
   { data: "none", names: "none" },
@@ -32,7 +32,7 @@ beforeAll(() => {
   child = compileChild()
 })
 
-/** What a busy store has done to its disk, until it was killed. */
+/** The calls of a busy store on its disk, until it was killed. */
 const recorded = async (folder: string): Promise<Buffer> => {
   const faults = new Faults(folder, { records: true })
   try {
@@ -62,7 +62,7 @@ describe.each(engineNames)("loss of power, %s", (engine) => {
       const loss = losses[n % losses.length] ?? { data: "none", names: "none" }
       const copy = await newFolder()
       power.build(copy, loss, random)
-      const { blobs, heads } = acknowledgedIn(power.told.split("\n").slice(0, -1))
+      const { blobs, heads } = acknowledgedIn(power.output.split("\n").slice(0, -1))
       await withStore(copy, verify(heads, blobs)).catch((cause: unknown) => {
         throw new Error(`at entry ${at} of ${entries}, ${JSON.stringify(loss)}`, { cause })
       })
@@ -75,18 +75,18 @@ describe.each(engineNames)("loss of power, %s", (engine) => {
   })
 })
 
-/** From the beginning; the file that names the engine was there before. */
+/** Replays from the start; the file with the name of the engine already existed. */
 const playing = (record: Buffer, folder: string): Power => {
   const power = new Power(record, folder)
-  power.had(join(folder, "engine"), readFileSync(join(folder, "engine")))
+  power.addDurable(join(folder, "engine"), readFileSync(join(folder, "engine")))
   return power
 }
 
-/** How many entries there are, and the one at which the store was open. */
+/** The number of entries, and the number of the one at which the store was open. */
 const spanOf = (record: Buffer, folder: string) => {
   const power = playing(record, folder)
   let begun = 0
   let entries = 0
-  for (; power.step(); entries++) if (power.told === "") begun = entries + 1
+  for (; power.step(); entries++) if (power.output === "") begun = entries + 1
   return { begun, entries }
 }

@@ -1,29 +1,29 @@
 /**
- * What a loss of power leaves of a folder, from the record that `faults.c` made of it. Certain is
- * what was flushed: the bytes that a file had when a flush of it began that ended, and the names
- * that a folder listed likewise; the flush of a file keeps its own first name too, as every file
- * system with a journal does. What was not flushed is kept, in part, or not at all.
+ * Possible contents of a folder after a loss of power, from the record of `faults.c`. Durable are
+ * the bytes that a file had when a completed flush of it began, and the entries of a flushed
+ * folder. As on every journaling file system, the flush of a file also makes its first name
+ * durable. Other changes survive in part, or not at all.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 
-/** What becomes of what was not flushed. */
+/** What survives of changes that were not flushed. */
 export interface Loss {
-  /** Of each file: none of it, the first of it up to a torn sector, or all. */
+  /** For each file: nothing, a prefix with a torn sector, or everything. */
   readonly data: "none" | "some" | "all"
-  /** Names made, changed and removed: only what was flushed, or all. */
+  /** Created, changed and removed names: only flushed ones, or all. */
   readonly names: "none" | "all"
 }
 
 interface Change {
   readonly at: number
-  /** undefined: cut there. */
+  /** The bytes of a write; undefined truncates the file here. */
   readonly bytes: Buffer | undefined
 }
 
 class File {
   readonly changes: Array<Change> = []
-  /** So many of the changes are durable. */
+  /** The number of durable changes. */
   flushed = 0
 }
 
@@ -32,7 +32,7 @@ type Names = Map<string, File | "folder">
 interface Flush {
   readonly path: string
   readonly changes: number
-  /** What the folder listed, where it is one. */
+  /** The entries of a folder. */
   readonly listed: Names | undefined
 }
 
@@ -41,10 +41,10 @@ const SECTOR = 512
 const listed = (names: Names, folder: string): Names =>
   new Map([...names].filter(([path]) => dirname(path) === folder))
 
-/** Plays a record up to any of its entries. */
+/** Replays a record up to any of its entries. */
 export class Power {
-  /** What the process told on standard output. */
-  told = ""
+  /** Standard output of the process. */
+  output = ""
   private readonly record: Buffer
   private readonly under: string
   private readonly now: Names = new Map()
@@ -59,8 +59,8 @@ export class Power {
     this.durable.set(under, "folder")
   }
 
-  /** A file that was there, durably, before anything was recorded. */
-  had(path: string, bytes: Buffer): void {
+  /** Adds a file that was durable before the record began. */
+  addDurable(path: string, bytes: Buffer): void {
     const file = new File()
     file.changes.push({ at: 0, bytes })
     file.flushed = 1
@@ -68,7 +68,7 @@ export class Power {
     this.durable.set(path, file)
   }
 
-  /** One more entry; false when there is none. */
+  /** Replays one more entry; false when there is none. */
   step(): boolean {
     const end = this.record.indexOf("\n", this.at)
     if (end < 0) return false
@@ -78,7 +78,7 @@ export class Power {
     const length = kind === "W" ? Number(second) : kind === "S" || kind === "R" ? Number(first) : 0
     const bytes = this.record.subarray(end + 1, end + 1 + length)
     this.at = end + 2 + length
-    if (kind === "S") this.told += bytes.toString()
+    if (kind === "S") this.output += bytes.toString()
     else if (kind === "C") this.now.set(pathFrom(1), new File())
     else if (kind === "M") this.now.set(pathFrom(1), "folder")
     else if (kind === "U") this.now.delete(pathFrom(1))
@@ -91,7 +91,7 @@ export class Power {
     return true
   }
 
-  /** Makes the folder as it may be when the power is lost now. `random`: from 0 up to 1. */
+  /** Writes the folder as it may be after a loss of power now. `random`: from 0 up to 1. */
   build(folder: string, { data, names }: Loss, random: () => number): void {
     const there = names === "all" ? this.now : this.durable
     const isThere = (path: string): boolean =>
@@ -106,7 +106,7 @@ export class Power {
 
   private change(path: string, change: Change): void {
     const file = this.now.get(path)
-    // One that was removed while it was open.
+    // The file was removed while it was open.
     if (file instanceof File) file.changes.push(change)
   }
 
@@ -160,7 +160,7 @@ const contentOf = (file: File, data: Loss["data"], random: () => number): Buffer
   return content
 }
 
-/** Writes that follow on each other, as one. */
+/** Merges adjacent writes. */
 const merged = (changes: ReadonlyArray<Change>): ReadonlyArray<Change> => {
   const runs: Array<{ at: number; parts: Array<Buffer> | undefined; end: number }> = []
   for (const { at, bytes } of changes) {

@@ -1,4 +1,4 @@
-/** Random numbers that are the same in every run. */
+/** Reproducible random numbers. */
 import { createHash } from "node:crypto"
 
 /** From 0 up to 1. */

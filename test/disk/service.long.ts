@@ -1,4 +1,4 @@
-/** What takes minutes: a disk that stalls beyond every deadline, and 20 restarts in a minute. */
+/** Tests that take minutes: a disk that stalls beyond every deadline, and repeated restarts. */
 import { afterAll, describe, expect, it } from "vitest"
 import { expectStatus, send } from "../e2e/client.ts"
 import { cleanUp, eventually, launch, pause, start, temporaryFolder } from "../e2e/process.ts"
@@ -8,11 +8,11 @@ import { Faults } from "./faults.ts"
 import { randomOf } from "./seeds.ts"
 
 const RESTARTS = 20
-/** Longer than the deadlines of the store and of questions to actors together. */
+/** Longer than the deadlines of the store and of asks together. */
 const STALL_MS = 25_000
 const recoversWithinMs = 60_000
 const depositsEach = 10
-/** A start is killed before this, now and then while it recovers. */
+/** A start is killed within this time, sometimes while it recovers. */
 const STARTING_MS = 1_000
 
 afterAll(cleanUp)
@@ -33,9 +33,9 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
       expectStatus(await send(service.url, "/livez"), 200)
       await pause(200)
     }
-    expect(faults.held).toBeGreaterThan(0)
+    expect(faults.stalled).toBeGreaterThan(0)
     for (const answer of await Promise.all(waiting)) {
-      // The client of the test may have given up before the service.
+      // The test's client may time out before the service does.
       if (answer !== undefined) expectStatus(answer, 503)
     }
     faults.disk("flush", "asEver")
@@ -55,7 +55,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
       name: `a flush that stalls beyond all deadlines, ${engine}`,
       runs: 1,
       faults: 1,
-      operations: deposits.kept.size
+      operations: deposits.accepted.size
     })
   })
 
@@ -67,7 +67,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     const deposits = await Deposits.open(first.url, "restarted")
     await first.stop()
     for (let n = 0; n < RESTARTS; n++) {
-      // Some are killed while they start, and so while they recover from the last kill.
+      // Some processes are killed while they recover from the last kill.
       if (n % 3 === 2) {
         const doomed = launch({ dataDir, env })
         await pause(random() * STARTING_MS)
@@ -84,13 +84,13 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     }
     const last = await start({ dataDir, env })
     await deposits.verify(last.url)
-    expect(deposits.kept.size).toBeGreaterThan(RESTARTS / 2)
+    expect(deposits.accepted.size).toBeGreaterThan(RESTARTS / 2)
     expect((await last.stop()).code).toBe(0)
     note({
       name: `restarts in a row, ${engine}`,
       runs: 1,
       faults: RESTARTS,
-      operations: deposits.kept.size
+      operations: deposits.accepted.size
     })
   })
 })

@@ -1,7 +1,7 @@
 /**
- * The built service on a disk that stalls, fails and is full, with a clock that jumps and without
- * file descriptors: what was accepted is there, what cannot be kept is refused as such, reading
- * goes on, and when the fault is over the service goes on by itself.
+ * The built service on a disk that stalls, fails and is full, with a clock that jumps, and without
+ * file descriptors. It loses nothing that it accepted, refuses what it cannot store, continues to
+ * serve reads, and recovers after the fault without a restart.
  */
 import { execFileSync } from "node:child_process"
 import { readdirSync } from "node:fs"
@@ -13,9 +13,9 @@ import { note } from "../results.ts"
 import { Deposits } from "./deposits.ts"
 import { Faults } from "./faults.ts"
 
-/** Recovering is tried again every 5 s at the most. */
+/** The service retries recovery every 5 s at most. */
 const recoversWithinMs = 60_000
-const heldWithinMs = 20_000
+const recoveredWithinMs = 20_000
 const large = Buffer.alloc(200_000, "l")
 const problemType = "application/problem+xml; charset=utf-8"
 const hourS = 3_600
@@ -37,7 +37,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
   const faults = new Faults(dataDir)
   let service: Service
   let deposits: Deposits
-  /** Of which nothing is under way: a read of what is being written waits with it. */
+  /** A mailbox without pending writes, since a read waits for a pending write of its actor. */
   let quiet: Deposits
   let contentPath = ""
   let tried = 0
@@ -47,7 +47,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     deposits = await Deposits.open(service.url, "faulty")
     quiet = await Deposits.open(service.url, "quiet")
     expectStatus(await quiet.make(service.url) ?? fail("no answer"), 202)
-    // The first reading of an item is noted.
+    // The service caches an item at its first read.
     await quiet.verify(service.url)
     const published = await send(service.url, "/content", { method: "POST", body: large })
     contentPath = pathOf(expectStatus(published, 202).headers.get("location"))
@@ -65,7 +65,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     expectStatus(await send(service.url, "/livez"), 200)
   }
 
-  /** By itself; then all that was kept is there. */
+  /** Waits until the service accepts deposits again, and verifies all accepted ones. */
   const recovers = async (): Promise<void> => {
     await eventually(
       recoversWithinMs,
@@ -86,9 +86,13 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
   it("answers others while flushes stall, and then those that waited", async () => {
     faults.disk("flush", "stalls")
     const waiting = Array.from({ length: 5 }, () => make())
-    await eventually(heldWithinMs, "a flush stalls", () => faults.held > 0 ? true : undefined)
+    await eventually(
+      recoveredWithinMs,
+      "a flush stalls",
+      () => faults.stalled > 0 ? true : undefined
+    )
     for (let n = 0; n < 5; n++) await readsGoOn()
-    expect(faults.held).toBeGreaterThan(0)
+    expect(faults.stalled).toBeGreaterThan(0)
     expect(deposits.maybe.size).toBe(5)
     faults.disk("flush", "asEver")
     for (const answer of await Promise.all(waiting)) expectStatus(answer, 202)
@@ -104,7 +108,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     for (let n = 0; n < 5; n++) {
       expect(problemOf(await make())).toEqual({ status, slug, type: problemType })
       await readsGoOn()
-      // By now it has tried to go on.
+      // By now the service has tried to recover.
       await pause(100)
     }
     const content = await send(service.url, "/content", { method: "POST", body: large })
@@ -118,7 +122,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
   it("recovers also when it could not be opened again for a while", async () => {
     faults.disk("write", "fails")
     expect((await make()).status).toBe(503)
-    // What is opened is read, and the disk seems to work.
+    // Opening the store only reads, so the disk appears to work.
     faults.disk("read", "fails")
     faults.disk("write", "asEver")
     const { failed } = faults
@@ -132,7 +136,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
   it.each([hourS, -hourS, 0])("keeps and orders whatever the clock says: %i s", async (offS) => {
     faults.clock(offS)
     for (let n = 0; n < 5; n++) expectStatus(await make(), 202)
-    await eventually(heldWithinMs, "the service tells its time", async () => {
+    await eventually(recoveredWithinMs, "the service tells its time", async () => {
       const date = (await send(service.url, "/livez")).headers.get("date") ?? ""
       const isOff = Math.abs(Date.parse(date) - Date.now() - offS * 1000) < (hourS * 1000) / 2
       return isOff ? true : undefined
@@ -161,7 +165,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
       sockets.push(socket)
     }
     await eventually(
-      heldWithinMs,
+      recoveredWithinMs,
       "all descriptors are taken",
       () => readdirSync(`/proc/${service.pid}/fd`).length >= open + 4 || undefined
     )
@@ -181,7 +185,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     service = await start({ dataDir, env: { STORAGE_ENGINE: engine, ...faults.env } })
     await recovers()
     expect((await service.stop()).code).toBe(0)
-    const operations = deposits.kept.size
+    const operations = deposits.accepted.size
     note({
       name: `a disk that stalls, fails, is full; clocks; descriptors (${engine})`,
       runs: 1,

@@ -1,8 +1,7 @@
 /**
- * A service under 60 % of the load that it can bear, for two hours: memory and file descriptors
- * stay flat, the store compacts, p99 stays what it was, and nothing is lost. SOAK_MINUTES says how
- * long; TEST_LONG=soak runs it by itself. The picture is test-results/soak.svg, the samples are
- * soak.json beside it.
+ * A service under 60 % of its maximal load for two hours. Memory, file descriptors and p99 stay
+ * flat, the store compacts, and nothing is lost. SOAK_MINUTES sets the time; TEST_LONG=soak runs
+ * only this test. The graph is test-results/soak.svg, and its samples are in soak.json.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -19,7 +18,7 @@ const MINUTE_MS = 60_000
 const MINUTES = Number(process.env["SOAK_MINUTES"] ?? 120)
 const LOAD = 0.6
 const SAMPLES = 120
-/** First as fast as it can: a minute, or less where all is short. */
+/** The time for measuring the maximal load: a minute, or less in a short run. */
 const MAXIMUM_MS = Math.min(MINUTE_MS, MINUTES * MINUTE_MS / 5)
 const results = resolve(import.meta.dirname, "../../test-results")
 
@@ -43,8 +42,8 @@ it(`bears ${MINUTES} minutes`, { timeout: (MINUTES + 15) * MINUTE_MS }, async ()
   const rates = `${Math.round(perSecond)} of ${Math.round(maximum)} operations a second`
   const title = `${MINUTES} minutes at ${rates}, RocksDB`
   writeFileSync(join(results, "soak.svg"), graphOf(samples, everyMs, title))
-  const kept = { minutes: MINUTES, maximum, perSecond, everyMs, samples }
-  writeFileSync(join(results, "soak.json"), `${JSON.stringify(kept, null, 2)}\n`)
+  const record = { minutes: MINUTES, maximum, perSecond, everyMs, samples }
+  writeFileSync(join(results, "soak.json"), `${JSON.stringify(record, null, 2)}\n`)
 
   expect(load.wrong).toEqual([])
   expect(load.pushes).toBeGreaterThan(0)

@@ -1,4 +1,4 @@
-/** The soak's own judgment: what grows is found, what only varies is not; and it can be drawn. */
+/** The soak's verdict and graph: it reports growth, and no mere variation. */
 import { expect, it } from "vitest"
 import { xml2js } from "xml-js"
 import { graphOf } from "./soak/graph.ts"
@@ -9,7 +9,7 @@ const MB = 1024 * 1024
 const SAMPLES = 120
 const EVERY_MS = 60_000
 
-/** `grown`: from 0 at the beginning to 1 at the end. */
+/** `grown`: from 0 at the start to 1 at the end. */
 const samplesOf = (change: (grown: number) => Partial<Sample> = () => ({})): Array<Sample> => {
   const random = randomOf("soak")
   return Array.from({ length: SAMPLES }, (_, n) => ({

@@ -1,4 +1,4 @@
-/** A picture of a soak: one panel above the other, over the same time. */
+/** The graph of a soak: panels below each other over the same time axis. */
 import type { Sample } from "./verdict.ts"
 
 const WIDTH = 960
@@ -44,7 +44,7 @@ const panels = (everyMs: number): ReadonlyArray<Panel> => [
   }
 ]
 
-/** The next of 1, 2, 5, 10 … */
+/** The next larger number of 1, 2, 5, 10 … */
 const roundUp = (most: number): number => {
   const power = 10 ** Math.floor(Math.log10(Math.max(most, 1e-9)))
   return power * ([1, 2, 5, 10].find((step) => step * power >= most) ?? 10)
@@ -77,7 +77,7 @@ const panelOf = (
   return text(LEFT, top - 8, title, `class="title"`) + grid.join("") + drawn.join("")
 }
 
-/** An SVG document; `everyMs` is the time from one sample to the next. */
+/** An SVG document; `everyMs` is the interval of the samples. */
 export const graphOf = (
   samples: ReadonlyArray<Sample>,
   everyMs: number,

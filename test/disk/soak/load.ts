@@ -1,6 +1,6 @@
 /**
- * What clients do to a service for hours: deposits, reads, removals, content, relays, pushes and
- * sessions. Whatever is made is removed again after a while, so that what is live has a bound.
+ * The load of a soak: deposits, reads, removals, content, relays, pushes and sessions. The load
+ * later removes what it created, so the amount of live data is bounded.
  */
 import { randomBytes } from "node:crypto"
 import { Agent } from "undici"
@@ -9,9 +9,9 @@ import { asAdmin, basic, listMailbox, type Mailbox, notification, openMailbox,
 import { echoes, receiver } from "../../e2e/receivers.ts"
 
 const MAILBOXES = 20
-const KEPT_IN_MAILBOX = 200
-const KEPT_CONTENTS = 60
-const KEPT_RELAYS = 100
+const MAILBOX_NOTIFICATIONS_MAX = 200
+const CONTENTS_MAX = 60
+const RELAYS_MAX = 100
 const PAGE = 50
 const CONNECTIONS = 64
 const ANSWER_MS = 60_000
@@ -20,7 +20,7 @@ const xml = { "content-type": "application/xml" }
 interface Box {
   readonly mailbox: Mailbox
   /** Descriptions and paths, oldest first. */
-  readonly kept: Array<readonly [string, string]>
+  readonly notifications: Array<readonly [string, string]>
 }
 
 interface Made {
@@ -33,7 +33,7 @@ interface Answered {
   readonly location: string
 }
 
-/** How often each is done, of a hundred. */
+/** Weights of the operations, of a hundred. */
 const weights = { deposit: 38, remove: 30, read: 20, content: 4, relay: 4, session: 4 } as const
 type Kind = keyof typeof weights
 
@@ -41,7 +41,7 @@ const description = `${"x".repeat(900)}-`
 
 export class Load {
   readonly boxes: Array<Box> = []
-  /** What went wrong, in words. */
+  /** Descriptions of failures. */
   readonly wrong: Array<string> = []
   operations = 0
   pushes = 0
@@ -63,16 +63,16 @@ export class Load {
       response.writeHead(202, { Location: "/stored" }).end()
     })
     for (let n = 0; n < MAILBOXES; n++) {
-      this.boxes.push({ mailbox: await openMailbox(this.base, `soak${n}`), kept: [] })
+      this.boxes.push({ mailbox: await openMailbox(this.base, `soak${n}`), notifications: [] })
     }
     const [box] = this.boxes
     const document = `<registration><callback>${this.origin}/push</callback></registration>`
     await this.ask("POST", `${box?.mailbox.path}/registrations`, document, { ...asAdmin, ...xml })
   }
 
-  /** Bytes of what was made and not removed, about; marks of what was removed are small. */
+  /** Approximate bytes of live data; the markers of removed data are small. */
   get liveBytes(): number {
-    const deposits = this.boxes.reduce((sum, { kept }) => sum + kept.length, 0)
+    const deposits = this.boxes.reduce((sum, { notifications }) => sum + notifications.length, 0)
     const made = [...this.contents, ...this.relays].reduce((sum, { bytes }) => sum + bytes, 0)
     return deposits * (description.length + 400) + made
   }
@@ -90,14 +90,14 @@ export class Load {
     }
   }
 
-  /** What differs from what was acknowledged. */
+  /** Differences from the acknowledged state. */
   async verify(): Promise<ReadonlyArray<string>> {
     const differing: Array<string> = []
-    for (const { kept, mailbox } of this.boxes) {
+    for (const { notifications, mailbox } of this.boxes) {
       const paths = new Set((await listMailbox(this.base, mailbox)).map(({ path }) => path))
-      const missing = kept.filter(([, path]) => !paths.has(path))
+      const missing = notifications.filter(([, path]) => !paths.has(path))
       if (missing.length > 0) differing.push(`${mailbox.path} lacks ${missing.length}`)
-      if (paths.size !== kept.length) differing.push(`${mailbox.path} has ${paths.size}`)
+      if (paths.size !== notifications.length) differing.push(`${mailbox.path} has ${paths.size}`)
     }
     return differing
   }
@@ -107,7 +107,7 @@ export class Load {
   }
 
   private do(kind: Kind, box: Box, n: number): Promise<unknown> {
-    const isFull = box.kept.length > KEPT_IN_MAILBOX
+    const isFull = box.notifications.length > MAILBOX_NOTIFICATIONS_MAX
     if (kind === "remove" || (kind === "deposit" && isFull)) {
       return isFull ? this.remove(box) : this.deposit(box, n)
     }
@@ -117,14 +117,14 @@ export class Load {
     return kind === "session" ? this.session(n) : this.read(box)
   }
 
-  private async deposit({ kept, mailbox }: Box, n: number): Promise<void> {
+  private async deposit({ notifications, mailbox }: Box, n: number): Promise<void> {
     const what = `${description}${n}`
     const { location } = await this.ask("POST", mailbox.path, notification(what), xml)
-    kept.push([what, location])
+    notifications.push([what, location])
   }
 
-  private async remove({ kept, mailbox }: Box): Promise<void> {
-    const [, path = ""] = kept.shift() ?? []
+  private async remove({ notifications, mailbox }: Box): Promise<void> {
+    const [, path = ""] = notifications.shift() ?? []
     await this.ask("DELETE", path, undefined, {
       authorization: basic("reader", mailbox.password)
     })
@@ -141,7 +141,7 @@ export class Load {
     const { headers } = await this.ask("POST", "/content", body, type)
     const edit = /<([^>]*)>; rel="?edit"?/.exec([headers["link"] ?? ""].flat().join())?.[1] ?? null
     this.contents.push({ path: pathOf(edit), bytes: body.length })
-    if (this.contents.length <= KEPT_CONTENTS) return
+    if (this.contents.length <= CONTENTS_MAX) return
     await this.ask("DELETE", this.contents.shift()?.path ?? "", undefined, {})
   }
 
@@ -149,10 +149,10 @@ export class Load {
     const what = `${description}${n}`
     const to = `<to>${this.origin}/inbox</to>`
     const document = notification(what).replace("<item>", `${to}<item>`)
-    const asked = { ...asAdmin, ...xml }
-    const { location } = await this.ask("POST", "/outgoing/admin", document, asked)
+    const headers = { ...asAdmin, ...xml }
+    const { location } = await this.ask("POST", "/outgoing/admin", document, headers)
     this.relays.push({ path: location, bytes: document.length + 1_000 })
-    if (this.relays.length <= KEPT_RELAYS) return
+    if (this.relays.length <= RELAYS_MAX) return
     await this.ask("DELETE", this.relays.shift()?.path ?? "", undefined, asAdmin)
   }
 
@@ -178,9 +178,9 @@ export class Load {
       headersTimeout: ANSWER_MS,
       bodyTimeout: ANSWER_MS
     })
-    const said = await answer.body.text()
+    const text = await answer.body.text()
     if (answer.statusCode >= 400) {
-      throw new Error(`${method} ${path}: ${answer.statusCode} ${said.slice(0, 300)}`)
+      throw new Error(`${method} ${path}: ${answer.statusCode} ${text.slice(0, 300)}`)
     }
     const location = answer.headers["location"]
     return {

@@ -1,4 +1,4 @@
-/** A steady load, and what it does to the process that bears it. */
+/** A steady load, and samples of the process that serves it. */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { pause, type Service } from "../../e2e/process.ts"
@@ -7,10 +7,10 @@ import type { Sample } from "./verdict.ts"
 
 const WORKERS = 48
 const TICK_MS = 10
-/** Above this many no more are begun: they are late, and counted as such. */
+/** Most operations in flight; above it operations start late, and count as late. */
 const UNDER_WAY_MAX = 2_000
 
-/** Operations a second when clients ask as fast as they are answered. */
+/** Measures operations per second with clients that never pause. */
 export const maximumOf = async (load: Load, forMs: number): Promise<number> => {
   const startedMs = performance.now()
   const before = load.operations
@@ -24,7 +24,7 @@ export const maximumOf = async (load: Load, forMs: number): Promise<number> => {
 const bytesIn = (folder: string): number =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).reduce((sum, entry) => {
     if (!entry.isFile()) return sum
-    // Files come and go while they are counted.
+    // Files appear and disappear during the count.
     const found = statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })
     return sum + (found?.size ?? 0)
   }, 0)
@@ -44,7 +44,7 @@ export interface Steady {
   readonly everyMs: number
 }
 
-/** Times are from when an operation was due, so that waiting for others counts too. */
+/** Latencies start when an operation is due, so that they include queueing. */
 export const steady = async (
   load: Load,
   service: Service,

@@ -1,8 +1,8 @@
-/** Samples of a service under steady load, and whether anything in them grows. */
+/** Samples of a service under steady load, and the verdict whether anything grows. */
 
-/** One moment of a soak; what is counted is since the last one. */
+/** One sample of a soak; its counts are since the previous sample. */
 export interface Sample {
-  /** Since the load began. */
+  /** Time since the start of the load. */
   readonly atMs: number
   readonly operations: number
   readonly p50Ms: number
@@ -10,33 +10,33 @@ export interface Sample {
   readonly rssBytes: number
   readonly files: number
   readonly diskBytes: number
-  /** About what is in the store and was not removed. */
+  /** Approximate bytes of live data in the store. */
   readonly liveBytes: number
 }
 
 const MB = 1024 * 1024
-/** What memory, the disk and p99 may vary by, whatever they are. */
+/** Tolerated variation of memory, the disk and p99. */
 const RSS_SLACK_BYTES = 48 * MB
 const FILES_SLACK = 24
-/** Logs and tables that are written again when they have got some size. */
+/** Logs and tables that the store rewrites once they reach some size. */
 const DISK_SLACK_BYTES = 256 * MB
 const P99_SLACK_MS = 30
 const RSS_RATIO = 1.25
 const DISK_PER_LIVE = 4
 const P99_RATIO = 3
-/** Others have the machine now and then: times are compared of the best quarter of the moments. */
+/** Other processes may disturb some samples: p99 is compared over the best quarter of them. */
 const GOOD = 0.25
 
 const at = (numbers: ReadonlyArray<number>, part: number): number =>
   [...numbers].sort((one, other) => one - other)[Math.floor(numbers.length * part)] ?? 0
 
-/** The second quarter, when all is warm, and the last. */
+/** The second quarter, after warming up, and the last quarter. */
 const quarters = (samples: ReadonlyArray<Sample>) => {
   const from = (part: number) => Math.floor(samples.length * part)
   return { warm: samples.slice(from(0.25), from(0.5)), late: samples.slice(from(0.75)) }
 }
 
-/** What grows, a sentence for each; none when the service could go on for ever. */
+/** Reports growth, one sentence each; empty when the service can continue indefinitely. */
 export const faultsOf = (samples: ReadonlyArray<Sample>): ReadonlyArray<string> => {
   const { late, warm } = quarters(samples)
   const faults: Array<string> = []
