@@ -1,4 +1,8 @@
-/** Every bound of the HTTP side. Each name ends in its unit. */
+/**
+ * Every bound of the HTTP side: bytes, counts and times. Each name ends in its unit. The cluster
+ * configuration repeats those that an operator may change, and takes its defaults from here.
+ */
+
 /** The bounds of documents that an operator may choose (protocol §0). */
 export interface DocumentLimits {
   /** Bytes of a document. */
@@ -42,16 +46,16 @@ export const slugCharsMax = 64
 /** Request line and header fields together (protocol §0). */
 export const headerBlockBytesMax = 16 * 1024
 
-/** Length of an Accept field that is read; longer ones are refused as malformed. */
+/** Characters of an Accept field that negotiation reads. */
 export const acceptCharsMax = 2048
 
-/** Media ranges of one Accept field that are looked at. */
+/** Media ranges of one Accept field that negotiation reads. */
 export const acceptRangesMax = 64
 
-/** Answers of negotiation that are remembered, for each set of offered types. */
+/** Cached results of negotiation, for each list of offered types. */
 export const acceptCacheMax = 256
 
-/** Entity tags of one If-Match or If-None-Match field that are looked at. */
+/** Entity tags of one If-Match or If-None-Match field that the service compares. */
 export const entityTagsMax = 64
 
 /** Length of a request path. */
@@ -66,7 +70,7 @@ export const formBytesMax = 64 * 1024
 /** Fields of an HTML form or of a query. */
 export const formFieldsMax = 128
 
-/** Entries of one page of a listing: when not asked, and at the most. */
+/** Entries of one page of a listing: without `limit`, and the maximum. */
 export const pageEntriesDefault = 100
 
 export const pageEntriesMax = 1000
@@ -74,22 +78,22 @@ export const pageEntriesMax = 1000
 /** Longest wait of a long poll (`Prefer: wait`), in seconds as in the field. */
 export const longPollSecondsMax = 60
 
-/** A comment is sent on a silent event stream this often. */
+/** Period of the comments on event streams. */
 export const eventHeartbeatMs = 15_000
 
-/** Unsent bytes at which an event stream's reader is given up. */
+/** Unsent bytes at which the service disconnects the reader of an event stream. */
 export const eventBufferBytesMax = 256 * 1024
 
-/** Received bytes not yet taken by the handler at which an upload is paused. */
+/** Received bytes, not yet read by the handler, at which an upload is paused. */
 export const uploadBufferBytesMax = 256 * 1024
 
 /** Time that a whole document body may take to arrive. */
 export const bodyDeadlineMs = 20_000
 
-/** A reader that takes nothing of a streamed answer for this long is given up. */
+/** The service disconnects a reader of a streamed answer that receives nothing for this long. */
 export const readerStallMs = 30_000
 
-/** A refused body up to this size is read and thrown away, so that the connection can live on. */
+/** The service reads and discards a refused body up to this size, so that the connection stays. */
 export const refusedBodyBytesMax = 64 * 1024
 
 /** Time for the last answers to leave the process before its connections are closed. */
@@ -100,36 +104,42 @@ export const overloadedRetrySeconds = 1
 
 export const quarantinedRetrySeconds = 60
 
-const holds = (relation: boolean, name: string): void => {
+const assertRelation = (relation: boolean, name: string): void => {
   if (!relation) throw new Error(`http/limits.ts: ${name} does not hold`)
 }
 
-holds(pageEntriesDefault <= pageEntriesMax, "pageEntriesDefault <= pageEntriesMax")
+assertRelation(pageEntriesDefault <= pageEntriesMax, "pageEntriesDefault <= pageEntriesMax")
 
-holds(pathCharsMax + acceptCharsMax < headerBlockBytesMax, "path and Accept fit the header block")
+assertRelation(
+  pathCharsMax + acceptCharsMax < headerBlockBytesMax,
+  "path and Accept fit the header block"
+)
 
-holds(eventHeartbeatMs < longPollSecondsMax * 1000, "heartbeat is shorter than a long poll")
+assertRelation(
+  eventHeartbeatMs < longPollSecondsMax * 1000,
+  "heartbeat is shorter than a long poll"
+)
 
 /** Length of an Idempotency-Key. */
 export const idempotencyKeyCharsMax = 255
 
-/** Length of a message or mailbox password that is looked at. */
+/** Length of a message or mailbox password. */
 export const passwordCharsMax = 256
 
 export const passwordCharsMin = 16
 
-/** Tokens that were right recently, and addresses that had a wrong one, that a node remembers. */
+/** Valid tokens, and addresses that sent wrong credentials, in the credential cache of a node. */
 export const provenTokensMax = 20_000
 
 export const suspectsMax = 20_000
 
-/** Accounts, and addresses, whose requests a node counts; of more, the least busy begin again. */
+/** Rate limit buckets of a node, for each policy; it drops the least recently used. */
 export const ratedMax = 200_000
 
-/** So long after it was right a request with a token counts for its account. */
+/** A request counts for the account of its token if the token was valid within this time. */
 export const countedTokenMs = 60_000
 
-/** Addresses of one X-Forwarded-For field that are looked at, from its end. */
+/** Addresses of one X-Forwarded-For field that the service reads, from its end. */
 export const forwardedMax = 16
 
 /** Length of a token's name, and how long a token may be valid. */
@@ -140,25 +150,25 @@ export const tokenLifetimeMaxMs = 10 * 365 * 24 * 60 * 60 * 1000
 /** Records of tokens that are removed together. */
 export const tokenRecordsPage = 100
 
-/** Blobs that the sweep for orphans looks at together. */
+/** Blobs that one step of the blob garbage collection checks. */
 export const sweepPageBlobs = 500
 
-/** Where blobs may be arriving at other nodes, an orphan is this old at least. */
+/** Least age of an orphan in a cluster, where other nodes may be receiving blobs. */
 export const orphanAgeMs = 86_400_000
 
-/** Length of a header value that is kept, such as Content-Type. */
+/** Length of a stored header value, such as Content-Type. */
 export const headerValueCharsMax = 512
 
-/** A feed is dated when its last entry is this old: dates are whole seconds, clocks differ. */
+/** A feed has a date when its last entry is this old: dates are whole seconds, clocks differ. */
 export const datedAfterMs = 5_000
 
-/** Log numbers that a page of the newest looks back over, where most are removed. */
+/** Log numbers that a page of the newest scans backwards, when most entries are removed. */
 export const latestScannedMax = 10_000
 
-/** Listings of mailboxes that are kept as they were shown, all together, in bytes. */
+/** Size of the cache of rendered mailbox listings. */
 export const shownListingsBytesMax = 4 * 1024 * 1024
 
-/** Mailboxes whose address a node keeps in memory, so that a deposit does not build it again. */
+/** Cached addresses of mailboxes at a node, so that a deposit need not build one. */
 export const mailboxRefsMax = 1_000
 
 /** Length of a mailbox's title. */
@@ -167,42 +177,42 @@ export const titleCharsMax = 200
 /** Items that an event stream or a search in a log reads at a time. */
 export const eventItemsMax = 100
 
-/** An open wait or event stream looks again after this time, should a hint have been lost. */
+/** A long poll or event stream reads again after this time, in case a hint was lost. */
 export const watchRecheckMs = 30_000
 
-/** Actors that one listing asks at a time. */
+/** Actors that one listing asks concurrently. */
 export const askedAtOnceMax = 16
 
-/** Length of the text that a cabinet's query looks for. */
+/** Length of `contains` in a cabinet's query. */
 export const containsCharsMax = 200
 
-/** Notifications that one answer of a cabinet looks at, shown or not, at the most. */
+/** Notifications that one answer of a cabinet scans, whether they match or not. */
 export const cabinetScanItemsMax = 10_000
 
-/** The same in characters of what is stored of them. */
+/** Stored characters of the notifications that one answer of a cabinet scans. */
 export const cabinetScanCharsMax = 16 * 1024 * 1024
 
-/** The fewest notifications that a cabinet reads of one mailbox at a time. */
+/** The fewest notifications that a cabinet reads from one mailbox in one request. */
 export const cabinetChunkItemsMin = 10
 
-/** Notifications of an outgoing mailbox that one request asks, and entries that it looks at. */
+/** Notifications of an outgoing mailbox that one request asks, and entries that it scans. */
 export const outgoingAskedMax = 1000
 
 export const outgoingScannedMax = 10_000
 
-/** Entries of an outgoing mailbox that are read at a time, when only some of them are wanted. */
+/** The fewest entries of an outgoing mailbox that a filtered listing reads in one request. */
 export const outgoingEntriesMin = 100
 
-/** A notification is queued so long after its entry was made, at the most. */
+/** Longest time from the entry of a notification to its queuing. */
 export const queueDelayMaxMs = 60_000
 
-/** An entry whose notification was not queued for this long never will be. */
+/** After this time the service removes an entry whose notification was never queued. */
 export const abandonedEntryMs = 24 * 60 * 60 * 1000
 
-/** Time between two events of one notification's stream: what changes meanwhile is told once. */
+/** Least time between two events of one notification's stream, which combine all changes. */
 export const statusEventPauseMs = 100
 
-/** How often an open page without an event stream looks whether it has changed. */
+/** How often an open page without an event stream checks its entity tag. */
 export const pageRefreshMs = 3_000
 
 /** What a WebSub subscriber may choose (§5.1): bytes of its secret, seconds of its lease. */
@@ -212,34 +222,34 @@ export const leaseSecondsDefault = 10 * 24 * 60 * 60
 
 export const leaseSecondsMax = 30 * 24 * 60 * 60
 
-/** Text that an href answer of a session may refer to, and references followed to reach it. */
+/** Size of the text that an `href` answer refers to, and the number of references to follow. */
 export const referredBytesMax = 8 * 1024
 
 export const referenceHopsMax = 4
 
-/** How long a fixed file may be kept without asking again. */
+/** `max-age` of a static file. */
 export const fixedMaxAgeSeconds = 24 * 60 * 60
 
-/* Every bound of tokens of the outside issuer. */
+/* Tokens of an external issuer. */
 
 /** A key set, in bytes, and its keys. */
 export const keySetBytesMax = 256 * 1024
 
 export const keysMax = 100
 
-/** What an issuer tells of itself, in characters. */
+/** Length of an issuer's metadata document. */
 export const metadataCharsMax = 256 * 1024
 
-/** Keys are looked for again when they are so old. */
+/** Age at which the service fetches the keys of an issuer again. */
 export const keysFreshMs = 10 * 60_000
 
-/** While that fails they are used until they are so old; then no token can be checked. */
+/** Age up to which it uses the keys while that fails; then it can check no token. */
 export const keysStaleMs = 60 * 60_000
 
-/** Time between two looks for keys, whatever the tokens ask for. */
+/** Least time between two fetches of keys. */
 export const keysPauseMs = 10_000
 
-/** Tokens that were checked and are remembered until they expire. */
+/** Cached results of token checks, until the tokens expire. */
 export const verifiedTokensMax = 10_000
 
 /** Length of the name of a claim, and the dots in it. */
@@ -247,34 +257,30 @@ export const claimPathCharsMax = 200
 
 export const claimPathDotsMax = 8
 
-/** Roles of one token that are looked at. */
+/** Roles of one token that the service reads. */
 export const claimedRolesMax = 1_000
 
-/** How far the issuer's clock may be off, at the most. */
+/** Largest tolerance for the issuer's clock. */
 export const clockToleranceMaxMs = 5 * 60_000
 
-const issuerRelationsHold = (relation: boolean, name: string): void => {
-  if (!relation) throw new Error(`http/limits.ts: ${name} does not hold`)
-}
-
-issuerRelationsHold(
+assertRelation(
   keysPauseMs < keysFreshMs,
-  "keys are looked for more than once while they are fresh"
+  "the pause between fetches is shorter than keys are fresh"
 )
 
-issuerRelationsHold(keysFreshMs < keysStaleMs, "keys are looked for again before they are given up")
+assertRelation(keysFreshMs < keysStaleMs, "keys are fetched again before they become stale")
 
-/* Every bound of queries and of the tables that they read. */
+/* Queries, and the tables that they read. */
 
-/** Conditions of one query, and how deep they may stand in each other. */
+/** Conditions of one query, and levels of their nesting. */
 export const conditionNodesMax = 100
 
 export const conditionDepthMax = 16
 
-/** Length of a value that is compared. */
+/** Length of a value in a condition. */
 export const valueCharsMax = 200
 
-/** Fields that one answer may be asked for. */
+/** Names of fields in `return`. */
 export const returnFieldsMax = 32
 
 /** Rows of a whole query (`limit`). */
@@ -284,15 +290,15 @@ export const queryLimitMax = 1_000_000_000
 export const cursorCharsMax = 4_096
 
 /**
- * Rows that one answer looks at, shown or not, where they come in the order asked for: then the
- * page ends early, with a link to go on.
+ * Rows that one answer scans in the requested order, whether they match or not. Then the page ends
+ * early, with a link to the next one.
  */
 export const scannedRowsMax = 50_000
 
-/** Rows that must be looked at before the first is known: more of them is refused. */
+/** Rows that a query may sort; the service refuses one that needs more. */
 export const sortedRowsMax = 100_000
 
-/** Rows that are read in one step, after which others have their turn. */
+/** Rows that a query reads in one step; then it yields to other requests. */
 export const chunkRows = 500
 
 /**
@@ -301,13 +307,13 @@ export const chunkRows = 500
  */
 export const probeRows = 200
 
-/** It scans up to so many times more where that promises to fill the page. */
+/** It scans up to this many times more rows if that promises to fill the page. */
 export const probeFactorMax = 6
 
 /** Least number of keys in one read of an index value. */
 export const mergeKeysMin = 4
 
-/** A merge reads so many times the even share of a page from each index value. */
+/** A merge reads this many times the even share of a page from each index value. */
 export const mergeKeysFactor = 1.5
 
 /** Rows read beyond those that a page is expected to need. */
@@ -327,10 +333,10 @@ export const blockOverheadBytes = 400
 /** Bytes of the cached rows of one table: some 1,300,000 rows of 60 characters. */
 export const rowCacheBytesMax = 96 * 1024 * 1024
 
-/** Rows of one read that fills a row cache. */
+/** Rows that one step of filling a row cache reads. */
 export const fillRows = 400
 
-/** After each read the filling pauses for so many times its duration. */
+/** After each step the filling pauses for this many times the duration of the step. */
 export const fillRest = 2
 
 /** How long the filling waits while rows change faster than it can read. */
@@ -339,21 +345,21 @@ export const fillPauseMs = 500
 /** Changed ranges that one page reads into the cache. */
 export const rowCacheLoadsMax = 4
 
-/** Attempts of a change that others come before, each on the row as it is then. */
+/** Attempts of a compare-and-set that other writers precede; each reads the row again. */
 export const attemptsMax = 20
 
-/** How long a query that was made without an account is kept, ms. */
+/** Retention of a query that has no owner. */
 export const anonymousQueryRetentionMs = 30 * 24 * 60 * 60 * 1000
 
-/** How many of those one address may have at a time. */
+/** Queries without an owner that one address may have at a time. */
 export const anonymousQueriesMax = 1_000
 
-/** How often those that are over are removed, ms, and how many in one step. */
+/** How often the service removes expired queries, and how many in one step. */
 export const expiredQueriesSweepMs = 10 * 60 * 1000
 
 export const expiredQueriesPage = 200
 
-/* Every bound of customers and of loading them. */
+/* Customers, and loads of customers. */
 
 /** Characters of one row of a file. */
 export const rowCharsMax = 64 * 1024
@@ -361,37 +367,34 @@ export const rowCharsMax = 64 * 1024
 /** Columns of a CSV file. */
 export const columnsMax = 64
 
-/** Rows with a fault that are told, of those that were skipped. */
+/** Skipped rows whose problems a load reports. */
 export const problemsMax = 100
 
 /** Rows that one step of a load writes, unless the store takes fewer. */
 export const loadBatchRows = 2_000
 
-/** Changes that a new row comes to: its record, and its key in the index. */
+/** Changes of a new row: its record, and its key in the index. */
 export const changesPerRow = 2
 
-/** A load under way that was not touched for this long has lost its node, ms. */
+/** After this time without progress, another node continues a load. */
 export const loadIdleMs = 60_000
 
-/** Loads that have lost their node are looked for this often, ms. */
+/** How often a node searches for loads without progress. */
 export const loadWatchMs = 30_000
 
-/** How long it is told what became of a load, ms. */
+/** Retention of the record of a completed load. */
 export const loadRetentionMs = 7 * 24 * 60 * 60 * 1000
 
-/** Loads that are looked at together. */
+/** Loads that the service reads in one step. */
 export const loadsPage = 100
 
-/*
- * Every bound of the HTTP side. Bytes, counts and times, with the unit last in the name.
- * What an operator may change is repeated in the cluster configuration, which starts from these.
- */
+/* The cluster page. */
 
-/** Quarantined actors that a node tells of, one by one; it counts the others. */
+/** Quarantined actors that a node lists; it only counts the others. */
 export const quarantinesMax = 50
 
-/** Origins that a node tells of, those in trouble first. */
+/** Origins that a node lists, those with an open circuit first. */
 export const originsMax = 5
 
-/** Nodes whose figures are read at the same time. */
+/** Nodes whose figures the service reads concurrently. */
 export const nodesReadMax = 16

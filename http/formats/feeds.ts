@@ -12,12 +12,12 @@ export interface FeedEntry {
 }
 
 /**
- * A feed; `href` names it, and is where its first page is served. Entries come as the caller lists
- * them. `next` leads on (RFC 5005 §3), `hub` tells of what is new (WebSub §4).
+ * A feed; `href` identifies it and is the address of its first page. Entries are in the caller's
+ * order. `next` is the next page (RFC 5005 §3), `hub` the WebSub hub (WebSub §4).
  */
 export interface Feed {
   readonly href: string
-  /** Where this page is served, if not at `href`. */
+  /** The address of this page, if it is not `href`. */
   readonly self?: string | undefined
   readonly hub?: string | undefined
   readonly title: string
@@ -28,14 +28,14 @@ export interface Feed {
 
 const atomNamespace = "http://www.w3.org/2005/Atom"
 
-/** The links of a feed, as Atom has them; RSS takes them over. */
+/** The links of a feed as Atom elements; RSS uses them too. */
 const linksOf = (feed: Feed, name: string, type: string) => [
   element(name, { rel: "self", href: feed.self ?? feed.href, type }),
   ...feed.hub === undefined ? [] : [element(name, { rel: "hub", href: feed.hub })],
   ...feed.next === undefined ? [] : [element(name, { rel: "next", href: feed.next })]
 ]
 
-/** RFC 4287 §4.1.1: the feed's author stands for entries that name none. */
+/** RFC 4287 §4.1.1: the feed's author applies to entries without one. */
 export const toAtom = (feed: Feed): string =>
   writeDocument(element(
     "feed",
@@ -62,7 +62,7 @@ export const toAtom = (feed: Feed): string =>
     )
   ))
 
-/** RSS wants the dates of RFC 822 with four digits of year. */
+/** RSS dates follow RFC 822, with a year of four digits. */
 const rssDate = (time: string): string | undefined => {
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? undefined : date.toUTCString()
@@ -71,7 +71,7 @@ const rssDate = (time: string): string | undefined => {
 const optional = (name: string, text: string | undefined) =>
   text === undefined ? undefined : element(name, {}, text)
 
-/** The description of an RSS item is HTML, and a notification's is plain text. */
+/** The description of an RSS item is HTML; that of a notification is plain text. */
 const toHtml = (text: string): string => html`${text}`.text
 
 export const toRss = (feed: Feed): string =>

@@ -29,7 +29,7 @@ export class FormFields {
   }
 }
 
-/** Why a form was not taken: bad encoding (400) or too large (413). */
+/** Why a form was rejected: bad encoding (400) or too large (413). */
 export interface FormFault {
   readonly _tag: "Malformed" | "TooLarge"
   readonly detail: string
@@ -39,7 +39,7 @@ const decode = (text: string): string => decodeURIComponent(text.replace(/\+/g, 
 
 /**
  * Parses a query string (without `?`) or a form. Unlike the WHATWG parser, escapes that are not
- * valid UTF-8 are refused instead of replaced. Fails with `Malformed` or `TooLarge`.
+ * valid UTF-8 are rejected instead of replaced. Fails with `Malformed` or `TooLarge`.
  */
 export const parseForm = (text: string): Result<FormFields, FormFault> => {
   if (text.length > formBytesMax) {

@@ -82,24 +82,24 @@ export const parseAccept = (accept: string): ReadonlyArray<MediaRange> => {
  * Parameters that do not restrict the choice: every text is UTF-8, and a server may ignore a
  * profile of JSON-LD (RFC 6906 §3.1).
  */
-const fitsFor = (subtype: string) => ([name, value]: readonly [string, string]): boolean =>
+const isIgnorable = (subtype: string) => ([name, value]: readonly [string, string]): boolean =>
   (name === "charset" && /^utf-?8$/i.test(value)) || (name === "profile" && subtype === "ld+json")
 
-/** How exactly a range matches: 0 not, 1 `*`, 2 any subtype, 3 the type, 4+ with parameters. */
+/** How exactly a range matches: 0 not, 1 any type, 2 any subtype, 3 the type, 4+ parameters. */
 const precedence = (range: MediaRange, type: string, subtype: string): number => {
-  const parameterFits = fitsFor(subtype)
-  if (range.type === "*") return range.parameters.every(parameterFits) ? 1 : 0
+  const isIgnored = isIgnorable(subtype)
+  if (range.type === "*") return range.parameters.every(isIgnored) ? 1 : 0
   if (range.type !== type) return 0
   if (range.subtype !== "*" && range.subtype !== subtype) return 0
-  if (!range.parameters.every(parameterFits)) return 0
+  if (!range.parameters.every(isIgnored)) return 0
   return range.subtype === "*" ? 2 : 3 + range.parameters.length
 }
 
 /**
- * The type with the highest q; among equals the one that is named most exactly, then the one that
- * is offered first.
+ * The type with the highest q; among equals the one that a range matches most exactly, then the one
+ * that is offered first.
  */
-const decide = (
+const chooseType = (
   ranges: ReadonlyArray<MediaRange>,
   offered: ReadonlyArray<MediaType>
 ): MediaType | undefined => {
@@ -144,7 +144,7 @@ export const negotiate = (
   }
   if (cache.has(accept)) return cache.get(accept)
   const ranges = parseAccept(accept)
-  const chosen = ranges.length === 0 ? offered[0] : decide(ranges, offered)
+  const chosen = ranges.length === 0 ? offered[0] : chooseType(ranges, offered)
   if (cache.size >= acceptCacheMax) cache.clear()
   cache.set(accept, chosen)
   return chosen

@@ -1,5 +1,5 @@
 /**
- * Renders one view of a resource as XML, HTML, text or JSON, and where it is offered as a
+ * Renders one view of a resource as XML, HTML, text or JSON. Some resources also offer it as a
  * notification (`text/xml+rss`), a feed or JSON-LD. Handlers build views; this file makes bytes.
  */
 import { hash } from "node:crypto"
@@ -50,18 +50,19 @@ export const feedTypes: ReadonlyArray<MediaType> = [
 
 export const linkedDataType: MediaType = "application/ld+json"
 
-const textual = (type: MediaType): string => `${type}; charset=utf-8`
+const withCharset = (type: MediaType): string => `${type}; charset=utf-8`
 
 /** The Content-Type of each type; JSON and JSON-LD have no charset (RFC 8259 §11). */
 const contentTypes: ReadonlyMap<MediaType, string> = new Map([
-  ...notificationTypes.map((type): [MediaType, string] => [type, textual(type)]),
-  ["application/atom+xml", textual("application/atom+xml")],
-  ["application/rss+xml", textual("application/rss+xml")],
+  ...notificationTypes.map((type): [MediaType, string] => [type, withCharset(type)]),
+  ["application/atom+xml", withCharset("application/atom+xml")],
+  ["application/rss+xml", withCharset("application/rss+xml")],
   ["application/json", "application/json"],
   [linkedDataType, linkedDataType]
 ])
 
-export const contentTypeOf = (type: MediaType): string => contentTypes.get(type) ?? textual(type)
+export const contentTypeOf = (type: MediaType): string =>
+  contentTypes.get(type) ?? withCharset(type)
 
 const treeOf = (view: ResourceView): Element =>
   typeof view.tree === "function" ? view.tree() : view.tree

@@ -112,7 +112,7 @@ export const emptyAnswer = (status: number, headers: HeaderList = []): HandlerAn
   headers
 })
 
-/** 303: leads a browser to another page after its form. */
+/** 303: redirects a browser to another page after its form. */
 export const seeOther = (service: Service, path: string): HandlerAnswer =>
   emptyAnswer(303, [["Location", absoluteUri(service, path)], ...noStore])
 

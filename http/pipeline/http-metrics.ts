@@ -1,8 +1,9 @@
 /**
- * What the HTTP side counts: requests by route, method and class of status, and their times; and
- * what it shows of the deliveries, which are counted elsewhere.
+ * The counters of the HTTP side: requests by route, method and class of status, and their times.
+ * The metrics of deliveries are types only: `actors/` counts them.
  */
-/** Upper bounds in ms; the last count is of all above. */
+
+/** Upper bounds of the histogram in ms; one more bucket counts all longer requests. */
 export const durationBoundsMs: ReadonlyArray<number> = [
   1,
   2,
@@ -29,10 +30,10 @@ export interface RouteMetrics {
 
 export class HttpMetrics {
   readonly routes = new Map<string, RouteMetrics>()
-  /** Requests refused by the limits on rates, by policy. */
+  /** Requests that exceeded a rate limit, by policy. */
   readonly rateLimited = { address: 0, account: 0 }
 
-  /** The measures of one route and method, to be kept by whoever counts often. */
+  /** The metrics of one route and method; a caller that counts often stores the result. */
   forRoute(method: string, route: string): RouteMetrics {
     const key = `${method} ${route}`
     let found = this.routes.get(key)
@@ -46,39 +47,39 @@ export class HttpMetrics {
 }
 
 /** Adds one answered request. */
-export const countRequest = (measures: RouteMetrics, status: number, durationMs: number): void => {
+export const countRequest = (metrics: RouteMetrics, status: number, durationMs: number): void => {
   const statusClass = Math.floor(status / 100)
-  measures.classes.set(statusClass, (measures.classes.get(statusClass) ?? 0) + 1)
+  metrics.classes.set(statusClass, (metrics.classes.get(statusClass) ?? 0) + 1)
   let at = 0
   while (at < durationBoundsMs.length && durationMs > (durationBoundsMs[at] ?? 0)) at++
-  measures.counts[at] = (measures.counts[at] ?? 0) + 1
-  measures.count++
-  measures.sumMs += durationMs
+  metrics.counts[at] = (metrics.counts[at] ?? 0) + 1
+  metrics.count++
+  metrics.sumMs += durationMs
 }
 
-/** How outbound requests to one origin stand. */
+/** The outbound requests to one origin. */
 export interface OriginDeliveryMetrics {
   readonly origin: string
   readonly inFlight: number
   readonly waiting: number
   readonly oldestWaitingMs: number
-  /** It is left alone after failures, or probed. */
+  /** Whether the circuit breaker is open or half-open. */
   readonly circuitOpen: boolean
 }
 
-/** What is known of outbound requests. */
+/** Reads the state of outbound requests. */
 export interface OutboundStatus {
   readonly metrics: () => DeliveryMetrics
-  /** The origins that are in trouble or have most to do, those first. */
+  /** The origins with an open circuit first, then those with the most requests. */
   readonly busiestOrigins: (max: number) => ReadonlyArray<OriginDeliveryMetrics>
 }
 
-/** How outbound requests stand. Outcomes are totals, by name; the others are as of now. */
+/** The outbound requests. `outcomes` are totals, by name; all others are current values. */
 export interface DeliveryMetrics {
   readonly outcomes: Readonly<Record<string, number>>
-  /** Requests under way. */
+  /** Current requests. */
   readonly inFlight: number
-  /** Requests that wait for their turn at an origin, and the oldest of them. */
+  /** Requests that wait for a permit of their origin, and the wait of the oldest. */
   readonly waiting: number
   readonly oldestWaitingMs: number
   readonly circuitsOpen: number

@@ -1,7 +1,7 @@
 /**
  * `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): within 24 h, the same key and body
- * get the same answer again. The answer is stored encrypted; the key of the cipher is derived from
- * the client's key, so that nobody can read its secrets from the store. The ids and secrets of the
+ * get the same answer. The service stores the answer encrypted, with a cipher key derived from the
+ * client's key, so that the store alone does not reveal its secrets. The ids and secrets of the
  * request are derived likewise: a repetition after a crash finds what the first attempt created.
  */
 import { Effect } from "effect"

@@ -9,12 +9,12 @@ export interface Validators {
   readonly modifiedMs?: number | undefined
 }
 
-/** Gives a request field by its lower-case name. */
+/** Reads a request field by its lower-case name. */
 export interface HeaderFields {
   get(name: string): string | undefined
 }
 
-/** `proceed`, or what to answer instead: 304 or 412. */
+/** `not-modified` is answered with 304, `failed` with 412. */
 export type PreconditionResult = "proceed" | "not-modified" | "failed"
 
 interface Tag {
@@ -22,7 +22,7 @@ interface Tag {
   readonly opaque: string
 }
 
-/** One class for all that may stand before a tag: two would be tried in every way. */
+/** One character class before a tag, since two adjacent ones would cause backtracking. */
 const tagPattern = /^[\s,]*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)/
 
 /** The entity tags of a field, or `undefined` when it is malformed. */
@@ -55,7 +55,7 @@ const matches = (field: string, state: Validators, strong: boolean): boolean => 
 
 const datePattern = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 
-/** An HTTP date in milliseconds; the obsolete forms are read where the platform reads them. */
+/** An HTTP date in milliseconds; obsolete forms are accepted as far as `Date.parse` does. */
 export const parseHttpDate = (field: string): number | undefined => {
   const text = field.trim()
   if (!datePattern.test(text) && !/^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/.test(text)) return undefined
@@ -76,9 +76,9 @@ const unmodifiedSince = (field: string, state: Validators): boolean | undefined 
 }
 
 /**
- * Evaluates a request's preconditions in the order of RFC 9110 §13.2.2. To be called where the
- * answer would otherwise be 2xx. Malformed date fields are skipped, as the RFC says; a
- * malformed entity tag matches nothing.
+ * Evaluates a request's preconditions in the order of RFC 9110 §13.2.2, for a request that would
+ * otherwise get a 2xx. It skips malformed date fields, as the RFC says; a malformed entity tag
+ * matches nothing.
  */
 export const evaluatePreconditions = (
   method: string,
@@ -94,13 +94,13 @@ export const evaluatePreconditions = (
       return "failed"
     }
   }
-  const reading = method === "GET" || method === "HEAD"
+  const isRead = method === "GET" || method === "HEAD"
   const ifNoneMatch = fields.get("if-none-match")
   if (ifNoneMatch !== undefined) {
     if (!matches(ifNoneMatch, state, false)) return "proceed"
-    return reading ? "not-modified" : "failed"
+    return isRead ? "not-modified" : "failed"
   }
-  const ifModified = reading ? fields.get("if-modified-since") : undefined
+  const ifModified = isRead ? fields.get("if-modified-since") : undefined
   if (ifModified !== undefined && unmodifiedSince(ifModified, state) === true) return "not-modified"
   return "proceed"
 }
@@ -117,7 +117,7 @@ export const isIfRangeSatisfied = (field: string | undefined, state: Validators)
     seconds(state.modifiedMs) === seconds(date)
 }
 
-/** What part to serve: all (200), `first` to `last` inclusive (206), or none of it (416). */
+/** The part to serve: all (200), `first` to `last` inclusive (206), or none (416). */
 export type RangeChoice =
   | { readonly _tag: "Whole" }
   | { readonly _tag: "Part"; readonly first: number; readonly last: number }
@@ -130,9 +130,9 @@ const unsatisfiable: RangeChoice = { _tag: "Unsatisfiable" }
 const rangePattern = /^(\d{0,15})-(\d{0,15})$/
 
 /**
- * Reads a Range field for a representation of that many bytes. Several ranges get the whole
- * representation, which §14.2 allows: one answer with multipart/byteranges is not worth its abuse.
- * Other units and malformed fields are skipped.
+ * Reads a Range field for a representation of `lengthBytes`. Several ranges get the whole
+ * representation, as §14.2 allows: few clients need multipart/byteranges, and it invites abuse.
+ * Other units and malformed fields are ignored.
  */
 export const chooseRange = (field: string | undefined, lengthBytes: number): RangeChoice => {
   if (field === undefined) return whole

@@ -1,4 +1,4 @@
-/** Reads what a request brings: its query, its body and the page of a listing. */
+/** Reads the input of a request: its query, its body and the page of a listing. */
 import { Effect } from "effect"
 import type { PageLink } from "../formats/html/index.ts"
 import { acceptedBodies, bodyKind, type FormFields, parseForm,

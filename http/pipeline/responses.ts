@@ -90,8 +90,8 @@ export const entityTags = (
 ): ReadonlyArray<string> => offered.map((type) => entityTag(Buffer.from(render(view, type, path))))
 
 /**
- * Whether the conditions of a PUT or DELETE hold, where `tags` are those of every representation
- * of the resource as it is, or undefined where there is none (RFC 9110 §13.1).
+ * Whether the conditions of a PUT or DELETE hold (RFC 9110 §13.1). `tags` are those of all current
+ * representations of the resource; undefined if it does not exist.
  */
 export const preconditionsHold = (
   call: Call,
@@ -118,16 +118,16 @@ export const isConditional = (call: Call): boolean => {
     headers.has("if-unmodified-since")
 }
 
-/** A resource as a conditional request finds it: `tags` are undefined where there is none. */
+/** The current state of a resource; `tags` are undefined if it does not exist. */
 interface ConditionedState {
   readonly version: number
   readonly tags: ReadonlyArray<string> | undefined
 }
 
 /**
- * The version for which the conditions of a request hold. Its actor compares the version again, so
- * that no change comes between. Empty for a request without conditions, which does not run
- * `describe`; fails with 412.
+ * The version for which the conditions of a request hold. The actor compares the version again, so
+ * that no other change precedes this one. Empty for a request without conditions, which does not
+ * run `describe`; fails with 412.
  */
 export const expectedVersion = (
   call: Call,
@@ -140,7 +140,7 @@ export const expectedVersion = (
         : Effect.fail(conditionFailed))
     : Effect.succeed({})
 
-/** 412 of a change whose condition names another state. */
+/** 412 for a change of another version than the current one. */
 export const conditionFailed = httpError(
   "precondition-failed",
   "the resource has changed: GET it, and send the change again with its new entity tag"

@@ -12,14 +12,14 @@ export interface Route<H> {
   readonly acceptPost?: string
 }
 
-/** The parameters of a matched path, decoded. `secret` is what followed `~` in that segment. */
+/** The decoded parameters of a matched path. `get` returns the part of the segment before `~`. */
 export interface Parameters {
   get(name: string): string
   /** The secret part of a segment `name~secret`; undefined without `~`. */
   secret(name: string): string | undefined
 }
 
-/** What a method and path lead to; HEAD to the handler of GET where it has none of its own. */
+/** The match of a method and path; HEAD uses the handler of GET if it has none. */
 export type Match<H> =
   | {
     readonly _tag: "Found"

@@ -58,7 +58,7 @@ const whereOf = (table: TableSchema, node: Element): RowCondition => {
   }
 }
 
-interface Counting {
+interface ConditionCount {
   nodes: number
 }
 
@@ -66,9 +66,9 @@ const conditionOf = (
   table: TableSchema,
   node: Element,
   depth: number,
-  counting: Counting
+  count: ConditionCount
 ): RowCondition => {
-  if (++counting.nodes > conditionNodesMax) {
+  if (++count.nodes > conditionNodesMax) {
     return reject(`a query has ${conditionNodesMax} conditions at the most`)
   }
   if (depth > conditionDepthMax) {
@@ -78,7 +78,7 @@ const conditionOf = (
   const inner = childrenOf(node)
   const other = inner.find(({ name }) => !conditionNames.has(name))
   if (other !== undefined) return reject(`${node.name} has no element ${other.name} in it`)
-  const of = inner.map((child) => conditionOf(table, child, depth + 1, counting))
+  const of = inner.map((child) => conditionOf(table, child, depth + 1, count))
   if (node.name === "all" || node.name === "any") return { _tag: node.name, of }
   const [one] = of
   return one !== undefined && of.length === 1
@@ -147,9 +147,9 @@ const readQuery = (tables: ReadonlyArray<TableSchema>, root: Element): RowQuery 
     !conditionNames.has(name) && !otherNames.has(name)
   )
   if (other !== undefined) reject(`a query has no element ${other.name}`)
-  const counting: Counting = { nodes: 0 }
+  const count: ConditionCount = { nodes: 0 }
   const conditions = childrenOf(root).filter(({ name }) => conditionNames.has(name))
-    .map((node) => conditionOf(table, node, 1, counting))
+    .map((node) => conditionOf(table, node, 1, count))
   const [condition] = conditions
   const [title, fields] = [titleOf(root), returnOf(table, root)]
   const [order, limit] = [single(root, "order"), single(root, "limit")]

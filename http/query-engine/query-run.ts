@@ -103,11 +103,11 @@ const page = (
   entries: ReadonlyArray<RowEntry>,
   limit: number,
   cursorOf: (entry: RowEntry) => Cursor,
-  onwards?: Cursor
+  nextCursor?: Cursor
 ): RowPage => {
   const last = entries.at(-1)
   const isFull = entries.length === limit && last !== undefined
-  return { _tag: "Page", entries, next: isFull ? cursorOf(last) : onwards }
+  return { _tag: "Page", entries, next: isFull ? cursorOf(last) : nextCursor }
 }
 
 /** Reads the cache, and from the first missing row on the store. */
@@ -202,11 +202,11 @@ const pageByIndex = Effect.fnUntraced(function*(
   const { entries, last } = yield* gather(inOrder(rowScan, index, span), filter, limit, most, chunk)
   if (last === undefined) return page(entries, limit, cursorOf)
   const slash = last.indexOf("/")
-  const onwards = { key: last.slice(slash + 1), value: Number(last.slice(0, slash)) }
-  return page(entries, limit, cursorOf, onwards)
+  const nextCursor = { key: last.slice(slash + 1), value: Number(last.slice(0, slash)) }
+  return page(entries, limit, cursorOf, nextCursor)
 })
 
-/** A page in the order of another field: scans all matches, and keeps the first ones. */
+/** A page in the order of another field: scans all rows and sorts the matches of the page. */
 const sortedPage = Effect.fnUntraced(function*(
   records: RecordsApi,
   request: RowRequest,
@@ -251,7 +251,7 @@ const sortedPage = Effect.fnUntraced(function*(
   return page(first.sort(compareEntries).slice(0, limit), limit, cursorOf)
 })
 
-/** Reads one page of a query, from the cache as far as that has the rows. */
+/** Reads one page of a query: rows in the cache from there, all others from the store. */
 export const runQuery = (
   records: RecordsApi,
   request: RowRequest,

@@ -1,7 +1,7 @@
 /**
- * Consecutive rows of a table, packed: one string of all texts, and typed arrays for where each
- * text ends and for the indexed numbers. A block of a hundred rows takes a third of the memory of
- * as many objects, and costs the garbage collector four objects.
+ * Consecutive rows of a table, packed: one string of all texts, and typed arrays of their ends and
+ * of the indexed numbers. A block of a hundred rows takes a third of the memory of as many objects,
+ * and the garbage collector sees only four objects.
  */
 import { blockCharsMax, blockOverheadBytes } from "../limits.ts"
 import type { RowEntry } from "./row-sources.ts"

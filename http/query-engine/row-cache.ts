@@ -29,7 +29,7 @@ interface MissingRun {
   readonly ranges: ReadonlyArray<CachedRange>
 }
 
-/** How far a scan came: it continues after (in reverse: before) `bound`. */
+/** The position of a scan: it continues after (in reverse: before) `bound`. */
 interface ScanPosition {
   readonly bound: string | undefined
   /** undefined when the next range is not cached. */
@@ -310,7 +310,7 @@ export class RowCache {
     return { next, missedAt: () => missedAt }
   }
 
-  /** Loads the next missing range if it is small, as after a change; whether it did. */
+  /** Loads the next missing range if it is small, as after a change; returns whether it did. */
   private loadSmallRange(
     bound: string | undefined,
     reverse: boolean
@@ -364,7 +364,7 @@ export class RowCache {
       const startedMs = performance.now()
       const isRead = yield* this.load(undefined, false, rows)
       yield* Effect.sleep(isRead ? Math.ceil(fillRest * (performance.now() - startedMs)) : pauseMs)
-      // It waits while rows change faster than it can read them.
+      // Wait while rows change faster than this loop can read them.
       while (this.changes - changes > rows / 10) {
         changes = this.changes
         yield* Effect.sleep(pauseMs)

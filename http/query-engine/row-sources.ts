@@ -93,9 +93,9 @@ const rowsOf = (
   )
 
 /** Rows of a span in the order of the index, then of their keys; `after` is a key of the index. */
-export const inOrder = (reading: RowScan, index: Index, span: NumberRange): RowSource => {
-  const { records, reverse } = reading
-  let last = reading.after ?? indexPrefix(reverse ? span.high + 1 : span.low)
+export const inOrder = (rowScan: RowScan, index: Index, span: NumberRange): RowSource => {
+  const { records, reverse } = rowScan
+  let last = rowScan.after ?? indexPrefix(reverse ? span.high + 1 : span.low)
   return Effect.fnUntraced(function*(limit: number) {
     const range = { reverse, limit, after: last }
     const [keys = []] = yield* records.keys(index.table, [range])
@@ -104,7 +104,7 @@ export const inOrder = (reading: RowScan, index: Index, span: NumberRange): RowS
     )
     last = keys.at(-1) ?? last
     return {
-      entries: yield* rowsOf(reading, index, found),
+      entries: yield* rowsOf(rowScan, index, found),
       scanned: keys.length,
       last,
       isLast: keys.length < limit || found.length < keys.length
@@ -148,13 +148,13 @@ const firstList = (lists: ReadonlyArray<KeyList>, reverse: boolean): KeyList | u
  * span. A page costs one read of each list and of its rows, whatever fraction of the rows match.
  */
 export const merge = (
-  reading: RowScan,
+  rowScan: RowScan,
   index: Index,
   span: NumberRange,
   page: number
 ): RowSource => {
-  const { records, reverse } = reading
-  const start = reading.after
+  const { records, reverse } = rowScan
+  const start = rowScan.after
   let lists = listsOf(span)
   /** Reads further keys of every list that is nearly used up, in one call. */
   const fill = (limit: number) => {
@@ -200,7 +200,7 @@ export const merge = (
       else yield* fill(ahead(wanted - found.length))
     }
     return {
-      entries: yield* rowsOf(reading, index, found),
+      entries: yield* rowsOf(rowScan, index, found),
       scanned: found.length,
       last: found.at(-1)?.key ?? start,
       isLast: found.length < wanted

@@ -1,8 +1,8 @@
-/** Server-sent events (WHATWG HTML §9.2) with a bound on what a slow reader leaves unsent. */
+/** Server-sent events (WHATWG HTML §9.2) with a bound on the bytes that wait for a slow reader. */
 import { eventBufferBytesMax } from "../limits.ts"
 import type { NativeResponse } from "./native-response.ts"
 
-/** The text of one event. Line feeds of `data` become lines of it; `id` must have none. */
+/** The text of one event. Each line of `data` becomes a `data` field; other fields are one line. */
 export const eventText = (event: {
   readonly data: string
   readonly id?: string
@@ -42,8 +42,8 @@ export class EventStream {
   }
 
   /**
-   * Sends text as made by `eventText`. `false` when the stream is closed, or is closed now because
-   * its reader left more than the bound unread; the reader comes back with Last-Event-ID.
+   * Sends the text of an event. Returns `false` if the stream is closed. It closes a stream whose
+   * reader has more than the bound unread; the reader resumes by Last-Event-ID.
    */
   send(text: string): boolean {
     if (!this.#open) return false
@@ -54,30 +54,30 @@ export class EventStream {
     if (flowing) return true
     const isFirst = this.#pendingBytes === 0
     this.#pendingBytes += Buffer.byteLength(text)
-    // One event may be as large as the bound itself: it alone cuts nobody.
+    // One event may be larger than the bound: it alone does not close the stream.
     if (isFirst || this.#pendingBytes <= eventBufferBytesMax) return true
     this.cut()
     return false
   }
 
-  /** Whether the reader has taken all that was sent. */
+  /** Whether the socket has accepted all bytes so far. */
   get flowing(): boolean {
     return this.#pendingBytes === 0
   }
 
-  /** Calls back once when the reader has taken what was sent; one caller waits at a time. */
+  /** Calls back once when the socket accepts bytes again; one caller waits at a time. */
   onFlowing(callback: () => void): void {
     this.#waiting = callback
   }
 
-  /** Cuts the connection under a reader that does not read. */
+  /** Closes the connection at once, for a reader that does not read. */
   cut(): void {
     if (!this.#open) return
     this.#native.close()
     this.aborted()
   }
 
-  /** Ends the stream in good order. */
+  /** Ends the chunked body, then the stream. */
   close(): void {
     if (!this.#open) return
     // Not with `closeConnection`: the field would be written into the chunked body.
@@ -85,7 +85,7 @@ export class EventStream {
     this.aborted()
   }
 
-  /** Calls back once when the stream is over, whoever ended it. */
+  /** Calls back once when the stream has ended, by either side. */
   onClose(callback: () => void): void {
     if (this.#open) this.#listeners.push(callback)
     else callback()

@@ -37,11 +37,11 @@ export class Exchange {
   #answered = false
   #bodyDone: boolean
   #onAbort: (() => void) | undefined
-  #also = ""
+  #extraHeaders = ""
 
   /**
    * `declaredBytes` is the Content-Length, 0 without a body, -1 if chunked. `isLast` means that the
-   * connection ends with the answer and nothing after the request is read.
+   * connection ends with the answer, and the server reads nothing after the request.
    */
   constructor(
     native: NativeResponse,
@@ -68,9 +68,9 @@ export class Exchange {
     return this.#answered
   }
 
-  /** Adds header fields to the answer, whatever it will be. */
+  /** Adds header fields to the answer, of any status. */
   also(headers: ReplyHeaders): void {
-    this.#also = joinHeaders(headers)
+    this.#extraHeaders = joinHeaders(headers)
   }
 
   /** Calls back once if the client leaves before the answer is complete. */
@@ -103,8 +103,8 @@ export class Exchange {
   }
 
   /**
-   * The whole body, at most `bytesMax`, by one callback, as a copy. After `TooLarge`
-   * and `Timeout` the request still needs an answer, which also closes the connection.
+   * Passes a copy of the whole body, at most `bytesMax`, to `done`. After `TooLarge` and `Timeout`
+   * the request still needs an answer, which also closes the connection.
    */
   bytes(bytesMax: number, done: (body: Uint8Array | BodyFault) => void): void {
     if (this.#aborted) return done({ _tag: "Aborted" })
@@ -178,8 +178,8 @@ export class Exchange {
 
   #writeHead(status: number, joined: string): void {
     this.#native.writeStatus(this.#shared.statusLine(status))
-    const also = this.#also
-    const all = also === "" ? joined : joined === "" ? also : `${joined}\r\n${also}`
+    const extra = this.#extraHeaders
+    const all = extra === "" ? joined : joined === "" ? extra : `${joined}\r\n${extra}`
     if (all === "") return
     const colon = all.indexOf(":")
     this.#native.writeHeader(all.slice(0, colon), all.slice(colon + 2))
@@ -189,8 +189,8 @@ export class Exchange {
   reply(reply: HttpReply): void {
     const joined = joinHeaders(reply.headers)
     if (!this.#begin()) return
-    // The parser still reads the rest of this packet as requests. While an answer is pending, that
-    // ends the connection, as it should; so the answer is sent after the packet.
+    // The parser still reads the rest of this packet as requests. If this answer is pending then,
+    // the parser ends the connection. That is intended: the answer therefore waits for the packet.
     if (this.#isLast) setImmediate(() => this.#send(reply, joined))
     else this.#send(reply, joined)
   }

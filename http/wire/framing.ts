@@ -1,10 +1,10 @@
 /**
- * What a header block says of the message around it (RFC 9112 §3.2, §6): what the native parser
- * leaves to its user. On whatever two readers could disagree is refused, and the connection ends.
+ * Checks the header fields that frame a message (RFC 9112 §3.2, §6), which the native parser leaves
+ * to its user. It rejects a block that two readers could frame differently; the connection ends.
  */
 import type { ProblemSlug } from "../formats/index.ts"
 
-/** How the message is framed, or the problem that it is. */
+/** How the message is framed, or why it is rejected. */
 export interface Framing {
   /** The Content-Length, 0 without a body, -1 when chunked. */
   readonly declaredBytes: number
@@ -26,9 +26,9 @@ const empty = accepted(0, false)
 const lastEmpty = accepted(0, true)
 
 /**
- * After a chunked body nothing more is read: the native parser takes any byte for the line feed
- * after a chunk's size and knows no trailers, so that what follows may be part of the body to
- * whoever passed it on.
+ * The server reads nothing after a chunked body. The native parser accepts any byte as the line
+ * feed after a chunk's size and does not know trailers. A proxy may therefore see the end of the
+ * body elsewhere.
  */
 const chunkedBody = accepted(-1, true)
 
@@ -55,7 +55,7 @@ interface Line {
 }
 
 /**
- * Reads the fields that frame a message. `flat` has names, in lower case, and values in turn;
+ * Reads the fields that frame a message. `flat` alternates names, in lower case, and values;
  * `blockBytesMax` bounds the request line and all fields together.
  */
 export const framingOf = (

@@ -1,15 +1,15 @@
-/** Header fields of answers: the constant ones prepared once, the others checked and joined. */
+/** Header fields of answers: prepares the constant ones once, checks and joins the others. */
 import { STATUS_CODES } from "node:http"
 
 /** Fields of an answer, in order; names in their usual spelling. */
 export type ReplyHeaders = ReadonlyArray<readonly [name: string, value: string]>
 
-/** What every page may do: nothing but what this origin serves; no frame, no plug-in, no base. */
+/** The policy of every page: resources of this origin only; no frame, no plug-in, no base. */
 export const pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; "
   + "form-action 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
   + "frame-ancestors 'none'"
 
-/** What a script of another origin may read of an answer. */
+/** Answer fields that a script of another origin may read. */
 const exposedFields =
   "Location, ETag, Link, Retry-After, Message-Password, Notification-Status, Last-Modified, "
   + "Content-Range, Allow, Accept-Post, RateLimit, RateLimit-Policy"
@@ -24,8 +24,8 @@ const allowedFields =
 export type CorsOrigin = string | undefined
 
 /**
- * The status line together with the fields of every answer, as one piece for each status, so that
- * they cost nothing for each request.
+ * The status line with the fields that every answer has. The text of each status is cached, so that
+ * no request builds it.
  */
 export const statusLines = (origin: CorsOrigin): (status: number) => string => {
   const shared = "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer"
@@ -33,8 +33,8 @@ export const statusLines = (origin: CorsOrigin): (status: number) => string => {
       + `\r\nAccess-Control-Expose-Headers: ${exposedFields}`)
   const lines = new Map<number, string>()
   return (status) => {
-    const known = lines.get(status)
-    if (known !== undefined) return known
+    const cached = lines.get(status)
+    if (cached !== undefined) return cached
     const line = `${status} ${STATUS_CODES[status] ?? "Unknown"}${shared}`
     lines.set(status, line)
     return line
@@ -52,15 +52,15 @@ export const preflightHeaders = (allow: string, origin: CorsOrigin): ReplyHeader
 
 const unsafe = /[^\t\x20-\x7e]/
 
-/** A field value as it is; throws (a defect) on anything that could begin another field. */
+/** Returns the text unchanged; throws (a defect) if it could begin another field. */
 const checked = (value: string): string => {
   if (unsafe.test(value)) throw new Error("a header field holds a character that it must not")
   return value
 }
 
 /**
- * All fields in the form of one: what follows the first name, so that they reach the socket in one
- * call. An HTML answer gets the page policy unless it brings its own.
+ * All fields as one text, so that one call writes them to the socket. An HTML answer gets the page
+ * policy unless it has a policy.
  */
 export const joinHeaders = (headers: ReplyHeaders): string => {
   let text = ""

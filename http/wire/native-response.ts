@@ -1,5 +1,4 @@
-/** What is used of the server library: the seam that the files around `server.ts` stand on. */
-/** The part of the server library's response that is used; a `res` of uWebSockets.js is one. */
+/** The part of a uWebSockets.js response that this module uses; tests implement it too. */
 export interface NativeResponse {
   pause(): void
   resume(): void

@@ -1,11 +1,12 @@
-/** A request as plain values, and the ways in which its body may not arrive. */
+/** A request as plain values, and the faults of its body. */
+
 /** A request. `path` is raw (not decoded) and without the query; `query` is without its `?`. */
 export interface HttpRequest {
   readonly method: string
   readonly path: string
   readonly query: string
   readonly headers: RequestHeaders
-  /** Of the connection's other end, as text: a proxy's, if there is one. */
+  /** The address of the connection's peer, which may be a proxy. */
   readonly remoteAddress: string
 }
 

@@ -1,4 +1,4 @@
-/** Sending a body piece by piece, no faster than its reader takes it. */
+/** Sends a body in chunks, no faster than the client receives them. */
 import { readerStallMs } from "../limits.ts"
 import type { NativeResponse } from "./native-response.ts"
 
@@ -7,7 +7,7 @@ interface Connection {
   readonly onAbort: (callback: () => void) => void
 }
 
-/** A body that did not keep its promise; the connection was cut. */
+/** The body has another length than announced; the connection was closed. */
 export class BrokenBody extends Error {
   readonly _tag = "BrokenBody"
 }
@@ -37,7 +37,7 @@ class Writer {
     wake?.()
   }
 
-  /** Waits until the socket takes more, the reader is gone, or it has stalled too long. */
+  /** Waits until the socket accepts more bytes; disconnects a client that stalls too long. */
   async #writable(): Promise<void> {
     if (this.#connection.aborted()) return
     let timer: NodeJS.Timeout | undefined
@@ -92,8 +92,8 @@ class Writer {
 }
 
 /**
- * Sends the pieces of a body after the head was written. Returns early when the reader goes away;
- * fails with `BrokenBody`, or with what the body fails with, after cutting the connection.
+ * Sends the chunks of a body after the head was written. Returns early when the client leaves. If
+ * the body fails, it closes the connection and fails with that error or with `BrokenBody`.
  */
 export const sendStream = async (
   native: NativeResponse,

@@ -1,6 +1,6 @@
 /**
- * The HTTP server, the only importer of uWebSockets.js. It copies the library's requests, which
- * live on the stack, into plain values, bounds them, and handles responses that are gone.
+ * The HTTP server, the only importer of uWebSockets.js. It copies the library's requests, which are
+ * valid only within the callback, into plain values; it bounds them and handles aborted responses.
  */
 import { createRequire } from "node:module"
 import type { HttpRequest as NativeRequest, HttpResponse, us_listen_socket } from "uWebSockets.js"
@@ -17,7 +17,7 @@ export { Exchange } from "./exchange.ts"
 export type { HttpReply } from "./exchange.ts"
 export type { BodyFault, HttpRequest } from "./request.ts"
 
-/** Answers a request, now or later. It must not throw and must begin to read the body at once. */
+/** Answers a request, now or later. It must begin to read the body before it returns. */
 export type RequestHandler = (request: HttpRequest, exchange: Exchange) => void
 
 export interface ListenOptions {

@@ -1,4 +1,4 @@
-/** A request body read piece by piece, with the sender paused while the reader is behind. */
+/** A request body as a stream; a reader that is behind pauses the client. */
 import { BodyError, type BodyFault } from "./request.ts"
 
 interface Valve {
@@ -25,7 +25,7 @@ export class Upload implements AsyncIterable<Uint8Array> {
     this.#valve = valve
   }
 
-  /** Takes a chunk, copying it, since its memory is only lent. */
+  /** Queues a copy of a chunk: the library reuses its memory after the callback. */
   push(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.#failure !== undefined) return
     this.#totalBytes += chunk.byteLength
@@ -42,7 +42,7 @@ export class Upload implements AsyncIterable<Uint8Array> {
     this.#notify()
   }
 
-  /** Lets the sender go on: when the reader has caught up, and before the request is answered. */
+  /** Resumes the client: when the reader has caught up, and before the answer. */
   release(): void {
     if (!this.#paused) return
     this.#paused = false
@@ -70,7 +70,7 @@ export class Upload implements AsyncIterable<Uint8Array> {
       const chunk = this.#queue.shift()
       if (chunk !== undefined) {
         this.#queuedBytes -= chunk.length
-        // A connection that goes on is closed when nothing comes for ten seconds, as after the end.
+        // Not after the end: the library closes a resumed connection that sends nothing for 10 s.
         if (!this.#ended && this.#queuedBytes < this.#highWaterBytes / 2) this.release()
         yield chunk
       } else if (this.#ended) return

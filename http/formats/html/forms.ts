@@ -32,7 +32,7 @@ export interface Control {
   readonly fault?: string
 }
 
-/** A form; HTML knows GET and POST only. */
+/** A form; HTML has GET and POST only. */
 export interface HtmlForm {
   readonly action: string
   readonly method?: "get" | "post"
@@ -120,7 +120,7 @@ ${controls.map((control) => row(definition, control))}
 `
 }
 
-/** The hidden field that says which method a form stands for: HTML has neither PUT nor DELETE. */
+/** The hidden field with the method that a form replaces: HTML has neither PUT nor DELETE. */
 export const methodControl = (method: "put" | "delete"): Control => ({
   name: "method",
   label: "",
@@ -128,7 +128,7 @@ export const methodControl = (method: "put" | "delete"): Control => ({
   value: method
 })
 
-/** The form that stands for DELETE of a resource. */
+/** The form that replaces DELETE of a resource. */
 export const deleteForm = (action: string, legend: string, submit = "Remove"): Html =>
   renderForm({
     id: "delete",

@@ -29,7 +29,7 @@ const headLink = (item: PageLink): Html => {
 `
 }
 
-/** A live part, since a growing list may get a next page. */
+/** The links of a resource: a live part, since a growing list may get a next page. */
 const navigation = (links: ReadonlyArray<PageLink>): Html => {
   const shown = links.filter((item) => item.title !== undefined && isLinkable(item.href))
   const list = html`<nav aria-label="Related"><ul>${

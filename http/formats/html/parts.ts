@@ -70,7 +70,7 @@ export const liveState: Html =
 export const copyField = (what: string, text: string): Html =>
   html`<span data-copy="${what}"><code>${text}</code></span>`
 
-/** A page that shows secrets, and no other does: what each is for, and the secret. */
+/** The secrets that only this page shows, each with a label. */
 export const secretsOnce = (
   secrets: ReadonlyArray<readonly [label: string, secret: Html | string]>
 ): Html =>

@@ -1,13 +1,10 @@
-/**
- * `/live.js`: with it the parts of an open page that may change (`livePart`) are put in again when
- * the service has another page at its address. What is focused, marked and scrolled stays.
- */
+/** The scripts of pages. Every page also works without them. */
 import { pageRefreshMs } from "../../limits.ts"
 
 /**
- * Functions that page scripts share. `make` and `link` build nodes: text of others reaches the page
- * as text only, links are http and https only. `say` writes to `state`, the element that says how
- * live the page is. `follow` shows the events of a stream.
+ * Functions that page scripts share. `make` and `link` build nodes: data from the service reaches
+ * the page as text only, links are http and https only. `say` writes to `state`, the element with
+ * the status of live updates. `follow` shows the events of a stream.
  */
 export const pageTools = `  const say = (text) => {
     if (state.textContent !== text) state.textContent = text
@@ -40,41 +37,45 @@ export const pageTools = `  const say = (text) => {
 
 export const liveScriptPath = "/live.js"
 
+/**
+ * `/live.js`: replaces the live parts of an open page (`livePart`) when the entity tag of the page
+ * changes. Focus, selection and scroll positions remain.
+ */
 export const liveScript = `"use strict"
 const state = document.getElementById("live")
 if (state !== null) {
-  let seen = ""
+  let etag = ""
   const say = (text) => {
     if (state.textContent !== text) state.textContent = text
   }
   const scrolled = (root) => [...root.querySelectorAll(".scroll")]
-  const signOf = (node) => JSON.stringify(
+  const identityOf = (node) => JSON.stringify(
     [node.tagName, node.id, node.getAttribute("href"), node.form?.action, node.ariaLabel]
   )
-  const isMarked = (part) => {
-    const marked = getSelection()
-    return marked !== null && !marked.isCollapsed && marked.containsNode(part, true)
+  const isSelected = (part) => {
+    const selection = getSelection()
+    return selection !== null && !selection.isCollapsed && selection.containsNode(part, true)
   }
-  const put = (part, next) => {
+  const replacePart = (part, next) => {
     const focused = part.contains(document.activeElement)
-      ? signOf(document.activeElement)
+      ? identityOf(document.activeElement)
       : undefined
     const lefts = scrolled(part).map((one) => one.scrollLeft)
     part.replaceChildren(...next.childNodes)
     scrolled(part).forEach((one, at) => one.scrollLeft = lefts[at] ?? 0)
     if (focused === undefined) return
-    const again = [...part.querySelectorAll("*")].find((one) => signOf(one) === focused)
-    again?.focus({ preventScroll: true })
+    const same = [...part.querySelectorAll("*")].find((one) => identityOf(one) === focused)
+    same?.focus({ preventScroll: true })
   }
   const show = (text) => {
     const page = new DOMParser().parseFromString(text, "text/html")
     const parts = [...document.querySelectorAll("[data-live]")]
     if (parts.some((part) => page.getElementById(part.id) === null)) return false
-    for (const part of parts) put(part, page.getElementById(part.id))
+    for (const part of parts) replacePart(part, page.getElementById(part.id))
     return true
   }
-  const look = async () => {
-    const headers = { Accept: "text/html", ...seen === "" ? {} : { "If-None-Match": seen } }
+  const refresh = async () => {
+    const headers = { Accept: "text/html", ...etag === "" ? {} : { "If-None-Match": etag } }
     const answer = await fetch(location.pathname + location.search, { headers, cache: "no-store" })
     if (answer.status === 410) return "This is no longer here."
     if (!answer.ok && answer.status !== 304) {
@@ -82,38 +83,39 @@ if (state !== null) {
     }
     if (answer.status !== 304) {
       const text = await answer.text()
-      // Who marks something is about to copy it.
-      if ([...document.querySelectorAll("[data-live]")].some(isMarked)) return
+      // The reader may be about to copy the selection.
+      if ([...document.querySelectorAll("[data-live]")].some(isSelected)) return
       if (!show(text)) return "Load this page again to see how it stands."
-      seen = answer.headers.get("ETag") ?? ""
+      etag = answer.headers.get("ETag") ?? ""
     }
     return "This page changes by itself."
   }
-  const goOn = () => setTimeout(async () => {
+  const scheduleRefresh = () => setTimeout(async () => {
     if (document.visibilityState !== "hidden") {
-      say(await look().catch(() => "The connection is lost; trying again.") ?? state.textContent)
+      const text = await refresh().catch(() => "The connection is lost; trying again.")
+      say(text ?? state.textContent)
     }
-    goOn()
+    scheduleRefresh()
   }, ${pageRefreshMs})
   say("This page changes by itself.")
-  goOn()
+  scheduleRefresh()
 }
 `
 
 /**
- * `/page.js`, of every page: times in the reader's locale, and buttons that copy. Without it times
- * are UTC, and what is to be copied can be marked.
+ * `/page.js`, of every page: converts times to the reader's locale and adds buttons that copy.
+ * Without it times are in UTC.
  */
 export const pageScript = `"use strict"
 {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
-  const tell = (node) => {
+  const localize = (node) => {
     const at = new Date(node.dateTime)
     if (node.title !== "" || Number.isNaN(at.getTime())) return
     node.title = node.textContent
     node.textContent = format.format(at)
   }
-  const copier = (node) => {
+  const addCopyButton = (node) => {
     if (navigator.clipboard === undefined || node.dataset.ready !== undefined) return
     node.dataset.ready = ""
     const button = document.createElement("button")
@@ -121,25 +123,25 @@ export const pageScript = `"use strict"
     button.className = "small"
     button.textContent = "Copy"
     button.setAttribute("aria-label", "Copy the " + node.dataset.copy)
-    const said = document.createElement("span")
-    said.setAttribute("role", "status")
+    const result = document.createElement("span")
+    result.setAttribute("role", "status")
     button.addEventListener("click", () => {
       navigator.clipboard.writeText(node.textContent).then(
-        () => { said.textContent = " Copied." },
-        () => { said.textContent = " It could not be copied." }
+        () => { result.textContent = " Copied." },
+        () => { result.textContent = " It could not be copied." }
       )
     })
-    node.after(" ", button, said)
+    node.after(" ", button, result)
   }
-  const dress = (root) => {
-    for (const node of root.querySelectorAll("time[datetime]")) tell(node)
-    for (const node of root.querySelectorAll("[data-copy]")) copier(node)
+  const enhance = (root) => {
+    for (const node of root.querySelectorAll("time[datetime]")) localize(node)
+    for (const node of root.querySelectorAll("[data-copy]")) addCopyButton(node)
   }
-  dress(document)
+  enhance(document)
   new MutationObserver((changes) => {
     for (const change of changes) {
       for (const node of change.addedNodes) {
-        if (node.parentElement !== null) dress(node.parentElement)
+        if (node.parentElement !== null) enhance(node.parentElement)
       }
     }
   }).observe(document.body, { childList: true, subtree: true })

@@ -1,5 +1,6 @@
-/** The one stylesheet, served at `/style.css`: phone first, light and dark, no web fonts. */
-/** Text stands out from what is behind it by 4.5 at least (WCAG 1.4.3), in each scheme. */
+/** The stylesheet, served at `/style.css`: phone first, light and dark, no web fonts. */
+
+/** The contrast of text is at least 4.5 (WCAG 1.4.3), in both schemes. */
 const colors = `:root{color-scheme:light dark;--ink:#1d1b16;--paper:#fbf9f4;--quiet:#5d5748;
 --line:#d9d2c1;--edge:#837c6b;--accent:#8a2b1a;--field:#fff;--raised:#f3efe5;
 --good:#1c6134;--wait:#74510a;--bad:#a01f1f}
@@ -8,7 +9,7 @@ const colors = `:root{color-scheme:light dark;--ink:#1d1b16;--paper:#fbf9f4;--qu
 --good:#7fcf98;--wait:#e3bb63;--bad:#ff9d94}}
 `
 
-/** Text: sizes of one scale (1.2), headings of serifs. */
+/** Text: font sizes of one scale (1.2), headings with serifs. */
 const text = `*{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:1rem}
 body{margin:0 auto;padding:0 1rem 1rem;max-width:52rem;background:var(--paper);color:var(--ink);
@@ -134,5 +135,5 @@ header nav,main nav,footer,form,.skip,[role=status]{display:none}
 a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 
-/** The whole of it. */
+/** The whole stylesheet. */
 export const stylesheet = colors + text + frame + lists + tables + forms + others

@@ -1,6 +1,7 @@
 /**
- * HTML by construction: a template that escapes its interpolations. Only uses of `raw` need review.
+ * HTML templates that escape their interpolations. Only uses of `raw` need review.
  */
+
 /** Markup. Only `html` and `raw` create it. */
 export interface Html {
   readonly _tag: "Html"

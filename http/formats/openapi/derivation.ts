@@ -1,4 +1,4 @@
-/** What follows for an operation from its method, its path, its body and what it needs. */
+/** Derives problems, header fields and security of an operation from its method, path and body. */
 import type { ProblemSlug } from "../problem-types.ts"
 import type { CredentialNeeds, Method, Operation, RequestBodyDescription,
   RequestHeader } from "./operation.ts"
@@ -21,23 +21,23 @@ export const isView = ({ method, operation }: RoutedOperation): boolean =>
 const isConditional = ({ method, operation }: RoutedOperation): boolean =>
   (method === "PUT" || method === "DELETE") && operation.isUnconditional !== true
 
-const always: ReadonlyArray<ProblemSlug> = [
+const commonProblems: ReadonlyArray<ProblemSlug> = [
   "internal",
   "overloaded",
   "quarantined",
-  // By the operator's limits on rates.
+  // By the operator's rate limits.
   "too-many-requests",
   "storage-unavailable"
 ]
 
-/** What wrong credentials get wherever they are looked at. */
+/** The problems of wrong credentials, wherever the service checks them. */
 const credentials: ReadonlyArray<ProblemSlug> = [
   "unauthenticated",
   "too-many-requests",
   "issuer-unavailable"
 ]
 
-const needed: Readonly<Record<CredentialNeeds, ReadonlyArray<ProblemSlug>>> = {
+const problemsOfNeeds: Readonly<Record<CredentialNeeds, ReadonlyArray<ProblemSlug>>> = {
   anyone: credentials,
   account: credentials,
   role: [...credentials, "forbidden"],
@@ -45,43 +45,44 @@ const needed: Readonly<Record<CredentialNeeds, ReadonlyArray<ProblemSlug>>> = {
   message: [...credentials, "gone", "not-found"]
 }
 
-const ofBody: Readonly<Record<RequestBodyDescription["kind"], ReadonlyArray<ProblemSlug>>> = {
-  document: [
-    "malformed",
-    "document-too-large",
-    "payload-too-large",
-    "request-timeout",
-    "unprocessable",
-    "unsupported-media-type"
-  ],
-  stream: ["malformed", "payload-too-large", "request-timeout", "unsupported-media-type"],
-  empty: ["unsupported-media-type"]
-}
+const problemsOfBody: Readonly<Record<RequestBodyDescription["kind"], ReadonlyArray<ProblemSlug>>> =
+  {
+    document: [
+      "malformed",
+      "document-too-large",
+      "payload-too-large",
+      "request-timeout",
+      "unprocessable",
+      "unsupported-media-type"
+    ],
+    stream: ["malformed", "payload-too-large", "request-timeout", "unsupported-media-type"],
+    empty: ["unsupported-media-type"]
+  }
 
 /** Every kind of problem that the operation may answer. */
-export const problemsOf = (placed: RoutedOperation): ReadonlySet<ProblemSlug> => {
-  const { method, operation, pattern } = placed
+export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> => {
+  const { method, operation, pattern } = routed
   const { body, needs, problems = [], query } = operation
-  const slugs = new Set<ProblemSlug>([...always, ...problems])
+  const slugs = new Set<ProblemSlug>([...commonProblems, ...problems])
   const add = (...more: ReadonlyArray<ProblemSlug>) => more.forEach((slug) => slugs.add(slug))
-  if (needs !== undefined) add(...needed[needs])
-  if (body !== undefined) add(...ofBody[body.kind])
+  if (needs !== undefined) add(...problemsOfNeeds[needs])
+  if (body !== undefined) add(...problemsOfBody[body.kind])
   if (query !== undefined) add("malformed")
   if (parametersOf(pattern).length > 0) add("not-found")
-  if (isView(placed)) add("not-acceptable", "precondition-failed")
-  if (isConditional(placed)) add("precondition-failed")
-  // A page of another site may have made the browser send it.
+  if (isView(routed)) add("not-acceptable", "precondition-failed")
+  if (isConditional(routed)) add("precondition-failed")
+  // CSRF protection may reject a request that a page of another site caused.
   if (method !== "GET") add("forbidden", "storage-full")
   if (method === "POST") add("malformed", "conflict", "idempotency-key-reuse")
   return slugs
 }
 
 /** Every header parameter of the operation. */
-export const headersOf = (placed: RoutedOperation): ReadonlySet<RequestHeader> => {
-  const names = new Set<RequestHeader>(placed.operation.headers)
-  if (placed.method === "POST") names.add("Idempotency-Key")
-  if (isView(placed)) names.add("If-Match").add("If-None-Match")
-  if (isConditional(placed)) names.add("If-Match").add("If-None-Match").add("If-Unmodified-Since")
+export const headersOf = (routed: RoutedOperation): ReadonlySet<RequestHeader> => {
+  const names = new Set<RequestHeader>(routed.operation.headers)
+  if (routed.method === "POST") names.add("Idempotency-Key")
+  if (isView(routed)) names.add("If-Match").add("If-None-Match")
+  if (isConditional(routed)) names.add("If-Match").add("If-None-Match").add("If-Unmodified-Since")
   return names
 }
 
@@ -92,7 +93,7 @@ export const securityOf: Readonly<
   anyone: [{}, { basic: [] }, { bearer: [] }],
   account: [{ basic: [] }, { bearer: [] }],
   role: [{ basic: [] }, { bearer: [] }],
-  // Nothing but the path where that is a URI with a secret.
+  // `{}`: the secret in the path is enough.
   reader: [{ basic: [] }, { bearer: [] }, {}],
   message: [{}, { messagePassword: [] }, { basic: [] }, { bearer: [] }]
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI document (3.1), from the routing table and what each area says of its rows. */
+/** The OpenAPI document (3.1), from the routing table and the descriptions of its operations. */
 import { type ProblemSlug, problemTypes } from "../problem-types.ts"
 import { headersOf, isView, parametersOf, problemsOf, type RoutedOperation,
   securityOf } from "./derivation.ts"
@@ -9,13 +9,13 @@ import { extensible, object, oneOf, rootElement, type Schema, text, uri } from "
 /** A part of the document. */
 export type DocumentPart = Readonly<Record<string, unknown>>
 
-/** What the document says of the service itself. */
+/** The values of the document that depend on the deployment. */
 export interface ServiceDescription {
   readonly baseUrl: string
   readonly version: string
 }
 
-/** A row of the routing table, for each of its methods. */
+/** One method of a row of the routing table, and the group of its description. */
 export interface DescribedRoute {
   readonly placed: RoutedOperation
   readonly area: OperationGroup
@@ -36,8 +36,8 @@ const problemSchema: Schema = {
   description: "RFC 9457."
 }
 
-/** Names in their order; a component's name is made of them. */
-const named = (slugs: ReadonlyArray<ProblemSlug>): string => [...slugs].sort().join(".")
+/** The name of a component: the names of its problems, sorted. */
+const componentName = (slugs: ReadonlyArray<ProblemSlug>): string => [...slugs].sort().join(".")
 
 const problemHeaders: Readonly<Partial<Record<ProblemSlug, ReadonlyArray<string>>>> = {
   unauthenticated: ["WWW-Authenticate"],
@@ -91,14 +91,14 @@ const answerPart = (
   answer: ResponseDescription
 ): DocumentPart => {
   const { content, description, headers = [] } = answer
-  // A stream of events is no representation: it has neither a tag nor an age.
-  const may = content !== undefined && "text/event-stream" in content ? "?" : ""
-  const shown = answer.isView === true ? ["Vary", `Cache-Control${may}`, "Link?"] : []
+  // An event stream is not a representation: it has no ETag and no Cache-Control.
+  const optional = content !== undefined && "text/event-stream" in content ? "?" : ""
+  const shared = answer.isView === true ? ["Vary", `Cache-Control${optional}`, "Link?"] : []
   const isTagged = isView(placed) && answer.isView === true && status === "200"
-  const tag = isTagged ? [`ETag${may}`] : []
+  const tag = isTagged ? [`ETag${optional}`] : []
   return {
     description,
-    ...withHeaders([...shown, ...tag, ...headers]),
+    ...withHeaders([...shared, ...tag, ...headers]),
     ...content === undefined ? {} : { content: contentOf(content) }
   }
 }
@@ -113,7 +113,7 @@ const byStatus = (slugs: ReadonlySet<ProblemSlug>): Map<string, Array<ProblemSlu
   return all
 }
 
-class Building {
+class DocumentBuilder {
   readonly described: ServiceDescription
   readonly responses: Record<string, DocumentPart> = {
     NotModified: {
@@ -139,12 +139,12 @@ class Building {
     for (const [status, slugs] of byStatus(problemsOf(placed))) {
       const own = placed.operation.responses[Number(status)]
       if (own === undefined) {
-        const name = named(slugs)
+        const name = componentName(slugs)
         this.responses[name] ??= problemPart(baseUrl, slugs)
         all[status] = partRef("responses", name)
       } else {
         const content = { ...own.content, ...problemContent(baseUrl, slugs) }
-        // The answer's own and the problem share pages and plain text.
+        // The answer and the problem share the types of pages and plain text.
         all[status] = answerPart(placed, status, { ...own, content })
       }
     }
@@ -195,7 +195,7 @@ const headOf = (
   )
 })
 
-const pathPart = (building: Building, rows: ReadonlyArray<DescribedRoute>): DocumentPart => {
+const pathPart = (builder: DocumentBuilder, rows: ReadonlyArray<DescribedRoute>): DocumentPart => {
   const [first] = rows
   if (first === undefined) throw new Error("a path has no method")
   const { pattern } = first.placed
@@ -205,10 +205,10 @@ const pathPart = (building: Building, rows: ReadonlyArray<DescribedRoute>): Docu
     : { parameters: names.map((name) => partRef("parameters", `path.${name}`)) }
   for (const row of rows) {
     const { method } = row.placed
-    const operation = building.operationOf(row)
+    const operation = builder.operationOf(row)
     part[method.toLowerCase()] = operation
     if (method === "GET") {
-      part["head"] = headOf(operation, building.responsesOf(row.placed), row.placed)
+      part["head"] = headOf(operation, builder.responsesOf(row.placed), row.placed)
     }
   }
   part["options"] = {
@@ -278,14 +278,14 @@ export const makeDocument = (
   described: ServiceDescription,
   rows: ReadonlyArray<DescribedRoute>
 ): DocumentPart => {
-  const building = new Building(described)
+  const builder = new DocumentBuilder(described)
   const paths = new Map<string, Array<DescribedRoute>>()
   for (const row of rows) {
     const { pattern } = row.placed
     paths.set(pattern, [...paths.get(pattern) ?? [], row])
   }
   const areas = [...new Set(rows.map(({ area }) => area))]
-  const pathParts = [...paths].map(([pattern, of]) => [pattern, pathPart(building, of)] as const)
+  const pathParts = [...paths].map(([pattern, of]) => [pattern, pathPart(builder, of)] as const)
   return {
     openapi: "3.1.0",
     info: {
@@ -302,7 +302,7 @@ export const makeDocument = (
       schemas: Object.assign({ Problem: problemSchema }, ...areas.map(({ schemas }) => schemas)),
       parameters: parameterParts(rows),
       headers: headerParts,
-      responses: building.responses,
+      responses: builder.responses,
       securitySchemes
     }
   }

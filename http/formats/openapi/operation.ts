@@ -1,10 +1,10 @@
-/** Parameters and header fields that several operations have. */
+/** Types and parts of the descriptions of operations; `derivation.ts` adds what methods share. */
 import { idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
   slugCharsMax } from "../../limits.ts"
 import type { ProblemSlug } from "../problem-types.ts"
 import { formSchema, ref, type Schema, text } from "./schema.ts"
 
-/** Beside the type, what every file that may be kept has. */
+/** The header fields of every cacheable file, beside Content-Type. */
 export const cacheHeaders: ReadonlyArray<ResponseHeader> = ["ETag", "Cache-Control"]
 
 /** A file that does not change while the service runs. */
@@ -23,7 +23,7 @@ export const fileOperation = (
   }
 })
 
-/** Methods that are described; HEAD follows from GET, and OPTIONS is everywhere. */
+/** Described methods. The document derives HEAD from GET, and adds OPTIONS to every path. */
 export type Method = "GET" | "POST" | "PUT" | "DELETE"
 
 /** A row of the routing table: `GET /mailboxes/{mailbox}`. */
@@ -36,8 +36,8 @@ export interface Parameter {
 }
 
 /**
- * What a caller must show: an account; an account that may not be enough (403); what reads a
- * mailbox; a message's password; or an account if there is one.
+ * The credentials of a caller: any account; an account with a role (else 403); the right to read a
+ * mailbox; a message's password; or an account or none.
  */
 export type CredentialNeeds = "account" | "role" | "reader" | "message" | "anyone"
 
@@ -45,16 +45,16 @@ export interface RequestBodyDescription {
   readonly description?: string
   readonly content: Readonly<Record<string, Schema>>
   readonly required: boolean
-  /** A document is read whole and has the bounds of documents; of an empty form nothing is read. */
+  /** A document is read whole, within the bounds of documents; the body of `empty` is not read. */
   readonly kind: "document" | "stream" | "empty"
 }
 
 export interface ResponseDescription {
   readonly description: string
   readonly content?: Readonly<Record<string, Schema>>
-  /** Fields that it has; those with `?` it may have. */
+  /** Its header fields; those with `?` are optional. */
   readonly headers?: ReadonlyArray<ResponseHeader>
-  /** Made of one view: negotiated by Accept, and of GET with its ETag and conditions. */
+  /** Rendered from a view: negotiated by Accept; on GET with an ETag and preconditions. */
   readonly isView?: boolean
 }
 
@@ -68,7 +68,7 @@ export interface Operation {
   readonly headers?: ReadonlyArray<RequestHeader>
   readonly body?: RequestBodyDescription
   readonly responses: Readonly<Record<number, ResponseDescription>>
-  /** Kinds of problems beside those that follow from all else. */
+  /** Problems beside those that `derivation.ts` derives. */
   readonly problems?: ReadonlyArray<ProblemSlug>
   /** PUT or DELETE without conditions. */
   readonly isUnconditional?: boolean
@@ -90,7 +90,7 @@ const negotiated = (schema: Schema): Readonly<Record<string, Schema>> => ({
   "text/plain": text
 })
 
-/** Types beside those of every resource. */
+/** The types of feeds. */
 export const feedContent: Readonly<Record<string, Schema>> = {
   "application/atom+xml": { type: "string", description: "Atom (RFC 4287)" },
   "application/rss+xml": { type: "string", description: "RSS 2.0" }
@@ -101,7 +101,7 @@ export const eventContent = (description: string): Readonly<Record<string, Schem
   "text/event-stream": { type: "string", description }
 })
 
-/** The document of that schema, in each of the types that every resource is served as. */
+/** The document of a schema, in each of the types that every resource is served as. */
 export const viewResponse = (
   schema: string,
   description: string,
@@ -120,7 +120,7 @@ export const emptyResponse = (
   headers: ReadonlyArray<ResponseHeader> = []
 ): ResponseDescription => ({ description, headers })
 
-/** Where a browser goes after a form. */
+/** The redirect of a browser after a form. */
 export const seeOtherResponse: ResponseDescription = emptyResponse(
   "For a page's form: where to go on",
   [
@@ -159,7 +159,7 @@ export const buttonRequestBody: RequestBodyDescription = {
   kind: "empty"
 }
 
-/** The same document without a page: a browser goes on to another. */
+/** The answer without its HTML type: a browser is redirected instead. */
 export const withoutHtml = (answer: ResponseDescription): ResponseDescription => ({
   ...answer,
   content: Object.fromEntries(
@@ -167,16 +167,14 @@ export const withoutHtml = (answer: ResponseDescription): ResponseDescription =>
   )
 })
 
-/** The form of a page, where a document has no meaning. */
+/** The form of a page, for a resource that accepts no document. */
 export const formRequestBody = (form: Schema): RequestBodyDescription => ({
   content: { "application/x-www-form-urlencoded": form },
   required: true,
   kind: "document"
 })
 
-/* How an area says what its resources take and answer; `derive.ts` adds what holds for all. */
-
-/** Fields of requests. Accept, Content-Type and Authorization are said in other ways. */
+/** Request fields. OpenAPI describes Accept, Content-Type and Authorization in other places. */
 export const requestHeaders = {
   "Idempotency-Key": {
     description: "The same key and body again within 24 hours get the same answer, and make "
@@ -219,7 +217,7 @@ export const requestHeaders = {
 
 export type RequestHeader = keyof typeof requestHeaders
 
-/** Fields of answers. */
+/** Answer fields. */
 export const responseHeaders = {
   Accept: "The types that are accepted in a body here.",
   "Accept-Encoding": "`identity`: a body comes without coding.",
@@ -247,10 +245,10 @@ export const responseHeaders = {
 
 type Field = keyof typeof responseHeaders
 
-/** A field that an answer has, or may have. */
+/** A field of an answer; with `?` it is optional. */
 export type ResponseHeader = Field | `${Field}?`
 
-/** What every listing by pages takes. */
+/** The query parameters of every paged listing. */
 export const pagingParameters: Readonly<Record<string, Parameter>> = {
   limit: {
     description: "Entries on a page.",
@@ -268,7 +266,7 @@ const slug: Schema = { type: "string", pattern: "^[a-z0-9][a-z0-9-]*$", maxLengt
 
 const opaque = (description: string): Parameter => ({ description, schema: text })
 
-/** The parameters of paths. */
+/** The path parameters. */
 export const pathParameters: Readonly<Record<string, Parameter>> = {
   account: { description: "The account's name.", schema: slug },
   cabinet: opaque("The cabinet's id."),

@@ -1,13 +1,14 @@
 /**
- * JSON Schemas (2020-12, as OpenAPI 3.1 takes them) of the service's documents. One schema is of
- * both forms of a document: `xml` says how its JSON is written as XML (`../xml/json.ts`).
+ * JSON Schemas (2020-12, as in OpenAPI 3.1) of the service's documents. One schema describes both
+ * forms of a document: `xml` maps its JSON to XML (`../xml/json.ts`).
  */
+
 /** A schema, or a part of one. */
 export interface Schema {
   readonly [keyword: string]: unknown
 }
 
-/** The properties of a document, by the names that they have in JSON. */
+/** The properties of a document, by their names in JSON. */
 export interface Properties {
   readonly [name: string]: Schema
 }
@@ -19,7 +20,7 @@ export const uri: Schema = { type: "string", format: "uri-reference" }
 /** RFC 3339. */
 export const dateTime: Schema = { type: "string", format: "date-time" }
 
-/** A number as the documents hold it: its digits. */
+/** A number as documents write it: text of digits. */
 export const digits: Schema = { type: "string", pattern: "^[0-9]+(\\.[0-9]+)?$" }
 
 export const flag: Schema = { type: "string", enum: ["true", "false"] }
@@ -29,24 +30,24 @@ export const oneOf = (...values: ReadonlyArray<string>): Schema => ({
   enum: values
 })
 
-/** The same as an attribute in XML. */
+/** The schema as an attribute in XML. */
 export const attribute = (schema: Schema): Schema => ({ ...schema, xml: { attribute: true } })
 
 export const attributes = (properties: Properties): Properties =>
   Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, attribute(one)]))
 
-/** A repeated element: one after the other in XML, an array in JSON. */
+/** A repeated element: siblings in XML, an array in JSON. */
 export const list = (items: Schema): Schema => ({ type: "array", items })
 
 /** A schema of the document's components by its name. */
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 
-/** The text of an element that is an object in JSON for its attributes, or as the root. */
+/** The text of an element that is an object in JSON: it has attributes, or is the root. */
 export const elementText = (about: string): Properties => ({
   "#text": { type: "string", description: `${about} In XML the text of the element itself.` }
 })
 
-/** An element with something in it; `required` are the names of what is always there. */
+/** An element with attributes or children; `required` are the names of those always present. */
 export const object = (properties: Properties, required: ReadonlyArray<string> = []): Schema => ({
   type: "object",
   properties,
@@ -60,7 +61,7 @@ export const rootElement = (
   required: ReadonlyArray<string> = []
 ): Schema => ({ ...object(properties, required), xml: { name } })
 
-/** The same, where unknown elements are kept and served back as they came. */
+/** The schema with unknown elements, which the service stores and serves unchanged. */
 export const extensible = (schema: Schema): Schema => ({ ...schema, additionalProperties: true })
 
 /** A form of a page (`application/x-www-form-urlencoded`). */
@@ -68,8 +69,8 @@ export const formSchema = (
   fields: ReadonlyArray<string> | Properties,
   required: ReadonlyArray<string> = []
 ): Schema => {
-  const isNames = (given: ReadonlyArray<string> | Properties): given is ReadonlyArray<string> =>
-    Array.isArray(given)
+  const isNames = (value: ReadonlyArray<string> | Properties): value is ReadonlyArray<string> =>
+    Array.isArray(value)
   return object(
     isNames(fields) ? Object.fromEntries(fields.map((name) => [name, text])) : fields,
     required

@@ -1,4 +1,4 @@
-/** What `/cluster` and the quarantines take and answer. */
+/** The operations of `/cluster` and of quarantines. */
 import { attributes, buttonRequestBody, dateTime, digits, elementText, emptyResponse, flag, list,
   object, oneOf, type OperationGroup, ref, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"

@@ -1,4 +1,4 @@
-/** The page of the cluster; it is whole without a script, and with one it changes by itself. */
+/** The page of the cluster. It is complete without a script; `/live.js` keeps it current. */
 import { badge, type Html, html, livePart, liveState, nothing, table as scrolling,
   timeAt } from "../../formats/html/index.ts"
 import { type ClusterNode, type ClusterStatus, quarantinesOf, ranges,
@@ -6,7 +6,8 @@ import { type ClusterNode, type ClusterStatus, quarantinesOf, ranges,
 import type { NodeFigures, QuarantineFigures } from "./node-figures.ts"
 
 /**
- * White letters stand out from each (WCAG 1.4.3), and each from light and dark paper (1.4.11).
+ * Each color has enough contrast with white letters (WCAG 1.4.3) and with light and dark paper
+ * (WCAG 1.4.11).
  */
 const colors = [
   "#0072b2",
@@ -21,15 +22,15 @@ const colors = [
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-/** How a node is shown: no two of the first 52 have the same letter. */
+/** The letter and color of a node. The letters of the first 52 nodes differ. */
 export interface NodeMark {
   readonly letter: string
   readonly color: string
 }
 
-export const markOf = (place: number): NodeMark => ({
-  letter: letters[place] ?? "+",
-  color: colors[place % colors.length] ?? "#0072b2"
+export const markOf = (position: number): NodeMark => ({
+  letter: letters[position] ?? "+",
+  color: colors[position % colors.length] ?? "#0072b2"
 })
 
 const columns = 16
@@ -38,7 +39,7 @@ const cell = 20
 
 const gap = 2
 
-/** Room for the number of the first shard of each row. */
+/** Width for the number of the first shard of each row. */
 const margin = 32
 
 const xOf = (shard: number): number => margin + shard % columns * cell
@@ -62,7 +63,7 @@ const cells = (mark: NodeMark, shards: ReadonlyArray<number>): Html =>
   }</g></g>
 `
 
-/** What nobody holds: an empty frame. */
+/** Shards without an owner: empty frames. */
 const frames = (shards: ReadonlyArray<number>): Html =>
   html`<g fill="none" stroke="currentColor" stroke-dasharray="2 2"><path d="${
     shards.map(square).join("")
@@ -75,19 +76,22 @@ const rowNumbers = (count: number): ReadonlyArray<Html> =>
     (_, row) => html`<text x="${margin - 6}" y="${row * cell + 13}">${row * columns}</text>`
   )
 
-/** A swatch with a node's letter, for beside its name. */
+/** A swatch with a node's letter, shown beside its name. */
 export const swatch = ({ color, letter }: NodeMark): Html =>
   html`<svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
 <path fill="${color}" d="M0 0h18v18H0z"/>
 <text x="9" y="13" fill="#fff" font-family="system-ui,sans-serif" font-size="11"
 text-anchor="middle">${letter}</text></svg>`
 
-const area = ({ node, shards }: ShardHolding, place: number): Html => {
+const area = ({ node, shards }: ShardHolding, position: number): Html => {
   if (shards.length === 0) return nothing
-  return node === undefined ? frames(shards) : cells(markOf(place), shards)
+  return node === undefined ? frames(shards) : cells(markOf(position), shards)
 }
 
-/** The picture; marks go by the order of the holdings. */
+/**
+ * The shards as a picture: one cell for each, with the color and the letter of its node. It can be
+ * read without colors and without a stylesheet. The order of `holdings` decides the marks.
+ */
 export const picture = ({ holdings, owners }: ClusterStatus): Html => {
   const counts = holdings.map(({ node, shards }) => `${node ?? "nobody"} ${shards.length}`)
   const height = Math.ceil(owners.length / columns) * cell
@@ -104,19 +108,13 @@ ${holdings.map(area)}</svg>
 `
 }
 
-/*
- * The shards over the nodes as a picture: a cell for each shard, colored by its node and marked
- * with the node's letter, so that it can be read without colors. It needs neither a script nor a
- * stylesheet; the table beside it says the same in words.
- */
-
 const plural = (count: number, one: string, more = `${one}s`): string =>
   `${count} ${count === 1 ? one : more}`
 
 const units = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]] as const
 
 /** The two largest units of a duration. */
-const lasting = (seconds: number): string => {
+const durationText = (seconds: number): string => {
   const parts: Array<string> = []
   let left = Math.max(0, Math.round(seconds))
   for (const [each, unit] of units) {
@@ -136,7 +134,7 @@ const ms = (value: number | undefined): string =>
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
 
-/** Columns that are text; all others are figures. */
+/** Headings of text columns; all other columns are numbers. */
 const texts = new Set([
   "Node",
   "Which",
@@ -156,23 +154,23 @@ const table = (about: string, heads: ReadonlyArray<string>, rows: ReadonlyArray<
     "figures"
   )
 
-const written = (cell: string | number): string =>
+const formatCell = (cell: string | number): string =>
   typeof cell === "number" ? cell.toLocaleString("en") : cell
 
-/** Markup is text; what is not is a figure, or a dash for one. */
+/** A row: cells of markup are text, all others are numbers or a dash. */
 const row = (head: Html | string, ...cells: ReadonlyArray<Html | string | number>): Html =>
   html`<tr><th scope="row">${head}</th>${
     cells.map((cell) =>
       typeof cell === "object"
         ? html`<td>${cell}</td>`
-        : html`<td class="num">${written(cell)}</td>`
+        : html`<td class="num">${formatCell(cell)}</td>`
     )
   }</tr>
 `
 
-const holdingRow = ({ node, shards }: ShardHolding, place: number): Html =>
+const holdingRow = ({ node, shards }: ShardHolding, position: number): Html =>
   html`<tr><th scope="row">${
-    node === undefined ? "nobody" : html`${swatch(markOf(place))} ${node}`
+    node === undefined ? "nobody" : html`${swatch(markOf(position))} ${node}`
   }</th><td class="num">${shards.length}</td><td class="wide"><span class="quiet">${
     shards.length === 0 ? "–" : ranges(shards)
   }</span></td></tr>
@@ -183,15 +181,15 @@ const sum = (
   of: (figures: NodeFigures) => number
 ): number => nodes.reduce((total, { figures }) => figures ? total + of(figures) : total, 0)
 
-/** How many actors rest. */
-const resting = (nodes: ReadonlyArray<ClusterNode>): number =>
+/** The number of quarantined actors. */
+const countQuarantined = (nodes: ReadonlyArray<ClusterNode>): number =>
   sum(nodes, ({ kinds }) => kinds.reduce((all, { quarantined }) => all + quarantined, 0))
 
 const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
   const silent = nodes.filter(({ figures }) => figures === undefined).length
   const owned = owners.filter((owner) => owner !== undefined).length
   const waits = sum(nodes, ({ deliveries }) => deliveries.waiting)
-  const rests = resting(nodes)
+  const quarantined = countQuarantined(nodes)
   return html`<p><b>${plural(nodes.length, "node")}</b>${
     silent === 0 ? nothing : html`, <b>${silent} not answering</b>`
   } · ${
@@ -199,9 +197,9 @@ const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
       ? `all ${owned} shards held`
       : html`<b>${owned} of ${owners.length} shards held</b>`
   } · ${plural(waits, "delivery", "deliveries")} waiting · ${
-    rests === 0
+    quarantined === 0
       ? "nothing quarantined"
-      : html`<a href="#quarantines"><b>${rests} quarantined</b></a>`
+      : html`<a href="#quarantines"><b>${quarantined} quarantined</b></a>`
   }</p>
 <p class="quiet">As node ${self} sees it.${
     nodes.length === 1 ? nothing : " What other nodes tell of themselves is up to 3 s old."
@@ -219,7 +217,7 @@ const aboutOf = ({ figures, incarnation }: ClusterNode): Html =>
     figures === undefined ?
       nothing :
       html`<span class="quiet">since ${timeAt(figures.startedMs)}, ${
-        lasting(figures.uptimeSeconds)
+        durationText(figures.uptimeSeconds)
       }</span> `
   }<span class="quiet">incarnation ${incarnation}</span>`
 
@@ -234,7 +232,7 @@ const nodeRow = (one: ClusterNode): Html => {
 const sumOf = ({ kinds }: NodeFigures, field: "active" | "queued"): number =>
   kinds.reduce((total, kind) => total + kind[field], 0)
 
-/** Nodes that answer, with what they tell. */
+/** The nodes that answer, with their figures. */
 const answering = (
   nodes: ReadonlyArray<ClusterNode>
 ): ReadonlyArray<{ readonly node: string; readonly figures: NodeFigures }> =>
@@ -267,7 +265,7 @@ const deliveryRow = (node: string, { deliveries }: NodeFigures): Html =>
     node,
     deliveries.waiting,
     deliveries.inFlight,
-    deliveries.waiting === 0 ? "–" : lasting(deliveries.oldestWaitingMs / 1_000),
+    deliveries.waiting === 0 ? "–" : durationText(deliveries.oldestWaitingMs / 1_000),
     deliveries.circuitsOpen
   )
 
@@ -280,7 +278,7 @@ const originRows = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<Html> =>
         one.circuitOpen ? badge("bad", "✗ open") : badge("good", "✓ closed"),
         one.waiting,
         one.inFlight,
-        one.waiting === 0 ? "–" : lasting(one.oldestWaitingMs / 1_000)
+        one.waiting === 0 ? "–" : durationText(one.oldestWaitingMs / 1_000)
       )
     )
   )
@@ -299,7 +297,7 @@ const kindRows = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<Html> => {
   return [...totals].map(([kind, counts]) => row(kind, ...counts))
 }
 
-/** An actor that rests, and the form that lifts it. */
+/** A quarantined actor, and the form that lifts its quarantine. */
 const entry = (path: string, one: QuarantineFigures & { readonly node: string }): Html => {
   const { id, kind, node, reason, sinceMs, untilMs } = one
   return html`<li><p><b>${kind}/${id}</b> · ${reason}</p>
@@ -310,16 +308,16 @@ aria-label="Lift the quarantine of ${kind}/${id}">Lift</button></form></li>
 }
 
 const quarantines = (
-  standing: ClusterStatus,
+  status: ClusterStatus,
   pathOf: (one: QuarantineFigures) => string
 ): Html => {
-  const told = quarantinesOf(standing)
-  const others = resting(standing.nodes) - told.length
+  const listed = quarantinesOf(status)
+  const others = countQuarantined(status.nodes) - listed.length
   return html`<h2 id="quarantines">Quarantined actors</h2>
 ${
-    told.length === 0
+    listed.length === 0
       ? html`<p>None.</p>`
-      : html`<ol class="entries">${told.map((one) => entry(pathOf(one), one))}</ol>`
+      : html`<ol class="entries">${listed.map((one) => entry(pathOf(one), one))}</ol>`
   }${others > 0 ? html`<p>And ${others} more.</p>` : nothing}
 `
 }
@@ -347,16 +345,16 @@ ${
   }`
 }
 
-/** Everything that is known of the cluster; `pathOf` a quarantine is where it is lifted. */
+/** The whole page; `pathOf` returns the path of a quarantine. */
 export const clusterPage = (
-  standing: ClusterStatus,
+  status: ClusterStatus,
   pathOf: (one: QuarantineFigures) => string
 ): Html => {
-  const { holdings, nodes } = standing
-  const told = answering(nodes)
-  const all = html`${summary(standing)}<h2>Shards</h2>
-${picture(standing)}${table("Shards", ["Node", "Count", "Which"], holdings.map(holdingRow))}${
-    quarantines(standing, pathOf)
+  const { holdings, nodes } = status
+  const answers = answering(nodes)
+  const all = html`${summary(status)}<h2>Shards</h2>
+${picture(status)}${table("Shards", ["Node", "Count", "Which"], holdings.map(holdingRow))}${
+    quarantines(status, pathOf)
   }<h2>Nodes</h2>
 ${
     table(
@@ -377,14 +375,14 @@ ${
     table(
       "Commits",
       ["Node", "Half within", "99 % within", "In a group", "Commits", "Conflicts", "Failures"],
-      told.map(({ figures, node }) => commitRow(node, figures))
+      answers.map(({ figures, node }) => commitRow(node, figures))
     )
   }<h2>Timers</h2>
 ${
     table(
       "Timers",
       ["Node", "Due", "Under way", "In memory", "Next"],
-      told.map(({ figures, node }) => timerRow(node, figures))
+      answers.map(({ figures, node }) => timerRow(node, figures))
     )
   }${deliveries(nodes)}`
   return html`${livePart("cluster", all)}${liveState}`

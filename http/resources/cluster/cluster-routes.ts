@@ -29,7 +29,7 @@ const actorOf = (
   return isNamed ? Effect.succeed(address(kind, id)) : Effect.fail(httpError("not-found"))
 }
 
-const notResting = httpError("not-found", "no such actor is quarantined")
+const notQuarantined = httpError("not-found", "no such actor is quarantined")
 
 const showQuarantine = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
@@ -37,7 +37,7 @@ const showQuarantine = (service: Service): ResourceHandler["handle"] =>
     const { id, kind } = yield* actorOf(service, call)
     const all = quarantinesOf(yield* clusterStatus(service))
     const found = all.find((one) => one.id === id && one.kind === kind)
-    if (found === undefined) return yield* notResting
+    if (found === undefined) return yield* notQuarantined
     return viewAnswer(quarantineView(service, found.node, found), { headers: noStore })
   })
 
@@ -45,7 +45,7 @@ const lift = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(service, call)
     const lifted = yield* service.system.lift(yield* actorOf(service, call))
-    if (!lifted) return yield* notResting
+    if (!lifted) return yield* notQuarantined
     const { headers, method } = call.request
     const isPage = method === "POST" &&
       negotiate(headers.get("accept"), standardTypes) === "text/html"

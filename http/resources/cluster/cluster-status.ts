@@ -1,4 +1,4 @@
-/** The whole cluster as the node that answers sees it, with what each node tells of itself. */
+/** The cluster as the answering node sees it, with the figures that each node publishes. */
 import { Effect } from "effect"
 import type { NodeView } from "../../../runtime/index.ts"
 import { nodesReadMax } from "../../limits.ts"
@@ -7,13 +7,13 @@ import { collectNodeFigures, type NodeFigures, type QuarantineFigures,
   readNodeFigures } from "./node-figures.ts"
 
 export interface ClusterNode extends NodeView {
-  /** It is the node that answers. */
+  /** Whether it is the answering node. */
   readonly isSelf: boolean
-  /** undefined: it does not answer. */
+  /** Undefined if the node does not answer. */
   readonly figures: NodeFigures | undefined
 }
 
-/** The shards of one holder, ascending; those that nobody holds have none. */
+/** The shards of one owner, ascending; `node` is undefined for shards without an owner. */
 export interface ShardHolding {
   readonly node: string | undefined
   readonly shards: ReadonlyArray<number>
@@ -23,9 +23,9 @@ export interface ClusterStatus {
   readonly self: string
   /** By name. */
   readonly nodes: ReadonlyArray<ClusterNode>
-  /** The holder of each shard. */
+  /** The owner of each shard. */
   readonly owners: ReadonlyArray<string | undefined>
-  /** By name; a node that holds nothing too; last what nobody holds, if there is any. */
+  /** By name, with nodes that own no shard; the shards without an owner come last. */
   readonly holdings: ReadonlyArray<ShardHolding>
 }
 
@@ -35,15 +35,15 @@ const holdingsOf = (
   names: ReadonlyArray<string>,
   owners: ReadonlyArray<string | undefined>
 ): ReadonlyArray<ShardHolding> => {
-  const held = new Map<string | undefined, Array<number>>()
-  const holders = owners.filter((owner) => owner !== undefined)
-  for (const name of [...new Set([...names, ...holders])].sort(byName)) held.set(name, [])
+  const shardsOf = new Map<string | undefined, Array<number>>()
+  const owningNodes = owners.filter((owner) => owner !== undefined)
+  for (const name of [...new Set([...names, ...owningNodes])].sort(byName)) shardsOf.set(name, [])
   for (const [shard, owner] of owners.entries()) {
-    const shards = held.get(owner)
-    if (shards === undefined) held.set(owner, [shard])
+    const shards = shardsOf.get(owner)
+    if (shards === undefined) shardsOf.set(owner, [shard])
     else shards.push(shard)
   }
-  return [...held].map(([node, shards]) => ({ node, shards }))
+  return [...shardsOf].map(([node, shards]) => ({ node, shards }))
 }
 
 const figuresOf = (service: Service, node: string): Effect.Effect<NodeFigures | undefined> =>
@@ -52,27 +52,27 @@ const figuresOf = (service: Service, node: string): Effect.Effect<NodeFigures | 
     (text) => text === undefined ? undefined : readNodeFigures(text)
   )
 
-/** How the cluster stands; it waits for what other nodes tell, for a second at most. */
+/** Reads the status of the cluster; waits for the figures of other nodes, at most one second. */
 export const clusterStatus = Effect.fnUntraced(function*(
   service: Service
 ): Effect.fn.Return<ClusterStatus> {
-  const { nodes: known, owners, self } = service.system.cluster()
-  const named = [...known].sort((a, b) => byName(a.node, b.node))
+  const { nodes: members, owners, self } = service.system.cluster()
+  const sorted = [...members].sort((a, b) => byName(a.node, b.node))
   const nodes = yield* Effect.forEach(
-    named,
+    sorted,
     (one) => {
       const isSelf = one.node === self
-      const figures = isSelf
+      const reading = isSelf
         ? Effect.sync(() => collectNodeFigures(service))
         : figuresOf(service, one.node)
-      return Effect.map(figures, (told): ClusterNode => ({ ...one, isSelf, figures: told }))
+      return Effect.map(reading, (figures): ClusterNode => ({ ...one, isSelf, figures }))
     },
     { concurrency: nodesReadMax }
   )
-  return { self, nodes, owners, holdings: holdingsOf(named.map(({ node }) => node), owners) }
+  return { self, nodes, owners, holdings: holdingsOf(sorted.map(({ node }) => node), owners) }
 })
 
-/** `0-3 7 9-11`. */
+/** Shards as text, such as `0-3 7 9-11`. */
 export const ranges = (shards: ReadonlyArray<number>): string => {
   const parts: Array<string> = []
   let from: number | undefined
@@ -85,7 +85,7 @@ export const ranges = (shards: ReadonlyArray<number>): string => {
   return parts.join(" ")
 }
 
-/** Every actor that is told to rest, with its node. */
+/** All quarantined actors that the nodes list, with their nodes. */
 export const quarantinesOf = (
   { nodes }: ClusterStatus
 ): ReadonlyArray<QuarantineFigures & { readonly node: string }> =>

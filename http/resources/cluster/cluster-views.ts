@@ -10,13 +10,13 @@ import type { NodeFigures, OriginFigures, QuarantineFigures } from "./node-figur
 
 export const clusterPath = "/cluster"
 
-/** Where a quarantine is shown, and lifted. */
+/** The path of a quarantine. */
 export const quarantinePath = ({ id, kind }: Pick<QuarantineFigures, "id" | "kind">): string =>
   `${clusterPath}/quarantine/${kind}/${id}`
 
 const timeOf = (atMs: number): string => new Date(atMs).toISOString()
 
-/** Milliseconds as they are read: no more than two places. */
+/** Milliseconds with at most two decimals. */
 const msOf = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : String(Math.round(ms * 100) / 100)
 
@@ -40,7 +40,7 @@ const originElement = (one: OriginFigures): Element =>
     "oldest-waiting-ms": one.oldestWaitingMs
   })
 
-/** A list, unless it is empty. */
+/** An element with its members; none if there are no members. */
 const listed = (name: string, members: ReadonlyArray<Element>): ReadonlyArray<Element> =>
   members.length === 0 ? [] : [element(name, {}, ...members)]
 
@@ -106,8 +106,8 @@ const nodeElement = (service: Service, one: ClusterNode): Element => {
 const ownerElement = ({ node, shards }: ShardHolding): Element =>
   element("owner", { node, count: shards.length }, ...shards.length === 0 ? [] : [ranges(shards)])
 
-const clusterElement = (service: Service, standing: ClusterStatus): Element => {
-  const { holdings, nodes, owners, self } = standing
+const clusterElement = (service: Service, status: ClusterStatus): Element => {
+  const { holdings, nodes, owners, self } = status
   return element(
     "cluster",
     {
@@ -120,15 +120,15 @@ const clusterElement = (service: Service, standing: ClusterStatus): Element => {
   )
 }
 
-/** Nodes, shards and their owners, and how each node stands. */
-export const clusterView = (service: Service, standing: ClusterStatus): ResourceView => ({
+/** The cluster as a document and a page. */
+export const clusterView = (service: Service, status: ClusterStatus): ResourceView => ({
   title: "Cluster",
-  tree: () => clusterElement(service, standing),
-  body: () => clusterPage(standing, quarantinePath),
+  tree: () => clusterElement(service, status),
+  body: () => clusterPage(status, quarantinePath),
   script: liveScriptPath
 })
 
-/** One actor that rests. */
+/** One quarantined actor. */
 export const quarantineView = (
   service: Service,
   node: string,

@@ -1,6 +1,6 @@
 /**
- * What a node tells of itself: counts and times, and of actors that rest where they broke. Nodes
- * of another version may tell more, which is skipped, or what cannot be read.
+ * The figures that a node publishes about itself: counts, times and quarantined actors. A node of
+ * another version may publish more fields, which are skipped, or figures that cannot be read.
  */
 import { Effect, Option, Schema } from "effect"
 import { originsMax, quarantinesMax } from "../../limits.ts"
@@ -35,22 +35,22 @@ const OriginFigures = Schema.Struct({
 /** Times are ms since the epoch. */
 export const NodeFigures = Schema.Struct({
   version: Schema.String,
-  /** What it keeps everything in. Nodes of older versions do not tell. */
+  /** The storage engine. Nodes of older versions do not publish it. */
   engine: Schema.optionalKey(Schema.String),
   startedMs: Schema.Number,
   uptimeSeconds: Schema.Number,
   memoryBytes: Schema.Number,
   kinds: Schema.Array(KindFigures),
-  /** Those that have rested for longest, at most {@link quarantinesMax}. */
+  /** The oldest quarantines, at most {@link quarantinesMax}. */
   quarantines: Schema.Array(QuarantineFigures),
   timers: Schema.Struct({
-    /** In memory: of each shard those that come first. */
+    /** Timers in memory: the earliest ones of each shard. */
     known: Schema.Number,
     due: Schema.Number,
     underWay: Schema.Number,
     nextMs: Schema.optionalKey(Schema.Number)
   }),
-  /** Totals since the start; and of the last groups their times and sizes. */
+  /** Totals since the start, and the times and sizes of the last groups. */
   commits: Schema.Struct({
     groups: Schema.Number,
     commits: Schema.Number,
@@ -83,8 +83,8 @@ type Snapshot = ReturnType<Service["system"]["snapshot"]>
 const kindsOf = ({ metrics, quarantined, activations }: Snapshot): ReadonlyArray<KindFigures> =>
   [...activations].map(([kind, { active, queued }]) => {
     const { decisions, refusals, restarts } = metrics.of(kind)
-    const resting = quarantined.filter(({ address }) => address.kind === kind).length
-    return { kind, active, queued, decisions, refusals, restarts, quarantined: resting }
+    const inQuarantine = quarantined.filter(({ address }) => address.kind === kind).length
+    return { kind, active, queued, decisions, refusals, restarts, quarantined: inQuarantine }
   })
 
 const commitsOf = ({ metrics }: Snapshot): NodeFigures["commits"] => {
@@ -100,7 +100,7 @@ const commitsOf = ({ metrics }: Snapshot): NodeFigures["commits"] => {
     : { ...totals, p50Ms, p99Ms, groupSizeP50, groupSizeMax }
 }
 
-/** How the node stands that answers. */
+/** Collects the figures of this node. */
 export const collectNodeFigures = (
   { deliveries, engine, nowMs, settings, system }: Service
 ): NodeFigures => {
@@ -152,11 +152,11 @@ export const readNodeFigures = (text: string): NodeFigures | undefined => {
   }
 }
 
-/** Tells the other nodes how this one stands, until the result is called. */
+/** Publishes the figures of this node regularly; the result stops it. */
 export const publishNodeFigures = (service: Service): () => void =>
   service.system.nodeStatus.publish(() => JSON.stringify(collectNodeFigures(service)))
 
-/** {@link publishNodeFigures} for as long as the scope is open. */
+/** {@link publishNodeFigures} until the scope closes. */
 export const keepPublishingFigures = (service: Service) =>
   Effect.acquireRelease(
     Effect.sync(() => publishNodeFigures(service)),

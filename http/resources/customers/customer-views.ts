@@ -33,7 +33,7 @@ const customerElement = (
     })
   )
 
-/** The form of a customer's fields: empty, or with those of a row. */
+/** The form of a customer's fields: empty, or with the values of a row. */
 export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
   id: "put",
   action,

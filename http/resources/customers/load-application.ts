@@ -121,7 +121,7 @@ class LoadPlanner {
   }
 }
 
-/** Writes a step, unless the load has changed since; whether it did. */
+/** Writes a step, unless the load has changed since; returns whether it wrote. */
 const writeStep = (
   { records }: Service,
   id: string,

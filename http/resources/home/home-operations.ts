@@ -1,9 +1,9 @@
-/** What `/`, the problems, the fixed files and `/openapi.json` take and answer. */
+/** The operations of `/`, the problems, the static files and `/openapi.json`. */
 import { attribute, attributes, cacheHeaders, digits, emptyResponse, fileOperation, list, object,
   type Operation, type OperationGroup, rootElement, type Schema, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 
-/** The same with If-Match. */
+/** The operation with If-Match and its 412. */
 const conditional = (operation: Operation): Operation => ({
   ...operation,
   headers: ["If-Match", "If-None-Match"],

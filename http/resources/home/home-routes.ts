@@ -1,4 +1,4 @@
-/** The service itself: its home page and service document, problems, fixed files (protocol §6). */
+/** The service itself: its home page and service document, problems, static files (protocol §6). */
 import { Effect } from "effect"
 import { html, link, type PageLink, table } from "../../formats/html/index.ts"
 import { isProblemSlug, parseForm, problemTypes, problemTypeView,
@@ -10,7 +10,7 @@ import { isSlug } from "../../slug.ts"
 import { fileRoutes } from "./static-files.ts"
 import { tour } from "./tour.ts"
 
-/** The entry points, by what they are to the service. */
+/** The entry points of the service document. */
 const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: string]> = [
   ["content", "/content", "Content: POST publishes a resource"],
   ["mailboxes", "/mailboxes", "Mailboxes: POST opens one, GET lists your own"],
@@ -78,7 +78,7 @@ const home = (service: Service, mailbox: string | undefined): ResourceView => ({
   body: () => homeBody(service, mailbox)
 })
 
-/** The mailbox of the tour; what can be none is skipped, as every unknown parameter is. */
+/** The home page; an invalid `mailbox` is ignored, as unknown parameters are. */
 const getHome = (service: Service) =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     const query = parseForm(call.request.query)
@@ -123,7 +123,7 @@ const problem = ({ parameters }: Call): Handled => {
     : Effect.succeed(viewAnswer({ ...view, links: [problemsLink] }))
 }
 
-/** The home page and service document, the problems, and the fixed files. */
+/** The home page and service document, the problems, and the static files. */
 export const homeRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
   { pattern: "/", methods: { GET: { handle: getHome(service) } } },
   {

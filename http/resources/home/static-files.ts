@@ -6,9 +6,7 @@ import { fixedMaxAgeSeconds } from "../../limits.ts"
 import { type Call, evaluatePreconditions, type HandlerAnswer, type HandlerFailure, httpError,
   type ResourceHandler, type Route, scriptHandler } from "../../pipeline/index.ts"
 
-/* Scripts of pages: what they begin with, and how they are served. */
-
-/** Paths whose URIs can be capabilities, or name what is somebody's own: not for robots. */
+/** Paths that robots must not read: their URIs may be capabilities or name private resources. */
 const hiddenFromRobots = [
   "/content/",
   "/mailboxes",

@@ -1,4 +1,4 @@
-/** Everything tried in a minute: steps with forms, those of a mailbox once it is named. */
+/** The tour of the home page: steps with forms; some need the name of a mailbox. */
 import { type Html, html, type HtmlForm, link, nothing,
   renderForm } from "../../formats/html/index.ts"
 import { slugCharsMax } from "../../limits.ts"
@@ -67,119 +67,121 @@ const cabinetForm = (mailboxHref: string): HtmlForm => ({
 interface Step {
   readonly id: string
   readonly title: string
-  readonly said: Html
-  readonly doing?: Html
+  readonly about: Html
+  readonly form?: Html
 }
 
-const stepItem = ({ doing, id, said, title }: Step): Html =>
+const stepItem = ({ form, id, about, title }: Step): Html =>
   html`<li id="${id}"><h3>${title}</h3>
-<p>${said}</p>
-${doing ?? nothing}</li>
+<p>${about}</p>
+${form ?? nothing}</li>
 `
 
-/** A tour leaves out what is only wanted now and then. */
-const isNeeded = ({ name }: { readonly name: string }): boolean => name !== "url" && name !== "from"
+/** The tour omits the controls that few people need. */
+const isEssential = ({ name }: { readonly name: string }): boolean =>
+  name !== "url" && name !== "from"
 
-/** A form as a step shows it, whose title says already what it is for. */
-const tried = ({ action, controls, id = "step", submit }: HtmlForm): Html =>
-  renderForm({ action, id, submit, controls: controls.filter(isNeeded) })
+/** The form of a step: the step's title replaces its legend. */
+const stepForm = ({ action, controls, id = "step", submit }: HtmlForm): Html =>
+  renderForm({ action, id, submit, controls: controls.filter(isEssential) })
 
-const beginning = (mailbox: string | undefined): ReadonlyArray<Step> => [
+const firstSteps = (mailbox: string | undefined): ReadonlyArray<Step> => [
   {
     id: "sign-in",
     title: "Sign in",
-    said: html`You need the name and a token of an account; whoever runs the service has them, and
+    about: html`You need the name and a token of an account; whoever runs the service has them, and
 the first account is <code>admin</code>. The browser asks for both as soon as a step needs them: try
 ${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
   },
   {
     id: "open",
     title: "Open a mailbox",
-    said: html`It gets an address, where others leave notifications, and secrets to read it with.`,
-    doing: html`${mailbox === undefined ? renderForm(openForm) : nothing}${
+    about: html`It gets an address, where others leave notifications, and secrets to read it with.`,
+    form: html`${mailbox === undefined ? renderForm(openForm) : nothing}${
       renderForm(useForm(mailbox))
     }`
   }
 ]
 
-const needed = html`<p class="empty">This needs a mailbox: ${
+const mailboxNeeded = html`<p class="empty">This needs a mailbox: ${
   link("#open", "open or name one in step 2")
 }.</p>
 `
 
-/** The steps that are done with a mailbox; without one they are told only. */
-const withMailbox = (service: Service, mailbox: string | undefined): ReadonlyArray<Step> => {
+/** The steps that need a mailbox; without one they have a text, and no form. */
+const mailboxSteps = (service: Service, mailbox: string | undefined): ReadonlyArray<Step> => {
   const path = `/mailboxes/${mailbox ?? ""}`
   const href = absoluteUri(service, path)
-  const doing = (made: () => Html): Html => mailbox === undefined ? needed : made()
+  const form = (made: () => Html): Html => mailbox === undefined ? mailboxNeeded : made()
   return [
     {
       id: "note",
       title: "Leave a note in it",
-      said: html`Anybody may, who knows the address. A notification says what it is about, and where
+      about:
+        html`Anybody may, who knows the address. A notification says what it is about, and where
 the message itself is; what you write here is published for it.`,
-      doing: doing(() => tried(depositForm(mailbox ?? "")))
+      form: form(() => stepForm(depositForm(mailbox ?? "")))
     },
     {
       id: "read",
       title: "Read it",
-      said:
+      about:
         html`As a page that fills by itself, as XML or JSON, as an event stream, or with any feed
 reader: Atom and RSS are at the same address.`,
-      doing: doing(() => html`<p>${link(`${path}?read=`, `Read ${mailbox ?? ""}`)}</p>`)
+      form: form(() => html`<p>${link(`${path}?read=`, `Read ${mailbox ?? ""}`)}</p>`)
     },
     {
       id: "send",
       title: "Send, and see what becomes of it",
-      said: html`What is POSTed to ${link("/outgoing", "your outgoing mailbox")} goes to all its
+      about: html`What is POSTed to ${link("/outgoing", "your outgoing mailbox")} goes to all its
 recipients, here and elsewhere, and is tried again until it is there; the page shows how each one
 stands.`,
-      doing: doing(() => tried(composeForm("/outgoing", href)))
+      form: form(() => stepForm(composeForm("/outgoing", href)))
     },
     {
       id: "push",
       title: "Be told",
-      said:
+      about:
         html`Register a callback, and each change is pushed to it, signed by Standard Webhooks; or
 subscribe to the feed by WebSub.`,
-      doing: doing(() => tried(registerForm(`${path}/registrations`)))
+      form: form(() => stepForm(registerForm(`${path}/registrations`)))
     },
     {
       id: "gather",
       title: "Read several as one",
-      said: html`${link("/cabinets", "A cabinet")} shows many mailboxes as one, and may look for a
+      about: html`${link("/cabinets", "A cabinet")} shows many mailboxes as one, and may look for a
 text in them.`,
-      doing: doing(() => renderForm(cabinetForm(href)))
+      form: form(() => renderForm(cabinetForm(href)))
     }
   ]
 }
 
-const asking: ReadonlyArray<Step> = [
+const otherSteps: ReadonlyArray<Step> = [
   {
     id: "cross",
     title: "Cross the bridge",
-    said: html`A conversation whose every state has an address:
+    about: html`A conversation whose every state has an address:
 ${link("/cross_bridge", "cross the Bridge of Death")}, look at
 ${link("/sessions", "who came to it")}, or be asked
 ${link("/questions/name_question", "without a session")}.`,
-    doing: renderForm(bridgeForm)
+    form: renderForm(bridgeForm)
   },
   {
     id: "ask",
     title: "Ask",
-    said: html`${link("/quotes", "Quotes")} and ${
+    about: html`${link("/quotes", "Quotes")} and ${
       link("/customers?agemin=21&return=name+age", "customers of 21 and older")
     } are found by their address; what is more than that can say is ${
       link("/queries", "a query with an address of its own")
     }.`,
-    doing: html`${renderForm(findCustomers({ least: "21", fields: "name age" }))}${
+    form: html`${renderForm(findCustomers({ least: "21", fields: "name age" }))}${
       renderForm(findQuote())
     }`
   }
 ]
 
-/** All steps; `mailbox` is the one that they are done with. */
+/** All steps; `mailbox` is the name in the query, if any. */
 export const tour = (service: Service, mailbox: string | undefined): Html =>
   html`<ol class="steps">${
-    [...beginning(mailbox), ...withMailbox(service, mailbox), ...asking].map(stepItem)
+    [...firstSteps(mailbox), ...mailboxSteps(service, mailbox), ...otherSteps].map(stepItem)
   }</ol>`

@@ -1,4 +1,4 @@
-/** What `/livez`, `/readyz`, `/metrics` and `/archive` answer. */
+/** The operations of `/livez`, `/readyz`, `/metrics` and `/archive`. */
 import { type Operation, type OperationGroup, text } from "../../formats/openapi/index.ts"
 
 const plain = (id: string, summary: string, description: string): Operation => ({

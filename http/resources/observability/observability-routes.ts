@@ -1,4 +1,4 @@
-/** Seeing inside: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
+/** Observability: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
 import { requireAdmin } from "../../auth/index.ts"
 import { type Call, type HandlerAnswer, type HandlerFailure, type HeaderList, httpError,
@@ -13,23 +13,23 @@ const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer =
   body
 })
 
-/** One after the other: each reads the whole store. */
+/** Makes one archive at a time, since each reads the whole store. */
 class Archives {
   private readonly service: Service
-  private underWay = false
+  private isRunning = false
 
   constructor(service: Service) {
     this.service = service
   }
 
   private async *source(): AsyncGenerator<Uint8Array> {
-    // Both were let in at once: the later one is cut off before it has begun.
-    if (this.underWay) throw new Error("another archive is being made")
-    this.underWay = true
+    // Two requests passed the check in `get` at once: the later stream fails before its first byte.
+    if (this.isRunning) throw new Error("another archive is being made")
+    this.isRunning = true
     try {
       yield* this.service.archive()
     } finally {
-      this.underWay = false
+      this.isRunning = false
     }
   }
 
@@ -37,7 +37,7 @@ class Archives {
     call: Call
   ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
     yield* requireAdmin(this.service, call)
-    if (this.underWay) return yield* httpError("conflict", "an archive is being made at this node")
+    if (this.isRunning) return yield* httpError("conflict", "an archive is being made at this node")
     return {
       _tag: "Stream",
       status: 200,

@@ -36,7 +36,7 @@ const quotes: RowResource = {
   }
 }
 
-/** C1: one quote by its symbol, or a page of all of them or of a query's. */
+/** C1: one quote by its symbol, or a page of all quotes or of those that a query matches. */
 const list = defineHandler(function*(service, call) {
   const parameters = yield* readQuery(call)
   const symbol = parameters.get("quotename")

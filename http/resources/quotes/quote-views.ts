@@ -41,7 +41,7 @@ const quoteElement = (
   )
 }
 
-/** The form of a quote's fields: empty, or with those of a row. */
+/** The form of a quote's fields: empty, or with the values of a row. */
 export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
   id: "put",
   action,

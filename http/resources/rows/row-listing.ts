@@ -19,7 +19,7 @@ export interface RowListing {
   readonly links: ReadonlyArray<PageLink>
 }
 
-/** A restriction beside those that every listing accepts. */
+/** The restriction of one table, beside the parameters that every listing accepts. */
 export interface RowRestriction {
   /** Least value of the indexed field. */
   readonly least?: number
