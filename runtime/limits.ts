@@ -1,84 +1,83 @@
-/** Every bound of the NATS backend. Units stand last in the names. */
 /**
- * Every bound of the runtime, with the relations between them asserted at start. Units stand
- * last in the names.
+ * Every limit of the runtime, of placement and of the storage backends. Names end in their unit.
+ * The relations between limits are checked at start.
  */
 
 export interface Limits {
-  /** Messages without a reply in one actor's inbox; one more is refused. */
+  /** Messages without a reply in one actor's inbox; the actor rejects further ones. */
   readonly inboxMax: number
-  /** Actors in memory; above it the least recently used idle ones are passivated. */
+  /** Actors in memory; above this the node passivates the least recently used idle ones. */
   readonly residentActorsMax: number
-  /** Actors in memory at most, busy ones too; a message for one more is refused. */
+  /** Actors in memory, busy ones too; the node rejects messages that need one more. */
   readonly activeActorsMax: number
-  /** Actors that are checked, at most, to make room for one more. */
+  /** Actors that the node checks at most when it needs space for one more. */
   readonly evictionChecksMax: number
-  /** An actor without a message for so long is passivated. */
+  /** The node passivates an actor that receives no message for this time. */
   readonly idleMs: number
-  /** How often idle actors are passivated. */
+  /** How often the node passivates idle actors. */
   readonly sweepMs: number
-  /** Commits in one group, and groups under way at once. */
+  /** Commits in one group, and groups in flight at once. */
   readonly groupCommitsMax: number
   readonly groupsInFlightMax: number
-  /** Appended items in one actor's commit; further ones wait for the next commit. */
+  /** Appended items in one actor's commit; further items wait for the next commit. */
   readonly commitItemsMax: number
-  /** How often a message is decided, after conflicts and failed writes too. */
+  /** How often an actor decides on one message, counting conflicts and failed writes. */
   readonly decisionAttemptsMax: number
-  /** Wait before loading again from a store that failed. */
+  /** Pause before an actor is loaded again after the store failed. */
   readonly reloadDelayMs: number
-  /** A call of the store without an answer for so long is given up. */
+  /** Deadline of a call of the store. */
   readonly storageDeadlineMs: number
   /** Backoff between the restarts of an actor: first and longest. */
   readonly restartDelayMs: number
   readonly restartDelayMaxMs: number
-  /** So many restarts within the window quarantine an actor. */
+  /** This many restarts within the window quarantine an actor. */
   readonly restartsMax: number
   readonly restartWindowMs: number
-  /** How long a quarantine lasts unless it is lifted, and how long callers should wait. */
+  /** How long a quarantine lasts unless lifted, and how long callers should wait. */
   readonly quarantineMs: number
   readonly quarantineRetryMs: number
   /** How long the callers of an overloaded actor should wait. */
   readonly overloadRetryMs: number
-  /** Timers fire on a grid of so many ms. */
+  /** Timers fire at multiples of this time. */
   readonly timerResolutionMs: number
-  /** The longest sleep of the timer: how late a clock that jumps is noticed. */
+  /** Longest sleep of the timer service; after it the service notices a clock that jumped. */
   readonly timerSleepMaxMs: number
   /**
-   * Timers of one shard that are read into memory at once, those that come first: a shard has
-   * up to twice as many there, beside those that are held or tried again.
+   * The earliest timers of a shard, this many, are read into memory at once. A shard has at most
+   * twice as many in memory, besides deferred and retried ones.
    */
   readonly shardTimersMax: number
-  /** Shards whose timers are read at the same time. */
+  /** Shards whose timers are read at once. */
   readonly shardLoadsMax: number
   /**
-   * How often the timers of a shard are read from the store again: a commit that was given up may
-   * be kept long after.
+   * How often the timers of a shard are read from the store again: a commit that timed out may be
+   * stored much later.
    */
   readonly timersRescanMs: number
-  /** The same after an indeterminate commit or the death of an owner; and how many times. */
+  /** The same after an indeterminate commit or the crash of an owner; and how many times. */
   readonly timersDoubtRescanMs: number
   readonly timersDoubtRescans: number
-  /** Timers in delivery at once: delivered, and not yet answered. */
+  /** Timers that are delivered but not yet answered, at once. */
   readonly timersInFlightMax: number
   /**
-   * Timers that cannot be delivered just now, on all shards: above it no more are read from
-   * the store until some of them can.
+   * Due timers of all shards that cannot be delivered yet. At this number the node reads no more
+   * from the store until it can deliver some.
    */
   readonly timersStuckMax: number
-  /** Timers delivered at once; those left over are delivered a grid later. */
+  /** Timers delivered in one step; the others follow `timerResolutionMs` later. */
   readonly timerBatchMax: number
-  /** A timer that could not be delivered is delivered again after so long. */
+  /** Pause before a timer that could not be delivered is delivered again. */
   readonly timerRetryMs: number
-  /** How long an ask of another node waits. */
+  /** Deadline of an ask of another node. */
   readonly askDeadlineMs: number
-  /** How soon an ask that no node accepted is repeated, the first time and at the longest. */
+  /** First and longest pause before an ask that no node accepted is repeated. */
   readonly unownedRetryMs: number
   readonly unownedRetryMaxMs: number
-  /** Asks that wait for their shards to be owned; one more fails. */
+  /** Asks that wait until a node owns their shards; one more fails. */
   readonly unownedAsksMax: number
-  /** How long a released shard waits for the messages that it has accepted. */
+  /** How long the release of a shard waits for its accepted messages. */
   readonly handoffMs: number
-  /** How long a drain waits for commits and effects under way. */
+  /** How long a drain waits for the handover, and then for commits and effects under way. */
   readonly drainMs: number
 }
 
@@ -143,33 +142,33 @@ export const makeLimits = (changes: Partial<Limits> = {}): Limits => {
   return limits
 }
 
-/** Every bound of placement, with the relations between them. Units stand last in the names. */
+/* Placement. */
 
 export interface PlacementLimits {
-  /** A node's membership ends so long after it was last refreshed. */
+  /** A node's membership expires this long after its last refresh. */
   readonly ttlMs: number
-  /** How often it is refreshed. */
+  /** How often a node refreshes its membership. */
   readonly refreshMs: number
   /**
-   * A node that could not refresh stops serving so long before its membership can end; that is
-   * how long a commit that it sent before may be under way.
+   * A node that cannot refresh stops serving this long before its membership can expire. So a
+   * commit that it sent before may be in flight for this time.
    */
   readonly marginMs: number
-  /** A refresh that was not answered for so long is tried again. */
+  /** Deadline of a refresh; then the node tries again. */
   readonly refreshDeadlineMs: number
-  /** Any other call of the registry that was not answered for so long is given up. */
+  /** Deadline of any other call of the registry. */
   readonly callDeadlineMs: number
-  /** Wait after a call that failed. */
+  /** Pause after a failed call. */
   readonly retryMs: number
-  /** A node that enters gives up after so many calls that failed. */
+  /** A joining node gives up after this many failed calls. */
   readonly joinFailuresMax: number
-  /** Claims that are taken or released at the same time. */
+  /** Claims that a node takes or releases at once. */
   readonly callsMax: number
-  /** Shards that are drained at the same time, so that the others are served meanwhile. */
+  /** Shards that a node drains at once; it serves the others meanwhile. */
   readonly drainsMax: number
-  /** A member that was not seen to refresh for so long does not count, whatever was told. */
+  /** A member whose refreshes were not observed for this time does not count as living. */
   readonly memberSilentMs: number
-  /** How long a node that leaves waits for others to have taken its shards. */
+  /** How long a leaving node waits until the others have taken its shards. */
   readonly takeoverMs: number
 }
 
@@ -189,13 +188,13 @@ export const defaultPlacementLimits: PlacementLimits = {
 
 const placementRelations: ReadonlyArray<readonly [string, (limits: PlacementLimits) => boolean]> = [
   ["every limit is at least 1", (l) => Object.values(l).every((value) => value >= 1)],
-  // Two refreshes may fail before the node stops serving. A registry without a leader, as NATS has
-  // it for 4 to 9 s, stops nobody: `ttlMs - marginMs - refreshMs` are left at the least.
+  // Two refreshes may fail before the node stops serving. NATS elections take 4 to 9 s; the node
+  // keeps serving meanwhile, because at least `ttlMs - marginMs - refreshMs` remain.
   [
     "refreshMs + 2 (refreshDeadlineMs + retryMs) <= ttlMs - marginMs",
     (l) => l.refreshMs + 2 * (l.refreshDeadlineMs + l.retryMs) <= l.ttlMs - l.marginMs
   ],
-  ["ttlMs <= silentMs", (l) => l.ttlMs <= l.memberSilentMs]
+  ["ttlMs <= memberSilentMs", (l) => l.ttlMs <= l.memberSilentMs]
 ]
 
 /** The defaults with these changes; a relation that does not hold is a defect at start. */
@@ -267,7 +266,7 @@ export const timersPerStep = 500
 /** Rows of one page when an archive reads all of the store. */
 export const contentsPage = 200
 
-/** An archive reads logs with fewer items together with their actors. */
+/** An archive reads logs with fewer items than this together with their actors. */
 export const contentsItems = 32
 
 /** Log items of a removed actor that the sweeper deletes in one step. */
@@ -291,6 +290,8 @@ if (inlineBlobBytesMax >= groupBytesMax || groupBytesMax > sharedBytes) {
   throw new Error("runtime/limits.ts: the limits contradict each other")
 }
 
+/* The NATS backend. */
+
 /** How long one attempt to connect may take. */
 export const connectTimeoutMs = 5_000
 
@@ -305,18 +306,18 @@ export const permissionCheckAttemptMs = 2_000
 /** An error of one kind that the servers repeat within this time is not logged again. */
 export const repeatedErrorLogMs = 10_000
 
-/** A connection that answers no ping for about three of these is given up. */
+/** A connection ends after about three of these without an answer to a ping. */
 export const pingIntervalMs = 5_000
 
 export const pingsOutMax = 2
 
-/** How often expired requests are ended: how late a time limit may be. */
+/** How often expired requests are ended; a request may exceed its time limit by this. */
 export const requestSweepMs = 50
 
 /** Copies of a stream where the servers are a cluster. */
 export const replicasCluster = 3
 
-/** Buckets of a new cluster by default; fixed from then on. */
+/** Default number of buckets of a new cluster; it cannot change later. */
 export const bucketsDefault = 4
 
 export const bucketsMax = 64
@@ -337,22 +338,22 @@ export const batchTargetBytes = 4 * 1024 * 1024
 /** Atomic batches in flight at once in one bucket. */
 export const batchesInFlight = 2
 
-/** How long an acknowledgement may take before the node reads what became of the write. */
+/** How long an acknowledgement may take before the node reads the outcome of the write. */
 export const writeTimeoutMs = 3_000
 
-/** How long one read may take before it is given up. */
+/** Deadline of one read. */
 export const readTimeoutMs = 2_000
 
 /**
- * A read is sent again after this time, beside the unanswered ones: a stream without a leader
- * answers nothing, and its next leader no earlier request.
+ * A read is sent again after this time, in addition to the unanswered ones: a stream without a
+ * leader does not answer, and its next leader does not answer earlier requests.
  */
 export const readResendMs = 250
 
-/** A call without success fails after this time, if certainly nothing was stored. */
+/** A call fails after this time without success, if certainly nothing was stored. */
 export const giveUpMs = 8_000
 
-/** Wait before a write or read is tried again. */
+/** Pause before a write or read is retried. */
 export const retryDelayMs = 50
 
 /** After this many failures a commit is sent alone. */
@@ -361,7 +362,7 @@ export const batchFailuresMax = 3
 /** Actors whose last sequences are kept in memory. */
 export const cachedActorsMax = 50_000
 
-/** A longer state is not kept in memory for the first commit after a load. */
+/** A longer state is not cached for the first commit after a load. */
 export const cachedStateCharsMax = 1_024
 
 /** Keys in one read of many (the servers take 1,024), and reads of one key at once. */
@@ -392,22 +393,22 @@ export const watermarkAdvanceMax = 256
 /** How long markers of removed items, ended timers and actors without a log stay. */
 export const markerTtl = "10s"
 
-/** How long making a stream may take, while a cluster finds itself. */
+/** How long creating a stream may take while a cluster elects its first leaders. */
 export const createStreamTimeoutMs = 20_000
 
 /**
- * The request is repeated after this time: a stream without a leader does not answer, and of
- * several nodes that make it at once some get no answer.
+ * The request is repeated after this time: a stream without a leader does not answer, and if
+ * several nodes create the stream at once, some get no answer.
  */
 export const createStreamResendMs = 750
 
-/** How long a listing of ids is kept for the next page. */
+/** How long a listing of ids is cached for its next page. */
 export const listingCacheMs = 30_000
 
 /** How long the last owner of a shard answers `moved` (`message-grants.ts`). */
 export const movedReplyMs = 1_000
 
-/** It answers no first copy with `moved` after this time: the next owner may have decided. */
+/** After this time it answers no first copy with `moved`: the next owner may have decided. */
 export const movedReplyLatestMs = movedReplyMs + 500
 
 /** A node needs a grant for each message until it has held the shard this long. */
@@ -424,25 +425,25 @@ export const movedResendMs = 15
 
 export const movedResendMaxMs = 240
 
-/** A message whose shard moves is also sent again after this time without an answer. */
+/** A message whose shard moves is also resent after this time without an answer. */
 export const resendAfterMs = 500
 
-/** Any message without an answer for this time may be lost, and is sent again. */
+/** Any message without an answer for this time may be lost, so it is resent. */
 export const silenceResendMs = 1_000
 
-/** How long a node remembers answered messages, in case they come again. */
+/** How long a node remembers answered messages, to recognize repeated copies. */
 export const answeredKeepMs = 10_000
 
-/** How much later than the mark `answered` the reply may arrive. */
+/** How much later than the message `answered` the reply may arrive. */
 export const lateReplyMs = 500
 
 /** How long a node remembers its past tenures. */
 export const pastTenureKeepMs = 2 * answeredKeepMs
 
-/** How long a caller should wait for a shard to be served. */
+/** How long a caller should wait until a node serves the shard. */
 export const noOwnerRetryMs = 1_000
 
-/** The bucket of the registry, and how long the marker of an expired key stays. */
+/** The bucket of the registry, and how long the marker of an expired key remains. */
 export const clusterBucket = "cluster"
 
 export const registryMarkerTtlMs = 3_600_000
@@ -462,32 +463,32 @@ export const registryTimeoutMs = 5_000
  */
 export const registryServerSwitchMs = 8_000
 
-/** Wait before an ended watch is started again. */
+/** Pause before an ended watch is restarted. */
 export const registryWatchRetryMs = 500
 
-/** A watch without entries for this time is started again: nodes refresh more often. */
+/** A watch without entries for this time is restarted: nodes refresh more often. */
 export const registryWatchSilenceMs = 6_000
 
 /** The bucket of the record port. */
 export const recordsBucket = "records"
 
-/** How long the marker of a deleted record stays, and the age of progress that a view resumes. */
+/** How long the marker of a deleted record remains, and how old a view's progress may be. */
 export const recordMarkerTtl = "3600s"
 
 export const viewResumeMaxMs = 1_800_000
 
-/** Bytes of an encoded key; a NATS subject and what is around it have 4,096. */
+/** Bytes of an encoded key; a NATS control line with its subject has 4,096. */
 export const recordKeyBytesMax = 3_500
 
 /** How long a read waits for the view before it reads from the leader. */
 export const viewLagWaitMs = 1_000
 
-/** Wait before an interrupted view is fed again, and at most while it cannot be filled. */
+/** First and longest pause before an interrupted view follows its stream again. */
 export const viewRetryMs = 250
 
 export const viewRetryMaxMs = 30_000
 
-/** Messages that the view requests ahead, that it writes together, and that may wait. */
+/** Messages that the view requests ahead, writes together, and queues at most. */
 export const viewFetchMessages = 2_000
 
 export const viewWriteMessages = 1_000
@@ -497,7 +498,7 @@ export const viewQueueMax = 64_000
 /** Writes to the view in one turn of the event loop. */
 export const viewWritesPerTurn = 8
 
-/** How often the view is compared with the stream, and how often progress alone is stored. */
+/** How often the view is compared with the stream, and its progress stored without changes. */
 export const viewCheckMs = 20_000
 
 export const viewProgressMs = 300_000
@@ -505,19 +506,19 @@ export const viewProgressMs = 300_000
 /** How long a node is not ready while its first view is filled. */
 export const viewUnreadyMs = 60_000
 
-/** Names of a listing's page that were at the end of the last one. */
+/** Names that a listing's page repeats from the end of the previous page. */
 export const listingOverlapNames = 100
 
-/** Keys that are listed while the view is behind; a read of more keys waits for the view. */
+/** Keys that a read lists while the view is behind; a read of more keys waits for the view. */
 export const listedKeysMax = 100_000
 
 /** Plain publishes in flight at once in one bucket. */
 export const singleWritesInFlight = 256
 
-/** Commits of one window; plain and grouped writes are compared by windows. */
+/** Commits of one window; the writer compares plain and grouped writes by windows. */
 export const writeModeSamples = 64
 
-/** Windows until the slower mode is tried again: at first, and at most. */
+/** Windows until the writer tries the slower mode again: at first, and at most. */
 export const writeModeWindows = 2
 
 export const writeModeWindowsMax = 1_024
@@ -534,18 +535,18 @@ export const blobWritesInFlight = 4
 export const blobReadsAhead = 2
 
 /**
- * How long a running upload or download waits for a leader: longer than the longest election that
- * was seen (12 s), because all of it would be lost.
+ * How long a running upload or download waits for a leader: longer than the longest observed
+ * election (12 s), because a failure loses the whole transfer.
  */
 export const blobGiveUpMs = 30_000
 
 /** How long an upload may take; much older chunks that no head names are orphans. */
 export const blobUploadMaxMs = 6 * 3_600_000
 
-/** How far the clocks of nodes may be apart, for the age of orphans. */
+/** How far the clocks of nodes may differ, for the age of orphans. */
 export const blobClockSkewMs = 3_600_000
 
-/** A removed blob stays readable this long, plus its time at the lowest rate. */
+/** A removed blob remains readable this long, plus its transfer time at the lowest rate. */
 export const blobReadGraceMs = 60_000
 
 export const blobReadGraceMaxMs = 3_600_000
@@ -563,5 +564,5 @@ export const blobPurgesInFlight = 4
 /** How often each node looks for orphans; it must find them twice. */
 export const blobSweepIntervalMs = 6 * 3_600_000
 
-/** Orphans that are remembered until the next sweep. */
+/** Orphans that a node remembers until its next sweep. */
 export const blobOrphansMax = 10_000

@@ -1,20 +1,20 @@
 /**
- * The keys of the last items of a log, each with its number: a window that forgets the oldest.
+ * The deduplication window: the keys of a log's last items with their numbers.
  *
- * Keys are kept in two generations. When the younger one has as many as the window holds, all of
- * the older one are out of the window and it is dropped, so that nothing is ever deleted singly.
- * A generation is a hash table of numbers, which tell nearly always that a key is not in it
- * without a look at the keys; those lie anywhere in memory, and looking costs more than the rest.
+ * The window has two generations of keys. When the younger one is as large as the window, every key
+ * of the older one has left the window. So the window drops the older generation as a whole, and
+ * never deletes single keys. A generation is a hash table of integers that contain part of the
+ * hash. Nearly every lookup of a missing key ends there, without the slow access to the keys.
  */
-/** Places of the first table; a power of two, and doubled as it fills. */
-const placesMin = 16
+/** Slots of a new table; a power of two, doubled as the table fills. */
+const slotsMin = 16
 
-/** A place holds an index + 1 in its low bits and bits of the key's hash above them. */
+/** A slot has the key's index + 1 in its low bits, and bits of the key's hash in the others. */
 const indexBits = 20
 
 const indexMask = (1 << indexBits) - 1
 
-/** The most keys that a window may hold. */
+/** Greatest number of keys of a window. */
 export const deduplicationKeysMax = indexMask - 1
 
 /** FNV-1a (32 bit), its low bits mixed with the high ones. */
@@ -27,14 +27,14 @@ const hashOf = (key: string): number => {
 class Generation {
   readonly keys: Array<string> = []
   private readonly numbers: Array<number> = []
-  private places = new Int32Array(placesMin)
+  private slots = new Int32Array(slotsMin)
 
   find(key: string, hash: number): number | undefined {
     const index = this.indexOf(key, hash)
     return index === undefined ? undefined : this.numbers[index]
   }
 
-  /** Adds a key; one that is there already gets the number. */
+  /** Adds a key, or replaces the number of an existing one. */
   add(key: string, hash: number, n: number): void {
     const { keys, numbers } = this
     const index = this.indexOf(key, hash)
@@ -42,38 +42,39 @@ class Generation {
       numbers[index] = n
       return
     }
-    if (2 * keys.length >= this.places.length) this.grow()
+    if (2 * keys.length >= this.slots.length) this.grow()
     keys.push(key)
     numbers.push(n)
-    this.place(hash, keys.length)
+    this.insert(hash, keys.length)
   }
 
   private indexOf(key: string, hash: number): number | undefined {
-    const { places } = this
-    const last = places.length - 1
+    const { slots } = this
+    const last = slots.length - 1
     for (let at = hash & last;; at = (at + 1) & last) {
-      const place = places[at] ?? 0
-      if (place === 0) return
-      if (((place ^ hash) & ~indexMask) !== 0) continue
-      const index = (place & indexMask) - 1
+      const slot = slots[at] ?? 0
+      if (slot === 0) return
+      if (((slot ^ hash) & ~indexMask) !== 0) continue
+      const index = (slot & indexMask) - 1
       if (this.keys[index] === key) return index
     }
   }
 
-  private place(hash: number, index: number): void {
-    const { places } = this
-    const last = places.length - 1
+  private insert(hash: number, index: number): void {
+    const { slots } = this
+    const last = slots.length - 1
     let at = hash & last
-    while (places[at] !== 0) at = (at + 1) & last
-    places[at] = (hash & ~indexMask) | index
+    while (slots[at] !== 0) at = (at + 1) & last
+    slots[at] = (hash & ~indexMask) | index
   }
 
   private grow(): void {
-    this.places = new Int32Array(2 * this.places.length)
-    for (let at = 0; at < this.keys.length; at++) this.place(hashOf(this.keys[at] ?? ""), at + 1)
+    this.slots = new Int32Array(2 * this.slots.length)
+    for (let at = 0; at < this.keys.length; at++) this.insert(hashOf(this.keys[at] ?? ""), at + 1)
   }
 }
 
+/** Finds the number of a recent item by its key. */
 export class DeduplicationWindow {
   private readonly max: number
   private younger: Generation | undefined = undefined
@@ -83,7 +84,9 @@ export class DeduplicationWindow {
   /** `max` is at most {@link deduplicationKeysMax}. */
   constructor(max: number) {
     if (max > deduplicationKeysMax) {
-      throw new RangeError(`a window holds ${deduplicationKeysMax} keys at most`)
+      throw new RangeError(
+        `a deduplication window of ${max} keys: the maximum is ${deduplicationKeysMax}`
+      )
     }
     this.max = max
   }
@@ -96,7 +99,7 @@ export class DeduplicationWindow {
     return n !== undefined && n > this.last - this.max ? n : undefined
   }
 
-  /** Remembers the key of item `n`, which is greater than all before. */
+  /** Adds the key of item `n`, which must be greater than all earlier numbers. */
   add(key: string, n: number): void {
     if (this.younger !== undefined && this.younger.keys.length >= this.max) {
       this.older = this.younger

@@ -1,14 +1,14 @@
 /**
- * An address names one actor: its kind and its id. From it follow the shard that places the
- * actor, its storage key and its subject, and each of them leads back to the address.
+ * Addresses of actors. The address determines the actor's shard, its storage key and its NATS
+ * subject; a storage key or a subject determines the address.
  */
-/** How many shards there are; fixed for the life of a store or cluster (a power of two). */
+/** Number of shards, a power of two; it never changes in a store or cluster. */
 export const SHARDS = 256
 
 export interface Address {
   /** Lower-case name of the behavior, `[a-z][a-z-]*`. */
   readonly kind: string
-  /** `[A-Za-z0-9_=-]+`; what stands before a first `=` is the placing part. */
+  /** `[A-Za-z0-9_=-]+`; the text before the first `=` determines the shard. */
   readonly id: string
 }
 
@@ -16,17 +16,17 @@ const idPattern = /^[A-Za-z0-9_=-]{1,200}$/
 
 const kindPattern = /^[a-z][a-z-]{0,31}$/
 
-/** The address of `kind` and `id`; a character that no key or subject may hold is a defect. */
+/** The address of `kind` and `id`; a character that keys or subjects do not allow is a defect. */
 export const address = (kind: string, id: string): Address => {
   if (!kindPattern.test(kind)) throw new TypeError(`not an actor kind: ${JSON.stringify(kind)}`)
   if (!idPattern.test(id)) throw new TypeError(`not an actor id: ${JSON.stringify(id)}`)
   return { kind, id }
 }
 
-/** Whether a text from outside may be used as an actor's id. */
+/** Whether an untrusted text is a valid actor id. */
 export const isActorId = (text: string): boolean => idPattern.test(text)
 
-/** Actors that share the text before the first `=` of their ids share a shard. */
+/** The part of an id that determines the shard: the text before its first `=`. */
 export const placingPart = (id: string): string => {
   const end = id.indexOf("=")
   return end <= 0 ? id : id.slice(0, end)
@@ -42,16 +42,16 @@ export const shardOf = ({ id }: Address): number => {
   return ((hash >>> 16) ^ hash) & (SHARDS - 1)
 }
 
-/** `<kind>/<id>`: how maps, logs and the embedded store spell an address. */
+/** `<kind>/<id>`: the address as text in maps, logs and the embedded store. */
 export const keyOf = ({ kind, id }: Address): string => `${kind}/${id}`
 
-/** The address that {@link keyOf} spelled. */
+/** The address of a {@link keyOf} key. */
 export const fromKey = (key: string): Address => {
   const slash = key.indexOf("/")
   return address(key.slice(0, slash), key.slice(slash + 1))
 }
 
-/** `restante.<kind>.<shard>.<id>`: where any NATS client reaches the actor. */
+/** `restante.<kind>.<shard>.<id>`: the subject for messages of any NATS client. */
 export const subjectOf = (to: Address): string => `restante.${to.kind}.${shardOf(to)}.${to.id}`
 
 /** The address of a {@link subjectOf} subject; undefined for any other subject. */
@@ -59,6 +59,6 @@ export const fromSubject = (subject: string): Address | undefined => {
   const [root, kind, shard, id, ...rest] = subject.split(".")
   if (root !== "restante" || kind === undefined || id === undefined || rest.length > 0) return
   if (!kindPattern.test(kind) || !idPattern.test(id)) return
-  const named = { kind, id }
-  return String(shardOf(named)) === shard ? named : undefined
+  const to = { kind, id }
+  return String(shardOf(to)) === shard ? to : undefined
 }

@@ -1,7 +1,7 @@
 /**
- * Behaviors: what an actor decides. A behavior is a table of state x message -> Decision whose
- * missing cell is a compile error; its cells are synchronous and pure, on plain records. What
- * the decision asks for is carried out by the runtime: committed, replied, then performed.
+ * Behaviors: the decision tables of actors. A behavior maps each state and message to a decision;
+ * a missing cell does not compile. Cells are synchronous, pure functions of plain records. The
+ * runtime commits the decision, sends the reply, and then performs the actions.
  */
 import type { Effect } from "effect"
 import type { Address } from "./address.ts"
@@ -14,12 +14,12 @@ export interface LogItem {
   readonly value: string
 }
 
-/** A plain record with a discriminating tag; states, messages and actions are such. */
+/** A plain record with a discriminating tag: a state, a message or an action. */
 export interface Tagged {
   readonly _tag: string
 }
 
-/** What a cell may know beside its state and message. */
+/** The input of a cell besides its state and message. */
 export interface DecisionContext {
   /** The actor's own address. */
   readonly self: Address
@@ -28,15 +28,15 @@ export interface DecisionContext {
   /** Number of the last log item, counted from 1; 0 before the first. */
   readonly head: number
   /**
-   * The number that came with the signal ({@link Decision.signal}), whose commit is durable.
+   * The number of the signal that fired ({@link Decision.signal}); the signal's commit is durable.
    * Undefined for all other messages, and after a crash.
    */
   readonly hint: number | undefined
-  /** Number of the item remembered under this key, when it is among the last `recall.items`. */
+  /** Number of the item with this key, if it is among the last `recall.items`. */
   readonly findDuplicate: (key: string) => number | undefined
 }
 
-/** A reply that says no; `reason` is a name of the field, `detail` is for a person. */
+/** A reply that rejects the message; `reason` is for programs, `detail` for people. */
 export interface Refusal {
   readonly _tag: "Refused"
   readonly reason: string
@@ -50,14 +50,14 @@ interface DecisionSignal {
 }
 
 /**
- * What a cell decided. The parts are set by the fluent methods below; a part that is not set
- * changes nothing. A decision is made for one message, and used once.
+ * The decision of a cell. The methods below set its parts; a part that is not set changes nothing.
+ * A decision is for one message only.
  */
 export class Decision<State, Reply = never, Action = never> {
-  /** The next state, and whether it is written (`become`) or only remembered (`remember`). */
+  /** The next state; `durable`: it is stored (`become`), not only in memory. */
   nextState: State | undefined = undefined
   durable = false
-  /** The actor's record and log are removed; it is as if it had never been. */
+  /** Removes the actor's record and log, as if it had never existed. */
   removesActor = false
   items: Array<string> | undefined = undefined
   removals: Array<number> | undefined = undefined
@@ -69,60 +69,60 @@ export class Decision<State, Reply = never, Action = never> {
   answer: Reply | Refusal | undefined = undefined
   actions: Array<Action> | undefined = undefined
 
-  /** Goes on in `state`, which is written with this commit. */
+  /** Continues in `state`, which this commit stores. */
   become(state: State): this {
     this.nextState = state
     this.durable = true
     return this
   }
   /**
-   * Goes on in `state` without writing it. Two uses: together with an appended item, for what
-   * the log tells again (see {@link Behavior.recall}); and for volatile parts of a state, such
-   * as what is under way on this node. Nothing is committed for it. It is dropped when the actor
-   * is loaded again: after a lost commit, a restart, a sleep, on another node. `encode` must
-   * leave volatile parts out, since a later `become` writes the whole state.
+   * Continues in `state` without storing it. Two uses: together with an appended item, for what
+   * the actor restores from its log (see {@link Behavior.recall}); and for volatile parts of a
+   * state, such as effects under way on this node. The actor loses the state when it is loaded
+   * again: after a lost commit, a restart, a passivation, or on another node. `encode` must omit
+   * volatile parts, because a later `become` stores the whole state.
    */
   becomeInMemory(state: State): this {
     this.nextState = state
     return this
   }
-  /** Appends a log item; its number is the head + 1 at its place. */
+  /** Appends a log item; its number is the head of the log plus 1. */
   append(value: string): this {
     this.items === undefined ? this.items = [value] : this.items.push(value)
     return this
   }
-  /** Deletes log items by number; the state is written too, since it keeps the head. */
+  /** Deletes log items by number. This stores the state too, because its record has the head. */
   removeItems(...numbers: ReadonlyArray<number>): this {
     this.removals = [...this.removals ?? [], ...numbers]
     return this
   }
-  /** Sets the actor's only timer time, ms since the epoch; null clears it. */
+  /** Sets the actor's single timer, ms since the epoch; null clears it. */
   setTimer(atMs: number | null): this {
     this.timerAtMs = atMs
     return this
   }
   /**
-   * Leaves the stored timer, or the signal that fired, as it is, while this node fires it only at
-   * `untilMs`, ms since the epoch. The next owner of the shard, after a crash too, fires it at the
-   * stored time: at once when that is past. So an attempt is repeated at once when this node dies,
-   * and at `untilMs` when only its answer is lost.
+   * Defers the stored timer, or the signal that fired: this node fires it at `untilMs`, ms since
+   * the epoch. The stored time does not change. The next owner of the shard, also after a crash,
+   * fires it at the stored time, or at once if that has passed. So an attempt is repeated at once
+   * when this node crashes, and at `untilMs` when only its result is lost.
    *
-   * It writes nothing, and a timer whose decision defers it has not ended. Together with
-   * {@link Decision.setTimer}: that time is stored, and deferred. A later `setTimer` ends the
-   * deferral, of a signal too. A signal that comes later is not deferred.
+   * Deferring stores nothing, and does not end the timer. With {@link Decision.setTimer} in the
+   * same decision, the new time is stored and deferred. A later `setTimer` ends the deferral, also
+   * of a signal. Later signals are not deferred.
    */
   deferTimer(untilMs: number): this {
     this.deferUntilMs = untilMs
     return this
   }
   /**
-   * Signals another actor of the same shard, in the same commit: it gets its timer's message at
-   * once. An address of another shard is a defect. Its own timer stays as it is, and it cannot
-   * overlook the signal: what it decides before the signal fires leaves the signal in the store.
+   * Signals another actor of the same shard in the same commit: the other actor receives its timer
+   * message at once. An address of another shard is a defect. The other actor's own timer does not
+   * change. A decision that the other actor makes before the signal fires does not remove it.
    *
-   * `hint` is its {@link DecisionContext.hint}, such as how far a log goes with this commit: the
-   * greatest of several signals, none when one of them has none. The hint is only in memory: after
-   * a crash the signal comes without it.
+   * `hint` becomes the {@link DecisionContext.hint}, such as the head of a log after this commit.
+   * Several signals combine to the greatest hint, or to none if one of them has none. The hint is
+   * only in memory: after a crash the signal fires without it.
    */
   signal(address: Address, hint?: number): this {
     this.signals ??= []
@@ -130,16 +130,16 @@ export class Decision<State, Reply = never, Action = never> {
     return this
   }
   /**
-   * Replies once all that this decision has seen and asked for is durable. A reply is a JSON
-   * value, since it may go to another node.
+   * Replies once this decision and everything that it depends on is durable. A reply is a JSON
+   * value, because it may travel to another node.
    */
   reply<Replied>(answer: Replied): Decision<State, Reply | Replied, Action> {
-    // The reply's type is a parameter that only grows: the object is the same.
+    // Only the type changes, to include the new reply: the object is the same.
     const widened = this as unknown as Decision<State, Reply | Replied, Action>
     widened.answer = answer
     return widened
   }
-  /** Performs an effect after the commit; at most once, unless a timer finds it undone. */
+  /** Performs an effect after the commit, at most once; the actor's timer may repeat it. */
   perform<Performed>(action: Performed): Decision<State, Reply, Action | Performed> {
     // As in `reply`.
     const widened = this as unknown as Decision<State, Reply, Action | Performed>
@@ -153,17 +153,17 @@ export class Decision<State, Reply = never, Action = never> {
   }
 }
 
-/** A decision that goes on in `state`. */
+/** A decision that continues in `state` and stores it. */
 export const become = <State>(state: State): Decision<State> => new Decision<State>().become(state)
 
-/** A decision that changes nothing by itself. */
+/** A decision that changes nothing. */
 export const stay = <State = never>(): Decision<State> => new Decision<State>()
 
-/** A decision that appends a log item and leaves the state. */
+/** A decision that appends a log item and does not change the state. */
 export const append = <State = never>(value: string): Decision<State> =>
   new Decision<State>().append(value)
 
-/** A decision that only says no, and why. */
+/** A decision that only refuses the message. */
 export const refuse = (reason: string, detail?: string): Decision<never> => {
   const decision = new Decision<never>()
   decision.answer = { _tag: "Refused", reason, detail }
@@ -177,9 +177,7 @@ export const isRefusal = (reply: unknown): reply is Refusal =>
 /** The member of a tagged union with this tag. */
 export type Variant<Union extends Tagged, Tag extends string> = Extract<Union, { _tag: Tag }>
 
-/**
- * One cell for each state and message. Deleting a cell does not compile.
- */
+/** One cell for each state and message; a missing cell does not compile. */
 export type BehaviorTable<State extends Tagged, Message extends Tagged, Reply, Action = never> = {
   readonly [S in State["_tag"]]: {
     readonly [M in Message["_tag"]]: (
@@ -190,27 +188,27 @@ export type BehaviorTable<State extends Tagged, Message extends Tagged, Reply, A
   }
 }
 
-/** How much of its log an activation reads when it wakes, and what it makes of it. */
+/** What an activation restores from the end of its log when it starts. */
 export interface Recall<State> {
-  /** The last so many items are read. */
+  /** How many of the last items the activation reads. */
   readonly items: number
-  /** The key under which `context.recent` finds the item; undefined for none. */
+  /** The key by which `context.findDuplicate` finds the item; undefined for none. */
   readonly keyOf: (value: string) => string | undefined
-  /** The state with what the last items tell that the record does not. */
+  /** Adds the information of the last items that the record does not have. */
   readonly restore: (state: State, items: ReadonlyArray<LogItem>) => State
 }
 
-/** The other actors, as an effect gets at them. */
+/** Access to other actors, for effects. */
 export interface Peers {
   /**
    * Sends a message and waits for the reply, which may be a refusal. The actor may be on another
-   * node. Asks of effects are taken while their node drains, so that the effects can end.
+   * node. A draining node accepts the asks of effects, so that the effects can end.
    */
   readonly ask: <Message extends Tagged>(
     to: Address,
     message: Message
   ) => Effect.Effect<unknown, AskFailure>
-  /** Log items with `n >= from`, ascending; only what is durable. */
+  /** Durable log items with `n >= from`, ascending. */
   readonly read: (
     of: Address,
     from: number,
@@ -218,7 +216,7 @@ export interface Peers {
   ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
 }
 
-/** All that the runtime needs to know of a kind of actor. */
+/** A kind of actor: its decision table, encodings and effects. */
 export interface Behavior<
   State extends Tagged,
   Message extends Tagged,
@@ -226,31 +224,31 @@ export interface Behavior<
   Action extends Tagged
 > {
   readonly kind: string
-  /** The state of an actor that has no record. */
+  /** The state of an actor without a record. */
   readonly initial: State
   readonly table: BehaviorTable<State, Message, Reply, Action>
-  /** The state's record text. What only the log tells may be left out. */
+  /** Encodes the state; it may omit what `recall` restores from the log. */
   readonly encode: (state: State) => string
-  /** The state of a record; throws when it is none of this kind. */
+  /** Decodes the state of a record; throws if it is not valid. */
   readonly decode: (text: string) => State
-  /** A message from outside the process; throws when it is none of this kind. */
+  /** Decodes a message from outside the process; throws if it is not valid. */
   readonly decodeMessage: (input: unknown) => Message
   readonly recall?: Recall<State>
   /**
-   * The message that a due timer becomes. Its decision ends the timer, unless it sets the
-   * next or holds it. It may come early, or once too often, never too seldom: the cell
-   * looks at its state, and sets the time again when it is not yet due.
+   * The message of a due timer. Its decision ends the timer, unless the decision sets or defers
+   * one. The message may arrive early or more than once, but is never lost. So the cell checks its
+   * state, and sets the timer again if nothing is due yet.
    */
   readonly timerMessage: Message
   /**
-   * Carries out an action after its commit. What it answers is told to the actor as a message.
-   * A failure is a defect: logged, and the actor is restarted. (A method, so that a behavior
-   * that performs nothing, with `never` for its actions, is one of {@link AnyBehavior} too.)
+   * Performs an action after its commit. The runtime sends the result to the actor as a message.
+   * A failure is a defect: the runtime logs it and restarts the actor. (It is a method, so that a
+   * behavior without actions, of type `never`, is assignable to {@link AnyBehavior}.)
    */
   perform(action: Action, self: Address, peers: Peers): Effect.Effect<Message | void>
 }
 
-/** A behavior whose own types are not of interest. */
-// The four types are used both ways, so no supertype but this one holds every behavior.
+/** Any behavior, without its types. */
+// The types are inputs and outputs of the behavior, so only `any` makes a common supertype.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyBehavior = Behavior<any, any, any, any>

@@ -1,7 +1,7 @@
 /**
- * What travels between nodes, and to any NATS client: a request is the message itself as JSON,
- * `{"_tag": …}`; the answer is `{"_tag":"Reply","reply":…}` or
- * `{"_tag":"Failure","failure":{"_tag":…}}`, where a refusal is a reply.
+ * The encoding of messages between nodes, and to any NATS client. A request is the message as JSON,
+ * `{"_tag": …}`. The answer is `{"_tag":"Reply","reply":…}` or
+ * `{"_tag":"Failure","failure":{"_tag":…}}`; a refusal is a reply.
  */
 import { Result, Schema } from "effect"
 import type { AnyBehavior, Tagged } from "./behavior.ts"
@@ -31,18 +31,18 @@ const encodeFailure = Schema.encodeSync(Failure)
 
 const decodeAnswer = Schema.decodeUnknownResult(Answer)
 
-/** A message as it is sent. */
+/** The envelope of a message. */
 export const encodeMessage = (message: unknown): string => JSON.stringify(message)
 
-/** The message of an envelope, read by the behavior that it is for. */
+/** Decodes the message of an envelope with its behavior. */
 export const decodeMessage = (
-  { decodeMessage: read }: AnyBehavior,
+  { decodeMessage: decode }: AnyBehavior,
   key: string,
   envelope: string
 ): Tagged | UnknownMessage => {
   try {
-    // A behavior's own decoder says what its messages are; here they are just tagged.
-    return read(JSON.parse(envelope)) as Tagged
+    // The decoder of a behavior returns its own message type, and all messages have a tag.
+    return decode(JSON.parse(envelope)) as Tagged
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : "not a message"
     return new UnknownMessage({ key, detail })
@@ -56,7 +56,7 @@ export const encodeReply = (reply: unknown): string => JSON.stringify({ _tag: "R
 export const encodeAskFailure = (failure: AskFailure): string =>
   JSON.stringify({ _tag: "Failure", failure: encodeFailure(failure) })
 
-/** What an answer says; one that cannot be read is an UnknownMessage of the asked actor. */
+/** Decodes an answer; an unreadable one fails with UnknownMessage of the asked actor. */
 export const decodeReply = (key: string, text: string): Result.Result<unknown, AskFailure> => {
   try {
     const answer = decodeAnswer(JSON.parse(text))
@@ -66,7 +66,7 @@ export const decodeReply = (key: string, text: string): Result.Result<unknown, A
         : Result.fail(answer.success.failure)
     }
   } catch {
-    // Falls through: not JSON is as unreadable as JSON of another shape.
+    // Not JSON: fails like JSON of another shape.
   }
   return Result.fail(new UnknownMessage({ key, detail: "the answer is not an envelope" }))
 }

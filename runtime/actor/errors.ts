@@ -1,40 +1,40 @@
 /**
- * The failures of the runtime, tagged. A refusal is not among them: a refusal is a reply that a
- * behavior decided on; these say that no decision could be had or kept.
+ * The failures of the runtime. They mean that an actor could not decide, or that a decision could
+ * not be stored. A refusal is no failure: it is a reply that a behavior decided.
  */
 import { Schema } from "effect"
 
-/** The state record moved past the expected revision: reload and decide again. */
+/** The state record has another revision than expected: reload the actor and decide again. */
 export class RevisionConflict extends Schema.TaggedError<RevisionConflict>()("RevisionConflict", {
   key: Schema.String,
   expected: Schema.Number,
   actual: Schema.Number
 }) {}
 
-/** A log item of this number is there already: another activation appended it. */
+/** A log item with this number exists already: another activation appended it. */
 export class LogConflict extends Schema.TaggedError<LogConflict>()("LogConflict", {
   key: Schema.String,
   item: Schema.Number
 }) {}
 
-/** The store did not answer, or answered with an error that may pass. */
+/** The store did not answer, or reported a temporary error. */
 export class StorageUnavailable
   extends Schema.TaggedError<StorageUnavailable>()("StorageUnavailable", {
     detail: Schema.String
   })
 {}
 
-/** The store has no room left; nothing of the commit was kept. */
+/** The store is full; nothing of the commit was stored. */
 export class StorageFull extends Schema.TaggedError<StorageFull>()("StorageFull", {
   detail: Schema.String
 }) {}
 
-/** What the store holds contradicts itself: a checksum, a missing part, an unreadable record. */
+/** The store is corrupted: a wrong checksum, a missing part or an unreadable record. */
 export class StorageCorrupted extends Schema.TaggedError<StorageCorrupted>()("StorageCorrupted", {
   detail: Schema.String
 }) {}
 
-/** The store is held by another process. */
+/** Another process has opened the store. */
 export class StorageLocked extends Schema.TaggedError<StorageLocked>()("StorageLocked", {
   path: Schema.String,
   pid: Schema.UndefinedOr(Schema.Number)
@@ -42,7 +42,7 @@ export class StorageLocked extends Schema.TaggedError<StorageLocked>()("StorageL
 
 export type StorageFailure = StorageUnavailable | StorageFull | StorageCorrupted
 
-/** Another version wrote the store, in a format that this version does not read. */
+/** The store has a format that this version cannot read. */
 export class StoreFormatUnsupported
   extends Schema.TaggedError<StoreFormatUnsupported>()("StoreFormatUnsupported", {
     found: Schema.String,
@@ -50,63 +50,63 @@ export class StoreFormatUnsupported
   })
 {}
 
-/** A blob grew past the bytes that its writer allowed; nothing of it was kept. */
+/** A blob has more bytes than its writer allowed; nothing of it was stored. */
 export class BlobTooLarge extends Schema.TaggedError<BlobTooLarge>()("BlobTooLarge", {
   bytesMax: Schema.Number
 }) {}
 
-/** There is no blob of this id. */
+/** No blob has this id. */
 export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing", {
   id: Schema.String
 }) {}
 
-/** The source of a blob ended in error (an aborted upload); nothing of it was kept. */
+/** The source of a blob failed, as in an aborted upload; nothing of it was stored. */
 export class BlobAborted extends Schema.TaggedError<BlobAborted>()("BlobAborted", {
   detail: Schema.String
 }) {}
 
-/** The actor's queue, or the node, holds as much as it may; try again after `retryAfterMs`. */
+/** The actor's inbox or the node is full; try again after `retryAfterMs`. */
 export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", {
   key: Schema.String,
   retryAfterMs: Schema.Number
 }) {}
 
-/** The actor failed too often and rests until the time named. */
+/** The actor restarted too often, so it accepts no messages; try again after `retryAfterMs`. */
 export class Quarantined extends Schema.TaggedError<Quarantined>()("Quarantined", {
   key: Schema.String,
   retryAfterMs: Schema.Number
 }) {}
 
-/** The behavior itself threw: a broken invariant. The cause is in the log. */
+/** The behavior threw: a broken invariant. The cause is in the log. */
 export class ActorDefect extends Schema.TaggedError<ActorDefect>()("ActorDefect", {
   key: Schema.String
 }) {}
 
-/** No node owns the shard just now, or it moves: try again after `retryAfterMs`. */
+/** No node owns the shard at the moment; try again after `retryAfterMs`. */
 export class NoOwner extends Schema.TaggedError<NoOwner>()("NoOwner", {
   key: Schema.String,
   retryAfterMs: Schema.Number
 }) {}
 
-/** No answer within the deadline; whether the message was taken is unknown. */
+/** No answer within the deadline; the message may or may not have been processed. */
 export class AskTimeout extends Schema.TaggedError<AskTimeout>()("AskTimeout", {
   key: Schema.String,
   deadlineMs: Schema.Number
 }) {}
 
-/** The message or its reply has more bytes than the transport carries; nobody decided on it. */
+/** The message or its reply has more bytes than the transport accepts. */
 export class MessageTooLarge extends Schema.TaggedError<MessageTooLarge>()("MessageTooLarge", {
   key: Schema.String,
   bytesMax: Schema.Number
 }) {}
 
-/** No behavior of this kind is registered, or the message is none of its own. */
+/** No behavior of this kind is registered, or it cannot decode the message. */
 export class UnknownMessage extends Schema.TaggedError<UnknownMessage>()("UnknownMessage", {
   key: Schema.String,
   detail: Schema.String
 }) {}
 
-/** Everything that an ask can fail with. */
+/** All failures of an ask. */
 export type AskFailure =
   | StorageFailure
   | Overloaded

@@ -1,4 +1,4 @@
-/** What an actor is: its behavior, its address, its failures, and how messages are encoded. */
+/** Actors: behaviors, addresses, failures and the encoding of messages. */
 export { type Address, address, fromKey, fromSubject, isActorId, keyOf, placingPart, shardOf,
   SHARDS, subjectOf } from "./address.ts"
 export { type AnyBehavior, append, become, type Behavior, type BehaviorTable, Decision,

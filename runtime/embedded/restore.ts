@@ -56,7 +56,7 @@ const begin = async (dataDir: string): Promise<void> => {
   const there = await readdir(dataDir)
   const isMarked = existsSync(markPath(dataDir))
   if (!isMarked && there.some((name) => names.includes(name))) {
-    throw new StorageUnavailable({ detail: "there is a store already: only a new one is filled" })
+    throw new StorageUnavailable({ detail: "there is a store already: restore into an empty one" })
   }
   if (isMarked) await assertFree(dataDir)
   else writeMark(dataDir)

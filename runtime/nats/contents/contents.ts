@@ -1,6 +1,6 @@
 /**
- * The contents port on JetStream, while nodes run. Actors are read page by page. Each is a
- * consistent snapshot: its record was not written while the rest of it was read.
+ * The contents port on JetStream, while nodes run. It reads actors page by page. Each actor is a
+ * consistent snapshot: no node wrote its record while the rest of the actor was read.
  */
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
@@ -22,16 +22,16 @@ export interface WantedActor {
   readonly head: number
 }
 
-/** Groups of actors, each at most `contentsKeysPerRead` keys. */
+/** Groups the actors, so that a group has at most `contentsKeysPerRead` keys. */
 export const groupReads = (wanted: ReadonlyArray<WantedActor>, extraItems: number) => {
   const groups: Array<Array<WantedActor>> = []
   let keys = Infinity
   for (const one of wanted) {
-    const more = 2 + one.head + extraItems
-    keys += more
+    const keysOfOne = 2 + one.head + extraItems
+    keys += keysOfOne
     if (keys > contentsKeysPerRead) {
       groups.push([])
-      keys = more
+      keys = keysOfOne
     }
     groups.at(-1)?.push(one)
   }
@@ -45,7 +45,7 @@ interface Snapshot {
   readonly part: ActorPart
 }
 
-/** When the first of an actor's timer and signal is due. */
+/** The earlier due time of an actor's timer and signal. */
 const firstTimerMs = (
   ...stored: ReadonlyArray<StoredMessage | undefined>
 ): number | undefined => {
@@ -67,26 +67,26 @@ class NatsContents implements ActorSource {
     this.buckets = buckets
   }
 
-  private placeOf(of: Address): Bucket {
+  private bucketOf(of: Address): Bucket {
     const bucket = this.buckets[shardOf(of) % this.buckets.length]
     if (bucket === undefined) throw new RangeError(`no bucket for ${keyOf(of)}`)
     return bucket
   }
 
   async look(of: Address): Promise<ActorRead> {
-    const bucket = this.placeOf(of)
+    const bucket = this.bucketOf(of)
     const { floor, head, seq, text } = await loadEntry(this.nats, bucket, of)
     const { signal, timer } = actorKeys(bucket, of)
-    const own = await readLast(this.nats, bucket.stream, timer)
-    const timerMs = firstTimerMs(own, await readLast(this.nats, bucket.stream, signal))
+    const ownTimer = await readLast(this.nats, bucket.stream, timer)
+    const timerMs = firstTimerMs(ownTimer, await readLast(this.nats, bucket.stream, signal))
     return { fence: seq, life: floor, state: text, head, timer: timerMs }
   }
 
   async read(of: Address, from: number, limit: number): Promise<ReadonlyArray<LogItem>> {
-    return readLog(this.nats, this.placeOf(of), of, undefined, from, limit)
+    return readLog(this.nats, this.bucketOf(of), of, undefined, from, limit)
   }
 
-  /** Reads the items, because a listed name may be that of a marker. */
+  /** Reads the items, because a listed subject may have only a marker. */
   async numbers(of: Address): Promise<ReadonlyArray<number>> {
     const numbers: Array<number> = []
     for (;;) {
@@ -107,7 +107,7 @@ class NatsContents implements ActorSource {
     }
   }
 
-  /** The wanted actors of the listed records. */
+  /** The wanted actors with a state record under the filter. */
   private async *states(bucket: Bucket, filter: string, isWanted?: (of: Address) => boolean) {
     for await (const page of listSubjects(this.nats, bucket.stream, filter)) {
       const all = page.subjects.map((subject) => addressOfState(bucket, subject))
@@ -118,29 +118,29 @@ class NatsContents implements ActorSource {
     }
   }
 
-  /** The actors of a shard, without the kinds in `returned`. */
+  /** The actors of a shard, except the kinds in `returned`. */
   private async *shard(bucket: Bucket, shard: number, returned: ReadonlySet<string>) {
     const { nats } = this
-    const known = new Set<string>()
+    const listed = new Set<string>()
     yield* this.states(bucket, statesOfShard(bucket, shard), (of) => {
-      known.add(keyOf(of))
+      listed.add(keyOf(of))
       return !returned.has(of.kind)
     })
-    const bare: Array<Address> = []
+    const withoutRecord: Array<Address> = []
     for (const filter of [timersOf(bucket, shard), signalsOf(bucket, shard)]) {
       for await (const { subjects } of listSubjects(nats, bucket.stream, filter)) {
         for (const subject of subjects) {
           const of = addressOfTimer(bucket, subject)
-          if (known.has(keyOf(of))) continue
-          known.add(keyOf(of))
-          bare.push(of)
+          if (listed.has(keyOf(of))) continue
+          listed.add(keyOf(of))
+          withoutRecord.push(of)
         }
       }
     }
-    yield* this.each(bare)
+    yield* this.each(withoutRecord)
   }
 
-  /** The actors of a page: small ones many at once, the others one by one. */
+  /** The actors of a page: small ones in groups, the others one by one. */
   private async *page(
     bucket: Bucket,
     addresses: ReadonlyArray<Address>,
@@ -184,7 +184,7 @@ class NatsContents implements ActorSource {
     ]))
   }
 
-  /** Actors whose whole logs were read with their records, by key. */
+  /** Reads actors with their whole logs in one request; by key. */
   private async snapshots(
     bucket: Bucket,
     wanted: ReadonlyArray<WantedActor>,
@@ -205,12 +205,14 @@ class NatsContents implements ActorSource {
     return snapshots
   }
 
-  /** One by one; `contentsActorsInFlight` are read at once. */
+  /** Reads each actor alone, `contentsActorsInFlight` at once. */
   private async *each(addresses: ReadonlyArray<Address>): AsyncGenerator<Part> {
     for (let at = 0; at < addresses.length; at += contentsActorsInFlight) {
-      const some = addresses.slice(at, at + contentsActorsInFlight).map((of) => readActor(this, of))
+      const readers = addresses.slice(at, at + contentsActorsInFlight).map((of) =>
+        readActor(this, of)
+      )
       const begun = await Promise.all(
-        some.map(async (parts) => [parts, await parts.next()] as const)
+        readers.map(async (parts) => [parts, await parts.next()] as const)
       )
       for (const [parts, first] of begun) {
         if (first.done === true) continue
@@ -222,7 +224,7 @@ class NatsContents implements ActorSource {
 
   async *records(): AsyncGenerator<RecordPart> {
     const { prefix, stream } = recordsKv
-    // A record that is rewritten meanwhile comes again, at the end.
+    // A record that is rewritten during the scan appears again at the end.
     const returned = new Set<number>()
     for await (const { isNew, messages } of scanStream(this.nats, stream, `${prefix}>`)) {
       for (const stored of messages) {
@@ -238,14 +240,14 @@ class NatsContents implements ActorSource {
   }
 }
 
-/** 48 bits of a hash: enough to tell millions of subjects apart. */
+/** 48 bits of a hash: a collision is unlikely among millions of subjects. */
 const hashOfSubject = (subject: string): number =>
   createHash("sha256").update(subject).digest().readUIntBE(0, 6)
 
 const isNothing = ({ head, state, timer }: ActorPart): boolean =>
   state === undefined && head === 0 && timer === undefined
 
-/** The actor as one read found it; undefined when its log may be longer. */
+/** The actor from the messages of one read; undefined if its log may be longer. */
 const snapshotOf = (
   bucket: Bucket,
   { address, head }: WantedActor,
@@ -281,7 +283,7 @@ async function* withTypedErrors<A>(parts: AsyncIterable<A>): AsyncGenerator<A> {
   }
 }
 
-/** The contents port; makes the streams of the actors where they do not exist. */
+/** The contents port; creates the actors' streams if they do not exist. */
 export const natsContents = (
   options: { readonly buckets?: number } = {}
 ): Layer.Layer<StoreContents, BucketFailure, Nats> =>

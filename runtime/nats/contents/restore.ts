@@ -20,14 +20,13 @@ const nodePrefix = "node."
 
 const refusal = (detail: string): StorageUnavailable => new StorageUnavailable({ detail })
 
-/** Fails with StorageCorrupted while the cluster is restored, and after that was interrupted. */
+/** Fails with StorageCorrupted during a restore, and after an interrupted one. */
 export const assertWhole: Effect.Effect<void, StorageUnavailable | StorageCorrupted, Registry> =
   Effect.gen(function*() {
     const { value } = yield* (yield* Registry).get(restoringKey)
     if (value === undefined) return
     return yield* new StorageCorrupted({
-      detail:
-        "it was restored in part: restoring it is under way or was broken off; restore it again"
+      detail: "it was restored in part: a restore is under way or was interrupted; restore it again"
     })
   })
 
@@ -54,43 +53,45 @@ const messagesIn = async (nats: NatsApi, stream: string): Promise<number> => {
   return state.messages
 }
 
-/** Whether the streams exist and have messages; makes none. */
+/** Whether a stream of the store exists and has messages; creates no stream. */
 export const hasContents = (nats: NatsApi): Effect.Effect<boolean, StorageUnavailable> =>
   Effect.tryPromise({
     try: async () => {
       const names = ["KV_actors", "KV_actors-0", `KV_${recordsBucket}`]
       for (const name of names) {
-        const there = await nats.jsm.streams.info(name).then(
+        const hasMessages = await nats.jsm.streams.info(name).then(
           ({ state }) => state.messages > 0,
           (error: unknown) => {
             if (error instanceof Error && /not found/.test(error.message)) return false
             throw error
           }
         )
-        if (there) return true
+        if (hasMessages) return true
       }
       return false
     },
     catch: asStorageUnavailable
   })
 
-/** Writes the key by compare-and-set, so one of two processes continues. */
+/** Writes the keys by compare-and-set, so only one of two processes continues. */
 const claimRestore = Effect.fnUntraced(function*(isEmpty: boolean) {
   const registry = yield* Registry
   const mark = yield* registry.get(restoringKey)
   const lease = yield* registry.get(leaseKey)
-  if (lease.value !== undefined) return yield* refusal("it is being restored by another process")
-  if (mark.value === undefined && !isEmpty) {
-    return yield* refusal("there is a store already: only a new one is filled")
+  if (lease.value !== undefined) {
+    return yield* refusal("another process is restoring it; wait until it ends")
   }
-  const taken = new Date().toISOString()
-  const revision = yield* registry.put(restoringKey, taken, mark.revision)
-  const leased = yield* registry.put(leaseKey, taken, lease.revision, restorerTtlMs)
-  return { revision, leased, isRepeated: mark.value !== undefined }
+  if (mark.value === undefined && !isEmpty) {
+    return yield* refusal("there is a store already: restore into an empty one")
+  }
+  const startedAt = new Date().toISOString()
+  const revision = yield* registry.put(restoringKey, startedAt, mark.revision)
+  const leaseRevision = yield* registry.put(leaseKey, startedAt, lease.revision, restorerTtlMs)
+  return { revision, leaseRevision, isRepeated: mark.value !== undefined }
 })
 
-/** Renews the lease until the scope closes, then gives it up. */
-const keepLease = Effect.fnUntraced(function*(first: number) {
+/** Renews the lease until the scope closes, then removes it. */
+const renewLease = Effect.fnUntraced(function*(first: number) {
   const registry = yield* Registry
   let revision = first
   yield* Effect.suspend(() => registry.put(leaseKey, "held", revision, restorerTtlMs)).pipe(
@@ -107,9 +108,9 @@ const keepLease = Effect.fnUntraced(function*(first: number) {
 })
 
 /**
- * Prepares the streams: empty, marked as restoring, and without nodes. The resulting effect ends
- * the restore: it removes the key, unless another process has replaced it. Fails with
- * StorageUnavailable when nodes run, or when there is a store other than an interrupted restore.
+ * Begins a restore: writes the key `restoring`, checks that no node runs, and empties the streams
+ * of an interrupted restore. The returned effect ends the restore: it removes the key, unless
+ * another process has replaced it. Fails with StorageUnavailable if nodes run or a store exists.
  */
 export const beginRestore = Effect.fnUntraced(function*(
   buckets: number | undefined
@@ -126,20 +127,20 @@ export const beginRestore = Effect.fnUntraced(function*(
   const counts = yield* attempt(() =>
     Promise.all(streams.map((stream) => messagesIn(nats, stream)))
   )
-  const moved = () => Effect.fail(refusal("it is being restored by another process"))
-  const taken = yield* claimRestore(counts.every((count) => count === 0)).pipe(
+  const moved = () => Effect.fail(refusal("another process is restoring it; wait until it ends"))
+  const claim = yield* claimRestore(counts.every((count) => count === 0)).pipe(
     Effect.catchTag("RegistryMoved", moved)
   )
-  yield* keepLease(taken.leased)
-  const end = registry.remove(restoringKey, taken.revision).pipe(
+  yield* renewLease(claim.leaseRevision)
+  const end = registry.remove(restoringKey, claim.revision).pipe(
     Effect.catchTag("RegistryMoved", moved)
   )
   const nodes = yield* nodesOf()
   if (nodes.length > 0) {
-    if (!taken.isRepeated) yield* end
+    if (!claim.isRepeated) yield* end
     return yield* refusal(`nodes run on it: ${nodes.join(", ")}; stop them first`)
   }
-  if (taken.isRepeated) {
+  if (claim.isRepeated) {
     yield* attempt(() =>
       Promise.all(
         streams.map((stream) =>

@@ -1,6 +1,6 @@
 /**
- * Keeps the view of the records up to date with their stream, and knows how far it has got. A view
- * that cannot resume from its progress is cleared and filled from the beginning.
+ * Updates the view of the records from their stream, and stores its progress. A view that cannot
+ * resume from its progress is cleared and filled from the beginning.
  */
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from "@nats-io/jetstream"
 import { viewCheckMs, viewFetchMessages, viewProgressMs, viewQueueMax, viewResumeMaxMs,
@@ -13,34 +13,34 @@ import { recordOf, recordsKv } from "./record-keys.ts"
 /** Version of the view's keys and values; a view of another version is filled again. */
 const VERSION = 1
 
-/** How far a view has got. Times are ms since the epoch, by the servers' clocks. */
+/** The progress of a view. Times are ms since the epoch, by the servers' clocks. */
 export interface ViewProgress {
-  /** When the stream was made. */
+  /** When the stream was created. */
   readonly created: string
   /** The last message in the view, and when it was written. */
   readonly seq: number
   readonly writtenMs: number
-  /** When the view was last known to be complete. */
+  /** When the view was last complete. */
   readonly completeAtMs: number
 }
 
-/** What the leader reports of the stream. */
+/** The stream's status from its leader. */
 export interface StreamStatus {
   readonly created: string
   readonly firstSeq: number
   readonly lastSeq: number
   readonly nowMs: number
-  /** When the message at the progress was written; undefined when it is gone. */
+  /** When the message at the view's progress was written; undefined if it was deleted. */
   readonly writtenMs: number | undefined
 }
 
 export const encodeProgress = (note: ViewProgress): string =>
   JSON.stringify({ version: VERSION, ...note })
 
-/** undefined: there is none, or it has another version. */
+/** undefined: there is no progress, or it has another version. */
 export const decodeProgress = (text: string | undefined): ViewProgress | undefined => {
   try {
-    // This node's own text, unless it is corrupted: then its fields do not fit.
+    // This node wrote the text; the checks below reject a corrupted one.
     const { version, ...note } = JSON.parse(text ?? "{}") as ViewProgress & {
       readonly version: number
     }
@@ -52,9 +52,9 @@ export const decodeProgress = (text: string | undefined): ViewProgress | undefin
 }
 
 /**
- * Whether the view lacks only the messages after its progress. Not if the stream is another one, or
- * lost its end and continued differently; not if nothing is left of what the view has; and not
- * after so long that markers of deleted keys may have expired.
+ * Whether the view lacks only the messages after its progress. False if the stream is another one,
+ * has lost its end, or has deleted every message up to the progress. Also false after so long that
+ * markers of deleted keys may have expired.
  */
 export const canResume = (note: ViewProgress, stream: StreamStatus): boolean =>
   note.created === stream.created &&
@@ -64,11 +64,11 @@ export const canResume = (note: ViewProgress, stream: StreamStatus): boolean =>
   stream.nowMs - note.completeAtMs <= viewResumeMaxMs
 
 interface FeedMessage {
-  /** undefined: the message is no record, but a fence or a read barrier. */
+  /** undefined: the message is not a record but a fence or a read barrier. */
   readonly change: RecordChange | undefined
   readonly seq: number
   readonly writtenMs: number
-  /** Its atomic batch, and whether it is the last of it. */
+  /** Its atomic batch, and whether it ends the batch. */
   readonly batch: string | undefined
   readonly isEnd: boolean
   /** No message followed when it was sent. */
@@ -87,22 +87,22 @@ const feedMessage = (message: JsMsg): FeedMessage => {
   const { headers, seq, subject } = message
   const { pending } = message.info
   const { key, table } = recordOf(subject)
-  const isGone = headers?.has("KV-Operation") === true
+  const isDeletion = headers?.has("KV-Operation") === true
   const batch = headers?.get("Nats-Batch-Id") || undefined
   return {
     change: table.startsWith("_")
       ? undefined
-      : { table, key, value: isGone ? null : message.string() },
+      : { table, key, value: isDeletion ? null : message.string() },
     seq,
     writtenMs: message.time.getTime(),
     batch,
-    // The rest of a batch may be gone: keys are written again, and markers expire.
+    // The rest of a batch may be deleted: keys are overwritten, and markers expire.
     isEnd: batch === undefined || pending === 0 || headers?.has("Nats-Batch-Commit") === true,
     isLast: pending === 0
   }
 }
 
-/** Messages that wait to be stored in the view, batches whole. */
+/** Messages that wait until the view stores them, as whole batches. */
 export class RecordFeed {
   private waiting: Array<FeedMessage> = []
 
@@ -114,11 +114,11 @@ export class RecordFeed {
     this.waiting = []
   }
 
-  take(message: JsMsg): void {
+  add(message: JsMsg): void {
     this.waiting.push(feedMessage(message))
   }
 
-  /** The next whole batches; a batch that is too large alone is cut. */
+  /** Removes the next whole batches; only a batch that is too large is split. */
   next(): ViewBatch | undefined {
     const { waiting } = this
     let whole = 0
@@ -157,7 +157,7 @@ export class RecordView {
   private ended = false
   /** The content of the view must not be used. */
   private broken = false
-  /** undefined until it was read. */
+  /** undefined until it is read. */
   private progress: ViewProgress | undefined
   private savedMs = 0
   private checkedSeq = -1
@@ -169,11 +169,11 @@ export class RecordView {
   private retryMs = viewRetryMs
   /** Everything up to this sequence is in the view. */
   private reached = -1
-  /** Counts rebuilds: a read over a rebuild may mix two views. */
+  /** Counts rebuilds: a read during a rebuild may mix two views. */
   generation = 0
-  /** It was complete once. */
+  /** The view was complete once. */
   isFilled = false
-  /** It is being filled from the beginning. */
+  /** The view is being filled from the beginning. */
   isFilling = false
 
   constructor(nats: NatsApi, store: ViewApi) {
@@ -201,7 +201,7 @@ export class RecordView {
     await this.running
   }
 
-  /** Fills the view again, after a read or write of it failed. */
+  /** Fills the view again after a read or write of the view failed. */
   rebuild(): void {
     this.generation++
     this.broken = true
@@ -209,7 +209,7 @@ export class RecordView {
     this.messages?.stop()
   }
 
-  /** Fills the view again unless it is of the stream that was created then. */
+  /** Fills the view again if its stream has another creation time. */
   checkStream(created: string): void {
     if (this.progress !== undefined && this.progress.created !== created) this.rebuild()
   }
@@ -239,7 +239,7 @@ export class RecordView {
       }
       await this.writing
       this.feed.clear()
-      // With a full disk, do not fetch everything again and again.
+      // On a full disk, increase the pause before everything is fetched again.
       this.retryMs = this.broken && this.isFilling
         ? Math.min(2 * this.retryMs, viewRetryMaxMs)
         : viewRetryMs
@@ -249,7 +249,7 @@ export class RecordView {
     for (const { resolve } of this.waiting.splice(0)) resolve(false)
   }
 
-  /** Waits, until the view ends at the latest. */
+  /** Waits this long, or until the view ends. */
   private pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms)
@@ -296,7 +296,7 @@ export class RecordView {
     this.messages = await consumer.consume({
       max_messages: viewFetchMessages,
       callback: (message) => {
-        this.feed.take(message)
+        this.feed.add(message)
         if (this.feed.size > viewQueueMax) this.messages?.stop()
         this.writing ??= this.drain()
       }
@@ -317,12 +317,12 @@ export class RecordView {
 
   private async drain(): Promise<void> {
     try {
-      for (let pieces = 0;; pieces++) {
-        // Messages of one turn of the event loop go together; then other work has its turn.
-        if (pieces % viewWritesPerTurn === 0) await new Promise((end) => setImmediate(end))
-        const piece = this.broken ? undefined : this.feed.next()
-        if (piece === undefined) return
-        await this.storeBatch(piece)
+      for (let batches = 0;; batches++) {
+        // One turn of the event loop collects messages and lets other work run.
+        if (batches % viewWritesPerTurn === 0) await new Promise((end) => setImmediate(end))
+        const batch = this.broken ? undefined : this.feed.next()
+        if (batch === undefined) return
+        await this.storeBatch(batch)
       }
     } catch {
       this.rebuild()
@@ -348,13 +348,13 @@ export class RecordView {
     }
     if (this.broken) return
     this.advance(seq)
-    const isThere = isLast || seq >= this.target.seq
-    if (this.isBehind && isThere) void this.caughtUp().catch(() => undefined)
+    const hasArrived = isLast || seq >= this.target.seq
+    if (this.isBehind && hasArrived) void this.caughtUp().catch(() => undefined)
   }
 
   /**
-   * The consumer has delivered everything, at a server that may be behind. If the message at the
-   * stream's end is gone, a single server confirms that none is left.
+   * The consumer has delivered all messages of its server, which may be behind. If the message at
+   * the target was deleted, a read confirms that no message up to the target is left.
    */
   private async caughtUp(): Promise<void> {
     const { progress: note, target } = this
@@ -392,10 +392,10 @@ export class RecordView {
     const { created, state, ts } = await streamInfo(this.nats, stream)
     if (this.progress !== note) return
     const isIdle = this.feed.size === 0 && this.writing === undefined
-    const isOther = created !== note.created || state.last_seq < note.seq
+    const hasDiverged = created !== note.created || state.last_seq < note.seq
     const isStuck = isIdle && state.last_seq > reached && this.checkedSeq === reached
     this.checkedSeq = reached
-    if (isOther || isStuck) this.messages?.stop()
+    if (hasDiverged || isStuck) this.messages?.stop()
     else if (isIdle && state.last_seq <= reached) {
       this.progress = { ...note, completeAtMs: Math.max(note.completeAtMs, Date.parse(ts)) }
       if (this.progress.completeAtMs - this.savedMs > viewProgressMs) await this.saveProgress()

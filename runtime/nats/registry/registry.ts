@@ -1,7 +1,7 @@
 /**
  * The registry port on the key-value bucket `cluster`, readable with any NATS tool: `node.<name>`
  * for each node, with a time to live, and `claim.<shard>` for each shard. Reads go to the stream's
- * leader. A watch that ends is started again.
+ * leader. A watch that ends is restarted.
  */
 import { jetstream } from "@nats-io/jetstream"
 import { type KV, type KvEntry, Kvm, type KvWatchEntry } from "@nats-io/kv"
@@ -18,7 +18,7 @@ import { assertStreamConfig, bucketNamed, expectSequence, isFull, isMarker, read
 
 const { stream } = bucketNamed(clusterBucket)
 
-/** The server's code for another sequence than expected. */
+/** The servers' error code for a wrong expected sequence. */
 const wrongLastSequence = 10_071
 
 const isConflict = (written: WriteResult): boolean =>
@@ -26,7 +26,7 @@ const isConflict = (written: WriteResult): boolean =>
 
 const failed = (error: unknown): StorageUnavailable =>
   new StorageUnavailable({
-    detail: `the registry: ${error instanceof Error ? error.message : String(error)}`
+    detail: `the registry failed: ${error instanceof Error ? error.message : String(error)}`
   })
 
 const attempt = <A>(call: () => Promise<A>): Effect.Effect<A, StorageUnavailable> =>
@@ -56,8 +56,8 @@ class Watch {
     this.onChange = onChange
     this.silenceTimer = setInterval(() => this.restartAfterSilence(), registryWatchSilenceMs / 4)
     this.initialized = new Promise((resolve, reject) => {
-      const late = () => reject(new Error("the watch delivers nothing"))
-      setTimeout(late, registryTimeoutMs).unref()
+      const onTimeout = () => reject(new Error("the watch delivers nothing"))
+      setTimeout(onTimeout, registryTimeoutMs).unref()
       void this.run(resolve)
     })
   }
@@ -75,7 +75,7 @@ class Watch {
 
   private async run(initialized: () => void): Promise<void> {
     while (!this.stopped) {
-      // It ends with the connection; the next one delivers what was missed.
+      // The watch ends with its connection; the next one delivers the missed changes.
       await this.watchOnce(initialized).catch(() => undefined)
       if (!this.stopped) await wait(registryWatchRetryMs)
     }
@@ -132,7 +132,7 @@ class NatsRegistry implements RegistryApi {
     const lines = ttlMs === undefined ? "" : `Nats-TTL: ${seconds(ttlMs)}\r\n`
     const once = (last: number) => this.write(key, value, last, lines)
     if (expected !== 0) return once(expected)
-    // An expired key leaves a marker.
+    // An expired or removed key leaves a marker with a revision.
     return Effect.catchTag(once(0), "RegistryMoved", (moved) =>
       Effect.flatMap(
         this.get(key),
@@ -141,7 +141,7 @@ class NatsRegistry implements RegistryApi {
   }
 
   readonly remove: RegistryApi["remove"] = (key, expected) => {
-    // The marker expires too, so invented names leave nothing.
+    // The marker expires too, so removed names use no space for ever.
     const lines = `KV-Operation: DEL\r\nNats-TTL: ${seconds(registryMarkerTtlMs)}\r\n`
     return Effect.asVoid(this.write(key, "", expected, lines))
   }
@@ -169,7 +169,7 @@ class NatsRegistry implements RegistryApi {
     return Effect.flatMap(
       attempt(async () => {
         const outcome = await write(this.nats, [message])
-        // A leader without space is the same through another server.
+        // A full leader is full through any server, so this counts as an answer.
         const isAnswer = outcome._tag === "Stored" || isConflict(outcome) || isFull(outcome)
         if (isAnswer) this.lastAnswerMs = performance.now()
         else this.switchServerAfterSilence()
@@ -198,10 +198,9 @@ class NatsRegistry implements RegistryApi {
 const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
   const kvm = new Kvm(jetstream(nats.nc, { timeout: createStreamResendMs }))
   const { replicas } = nats
-  const make = async (): Promise<KV> => {
+  const open = async (): Promise<KV> => {
     const options = { replicas, history: 1, markerTTL: registryMarkerTtlMs, allow_direct: false }
-    const opened = () => kvm.open(clusterBucket, { allow_direct: false })
-    const bucket = await opened()
+    const bucket = await kvm.open(clusterBucket, { allow_direct: false })
     const { streamInfo } = await bucket.status().catch(() => ({ streamInfo: undefined }))
     if (streamInfo === undefined) return kvm.create(clusterBucket, options)
     assertStreamConfig(stream, { ...streamInfo.config }, {
@@ -211,12 +210,12 @@ const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
     })
     return bucket
   }
-  // A cluster that has just begun elects its leaders first.
-  const tries = Math.ceil(createStreamTimeoutMs / createStreamResendMs)
-  return Effect.retry(attempt(make), { times: tries, schedule: Schedule.spaced(retryDelayMs) })
+  // A new cluster elects its leaders first.
+  const attempts = Math.ceil(createStreamTimeoutMs / createStreamResendMs)
+  return Effect.retry(attempt(open), { times: attempts, schedule: Schedule.spaced(retryDelayMs) })
 }
 
-/** The registry of the cluster; makes its bucket where it does not exist. */
+/** The registry of the cluster; creates its bucket if it does not exist. */
 export const natsRegistry: Layer.Layer<Registry, StorageUnavailable, Nats> = Layer.effect(
   Registry,
   Effect.gen(function*() {

@@ -1,7 +1,7 @@
 /**
- * Writes commits into one bucket, at most one of each actor at a time. A member that conflicts is
- * taken out of its batch. After a write without an acknowledgement the writer reads the actor from
- * the leader before it reports an outcome.
+ * Writes commits into one bucket, at most one of each actor at a time. A commit that conflicts
+ * leaves its batch. After a write without an acknowledgement, the writer reads the actor from the
+ * leader before it reports an outcome.
  */
 import { StorageFull, StorageUnavailable } from "../../actor/index.ts"
 import { batchMessagesMax, batchTargetMessages, cachedStateCharsMax, giveUpMs,
@@ -21,11 +21,11 @@ import { type LogTrim, noTrim, planTrim } from "./log-trim.ts"
 
 interface FailedStep {
   readonly written: NotStored
-  /** The last step makes the commit count. */
+  /** Whether it was the last step, which makes the commit effective. */
   readonly wasLast: boolean
 }
 
-/** The actor after a step, or why the step was not stored. */
+/** Writes one step; returns the actor after it, or why the step was not stored. */
 const writeStep = async (
   nats: NatsApi,
   plan: CommitPlan,
@@ -58,14 +58,14 @@ const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefin
   messages.length <= batchMessagesMax
     ? undefined
     : new StorageFull({
-      detail: `a commit changes ${messages.length} keys beside the items that it appends; ` +
-        `the servers take ${batchMessagesMax} at once`
+      detail: `a commit changes ${messages.length} keys besides its appended items; ` +
+        `one atomic batch takes ${batchMessagesMax}: split the commit`
     })
 
 /**
- * Writes a commit of more messages than one atomic batch takes. Its items are written first, above
- * a cap in the state's record, so they do not count yet. The last batch writes everything else and
- * lifts the cap. A commit that is interrupted leaves items that never count. Never rejects.
+ * Writes a commit of more messages than one atomic batch takes. The first batches write its items
+ * above a cap in the state's record, so readers ignore them. The last batch writes everything else
+ * and lifts the cap. Readers always ignore the items of an interrupted commit. Never rejects.
  */
 export const writeLargeCommit = async (
   nats: NatsApi,
@@ -135,7 +135,7 @@ export class BucketWriter {
     queue.busy = true
     try {
       const entry = await this.reload(queue)
-      // A long text is read again for the commit that needs it.
+      // A long state is not cached: the commit that needs it reads it again.
       if ((entry.text?.length ?? 0) > cachedStateCharsMax) queue.entry = undefined
       return entry
     } finally {
@@ -145,12 +145,13 @@ export class BucketWriter {
 
   private async reload(queue: ActorQueue): Promise<ActorEntry> {
     const { address } = queue
-    const known = queue.entry
+    const cached = queue.entry
     queue.entry = undefined
     const fresh = await loadEntry(this.nats, this.bucket, address)
     if (fresh.floor > 0) void this.purge(address, fresh.floor)
-    const isSame = known?.isFenced === true && known.seq === fresh.seq && known.head === fresh.head
-    queue.entry = isSame ? { ...fresh, text: undefined, isFenced: true } : fresh
+    const isUnchanged = cached?.isFenced === true && cached.seq === fresh.seq &&
+      cached.head === fresh.head
+    queue.entry = isUnchanged ? { ...fresh, text: undefined, isFenced: true } : fresh
     return fresh
   }
 
@@ -237,7 +238,7 @@ export class BucketWriter {
   }
 
   /**
-   * The commit was stored, and left the actor like this, at this revision; `firstSignal` as in
+   * Reports a stored commit; `entry` is the actor after it, and `firstSignal` as in
    * {@link committed}.
    */
   private finishStored(
@@ -248,8 +249,8 @@ export class BucketWriter {
     firstSignal = Number.NaN
   ): void {
     const { commit } = job
-    // The caller may read at once. The marker of a removal expires or is purged, so its sequence
-    // does not stay.
+    // Before the report, because the caller may read at once. The marker of a removed actor
+    // expires or is purged, so its sequence is not cached.
     queue.entry = commit.state === null ? undefined : entry
     job.done(committed(commit, revision, firstSignal))
     if (commit.state !== null) return this.next(queue)
@@ -257,7 +258,7 @@ export class BucketWriter {
     void this.purge(commit.address, entry.floor).then(() => this.next(queue))
   }
 
-  /** Deletes the items of a removed actor. Until then their sequences tell that they are old. */
+  /** Deletes the items of a removed actor; until then, readers ignore them by their sequences. */
   private async purge(address: CommitJob["commit"]["address"], upTo: number): Promise<void> {
     const { all } = actorKeys(this.bucket, address)
     await callApi(this.nats, `STREAM.PURGE.${this.bucket.stream}`, { filter: all, seq: upTo + 1 })
@@ -274,9 +275,9 @@ export class BucketWriter {
       job.failures++
       if (_tag === "Indeterminate") job.mayBeStored = true
     }
-    // Only another sequence than expected is certain not to pass.
+    // A wrong sequence is the only rejection that a retry cannot change.
     if (code !== 10_071) await wait(retryDelayMs)
-    const isDoubtful = code === undefined || isSequenceConflict(code)
+    const needsRead = code === undefined || isSequenceConflict(code)
     const failure = isFull(written)
       ? new StorageFull({ detail })
       : new StorageUnavailable({ detail })
@@ -289,7 +290,7 @@ export class BucketWriter {
       const isOver = failure._tag === "StorageFull" ||
         performance.now() - job.sinceMs > giveUpMs
       if (isOver && !job.mayBeStored) return this.finish(queue, job, () => job.failed(failure))
-      if (isDoubtful || job.mayBeStored) return this.resolve(member)
+      if (needsRead || job.mayBeStored) return this.resolve(member)
       this.batcher.add(member)
     }))
   }
@@ -314,7 +315,7 @@ export class BucketWriter {
       return this.retryResolve({ entry, job, queue }, error)
     }
     if (wasStored) {
-      // Where another owner wrote since, nothing decided after this commit may be written.
+      // After a later write by another owner, the decisions that follow this commit must fail.
       const revision = fresh.commit === job.id ? fresh.revision : Number.NaN
       return this.finishStored(queue, job, { ...fresh, isFenced: false }, revision)
     }

@@ -64,7 +64,7 @@ const pieces = (...sent: ReadonlyArray<Sent>): ReadonlyArray<number> => {
   const feed = new RecordFeed()
   const seqs: Array<number> = []
   for (const one of sent) {
-    feed.take(message(one))
+    feed.add(message(one))
     const piece = feed.next()
     if (piece !== undefined) seqs.push(piece.seq)
   }
@@ -88,7 +88,7 @@ describe("messages", () => {
     const size = viewWriteMessages - 1
     for (let seq = 1; seq <= 3 * size; seq++) {
       const isCommit = seq % size === 0
-      feed.take(message({ seq, key: String(seq), batch: `b${Math.ceil(seq / size)}`, isCommit }))
+      feed.add(message({ seq, key: String(seq), batch: `b${Math.ceil(seq / size)}`, isCommit }))
     }
     const found = [feed.next(), feed.next(), feed.next(), feed.next()]
     expect(found.map((piece) => piece?.seq)).toEqual([size, 2 * size, 3 * size, undefined])
