@@ -1,6 +1,6 @@
 /**
- * Backing up a service that runs, by `restante backup --url`: what was acknowledged before is in
- * the archive, whatever happens meanwhile, and a restored service goes on with it.
+ * `restante backup --url` of a running service: the archive has everything that was acknowledged
+ * before, whatever clients do meanwhile, and a restored service continues with it.
  */
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -44,7 +44,7 @@ it("keeps all that was acknowledged before, while clients go on", async () => {
   const session = await history.begin(base)
   if (session === undefined) throw new Error("no session")
   await history.answer(base, session, "name", "Galahad")
-  // Under way while the archive is made: delivered before, or by the restored service.
+  // In progress during the backup: the old or the restored service delivers them.
   const relays = Array.from({ length: 20 }, (_, n) => `relay-${n}`)
   await Promise.all(relays.map((about) => relayTo(`${publicUrl}/mailboxes/relayed`, about)))
   const file = join(temporaryFolder(), "running.gz")

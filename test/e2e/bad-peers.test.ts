@@ -1,4 +1,4 @@
-/** Bad callbacks and bad messages: no registration and no fetch waits for another. */
+/** Bad callbacks and bad messages do not delay other registrations and fetches. */
 import { createGzip } from "node:zlib"
 import { afterAll, expect, it } from "vitest"
 import { asAdmin, childOf, expectStatus, mailboxOf, notification, parseXml, pathOf, postXml,
@@ -23,20 +23,22 @@ const open = async (service: Service, settings: string): Promise<string> => {
   return mailboxOf(expectStatus(made, 201)).path
 }
 
-const shown = async (service: Service, path: string) =>
+const resourceOf = async (service: Service, path: string) =>
   parseXml(expectStatus(await send(service.url, path, { headers: asAdmin }), 200).text)
 
 it("pushes to the healthy callback while others hang, fail and never verify", async () => {
   const service = await start({ env })
   const mailbox = await open(service, "")
-  const came: Array<string> = []
+  const pushes: Array<string> = []
   const origin = await receiver((received, response) => {
     if (!received.path.startsWith("/unverified") && echoes(received, response)) return
     if (received.path === "/hanging") return
     if (received.path === "/failing") return void response.writeHead(500).end()
     if (received.path === "/gone") return void response.writeHead(410).end()
     if (received.path.startsWith("/unverified?")) return void response.end("something else")
-    for (const one of pushed(received.body)) came.push(`${received.path} ${one.attributes["href"]}`)
+    for (const one of pushed(received.body)) {
+      pushes.push(`${received.path} ${one.attributes["href"]}`)
+    }
     response.writeHead(204).end()
   })
   const register = async (callback: string): Promise<string> => {
@@ -54,7 +56,8 @@ it("pushes to the healthy callback while others hang, fail and never verify", as
     await eventually(
       endsWithinMs,
       `${path} is active`,
-      async () => (await shown(service, path)).attributes["status"] === "active" ? true : undefined
+      async () =>
+        (await resourceOf(service, path)).attributes["status"] === "active" ? true : undefined
     )
   }
   const deposits: Array<string> = []
@@ -65,11 +68,11 @@ it("pushes to the healthy callback while others hang, fail and never verify", as
   await eventually(
     endsWithinMs,
     "all are pushed",
-    () => came.length >= deposits.length ? true : undefined
+    () => pushes.length >= deposits.length ? true : undefined
   )
-  expect(came).toEqual(deposits.map((href) => `/healthy ${href}`))
+  expect(pushes).toEqual(deposits.map((href) => `/healthy ${href}`))
   const failed = await eventually(endsWithinMs, "the failing one shows it", async () => {
-    const found = await shown(service, failing)
+    const found = await resourceOf(service, failing)
     return childOf(found, "attempts").text === "0" ? undefined : found
   })
   expect(failed.attributes["status"]).toBe("active")
@@ -78,7 +81,7 @@ it("pushes to the healthy callback while others hang, fail and never verify", as
   expect(childOf(failed, "cursor").text).toBe("0")
   expectStatus(await send(service.url, gone, { headers: asAdmin }), 404, 410)
   for (const path of [unverified, unreachable]) {
-    expect((await shown(service, path)).attributes["status"]).toBe("unverified")
+    expect((await resourceOf(service, path)).attributes["status"]).toBe("unverified")
   }
   expect((await service.stop()).code).toBe(0)
 }, endsWithinMs * 4)
@@ -126,7 +129,7 @@ it("fetches the healthy message while others drip, burst and never end", async (
   const cached = await eventually(
     endsWithinMs,
     "the healthy one is fetched",
-    async () => (await shown(service, healthy)).children.find(({ name }) => name === "cached")
+    async () => (await resourceOf(service, healthy)).children.find(({ name }) => name === "cached")
   )
   expect(cached.attributes).toMatchObject({ type: "text/plain", length: "4" })
   for (const path of ["/bomb", "/endless", "/forbidden"]) {
@@ -134,7 +137,9 @@ it("fetches the healthy message while others drip, burst and never end", async (
     expect(parseXml(receipt).attributes["status"], receipt).toBe("problem")
   }
   for (const path of bad) {
-    expect((await shown(service, path)).children.some(({ name }) => name === "cached")).toBe(false)
+    expect((await resourceOf(service, path)).children.some(({ name }) => name === "cached")).toBe(
+      false
+    )
   }
   expectStatus(await send(service.url, "/readyz"), 200)
   expect((await service.stop()).code).toBe(0)

@@ -1,4 +1,4 @@
-/** What a person with a browser does: with a script and without, on a phone and at a desk. */
+/** Mailboxes and sessions in a browser: with and without a script, on a phone and at a desk. */
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { launchBrowser, openTab, type Person, type Tab } from "./browser/browser.ts"
@@ -10,7 +10,7 @@ let base: string
 
 beforeAll(async () => {
   browser = await launchBrowser()
-  // Pages link to absolute URIs, so that these must lead to this port: those of localhost do.
+  // Pages link to absolute URIs, which must lead to this port; those of localhost do.
   service = await start({ env: { BASE_URL: "" } })
   base = `http://localhost:${service.port}`
 })
@@ -39,7 +39,7 @@ const openMailbox = async (tab: Tab, name: string): Promise<Opened> => {
   return { name, href: `${base}/mailboxes/${name}`, shared: shared ?? "" }
 }
 
-/** Deposits by the form (A2), with the message itself in it. */
+/** Deposits by the form (A2), with the message in the notification. */
 const deposit = async (tab: Tab, mailbox: Opened, about: string): Promise<void> => {
   const { page } = tab
   await page.goto(mailbox.href)
@@ -65,7 +65,7 @@ describe("a mailbox", () => {
     await entry.waitFor()
     expect(await reader.page.locator(".entries > li").count()).toBe(1)
     await reader.look("mailbox-live")
-    // The same again, as it is shown by the service and not by the script.
+    // The page is loaded again, so that the service and not the script renders the list.
     await reader.page.reload()
     await reader.page.getByText("New notifications appear by themselves.").waitFor()
     expect(await reader.page.locator(".entries > li").count()).toBe(1)

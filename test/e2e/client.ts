@@ -1,9 +1,9 @@
-/** What the tests send to a service, and how they read its answers: XML parsed, not matched. */
+/** The requests of the tests, and their responses, whose XML is parsed. */
 import { createHash } from "node:crypto"
 import { type Element as Parsed, xml2js } from "xml-js"
 import { adminToken, publicUrl } from "./process.ts"
 
-/** An element of an answer. */
+/** An XML element. */
 export interface Node {
   readonly name: string
   readonly attributes: Readonly<Record<string, string>>
@@ -24,7 +24,7 @@ const nodeOf = (parsed: Parsed): Node => {
 
 /** The root element of a document; throws when it is not well-formed. */
 export const parseXml = (text: string): Node => {
-  // Without `compact` this is what xml2js returns.
+  // Without the option `compact`, xml2js returns this type.
   const { elements = [] } = xml2js(text, { compact: false }) as Parsed
   const found = elements.find(({ type }) => type === "element")
   if (found === undefined) throw new Error(`no element in ${text.slice(0, 200)}`)
@@ -37,7 +37,7 @@ export const childOf = (node: Node, name: string): Node => {
   return found
 }
 
-/** A whole answer. */
+/** A complete response. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -53,19 +53,19 @@ export const basic = (name: string, password: string): string =>
 
 export const asAdmin = { authorization: basic("admin", adminToken) }
 
-/** Path and query of a URI that the service gave out. */
+/** Path and query of a URI of the service. */
 export const pathOf = (uri: string | null): string => {
   if (uri === null) throw new Error("there is no URI")
   return uri.startsWith(publicUrl) ? uri.slice(publicUrl.length) : uri
 }
 
-/** Path of the answer's link with this relation. */
+/** Path of the response's link with this relation. */
 export const linkOf = (answer: Answer, rel: string): string => {
   const link = new RegExp(`<([^>]*)>; rel="?${rel}"?`).exec(answer.headers.get("link") ?? "")
   return pathOf(link?.[1] ?? null)
 }
 
-interface Sent {
+interface RequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
@@ -74,15 +74,19 @@ interface Sent {
 
 const answerWithinMs = 120_000
 
-/** One request; rejects when no whole answer came, and then nobody knows what has been done. */
-export const send = async (base: string, path: string, sent: Sent = {}): Promise<Answer> => {
+/** Sends one request. Rejects without a complete response: the outcome is then indeterminate. */
+export const send = async (
+  base: string,
+  path: string,
+  options: RequestOptions = {}
+): Promise<Answer> => {
   const response = await fetch(`${base}${path}`, {
-    method: sent.method ?? "GET",
-    headers: { ...sent.headers },
-    // Buffers of this test are not shared, which their type cannot say.
-    ...sent.body === undefined ? {} : { body: sent.body as Uint8Array<ArrayBuffer> | string },
+    method: options.method ?? "GET",
+    headers: { ...options.headers },
+    // These buffers are not shared, which their type does not express.
+    ...options.body === undefined ? {} : { body: options.body as Uint8Array<ArrayBuffer> | string },
     redirect: "manual",
-    signal: AbortSignal.timeout(sent.timeoutMs ?? answerWithinMs)
+    signal: AbortSignal.timeout(options.timeoutMs ?? answerWithinMs)
   })
   const bytes = Buffer.from(await response.arrayBuffer())
   return { status: response.status, headers: response.headers, bytes, text: bytes.toString() }
@@ -100,7 +104,7 @@ export const postXml = (
 export const putXml = (base: string, path: string, body: string): Promise<Answer> =>
   send(base, path, { method: "PUT", body, headers: xml })
 
-/** Fails with the answer's text unless it has the status. */
+/** Fails with the response's text unless it has one of the statuses. */
 export const expectStatus = (answer: Answer, ...statuses: ReadonlyArray<number>): Answer => {
   if (statuses.includes(answer.status)) return answer
   throw new Error(
@@ -113,14 +117,14 @@ export const notification = (description: string): string =>
   `<notification><item><description>${description}</description>` +
   `<url>http://sender.test/${description}</url></item></notification>`
 
-/** A mailbox with what its creation told, the only time. */
+/** A mailbox with the secrets that the service shows only once. */
 export interface Mailbox {
   readonly path: string
   readonly password: string
   readonly shared: string
 }
 
-/** Reads the answer of A9. */
+/** Parses the response of A9. */
 export const mailboxOf = (created: Answer): Mailbox => {
   const document = parseXml(created.text)
   return {
@@ -147,7 +151,7 @@ const nextOf = (link: string | null): string | undefined => {
   return found === null ? undefined : pathOf(found[1] ?? null)
 }
 
-/** Everything in a mailbox, oldest first; every page is parsed and every entry is whole. */
+/** Everything in a mailbox, oldest first. Fails for a page that is not complete XML. */
 export const listMailbox = async (base: string, mailbox: Mailbox): Promise<Array<Listed>> => {
   const headers = { authorization: basic("reader", mailbox.password) }
   const all: Array<Listed> = []
@@ -168,7 +172,7 @@ export const listMailbox = async (base: string, mailbox: Mailbox): Promise<Array
   return all
 }
 
-/** A number of /metrics; the sum over all its attributes. */
+/** The value of a metric; the sum over all its labels. */
 export const measure = async (base: string, name: string): Promise<number> => {
   const { text } = expectStatus(await send(base, "/metrics"), 200)
   const lines = text.split("\n").filter((line) => line.startsWith(name) && !line.startsWith("#"))

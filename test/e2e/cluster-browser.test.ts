@@ -1,4 +1,4 @@
-/** The page of the cluster in a browser: three sizes, light and dark, with a script and without. */
+/** The cluster page in a browser: three sizes, light and dark, with and without a script. */
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { launchBrowser, openTab, type Tab } from "./browser/browser.ts"
@@ -31,7 +31,7 @@ const openMailbox = async (name: string): Promise<void> => {
   expectStatus(await postXml(base, "/mailboxes", document, asAdmin), 201)
 }
 
-/** Count actors of a kind the page says there are in memory. */
+/** The number of active actors of a kind on the page. */
 const inMemory = (tab: Tab, kind: string): Promise<string> =>
   tab.page.getByRole("region", { name: "Actors" }).getByRole("row", { name: `${kind} ` })
     .getByRole("cell").first().innerText()
@@ -52,7 +52,7 @@ it.each(["light", "dark"] as const)("is seen at three sizes (%s)", async (scheme
     expect(box?.height).toBeGreaterThan(200)
     await tab.look(`cluster-${scheme}-${name}`)
   }
-  // Long names and incarnations are not cut off.
+  // The page must not cut off long names and incarnations.
   await page.setViewportSize({ width: 710, height: 800 })
   const cut = "(({ clientWidth, scrollWidth }) => scrollWidth - clientWidth)"
   expect(await page.evaluate(`${cut}(document.querySelector("[aria-label=Nodes]"))`)).toBe(0)

@@ -1,4 +1,4 @@
-/** Sending, being told and reading cabinets with a browser: with a script and without. */
+/** Sending, registering and cabinets in a browser: with and without a script. */
 import type { ServerResponse } from "node:http"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -10,7 +10,7 @@ let service: Service
 let browser: Browser
 let base: string
 
-const shownWithinMs = 10_000
+const updatedWithinMs = 10_000
 const env = {
   BASE_URL: "",
   OUTBOUND_ALLOW: "127.0.0.0/8",
@@ -29,12 +29,12 @@ afterAll(async () => {
   cleanUp()
 })
 
-/** A receiver that answers as it is told, and not before. */
-class Told {
+/** A receiver that responds only after the test calls `answers`. */
+class ControlledReceiver {
   private status: number | undefined
   private readonly waiting: Array<ServerResponse> = []
 
-  /** Answers what waits, and all that comes from now on. */
+  /** Responds to the waiting requests and to all later ones. */
   answers(status: number): void {
     this.status = status
     for (const response of this.waiting.splice(0)) response.writeHead(status).end()
@@ -46,15 +46,17 @@ class Told {
   }
 }
 
-const told = async (): Promise<{ readonly at: Told; readonly uri: string }> => {
-  const at = new Told()
+const startReceiver = async (): Promise<
+  { readonly at: ControlledReceiver; readonly uri: string }
+> => {
+  const at = new ControlledReceiver()
   const origin = await receiver((received, response) => {
     if (!echoes(received, response)) at.take(response)
   })
   return { at, uri: `${origin}/inbox` }
 }
 
-/** Pictures of the page at a desk and on a phone, where the person goes on. */
+/** Saves screenshots for a desk and a phone of the page that the user continues with. */
 const pictures = async (tab: Tab, name: string): Promise<void> => {
   await tab.page.setViewportSize({ width: 1280, height: 800 })
   await tab.look(`${name}-desk`)
@@ -62,11 +64,11 @@ const pictures = async (tab: Tab, name: string): Promise<void> => {
   await tab.look(`${name}-phone`)
 }
 
-/** Waits for a text in the page: with a script it comes by itself, without by loading again. */
+/** Waits for a text on the page: a script updates it, else the test loads the page again. */
 const appears = async (tab: Tab, person: Person, text: string): Promise<void> => {
   const found = tab.page.locator("main").getByText(text).first()
   if (person.script !== false) return found.waitFor()
-  await eventually(shownWithinMs, text, async () => {
+  await eventually(updatedWithinMs, text, async () => {
     if (await found.count() > 0) return true
     await tab.page.reload()
     return undefined
@@ -99,8 +101,8 @@ describe.each(ways)("sending (%s)", (way, person) => {
     const tab = await openTab(browser, person)
     const { page } = tab
     const mailbox = await openMailbox(tab, `alice-${way}`)
-    const patient = await told()
-    const gone = await told()
+    const patient = await startReceiver()
+    const gone = await startReceiver()
     await page.goto(base)
     await page.getByRole("link", { name: "your outgoing mailbox" }).click()
     expect(await tab.heading()).toBe("Outgoing mailbox of admin")
@@ -126,7 +128,7 @@ describe.each(ways)("sending (%s)", (way, person) => {
     patient.at.answers(202)
     gone.at.answers(202)
     await appears(tab, person, "answered 410")
-    await eventually(shownWithinMs, "two have succeeded", async () => {
+    await eventually(updatedWithinMs, "two have succeeded", async () => {
       if (person.script === false) await page.reload()
       return await rows.getByText("✓ success").count() === 2 ? true : undefined
     }, 100)
@@ -152,7 +154,7 @@ describe.each(ways)("sending (%s)", (way, person) => {
   it("replays a span", async () => {
     const tab = await openTab(browser, person)
     const { page } = tab
-    const gone = await told()
+    const gone = await startReceiver()
     gone.at.answers(410)
     await page.goto(`${base}/outgoing/admin`)
     await page.getByLabel("To", { exact: true }).fill(gone.uri)
@@ -175,7 +177,7 @@ describe.each(ways)("sending (%s)", (way, person) => {
 it("tells an open page that its notification was removed elsewhere", async () => {
   const tab = await openTab(browser, { admin: true })
   const other = await openTab(browser, { admin: true, script: false })
-  const silent = await told()
+  const silent = await startReceiver()
   await tab.page.goto(`${base}/outgoing/admin`)
   await tab.page.getByLabel("To", { exact: true }).fill(silent.uri)
   await tab.page.getByLabel("What it is about").fill("in vain")
@@ -211,7 +213,7 @@ describe.each(ways)("a registration (%s)", (way, person) => {
     await page.getByRole("link", { name: "Status of the registration" }).click()
     const address = page.url()
     const status = (text: string) =>
-      eventually(shownWithinMs, text, async () => {
+      eventually(updatedWithinMs, text, async () => {
         await page.goto(address)
         return await page.locator("main").getByText(text).count() > 0 ? true : undefined
       }, 100)
@@ -223,7 +225,7 @@ describe.each(ways)("a registration (%s)", (way, person) => {
     await page.waitForURL(address)
     await status("✓ active")
     await deposit(tab, mailbox, "pushed")
-    await eventually(shownWithinMs, "a push", () => pushes.length > 0 ? true : undefined)
+    await eventually(updatedWithinMs, "a push", () => pushes.length > 0 ? true : undefined)
     await page.goto(address)
     await pictures(tab, `registration-${way}-active`)
     await page.getByRole("button", { name: "Make a new secret" }).click()
@@ -235,7 +237,7 @@ describe.each(ways)("a registration (%s)", (way, person) => {
     await page.getByRole("link", { name: `${origin}/hook` }).click()
     await page.getByRole("button", { name: "End" }).click()
     await page.waitForURL(`${mailbox}/registrations`)
-    await eventually(shownWithinMs, "it is off the list", async () => {
+    await eventually(updatedWithinMs, "it is off the list", async () => {
       await page.goto(`${mailbox}/registrations`)
       return await page.getByText("There is nothing here.").count() === 1 ? true : undefined
     }, 100)

@@ -1,6 +1,6 @@
 /**
- * kill -9 while notifications are relayed and mailboxes push: every recipient and subscriber gets
- * everything that was accepted, what comes twice has the same id, every status ends right.
+ * kill -9 during relays and pushes: every recipient and subscriber receives everything that the
+ * service accepted, repetitions have the same id, and every status is correct in the end.
  */
 import { afterAll, expect, it } from "vitest"
 import { asAdmin, childOf, expectStatus, type Mailbox, notification, openMailbox, parseXml, pathOf,
@@ -15,7 +15,7 @@ const sentEachRound = 50
 const depositedEachRound = 8
 const mailboxCount = 4
 const registrationsEach = 5
-/** More attempts than a flaky receiver has bad turns, so that all succeed in the end. */
+/** More attempts than a flaky receiver has failures, so that all succeed in the end. */
 const waits = ["0s", ...Array.from({ length: 30 }, () => "200ms")].join(",")
 const env = { OUTBOUND_ALLOW: "127.0.0.0/8", RETRY_SCHEDULE: waits }
 const endsWithinMs = long ? 600_000 : 120_000
@@ -25,7 +25,7 @@ afterAll(() => {
   cleanUp()
 })
 
-/** What a receiver got: for each thing its ids, in the order in which they came. */
+/** The requests of a receiver: the ids of each notification, in the order of receipt. */
 class Inbox {
   readonly ids = new Map<string, Array<string>>()
   readonly order: Array<string> = []
@@ -37,11 +37,11 @@ class Inbox {
   }
 
   take(what: string, id: string): void {
-    const known = this.ids.get(what)
-    if (known === undefined) {
+    const ids = this.ids.get(what)
+    if (ids === undefined) {
       this.ids.set(what, [id])
       this.order.push(what)
-    } else known.push(id)
+    } else ids.push(id)
   }
 
   get turn(): number {
@@ -89,7 +89,7 @@ const isActive = async (service: Service, path: string): Promise<true | undefine
   return parseXml(shown.text).attributes["status"] === "active" ? true : undefined
 }
 
-/** The answer, or undefined when nobody knows what has become of the request. */
+/** The response, or undefined when the outcome is indeterminate. */
 const tried = async <A>(request: Promise<A>): Promise<A | undefined> => {
   try {
     return await request
@@ -103,7 +103,7 @@ interface Sent {
   readonly description: string
 }
 
-/** Queues notifications to all receivers until the service is gone, and notes what is accepted. */
+/** Queues notifications to all receivers until the service ends, and records accepted ones. */
 const sendAll = async (
   service: Service,
   round: number,
@@ -180,7 +180,7 @@ it(`relays and pushes all that it accepted through ${rounds} kills`, async () =>
       sendAll(service, round, to, sent)
     ])
     await pause(200 + (round * 97) % 500)
-    // However busy the machine is.
+    // Long enough for a busy machine.
     const isUnderWay = () => sent.length - before > sentEachRound / 10 ? true : undefined
     await eventually(endsWithinMs, "some are accepted", isUnderWay)
     await service.kill()
@@ -219,7 +219,7 @@ it("makes an attempt again that a kill broke off, with the same key", async () =
   const keys: Array<string> = []
   const origin = await receiver(({ headers }, response) => {
     keys.push(String(headers["idempotency-key"]))
-    // The first attempt hangs until the sender is gone.
+    // The first attempt hangs until the sending process ends.
     if (keys.length > 1) response.writeHead(202).end()
   })
   const dataDir = temporaryFolder()

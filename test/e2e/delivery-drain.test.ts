@@ -1,4 +1,4 @@
-/** SIGTERM while attempts are under way. */
+/** SIGTERM during attempts. */
 import type { ServerResponse } from "node:http"
 import { afterAll, expect, it } from "vitest"
 import { asAdmin, expectStatus, mailboxOf, notification, parseXml, pathOf, postXml,
@@ -14,22 +14,22 @@ afterAll(() => {
   cleanUp()
 })
 
-/** A peer that lets everything but verifications wait until it is told to answer. */
-const holding = async () => {
-  const came: Array<Received> = []
-  const held: Array<ServerResponse> = []
+/** A peer that responds to verifications at once, and to other requests after `answer`. */
+const waitingPeer = async () => {
+  const requests: Array<Received> = []
+  const waiting: Array<ServerResponse> = []
   let answering = false
   const origin = await receiver((received, response) => {
     if (echoes(received, response)) return
-    came.push(received)
+    requests.push(received)
     if (answering) response.writeHead(202).end()
-    else held.push(response)
+    else waiting.push(response)
   })
   const answer = (): void => {
     answering = true
-    for (const response of held.splice(0)) response.writeHead(202).end()
+    for (const response of waiting.splice(0)) response.writeHead(202).end()
   }
-  return { origin, came, answer }
+  return { origin, requests, answer }
 }
 
 const begin = async (service: Service, origin: string): Promise<ReadonlyArray<string>> => {
@@ -55,7 +55,7 @@ const begin = async (service: Service, origin: string): Promise<ReadonlyArray<st
   return paths
 }
 
-/** What tells two attempts at the same from two that are not. */
+/** Equal for two attempts at the same delivery, and only for those. */
 const identity = ({ headers, path }: Received): string =>
   `${path} ${headers["idempotency-key"] ?? headers["webhook-id"]}`
 
@@ -67,15 +67,19 @@ const isSent = async (service: Service, path: string): Promise<true | undefined>
 const env = { OUTBOUND_ALLOW: "127.0.0.0/8", RETRY_SCHEDULE: "0s,200ms,200ms" }
 
 it("ends in time, and makes again the attempts that it has cut off", async () => {
-  const { answer, came, origin } = await holding()
+  const { answer, requests, origin } = await waitingPeer()
   const dataDir = temporaryFolder()
   const first = await start({ dataDir, env: { ...env, DRAIN_TIMEOUT: "1s" } })
   const paths = await begin(first, origin)
   // Eight attempts of one origin are under way at a time.
-  await eventually(endsWithinMs, "its lane is full", () => came.length >= 8 ? true : undefined)
+  await eventually(
+    endsWithinMs,
+    "the origin is at its limit",
+    () => requests.length >= 8 ? true : undefined
+  )
   first.child.kill("SIGTERM")
   expect(await first.end(endsWithinMs)).toEqual({ code: 0, signal: null })
-  const before = came.map(identity)
+  const before = requests.map(identity)
   answer()
   const second = await start({ dataDir, env })
   for (const path of paths) await eventually(endsWithinMs, path, () => isSent(second, path))
@@ -84,15 +88,15 @@ it("ends in time, and makes again the attempts that it has cut off", async () =>
     "the push and the receipt",
     () =>
       ["/hook", "/message"].every((path) =>
-          came.slice(before.length).some((one) => one.path === path)
+          requests.slice(before.length).some((one) => one.path === path)
         )
         ? true
         : undefined
   )
-  const after = came.slice(before.length).map(identity)
+  const after = requests.slice(before.length).map(identity)
   expect(before.filter((one) => !after.includes(one))).toEqual([])
   for (let n = 0; n < count; n += 1) {
-    const keys = came.filter(({ path }) => path === `/in/${n}`).map(identity)
+    const keys = requests.filter(({ path }) => path === `/in/${n}`).map(identity)
     expect(new Set(keys).size, `/in/${n}`).toBe(1)
     expect(after.filter((one) => one === keys[0]), `/in/${n}`).toHaveLength(1)
   }
@@ -100,13 +104,13 @@ it("ends in time, and makes again the attempts that it has cut off", async () =>
 }, endsWithinMs * 3)
 
 it("keeps what attempts come to while it drains", async () => {
-  const { answer, came, origin } = await holding()
+  const { answer, requests, origin } = await waitingPeer()
   const dataDir = temporaryFolder()
   const first = await start({ dataDir, env })
   const document = notification("late").replace("<item>", `<to>${origin}/in</to><item>`)
   const queued = await postXml(first.url, "/outgoing/admin", document, asAdmin)
   const path = pathOf(expectStatus(queued, 202).headers.get("location"))
-  await eventually(endsWithinMs, "it is tried", () => came.length > 0 ? true : undefined)
+  await eventually(endsWithinMs, "it is tried", () => requests.length > 0 ? true : undefined)
   const stopping = first.stop()
   await eventually(
     endsWithinMs,
@@ -117,6 +121,6 @@ it("keeps what attempts come to while it drains", async () => {
   expect((await stopping).code).toBe(0)
   const second = await start({ dataDir, env })
   await eventually(endsWithinMs, path, () => isSent(second, path))
-  expect(came.map(identity)).toHaveLength(1)
+  expect(requests.map(identity)).toHaveLength(1)
   await second.stop()
 }, endsWithinMs * 2)

@@ -1,6 +1,6 @@
 /**
  * The process dies at each step of the actors that deliver: outgoing notifications, registrations
- * and background tasks. Whatever was accepted before is done by the process that comes after.
+ * and background tasks. The next process completes everything that the service accepted.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, childOf, expectStatus, listMailbox, type Mailbox, mailboxOf, notification,
@@ -15,7 +15,7 @@ const env = {
   RETRY_SCHEDULE: ["0s", ...Array.from({ length: 30 }, () => "200ms")].join(",")
 }
 
-/** What came, by what it is of: keys of relays, ids of pushes; and how often each receipt. */
+/** The received ids: keys of relays, ids of pushes, and the number of each receipt. */
 const relays = new Map<string, Array<string>>()
 const pushes = new Map<string, Array<string>>()
 const receipts = new Map<string, number>()
@@ -60,17 +60,17 @@ afterAll(() => {
   cleanUp()
 })
 
-/** What was accepted before the process died. */
+/** Everything that the service accepted before the process died. */
 interface Accepted {
   readonly name: string
-  /** Paths of what was answered with 201 or 202. */
+  /** Paths from responses with 201 or 202. */
   relay?: string
   registration?: string
   deposit?: string
   fetched?: string
 }
 
-/** The answer's path; undefined when the process died first. */
+/** The path of the response; undefined when the process died first. */
 const accepted = async (request: Promise<Awaited<ReturnType<typeof postXml>>>) => {
   const answer = await request.catch(() => undefined)
   return answer === undefined
@@ -99,17 +99,17 @@ const act = async (base: string, all: Accepted): Promise<void> => {
   keep("deposit", await accepted(postXml(base, pushing.path, notification(name))))
 }
 
-const shown = async (base: string, path: string) =>
+const resourceOf = async (base: string, path: string) =>
   parseXml(expectStatus(await send(base, path, { headers: asAdmin }), 200).text)
 
-/** All that was accepted has been done, and what came twice has one id. */
-const look = async (base: string, all: Accepted): Promise<void> => {
+/** Expects that all accepted work is done, and that repetitions have one id. */
+const expectDone = async (base: string, all: Accepted): Promise<void> => {
   const { deposit, fetched, name, registration, relay } = all
   if (relay !== undefined) {
     await eventually(
       endsWithinMs,
       `${name} is relayed`,
-      async () => (await shown(base, relay)).attributes["status"] === "sent" ? true : undefined
+      async () => (await resourceOf(base, relay)).attributes["status"] === "sent" ? true : undefined
     )
     expect(new Set(relays.get(name)).size).toBe(1)
     const there = await listMailbox(base, inner)
@@ -117,7 +117,7 @@ const look = async (base: string, all: Accepted): Promise<void> => {
   }
   if (fetched !== undefined) {
     await eventually(endsWithinMs, `${name} is fetched`, async () => {
-      const item = await shown(base, fetched)
+      const item = await resourceOf(base, fetched)
       return item.children.some((child) => child.name === "cached") ? true : undefined
     })
     await eventually(
@@ -131,7 +131,7 @@ const look = async (base: string, all: Accepted): Promise<void> => {
       endsWithinMs,
       `${name} is active`,
       async () =>
-        (await shown(base, registration)).attributes["status"] === "active" ? true : undefined
+        (await resourceOf(base, registration)).attributes["status"] === "active" ? true : undefined
     )
   }
   if (registration !== undefined && deposit !== undefined) {
@@ -141,12 +141,12 @@ const look = async (base: string, all: Accepted): Promise<void> => {
   }
 }
 
-/** Works until the process has died: how many steps a piece of work takes is its own affair. */
+/** Sends requests until the process has died, as the number of steps per request varies. */
 const actUntilDeath = async (failpoint: string, name: string): Promise<ReadonlyArray<Accepted>> => {
   const doomed = launch({ dataDir, env: { ...env, RESTANTE_FAILPOINT: failpoint } })
   const done: Array<Accepted> = []
   try {
-    // What was under way when the last one died may lead there before this one is ready.
+    // Recovered work may reach the failpoint before this process is ready.
     await doomed.ready().catch(() => doomed.end(endsWithinMs))
     await eventually(endsWithinMs, `${failpoint} is reached`, async () => {
       if (doomed.isOver) return true
@@ -168,7 +168,7 @@ describe.each(["decided", "committed", "replied", "performed"])("dying when %s",
       const done = await actUntilDeath(`${step}:${kind}:${n}`, `${step}-${kind}-${n}`)
       const service = await start({ dataDir, env })
       try {
-        for (const all of done) await look(service.url, all)
+        for (const all of done) await expectDone(service.url, all)
       } finally {
         await service.kill()
       }
@@ -178,7 +178,7 @@ describe.each(["decided", "committed", "replied", "performed"])("dying when %s",
 
 it("leaves a store that checks out, and nothing under way", async () => {
   const service = await start({ dataDir, env })
-  const list = await shown(service.url, "/outgoing/admin?status=waiting")
+  const list = await resourceOf(service.url, "/outgoing/admin?status=waiting")
   expect(list.children).toEqual([])
   const { text } = expectStatus(await send(service.url, pushing.path, { headers: asAdmin }), 200)
   expect(childOf(parseXml(text), "notification").name).toBe("notification")

@@ -1,11 +1,11 @@
-/** Documents that no well-meaning client sends, with what is expected of them. */
+/** Malformed and hostile documents, with the expected refusals. */
 
-/** What comes as which type. */
+/** A body and its media type. */
 export interface Hostile {
   readonly name: string
   readonly body: string | Uint8Array
   readonly type?: string
-  /** Only wrong as a notification: elsewhere what is not known may be skipped. */
+  /** Wrong only as a notification: other resources may ignore unknown elements. */
   readonly wellFormed?: true
 }
 
@@ -24,7 +24,7 @@ const laughs = `<!DOCTYPE lolz [<!ENTITY lol "lol">${
 
 const json = "application/json"
 
-/** None of these is a notification; each is refused with a 4xx and changes nothing. */
+/** Invalid notifications; the service refuses each with a 4xx and stores nothing. */
 export const hostileDocuments: ReadonlyArray<Hostile> = [
   { name: "nothing", body: "" },
   { name: "a bare <", body: "<" },

@@ -1,4 +1,4 @@
-/** Stopping in good order, and the ways in which a start is refused. */
+/** Graceful shutdown, and failed starts. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync,
   writeFileSync } from "node:fs"
 import { createServer } from "node:net"
@@ -106,7 +106,7 @@ describe("SIGTERM", () => {
           undefined
         )
         if (answer === undefined) return
-        // Refusing is allowed while stopping; a failure of its own is not.
+        // The stopping service may refuse requests; other failures are faults.
         if (answer.status === 202) accepted.add(text)
         else expectStatus(answer, 503)
       }
@@ -180,13 +180,13 @@ describe("a corrupted store", () => {
     for (let n = 0; n < 200; n += 1) {
       expectStatus(await postXml(service.url, mailbox.path, notification(`n${n}`)), 202)
     }
-    // What was acknowledged is counted on the disk once a second.
+    // The service counts acknowledged data on the disk once a second.
     await pause(1_500)
     await service.kill()
     return service.dataDir
   }
 
-  /** The newest file of RocksDB with such a name. */
+  /** RocksDB's newest file with a name like this. */
   const newest = (dataDir: string, pattern: RegExp): string => {
     const names = readdirSync(join(dataDir, "store")).filter((name) => pattern.test(name)).sort()
     return join(dataDir, "store", names.at(-1) ?? "")

@@ -1,7 +1,7 @@
 /**
- * The process dies at each step of a message's life: decided, committed, replied, performed. What
- * was not committed is absent, what was is there, whole and once; a repetition with the same
- * Idempotency-Key ends with one resource; what was still to be done is done later.
+ * The process dies at each step of a message: decided, committed, replied, performed. Afterwards
+ * uncommitted data is absent, and committed data is complete and not duplicated. A request repeated
+ * with its Idempotency-Key creates one resource. The next process completes unfinished effects.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Answer, asAdmin, basic, childOf, expectStatus, linkOf, listMailbox, type Mailbox,
@@ -10,7 +10,7 @@ import { type Answer, asAdmin, basic, childOf, expectStatus, linkOf, listMailbox
 import { blobFiles, cleanUp, command, eventually, type Service, start,
   temporaryFolder } from "./process.ts"
 
-/** Both the wait for a key that a crash holds and that for blobs are one minute. */
+/** A crash reserves an idempotency key, and delays blob garbage collection, for one minute. */
 const laterMs = 80_000
 const large = 100_000
 
@@ -18,7 +18,7 @@ const dataDir = temporaryFolder()
 const steps = ["decided", "committed", "replied"] as const
 type Step = typeof steps[number]
 
-/** What is to be looked at when the minute has passed. */
+/** Checks to run after that minute. */
 const later: Array<{ readonly name: string; readonly check: (base: string) => Promise<void> }> = []
 
 beforeAll(async () => {
@@ -27,19 +27,19 @@ beforeAll(async () => {
 })
 afterAll(cleanUp)
 
-/** Runs `act` on a service that dies on the way, then `look` on one that comes after. */
+/** Runs `act` on a service that dies meanwhile, then `verify` on its successor. */
 const crash = async (
   failpoint: string,
   act: (base: string) => Promise<unknown>,
-  look?: (base: string) => Promise<void>
+  verify?: (base: string) => Promise<void>
 ): Promise<void> => {
   const doomed = await start({ dataDir, env: { RESTANTE_FAILPOINT: failpoint } })
   await Promise.allSettled([act(doomed.url)])
   expect((await doomed.end(5_000)).signal).toBe("SIGKILL")
-  if (look === undefined) return
+  if (verify === undefined) return
   const service = await start({ dataDir })
   try {
-    await look(service.url)
+    await verify(service.url)
   } finally {
     await service.kill()
   }
@@ -51,7 +51,7 @@ const tried = (request: Promise<Answer>): Promise<Answer | undefined> =>
 
 const keyed = (key: string) => ({ ...asAdmin, "idempotency-key": `"${key}"` })
 
-/** Repeats a keyed request until the key is free, and once more: both answers must be the same. */
+/** Repeats a request until its key is free, and once more: both responses must be the same. */
 const repeated = async (base: string, path: string, body: string, key: string): Promise<Answer> => {
   const answer = await eventually(laterMs, `${key} is free`, async () => {
     const one = await postXml(base, path, body, keyed(key))
@@ -65,7 +65,7 @@ const repeated = async (base: string, path: string, body: string, key: string): 
   return answer
 }
 
-/** Paths of the entries of a collection. */
+/** Paths of the members of a collection. */
 const pathsIn = async (base: string, collection: string): Promise<ReadonlyArray<string>> => {
   const page = await send(base, `${collection}?limit=1000`, { headers: asAdmin })
   const entries = parseXml(expectStatus(page, 200).text).children
@@ -234,7 +234,7 @@ describe.each([...steps, "performed"])("dying when an overwriting is %s", (step)
       path = pathOf(expectStatus(published, 202).headers.get("location"))
       await send(base, linkOf(published, "edit"), { method: "PUT", body: after })
     }
-    // Publishing is the first decision; it has nothing to perform.
+    // Publishing is the first decision, without an effect.
     await crash(`${step}:content:${step === "performed" ? 1 : 2}`, act, async (base) => {
       const got = expectStatus(await send(base, path), 200)
       expect(sha256(got.bytes)).toBe(sha256(step === "decided" ? before : after))

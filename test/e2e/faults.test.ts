@@ -1,6 +1,6 @@
 /**
- * Every fault of a recipient at once, beside a healthy one: what the sender is shown of each, and
- * that none of them holds up another.
+ * Recipients with every kind of fault beside a healthy one: the status that the sender sees for
+ * each, and that none delays another.
  */
 import { gzipSync } from "node:zlib"
 import { afterAll, expect, it } from "vitest"
@@ -11,7 +11,7 @@ import { closeReceivers, receiver } from "./receivers.ts"
 
 const endsWithinMs = 90_000
 const dayMs = 24 * 60 * 60 * 1000
-/** The most that a wait is lengthened by. */
+/** Largest extension of a retry wait. */
 const jitter = 1.2
 
 afterAll(() => {
@@ -20,24 +20,24 @@ afterAll(() => {
   cleanUp()
 })
 
-type Shown = Readonly<Record<string, string | undefined>>
+type RecipientAttributes = Readonly<Record<string, string | undefined>>
 
 interface Fault {
   readonly name: string
   readonly uri: string
-  readonly shown: Shown
+  readonly shown: RecipientAttributes
 }
 
 const wholeHead = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
 const success = { status: "success", attempts: "1", code: "200", problem: undefined }
-const faulted = (problem: string, code?: string): Shown => ({
+const retryStatus = (problem: string, code?: string): RecipientAttributes => ({
   status: "retry",
   attempts: "1",
   code,
   problem
 })
-const ended = (problem: string, code?: string): Shown => ({
-  ...faulted(problem, code),
+const failedStatus = (problem: string, code?: string): RecipientAttributes => ({
+  ...retryStatus(problem, code),
   status: "failed"
 })
 
@@ -46,22 +46,22 @@ const answering = (status: number, headers: Readonly<Record<string, string>>, bo
     response.writeHead(status, headers).end(body)
   })
 
-/** Peers that never come to the end of an answer's head. */
+/** Peers that never complete the head of a response. */
 const silent = async (): Promise<ReadonlyArray<Fault>> => [
   {
     name: "connecting hangs",
     uri: await unaccepting(),
-    shown: faulted("could not connect in time")
+    shown: retryStatus("could not connect in time")
   },
   {
     name: "nobody listens",
     uri: `http://127.0.0.1:${await closedPort()}`,
-    shown: faulted("connection refused")
+    shown: retryStatus("connection refused")
   },
   {
     name: "no answer",
     uri: await speaking(() => undefined),
-    shown: faulted("no answer in time")
+    shown: retryStatus("no answer in time")
   },
   {
     name: "a dripping head",
@@ -69,21 +69,21 @@ const silent = async (): Promise<ReadonlyArray<Fault>> => [
       socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nX-Long: "))
       dripping(socket, "x", 500)
     }),
-    shown: faulted("no answer in time")
+    shown: retryStatus("no answer in time")
   },
   {
     name: "a reset before the answer",
     uri: await speaking((socket) => socket.once("data", () => socket.resetAndDestroy())),
-    shown: faulted("the connection was reset")
+    shown: retryStatus("the connection was reset")
   },
   {
     name: "an answer that is none",
     uri: await speaking((socket) => socket.once("data", () => socket.end("SSH-2.0-OpenSSH_9\r\n"))),
-    shown: faulted("the answer is not valid HTTP")
+    shown: retryStatus("the answer is not valid HTTP")
   }
 ]
 
-/** Peers whose head says 200 and whose body is bad: the head counts. */
+/** Peers whose head has status 200 and whose body is bad: only the head counts. */
 const garrulous = async (): Promise<ReadonlyArray<Fault>> => [
   {
     name: "a body of one byte a second",
@@ -123,35 +123,35 @@ const garrulous = async (): Promise<ReadonlyArray<Fault>> => [
   }
 ]
 
-/** Peers that answer, and mean no good. */
+/** Peers that respond with a refusal or a hostile redirect. */
 const misleading = async (): Promise<ReadonlyArray<Fault>> => [
   {
     name: "a redirect loop",
     uri: await answering(307, { location: "/" }),
-    shown: ended("too many redirects", "307")
+    shown: failedStatus("too many redirects", "307")
   },
   {
     name: "a redirect into a private network",
     uri: await answering(307, { location: "http://10.0.0.1/" }),
-    shown: ended("the address is not allowed")
+    shown: failedStatus("the address is not allowed")
   },
   {
     name: "a redirect that changes the method",
     uri: await answering(302, { location: "/" }),
-    shown: ended("answered 302, a redirect that is not followed", "302")
+    shown: failedStatus("answered 302, a redirect that is not followed", "302")
   },
   {
     name: "429 until the end of time, in seconds",
     uri: await answering(429, { "retry-after": "9".repeat(30) }),
-    shown: faulted("answered 429", "429")
+    shown: retryStatus("answered 429", "429")
   },
   {
     name: "429 until the end of time, as a date",
     uri: await answering(429, { "retry-after": "Fri, 31 Dec 9999 23:59:59 GMT" }),
-    shown: faulted("answered 429", "429")
+    shown: retryStatus("answered 429", "429")
   },
-  { name: "410", uri: await answering(410, {}), shown: ended("answered 410", "410") },
-  { name: "500", uri: await answering(500, {}), shown: faulted("answered 500", "500") }
+  { name: "410", uri: await answering(410, {}), shown: failedStatus("answered 410", "410") },
+  { name: "500", uri: await answering(500, {}), shown: retryStatus("answered 500", "500") }
 ]
 
 const queue = async (service: Service, to: ReadonlyArray<string>): Promise<string> => {
@@ -177,7 +177,7 @@ it("shows what became of each, and delivers to the healthy one meanwhile", async
   })
   const faults = [...await silent(), ...await garrulous(), ...await misleading()]
   const healthy = await answering(202, { location: "/stored/1" })
-  // The healthy one comes last.
+  // The healthy recipient is the last one.
   const path = await queue(service, [...faults.map(({ uri }) => uri), healthy])
   const at = await eventually(endsWithinMs, "the healthy one has it", async () => {
     const all = await recipients(service, path)

@@ -1,8 +1,8 @@
-/** Receivers that fail: listeners that nothing may reach, and peers that answer badly. */
+/** Receivers that fail: unreachable listeners, and peers with bad responses. */
 import { spawn } from "node:child_process"
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
 
-/** Listens on a free port; `talk` has each connection. */
+/** Listens on a free port; `talk` handles each connection. */
 const listening = (talk: (socket: Socket) => void, host: string) =>
   new Promise<{ readonly port: number; readonly close: () => void }>((resolve, reject) => {
     const sockets = new Set<Socket>()
@@ -14,7 +14,7 @@ const listening = (talk: (socket: Socket) => void, host: string) =>
     })
     server.once("error", reject)
     server.listen(0, host, () => {
-      const { port } = server.address() as AddressInfo // of a TCP server that listens
+      const { port } = server.address() as AddressInfo // a TCP server's address is an object
       resolve({
         port,
         close: () => {
@@ -25,14 +25,14 @@ const listening = (talk: (socket: Socket) => void, host: string) =>
     })
   })
 
-/** A listener that nothing may reach; `hits` counts connections. */
+/** A listener that the service must not reach; `hits` counts connections. */
 export interface Guarded {
   readonly port: number
   readonly hits: () => number
   readonly close: () => void
 }
 
-/** On every address of this machine that there is. */
+/** Listens on every address of this machine. */
 export const guarded = async (): Promise<Guarded> => {
   let hits = 0
   const talk = (socket: Socket): void => {
@@ -43,7 +43,7 @@ export const guarded = async (): Promise<Guarded> => {
   return { ...found, hits: () => hits }
 }
 
-/** A port at which nothing listens. */
+/** A port without a listener. */
 export const closedPort = async (): Promise<number> => {
   const { close, port } = await listening(() => undefined, "127.0.0.1")
   close()
@@ -52,19 +52,19 @@ export const closedPort = async (): Promise<number> => {
 
 const opened: Array<() => void> = []
 
-/** Ends all that {@link speaking} and {@link unaccepting} have begun: for `afterAll`. */
+/** Ends everything that {@link speaking} and {@link unaccepting} started: for `afterAll`. */
 export const closeFaults = (): void => {
   for (const close of opened.splice(0)) close()
 }
 
-/** A TCP server that says what it likes to each connection; gives its origin. */
+/** A TCP server that runs `talk` on each connection; returns its origin. */
 export const speaking = async (talk: (socket: Socket) => void): Promise<string> => {
   const { close, port } = await listening(talk, "127.0.0.1")
   opened.push(close)
   return `http://127.0.0.1:${port}`
 }
 
-/** Writes `piece` again and again until the connection is closed. */
+/** Writes `piece` repeatedly until the connection is closed. */
 export const dripping = (socket: Socket, piece: string, everyMs: number): void => {
   const drip = setInterval(() => socket.write(piece), everyMs)
   socket.once("close", () => clearInterval(drip))
@@ -90,7 +90,7 @@ export const unaccepting = async (): Promise<string> => {
     for (const socket of fillers) socket.destroy()
     child.kill("SIGKILL")
   })
-  // Those that the kernel takes are connected at once.
+  // The kernel accepts the first connections.
   await new Promise((resolve) => setTimeout(resolve, 200))
   return `http://127.0.0.1:${port}`
 }

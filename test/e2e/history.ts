@@ -1,6 +1,6 @@
 /**
- * A little of everything that clients do to a service, and what must then be there, wherever it was
- * moved. An operation without a whole answer has an unknown outcome: it may have happened or not.
+ * A mix of client operations, and the state that a service must have afterwards, wherever its data
+ * was moved. Without a complete response the outcome of an operation is indeterminate.
  */
 import { type Answer, asAdmin, basic, childOf, expectStatus, linkOf, type Listed, listMailbox,
   type Mailbox, mailboxOf, notification, parseXml, pathOf, postXml, putXml, send,
@@ -12,7 +12,7 @@ interface Deposit {
   readonly description: string
   readonly startMs: number
   endMs: number
-  /** The stored notification's, once it was told. */
+  /** Path of the stored notification, once a response contained it. */
   path: string | undefined
   removed: Outcome | undefined
 }
@@ -25,18 +25,18 @@ interface Box {
 interface Content {
   readonly path: string
   readonly editPath: string
-  /** SHA-256 of every body that it may have now; several after an unknown overwriting. */
+  /** SHA-256 of every possible body; several after an indeterminate overwrite. */
   bodies: ReadonlyArray<string>
   removed: Outcome | undefined
 }
 
 interface Session {
   readonly path: string
-  /** By step: what was acknowledged, and what may have been recorded instead. */
+  /** By step: the acknowledged answer, and answers with an indeterminate outcome. */
   readonly answers: Map<string, { readonly text: string; readonly outcome: Outcome }>
 }
 
-/** A keyed request whose outcome is unknown, or known: repeating it must tell the same. */
+/** A keyed request, with or without a response: a repetition must have the same response. */
 interface Keyed {
   readonly path: string
   readonly body: string
@@ -49,7 +49,7 @@ const fail = (text: string): never => {
   throw new Error(text)
 }
 
-/** Clients' operations on one service after the other, recorded. */
+/** Client operations on several services one after the other, recorded. */
 export class History {
   readonly boxes: Array<Box> = []
   readonly contents: Array<Content> = []
@@ -58,11 +58,11 @@ export class History {
   acknowledged = 0
   unknown = 0
 
-  /** The answer, or undefined when it never came whole. */
+  /** The response, or undefined without a complete one. */
   private async tried(request: Promise<Answer>): Promise<Answer | undefined> {
     try {
       const answer = await request
-      // Refusing while stopping or starting is an answer that says: nothing was done.
+      // A stopping or starting service refuses requests: such a response means no effect.
       if (answer.status >= 500) throw new Error(`${answer.status}: ${answer.text}`)
       this.acknowledged += 1
       return answer
@@ -104,16 +104,16 @@ export class History {
   }
 
   async remove(base: string, box: Box): Promise<void> {
-    const kept = box.deposits.find(({ path, removed }) =>
+    const stored = box.deposits.find(({ path, removed }) =>
       path !== undefined && removed === undefined
     )
-    if (kept?.path === undefined) return
-    kept.removed = "unknown"
+    if (stored?.path === undefined) return
+    stored.removed = "unknown"
     const headers = { authorization: basic("reader", box.mailbox.password) }
-    const answer = await this.tried(send(base, kept.path, { method: "DELETE", headers }))
+    const answer = await this.tried(send(base, stored.path, { method: "DELETE", headers }))
     if (answer === undefined) return
     expectStatus(answer, 204)
-    kept.removed = "acknowledged"
+    stored.removed = "acknowledged"
   }
 
   async publish(base: string, body: Uint8Array): Promise<Content | undefined> {
@@ -158,7 +158,7 @@ export class History {
     return session
   }
 
-  /** Whether the walk goes on. */
+  /** Whether the session continues. */
   async answer(base: string, session: Session, step: string, text: string): Promise<boolean> {
     session.answers.set(step, { text, outcome: "unknown" })
     const answer = await this.tried(
@@ -183,7 +183,7 @@ export class History {
     return one.answer && expectStatus(one.answer, 201, 202)
   }
 
-  /** Throws telling what is missing, doubled, half there or out of order. */
+  /** Throws when something is missing, doubled, incomplete or out of order. */
   async verifyBox(base: string, { deposits, mailbox }: Box): Promise<void> {
     const listed = await listMailbox(base, mailbox)
     const at = new Map<string, Listed>()
@@ -211,7 +211,7 @@ export class History {
     for (const { path = "" } of gone) expectStatus(await send(base, path, { headers }), 410)
   }
 
-  /** One that was answered before another was sent stands before it. */
+  /** If one was acknowledged before another was sent, it precedes the other. */
   private verifyOrder(listed: ReadonlyArray<Listed>, sent: ReadonlyMap<string, Deposit>): void {
     let laterEndedMs = Infinity
     for (const { description } of listed.toReversed()) {
@@ -236,8 +236,8 @@ export class History {
     for (const [step, { outcome, text }] of answers) {
       const recorded = await send(base, `${path}/${step}`)
       if (outcome === "unknown" && recorded.status === 404) continue
-      const said = parseXml(expectStatus(recorded, 200).text).text
-      if (said !== text) fail(`${path}/${step} is ${said} instead of ${text}`)
+      const answer = parseXml(expectStatus(recorded, 200).text).text
+      if (answer !== text) fail(`${path}/${step} is ${answer} instead of ${text}`)
       if (childOf(challenge, step).attributes["href"] !== `${path}/${step}`) {
         fail(`${path} does not link to its ${step}`)
       }

@@ -1,4 +1,4 @@
-/** Bad input: refused with a clear 4xx, changing nothing; the process lives on, memory returns. */
+/** Bad input: the service refuses it with a clear 4xx, stores nothing, and frees the memory. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Answer, asAdmin, basic, expectStatus, listMailbox, type Mailbox, measure,
   notification, openMailbox, parseXml, pathOf, postXml, putXml, send } from "./client.ts"
@@ -7,8 +7,8 @@ import { blobFiles, cleanUp, eventually, type Service, start } from "./process.t
 import { head, open, statusesOf } from "./raw.ts"
 
 const memory = "restante_process_resident_memory_bytes"
-/** What may stay above what a first round of the same left. */
-const keptBytesMax = 96 * 1024 * 1024
+/** Allowed growth of memory above that after a first round. */
+const growthBytesMax = 96 * 1024 * 1024
 
 let service: Service
 let mailbox: Mailbox
@@ -22,7 +22,7 @@ afterAll(async () => {
   cleanUp()
 })
 
-/** A refusal that names what is wrong, as a problem document. */
+/** A refusal that names the fault, as a problem document. */
 const expectProblem = (answer: Answer): void => {
   expect(answer.status).toBeGreaterThanOrEqual(400)
   expect(answer.status).toBeLessThan(500)
@@ -74,7 +74,7 @@ describe("documents", () => {
 
 it("refuses a document of 4 MiB without reading all of it", async () => {
   const body = notification("x".repeat(4 * 1024 * 1024))
-  // A client that is still sending may find the connection closed before it reads the answer.
+  // The service may close the connection before a sending client reads the response.
   const answer = await postXml(service.url, mailbox.path, body).catch(() => undefined)
   if (answer !== undefined) expect(answer.status).toBe(413)
   expect(await listMailbox(service.url, mailbox)).toHaveLength(1)
@@ -189,7 +189,7 @@ describe("bodies that break off", () => {
       method: "POST",
       body: Buffer.alloc(200 * 1024)
     }).catch(() => undefined)
-    // The connection may be closed on a client that is still sending.
+    // The service may close the connection of a sending client.
     if (answer !== undefined) expect(answer.status).toBe(413)
     const chunked = new ReadableStream({
       start(controller) {
@@ -247,7 +247,7 @@ describe("after all that", () => {
     for (let n = 0; n < 5; n += 1) await round()
     await eventually(20_000, "memory returns", async () => {
       const now = await measure(service.url, memory)
-      return now - first < keptBytesMax ? true : undefined
+      return now - first < growthBytesMax ? true : undefined
     }, 500)
     expect(service.isOver).toBe(false)
     const reader = { authorization: basic("any", mailbox.password) }

@@ -1,6 +1,6 @@
 /**
- * What the service never reaches, by whatever door it is asked to (protocol §5, security checklist
- * 1 to 4), and what whoever asked is told: the same whether or not something listens there.
+ * Addresses that the service never connects to, by any feature (protocol §5, security checklist 1
+ * to 4). The requester receives the same result whether or not something listens there.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { spellings } from "../actors/outbound/spellings.ts"
@@ -12,12 +12,12 @@ import { closeReceivers, receiver } from "./receivers.ts"
 
 const endsWithinMs = 30_000
 const notAllowed = "the address is not allowed"
-/** Lets a request in to this address and to no other. */
+/** Allows outbound requests to this address only. */
 const stepping = "127.0.0.2"
 
 let strict: Service
 let open: Service
-/** Where something listens, on every address of this machine, and where nothing does. */
+/** A port with a listener on every address of this machine, and a port without one. */
 let listener: Guarded
 let closed: number
 
@@ -36,19 +36,19 @@ afterAll(() => {
 
 const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")
 
-/** Every forbidden URI with this port. */
+/** Every forbidden URI, with this port. */
 const forbidden = (port: number): ReadonlyArray<string> =>
   spellings.flatMap((host) => [`http://${host}:${port}/x`, `https://${host}:${port}/x`])
 
-/** What was told, without what tells the two ports apart. */
-const told = (text: string): string =>
+/** The text without the parts that depend on the port. */
+const withoutPorts = (text: string): string =>
   text.replaceAll(String(listener.port), "PORT").replaceAll(String(closed), "PORT")
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
     .replaceAll(/[A-Za-z0-9_-]{22,}/g, "ID")
 
 const get = (service: Service, path: string) => send(service.url, path, { headers: asAdmin })
 
-/** Sends to all of them; how each recipient stands when all have ended. */
+/** Sends to all of them; returns the status of each recipient when all have ended. */
 const relayed = async (
   service: Service,
   to: ReadonlyArray<string>
@@ -62,21 +62,24 @@ const relayed = async (
   const path = pathOf(queued.headers.get("location"))
   return eventually(endsWithinMs, "all recipients have ended", async () => {
     const { text } = expectStatus(await get(service, path), 200)
-    const shown = parseXml(text)
-    return shown.attributes["status"] === "waiting"
+    const response = parseXml(text)
+    return response.attributes["status"] === "waiting"
       ? undefined
-      : { recipients: shown.children.map(({ attributes }) => attributes), text: told(text) }
+      : {
+        recipients: response.children.map(({ attributes }) => attributes),
+        text: withoutPorts(text)
+      }
   })
 }
 
-/** What a registration's maker sees when its verification is over. */
+/** The result of a verification, as the creator of the registration sees it. */
 const verified = async (service: Service, made: Answer): Promise<string> => {
-  if (made.status >= 400) return told(`${made.status} ${made.text}`)
+  if (made.status >= 400) return withoutPorts(`${made.status} ${made.text}`)
   const path = pathOf(made.headers.get("location"))
   return eventually(endsWithinMs, `${path} was looked at`, async () => {
-    const shown = await get(service, path)
-    if (shown.status !== 200) return told(`${shown.status} ${shown.text}`)
-    return shown.text.includes("<problem>") ? told(shown.text) : undefined
+    const response = await get(service, path)
+    if (response.status !== 200) return withoutPorts(`${response.status} ${response.text}`)
+    return response.text.includes("<problem>") ? withoutPorts(response.text) : undefined
   })
 }
 
@@ -106,7 +109,7 @@ describe("without OUTBOUND_ALLOW nothing on this machine is reached", () => {
       await relayed(strict, forbidden(listener.port)),
       await relayed(strict, forbidden(closed))
     ]
-    // Some spellings are the same URI, of which one is enough.
+    // Some spellings are the same URI, so the notification has it once.
     expect(there.recipients.length).toBeGreaterThan(30)
     for (const recipient of there.recipients) {
       expect(recipient, recipient["href"]).toMatchObject({ status: "failed", problem: notAllowed })
@@ -161,9 +164,9 @@ describe("without OUTBOUND_ALLOW nothing on this machine is reached", () => {
       )
       const { text } = expectStatus(await get(strict, `${path}?limit=1000`), 200)
       expect(text).not.toContain("<cached")
-      return told(text)
+      return withoutPorts(text)
     }
-    // A fetch that has failed for good is told of by a receipt, to the same address.
+    // A permanently failed fetch is reported by a receipt to the same address.
     const doors = [["<fetch>eager</fetch>", 2], ["<receipts>received</receipts>", 1]] as const
     for (const [settings, each] of doors) {
       expect(await listed(settings, each, listener.port)).toBe(await listed(settings, each, closed))
@@ -176,7 +179,7 @@ describe("without OUTBOUND_ALLOW nothing on this machine is reached", () => {
     const path = pathOf(expectStatus(begun, 201).headers.get("location"))
     const put = async (uri: string): Promise<string> => {
       const answer = await putXml(strict.url, `${path}/name`, `<answer href="${escaped(uri)}"/>`)
-      return told(expectStatus(answer, 422).text)
+      return withoutPorts(expectStatus(answer, 422).text)
     }
     const away = forbidden(closed)
     for (const [at, uri] of forbidden(listener.port).entries()) {
@@ -186,7 +189,7 @@ describe("without OUTBOUND_ALLOW nothing on this machine is reached", () => {
   })
 })
 
-/** A receiver that may be reached, and leads on to what its query names. */
+/** An allowed receiver that redirects to the URI in its query. */
 const leading = (): Promise<string> =>
   receiver(({ method, path }, response) => {
     const query = new URL(path, "http://x.test").searchParams
@@ -203,7 +206,7 @@ const leading = (): Promise<string> =>
 
 describe("a place that may be reached leads to none that may not", () => {
   const through = (origin: string, by: string, port: number): ReadonlyArray<string> => {
-    // As a URI is written in a header: in ASCII. Some spellings are the same URI.
+    // A URI in a header is ASCII. Some spellings are the same URI.
     const targets = new Set(forbidden(port).map((uri) => new URL(uri).href))
     return [...targets].map((uri) => `${origin}/?by=${by}&to=${encodeURIComponent(uri)}`)
   }
@@ -234,7 +237,7 @@ describe("a place that may be reached leads to none that may not", () => {
     await depositAll(open, "fetching", "<fetch>eager</fetch>", uris)
     await eventually(
       endsWithinMs,
-      "all are fetched and told of",
+      "all are fetched and reported",
       async () => await refusals(open) >= before + 2 * uris.length ? true : undefined
     )
     const begun = await postXml(open.url, "/sessions", `<answer continue="true">go</answer>`)

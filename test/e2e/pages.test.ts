@@ -1,4 +1,4 @@
-/** Every kind of page in a browser: for everybody, by keyboard, without a script. */
+/** Every kind of page in a browser: its accessibility, by keyboard, and without a script. */
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { faultsOf } from "./browser/axe.ts"
@@ -9,7 +9,7 @@ import { asAdmin, expectStatus, postXml, send } from "./client.ts"
 import { adminToken, cleanUp, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, receiver } from "./receivers.ts"
 
-/** There are some thirty pages, looked at in three ways each; a busy machine takes its time. */
+/** Each of about thirty pages has three checks, which take long on a busy machine. */
 const lookingMs = 240_000
 const touringMs = 240_000
 const shownWithinMs = 20_000
@@ -18,7 +18,7 @@ let service: Service
 let browser: Browser
 let base: string
 let sights: ReadonlyArray<Sight>
-/** Tabs of the admin that several tests use, one after the other. */
+/** Tabs of the admin that several tests share, one after the other. */
 let live: Tab
 let plain: Tab
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   browser = await launching
   live = await openTab(browser, { admin: true })
   plain = await openTab(browser, { admin: true, script: false })
-  // From here on the credentials are sent unasked; else mailboxes show their public page.
+  // From here on the browser sends the credentials at once; else mailboxes show their public page.
   for (const { page } of [live, plain]) await page.goto(`${base}/mailboxes`)
 })
 
@@ -46,8 +46,8 @@ const pathOf = (name: string): string => {
   return base + found.path
 }
 
-/** Opens a page and tells what is wrong with it. */
-const lookedAt = async (
+/** Opens a page and returns its faults. */
+const visit = async (
   tab: Tab,
   { name, path, status }: Sight
 ): Promise<ReadonlyArray<string>> => {
@@ -59,20 +59,20 @@ const lookedAt = async (
 it("every page is accessible and fits, narrow and wide, light and dark", async () => {
   const left = [...sights, { name: "home-tour", path: "/?mailbox=alice", status: 200 }]
   const faults: Array<string> = []
-  const look = async (tab: Tab): Promise<void> => {
+  const checkAll = async (tab: Tab): Promise<void> => {
     tab.expects(404).expects(400)
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      faults.push(...await lookedAt(tab, next))
+      faults.push(...await visit(tab, next))
     }
     tab.check()
   }
   const stranger = await openTab(browser)
   const publicPage = { name: "mailbox-public", path: "/mailboxes/alice", status: 200 }
-  faults.push(...await lookedAt(stranger, publicPage))
+  faults.push(...await visit(stranger, publicPage))
   await stranger.close()
   const other = await openTab(browser, { admin: true })
   await other.page.goto(`${base}/mailboxes`)
-  await Promise.all([look(live), look(other)])
+  await Promise.all([checkAll(live), checkAll(other)])
   await other.close()
   expect(faults).toEqual([])
 }, lookingMs)
@@ -198,11 +198,11 @@ it("open lists change by themselves, and keep the focus", async () => {
   await entries.nth(before).waitFor()
   await pushes.page.getByRole("link", { name: "http://127.0.0.1:9/new" }).waitFor()
   // By its id: a control named "contains" hides that method of its form from other locators.
-  const says = cabinet.page.locator("#live")
-  expect(await says.innerText()).toBe("This page changes by itself.")
+  const liveText = cabinet.page.locator("#live")
+  expect(await liveText.innerText()).toBe("This page changes by itself.")
   await send(base, new URL(pathOf("cabinet")).pathname, { method: "DELETE", headers: asAdmin })
   cabinet.expects(410)
-  await expect.poll(() => says.innerText(), { timeout: shownWithinMs })
+  await expect.poll(() => liveText.innerText(), { timeout: shownWithinMs })
     .toBe("This is no longer here.")
   live.check()
   await Promise.all([cabinet.close(), pushes.close()])

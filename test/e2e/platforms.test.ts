@@ -1,6 +1,6 @@
 /**
- * The built service where a native module does not run. A preloaded script lets the loading of one
- * fail as it does there, with the text of the loader, and tells which native modules are tried.
+ * The built service where a native module cannot be loaded. A preloaded script throws the error of
+ * the loader, and records which native modules the process tries to load.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -9,7 +9,7 @@ import { adminToken, cleanUp, command, launch, start, temporaryFolder } from "./
 
 afterAll(cleanUp)
 
-/** What the loaders of other platforms say. */
+/** Messages of the loaders on other platforms. */
 const failures = {
   glibc: "/lib/x86_64-linux-gnu/libm.so.6: version `GLIBC_2.38' not found (required by uws.node)",
   musl: "Error loading shared library ld-linux-x86-64.so.2: No such file or directory",
@@ -17,15 +17,15 @@ const failures = {
 } as const
 
 interface Lacking {
-  /** Part of the path of what cannot be loaded. */
+  /** Part of the path of the module that cannot be loaded. */
   readonly module: string
-  readonly says: string
-  /** Another number of Node's module interface. */
+  readonly message: string
+  /** Another version of Node's module interface. */
   readonly modules?: string
 }
 
-/** The environment of a process that lacks something, and the paths that it tried to load. */
-const lacking = ({ module, modules, says }: Lacking) => {
+/** The environment of a process without some module, and the paths that it tried to load. */
+const lacking = ({ module, modules, message }: Lacking) => {
   const folder = temporaryFolder()
   const tried = join(folder, "tried")
   writeFileSync(
@@ -34,7 +34,7 @@ const lacking = ({ module, modules, says }: Lacking) => {
 const dlopen = process.dlopen
 process.dlopen = function (target, path, ...rest) {
   appendFileSync(${JSON.stringify(tried)}, path + "\\n")
-  if (path.includes(${JSON.stringify(module)})) throw new Error(${JSON.stringify(says)})
+  if (path.includes(${JSON.stringify(module)})) throw new Error(${JSON.stringify(message)})
   return dlopen.call(process, target, path, ...rest)
 }
 const modules = ${JSON.stringify(modules ?? null)}
@@ -49,9 +49,9 @@ if (modules !== null) {
   }
 }
 
-const noRocksdb = () => lacking({ module: "rocksdb", says: failures.format })
+const noRocksdb = () => lacking({ module: "rocksdb", message: failures.format })
 
-/** Starts, and is ended by itself; its exit code and what it said. */
+/** Starts a process that must end; returns its exit code and output. */
 const refused = async (env: Readonly<Record<string, string>>, dataDir = temporaryFolder()) => {
   const service = launch({ dataDir, env })
   const { code } = await service.end()
@@ -60,18 +60,18 @@ const refused = async (env: Readonly<Record<string, string>>, dataDir = temporar
 
 describe("where uWebSockets.js does not run", () => {
   it.each<readonly [string, Lacking]>([
-    ["glibc is too old", { module: "uws_", says: failures.glibc }],
-    ["musl takes its place", { module: "uws_", says: failures.musl }],
-    ["Node is another", { module: "nothing", says: "", modules: "999" }]
+    ["glibc is too old", { module: "uws_", message: failures.glibc }],
+    ["musl takes its place", { module: "uws_", message: failures.musl }],
+    ["Node is another", { module: "nothing", message: "", modules: "999" }]
   ])("says what to do, and begins no store: %s", async (_, what) => {
     const { code, dataDir, output } = await refused(lacking(what).env, join(temporaryFolder(), "d"))
     expect(code).toBe(78)
     expect(output).toContain(`uWebSockets.js cannot be loaded by Node ${process.version}`)
-    expect(output).toContain(what.says === "" ? "_999.node'" : what.says)
+    expect(output).toContain(what.message === "" ? "_999.node'" : what.message)
     expect(output).toMatch(/It needs Node 20, 22, 24 or 25 and, on Linux, glibc/)
     expect(output).toContain("docs/platforms.md")
     expect(output).not.toMatch(/^ +at /m)
-    // A token that was chosen now would be shown to nobody.
+    // The failed start must not generate a token, which nobody would see.
     expect(existsSync(dataDir)).toBe(false)
   })
 })
@@ -91,8 +91,8 @@ describe("where RocksDB does not run", () => {
     })
     expect(made.status, await made.text()).toBe(201)
     await service.kill()
-    // Where RocksDB runs the folder stays as it is, and RocksDB is not loaded for it.
-    const elsewhere = lacking({ module: "nothing", says: "" })
+    // Where RocksDB is available, the folder stays as it is, and RocksDB is not loaded.
+    const elsewhere = lacking({ module: "nothing", message: "" })
     const again = await start({ dataDir, env: elsewhere.env })
     expect(again.output).toContain(`LevelDB store in ${dataDir}`)
     const accounts = await fetch(`${again.url}/accounts`, {
@@ -144,7 +144,7 @@ it("refuses a folder of the other database, and moves it as it says", async () =
   expect(await command(to, { STORAGE_ENGINE: "rocksdb" })).toMatchObject({ code: 0 })
   const moved = await start({ dataDir: fresh })
   expect(moved.output).toContain(`RocksDB store in ${fresh}`)
-  // The account admin came along: no other token was chosen.
+  // The archive contains the account admin, so no new token was generated.
   const accounts = await fetch(`${moved.url}/accounts`, {
     headers: { authorization: `Bearer ${adminToken}` }
   })

@@ -1,6 +1,6 @@
 /**
- * The built binary as a process of its own: started on a free port with a folder of its own,
- * watched, killed, stopped and started again. Whatever was started is gone when the test ends.
+ * The built binary as a process: started on a free port with its own folder, watched, killed,
+ * stopped and restarted. {@link cleanUp} ends every process.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
@@ -8,14 +8,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-/** Token of the account `admin` of every service that is started here. */
+/** Token of the account `admin` of every service in these tests. */
 export const adminToken = "e2e-admin-token-0123456789abcdef"
-/** Begins the URIs that the services give out, whatever port they listen on. */
+/** The start of the services' URIs, whatever port they listen on. */
 export const publicUrl = "http://post.test"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const binary = join(root, "dist/bin/restante.js")
-/** Three nodes that make a cluster's streams at once, on a busy machine, take more than 20 s. */
+/** Three nodes that create a cluster's streams on a busy machine need more than 20 s. */
 const readyWithinMs = 240_000
 const endsWithinMs = 120_000
 const pollMs = 20
@@ -24,8 +24,8 @@ export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, ms))
 
 /**
- * No wait is given up sooner, in ms: a machine may be many times slower than the one on which a
- * test was written. A limit is there for what hangs.
+ * No wait fails before this time, in ms, since machines differ greatly in speed. The limit only
+ * ends tests that hang.
  */
 const hangMs = 60_000
 
@@ -49,7 +49,7 @@ export const within = async <A>(
   }
 }
 
-/** Asks until the answer is not undefined, for `expectedMs`, or {@link hangMs} if longer. */
+/** Polls until the result is not undefined, for `expectedMs`, or {@link hangMs} if longer. */
 export const eventually = async <A>(
   expectedMs: number,
   what: string,
@@ -69,20 +69,20 @@ export const eventually = async <A>(
 const running = new Set<ChildProcess>()
 const folders = new Set<string>()
 
-/** A new empty folder; removed by {@link cleanUp}. */
+/** Creates an empty folder, which {@link cleanUp} removes. */
 export const temporaryFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), "restante-e2e-"))
   folders.add(folder)
   return folder
 }
 
-/** The files in which a service keeps content that is too large for its database. */
+/** The files of blobs that are too large for the service's database. */
 export const blobFiles = (dataDir: string): ReadonlyArray<string> =>
   readdirSync(join(dataDir, "blobs"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
 
-/** Ends what this file started and removes its folders: for `afterAll`. */
+/** Ends the processes of this module and removes its folders: for `afterAll`. */
 export const cleanUp = (): void => {
   for (const child of running) child.kill("SIGKILL")
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -98,7 +98,7 @@ export interface Ended {
 
 type Environment = Readonly<Record<string, string>>
 
-/** Nothing of the test's own environment but what Node needs. */
+/** Only the variables that Node needs, of the test's own environment. */
 const environment = (added: Environment): Record<string, string> => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "",
@@ -137,7 +137,7 @@ export class Running {
     return pid
   }
 
-  /** Everything written so far to standard output and standard error. */
+  /** Everything on standard output and standard error so far. */
   get output(): string {
     return this.parts.join("")
   }
@@ -146,19 +146,19 @@ export class Running {
     return this.child.exitCode !== null || this.child.signalCode !== null
   }
 
-  /** As a power cut would: SIGKILL. */
+  /** SIGKILL, like a crash. */
   async kill(): Promise<void> {
     this.child.kill("SIGKILL")
     await this.ended
   }
 
-  /** SIGTERM, and how it ended. */
+  /** Sends SIGTERM, and returns the exit. */
   async stop(): Promise<Ended> {
     this.child.kill("SIGTERM")
     return this.end()
   }
 
-  /** Waits for the process to end by itself. */
+  /** Waits until the process ends. */
   end(ms = endsWithinMs): Promise<Ended> {
     return within(ms, `the process ends; it wrote:\n${this.output.slice(-4000)}`, this.ended)
   }
@@ -174,7 +174,7 @@ export const command = async (
   return { ...ended, output: one.output }
 }
 
-/** A service, on a port of its own choice unless told. */
+/** A service, by default on a port of its own choice. */
 export class Service extends Running {
   readonly dataDir: string
 
@@ -191,7 +191,7 @@ export class Service extends Running {
     this.dataDir = dataDir
   }
 
-  /** The port that it says it listens on; undefined before. */
+  /** The port in its output; undefined before it listens. */
   get listening(): number | undefined {
     const [, port] = / on 127\.0\.0\.1:(\d+)/.exec(this.output) ?? []
     return port === undefined ? undefined : Number(port)
@@ -203,7 +203,7 @@ export class Service extends Running {
     return listening
   }
 
-  /** Where it listens, without a slash at its end. */
+  /** The origin of the service, without a slash at its end. */
   get url(): string {
     return `http://127.0.0.1:${this.port}`
   }
@@ -221,10 +221,10 @@ export class Service extends Running {
 }
 
 interface Launch {
-  /** A new one unless given. */
+  /** A new one by default. */
   readonly dataDir?: string
   readonly env?: Environment
-  /** What Node runs; the binary's `serve` unless given. */
+  /** Arguments of Node; the binary's `serve` by default. */
   readonly script?: ReadonlyArray<string>
 }
 

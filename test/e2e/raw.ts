@@ -1,12 +1,12 @@
-/** Bytes on a socket: what no HTTP client would send. */
+/** Bytes on a socket, which no HTTP client would send. */
 import { connect, type Socket } from "node:net"
 import { notification } from "./client.ts"
 
-/** An open connection with what came back on it. */
+/** An open connection with the bytes that it received. */
 export interface Wire {
   readonly socket: Socket
   readonly received: () => string
-  /** Resolves when the connection is closed by the other side, or broken. */
+  /** Resolves when the peer closes the connection, or it breaks. */
   readonly closed: Promise<void>
 }
 
@@ -20,15 +20,15 @@ export const open = (port: number): Promise<Wire> =>
     const closed = new Promise<void>((done) => socket.on("close", () => done()))
     socket.once("error", reject)
     socket.once("connect", () => {
-      // From now on a reset is an answer, too.
+      // From now on a reset is a valid reaction, too.
       socket.on("error", () => undefined)
       resolve({ socket, received: () => text, closed })
     })
   })
 
 /**
- * Sends the pieces, each as it is, and returns what came back until the connection was closed or
- * `quietMs` had passed after the last piece.
+ * Sends the pieces one by one. Returns the received bytes when the connection is closed, or
+ * `quietMs` after the last piece.
  */
 export const speak = async (
   port: number,
@@ -38,7 +38,7 @@ export const speak = async (
   const { closed, received, socket } = await open(port)
   for (const piece of pieces) {
     socket.write(piece)
-    // Pieces shall arrive as such.
+    // Each piece shall arrive separately.
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   let timer: NodeJS.Timeout | undefined
@@ -53,14 +53,14 @@ export const speak = async (
   return received()
 }
 
-/** The statuses of the responses in what came back, in order. */
+/** The statuses of the responses in the received bytes, in order. */
 export const statusesOf = (received: string): ReadonlyArray<number> =>
   [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 
-/** A header block with the lines given. */
+/** A header block with these lines. */
 export const head = (...lines: ReadonlyArray<string>): string => `${lines.join("\r\n")}\r\n\r\n`
 
-/** A deposit in the mailbox at a path, to be hidden behind another request: it must not happen. */
+/** A deposit to hide behind another request: the service must not process it. */
 export const smuggledInto = (path: string): string => {
   const body = notification("smuggled")
   return head(

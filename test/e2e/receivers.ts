@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { childOf, type Node, parseXml } from "./client.ts"
 
-/** One request as it came, whole. */
+/** A complete request. */
 export interface Received {
   readonly method: string
   readonly path: string
@@ -29,7 +29,7 @@ export const closeReceivers = (): void => {
   servers.clear()
 }
 
-/** A server on a free port; what breaks off before its end is not received. */
+/** A server on a free port; it ignores incomplete requests. */
 export const receiver = (answer: Answering, host = "127.0.0.1"): Promise<string> =>
   new Promise((resolve) => {
     const server = createServer((request, response) => {
@@ -53,7 +53,7 @@ export const receiver = (answer: Answering, host = "127.0.0.1"): Promise<string>
 export const descriptionOf = (body: string): string =>
   childOf(childOf(parseXml(body), "item"), "description").text
 
-/** Answers a verification of intent; whether it was one. */
+/** Answers a verification of intent; returns false for other requests. */
 export const echoes = ({ path }: Received, response: ServerResponse): boolean => {
   const challenge = new URL(path, "http://callback.test").searchParams.get("hub.challenge")
   if (challenge === null) return false
@@ -61,11 +61,11 @@ export const echoes = ({ path }: Received, response: ServerResponse): boolean =>
   return true
 }
 
-/** The notifications of a push, in its order. */
+/** The notifications of a push, in order. */
 export const pushed = (body: string): ReadonlyArray<Node> =>
   parseXml(body).children.filter(({ name }) => name === "notification")
 
-/** What is wrong with a flaky peer this time; `turn` is a number from 0. */
+/** The fault of a flaky peer at this request; `turn` counts requests from 0. */
 export const misbehave = (turn: number, response: ServerResponse): boolean => {
   switch (turn % 4) {
     case 0:

@@ -1,4 +1,4 @@
-/** No secret in a log line at any level, in /metrics, or in a problem document. */
+/** No log line at any level, no metric and no problem document contains a secret. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Answer, asAdmin, basic, childOf, expectStatus, linkOf, type Mailbox, notification,
   openMailbox, parseXml, pathOf, postXml, send } from "./client.ts"
@@ -9,11 +9,11 @@ import { closeReceivers, echoes, type Received, receiver } from "./receivers.ts"
 
 let service: Service
 let mailbox: Mailbox
-/** Every secret that was given out or sent, by what it is. */
+/** Every secret of these tests, by its description. */
 const secrets = new Map<string, string>([["the admin's token", adminToken]])
-/** Every problem document that came back. */
+/** Every problem document in a response. */
 const problems: Array<string> = []
-/** Secrets of delivery, which no later answer holds, and the answers to look for them in. */
+/** Secrets of delivery, which no later response may contain, and the responses to search. */
 const neverShown = new Map<string, string>()
 const answers: Array<Answer> = []
 
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const secretPart = (path: string): string => path.slice(path.indexOf("~") + 1)
 
-const asked = async (
+const request = async (
   ...request: Parameters<typeof send> extends [string, ...infer R] ? R : never
 ) => {
   const answer = await send(service.url, ...request)
@@ -50,7 +50,7 @@ const accountToken = async (): Promise<string> => {
 }
 
 const publishLocked = (): Promise<Answer> =>
-  asked("/content", {
+  request("/content", {
     method: "POST",
     body: "locked",
     headers: { "message-password": "generate" }
@@ -73,16 +73,18 @@ it("uses every kind of secret, rightly and wrongly", async () => {
   }
 
   const bearer = { authorization: `Bearer ${token}` }
-  await asked("/mailboxes", { headers: bearer })
-  await asked("/accounts", { headers: bearer })
-  await asked("/mailboxes", { headers: { authorization: "Bearer wrong-password-0123456789" } })
-  await asked(mailbox.path, { headers: { authorization: basic("x", "wrong-password-0123456789") } })
-  await asked(mailbox.path, { headers: { authorization: basic("x", mailbox.password) } })
-  await asked(content, { headers: { "message-password": password } })
-  await asked(content, { headers: { "message-password": "wrong-password-0123456789" } })
-  await asked(content, { headers: { "message-password": "wrong~secret-0123456789-abcdefgh" } })
-  await asked(edit, { method: "PUT", body: "other" })
-  await asked(`${edit}/receipts`)
+  await request("/mailboxes", { headers: bearer })
+  await request("/accounts", { headers: bearer })
+  await request("/mailboxes", { headers: { authorization: "Bearer wrong-password-0123456789" } })
+  await request(mailbox.path, {
+    headers: { authorization: basic("x", "wrong-password-0123456789") }
+  })
+  await request(mailbox.path, { headers: { authorization: basic("x", mailbox.password) } })
+  await request(content, { headers: { "message-password": password } })
+  await request(content, { headers: { "message-password": "wrong-password-0123456789" } })
+  await request(content, { headers: { "message-password": "wrong~secret-0123456789-abcdefgh" } })
+  await request(edit, { method: "PUT", body: "other" })
+  await request(`${edit}/receipts`)
   await postXml(
     service.url,
     mailbox.path,
@@ -111,14 +113,18 @@ it("asks for secret URIs in every wrong way", async () => {
   ]
   for (const path of paths) {
     for (const accept of ["application/xml", "application/json", "text/html", "text/plain"]) {
-      const answer = await asked(path, { headers: { accept } })
+      const answer = await request(path, { headers: { accept } })
       expect(answer.headers.get("referrer-policy"), path).toBe("no-referrer")
     }
-    await asked(path, { method: "PATCH" })
-    await asked(path, { method: "PUT", body: "<x", headers: { "content-type": "application/xml" } })
-    await asked(path, { method: "POST", body: "<x", headers: { "content-type": "text/html" } })
+    await request(path, { method: "PATCH" })
+    await request(path, {
+      method: "PUT",
+      body: "<x",
+      headers: { "content-type": "application/xml" }
+    })
+    await request(path, { method: "POST", body: "<x", headers: { "content-type": "text/html" } })
   }
-  // Headers that are refused before anybody looks at the rest.
+  // The server refuses these headers before it routes the request.
   await speak(service.port, [head(`GET ${shared} HTTP/1.1`, "Host: a", `X: ${"x".repeat(20_000)}`)])
   await speak(service.port, [
     head(`POST ${shared} HTTP/1.1`, "Host: a", "Content-Length: 1", "Transfer-Encoding: chunked")
@@ -127,10 +133,10 @@ it("asks for secret URIs in every wrong way", async () => {
   await speak(service.port, [half, "<notif"], 50)
 })
 
-/** A peer that takes requests as its path says, and tells back all that it was told. */
-const telltale = (came: Array<Received>): Promise<string> =>
+/** A peer that responds as the path says, and echoes the request in its responses. */
+const echoingPeer = (requests: Array<Received>): Promise<string> =>
   receiver((received, response) => {
-    came.push(received)
+    requests.push(received)
     if (received.path.startsWith("/good") && echoes(received, response)) return
     const status = received.path.startsWith("/good") ? 202 : 500
     const back = JSON.stringify(received).replace(/[^ -~]/g, "")
@@ -153,7 +159,7 @@ const forget = (name: string, secret: string): void => {
   neverShown.set(name, secret)
 }
 
-/** Registers good and bad callbacks in both forms, and rotates. */
+/** Registers good and bad callbacks in both forms, and rotates secrets. */
 const registerAll = async (peer: string): Promise<void> => {
   for (const end of ["good", "bad"]) {
     const native = await registered({ callback: `${peer}/${end}?native` })
@@ -176,8 +182,8 @@ const registerAll = async (peer: string): Promise<void> => {
 }
 
 it("delivers with every kind of secret", async () => {
-  const came: Array<Received> = []
-  const peer = await telltale(came)
+  const requests: Array<Received> = []
+  const peer = await echoingPeer(requests)
   await registerAll(peer)
   const key = "idempotency-key-of-a-sender"
   const password = "password-of-a-relayed-message"
@@ -197,10 +203,10 @@ it("delivers with every kind of secret", async () => {
   expectStatus(await postXml(service.url, "/outgoing/admin", notification("other"), headers), 422)
   await eventually(20_000, "it ends, and is pushed", async () => {
     const { text } = await send(service.url, path, { headers: asAdmin })
-    const pushes = came.filter(({ body, path }) => path.startsWith("/good") && body !== "")
+    const pushes = requests.filter(({ body, path }) => path.startsWith("/good") && body !== "")
     return parseXml(text).attributes["status"] === "failed" && pushes.length >= 3 ? true : undefined
   })
-  for (const { headers, path } of came) {
+  for (const { headers, path } of requests) {
     const challenge = new URL(path, peer).searchParams.get("hub.challenge")
     if (challenge !== null) forget(`a challenge ${path.slice(0, 20)}`, challenge)
     const relayKey = headers["idempotency-key"]
@@ -212,18 +218,18 @@ it("delivers with every kind of secret", async () => {
   const paths = list.children.map(({ attributes }) => pathOf(attributes["href"] ?? null))
   for (const one of [path, "/outgoing/admin", registrations, ...paths]) {
     for (const accept of ["application/xml", "application/json", "text/html", "text/plain"]) {
-      answers.push(await asked(one, { headers: { ...asAdmin, accept } }))
+      answers.push(await request(one, { headers: { ...asAdmin, accept } }))
     }
-    await asked(one)
-    await asked(`${one}/nowhere`, { method: "POST", headers: asAdmin, body: sent })
+    await request(one)
+    await request(`${one}/nowhere`, { method: "POST", headers: asAdmin, body: sent })
   }
   expect(answers.every(({ status }) => status === 200)).toBe(true)
 })
 
 it("has told nobody", async () => {
   for (const [name, secret] of neverShown) {
-    const told = answers.find(({ text }) => text.includes(secret))
-    expect(told?.text, `${name} in another resource`).toBeUndefined()
+    const leaking = answers.find(({ text }) => text.includes(secret))
+    expect(leaking?.text, `${name} in another resource`).toBeUndefined()
   }
   expect(problems.length).toBeGreaterThan(50)
   const { text: metrics } = await send(service.url, "/metrics")
@@ -240,8 +246,8 @@ it("has told nobody", async () => {
     for (const form of encodings(secret)) {
       expect(output.includes(form), `${name} in the log`).toBe(false)
       expect(metrics.includes(form), `${name} in /metrics`).toBe(false)
-      const told = problems.find((problem) => problem.includes(form))
-      expect(told, `${name} in a problem document`).toBeUndefined()
+      const leaking = problems.find((problem) => problem.includes(form))
+      expect(leaking, `${name} in a problem document`).toBeUndefined()
     }
   }
 })

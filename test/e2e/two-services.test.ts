@@ -1,4 +1,4 @@
-/** Two services that know nothing of each other, and what each does with the resources of both. */
+/** Two independent services, and operations on resources of both. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Answer, asAdmin, childOf, expectStatus, listMailbox, mailboxOf, notification,
   parseXml, postXml, putXml, send } from "./client.ts"
@@ -34,7 +34,7 @@ afterAll(() => {
 })
 
 const locationOf = (answer: Answer): string => answer.headers.get("location") ?? ""
-/** An absolute URI, asked for as whoever owns it. */
+/** Requests an absolute URI as its owner. */
 const get = (uri: string) => send("", uri, { headers: asAdmin })
 
 const openThere = async (name: string, settings = "") => {
@@ -44,17 +44,17 @@ const openThere = async (name: string, settings = "") => {
   return { password, path: new URL(path).pathname, uri: locationOf(made) }
 }
 
-/** Sends from here; the attributes of its only recipient when it has ended. */
+/** Sends from the first service; returns the attributes of its only recipient at the end. */
 const sendFromHere = async (to: string, item: string) => {
   const document = notification("news").replace("<item>", `<to>${to}</to><item>`)
     .replace("</item>", `${item}</item>`)
   const queued = await postXml(here.url, "/outgoing/admin", document, asAdmin)
   const uri = locationOf(expectStatus(queued, 202))
   return eventually(endsWithinMs, "it ends", async () => {
-    const shown = parseXml(expectStatus(await get(uri), 200).text)
-    return shown.attributes["status"] === "waiting"
+    const document = parseXml(expectStatus(await get(uri), 200).text)
+    return document.attributes["status"] === "waiting"
       ? undefined
-      : childOf(shown, "recipient").attributes
+      : childOf(document, "recipient").attributes
   })
 }
 
@@ -107,8 +107,8 @@ it("fetches a locked message of the other, and reports to it", async () => {
     .replace("</item>", `<password>${password}</password></item>`)
   const deposited = expectStatus(await postXml(there.url, mailbox.path, document), 202)
   const cached = await eventually(endsWithinMs, "it is fetched", async () => {
-    const shown = parseXml(expectStatus(await get(locationOf(deposited)), 200).text)
-    return shown.children.find(({ name }) => name === "cached")
+    const document = parseXml(expectStatus(await get(locationOf(deposited)), 200).text)
+    return document.children.find(({ name }) => name === "cached")
   })
   const copy = expectStatus(await get(cached.attributes["href"] ?? ""), 200)
   expect(copy.text).toBe("the keys are under the mat")
@@ -142,8 +142,8 @@ it("delivers when the other is back, once", async () => {
   const queued = await postXml(here.url, "/outgoing/admin", document, asAdmin)
   const uri = locationOf(expectStatus(queued, 202))
   const failed = await eventually(endsWithinMs, "it has failed", async () => {
-    const shown = parseXml(expectStatus(await get(uri), 200).text)
-    return shown.attributes["status"] === "failed" ? childOf(shown, "recipient") : undefined
+    const document = parseXml(expectStatus(await get(uri), 200).text)
+    return document.attributes["status"] === "failed" ? childOf(document, "recipient") : undefined
   })
   expect(failed.attributes).toMatchObject({ attempts: "4", problem: "connection refused" })
   const { port } = new URL(mailbox.uri)

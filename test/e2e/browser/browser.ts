@@ -1,6 +1,6 @@
 /**
- * A real browser: Debian's chromium, driven by playwright-core. Every page that is visited is
- * watched for errors: of scripts, of the console, of the content security policy.
+ * A real browser: Debian's chromium, driven by playwright-core. It records the errors of every
+ * visited page: of scripts, of the console, of the content security policy.
  */
 import { existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ import { adminToken } from "../process.ts"
 const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 const screenshots = fileURLToPath(new URL("../../../test-results/", import.meta.url))
 
-/** The browser's executable; throws when there is none, since nothing is shown without it. */
+/** The browser's executable; throws when there is none. */
 const executable = (): string => {
   const folders = (process.env["PATH"] ?? "").split(":")
   const candidates = [
@@ -44,14 +44,14 @@ export const launchBrowser = (): Promise<Browser> =>
 const widths = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 800 } }
 
 export interface Person {
-  /** With the credentials of the account admin. */
+  /** Sends the credentials of the account admin. */
   readonly admin?: boolean
   readonly script?: boolean
   readonly at?: keyof typeof widths
   readonly scheme?: "light" | "dark"
 }
 
-/** A tab of somebody with nothing in common with other tabs. */
+/** A tab with its own cookies and storage. */
 export class Tab {
   readonly page: Page
   private readonly context: BrowserContext
@@ -70,22 +70,22 @@ export class Tab {
     })
   }
 
-  /** An answer of this status is what the test is about, and no fault of the page. */
+  /** The test expects a response with this status, so it is no fault of the page. */
   expects(status: number): this {
     this.expected.add(status)
     return this
   }
 
-  /** Looks at the page as it stands: fits the width, broke nothing; keeps a picture of it. */
+  /** Expects that the page fits the width and has no errors; saves a screenshot. */
   async look(name: string): Promise<void> {
     const { page } = this
-    // Without its stylesheet, a page that is still loading is of any width.
+    // A page without its stylesheet, which is still loading, may have any width.
     await page.waitForLoadState("load")
     const overhang = await page.evaluate(
       "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
     expect(overhang, `${name} is wider than the screen`).toBe(0)
-    // Wide tables of figures are meant to be scrolled.
+    // The user can scroll wide tables of figures.
     const hidden = await page.evaluate(
       `[...document.querySelectorAll(".scroll:not(.rows, .figures)")]` +
         `.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)`
@@ -100,7 +100,7 @@ export class Tab {
     return this.page.locator("h1").innerText()
   }
 
-  /** What came so far was as it should be; the tab goes on, and expects no failure any more. */
+  /** Expects no errors so far; afterwards the tab tolerates no failed response. */
   check(): void {
     expect(this.faults).toEqual([])
     this.expected.clear()

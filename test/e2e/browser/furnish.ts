@@ -1,12 +1,12 @@
-/** One of everything in a service, so that every kind of page has something to show. */
+/** Fills a service with one resource of each kind, so that every page has content. */
 import { type Answer, asAdmin, childOf, expectStatus, openMailbox, parseXml, postXml,
   send } from "../client.ts"
 import { eventually } from "../process.ts"
 import { echoes, receiver } from "../receivers.ts"
 
-const shownWithinMs = 10_000
+const statusWithinMs = 10_000
 
-/** A page to look at: what it is called here, where it is, and what it answers. */
+/** A page to test: its name, its path, and its status. */
 export interface Sight {
   readonly name: string
   readonly path: string
@@ -15,7 +15,7 @@ export interface Sight {
 
 const sight = (name: string, path: string, status = 200): Sight => ({ name, path, status })
 
-/** Path and query of a URI that the service gave out. */
+/** Path and query of a URI of the service. */
 const pathOf = (uri: string | null): string => {
   const { pathname, search } = new URL(uri ?? "", "http://here.test")
   return pathname + search
@@ -27,7 +27,7 @@ const made = (answer: Answer): string =>
 const item = (about: string, url: string, more = ""): string =>
   `<item><description>${about}</description><url>${url}</url>${more}</item>`
 
-/** A mailbox with messages, an empty one, and the notification shown on a page of its own. */
+/** A mailbox with messages, an empty mailbox, and the page of a notification. */
 const mailboxes = async (base: string): Promise<ReadonlyArray<Sight>> => {
   const alice = await openMailbox(base, "alice")
   const path = pathOf(alice.path)
@@ -50,7 +50,7 @@ const mailboxes = async (base: string): Promise<ReadonlyArray<Sight>> => {
   ]
 }
 
-/** A notification to three recipients, each of which stands otherwise. */
+/** A notification to three recipients, each with another status. */
 const outgoing = async (base: string): Promise<ReadonlyArray<Sight>> => {
   const busy = await receiver((_, response) => void response.writeHead(503).end())
   const gone = await receiver((_, response) => void response.writeHead(410).end())
@@ -59,10 +59,10 @@ const outgoing = async (base: string): Promise<ReadonlyArray<Sight>> => {
     item("The gas meter is read tomorrow", `${base}/problems`)
   }</notification>`
   const path = made(await postXml(base, "/outgoing/admin", document, asAdmin))
-  await eventually(shownWithinMs, "each recipient stands otherwise", async () => {
+  await eventually(statusWithinMs, "each recipient has another status", async () => {
     const { text } = await send(base, path, { headers: asAdmin })
-    const stands = parseXml(text).children.map(({ attributes }) => attributes["status"])
-    return ["success", "retry", "failed"].every((one) => stands.includes(one)) ? true : undefined
+    const actual = parseXml(text).children.map(({ attributes }) => attributes["status"])
+    return ["success", "retry", "failed"].every((one) => actual.includes(one)) ? true : undefined
   }, 100)
   return [
     sight("outgoing", "/outgoing/admin"),
@@ -70,7 +70,7 @@ const outgoing = async (base: string): Promise<ReadonlyArray<Sight>> => {
   ]
 }
 
-/** A callback that is told, and one that does not answer the challenge. */
+/** A verified callback, and one that does not answer the challenge. */
 const registrations = async (base: string): Promise<ReadonlyArray<Sight>> => {
   const origin = await receiver((received, response) => {
     if (!echoes(received, response)) response.writeHead(204).end()
@@ -96,7 +96,7 @@ const cabinets = async (base: string): Promise<ReadonlyArray<Sight>> => {
   return [sight("cabinets", "/cabinets"), sight("cabinet", path)]
 }
 
-/** A session at its first question, and one that has answered it. */
+/** A session at its first question, and one with an answer. */
 const sessions = async (base: string): Promise<ReadonlyArray<Sight>> => {
   const begun = made(await postXml(base, "/sessions", "<answer continue=\"true\"/>"))
 
@@ -156,7 +156,7 @@ const accounts = async (base: string): Promise<ReadonlyArray<Sight>> => {
   ]
 }
 
-/** Fills the service at `base`; every kind of page that it then has, for who is admin. */
+/** Fills the service at `base`; returns every kind of page, as an admin sees it. */
 export const furnish = async (base: string): Promise<ReadonlyArray<Sight>> => [
   sight("home", "/"),
   ...await mailboxes(base),

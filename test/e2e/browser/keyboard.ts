@@ -1,10 +1,10 @@
-/** A person at a keyboard: nothing is pointed at, and nothing found that no Tab leads to. */
+/** A user with only a keyboard, who reaches controls by Tab. */
 import type { Page } from "playwright-core"
 
-/** No page has more places to stop at. */
+/** More Tab stops than any page has. */
 const stopsMax = 200
 
-/** What is focused, as a screen reader would name it. */
+/** The accessible name of the focused element. */
 const focusedName = `(() => {
   const node = document.activeElement
   if (node === null || node === document.body) return ""
@@ -27,7 +27,7 @@ export class Keyboard {
     return String(await this.page.evaluate(focusedName)).trim()
   }
 
-  /** Goes on by Tab to what has this name; throws when the page ends before, or none is seen. */
+  /** Presses Tab until this name has the focus; throws at the end of the page, or if invisible. */
   async to(name: string): Promise<this> {
     for (let stop = 0; stop < stopsMax; stop++) {
       await this.page.keyboard.press("Tab")
@@ -38,14 +38,14 @@ export class Keyboard {
     throw new Error(`no Tab leads to ${name} on ${this.page.url()}`)
   }
 
-  /** Writes over what is in the focused field. */
+  /** Replaces the text of the focused field. */
   async types(text: string): Promise<this> {
     await this.page.keyboard.press("ControlOrMeta+A")
     await this.page.keyboard.insertText(text)
     return this
   }
 
-  /** Follows a link, or sends a form, and waits for the page that it leads to. */
+  /** Follows a link, or submits a form, and waits for the next page. */
   async enter(): Promise<this> {
     const left = this.page.waitForEvent("framenavigated")
     await this.page.keyboard.press("Enter")

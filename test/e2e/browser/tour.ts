@@ -1,11 +1,11 @@
-/** The tour of the home page, by keyboard alone. */
+/** The tour of the home page, by keyboard only. */
 import { expect } from "vitest"
 import type { Tab } from "./browser.ts"
 import { Keyboard } from "./keyboard.ts"
 
 const entries = ".entries > li"
 
-/** Goes home and on with the mailbox, as one who comes back does. */
+/** Goes to the home page, and continues with the mailbox, like a returning user. */
 const home = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
   await (await keys.to("restante")).enter()
   await keys.to("Or the name of one that there is")
@@ -13,7 +13,7 @@ const home = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> =>
   expect(new URL(tab.page.url()).search).toBe(`?mailbox=${mailbox}`)
 }
 
-/** Types the address of a step into the browser: Tab goes on from there. */
+/** Types the address of a step into the browser; Tab continues from there. */
 const goTo = async (tab: Tab, mailbox: string, step: string): Promise<void> => {
   await tab.page.goto(`${new URL(tab.page.url()).origin}/?mailbox=${mailbox}#${step}`)
 }
@@ -87,7 +87,7 @@ const cross = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> =
   await tab.page.getByText("Right. Off you go.").waitFor()
 }
 
-const ask = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
+const configure = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
   await goTo(tab, mailbox, "ask")
   await keys.to("Of this age or older")
   await (await keys.types("40")).enter()
@@ -102,7 +102,7 @@ const ask = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => 
   expect(await tab.heading()).toContain("ACME")
 }
 
-/** All steps; a page that is not live is loaded again. */
+/** All steps; a page without live updates is loaded again. */
 export const takeTour = async (
   tab: Tab,
   base: string,
@@ -118,5 +118,5 @@ export const takeTour = async (
   await sendAndGather(tab, keys, mailbox, options.isLive)
   await register(tab, keys, mailbox, options.callback)
   await cross(tab, keys, mailbox)
-  await ask(tab, keys, mailbox)
+  await configure(tab, keys, mailbox)
 }
