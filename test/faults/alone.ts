@@ -1,4 +1,4 @@
-/** One node with its embedded store, and what may happen to it. */
+/** One node with its embedded store, and its possible faults. */
 import { expect } from "vitest"
 import { launch, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { healedWithinMs } from "./bounds.ts"
@@ -9,12 +9,12 @@ import type { Tally } from "./tally.ts"
 import { expectSound } from "./verdict.ts"
 import { Workload, workloadEnv } from "./workload.ts"
 
-/** Before a node is ended, so that it happens at any time of its life. */
+/** The node runs for this time before a fault ends it, so that it dies at varying moments. */
 const busyMs = { least: 10, most: 500 }
 const stillMs = { least: 500, most: 4_000 }
 const startedMsMax = 400
 const restartsInARow = 20
-/** A step that is not taken by then is not waited for. */
+/** The test stops waiting for a failpoint after this time. */
 const diesWithinMs = 8_000
 
 const between = (random: Random, { least, most }: typeof busyMs): number =>
@@ -22,7 +22,7 @@ const between = (random: Random, { least, most }: typeof busyMs): number =>
 
 export type Store = "rocksdb" | "leveldb"
 
-/** Steps of an actor's life at which the service can be told to die, and of which kinds. */
+/** Steps of a message at which a failpoint can kill the service, and the kinds of actors. */
 const steps = ["decided", "committed", "replied"] as const
 const kinds = ["mailbox", "mailbox", "session", "content", "notification", "registration"] as const
 const stepsMax = { mailbox: 60, session: 12, content: 4, notification: 8, registration: 2 }
@@ -54,7 +54,7 @@ export class Alone implements Ground {
     return this.service.output.slice(-3_000)
   }
 
-  /** Everything that it still waits for is due. */
+  /** Waits until every pending timer is due. */
   async later(): Promise<void> {
     await this.set(this.clock.mostMs + 2 * 3_600_000)
   }
@@ -72,7 +72,7 @@ export class Alone implements Ground {
     return (await this.service.stop()).code
   }
 
-  /** What may happen, by its name. */
+  /** The faults by name. */
   get faults(): Readonly<Record<string, Choose>> {
     return {
       killed: (random) => this.killed(random),
@@ -104,7 +104,7 @@ export class Alone implements Ground {
     }
   }
 
-  /** It kills itself at the n-th step of a kind. */
+  /** The node kills itself at the n-th step of a kind. */
   private diesOnTheWay(random: Random): Fault {
     const step = random.of(steps) ?? "decided"
     const kind = random.of(kinds) ?? "mailbox"
@@ -192,7 +192,7 @@ export class Alone implements Ground {
   }
 }
 
-/** One run: a new node, a load, these faults, one after the other, and all looked over. */
+/** One run: a new node, a load, these faults one after the other, and the final verification. */
 export const runAlone = async (
   { alone, choices, seed, tally }: {
     readonly alone: Alone

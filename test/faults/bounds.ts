@@ -1,13 +1,13 @@
-/** How soon a cluster serves again: what is promised, and more than that for busy machines. */
+/** Time limits until a cluster serves again; they exceed the promises, for busy machines. */
 
-/** After a node's death 20 s are promised, its membership lasts 13 s of them. */
+/** 20 s are promised after a node's death, of which 13 s are the lease of its membership. */
 export const nodeServedWithinMs = 120_000
-/** After the death of a leader of NATS 10 s are promised. */
+/** 10 s are promised after the death of a NATS leader. */
 export const serverServedWithinMs = 90_000
-/** After whatever else was broken is whole again. */
+/** Limit after any other fault has ended. */
 export const healedWithinMs = 120_000
 
-/** Tells what was measured, since nothing else does. */
+/** Prints a measured time. */
 export const told = (what: string, ms: number): void => {
   console.info(`${what}: served again after ${ms} ms`)
 }

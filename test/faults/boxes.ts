@@ -1,4 +1,4 @@
-/** Clients of mailboxes: they deposit, read and remove, each in several mailboxes at a time. */
+/** Clients of mailboxes: they deposit, read and remove, each in several mailboxes concurrently. */
 import { parseSince } from "../../actors/mailbox/cursor.ts"
 import { parseNotificationId } from "../../actors/mailbox/log-item.ts"
 import { type Answer, asAdmin, childOf, type Node, notification, parseXml,
@@ -7,21 +7,21 @@ import type { Entry, MailboxInput, MailboxOutput } from "../histories/models/mai
 import type { Random } from "./random.ts"
 import { byStatus, type Recorder } from "./recorder.ts"
 
-/** After so many deposits another mailbox takes its place: one page still shows it all. */
+/** After this number of deposits a new mailbox is used, so that one page lists a whole mailbox. */
 const depositsMax = 200
 const openBoxes = 4
 
 const gone = (): MailboxOutput => ({ _tag: "Gone" })
 const done = (): MailboxOutput => ({ _tag: "Done" })
 
-/** Where the notification of this URI stands. */
+/** The position in the log of the notification at this URI. */
 export const placeOf = (uri: string): number => {
   const id = parseNotificationId(uri.slice(uri.lastIndexOf("/") + 1))
   if (id === undefined) throw new Error(`no notification: ${uri}`)
   return id.n
 }
 
-/** The notifications of a listing, and what is said of its place in the log. */
+/** The notifications of a listing, with their positions in the log. */
 export const entriesOf = (listing: Node): ReadonlyArray<Entry> =>
   listing.children.filter(({ name }) => name === "notification").map((one) => ({
     id: childOf(childOf(one, "item"), "description").text,
@@ -50,19 +50,19 @@ const latest = (answer: Answer): MailboxOutput =>
 export class Box {
   readonly name: string
   readonly path: string
-  /** By their ids, the paths that were told. */
+  /** The paths in responses, by the ids of the notifications. */
   readonly told = new Map<string, string>()
   readonly ids: Array<string> = []
-  /** Sent again, so that nobody removes them: then they would be others when they come late. */
+  /** Retried deposits. Nobody removes them, since a late copy would then be a new notification. */
   readonly again = new Set<string>()
   readonly removed = new Set<string>()
-  /** Where somebody has read up to. */
+  /** The cursor of the last read. */
   cursor = 0
   since: string | undefined
   isDestroyed = false
-  /** Another one takes its place. */
+  /** A new mailbox has replaced this one. */
   isFull = false
-  /** Registered for, or in a cabinet: it stays. */
+  /** A registration or a cabinet refers to it, so it is not destroyed. */
   isWatched = false
 
   constructor(name: string) {
@@ -71,7 +71,7 @@ export class Box {
   }
 }
 
-/** The mailboxes of a run, and what a client does with one of them. */
+/** The mailboxes of a run, and the operations of clients on them. */
 export class Boxes {
   readonly all: Array<Box> = []
   private readonly recorder: Recorder
@@ -104,19 +104,19 @@ export class Boxes {
     return box
   }
 
-  /** One of those that are used now. */
+  /** One of the mailboxes in use. */
   pick(): Box {
     const box = this.random.of(this.all.filter(({ isFull }) => !isFull).slice(-openBoxes))
     if (box === undefined) throw new Error("no mailbox was opened")
     return box
   }
 
-  /** What must be there before anybody picks one. */
+  /** Creates the mailboxes that must exist before clients choose one. */
   async start(url: string): Promise<void> {
     for (let n = 0; n < openBoxes + 1; n += 1) await this.open("c0", url)
   }
 
-  /** One request of a client, whatever it may be. */
+  /** One random operation of a client. */
   async act(client: string, url: string): Promise<void> {
     const box = this.pick()
     if (box.ids.length > depositsMax) return this.renew(client, url, box)
@@ -158,7 +158,7 @@ export class Boxes {
     return true
   }
 
-  /** Undefined when nobody answered. */
+  /** Undefined without a response. */
   async list(client: string, url: string, box: Box): Promise<MailboxOutput | undefined> {
     const path = `${box.path}?limit=1000`
     const found = await this.operate(client, box, { kind: "list" }, listed, {
@@ -234,9 +234,9 @@ export class Boxes {
     )
   }
 
-  /** Another mailbox instead of one that is full, which may be destroyed. */
+  /** Replaces a full mailbox, which may be destroyed. */
   private async renew(client: string, url: string, box: Box): Promise<void> {
-    // Before the first await, so that only one client does so.
+    // Before the first await, so that only one client replaces it.
     box.isFull = true
     const isDestroyed = !box.isWatched && this.random.below(2) === 0
     box.isDestroyed = isDestroyed

@@ -1,6 +1,6 @@
 /**
- * Readers of cabinets. What they read is looked at mailbox by mailbox, since a merged reading is no
- * snapshot of several: of each mailbox it is what stands after the place that was reached before.
+ * Readers of cabinets. A merged listing is no snapshot of several mailboxes, so each mailbox is
+ * checked separately: the listing has its notifications after the previous cursor.
  */
 import { parseCabinetSince, positionKey } from "../../http/resources/cabinets/cabinet-cursor.ts"
 import { type Answer, asAdmin, parseXml, pathOf } from "../e2e/client.ts"
@@ -8,10 +8,10 @@ import { publicUrl } from "../e2e/process.ts"
 import { type Box, type Boxes, entriesOf } from "./boxes.ts"
 import type { Recorder } from "./recorder.ts"
 
-/** After so many readings another cabinet is made. */
+/** After this number of reads a new cabinet is created. */
 const pollsMax = 60
 
-/** A cabinet of one reader, and how far it was read. */
+/** A cabinet of one reader, and its cursor. */
 interface Cabinet {
   readonly path: string
   readonly boxes: ReadonlyArray<Box>
@@ -21,7 +21,7 @@ interface Cabinet {
 }
 
 export class Cabinets {
-  /** Readings that were looked at, once for each mailbox. */
+  /** Verified readings, counted once for each mailbox. */
   readings = 0
   private readonly recorder: Recorder
   private readonly boxes: Boxes
@@ -32,7 +32,7 @@ export class Cabinets {
     this.boxes = boxes
   }
 
-  /** Reads on in the client's own cabinet. */
+  /** Reads the next page of the client's own cabinet. */
   async act(client: string, url: string): Promise<void> {
     const cabinet = this.byClient.get(client) ?? await this.make(client, url)
     if (cabinet === undefined) return
@@ -85,7 +85,7 @@ export class Cabinets {
     if (since?._tag !== "Behind" || shown.children.length === 0) {
       return void this.recorder.surprises.push(`no cursor of a cabinet: ${time}`)
     }
-    // Before a mailbox whose creation is unknown is there, the cabinet cannot read it.
+    // The cabinet cannot read a mailbox whose creation is indeterminate.
     const unread = new Set(
       shown.children.filter(({ attributes }) => attributes["readable"] === "false")
         .map(({ attributes }) => pathOf(attributes["href"] ?? ""))

@@ -1,4 +1,4 @@
-/** Wall clocks of services, which can be set forward and back while they run. */
+/** Wall clocks of services, which a test can shift while they run. */
 import { renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -6,14 +6,14 @@ import { asAdmin, parseXml, pathOf, postXml, send } from "../e2e/client.ts"
 import { eventually, publicUrl, temporaryFolder } from "../e2e/process.ts"
 
 const noticedWithinMs = 30_000
-/** A service whose clock is so near to what was set has it. */
+/** A service whose clock differs by less from the expected time has that time. */
 const nearMs = 20 * 60_000
 
-/** The clock of one service, over all its starts. */
+/** The clock of one service, over all its restarts. */
 export class WallClock {
-  /** What it differs from the true time, ms. */
+  /** Difference from the true time, ms. */
   offMs = 0
-  /** The most that it ever was ahead. */
+  /** The largest difference so far. */
   mostMs = 0
   private readonly file = join(temporaryFolder(), "clock")
 
@@ -21,7 +21,7 @@ export class WallClock {
     writeFileSync(this.file, "0")
   }
 
-  /** What a service needs in order to have this clock. */
+  /** Environment of a service with this clock. */
   get env(): Readonly<Record<string, string>> {
     const script = fileURLToPath(new URL("clock.mjs", import.meta.url))
     return { NODE_OPTIONS: `--import=${script}`, CLOCK_FILE: this.file }
@@ -30,15 +30,15 @@ export class WallClock {
   set(offMs: number): void {
     this.offMs = offMs
     this.mostMs = Math.max(this.mostMs, offMs)
-    // Nobody reads half of it.
+    // The rename is atomic, so the service never reads a partial file.
     writeFileSync(`${this.file}.new`, String(offMs))
     renameSync(`${this.file}.new`, this.file)
   }
 
-  /** Waits until a service that has this clock tells the time that was set. */
+  /** Waits until a service with this clock has the shifted time. */
   async noticed(url: string): Promise<void> {
     await eventually(noticedWithinMs, "the clock is set", async () => {
-      // Whose time is that of the node that is asked, whatever there is in it.
+      // The time of the page is that of the responding node.
       const body = `<cabinet><mailbox href="${publicUrl}/mailboxes/clock"/></cabinet>`
       const made = await postXml(url, "/cabinets", body, asAdmin).catch(() => undefined)
       if (made?.status !== 201) return undefined

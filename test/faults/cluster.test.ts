@@ -1,7 +1,7 @@
 /**
- * Three nodes on three servers under load: a rolling restart that nobody notices, then nodes and
- * servers that are killed, paused, cut off in one direction and deceived by their clocks. What
- * clients were told, all of them, never contradicts itself. The long form chooses its faults.
+ * Three nodes on three servers under load. First a rolling restart without failed requests, then
+ * nodes and servers are killed, paused, cut off in one direction, or get a wrong clock. The
+ * responses to all clients never contradict each other. The long form chooses random faults.
  */
 import { afterAll, expect, it } from "vitest"
 import { asAdmin, expectStatus, postXml } from "../e2e/client.ts"
@@ -28,7 +28,7 @@ afterAll(() => {
   cleanUp()
 })
 
-/** The same keyed request at each node: answers are sealed with a secret that all agreed on. */
+/** Sends one keyed request to each node: all nodes seal responses with the same secret. */
 const expectOneSecret = async (urls: ReadonlyArray<string>): Promise<void> => {
   const body = "<mailbox><name>keyed</name></mailbox>"
   const headers = { ...asAdmin, "idempotency-key": "\"once\"" }

@@ -1,4 +1,4 @@
-/** A cluster, and everything that may happen to it. */
+/** A cluster, and its possible faults. */
 import { clockSet, type Cut, nodeCut, nodeKilled, nodesKilled, nodeStill, rolled,
   scaled } from "../cluster/node-faults.ts"
 import { allKilled, allStill, cutFromServers, cutOff, flapping, followerOf, killed, muted, still,
@@ -12,12 +12,12 @@ import { expectSound } from "./verdict.ts"
 import { Workload, workloadEnv } from "./workload.ts"
 
 const hourMs = 3_600_000
-/** Longer than a membership lasts (13 s): others have the node's shards by then. */
+/** Longer than a membership lease (13 s): then others own the node's shards. */
 const beyondLeaseMs = 15_000
 const shortMs = 2_000
 const stream = "KV_actors-0"
 
-/** A cluster whose nodes have clocks that can be set. */
+/** A cluster with a settable clock for each node. */
 export class Clustered {
   readonly world: World
   private readonly clocks: Map<string, WallClock>
@@ -39,7 +39,7 @@ export class Clustered {
     return new Clustered(await World.start(["a", "b", "c"], envOf), clocks)
   }
 
-  /** Everything that any node still waits for is due at each of them. */
+  /** Waits until every pending timer is due at each node. */
   async later(): Promise<void> {
     const laterMs = Math.max(...[...this.clocks.values()].map(({ mostMs }) => mostMs)) + 2 * hourMs
     for (const node of this.world.nodes) {
@@ -49,7 +49,7 @@ export class Clustered {
     }
   }
 
-  /** What may happen, by its name. */
+  /** The faults by name. */
   get faults(): Readonly<Record<string, Choose>> {
     const { world } = this
     const leader = () => world.leaderOf(stream)
@@ -104,7 +104,7 @@ export class Clustered {
   }
 }
 
-/** One run: a new cluster, a load, these faults, one after the other, and all looked over. */
+/** One run: a new cluster, a load, these faults one after the other, and the verification. */
 export const runCluster = async (
   { choices, clustered, seed, tally }: {
     readonly clustered: Clustered

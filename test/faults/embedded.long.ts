@@ -1,4 +1,4 @@
-/** Single nodes under load through faults chosen at random, every one of them in the end. */
+/** Single nodes under load, with random faults until each kind has occurred. */
 import { afterAll, expect, it } from "vitest"
 import { cleanUp } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
@@ -8,7 +8,7 @@ import { forLong, longMinutes, seed } from "./form.ts"
 import { Random } from "./random.ts"
 import { Tally } from "./tally.ts"
 
-/** The last run may begin at the last moment. */
+/** The last run may start just before the end. */
 const testMs = (longMinutes + 20) * 60_000
 
 afterAll(() => {

@@ -1,6 +1,6 @@
 /**
- * A node with its embedded store under load, killed, paused and deceived by its clock in every way:
- * what clients were told, all of them, never contradicts itself. The long form chooses its faults.
+ * A node with its embedded store under load is killed, paused, or gets a wrong clock. The responses
+ * to all clients never contradict each other. The long form chooses random faults.
  */
 import { afterAll, expect, it } from "vitest"
 import { cleanUp } from "../e2e/process.ts"

@@ -1,4 +1,4 @@
-/** What may happen to a service under load, and how soon it serves again. */
+/** Faults of a service under load, and the time until it serves again. */
 import { expect } from "vitest"
 import { eventually, pause } from "../e2e/process.ts"
 import { healedWithinMs, told } from "./bounds.ts"
@@ -7,37 +7,37 @@ import type { Tally } from "./tally.ts"
 import type { Workload } from "./workload.ts"
 
 const wholeAskedMs = 300
-/** Answers between two faults, at the least. */
+/** Least number of responses between two faults. */
 const requestsBetween = 60
 const busyWithinMs = 60_000
 
 export interface Fault {
-  /** For what is told and counted of it. */
+  /** The name for output and statistics. */
   readonly what: string
   readonly strike: () => Promise<unknown>
   readonly mend: () => Promise<unknown>
-  /** How soon all nodes that are asked serve although it lasts; undefined where they cannot. */
+  /** Limit until all used nodes serve despite the fault; undefined where they cannot. */
   readonly servedWithinMs: number | undefined
-  /** How long it lasts after that. */
+  /** The time that the fault then continues. */
   readonly lastsMs: number
-  /** Nobody may be answered with an error meanwhile. */
+  /** No request may fail meanwhile. */
   readonly refusesNobody?: true
 }
 
-/** What is under load. */
+/** The system under load. */
 export interface Ground {
-  /** Of the nodes that clients ask now. */
+  /** URLs of the nodes that clients use now. */
   readonly urls: () => ReadonlyArray<string>
-  /** Whether no copy is behind and each has its leader: else a fault would be the second one. */
+  /** Whether every replica is current and has a leader; else the next fault would be a second. */
   readonly isWhole: () => Promise<boolean>
-  /** The last of what every process wrote, for a test that fails. */
+  /** The last output of every process, for a failed test. */
   readonly logs: string
 }
 
-/** Chooses a fault when everything is whole. */
+/** Chooses a fault when the whole system is healthy. */
 export type Choose = (random: Random) => Promise<Fault> | Fault
 
-/** Those of these names, in this order. */
+/** The faults of these names, in this order. */
 export const chosen = (
   all: Readonly<Record<string, Choose>>,
   names: ReadonlyArray<string>
@@ -54,14 +54,14 @@ export interface UnderLoad {
   readonly tally: Tally
 }
 
-/** Strikes as was chosen, and mends; all nodes serve again after each that lets them. */
+/** Injects the chosen faults and ends them; after each one all nodes must serve again. */
 export const suffer = async (
   { ground, load, tally }: UnderLoad,
   choose: Choose
 ): Promise<void> => {
   const isWhole = async () => await ground.isWhole() || undefined
   await eventually(healedWithinMs, "everything is whole", isWhole, wholeAskedMs)
-  // However slow the machine is, what strikes finds a service that has done something.
+  // On a slow machine, too, the service has processed some requests before the fault.
   const before = load.acknowledged
   const isBusy = () => load.acknowledged > before + requestsBetween || undefined
   await eventually(busyWithinMs, "the service is under load", isBusy)

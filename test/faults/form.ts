@@ -1,18 +1,18 @@
-/** How much is done: a short form with every change, a long one by `npm run test:long`. */
+/** The size of a run: a short form with every fault, a long one by `npm run test:long`. */
 import { randomBytes } from "node:crypto"
 import type { Random } from "./random.ts"
 
-/** How long each long form goes on, minutes: a run that has begun by then is ended. */
+/** Duration of each long form, minutes; a run that has started by then is completed. */
 export const longMinutes = Number(process.env["FAULTS_MINUTES"] ?? "10")
-/** Given, the same faults are chosen in the same order. */
+/** With a seed, a run chooses the same faults in the same order. */
 export const seed = process.env["FAULTS_SEED"] ?? randomBytes(6).toString("hex")
 /** Faults of one run. */
 const faultsOfRun = 8
 
-/** Chooses for one run among all that there are. */
+/** Chooses the faults of one run. */
 type Names = (all: ReadonlyArray<string>) => ReadonlyArray<string>
 
-/** Takes each in turn, in an order that changes with every turn. */
+/** Takes each in turn, in a new random order each time. */
 class Deck {
   private readonly random: Random
   private left: ReadonlyArray<string> = []
@@ -30,7 +30,7 @@ class Deck {
     })
 }
 
-/** Runs, one after the other, until the time is over. */
+/** Runs one after the other until the time is over. */
 export const forLong = async (
   random: Random,
   run: (names: Names, seed: string) => Promise<void>

@@ -1,14 +1,14 @@
-/** Receivers outside: what was relayed and pushed, how often, by which ids. */
+/** External receivers: the relays and pushes that they received, with counts and ids. */
 import { descriptionOf, echoes, misbehave, pushed, type Received,
   receiver } from "../e2e/receivers.ts"
 
-/** What one receiver got. */
+/** The requests of one receiver. */
 export class Inbox {
-  /** By what came the ids that it came with. */
+  /** The ids of the requests, by notification. */
   readonly ids = new Map<string, Set<string>>()
-  /** In the order in which each came first. */
+  /** Notifications in the order of their first receipt. */
   readonly order: Array<string> = []
-  /** Whether it fails half of the time. */
+  /** Whether half of its responses are failures. */
   readonly isFlaky: boolean
   private turns = 0
 
@@ -17,8 +17,8 @@ export class Inbox {
   }
 
   take(what: string, id: string): void {
-    const known = this.ids.get(what)
-    if (known !== undefined) return void known.add(id)
+    const ids = this.ids.get(what)
+    if (ids !== undefined) return void ids.add(id)
     this.ids.set(what, new Set([id]))
     this.order.push(what)
   }
@@ -34,9 +34,9 @@ export interface Place {
 }
 
 export interface Inboxes {
-  /** Where notifications are relayed to: a sound receiver, and one that fails half of the time. */
+  /** Recipients of relays: a healthy receiver, and one with failures. */
   readonly relays: ReadonlyArray<Place>
-  /** A new callback, and what was pushed to it: the URIs of notifications. */
+  /** A new callback, and the URIs of notifications that were pushed to it. */
   readonly callback: (name: string, isFlaky: boolean) => Place
 }
 

@@ -1,4 +1,4 @@
-/** Requests with an Idempotency-Key, each made again in the end: nothing is made twice. */
+/** Requests with an Idempotency-Key, which clients repeat at the end: none has a second effect. */
 import { expect } from "vitest"
 import { type Answer, asAdmin, expectStatus } from "../e2e/client.ts"
 import { eventually } from "../e2e/process.ts"
@@ -6,7 +6,7 @@ import type { Random } from "./random.ts"
 import type { Recorder } from "./recorder.ts"
 
 const answeredWithinMs = 60_000
-const askedAgainMs = 500
+const repeatMs = 500
 
 interface Keyed {
   readonly path: string
@@ -38,8 +38,8 @@ export class KeyedRequests {
   }
 
   /**
-   * Every request again, at any node: the same answer where one came, one resource where none came.
-   * What a crash cut off holds its key for a minute, which has to have passed.
+   * Repeats every request at any node. The response is the same as before; a request without a
+   * response has created one resource. A crash reserves its key for a minute, which must be over.
    */
   async repeat(anywhere: () => string): Promise<number> {
     const made = new Set<string>()
@@ -48,7 +48,7 @@ export class KeyedRequests {
       const again = await eventually(answeredWithinMs, `${path} may be repeated`, async () => {
         const { answer: one } = await this.recorder.ask(request())
         return one === undefined || one.status === 409 ? undefined : expectStatus(one, 201)
-      }, askedAgainMs)
+      }, repeatMs)
       const location = again.headers.get("location") ?? ""
       expect(made, "a key made something of another key").not.toContain(location)
       made.add(location)

@@ -29,10 +29,10 @@ export interface Sent {
   isDeleted: boolean
 }
 
-/** Notifications to receivers outside and to a mailbox of the service itself. */
+/** Notifications to external receivers and to a mailbox of the service itself. */
 export class Posts {
   readonly sent: Array<Sent> = []
-  /** A mailbox of the service itself, and receivers outside. */
+  /** A mailbox of the service itself, and external receivers. */
   readonly relayedTo: Box
   readonly relays: ReadonlyArray<Inbox>
   private readonly recorder: Recorder
@@ -82,7 +82,7 @@ export class Posts {
   private async send(client: string, url: string): Promise<void> {
     const description = `relay${this.count++}`
     const body = notification(description).replace("<item>", `${this.to}<item>`)
-    // If it is queued it is handed over inside, nobody knows when.
+    // The service delivers a queued notification locally, at an unknown time.
     this.recorder.histories.mailboxes.push({
       client,
       resource: this.relayedTo.name,
@@ -114,7 +114,7 @@ export class Posts {
   }
 
   private async remove(client: string, url: string, one: Sent): Promise<void> {
-    // What was under way then may still arrive, or not.
+    // An attempt in progress may still succeed, or not.
     one.isDeleted = true
     const asked = { client, resource: one.path, input: { kind: "delete" as const } }
     const request = { url, path: one.path, method: "DELETE", headers: asAdmin }

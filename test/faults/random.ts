@@ -1,4 +1,4 @@
-/** Random numbers that follow from a seed, so that a choice of faults can be made again. */
+/** Random numbers from a seed, so that a choice of faults is reproducible. */
 import { createHash } from "node:crypto"
 
 export class Random {
@@ -15,12 +15,12 @@ export class Random {
     return digest.readUInt32BE(0) % limit
   }
 
-  /** One of these; undefined of none. */
+  /** One of these; undefined for an empty list. */
   of<A>(all: ReadonlyArray<A>): A | undefined {
     return all.length === 0 ? undefined : all[this.below(all.length)]
   }
 
-  /** Random numbers of another one's own. */
+  /** An independent sequence for this name. */
   for(name: string): Random {
     return new Random(`${this.seed} ${name}`)
   }

@@ -1,6 +1,6 @@
 /**
- * Requests to a service that is in trouble, and what is known of each afterwards. A refusal with
- * 5xx, a lost connection and no answer in time leave it unknown whether something was done.
+ * Sends requests to a faulty service, and records each outcome. A refusal with 5xx, a lost
+ * connection and a timeout leave the outcome indeterminate.
  */
 import { type Answer, send } from "../e2e/client.ts"
 import { pause } from "../e2e/process.ts"
@@ -11,17 +11,17 @@ import type { RegistrationInput, RegistrationOutput } from "../histories/models/
 import type { SessionInput, SessionOutput } from "../histories/models/session.ts"
 import type { StoredInput, StoredOutput } from "../histories/models/stored.ts"
 
-/** Long enough for a busy machine, short beside a fault. */
+/** Long enough for a busy machine, and short compared to a fault. */
 const answerWithinMs = 6_000
-const keptRefusalsMax = 200
+const refusalsMax = 200
 
-/** A client that found nobody waits for so long. */
+/** Pause of a client after a refused connection. */
 const unsentMs = 100
 
-/** Where a client asks while there is nobody to be asked. */
+/** Pause of a client while no node is available. */
 export const nowhere = "nowhere:"
 
-/** Whether a request came to nobody, since no connection was taken. */
+/** Whether the connection was refused, so that no node has received the request. */
 const wasNotSent = (error: unknown): boolean => {
   const cause: unknown = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED"
@@ -37,20 +37,20 @@ export interface Request {
 
 interface Asking {
   readonly answer: Answer | undefined
-  /** False when nobody took the connection: nothing was done. */
+  /** False when the connection was refused: the request has had no effect. */
   readonly isSent: boolean
   readonly start: number
   readonly end: number
 }
 
-/** Who asks what of which resource. */
+/** The client, the resource and the input of an operation. */
 export interface Asked<Input> {
   readonly client: string
   readonly resource: string
   readonly input: Input
 }
 
-/** The histories by what the resources are. */
+/** The histories by kind of resource. */
 export class Histories {
   readonly mailboxes: Array<Operation<MailboxInput, MailboxOutput>> = []
   readonly sessions: Array<Operation<SessionInput, SessionOutput>> = []
@@ -61,16 +61,16 @@ export class Histories {
 
 export class Recorder {
   readonly histories = new Histories()
-  /** Answers of 5xx, whole: the last ones, and how many. */
+  /** The last complete 5xx responses, and the number of all. */
   readonly refusals: Array<string> = []
   refused = 0
-  /** Answers that say something, and requests of which nothing is known. */
+  /** The number of known outcomes, and of indeterminate ones. */
   acknowledged = 0
   unknown = 0
-  /** What nobody expected; the first is enough to fail. */
+  /** Violations; one is enough to fail. */
   readonly surprises: Array<string> = []
 
-  /** The answer, and when it was asked for and came; undefined when nothing is known. */
+  /** Sends a request; returns its response, undefined if indeterminate, and both times. */
   async ask(request: Request): Promise<Asking> {
     const start = performance.now()
     const { body, headers = {}, method = "GET", path, url } = request
@@ -98,7 +98,7 @@ export class Recorder {
       if (answer !== undefined) {
         this.refused += 1
         this.refusals.push(`${method} ${path}: ${answer.status}: ${answer.text}`)
-        if (this.refusals.length > keptRefusalsMax) this.refusals.shift()
+        if (this.refusals.length > refusalsMax) this.refusals.shift()
       }
       return { answer: undefined, isSent, start, end }
     }
@@ -107,8 +107,8 @@ export class Recorder {
   }
 
   /**
-   * Makes a request and writes down what comes of it. What is read of the answer is the output;
-   * `refused` when it says that nothing was done. A GET without an answer has changed nothing.
+   * Sends a request and records its outcome. `read` parses the output from the response, and
+   * returns `refused` for a request without effect. A GET without a response changes nothing.
    */
   async operate<Input, Output>(
     into: Array<Operation<Input, Output>>,
@@ -140,7 +140,7 @@ export class Recorder {
     read: (answer: Answer) => Output | "refused"
   ): Output | "refused" | undefined {
     try {
-      // Slowed down, as one may be who asks so much.
+      // The service may limit the rate of a client.
       return answer.status === 429 ? "refused" : read(answer)
     } catch (error) {
       this.surprises.push(`${method} ${path}: ${answer.status} ${String(error)}`)
@@ -149,7 +149,7 @@ export class Recorder {
   }
 }
 
-/** The output that goes with a status; throws for any other. */
+/** The output for a status; throws for any other status. */
 export const byStatus = <Output>(
   answer: Answer,
   outputs: Readonly<Record<number, () => Output>>

@@ -1,4 +1,4 @@
-/** Clients that register for pushes, each registration with a callback of its own. */
+/** Clients that register for pushes, each registration with its own callback. */
 import { type Answer, asAdmin, childOf, parseXml, pathOf } from "../e2e/client.ts"
 import type { RegistrationOutput, RegistrationStatus } from "../histories/models/registration.ts"
 import type { Box, Boxes } from "./boxes.ts"
@@ -15,16 +15,16 @@ export interface Subscription {
   readonly path: string
   readonly box: Box
   readonly inbox: Inbox
-  /** The number in the log after which it is pushed. */
+  /** Position in the log after which notifications are pushed. */
   readonly after: number
   isDeleted: boolean
 }
 
 const registrationOf = (answer: Answer): Extract<RegistrationOutput, { _tag: "Shown" }> => {
-  const shown = parseXml(answer.text)
-  // One of these it is, as the model finds out.
-  const status = shown.attributes["status"] as RegistrationStatus
-  return { _tag: "Shown", status, cursor: Number(childOf(shown, "cursor").text) }
+  const document = parseXml(answer.text)
+  // The model rejects any other status.
+  const status = document.attributes["status"] as RegistrationStatus
+  return { _tag: "Shown", status, cursor: Number(childOf(document, "cursor").text) }
 }
 
 export class Subscriptions {

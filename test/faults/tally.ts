@@ -1,4 +1,4 @@
-/** Counts what was done to a service and what came of it, for docs/guarantees.md. */
+/** Counts the faults and the operations of runs, for docs/guarantees.md. */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -17,7 +17,7 @@ export class Tally {
   private acknowledged = 0
   private unknown = 0
   private resources = 0
-  /** Faults that had struck when the last run ended. */
+  /** Number of faults at the end of the last run. */
   private noted = 0
 
   constructor(name: string, seed: string) {
@@ -25,17 +25,17 @@ export class Tally {
     this.seed = seed
   }
 
-  /** How many faults have struck. */
+  /** Number of faults so far. */
   get struck(): number {
     return [...this.faults.values()].reduce((sum, count) => sum + count, 0)
   }
 
-  /** A fault strikes. */
+  /** Counts a fault. */
   strikes(what: string): void {
     this.faults.set(what, (this.faults.get(what) ?? 0) + 1)
   }
 
-  /** A run is over, and nothing was lost in it, or it would have failed. */
+  /** Counts a run that has ended without loss; a loss would have failed it. */
   ends({ acknowledged, histories, unknown }: Recorder): void {
     const name = `real processes, ${this.name.replace(/-long$/, "")}`
     note({ name, runs: 1, faults: this.struck - this.noted, operations: acknowledged })
@@ -52,7 +52,7 @@ export class Tally {
     this.write()
   }
 
-  /** Keeps the whole history that something contradicts, to be looked at. */
+  /** Writes a whole contradictory history to a file, for analysis. */
   keep(error: unknown): void {
     if (!(error instanceof Contradiction)) return
     const lines = error.operations.map((one) => JSON.stringify(one)).join("\n")
@@ -60,7 +60,7 @@ export class Tally {
     writeFileSync(join(folder, `faults-${this.name}-broken.jsonl`), `${lines}\n`)
   }
 
-  /** To a file that the page can quote, and as a table for who watches. */
+  /** Writes the counts to a file for the page, and prints them as a table. */
   private write(): void {
     const counts = {
       name: this.name,

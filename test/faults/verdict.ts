@@ -1,4 +1,4 @@
-/** What must be true of everything that clients were told, when nothing is in trouble any more. */
+/** Invariants over all responses to clients, checked when every fault has ended. */
 import { expect } from "vitest"
 import { eventually, publicUrl } from "../e2e/process.ts"
 import { asAdmin, send } from "../e2e/client.ts"
@@ -13,27 +13,27 @@ import type { Sent } from "./posts.ts"
 import type { Subscription } from "./subscriptions.ts"
 import type { Workload } from "./workload.ts"
 
-/** What was relayed or pushed while something was broken has come by then. */
+/** By then relays and pushes from the time of a fault have arrived. */
 const deliveredWithinMs = 90_000
 const readyWithinMs = 60_000
-const askedAtOnce = 8
-const askedAgainMs = 200
+const concurrency = 8
+const pollMs = 200
 
-/** Does so for all of them, some at a time. */
+/** Runs a check for all of them, some concurrently. */
 const forAll = async <A>(
   all: ReadonlyArray<A>,
   act: (one: A, at: number) => Promise<unknown>
 ): Promise<void> => {
   const left = [...all.entries()]
-  await Promise.all(Array.from({ length: askedAtOnce }, async () => {
+  await Promise.all(Array.from({ length: concurrency }, async () => {
     for (let one = left.shift(); one !== undefined; one = left.shift()) await act(one[1], one[0])
   }))
 }
 
 const eventuallyTrue = (what: string, ask: () => Promise<boolean>) =>
-  eventually(deliveredWithinMs, what, async () => await ask() || undefined, askedAgainMs)
+  eventually(deliveredWithinMs, what, async () => await ask() || undefined, pollMs)
 
-/** Everything in every mailbox, as each of the nodes shows it. */
+/** Compares the notifications of every mailbox, as each node lists them, with the history. */
 const lookAtBoxes = async (
   { boxes }: Workload,
   urls: ReadonlyArray<string>
@@ -41,7 +41,7 @@ const lookAtBoxes = async (
   const found = new Map<Box, ReadonlyArray<Entry>>()
   await forAll(boxes.all, async (box, at) => {
     for (const [n, url] of urls.entries()) {
-      await eventuallyTrue(`${box.path} is shown by ${url}`, async () => {
+      await eventuallyTrue(`${box.path} is listed by ${url}`, async () => {
         const listed = await boxes.list(`v${at}-${n}`, url, box)
         if (listed?._tag === "Listed") found.set(box, listed.entries)
         return listed !== undefined
@@ -58,19 +58,19 @@ const lookAtTheRest = async (load: Workload): Promise<void> => {
   await forAll(subscriptions.all, (one) => subscriptions.show("v", load.anywhere(), one))
 }
 
-/** Every notification that nobody deleted ends with success for each of its recipients. */
+/** Expects that every notification that nobody deleted ends with success for each recipient. */
 const expectSent = async (load: Workload): Promise<void> => {
   const { posts } = load
   const isSent = async (one: Sent): Promise<boolean> => {
-    const shown = await posts.show("v", load.anywhere(), one)
-    if (shown === undefined || shown._tag === "Done") return false
-    if (one.isDeleted || shown._tag === "Gone") return true
-    return shown.recipients.every(({ status }) => status === "success")
+    const result = await posts.show("v", load.anywhere(), one)
+    if (result === undefined || result._tag === "Done") return false
+    if (one.isDeleted || result._tag === "Gone") return true
+    return result.recipients.every(({ status }) => status === "success")
   }
   await forAll(posts.sent, (one) => eventuallyTrue(`${one.path} is sent`, () => isSent(one)))
 }
 
-/** What was sent has come to every recipient, by one key each. */
+/** Expects that every sent notification reached every recipient, under one key each. */
 const expectRelayed = (
   { posts: { relays, sent } }: Workload,
   handedOver: ReadonlyArray<Entry>
@@ -86,7 +86,7 @@ const expectRelayed = (
   }
 }
 
-/** Every subscriber got everything since its registration, in order, by one id each. */
+/** Expects that every subscriber received all later notifications, in order, by one id each. */
 const expectPushed = async (
   url: string,
   { box, after, inbox, path }: Subscription,
@@ -114,7 +114,7 @@ const expectPushed = async (
   expect(others, "pushed from another mailbox").toEqual([])
 }
 
-/** Throws telling which answers contradict each other, resource by resource. */
+/** Throws a list of contradictory responses, resource by resource. */
 const expectAllLinearizable = ({ recorder: { histories } }: Workload): void => {
   const { contents, mailboxes, notifications, registrations, sessions } = histories
   expectLinearizable("mailbox", mailbox, mailboxes)
@@ -125,15 +125,15 @@ const expectAllLinearizable = ({ recorder: { histories } }: Workload): void => {
 }
 
 /**
- * Looks everything over at these nodes, which all serve; ends the load before. Everything that
- * waits for a time has to be due.
+ * Verifies everything at these nodes, which must all serve. It ends the load first, and requires
+ * that every timer is due.
  */
 export const expectSound = async (
   load: Workload,
   urls: ReadonlyArray<string>
 ): Promise<void> => {
   await load.end()
-  // A node that has just come back may have an index to read yet.
+  // A restarted node may still read an index.
   const isReady = async (url: string) => {
     const answer = await send(url, "/readyz").catch(() => undefined)
     return answer?.status === 200 || undefined

@@ -1,4 +1,4 @@
-/** Clients that cross the bridge, and clients that publish. */
+/** Clients of sessions, and clients that publish content. */
 import { createHash } from "node:crypto"
 import { type Answer, linkOf, parseXml, pathOf, sha256 } from "../e2e/client.ts"
 import { type SessionOutput, type SessionStep, sessionSteps } from "../histories/models/session.ts"
@@ -6,7 +6,7 @@ import type { StoredOutput } from "../histories/models/stored.ts"
 import type { Random } from "./random.ts"
 import { byStatus, type Recorder } from "./recorder.ts"
 
-/** How many of the last ones are looked at again. */
+/** Recent resources that clients read again. */
 const recent = 8
 
 const gone = (): { readonly _tag: "Gone" } => ({ _tag: "Gone" })
@@ -15,10 +15,10 @@ const shown = (answer: Answer): SessionOutput =>
   byStatus<SessionOutput>(answer, {
     200: () => {
       const challenge = parseXml(answer.text)
-      const said = (name: string) =>
+      const textAt = (name: string) =>
         challenge.children.find((child) => child.name === name)?.text ?? ""
-      const step = sessionSteps.find((one) => said("uri").endsWith(`/${one}`))
-      const end = said("p") === "Right. Off you go." ? "crossed" : "cast"
+      const step = sessionSteps.find((one) => textAt("uri").endsWith(`/${one}`))
+      const end = textAt("p") === "Right. Off you go." ? "crossed" : "cast"
       const links = sessionSteps.filter((one) =>
         challenge.children.some(({ attributes, name }) => name === one && attributes["href"])
       )
@@ -52,7 +52,7 @@ export class Walks {
     this.random = random
   }
 
-  /** Walks the bridge, each step at another node. */
+  /** Runs a whole session, with each step at another node. */
   async walk(client: string, anywhere: () => string): Promise<void> {
     const start = performance.now()
     const body = `<answer continue="true">I am not afraid.</answer>`
@@ -76,7 +76,7 @@ export class Walks {
     this.paths.push(path)
     await this.answer(client, anywhere(), path, "name")
     if (this.random.below(3) === 0) await this.answer(client, anywhere(), path, "hard_question")
-    // Two at once, of which one overwrites the other.
+    // Two concurrent requests, one of which overwrites the other.
     if (this.random.below(3) === 0) {
       await Promise.all([
         this.answer(client, anywhere(), path, "name"),
@@ -93,7 +93,7 @@ export class Walks {
     if (this.random.below(6) === 0) await this.remove(client, anywhere(), path)
   }
 
-  /** Looks at one of the last sessions, whoever walks it. */
+  /** Reads one of the last sessions, of any client. */
   async look(client: string, url: string): Promise<void> {
     const path = this.random.of(this.paths.slice(-recent))
     if (path !== undefined) await this.show(client, url, path)
@@ -200,7 +200,7 @@ export class Contents {
     )
   }
 
-  /** Bytes that follow from a number; on both sides of what is kept inside the database. */
+  /** Reproducible bytes; the sizes are on both sides of the limit for blobs in the database. */
   private bytes(): Buffer {
     const n = this.count++
     const block = createHash("sha512").update(`${this.random.seed} ${n}`).digest()

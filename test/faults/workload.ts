@@ -1,6 +1,6 @@
 /**
- * Clients of every kind on a service in trouble: each asks one of the nodes, one request after
- * the other, and everything is written down.
+ * Clients of every kind on a faulty service. Each client sends one request after the other to one
+ * of the nodes, and the recorder stores every outcome.
  */
 import { asAdmin } from "../e2e/client.ts"
 import { eventually, pause } from "../e2e/process.ts"
@@ -14,13 +14,13 @@ import { nowhere, Recorder } from "./recorder.ts"
 import { Subscriptions } from "./subscriptions.ts"
 import { Contents, Walks } from "./walks.ts"
 
-/** Mailboxes by which it is found out whether a node serves: of so many shards of all nodes. */
+/** Mailboxes for checking whether a node serves: they cover shards of all nodes. */
 const probesCount = 12
-/** Between two requests of one client. */
+/** Pause between two requests of one client. */
 const betweenMs = 15
-const askedAgainMs = 100
+const pollMs = 100
 
-/** Everything is tried again soon, and for long. */
+/** Short retry waits, and many attempts. */
 export const workloadEnv = {
   OUTBOUND_ALLOW: "127.0.0.0/8",
   RETRY_SCHEDULE: ["0s", ...Array.from({ length: 30 }, () => "2s")].join(",")
@@ -62,7 +62,7 @@ export class Workload {
     this.cabinets = new Cabinets(recorder, boxes)
   }
 
-  /** Asks any of the targets, which all answer now, until it is ended. */
+  /** Starts the clients at these nodes, which all respond now, until the load is ended. */
   static async start(targets: () => ReadonlyArray<string>, seed: string): Promise<Workload> {
     const random = new Random(seed)
     const recorder = new Recorder()
@@ -102,8 +102,8 @@ export class Workload {
   }
 
   /**
-   * Waits until each of these nodes takes deposits for mailboxes of all of them, and shows them;
-   * gives the time that it took, ms.
+   * Waits until each of these nodes accepts deposits for mailboxes of all of them and lists them.
+   * Returns the elapsed ms.
    */
   async servedAgain(urls: ReadonlyArray<string>, withinMs: number): Promise<number> {
     const begunMs = performance.now()
@@ -114,7 +114,7 @@ export class Workload {
           withinMs,
           `${box.path} is served by ${url}`,
           () => this.serves(`p${at}`, url, box),
-          askedAgainMs
+          pollMs
         )
       )
     ).catch((error: unknown) => {
@@ -123,7 +123,7 @@ export class Workload {
     return Math.round(performance.now() - begunMs)
   }
 
-  /** Any of the nodes that are asked now. */
+  /** Any of the nodes that clients use now. */
   readonly anywhere = (): string => {
     const urls = this.targets()
     return urls[Math.floor(Math.random() * urls.length)] ?? nowhere
