@@ -1,16 +1,16 @@
-/** A TCP proxy that breaks connections off after a number of bytes, in the midst of anything. */
+/** A TCP proxy that resets connections after a number of bytes. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 
 export interface Cutting {
   readonly url: string
-  /** Connections so far. */
+  /** Number of connections so far. */
   readonly connections: () => number
   readonly close: () => void
 }
 
 /**
- * `target` is asked for its port at each connection; `bytes`, how much of what comes back is let
- * through before both ends are reset. Infinity lets a connection live.
+ * For each connection the proxy calls `target` for the port, and `bytes` for the number of response
+ * bytes to forward before it resets both sides. Infinity never resets.
  */
 export const startCutting = (
   target: () => number,
@@ -42,7 +42,7 @@ export const startCutting = (
   })
   return new Promise((resolve) =>
     server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo // it listens on TCP
+      const { port } = server.address() as AddressInfo // a TCP server's address is an object
       resolve({
         url: `http://127.0.0.1:${port}`,
         connections: () => count,

@@ -1,4 +1,4 @@
-/** The examples of docs/client.md: type-checked together, run, and held to what the page shows. */
+/** Type-checks and runs the examples of docs/client.md, and compares their output with the page. */
 import { execFile } from "node:child_process"
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -22,8 +22,8 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const written = "http://localhost:8080"
 
-/** What the page takes as given: a callback behind a server of fetch handlers, an old push. */
-const given = `
+/** Declarations that the page assumes: a callback server, an old push. */
+const assumed = `
 import { createServer } from "node:http"
 const TOKEN = "${adminToken}"
 const HEADERS = {
@@ -78,7 +78,7 @@ const pattern = (output: string): RegExp => {
   return new RegExp(`^${parts.join("[^\\n]*")}$`)
 }
 
-/** The page as one program that says before each example which it is. */
+/** The page as one program, which prints a mark before each example. */
 const programOf = (examples: ReadonlyArray<Example>): string => {
   const imports = new Set<string>()
   const parts = examples.map(({ code }, n) => {
@@ -86,11 +86,11 @@ const programOf = (examples: ReadonlyArray<Example>): string => {
       imports.add(line)
       return ""
     })
-    // A push comes when it comes.
+    // The order of pushes and other output varies.
     const wait = rest.includes("serve(pushReceiver") ? "await isPushed\n" : ""
     return `console.log("${mark}${n}")\n${rest}\n${wait}`
   })
-  return [...imports, given, ...parts, "server.closeAllConnections(); server.close()"].join("\n")
+  return [...imports, assumed, ...parts, "server.closeAllConnections(); server.close()"].join("\n")
 }
 
 const compilerOptions = {
@@ -107,7 +107,7 @@ const compilerOptions = {
 const examples = examplesOf(readFileSync(join(root, "docs/client.md"), "utf8"))
 const folder = temporaryFolder()
 
-it("shows what type-checks", async () => {
+it("has examples that type-check", async () => {
   mkdirSync(join(folder, "node_modules"))
   symlinkSync(root, join(folder, "node_modules/restante"))
   const settings = JSON.stringify({ compilerOptions, files: ["page.ts"] })
@@ -120,7 +120,7 @@ it("shows what type-checks", async () => {
   expect(checked.stdout).toBe("")
 })
 
-it("shows what the examples do", async () => {
+it("has examples with the shown output", async () => {
   expect(examples.filter(({ output }) => output !== "").length).toBeGreaterThan(6)
   const ran: { readonly stderr: string; readonly stdout: string } = await run(
     process.execPath,
@@ -128,8 +128,8 @@ it("shows what the examples do", async () => {
     { cwd: folder, timeout: 25_000 }
   ).catch((error) => error)
   expect(ran.stderr).toBe("")
-  const told = ran.stdout.replaceAll(here.url, written)
-  const outputs = told.split(new RegExp(`^${mark}\\d+\\n`, "m")).slice(1)
+  const output = ran.stdout.replaceAll(here.url, written)
+  const outputs = output.split(new RegExp(`^${mark}\\d+\\n`, "m")).slice(1)
   expect(outputs).toHaveLength(examples.length)
   examples.forEach(({ code, output }, n) => {
     expect(outputs[n]?.trimEnd(), code).toMatch(pattern(output))

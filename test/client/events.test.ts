@@ -1,4 +1,4 @@
-/** The parser of event streams, by the rules of WHATWG HTML and however its input is cut. */
+/** The parser of event streams: the rules of WHATWG HTML, and input in arbitrary pieces. */
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { UnexpectedAnswer } from "../../client/index.ts"
@@ -44,7 +44,7 @@ it.each<[string, string, ReadonlyArray<StreamEvent>]>([
   expect(parse(...text)).toEqual(events)
 })
 
-it("reads the same events wherever the text is cut", () => {
+it("reads the same events wherever the text is split", () => {
   const line = fc.tuple(
     fc.constantFrom("data", "id", "event", "retry", "", "x"),
     fc.constantFrom(":", ": ", ""),
@@ -63,13 +63,13 @@ it("reads the same events wherever the text is cut", () => {
   )
 })
 
-it("takes the pause between connections from digits only", () => {
+it("accepts a pause between connections of digits only", () => {
   const parser = new EventParser()
   parser.push("retry: 1500\nretry: 2s\nretry\n")
   expect(parser.retryMs).toBe(1500)
 })
 
-it("does not keep an event that has no end", () => {
+it("does not buffer an endless event", () => {
   const half = "x".repeat(eventCharsMax / 2)
   for (const line of [`data: ${half}`, `data: ${half}\n`]) {
     const parser = new EventParser()
@@ -79,7 +79,7 @@ it("does not keep an event that has no end", () => {
   }
 })
 
-it("puts pieces of a character together, and leaves the stream with the loop", async () => {
+it("joins the bytes of a character, and cancels the stream when the loop ends", async () => {
   const bytes = new TextEncoder().encode("data: 😀\n\ndata: b\n\n")
   let cancelled = false
   const stream = new ReadableStream<Uint8Array>({

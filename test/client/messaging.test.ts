@@ -1,4 +1,4 @@
-/** Content, mailboxes, sending and cabinets through the client, against the running service. */
+/** Content, mailboxes, sending and cabinets through the client, with the running service. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Client, Conflict, connect, Forbidden, Gone, NotFound, PreconditionFailed,
   Unauthenticated, Unprocessable } from "../../client/index.ts"
@@ -62,8 +62,8 @@ it("opens a mailbox, deposits in it and reads it in pages", async () => {
   expect(await rejection(admin.openMailbox({ name: "paged" }))).toBeInstanceOf(Conflict)
   const stranger = connect({ url })
   for (let n = 0; n < 5; n++) {
-    const letter = { description: `number ${n}`, url: "http://sender.test/", extra: { n: `${n}` } }
-    const location = await stranger.mailbox("paged").deposit(letter)
+    const input = { description: `number ${n}`, url: "http://sender.test/", extra: { n: `${n}` } }
+    const location = await stranger.mailbox("paged").deposit(input)
     expect(location).toContain(`${href}/notifications/`)
   }
   const first = await mailbox.read({ limit: 2 })
@@ -96,7 +96,7 @@ it("waits for a page", async () => {
   expect((await waiting).notifications).toMatchObject([{ description: "late" }])
 })
 
-it("changes settings and secrets, and ends a mailbox", async () => {
+it("changes settings and secrets, and deletes a mailbox", async () => {
   const { mailbox, password } = await admin.openMailbox({ name: "changing", receipts: "received" })
   expect(await mailbox.settings()).toMatchObject({ receipts: "received", deposit: "anyone" })
   const wanted = { title: "Other", deposit: "accounts", fetchLimitBytes: 12 } as const
@@ -126,7 +126,7 @@ it("inlines content, as text and as bytes", async () => {
   expect([type, new Uint8Array(await response.arrayBuffer())]).toEqual(["image/x", bytes])
 })
 
-it("sends, waits until all recipients have ended, tries again and deletes", async () => {
+it("sends, waits until all recipients have ended, retries and deletes", async () => {
   const { href, mailbox } = await admin.openMailbox({ name: "recipient" })
   const missing = `${url}/mailboxes/comes-later`
   const seen: Array<string> = []
@@ -136,9 +136,9 @@ it("sends, waits until all recipients have ended, tries again and deletes", asyn
     description: "To both",
     url: "http://sender.test/"
   })
-  const standing = await sent.wait({ onChange: ({ status }) => seen.push(status) })
-  expect(standing.status).toBe("failed")
-  expect(standing.recipients).toMatchObject([
+  const status = await sent.wait({ onChange: ({ status }) => seen.push(status) })
+  expect(status.status).toBe("failed")
+  expect(status.recipients).toMatchObject([
     { href, status: "success", attempts: 1, code: 202 },
     { href: missing, status: "failed", code: 404, problem: expect.any(String) }
   ])
@@ -192,11 +192,11 @@ it("reads several mailboxes as a cabinet", async () => {
 })
 
 it("does not send the account's token to other services", async () => {
-  const asked: Array<Headers> = []
+  const requests: Array<Headers> = []
   const other = here.asAdmin(url, {
     fetch: (input, init) => {
       if (!input.startsWith(url)) {
-        asked.push(new Headers(init?.headers))
+        requests.push(new Headers(init?.headers))
         return Promise.resolve(new Response("theirs"))
       }
       return fetch(input, init)
@@ -207,12 +207,12 @@ it("does not send the account's token to other services", async () => {
   })
   expect(await theirs.response.text()).toBe("theirs")
   await other.get(`${url.replace(/:\d+$/, "")}.evil.test/`)
-  expect(asked.map((headers) => headers.get("authorization"))).toEqual([null, null])
-  expect(asked[0]?.get("message-password")).toBe("0123456789abcdef")
+  expect(requests.map((headers) => headers.get("authorization"))).toEqual([null, null])
+  expect(requests[0]?.get("message-password")).toBe("0123456789abcdef")
   expect(await rejection(other.get("ftp://elsewhere.test/"))).toBeInstanceOf(TypeError)
 })
 
-it("tells what an account may not do", async () => {
+it("reports what an account may not do", async () => {
   const { href } = await admin.openMailbox({ name: "accounts-only", deposit: "accounts" })
   const stranger = connect({ url })
   const refused = await rejection(

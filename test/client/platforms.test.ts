@@ -1,4 +1,4 @@
-/** The built client where there is no Node: with the web's globals only, in a browser, as types. */
+/** The built client without Node: with the web's globals only, in a browser, and its types. */
 import { execFile } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -27,7 +27,7 @@ afterAll(async () => {
   cleanUp()
 })
 
-const told = {
+const expected = {
   content: "Grüße",
   etag: true,
   type: "image/x",
@@ -44,11 +44,11 @@ const told = {
 const page = `<!doctype html><link rel=icon href=data:,><title>A page</title>
 <script type=importmap>{ "imports": { "restante/client": "/index.js" } }</script>`
 
-it("needs nothing but the web's globals", async () => {
+it("needs only the web's globals", async () => {
   const child = join(root, "test/client/bare/child.mjs")
   const args = ["--experimental-vm-modules", "--no-warnings", child, url, publicUrl, adminToken]
   const { stdout } = await run(process.execPath, args, { timeout: 25_000 })
-  expect(JSON.parse(stdout)).toEqual(told)
+  expect(JSON.parse(stdout)).toEqual(expected)
 })
 
 it("works in a page of another origin", async () => {
@@ -63,9 +63,9 @@ it("works in a page of another origin", async () => {
     response.end(script ?? page)
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo // it listens on TCP
+  const { port } = server.address() as AddressInfo // a TCP server's address is an object
   browser = await launchBrowser()
-  // The scenario looks for a mailbox that is not there, and gives a wrong answer.
+  // The scenario reads a missing mailbox, and gives a wrong answer.
   const tab = (await openTab(browser)).expects(404).expects(406)
   await tab.page.goto(`http://127.0.0.1:${port}/`)
   const options = JSON.stringify({ url, publicUrl, account: "admin", token: adminToken })
@@ -74,7 +74,7 @@ it("works in a page of another origin", async () => {
     globalThis.report = resolve
     import("/scenario.js").catch(reject)
   })`)
-  expect(JSON.parse(text)).toEqual(told)
+  expect(JSON.parse(text)).toEqual(expected)
   await tab.close()
   server.closeAllConnections()
   server.close()
@@ -98,7 +98,7 @@ export const main = async (request: Request): Promise<ReadonlyArray<string>> => 
 }
 `
 
-/** Type-checks the program as somebody's whose TypeScript is set so, declarations included. */
+/** Type-checks a program with these options, without skipping declarations. */
 const check = async (
   compilerOptions: object
 ): Promise<{ readonly errors: ReadonlyArray<string>; readonly files: ReadonlyArray<string> }> => {
@@ -114,7 +114,7 @@ const check = async (
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
   const tsc = join(root, "node_modules/typescript/bin/tsc")
   const args = [tsc, "-p", folder, "--listFiles", "--pretty", "false"]
-  // The output of a run that was to succeed, or of one that failed.
+  // Output of a run that had to succeed, or of one that failed.
   const { stdout } = await run(process.execPath, args).catch((error) => error)
   const lines = String(stdout).trim().split("\n")
   const isFile = (line: string) => /^\/.*\.ts$/.test(line)

@@ -1,4 +1,4 @@
-/** Watching a mailbox while the process of its service is killed, and stopped, and comes back. */
+/** Watches a mailbox while its service is killed, stopped and restarted. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { cleanUp, type Service } from "../e2e/process.ts"
 import { startCutting } from "./cutting.ts"
@@ -16,7 +16,7 @@ it.each(["kill -9", "SIGTERM"])("outlives %s and a restart", async (end) => {
     const mailbox = atProcess(service.url).mailbox(href)
     for (const n of numbers) await mailbox.deposit({ description: `${n}`, url: "http://x.test/" })
   }
-  // The address stays while the port of the service changes.
+  // The address stays the same while the port of the service changes.
   const proxy = await startCutting(() => service.port, () => Infinity)
   const reasons: Array<unknown> = []
   const watch = atProcess(proxy.url).mailbox(href).watch({
@@ -35,7 +35,7 @@ it.each(["kill -9", "SIGTERM"])("outlives %s and a restart", async (end) => {
   const received = [...before, ...await watching]
   expect(received.map(({ description }) => description)).toEqual(["0", "1", "2", "3", "4", "5"])
   expect(reasons.length).toBeGreaterThan(0)
-  // Another program goes on where this one was.
+  // Another program continues from the cursor of this one.
   const after = received[3]?.cursor
   const later = await take(2, atProcess(service.url).mailbox(href).watch({ after }))
   expect(later.map(({ description }) => description)).toEqual(["4", "5"])

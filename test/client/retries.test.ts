@@ -1,4 +1,4 @@
-/** Requests whose answers are lost, refused for the moment, or late. */
+/** Requests whose responses are lost, transient refusals, or late. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -20,14 +20,14 @@ beforeAll(async () => {
 })
 afterAll(() => here.close())
 
-/** A service of this test's own. */
+/** A fake service. */
 const answering = async (
   answer: (request: IncomingMessage, response: ServerResponse, n: number) => void
 ) => {
   let n = 0
   const server = createServer((request, response) => answer(request, response, n++))
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo // it listens on TCP
+  const { port } = server.address() as AddressInfo // a TCP server's address is an object
   const url = `http://127.0.0.1:${port}`
   return {
     url,
@@ -40,8 +40,8 @@ const answering = async (
   }
 }
 
-it("makes nothing twice, though the answer to it is lost", async () => {
-  // The first answer does not come at all, the second is cut in its header block.
+it("creates nothing twice when a response is lost", async () => {
+  // The first response does not arrive at all, the second is cut in its header block.
   const cutting = await startCutting(() => port, (n) => [0, 100][n] ?? Infinity)
   const cut = here.asAdmin(cutting.url)
   const { href, mailbox, password } = await cut.openMailbox({ name: "once" })
@@ -49,14 +49,14 @@ it("makes nothing twice, though the answer to it is lost", async () => {
   expect((await admin.mailbox("once", { password }).read()).href).toBe(href)
   const through = async <A>(ask: (client: Client) => Promise<A>): Promise<A> => {
     const lossy = await startCutting(() => port, (n) => n === 0 ? 0 : Infinity)
-    const given = await ask(here.asAdmin(lossy.url))
+    const result = await ask(here.asAdmin(lossy.url))
     expect(lossy.connections()).toBe(2)
     lossy.close()
-    return given
+    return result
   }
-  const letter = { description: "once", url: "http://sender.test/" }
-  await through((client) => client.mailbox(href).deposit(letter))
-  const sent = await through((client) => client.send({ to: href, ...letter, description: "sent" }))
+  const input = { description: "once", url: "http://sender.test/" }
+  await through((client) => client.mailbox(href).deposit(input))
+  const sent = await through((client) => client.send({ to: href, ...input, description: "sent" }))
   await admin.outgoing.sent(sent.href).wait()
   expect((await mailbox.read()).notifications.map(({ description }) => description))
     .toEqual(["once", "sent"])
@@ -72,7 +72,7 @@ it("makes nothing twice, though the answer to it is lost", async () => {
   cutting.close()
 })
 
-it("sends a body again that it can make again, and no other", async () => {
+it("resends only a body that it can create again", async () => {
   const lossy = () => startCutting(() => port, (n) => n === 0 ? 0 : Infinity)
   const stream = () => new Blob(["streamed"]).stream()
   const [first, second] = [await lossy(), await lossy()]
@@ -84,7 +84,7 @@ it("sends a body again that it can make again, and no other", async () => {
   for (const one of [first, second]) one.close()
 })
 
-it("waits as Retry-After says, and tries again", async () => {
+it("waits for the time in Retry-After, then retries", async () => {
   const answers = [503, 429, 200]
   const { asked, client, close } = await answering((_, response, n) => {
     response.writeHead(answers[n] ?? 500, { "retry-after": "0" })
@@ -95,7 +95,7 @@ it("waits as Retry-After says, and tries again", async () => {
   close()
 })
 
-it("does not wait longer than it should, but tells how long", async () => {
+it("does not wait longer than its limit, but reports the time", async () => {
   const { asked, client, close } = await answering((_, response) => {
     response.writeHead(429, {
       "retry-after": "86400",
@@ -126,7 +126,7 @@ it("gives up after its attempts", async () => {
   close()
 })
 
-it("does not repeat what was refused, nor what a condition would refuse", async () => {
+it("repeats neither a refused request nor one with a failed condition", async () => {
   const refusing = await answering((_, response) => response.writeHead(500).end())
   expect(await rejection(refusing.client.remove("/content/x"))).toMatchObject({ status: 500 })
   expect(refusing.asked()).toBe(1)
@@ -153,7 +153,7 @@ it("ends an attempt or a pause by the signal, with the signal's reason", async (
   }
 })
 
-it("says so when it is no restante that answers", async () => {
+it("rejects the response of another program", async () => {
   const answers = ["{", "[]", "{}", "{\"href\":1,\"time\":{}}"]
   for (const text of answers) {
     const { client, close } = await answering((_, response) => response.end(text))
@@ -163,7 +163,7 @@ it("says so when it is no restante that answers", async () => {
   }
 })
 
-it("takes no password where a redirect leads, and follows one without", async () => {
+it("follows a redirect only without a password", async () => {
   const seen: Array<string | undefined> = []
   const there = await answering((request, response) => {
     seen.push(request.headers["message-password"]?.toString())
@@ -180,14 +180,14 @@ it("takes no password where a redirect leads, and follows one without", async ()
   for (const one of [leading, there]) one.close()
 })
 
-it("keeps secrets of URIs out of messages", async () => {
+it("removes secrets of URIs from messages", async () => {
   const nobody = connect({ url: "http://127.0.0.1:9", attempts: 1 })
   const lost = await rejection(nobody.mailbox("/mailboxes/alice~s3cr3t").read())
   expect(String(lost)).toContain("alice~")
   expect(String(lost)).not.toContain("s3cr3t")
 })
 
-it("refuses options that cannot be meant", () => {
+it("rejects invalid options", () => {
   const token = "t"
   for (
     const options of [
@@ -201,7 +201,7 @@ it("refuses options that cannot be meant", () => {
   ) expect(() => connect(options)).toThrow(TypeError)
 })
 
-it("reads both forms of Retry-After, and grows its pauses to a bound", () => {
+it("reads both forms of Retry-After, and increases its pauses up to a limit", () => {
   const nowMs = Date.parse("2030-01-01T00:00:00Z")
   expect(retryAfterMs("7", nowMs)).toBe(7000)
   expect(retryAfterMs("Tue, 01 Jan 2030 00:01:00 GMT", nowMs)).toBe(60_000)

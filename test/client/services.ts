@@ -1,26 +1,26 @@
-/** Services for tests of the client, and clients of them. */
+/** Services for tests of the client, and their clients. */
 import { type Client, connect, type ConnectOptions } from "../../client/index.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import * as process from "../e2e/process.ts"
 import { type Service, start } from "../e2e/process.ts"
 import * as harness from "../http/harness.ts"
 
-/** The account `admin` of a service, wherever it is reached. */
+/** A client of the account `admin`, for a service at any URL. */
 export type AsAdmin = (url: string, options?: Partial<ConnectOptions>) => Client
 
-/** The built service as a process of its own. */
+/** The built service as a process. */
 export const startProcess = (dataDir?: string): Promise<Service> => {
   const env = { OUTBOUND_ALLOW: "127.0.0.0/8" }
   return start(dataDir === undefined ? { env } : { env, dataDir })
 }
 
-/** The account `admin` of such a process. */
+/** A client of the account `admin` of that process. */
 export const atProcess: AsAdmin = (url, options = {}) => {
   const { adminToken: token, publicUrl } = process
   return connect({ url, publicUrl, account: "admin", token, ...options })
 }
 
-/** The service in this process, which takes less time to start. */
+/** The service in this process, which starts faster. */
 export const startHere = async () => {
   const { base: url, close } = await harness.startService(resourceTable)
   const asAdmin: AsAdmin = (at, options = {}) =>
@@ -36,14 +36,14 @@ export const startHere = async () => {
 
 export type Here = Awaited<ReturnType<typeof startHere>>
 
-/** Everything that is there. */
+/** Collects all values. */
 export const all = async <A>(iterable: AsyncIterable<A>): Promise<Array<A>> => {
   const found: Array<A> = []
   for await (const one of iterable) found.push(one)
   return found
 }
 
-/** The first few, and then the loop is left. */
+/** Collects the first values, and then leaves the loop. */
 export const take = async <A>(count: number, iterable: AsyncIterable<A>): Promise<Array<A>> => {
   const found: Array<A> = []
   for await (const one of iterable) {
@@ -53,6 +53,6 @@ export const take = async <A>(count: number, iterable: AsyncIterable<A>): Promis
   return found
 }
 
-/** What a promise is rejected with. */
+/** The error of a rejected promise. */
 export const rejection = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then((value) => Promise.reject(new Error(`it gave ${String(value)}`)), (error) => error)

@@ -1,4 +1,4 @@
-/** Sessions and queries through the client, against the running service. */
+/** Sessions and queries through the client, with the running service. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Client, Conflict, Gone, ProblemError, Unprocessable } from "../../client/index.ts"
 import { all, type Here, rejection, startHere } from "./services.ts"
@@ -45,7 +45,7 @@ it("is cast into the gorge by a wrong answer", async () => {
   expect(listed.map(({ status }) => status).sort()).toEqual(["cast", "crossed"])
 })
 
-it("answers with a URI, changes an answer, and keeps the order of the questions", async () => {
+it("answers with a URI, changes an answer, and preserves the order of the questions", async () => {
   const session = await admin.beginSession()
   const { href } = await admin.publish("Galahad", { contentType: "text/plain" })
   expect(await rejection(session.answer("x", { step: "quest" }))).toBeInstanceOf(Conflict)
@@ -60,22 +60,22 @@ it("answers with a URI, changes an answer, and keeps the order of the questions"
   expect(await rejection(session.state())).toBeInstanceOf(Gone)
 })
 
-it("learns how the last answer ended when the answer to it was lost", async () => {
-  for (const [said, outcome] of [[swallow, "crossed"], ["blue", "cast"]] as const) {
+it("reports the outcome when the response to the last answer was lost", async () => {
+  for (const [text, outcome] of [[swallow, "crossed"], ["blue", "cast"]] as const) {
     const session = await admin.beginSession()
     await session.answer("Arthur")
     await session.answer("the grail")
-    // Lets the request through, and nothing of its first answer.
+    // Forwards the request, and nothing of its first response.
     const port = Number(new URL(url).port)
     const cutting = await startCutting(() => port, (n) => n === 0 ? 0 : Infinity)
     const cut = here.asAdmin(cutting.url).session(session.href)
-    expect(await cut.answer(said, { step: "hard_question" })).toMatchObject({ outcome })
+    expect(await cut.answer(text, { step: "hard_question" })).toMatchObject({ outcome })
     expect(cutting.connections()).toBeGreaterThan(1)
     cutting.close()
   }
 })
 
-it("keeps quotes digit by digit", async () => {
+it("preserves the digits of quotes", async () => {
   const { queries } = admin
   const set = await queries.setQuote("ACME", { amount: "12.500", currency: "USD" })
   expect(set).toMatchObject({ symbol: "ACME", amount: "12.500", currency: "USD" })

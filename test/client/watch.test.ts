@@ -1,4 +1,4 @@
-/** Watching a mailbox: over cut connections and with slow readers. */
+/** Watching a mailbox: over broken connections, and by slow readers. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { type Client, type Connection, ConnectionError, Gone, type Mailbox, NotFound,
   type ReceivedNotification, UnexpectedAnswer } from "../../client/index.ts"
@@ -22,7 +22,7 @@ const cutting = async (bytes: (connection: number) => number): Promise<Cutting> 
   proxies.push(proxy)
   return proxy
 }
-const letter = (n: number) => ({
+const inputOf = (n: number) => ({
   description: `number ${n}`,
   url: "http://sender.test/",
   extra: { note: "ü€😀\r\nsecond line\n\n& <b> \"'" }
@@ -32,10 +32,10 @@ const numbers = (count: number, from = 0) =>
 const descriptions = (received: ReadonlyArray<ReceivedNotification>) =>
   received.map(({ description }) => description)
 const fill = async (mailbox: Mailbox, count: number, from = 0): Promise<void> => {
-  for (let n = from; n < from + count; n++) await mailbox.deposit(letter(n))
+  for (let n = from; n < from + count; n++) await mailbox.deposit(inputOf(n))
 }
 
-it("gives what is there, then what comes, and goes on from a cursor", async () => {
+it("yields present notifications, then new ones, and continues from a cursor", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 2)
   const watching = take(4, mailbox.watch())
@@ -48,7 +48,7 @@ it("gives what is there, then what comes, and goes on from a cursor", async () =
   expect(descriptions(await take(2, mailbox.watch({ after })))).toEqual(numbers(2, 2))
 })
 
-it("gives what the listing gives of documents with elements of all kinds", async () => {
+it("yields the same notifications as the listing, for elements of all kinds", async () => {
   const { href, mailbox } = await admin.openMailbox()
   const item = "<description>odd</description><url>http://x.test/</url>"
   const bodies = [
@@ -70,7 +70,7 @@ it("gives what the listing gives of documents with elements of all kinds", async
   expect(received.map(({ item }) => item)).toEqual(notifications.map(({ item }) => item))
 })
 
-it("goes on where its loop was left, one loop at a time", async () => {
+it("continues where its loop ended, one loop at a time", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 3)
   const watch = mailbox.watch()
@@ -81,7 +81,7 @@ it("goes on where its loop was left, one loop at a time", async () => {
   expect(descriptions(await rest)).toEqual(numbers(2, 1))
 })
 
-it("begins now, and misses nothing from then on", async () => {
+it("begins now, and misses nothing afterwards", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 3)
   let streams = 0
@@ -89,7 +89,7 @@ it("begins now, and misses nothing from then on", async () => {
     fetch: async (input, init) => {
       const isStream = new Headers(init?.headers).get("accept")?.startsWith("text/event-stream")
       if (isStream !== true || streams++ > 0) return fetch(input, init)
-      // Between the first look at the mailbox and the stream.
+      // Between the request for the cursor and the stream.
       await fill(mailbox, 1, 3)
       throw new TypeError("cut")
     }
@@ -108,11 +108,11 @@ const deferred = () => {
 }
 
 const seeds = [20_261, 1_234_567]
-it.each(seeds)("gives each notification once and in order, cut anywhere (%i)", async (given) => {
-  let seed = given
+it.each(seeds)("yields each notification once and in order, cut anywhere (%i)", async (initial) => {
+  let seed = initial
   const { mailbox } = await admin.openMailbox()
   const count = 40
-  // From cuts in the header block to several events; reproducible by its seed.
+  // Cuts from within the header block to several events; reproducible by the seed.
   const random = () => (seed = seed * 48_271 % 2_147_483_647) / 2_147_483_647
   const proxy = await cutting((n) => n === 0 ? 4000 : Math.floor(300 + random() * 2200))
   const states: Array<Connection["state"]> = []
@@ -125,12 +125,12 @@ it.each(seeds)("gives each notification once and in order, cut anywhere (%i)", a
   expect(descriptions(received)).toEqual(numbers(count))
   const notifications = await all(mailbox.notifications())
   expect(received).toMatchObject(notifications)
-  // The events are of 400 bytes each: so often at the least, and every loss is told.
+  // Each event has 400 bytes, so at least this many connections break, and each is reported.
   expect(proxy.connections()).toBeGreaterThan(5)
   expect(states.filter((state) => state === "waiting").length).toBeGreaterThan(4)
 })
 
-it("is read no faster than its reader reads", async () => {
+it("reads no faster than its caller", async () => {
   const { mailbox } = await admin.openMailbox()
   const url = `http://sender.test/${"x".repeat(1900)}`
   const extra = { filler: "y".repeat(200_000) }
@@ -156,7 +156,7 @@ it("is read no faster than its reader reads", async () => {
     if (received.length === 2) {
       const seen = bytes
       await new Promise((resolve) => setTimeout(resolve, 300))
-      // What may come meanwhile are the pieces that the streams between hold, not the mailbox.
+      // More data may be in the buffers of streams and sockets, but not the whole mailbox.
       expect(bytes - seen).toBeLessThan(500_000)
     }
     if (received.length === 12) break
@@ -165,7 +165,7 @@ it("is read no faster than its reader reads", async () => {
   expect(bytes).toBeGreaterThan(2_400_000)
 })
 
-it("removes what was handled, when it is told to", async () => {
+it("removes handled notifications if configured", async () => {
   const { mailbox } = await admin.openMailbox()
   await fill(mailbox, 3)
   const proxy = await cutting((n) => n === 1 || n === 2 ? 0 : Infinity)
@@ -194,7 +194,7 @@ it("ends by its signal with the signal's reason", async () => {
   }
 })
 
-it("ends when its mailbox is deleted, or there is none to watch", async () => {
+it("ends when its mailbox is deleted, or does not exist", async () => {
   const { mailbox } = await admin.openMailbox()
   const open = deferred()
   const ended = rejection(take(1, mailbox.watch({ onConnection: open.resolve })))

@@ -1,4 +1,4 @@
-/** Pushes: their signatures against other people's verifiers, and real ones from the service. */
+/** Pushes: their signatures by other implementations, and real pushes of the service. */
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -29,7 +29,7 @@ const faultOf = async (verifying: Promise<unknown>): Promise<string> => {
   return error instanceof InvalidSignature ? error.fault : ""
 }
 
-it("takes what standardwebhooks signs, in each form that a request has", async () => {
+it("accepts signatures of standardwebhooks, in each form of a request", async () => {
   const headers = signed(secret)
   const push = await verifyPush({ headers, body }, secret, { nowMs })
   expect(push).toMatchObject({
@@ -50,20 +50,20 @@ it("takes what standardwebhooks signs, in each form that a request has", async (
   for (const form of forms) expect(await verifyPush(form, secret, { nowMs })).toEqual(push)
 })
 
-it("takes either secret while they change, among signatures of other versions", async () => {
+it("accepts either secret while they change, among signatures of other versions", async () => {
   const both = {
     ...signed(secret),
     "webhook-signature": `v1a,AAAA v1,??? ${signed(other)["webhook-signature"]} ${
       signed(secret)["webhook-signature"]
     }`
   }
-  for (const known of [secret, other, [other, secret], secret.slice("whsec_".length)]) {
-    expect((await verifyPush({ headers: both, body }, known, { nowMs })).mailbox).toBe(mailbox)
+  for (const accepted of [secret, other, [other, secret], secret.slice("whsec_".length)]) {
+    expect((await verifyPush({ headers: both, body }, accepted, { nowMs })).mailbox).toBe(mailbox)
   }
   expect(await faultOf(verifyPush({ headers: signed(other), body }, [], { nowMs }))).toBe("wrong")
 })
 
-it("agrees with standardwebhooks on what is refused", async () => {
+it("refuses the same as standardwebhooks", async () => {
   const headers = signed(secret)
   const late = new Date(nowMs + 5 * 60_000 + 1000)
   const cases: ReadonlyArray<[string, Record<string, string>, string, number]> = [
@@ -94,7 +94,7 @@ it("agrees with standardwebhooks on what is refused", async () => {
   await expect(verifyPush({ headers, body }, "whsec_", { nowMs })).rejects.toThrow(TypeError)
 })
 
-it("verifies any body, and says so of one that is signed but is no push", async () => {
+it("verifies any body, and reports a signed body that is no push", async () => {
   const text = "{\"a\":1}"
   const headers = signed(secret, text)
   const verified = await verifySignature({ headers, body: text }, secret, { nowMs })
@@ -131,7 +131,7 @@ const requestOf = ({ body, headers, method, path }: Received): Request =>
     ...method === "POST" ? { body } : {}
   })
 
-it("is told of all changes in order, over a failure and a new secret", async () => {
+it("receives all changes in order, over a failure and a new secret", async () => {
   const { href, mailbox } = await here.admin.openMailbox()
   const pushes: Array<Push> = []
   const received: Array<Received> = []
@@ -170,15 +170,15 @@ it("is told of all changes in order, over a failure and a new secret", async () 
   await mailbox.deposit({ description: "two", url: "http://x.test/" })
   secrets.splice(0, 1, renewed)
   await until(() => pushes.flatMap(({ notifications }) => notifications).length === 2)
-  const told = pushes.flatMap(({ notifications }) => notifications)
-  expect(told.map(({ description }) => description)).toEqual(["one", "two"])
+  const notifications = pushes.flatMap(({ notifications }) => notifications)
+  expect(notifications.map(({ description }) => description)).toEqual(["one", "two"])
   expect(pushes.flatMap(({ removed }) => removed)).toEqual([shown?.href])
   const last = received.at(-1)
   if (last === undefined) throw new Error("nothing was pushed")
   const fields = Object.fromEntries(Object.entries(last.headers).map(([k, v]) => [k, String(v)]))
-  // The old secret signs, too, for a while.
-  for (const known of [secret, renewed]) {
-    expect((await verifyPush(last, known)).id).toBe(fields["webhook-id"])
+  // For a while the old secret signs, too.
+  for (const accepted of [secret, renewed]) {
+    expect((await verifyPush(last, accepted)).id).toBe(fields["webhook-id"])
   }
   const after = { after: pushes.at(-1)?.cursor }
   expect((await mailbox.read(after)).notifications).toEqual([])
@@ -186,7 +186,7 @@ it("is told of all changes in order, over a failure and a new secret", async () 
   expect(await mailbox.registrations()).toEqual([])
 })
 
-it("refuses challenges, pushes and methods that are not for it", async () => {
+it("refuses other challenges, pushes and methods", async () => {
   const pushes: Array<Push> = []
   const handle = pushReceiver({
     secrets: secret,

@@ -1,4 +1,4 @@
-/** The client's XML reader against the service's own writer and JSON form. */
+/** The client's XML reader, compared with the service's own writer and JSON form. */
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { UnexpectedAnswer } from "../../client/index.ts"
@@ -16,13 +16,13 @@ const { tree } = fc.letrec<{ tree: Element }>((tie) => ({
     name,
     attributes,
     fc.array(fc.oneof({ depthSize: "small" }, text, tie("tree")), { maxLength: 4 })
-  ).map(([tag, given, children]) => element(tag, given, ...children))
+  ).map(([tag, attributes, children]) => element(tag, attributes, ...children))
 }))
 
-it("gives the JSON that the service gives of the same document", () => {
+it("returns the JSON of the service for the same document", () => {
   fc.assert(
     fc.property(tree, (inner) => {
-      // Of some roots the service shows lists that have no element; of this none.
+      // The service writes empty lists for some roots; not for this one.
       const root = element("root", {}, inner)
       expect(xmlToJson(writeDocument(root))).toEqual({ ...toJson(root) })
     }),
@@ -61,7 +61,7 @@ it.each([
   expect(() => xmlToJson(xml)).toThrow(UnexpectedAnswer)
 })
 
-it("takes no more than linear time for what is not XML", () => {
+it("needs linear time at most for text that is not XML", () => {
   for (
     const xml of [`<a ${"b ".repeat(50_000)}`, `<a${" b=''".repeat(50_000)}`, "<!--".repeat(50_000)]
   ) {

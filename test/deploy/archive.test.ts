@@ -1,4 +1,4 @@
-/** Archives without a process: what goes in comes out, and whatever is corrupted is refused. */
+/** Archives without a process: a round trip preserves everything, and corruption is rejected. */
 import { Effect, Fiber } from "effect"
 import fc from "fast-check"
 import { createHash } from "node:crypto"
@@ -91,7 +91,7 @@ const counted = async (bytes: Buffer, size = 65_536) => {
 }
 
 describe("an archive", () => {
-  it("tells what was put into it, in whatever pieces it comes", async () => {
+  it("preserves its parts, however its bytes are split", async () => {
     const { bytes, encoder } = await encoded()
     const { counts } = encoder.counter
     expect(counts).toMatchObject({ actors: { box: 4 }, timers: 4, records: 1, blobs: 3 })
@@ -146,7 +146,7 @@ describe("an archive", () => {
     expect(await run(blobs.info("large=x"))).toMatchObject({ digest: digestOf(large) })
   })
 
-  it("is refused when it is cut anywhere, or any byte is another", async () => {
+  it("is rejected when it is truncated anywhere, or any byte is changed", async () => {
     const { bytes } = await encoded()
     const at = fc.oneof(
       fc.nat({ max: bytes.length - 1 }),
@@ -167,7 +167,7 @@ describe("an archive", () => {
     )
   })
 
-  it("is refused with a name of what is wrong", async () => {
+  it("is rejected with the name of the fault", async () => {
     const { bytes } = await encoded()
     const text = bytes.toString("latin1")
     const wrong: ReadonlyArray<readonly [string, RegExp]> = [
@@ -187,7 +187,7 @@ describe("an archive", () => {
   })
 })
 
-it("is no success of its command when a signal breaks it off", async () => {
+it("fails its command when a signal interrupts it", async () => {
   const before = process.exitCode
   await Effect.runPromise(withProgress(() => Effect.void))
   const after = process.exitCode

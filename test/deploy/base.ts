@@ -1,6 +1,6 @@
 /**
- * A base for the image where no registry of images can be reached: Debian 13 by debootstrap, with
- * Node.js 24 and npm from npm's registry where the official image has them. Kept beside modules.
+ * A base for the image without an image registry: Debian 13 by debootstrap, with Node.js 24 and npm
+ * from npm's registry at the paths of the official image. It is cached beside node_modules.
  */
 import { spawnSync } from "node:child_process"
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync,
@@ -16,7 +16,7 @@ const authorities = "etc/ssl/certs/ca-certificates.crt"
 
 const cache = join(root, "node_modules/.cache/restante-image")
 
-/** What the base says to every process in it: the authorities that this machine trusts. */
+/** Environment of every process in the base: the authorities that this machine trusts. */
 export const baseEnvironment = { NODE_EXTRA_CA_CERTS: `/${authorities}` }
 
 /** The registry that npm uses here, for the build argument of the Dockerfile. */
@@ -25,13 +25,13 @@ export const npmRegistry = (): string => {
   return stdout.trim()
 }
 
-/** A new folder on the same file system as the base, so that links can be made. */
+/** A new folder on the file system of the base, so that hard links work. */
 export const workFolder = (): string => {
   mkdirSync(cache, { recursive: true })
   return mkdtempSync(join(cache, "work-"))
 }
 
-/** The mirror that this machine takes its packages from; debootstrap's own where it tells none. */
+/** This machine's mirror of Debian; debootstrap's default without one. */
 const mirror = (): ReadonlyArray<string> => {
   const args = ["indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages"]
   const found = run("apt-get", args).output.split("\n").map((line) => line.split(" "))
@@ -68,7 +68,7 @@ const make = async (folder: string): Promise<void> => {
   }
 }
 
-/** The root file system of the base. Throws, saying so, where this process is not root. */
+/** The root file system of the base. Throws unless this process is root. */
 export const baseFolder = async (): Promise<string> => {
   if (process.getuid?.() !== 0) throw new Error("only root can make a base for the image")
   const base = join(cache, `base-${suite}-${nodeVersion}-${npmVersion}`)

@@ -1,4 +1,4 @@
-/** `restante outbox` as it is built, with a service and receivers; what `/metrics` tells of it. */
+/** The built `restante outbox`, with a service and receivers, and the metrics of deliveries. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { send } from "../e2e/client.ts"
 import { adminToken, publicUrl, type Service, start } from "../e2e/process.ts"
@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(endCommands)
 
-/** Sends to these paths of the receiver, and gives the notification's URI. */
+/** Sends to these paths of the receiver; returns the notification's URI. */
 const sent = async (...paths: ReadonlyArray<string>): Promise<string> => {
   const to = paths.flatMap((path) => ["--to", other + path])
   const args = ["send", ...to, "--description", "a letter", "--url", "http://a.test/letter"]
@@ -65,7 +65,7 @@ describe("restante outbox", () => {
     expect(stdout).toMatch(/^success +1 /m)
   })
 
-  it("tries one again, and follows it to its end", async () => {
+  it("retries one, and shows its progress to the end", async () => {
     expect((await restante(["outbox", "retry", lost])).status).toBe(0)
     const shown = await restante(["outbox", "show", lost, "--watch"])
     expect(shown.status).toBe(0)
@@ -74,7 +74,7 @@ describe("restante outbox", () => {
     expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining("409") })
   })
 
-  it("tries all since a time again", async () => {
+  it("retries all since a time", async () => {
     const uri = await sent("/404-1/since")
     const time = new Date(Date.now() - 3_600_000).toISOString()
     const ran = await restante(["outbox", "retry", "--since", time])
@@ -83,12 +83,12 @@ describe("restante outbox", () => {
     expect((await restante(["outbox", "show", uri, "--watch"])).status).toBe(0)
   })
 
-  it("exits 1 when the one it followed has failed", async () => {
+  it("exits with 1 when the watched one has failed", async () => {
     const ran = await restante(["outbox", "show", await sent("/404/for-good"), "--watch"])
     expect(ran).toMatchObject({ status: 1, stdout: expect.stringMatching(/^failed /m) })
   })
 
-  it("deletes one, which is gone then", async () => {
+  it("deletes one, which then no longer exists", async () => {
     const uri = await sent("/fine")
     expect((await restante(["outbox", "delete", idOf(uri)])).status).toBe(0)
     const shown = await restante(["outbox", "show", uri])
@@ -106,13 +106,13 @@ describe("restante outbox", () => {
     ["no limit", 2, ["--limit", "0"], /limit/],
     ["a wrong token", 1, ["--token", "wrong"], /401/],
     ["a wrong token of a subcommand", 1, ["show", "id", "--token", "wrong"], /401/]
-  ])("says what is wrong: %s", async (_, status, args, message) => {
+  ])("reports the fault: %s", async (_, status, args, message) => {
     const ran = await restante(["outbox", ...args])
     expect(ran.status).toBe(status)
     expect(ran.stderr).toMatch(message)
   })
 
-  it("goes on to the next page, as far as the limit", async () => {
+  it("continues with the next page, up to the limit", async () => {
     const { requests, stdout } = await withFake(({ method, url }, response) => {
       response.setHeader("link", `<${publicUrl}/outgoing/bob?limit=3&after=x>; rel="next"`)
       response.setHeader("notification-status", "waiting; success=1; retry=2")
@@ -126,7 +126,7 @@ describe("restante outbox", () => {
     expect(stdout.match(/\twaiting\tsuccess=1 retry=2\t.*\/[abc]\n/g)).toHaveLength(3)
   })
 
-  it("is told from restante", async () => {
+  it("rejects the response of another program", async () => {
     const hello: Answering = (_, response) => response.end("hello")
     for (const args of [["outbox"], ["outbox", "show", "id"], ["watch", "alice"]]) {
       const ran = await withFake(hello, args)

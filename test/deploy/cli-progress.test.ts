@@ -30,7 +30,7 @@ const notification = (...recipients: ReadonlyArray<Recipient>): NotificationProg
 
 const delivered = [recipient("success"), recipient("success"), recipient("success")]
 
-/** A screen that keeps what is written. */
+/** A screen that records its output. */
 const screen = (isTerminal: boolean) => {
   const written: Array<string> = []
   return { written, line: new ProgressLine({ write: (text) => written.push(text), isTerminal }) }
@@ -52,9 +52,9 @@ describe("the progress line", () => {
       "0 of 1 delivered, 1 retrying · next attempt in 10 h"
     ],
     [delivered, "3 of 3 delivered"],
-    // Of one that has ended, no attempt is next.
+    // A notification that has ended has no next attempt.
     [[recipient("failed", 60_000)], "0 of 1 delivered, 1 failed"]
-  ])("tells how many stand how, and when it goes on", (recipients, text) => {
+  ])("shows the counts, and the time of the next attempt", (recipients, text) => {
     expect(progressText(notification(...recipients), nowMs)).toBe(text)
   })
 
@@ -89,7 +89,7 @@ describe("the progress line", () => {
     ])
   })
 
-  it("names only some of many that failed", async () => {
+  it("names only some of many failed recipients", async () => {
     const lost = Array.from({ length: 25 }, () => recipient("failed"))
     const { message } = await Effect.runPromise(Effect.flip(expectDelivered(notification(...lost))))
     expect(message.split("\n")).toHaveLength(22)
@@ -98,11 +98,11 @@ describe("the progress line", () => {
 })
 
 describe("what is printed", () => {
-  it("has no text that acts on a terminal", () => {
+  it("has no text that controls a terminal", () => {
     expect(plain("a\x1b[31m\r\n\u009b\u2028\u202eb ü 😀")).toBe("a [31m b ü 😀")
   })
 
-  it("has columns as wide as they need to be", () => {
+  it("has columns of the necessary width", () => {
     expect(table([["A", "LONG"], ["long", "a"]])).toBe("A     LONG\nlong  a")
   })
 })

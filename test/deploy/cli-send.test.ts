@@ -1,4 +1,4 @@
-/** `restante send` as it is built, with a service and receivers. */
+/** The built `restante send`, with a service and receivers. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -58,7 +58,7 @@ describe("restante send", () => {
     expect(answer.bytes.equals(bytes)).toBe(true)
   })
 
-  it("publishes its standard input, of the type that is given", async () => {
+  it("publishes its standard input with the type of the flag", async () => {
     const args = ["send", "--to", `${other}/input`, ...described, "--content", "-", "--wait"]
     const ran = await restante([...args, "--type", "text/x-poem"], {}, "a poem\n")
     expect(ran.status).toBe(0)
@@ -75,7 +75,7 @@ describe("restante send", () => {
     expect(ran.stderr).not.toContain("\x1b")
   })
 
-  it("exits 1 when a recipient failed, and names it", async () => {
+  it("exits with 1 when a recipient failed, and names it", async () => {
     const args = ["send", "--to", `${other}/404/x`, "--to", `${other}/fine`, ...described]
     const ran = await restante([...args, "--url", "http://a.test/", "--wait"])
     expect(ran).toMatchObject({ status: 1, stdout: expect.stringMatching(uriPattern) })
@@ -83,7 +83,7 @@ describe("restante send", () => {
     expect(ran.stderr).toMatch(/not delivered to 1 recipient of 2:\n.*\/404\/x: .*404/)
   })
 
-  it("exits 1 when it is stopped before the end", async () => {
+  it("exits with 1 when it is stopped before the end", async () => {
     const hanging = await receiver(() => {})
     const args = ["send", "--to", hanging, ...described, "--url", "http://a.test/", "--wait"]
     const { child, ended, shown } = run(args, { BASE_URL: service.url })
@@ -107,7 +107,7 @@ describe("restante send", () => {
     ["no such file", 1, [...complete.slice(0, 4), "--content", "/no/such"], {}, /\/no\/such/],
     ["a folder", 1, [...complete.slice(0, 4), "--content", "/"], {}, /folder/],
     ["no URI", 1, ["--to", "mailto:a@b.test", ...complete.slice(2)], {}, /to number 1/]
-  ])("says what is wrong: %s", async (_, status, args, env, message) => {
+  ])("reports the fault: %s", async (_, status, args, env, message) => {
     const ran = await restante(["send", ...args], env)
     expect(ran.status).toBe(status)
     expect(ran.stderr).toMatch(message)
@@ -121,7 +121,7 @@ describe("restante send", () => {
     expect((await restante(["send", ...url], { ...only, RESTANTE_TOKEN: "wrong" })).status).toBe(1)
   })
 
-  it("takes content back when the notification is refused", async () => {
+  it("removes the content when the notification is refused", async () => {
     const args = ["send", "--to", "http://a.test/", "--description", "d", "--content", "-"]
     const { requests, status } = await withFake(({ method, url }, response) => {
       if (url === "/content") {

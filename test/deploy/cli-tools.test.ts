@@ -1,4 +1,4 @@
-/** The commands by which people use a service daily, as they are built. */
+/** The built commands for daily use of a service. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -24,11 +24,11 @@ const asked = async (method: string, path: string, body: object | undefined, slu
     "content-type": "application/json",
     ...slug === "" ? {} : { slug }
   }
-  const given = body === undefined ? {} : { body: JSON.stringify(body) }
-  return fetch(service.url + path, { method, headers, ...given })
+  const content = body === undefined ? {} : { body: JSON.stringify(body) }
+  return fetch(service.url + path, { method, headers, ...content })
 }
 
-/** What a command prints as JSON, one document a line or one in all. */
+/** The JSON output of a command: one document a line, or a single document. */
 const json = async (args: ReadonlyArray<string>, env: Environment = {}, input = "") => {
   const { status, stderr, stdout } = await restante([...args, "--json"], env, input)
   expect(status, stderr).toBe(0)
@@ -57,7 +57,7 @@ describe("restante read", () => {
     const file = join(folder, "minutes.txt")
     writeFileSync(file, content)
     const to = `${publicUrl}/mailboxes/alice`
-    const letter = [
+    const message = [
       "--description",
       "Minutes\u202etxt",
       "--content",
@@ -65,13 +65,13 @@ describe("restante read", () => {
       "--password",
       "generate"
     ]
-    const [sent] = await json(["send", "--to", to, ...letter, "--wait"])
+    const [sent] = await json(["send", "--to", to, ...message, "--wait"])
     expect(sent).toMatchObject({ status: "sent", recipient: [{ status: "success", href: to }] })
     const [read] = await json(["read", "alice"])
     notification = read.href
   })
 
-  it("lists what is in a mailbox, and can do nothing to the terminal", async () => {
+  it("lists what is in a mailbox, without control characters", async () => {
     const { status, stdout } = await restante(["read", "alice"])
     expect(status).toBe(0)
     expect(stdout).toContain("Minutes txt")
@@ -79,10 +79,10 @@ describe("restante read", () => {
     expect(stdout).toContain(notification)
   })
 
-  it("shows one notification, and saves what it points to, with its password", async () => {
+  it("shows one notification, and saves its content, with its password", async () => {
     const [read] = await json(["read", notification])
     expect(read.item.password).toMatch(/^\S{16,}$/)
-    // The service gives out URIs below a name that is not its address here.
+    // The service's URIs begin with a base URL that is not its address here.
     const url = new URL(read.item.url)
     const put = await asked("POST", "/mailboxes/alice", {
       item: {
@@ -132,12 +132,12 @@ describe("restante register", () => {
     expect(stderr).toContain("Nobody is registered")
   })
 
-  it("says when the callback does not echo", async () => {
+  it("reports that the callback does not echo", async () => {
     const ran = await restante(["register", "alice", `${deaf}/hook`, "--wait"])
     expect(ran).toMatchObject({ status: 1, stderr: expect.stringContaining("challenge") })
   })
 
-  it("wants URIs", async () => {
+  it("requires URIs", async () => {
     expect(await restante(["register", "alice", "hook"])).toMatchObject({ status: 2 })
     expect(await restante(["registrations", "show", "alice"])).toMatchObject({ status: 2 })
   })
@@ -147,20 +147,20 @@ describe("restante bridge", () => {
   const played = (...lines: ReadonlyArray<string>) =>
     restante(["bridge"], {}, lines.map((line) => `${line}\n`).join(""))
 
-  it("crosses, confused or not", async () => {
+  it("reaches the other side, also after confused answers", async () => {
     const { status, stdout } = await played("?", "yes", "Sir Robin", "?", "The grail", "Assur")
     expect(stdout.trimEnd().split("\n").at(-1)).toBe("Right. Off you go.")
     expect(stdout.match(/What is your quest\?/g)).toHaveLength(2)
     expect(status).toBe(0)
   })
 
-  it("casts who is wrong", async () => {
+  it("casts a user with a wrong answer", async () => {
     const { status, stdout } = await played("yes", "Robin", "The grail", "I don't know that")
     expect(stdout).toContain("gorge")
     expect(status).toBe(1)
   })
 
-  it("asks again when an answer was none", async () => {
+  it("repeats the question after an unusable answer", async () => {
     const answers = ["yes", "", "Robin", "http://localhost:1/nothing", "The grail", "", "Assur"]
     const { status, stderr, stdout } = await played(...answers)
     expect(stdout.trimEnd().split("\n").at(-1)).toBe("Right. Off you go.")
@@ -168,7 +168,7 @@ describe("restante bridge", () => {
     expect(status).toBe(0)
   })
 
-  it("goes on where it was left", async () => {
+  it("continues an interrupted session", async () => {
     const left = await played("yes", "Robin")
     expect(left.status).toBe(1)
     const [, session = ""] = /restante bridge (\S+)/.exec(left.stderr) ?? []
@@ -176,7 +176,7 @@ describe("restante bridge", () => {
     expect(ended).toMatchObject({ status: 0, stdout: expect.stringContaining("Off you go") })
   })
 
-  it("wants a session", async () => {
+  it("requires a session", async () => {
     expect(await restante(["bridge", "/mailboxes/alice"])).toMatchObject({ status: 2 })
     expect(await restante(["bridge", "/sessions/none"])).toMatchObject({ status: 1 })
   })
@@ -184,9 +184,9 @@ describe("restante bridge", () => {
 
 describe("restante top", () => {
   it("shows the nodes, and what they do a second", async () => {
-    const looks = await json(["top", "--count", "2", "--interval", "1"])
-    expect(looks).toHaveLength(2)
-    const [first, second] = looks
+    const samples = await json(["top", "--count", "2", "--interval", "1"])
+    expect(samples).toHaveLength(2)
+    const [first, second] = samples
     expect(first).toMatchObject({ shards: 256, owned: 256, notices: [] })
     expect(first.nodes[0]).toMatchObject({ name: "sole", state: "up", shards: 256 })
     expect(first.nodes[0].commitsPerSecond).toBeUndefined()
@@ -195,7 +195,7 @@ describe("restante top", () => {
     expect(stdout).toMatch(/NODE.*DECISIONS\/S/)
   })
 
-  it("needs an admin, and a service", async () => {
+  it("requires an admin, and a service", async () => {
     expect(await restante(["top", "--count", "1", "--token", "wrong"])).toMatchObject({ status: 1 })
     const nowhere = { BASE_URL: "http://127.0.0.1:9" }
     expect(await restante(["top", "--count", "1"], nowhere)).toMatchObject({ status: 75 })
@@ -217,7 +217,7 @@ describe("restante doctor", () => {
   }
   const fresh = () => ({ DATA_DIR: join(folder, "not", "there") })
 
-  it("looks at a machine that a node may start on", async () => {
+  it("examines a machine on which a node can start", async () => {
     const { of, status } = await examined(fresh())
     expect(status).toBe(0)
     for (const name of ["platform", "memory", "clock", "disk", "store", "outbound rules"]) {
@@ -227,12 +227,12 @@ describe("restante doctor", () => {
     expect(of("service's clock")).toMatchObject({ state: "ok" })
   })
 
-  it("says that the store is in use, which is well", async () => {
+  it("accepts a store in use", async () => {
     const { of } = await examined({ DATA_DIR: service.dataDir })
     expect(of("store")).toMatchObject({ state: "ok", found: expect.stringContaining("in use") })
   })
 
-  it("says what is in the way of the data folder", async () => {
+  it("reports an unusable data folder", async () => {
     const file = join(folder, "in-the-way")
     writeFileSync(file, "")
     for (const path of [file, join(file, "below")]) {
@@ -243,7 +243,7 @@ describe("restante doctor", () => {
     }
   })
 
-  it("finds what would go wrong", async () => {
+  it("finds problems before a start", async () => {
     const careless = { OUTBOUND_ALLOW: "0.0.0.0/0", ADMIN_TOKEN: "secret", ...fresh() }
     const { of } = await examined({ ...careless, BASE_URL: "http://post.example.test:9" })
     expect(of("outbound rules")).toMatchObject({
@@ -267,7 +267,7 @@ describe("restante doctor", () => {
     })
     afterAll(() => nats.close())
 
-    it("looks at the servers of NATS", async () => {
+    it("examines the servers of NATS", async () => {
       const { of, status } = await examined({ NATS_URL: nats.url, ...fresh() })
       expect(status).toBe(0)
       expect(of("NATS")).toMatchObject({ state: "ok", found: expect.stringMatching(/2\.\d+/) })
@@ -277,7 +277,7 @@ describe("restante doctor", () => {
 })
 
 describe("--json", () => {
-  it("is understood by the commands about accounts and what was sent", async () => {
+  it("is supported by the commands about accounts and sent notifications", async () => {
     const [made] = await json(["account", "add", "bob"])
     expect(made).toMatchObject({ account: "bob", token: expect.stringMatching(/^\S{32,}$/) })
     expect(await json(["account", "list"])).toContainEqual({ name: "bob", role: [] })
@@ -285,8 +285,8 @@ describe("--json", () => {
       { account: "bob", revoked: "all" }
     ])
     expect(await json(["account", "remove", "bob"])).toEqual([{ removed: "bob" }])
-    const letter = ["--description", "x", "--url", "http://a.test/x"]
-    const [sent] = await json(["send", "--to", `${publicUrl}/mailboxes/alice`, ...letter])
+    const message = ["--description", "x", "--url", "http://a.test/x"]
+    const [sent] = await json(["send", "--to", `${publicUrl}/mailboxes/alice`, ...message])
     const [shown] = await json(["outbox", "show", sent.href])
     expect(shown).toMatchObject({ href: sent.href, recipient: [{ attempts: 1 }] })
     expect(await json(["outbox"])).toContainEqual(expect.objectContaining({ href: sent.href }))

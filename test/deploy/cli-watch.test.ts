@@ -1,4 +1,4 @@
-/** `restante watch` as it is built, with a service. */
+/** The built `restante watch`, with a service. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, expectStatus, type Mailbox, notification, openMailbox, parseXml, postXml,
   send } from "../e2e/client.ts"
@@ -29,7 +29,7 @@ describe("restante watch", () => {
   const lines = (one: Run, count: number) =>
     eventually(withinMs, `${count} lines`, () => linesOf(one).length >= count || undefined)
 
-  it("prints what is there and what comes, over restarts of the service, each once", async () => {
+  it("prints present and new notifications once each, over restarts of the service", async () => {
     await deposit(alice, "first")
     const watching = begin(["watch", publicUrl + alice.path])
     await lines(watching, 1)
@@ -37,7 +37,11 @@ describe("restante watch", () => {
     await lines(watching, 2)
     const { dataDir, port } = service
     await service.kill()
-    await eventually(withinMs, "it tells", () => watching.shown.stderr !== "" || undefined)
+    await eventually(
+      withinMs,
+      "it reports the lost connection",
+      () => watching.shown.stderr !== "" || undefined
+    )
     service = await start({ dataDir, env: { PORT: String(port) } })
     await deposit(alice, "third")
     await lines(watching, 3)
@@ -62,7 +66,7 @@ describe("restante watch", () => {
     }
   })
 
-  it("finds the service by the URI, and sends it no token that is not for it", async () => {
+  it("finds the service by the URI, and sends it no token of another service", async () => {
     const unset = { BASE_URL: "" }
     const shared = begin(["watch", service.url + alice.shared], unset)
     await lines(shared, 1)
@@ -72,7 +76,7 @@ describe("restante watch", () => {
     expect(stranger).toMatchObject({ status: 1, stderr: expect.stringContaining("--password") })
   })
 
-  it("prints from a time on, and nothing that acts on a terminal", async () => {
+  it("prints from a time on, without text that controls a terminal", async () => {
     const bob = await openMailbox(service.url, "bob")
     await deposit(bob, "early")
     const listing = await send(service.url, bob.path, { headers: asAdmin })
@@ -101,7 +105,7 @@ describe("restante watch", () => {
     ["no mailbox", 2, [`${publicUrl}/content/a`], {}, /URI or the name/],
     ["no URI", 2, ["What?"], {}, /URI or the name/],
     ["no service", 75, ["alice"], { BASE_URL: "http://127.0.0.1:9" }, /127\.0\.0\.1:9/]
-  ])("says what is wrong: %s", async (_, status, args, env, message) => {
+  ])("reports the fault: %s", async (_, status, args, env, message) => {
     const ran = await begin(["watch", ...args], env).ended
     expect(ran.status).toBe(status)
     expect(ran.stderr).toMatch(message)

@@ -1,4 +1,4 @@
-/** The command line as it is built, run as a process of its own. */
+/** The built command line as a process. */
 import { Result } from "effect"
 import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -59,7 +59,7 @@ describe("restante", () => {
       const { status, stderr, stdout } = restante(args)
       expect(status).toBe(2)
       expect(stderr).toContain("USAGE")
-      // A script would take it for what it asked for.
+      // A script would take help on standard output for the result.
       expect(stdout).toBe("")
     }
   )
@@ -76,7 +76,7 @@ describe("restante", () => {
     }
   })
 
-  it("takes a flag over the environment, and the environment over the defaults", () => {
+  it("prefers a flag to the environment, and the environment to the defaults", () => {
     expect(config()("port")).toMatchObject({ value: "8080", source: "cluster.config.ts" })
     const env = { PORT: "9000" }
     expect(config([], env)("port")).toMatchObject({ value: "9000", source: "environment PORT" })
@@ -187,11 +187,11 @@ describe("restante", () => {
     ["NATS_URL", "nats://10.0.0.1:4222, tls://nats.example,10.0.0.2"],
     ["NATS_REPLICAS", "3"],
     ["NODE_ID", "node-1"]
-  ])("takes %s = %s", (env, value) => {
+  ])("accepts %s = %s", (env, value) => {
     expect(restante(["config"], { [env]: value }).status).toBe(0)
   })
 
-  it("says in one line that the service cannot be reached", () => {
+  it("reports in one line that it cannot reach the service", () => {
     const env = { ADMIN_TOKEN: "t", BASE_URL: "http://127.0.0.1:9" }
     const { status, stderr } = restante(["account", "list"], env)
     expect(status).toBe(75)
@@ -199,7 +199,7 @@ describe("restante", () => {
     expect(stderr).toContain("http://127.0.0.1:9")
   })
 
-  it("stops on an issuer's keys that cannot be used, before it opens a store", () => {
+  it("stops on an issuer's unusable keys, before it opens a store", () => {
     const whole = { AUTH_ISSUER: "https://issuer.example", AUTH_AUDIENCE: "post" }
     const missing = restante(["serve"], { ...whole, AUTH_JWKS: "/nowhere/jwks.json" })
     expect(missing).toMatchObject({
@@ -211,13 +211,13 @@ describe("restante", () => {
     expect(alone.stderr).toMatch(/auth\.issuer is not set[^]*auth\.audience is not set/)
   })
 
-  it("needs a token for accounts", () => {
+  it("requires a token for accounts", () => {
     const { status, stderr } = restante(["account", "list"])
     expect(status).toBe(2)
     expect(stderr).toContain("ADMIN_TOKEN")
   })
 
-  it("knows a service that is not restante", async () => {
+  it("recognizes a service that is not restante", async () => {
     const other = createServer((_, response) => response.end("hello")).listen(0, "127.0.0.1")
     await new Promise((resolve) => other.once("listening", resolve))
     const { port } = other.address() as AddressInfo // a TCP server's address is an object
@@ -232,7 +232,7 @@ describe("restante", () => {
 })
 
 describe("restante serve and account", () => {
-  it("makes, lists and removes accounts, and ends well on SIGTERM", async () => {
+  it("creates, lists and removes accounts, and exits with 0 on SIGTERM", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "restante-cli-"))
     const admin = "0123456789abcdef"
     const server = spawn(process.execPath, [main, "serve"], {

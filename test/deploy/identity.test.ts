@@ -1,4 +1,4 @@
-/** Who somebody is said to be: claims of tokens, keys, addresses behind proxies, settings. */
+/** Identities: claims of tokens, keys of issuers, addresses behind proxies, and their settings. */
 import { Result } from "effect"
 import { array, assert, constantFrom, dictionary, property, string } from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -72,7 +72,7 @@ describe("the claims of a token", () => {
 
 describe("keys", () => {
   const jwk = { kty: "EC", crv: "P-256", x: "x", y: "y" }
-  it("are taken when anybody may know them", () => {
+  it("are accepted with public keys only", () => {
     const secret = { kty: "oct", k: "c2VjcmV0" }
     expect(parseKeySet(JSON.stringify({ keys: [jwk, secret, { kty: "new" }, null] })))
       .toEqual({ set: { keys: [jwk] } })
@@ -99,12 +99,12 @@ describe("keys", () => {
   })
 })
 
-describe("an issuer that tells of itself (OpenID Connect Discovery)", () => {
+describe("an issuer with metadata (OpenID Connect Discovery)", () => {
   const jwks_uri = "https://keys.example/jwks"
-  const told = (changes: object, issuer = "https://id.example/realms/post") =>
+  const keysUrlOf = (changes: object, issuer = "https://id.example/realms/post") =>
     parseKeysUrl(JSON.stringify({ issuer, jwks_uri, ...changes }), issuer)
 
-  it("does so below its own URL, last slash or not (§4)", () => {
+  it("has them below its own URL, with or without a last slash (§4)", () => {
     const path = "/.well-known/openid-configuration"
     expect(metadataUrl("https://id.example")).toBe(`https://id.example${path}`)
     expect(metadataUrl("https://id.example/")).toBe(`https://id.example${path}`)
@@ -124,21 +124,21 @@ describe("an issuer that tells of itself (OpenID Connect Discovery)", () => {
   })
 
   it("names itself to the letter, and its keys (§4.3)", () => {
-    expect(told({})).toEqual({ url: jwks_uri })
-    expect(told({ issuer: "https://id.example/realms/post/" })).toContain("another issuer")
-    expect(told({ jwks_uri: "http://keys.example/" })).toContain("uses https")
-    expect(told({ jwks_uri: "http://keys.test/" }, "http://id.test")).toEqual({
+    expect(keysUrlOf({})).toEqual({ url: jwks_uri })
+    expect(keysUrlOf({ issuer: "https://id.example/realms/post/" })).toContain("another issuer")
+    expect(keysUrlOf({ jwks_uri: "http://keys.example/" })).toContain("uses https")
+    expect(keysUrlOf({ jwks_uri: "http://keys.test/" }, "http://id.test")).toEqual({
       url: "http://keys.test/"
     })
     for (const none of [undefined, 3, "jwks", "ftp://keys.example/", "https://a@keys.example/"]) {
-      expect(told({ jwks_uri: none })).toContain("no jwks_uri")
+      expect(keysUrlOf({ jwks_uri: none })).toContain("no jwks_uri")
     }
     expect(parseKeysUrl("<html>", "https://id.example")).toContain("not JSON")
     expect(parseKeysUrl("null", "https://id.example")).toContain("another issuer")
   })
 })
 
-it("tells a JWT from a token of the service", () => {
+it("distinguishes a JWT from a token of the service", () => {
   expect(isJwt("eyJhbGciOiJFUzI1NiJ9.e30.c2ln")).toBe(true)
   assert(property(string(), (text) => {
     expect(isJwt(text.replaceAll(".", ""))).toBe(false)
@@ -158,7 +158,7 @@ describe("the client's address", () => {
     ["192.0.2.1", "198.51.100.9", [], "192.0.2.1"],
     ["10.0.0.1", "198.51.100.9", ["10.0.0.0/8"], "198.51.100.9"],
     ["10.0.0.1", undefined, ["10.0.0.0/8"], "10.0.0.1"],
-    // What the client wrote itself stands before what the proxies wrote.
+    // The client's own entries precede those of the proxies.
     ["10.0.0.1", "1.1.1.1, 198.51.100.9, 10.0.0.2", ["10.0.0.0/8"], "198.51.100.9"],
     ["10.0.0.1", "1.1.1.1, unknown", ["10.0.0.0/8"], "10.0.0.1"],
     ["10.0.0.1", "198.51.100.9:4711", ["10.0.0.0/8"], "198.51.100.9"],
@@ -183,7 +183,7 @@ describe("the issuer's settings", () => {
     return Result.isFailure(loaded) ? loaded.failure.message : ""
   }
 
-  it("are all there or none", () => {
+  it("are all set, or none", () => {
     expect(problem({})).toBe("")
     expect(problem({ AUTH_JWKS: "", AUTH_ISSUER: "", AUTH_AUDIENCE: "" })).toBe("")
     expect(problem({ AUTH_JWKS: "" })).toBe("")

@@ -1,7 +1,7 @@
 /**
- * The image, without Docker: the Dockerfile's own lines on a local base, and what comes of them
- * run on Node.js 24 as the image says: its user, its entry point, its health check; the root file
- * system read-only but for the volume. `image.long.ts` does the same with Docker.
+ * The image without Docker: the Dockerfile's instructions run on a local base, and the result runs
+ * on Node.js 24 with the image's user, entry point and health check. The root file system is
+ * read-only except for the volume. `image.long.ts` does the same with Docker.
  */
 import { chownSync, existsSync, mkdirSync, readdirSync } from "node:fs"
 import { rm } from "node:fs/promises"
@@ -47,7 +47,7 @@ const listOf = (text: string): ReadonlyArray<string> => {
   return words.map(String)
 }
 
-/** Changes the root within mounts of its own; the last program takes the process over. */
+/** Changes the root within its own mounts; the last program replaces the process. */
 const contained = `set -e
 cd "$1"
 mount --bind . .
@@ -82,7 +82,7 @@ const started = async () => {
   return { service, base: `http://127.0.0.1:${port}` }
 }
 
-it("runs as nobody on a read-only system, keeps what it took, and ends when asked", async () => {
+it("runs as nobody on a read-only system, and stores what it accepted", async () => {
   const first = await started()
   const mailbox = await openMailbox(first.base, "boxed")
   expectStatus(await postXml(first.base, mailbox.path, notification("one")), 202)
@@ -97,7 +97,7 @@ it("runs as nobody on a read-only system, keeps what it took, and ends when aske
   expect(await second.service.stop()).toEqual({ code: 0, signal: null })
 }, testMs)
 
-it("says of itself that it is unhealthy where nothing listens", () => {
+it("reports that it is unhealthy where nothing listens", () => {
   const [, check = ""] = lastOf("HEALTHCHECK").split(" CMD ")
   const { code } = run("unshare", inImage(listOf(check)), { ...image.environment, PORT: "1" })
   expect(code).toBe(1)
@@ -110,7 +110,7 @@ it("has its commands on the path, on Node.js 24", () => {
     .toMatch(/^v24\./)
 })
 
-it("holds what runs and nothing else, in less than 400 MB", () => {
+it("contains only what it runs, in less than 400 MB", () => {
   const modules = join(image.folder, "app/node_modules")
   expect(existsSync(join(modules, "effect"))).toBe(true)
   for (const spare of ["typescript", "vitest", "@dprint/typescript"]) {

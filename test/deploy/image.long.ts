@@ -1,7 +1,6 @@
 /**
- * The image by Docker itself, on a local base: built, started without rights on a read-only root
- * file system, asked, stopped. Uses the Docker that runs here, or starts one of its own; it fails
- * where there can be none.
+ * The image with Docker, on a local base: built, started without privileges on a read-only root
+ * file system, used, stopped. It uses the running Docker or starts one, and fails without Docker.
  */
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
@@ -88,7 +87,7 @@ const healthy = () =>
     return at(state, "Health", "Status") === "healthy" ? true : undefined
   }, 500)
 
-it("starts without rights, gets healthy, keeps what it took, and ends when asked", async () => {
+it("starts without privileges, becomes healthy, and stores what it accepted", async () => {
   const [port = 0] = await freePorts(1)
   const base = `http://127.0.0.1:${port}`
   const settings = { HOST: "127.0.0.1", PORT: port, BASE_URL: publicUrl, ADMIN_TOKEN: adminToken }

@@ -1,4 +1,4 @@
-/** The Kubernetes manifests: each name leads somewhere, and what runs is allowed little. */
+/** The Kubernetes manifests: every name refers to something, and the pods have few privileges. */
 import { Result } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -26,7 +26,7 @@ const podOf = (one: unknown) => treeAt(one, "spec", "template", "spec")
 const containerOf = (one: unknown) => treeAt(podOf(one), "containers", 0)
 const sets = ofKind("StatefulSet")
 
-/** The ConfigMaps that kustomize makes, and the secret that is made by hand: their keys. */
+/** Keys of the ConfigMaps that kustomize generates, and of the manual secret. */
 const literals = Object.fromEntries(
   listAt(kustomization, "configMapGenerator", 0, "literals").map((pair) => {
     const [name = "", ...rest] = String(pair).split("=")
@@ -36,24 +36,24 @@ const literals = Object.fromEntries(
 const secret = treeAt(yamlOf("deploy/manifests/k8s/secret.example.yaml")[0], "stringData")
 const secrets = { ADMIN_TOKEN: "a-token", NATS_PASSWORD: "12e4", ROUTE_PASSWORD: "34routes" }
 
-/** A container's environment in the first pod, as Kubernetes makes it up. */
+/** A container's environment in the first pod, as Kubernetes resolves it. */
 const environmentOf = (set: unknown): Record<string, string> => {
   const container = containerOf(set)
   const environment: Record<string, string> = "envFrom" in container ? { ...literals } : {}
-  const given: Readonly<Record<string, string>> = secrets
+  const values: Readonly<Record<string, string>> = secrets
   for (const one of listAt(container, "env")) {
     const from = at(one, "valueFrom")
     const value = at(one, "value") ??
       (at(from, "fieldRef") === undefined ? undefined : `${nameOf(set)}-0`) ??
       literals[String(at(from, "configMapKeyRef", "key"))] ??
-      given[String(at(from, "secretKeyRef", "key"))]
+      values[String(at(from, "secretKeyRef", "key"))]
     environment[wordAt(one, "name")] = String(value)
       .replace(/\$\((\w+)\)/g, (_, name: string) => environment[name] ?? "")
   }
   return environment
 }
 
-it("names files and objects that are there", () => {
+it("names existing files and objects", () => {
   for (const name of resources) {
     expect(existsSync(join(root, "deploy/manifests/k8s", name))).toBe(true)
   }
@@ -92,7 +92,7 @@ describe.each(sets.map((set) => [nameOf(set), set] as const))("the pods of %s", 
     }
   })
 
-  it("run without rights", () => {
+  it("run without privileges", () => {
     expect(podOf(set)).toMatchObject({
       automountServiceAccountToken: false,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } }
@@ -112,22 +112,22 @@ describe("a node", () => {
   const set = named("StatefulSet", "restante")
   const environment = environmentOf(set)
 
-  it("gets settings that it takes, and its pod's name", () => {
-    const known = new Set(allSettings.map(({ variable }) => variable))
-    expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
+  it("gets valid settings, and its pod's name", () => {
+    const settingNames = new Set(allSettings.map(({ variable }) => variable))
+    expect(Object.keys(environment).filter((name) => !settingNames.has(name))).toEqual([])
     const loaded = loadSettings(environment)
     expect(Result.isSuccess(loaded) ? "" : loaded.failure.message).toBe("")
     expect(environment).toMatchObject({ NODE_ID: "restante-0", ADMIN_TOKEN: "a-token" })
   })
 
-  it("is the image's user on the image's port, with its folder", () => {
+  it("has the image's user, port and folder", () => {
     const [user] = lastOf("USER").split(":")
     expect(String(at(podOf(set), "securityContext", "runAsUser"))).toBe(user)
     expect(String(at(containerOf(set), "ports", 0, "containerPort"))).toBe(lastOf("EXPOSE"))
     expect(at(containerOf(set), "volumeMounts", 0, "mountPath")).toBe(lastOf("VOLUME"))
   })
 
-  it("has the time to drain", () => {
+  it("has enough time to drain", () => {
     const settings = Result.getOrThrow(loadSettings(environment)).settings
     const [program, seconds] = listAt(containerOf(set), "lifecycle", "preStop", "exec", "command")
     expect(program).toBe("sleep")
@@ -139,7 +139,7 @@ describe("a node", () => {
 describe("the servers", () => {
   const set = named("StatefulSet", "nats")
 
-  it("are where the nodes look for them", () => {
+  it("are at the addresses that the nodes use", () => {
     const names = [0, 1, 2].map((index) => `nats-${index}.${wordAt(set, "spec", "serviceName")}`)
     expect(at(set, "spec", "replicas")).toBe(names.length)
     expect(literals["NATS_URL"]).toBe(names.map((name) => `nats://${name}:4222`).join(","))
@@ -148,7 +148,7 @@ describe("the servers", () => {
       .toEqual([4222, 6222, 8222])
   })
 
-  it("take their configuration, where it is mounted", () => {
+  it("read their configuration from its mount", () => {
     const items = listAt(podOf(set), "volumes", 0, "configMap", "items")
     expect(items).toEqual([
       { key: "nats.conf", path: "nats.conf" },

@@ -1,4 +1,4 @@
-/** Log lines: their form, their level, and that no secret gets into one. */
+/** Log lines: their form and level, and that they contain no secret. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { loggingLayer, redactText, redactValue } from "../../deploy/node/logging.ts"
@@ -30,12 +30,12 @@ describe("a log line", () => {
     })
   })
 
-  it("is text for people when asked", async () => {
+  it("is text for people if configured", async () => {
     const [line] = await logged(Effect.logInfo("hello", { status: 202 }), "info", "text")
     expect(line).toMatch(/^\S+ INFO {2}hello status=202\n$/)
   })
 
-  it("is written from its level up", async () => {
+  it("is written from its level on", async () => {
     const both = Effect.andThen(Effect.logDebug("low"), Effect.logError("high"))
     expect(await logged(both)).toHaveLength(1)
     expect(await logged(both, "debug")).toHaveLength(2)
@@ -65,7 +65,7 @@ describe("redaction", () => {
     })
   })
 
-  it("leaves other text as it is", () => {
+  it("preserves other text", () => {
     const text = "POST /mailboxes/alice 202 in 3 ms, about ~12 more"
     expect(redactText(text)).toBe(text)
   })

@@ -1,4 +1,4 @@
-/** The files of deploy/ agree with the program and with each other, and their readers take them. */
+/** The files of deploy/manifests agree with the program and each other, and their programs. */
 import { Result } from "effect"
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -18,13 +18,13 @@ const cluster = compose(secrets)
 const nodes = cluster.names("restante-")
 const servers = cluster.names("nats-")
 const folder = mkdtempSync(join(tmpdir(), "restante-deploy-"))
-const known = new Set(allSettings.map(({ variable }) => variable))
+const settingNames = new Set(allSettings.map(({ variable }) => variable))
 const yamlFiles = readdirSync(join(root, "deploy"), { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".yaml"))
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What a node takes of it; throws where a value is wrong. */
+/** The settings that a node reads from a manifest; throws for a wrong value. */
 const settingsOf = (environment: Readonly<Record<string, string>>) =>
   Result.getOrThrowWith(loadSettings(environment), ({ message }) => new Error(message)).settings
 
@@ -42,7 +42,7 @@ it("has YAML files that parse", () => {
 })
 
 describe("the Dockerfile", () => {
-  it("starts from a base that can be another", () => {
+  it("starts from a configurable base", () => {
     const [base, ...stages] = [
       dockerfile().find(({ name }) => name === "ARG")?.rest,
       ...dockerfile().filter(({ name }) => name === "FROM").map(({ rest }) => rest)
@@ -52,7 +52,7 @@ describe("the Dockerfile", () => {
     for (const stage of stages) expect(["${BASE_IMAGE}", ...own]).toContain(stage.split(" ")[0])
   })
 
-  it("is no root's, and hears signals", () => {
+  it("does not run as root, and handles signals", () => {
     expect(lastOf("USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     expect(lastOf("STOPSIGNAL")).toBe("SIGTERM")
     expect(JSON.parse(lastOf("ENTRYPOINT"))).toContain("/app/dist/bin/restante.js")
@@ -60,8 +60,8 @@ describe("the Dockerfile", () => {
     expect(JSON.parse(lastOf("HEALTHCHECK").split(" CMD ")[1] ?? "")).toContain("/app/health.mjs")
   })
 
-  it("copies what is there, and what .dockerignore lets through", () => {
-    const kept = textOf(".dockerignore").split("\n").filter((line) => line.startsWith("!"))
+  it("copies existing files that .dockerignore includes", () => {
+    const included = textOf(".dockerignore").split("\n").filter((line) => line.startsWith("!"))
       .map((line) => line.slice(1))
     const copied = dockerfile()
       .filter(({ name, rest }) => name === "COPY" && !rest.startsWith("--from"))
@@ -69,27 +69,27 @@ describe("the Dockerfile", () => {
     expect(copied.length).toBeGreaterThan(8)
     for (const path of copied) {
       expect(existsSync(join(root, path)), path).toBe(true)
-      expect(kept).toContain(path.split("/")[0] === "deploy" ? "deploy" : path)
+      expect(included).toContain(path.split("/")[0] === "deploy" ? "deploy" : path)
     }
   })
 
-  it("sets what a node knows", () => {
+  it("sets only settings of a node", () => {
     const set = lastOf("ENV").split(" ").map((pair) => pair.split("="))
-    expect(set.filter(([name = ""]) => !known.has(name))).toEqual([])
+    expect(set.filter(([name = ""]) => !settingNames.has(name))).toEqual([])
     expect(Object.fromEntries(set)).toMatchObject({ PORT: lastOf("EXPOSE") })
     expect(lastOf("VOLUME")).toBe(Object.fromEntries(set)["DATA_DIR"])
   })
 })
 
 describe("the compose file", () => {
-  it("asks for its secrets", () => {
+  it("requires its secrets", () => {
     expect(() => compose({}).environmentOf("restante-1")).toThrow("NATS_PASSWORD is not set")
     expect(() => compose({}).environmentOf("nats-1")).toThrow("NATS_PASSWORD is not set")
   })
 
-  it.each(nodes)("gives %s settings that it takes", (name) => {
+  it.each(nodes)("gives %s valid settings", (name) => {
     const environment = cluster.environmentOf(name)
-    expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([])
+    expect(Object.keys(environment).filter((variable) => !settingNames.has(variable))).toEqual([])
     const settings = settingsOf(environment)
     expect(settings.nodeId).toBe(name)
     expect(settings.natsUrl).toEqual(servers.map((server) => `nats://${server}:4222`))
@@ -98,14 +98,14 @@ describe("the compose file", () => {
     expect(at(cluster.services, name, "read_only")).toBe(true)
   })
 
-  it("has three of each, on folders of their own", () => {
+  it("has three of each, with their own folders", () => {
     expect(nodes).toHaveLength(3)
     expect(servers).toHaveLength(3)
     const volumes = servers.map((name) => wordAt(cluster.services, name, "volumes", 2))
     expect(new Set(volumes).size).toBe(3)
   })
 
-  it("has a load balancer that knows every node", () => {
+  it("has a load balancer with every node", () => {
     const lines = textOf("deploy/manifests/haproxy.cfg").split("\n").map((line) => line.trim())
     expect(lines.filter((line) => line.startsWith("server ")))
       .toEqual(nodes.map((name) => `server ${name} ${name}:${lastOf("EXPOSE")}`))
@@ -115,8 +115,8 @@ describe("the compose file", () => {
 })
 
 describe("probes", () => {
-  it("ask at what a node answers", () => {
-    // Only the patterns are looked at; no handler is called.
+  it("use routes of a node", () => {
+    // The routes are only matched; no handler is called.
     const patterns = observabilityRoutes({} as Service).map(({ pattern }) => pattern)
     const pods = yamlOf("deploy/manifests/k8s/restante.yaml")[0]
     const container = at(pods, "spec", "template", "spec", "containers", 0)
@@ -140,7 +140,7 @@ describe("the servers' configuration", () => {
     expect(code).toBe(0)
   })
 
-  it("is taken with nkeys, and with TLS", () => {
+  it("is valid with nkeys, and with TLS", () => {
     const own = join(folder, "tls")
     const certificates = { "tls.crt": good, "tls.key": key, "ca.crt": authority }
     const file = natsConfiguration(own, {}, (text) => {
@@ -163,7 +163,7 @@ describe("the servers' configuration", () => {
     expect(check(file, environment).code).not.toBe(0)
   })
 
-  it("flushes each write, as is promised", () => {
+  it("flushes each write, as promised", () => {
     expect(textOf("deploy/manifests/nats.conf")).toMatch(/^ {2}sync_interval: always$/m)
   })
 
@@ -175,7 +175,7 @@ describe("the servers' configuration", () => {
   })
 })
 
-it("has a load balancer's configuration that haproxy takes", () => {
+it("has a load balancer's configuration that haproxy accepts", () => {
   const places = Object.fromEntries(nodes.map((name, index) => [name, 10_001 + index]))
   const file = balancerConfiguration(folder, 10_000, places)
   const { code, output } = run(toolOf("haproxy"), ["-c", "-f", file])

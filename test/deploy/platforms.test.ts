@@ -1,4 +1,4 @@
-/** docs/platforms.md against the binaries that the packages ship: another version may change it. */
+/** Compares docs/platforms.md with the binaries in the packages, which may change. */
 import { readdirSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
@@ -14,7 +14,7 @@ const page = readFileSync(
   "utf8"
 )
 
-/** The newest glibc that an object names. */
+/** The newest glibc version that an object requires. */
 const glibcOf = (path: string): number => {
   const names = readFileSync(path, "latin1").matchAll(/GLIBC_2\.(\d+)/g)
   return Math.max(...Array.from(names, ([, minor]) => Number(minor)))
@@ -35,7 +35,7 @@ describe("uWebSockets.js", () => {
     }
   )
 
-  it("needs the glibc that the page says, and has none for musl or Windows on arm64", () => {
+  it("needs the glibc of the page, and has none for musl or Windows on arm64", () => {
     for (const arch of ["x64", "arm64"]) {
       const glibc = modules.map((version) =>
         glibcOf(join(folder, `uws_linux_${arch}_${version}.node`))

@@ -1,12 +1,9 @@
-/**
- * deploy/manifests/nats.conf and deploy/manifests/haproxy.cfg with the places of one machine in
- * them.
- */
+/** deploy/manifests/nats.conf and haproxy.cfg with the paths and ports of one machine. */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root, textOf } from "./sources.ts"
 
-/** Puts `to` for the one place of `from`: a file that has changed must not pass unnoticed. */
+/** Replaces the one occurrence of `from` by `to`; throws when the file has changed. */
 export const replaced = (text: string, from: string | RegExp, to: string): string => {
   const parts = text.split(from)
   if (parts.length !== 2) throw new Error(`${from} is there ${parts.length - 1} times`)
@@ -19,7 +16,7 @@ interface Places {
   readonly monitor?: number
 }
 
-/** A folder with nats.conf and what it includes; the path of the former. Ports: on loopback. */
+/** Writes nats.conf and its includes to a folder; returns its path. Ports are on loopback. */
 export const natsConfiguration = (
   folder: string,
   { client, monitor, routes }: Places = {},
@@ -41,7 +38,7 @@ export const natsConfiguration = (
   return file
 }
 
-/** haproxy.cfg on a port of its own, with the nodes at these. */
+/** haproxy.cfg on its own port, with the nodes at these addresses. */
 export const balancerConfiguration = (
   folder: string,
   port: number,
@@ -52,7 +49,7 @@ export const balancerConfiguration = (
     "bind :8080",
     `bind 127.0.0.1:${port}`
   )
-  // There is no name server of Docker's: the addresses are given.
+  // Docker's name server is missing here, so the addresses are literal.
   text = replaced(text, " resolvers docker init-addr last,libc,none", "")
   for (const [name, at] of Object.entries(nodes)) {
     text = replaced(text, `server ${name} ${name}:8080`, `server ${name} 127.0.0.1:${at}`)

@@ -1,6 +1,6 @@
 /**
- * What compose.yaml describes, run as processes with the settings written there: three NATS servers
- * with nats.conf, three nodes, the load balancer. Only places differ: ports and folders.
+ * Runs compose.yaml as processes with its settings: three NATS servers with nats.conf, three nodes,
+ * the load balancer. Only ports and folders differ.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { basic, expectStatus, listMailbox, type Mailbox, mailboxOf, notification, postXml,
@@ -22,7 +22,7 @@ const names = compose({ ADMIN_TOKEN: "?", NATS_PASSWORD: "?", ROUTE_PASSWORD: "?
 const serverNames = names.names("nats-")
 const nodeNames = names.names("restante-")
 
-/** Host and port as they are in compose.yaml, and where they are here. */
+/** Host and port in compose.yaml, and their replacement here. */
 const places = new Map<string, number>()
 const placed = (text: string): string =>
   text.replace(/(nats-\d):(\d+)/g, (whole) => `127.0.0.1:${places.get(whole)}`)
@@ -46,7 +46,7 @@ const startServers = (cluster: ReturnType<typeof compose>, monitors: ReadonlyArr
   }
 }
 
-/** As the containers' health check asks. */
+/** The request of the containers' health check. */
 const healthy = async (name: string, port: number): Promise<true | undefined> => {
   const server = servers.get(name)
   if (server?.isOver === true) throw new Error(server.output)
@@ -57,7 +57,7 @@ const healthy = async (name: string, port: number): Promise<true | undefined> =>
 
 const environments = new Map<string, Readonly<Record<string, string>>>()
 
-/** Starts a node, and again where NATS cannot be used yet: `restart: unless-stopped`. */
+/** Starts a node, and restarts it while NATS is unavailable, like `restart: unless-stopped`. */
 const serves = async (name: string): Promise<Service> => {
   expect(wordAt(names.services, name, "restart")).toBe("unless-stopped")
   for (;;) {
@@ -120,7 +120,7 @@ const open = async (name: string): Promise<Mailbox> => {
   return mailboxOf(expectStatus(await postXml(base, "/mailboxes", document, admin), 201))
 }
 
-/** Where the nodes that still run are, and the load balancer. */
+/** URLs of the nodes that still run, and of the load balancer. */
 const left = (): ReadonlyArray<string> => [
   ...[...nodes.values()].filter((node) => !node.isOver).map(({ url }) => url),
   base
@@ -129,7 +129,7 @@ const left = (): ReadonlyArray<string> => [
 const described = async (at: string, mailbox: Mailbox): Promise<ReadonlyArray<string>> =>
   (await listMailbox(at, mailbox)).map(({ description }) => description).sort()
 
-it("answers at every node, and through the load balancer, for what any took", async () => {
+it("serves at every node, and through the load balancer, what any accepted", async () => {
   const mailbox = await open("everywhere")
   const urls = left()
   const sent: Array<string> = []
@@ -140,7 +140,7 @@ it("answers at every node, and through the load balancer, for what any took", as
   }
 }, testMs)
 
-it("passes live streams on as they come, and believes no X-Forwarded headers", async () => {
+it("forwards live streams at once, and trusts no X-Forwarded headers", async () => {
   const mailbox = await open("live")
   const live = await stream(`${base}${mailbox.path}`, `reader:${mailbox.password}`)
   const next = live.next()
@@ -153,7 +153,7 @@ it("passes live streams on as they come, and believes no X-Forwarded headers", a
   live.close()
 }, testMs)
 
-/** Deposits one after the other until told to end; a refused one again where that is allowed. */
+/** Makes deposits one after the other until stopped; repeats a refused one where allowed. */
 const sending = (mailbox: Mailbox, again: ReadonlyArray<number> = []) => {
   const sent: Array<string> = []
   const ending = new AbortController()
@@ -166,7 +166,7 @@ const sending = (mailbox: Mailbox, again: ReadonlyArray<number> = []) => {
       number += 1
     }
   })()
-  // Whoever waits for the end is told.
+  // The error is reported to the caller that waits for the end.
   all.catch(() => undefined)
   const ended = async () => {
     ending.abort()
@@ -176,7 +176,7 @@ const sending = (mailbox: Mailbox, again: ReadonlyArray<number> = []) => {
   return { sent, ended }
 }
 
-it("lets a node go in good order, without an error answered", async () => {
+it("stops a node gracefully, without a failed request", async () => {
   const mailbox = await open("leaving")
   const { ended, sent } = sending(mailbox)
   await eventually(readyWithinMs, "some are sent", () => sent.length > 20 ? true : undefined)
@@ -184,13 +184,13 @@ it("lets a node go in good order, without an error answered", async () => {
   expect(await nodes.get(name)?.stop()).toEqual({ code: 0, signal: null })
   const before = sent.length
   await eventually(readyWithinMs, "it goes on", () => sent.length > before + 20 ? true : undefined)
-  const kept = await ended()
-  for (const url of left()) expect(await described(url, mailbox)).toEqual(kept)
+  const accepted = await ended()
+  for (const url of left()) expect(await described(url, mailbox)).toEqual(accepted)
 }, testMs)
 
-it("lets a server go by the signal of compose.yaml, and loses nothing", async () => {
+it("stops a server by the signal of compose.yaml, and loses nothing", async () => {
   const mailbox = await open("served")
-  // Writes stand still while other servers take the lead of its streams.
+  // Writes wait while other servers become leaders of its streams.
   const { ended, sent } = sending(mailbox, [503])
   await eventually(readyWithinMs, "some are sent", () => sent.length > 20 ? true : undefined)
   const [name = ""] = serverNames
@@ -200,6 +200,6 @@ it("lets a server go by the signal of compose.yaml, and loses nothing", async ()
   await servers.get(name)?.end()
   const before = sent.length
   await eventually(readyWithinMs, "it goes on", () => sent.length > before + 20 ? true : undefined)
-  const kept = await ended()
-  for (const url of left()) expect(await described(url, mailbox)).toEqual(kept)
+  const accepted = await ended()
+  for (const url of left()) expect(await described(url, mailbox)).toEqual(accepted)
 }, testMs)

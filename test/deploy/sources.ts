@@ -1,4 +1,4 @@
-/** Reads what deploy/ holds beside the program: manifests, the compose file, the Dockerfile. */
+/** Reads the files beside the program: manifests, the compose file, the Dockerfile. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -11,7 +11,7 @@ export const textOf = (path: string): string => readFileSync(join(root, path), "
 const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-/** What is under these names or numbers; undefined where there is nothing. */
+/** The value at this path of names or numbers; undefined where there is none. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
   path.reduce((inner, name) => isTree(inner) ? inner[String(name)] : undefined, value)
 
@@ -34,7 +34,7 @@ export const wordAt = (value: unknown, ...path: ReadonlyArray<string | number>):
   return found
 }
 
-/** The documents of a YAML file. Throws on whatever is not plain YAML. */
+/** The documents of a YAML file. Throws for anything but plain YAML. */
 export const yamlOf = (path: string): ReadonlyArray<unknown> => {
   const parsed = parseAllDocuments(textOf(path), { merge: true })
   if (!Array.isArray(parsed)) throw new Error(`${path} is empty`)
@@ -48,7 +48,7 @@ export const yamlOf = (path: string): ReadonlyArray<unknown> => {
 
 type Environment = Readonly<Record<string, string>>
 
-/** Puts in `${NAME}`, `${NAME:-default}` and `${NAME:?message}` as compose does. */
+/** Substitutes `${NAME}`, `${NAME:-default}` and `${NAME:?message}`, as compose does. */
 const filled = (text: string, environment: Environment): string =>
   text.replace(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind?: string, rest = "") => {
     const value = environment[name] ?? ""
@@ -70,7 +70,7 @@ export const compose = (environment: Environment) => {
   }
 }
 
-/** One line of a Dockerfile. */
+/** One instruction of a Dockerfile. */
 export interface Instruction {
   readonly name: string
   readonly rest: string
@@ -84,7 +84,7 @@ export const dockerfile = (): ReadonlyArray<Instruction> =>
       return { name, rest: line.slice(name.length + 1) }
     })
 
-/** The last value of an instruction that is given once or overrides. */
+/** The last value of an instruction that overrides earlier ones. */
 export const lastOf = (name: string): string => {
   const found = dockerfile().findLast((one) => one.name === name)
   if (found === undefined) throw new Error(`the Dockerfile has no ${name}`)

@@ -1,6 +1,6 @@
 /**
- * The Dockerfile without Docker: each stage is a folder made by its own COPY and RUN lines, in a
- * changed root. Enough of the format for our file; what it does not know is an error.
+ * Builds the Dockerfile without Docker: its COPY and RUN instructions fill a folder for each stage,
+ * in a changed root. It supports only what our file uses, and fails for other instructions.
  */
 import { cpSync, mkdirSync, statSync } from "node:fs"
 import { basename, join } from "node:path"
@@ -8,15 +8,24 @@ import { baseEnvironment } from "./base.ts"
 import { dockerfile, type Instruction, root, textOf } from "./sources.ts"
 import { must, ownMounts } from "./tools.ts"
 
-/** A stage that was built. */
+/** A stage after its build. */
 export interface Stage {
   readonly folder: string
   readonly environment: Record<string, string>
   workdir: string
 }
 
-/** Lines that tell how to run the image, and change no file. */
-const told = ["ARG", "VOLUME", "EXPOSE", "USER", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD"]
+/** Instructions for running the image, which change no file. */
+const runInstructions = [
+  "ARG",
+  "VOLUME",
+  "EXPOSE",
+  "USER",
+  "STOPSIGNAL",
+  "HEALTHCHECK",
+  "ENTRYPOINT",
+  "CMD"
+]
 
 const ignored = textOf(".dockerignore").split("\n")
   .filter((line) => line !== "" && !/^[#!*]/.test(line))
@@ -41,7 +50,7 @@ const copy = async (stages: ReadonlyMap<string, Stage>, stage: Stage, rest: stri
       : rest.endsWith("/")
       ? join(target, basename(source))
       : target
-    // Links between stages: nothing is ever written in place.
+    // Stages share files by hard links, as no file is ever modified in place.
     if (from !== undefined) await link(path, into)
     else cpSync(path, into, { recursive: true, filter: isSent })
   }
@@ -49,7 +58,7 @@ const copy = async (stages: ReadonlyMap<string, Stage>, stage: Stage, rest: stri
 
 const link = (from: string, to: string): Promise<unknown> => must("cp", ["-al", from, to])
 
-/** Within mounts of its own; some programs look at `/proc`. */
+/** Runs within its own mounts, as some programs read `/proc`. */
 const changedRoot = "mount -t proc proc \"$1/proc\" && exec chroot \"$1\" /bin/sh -c \"$2\""
 
 const execute = (stage: Stage, command: string): Promise<unknown> => {
@@ -73,14 +82,14 @@ const apply = async (
       const [variable = "", value = ""] = pair.split("=")
       stage.environment[variable] = value
     }
-  } else if (!told.includes(name)) throw new Error(`${name} is not known here`)
+  } else if (!runInstructions.includes(name)) throw new Error(`${name} is not known here`)
 }
 
-/** Builds every stage below `folder` on `base`; the last one. `given` are build arguments. */
+/** Builds every stage below `folder` on `base`; returns the last one. */
 export const buildStages = async (
   base: string,
   folder: string,
-  given: Readonly<Record<string, string>>
+  buildArguments: Readonly<Record<string, string>>
 ): Promise<Stage> => {
   const stages = new Map<string, Stage>()
   let stage: Stage | undefined
@@ -97,7 +106,7 @@ export const buildStages = async (
           PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
           HOME: "/root",
           ...baseEnvironment,
-          ...given
+          ...buildArguments
         },
         workdir: under?.workdir ?? "/"
       }
@@ -105,7 +114,7 @@ export const buildStages = async (
     } else if (stage !== undefined) await apply(stages, stage, instruction)
   }
   if (stage === undefined) throw new Error("the Dockerfile has no stage")
-  // Build arguments are gone when it runs.
-  for (const name of Object.keys(given)) delete stage.environment[name]
+  // Build arguments do not exist when the image runs.
+  for (const name of Object.keys(buildArguments)) delete stage.environment[name]
   return stage
 }

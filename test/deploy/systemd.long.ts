@@ -1,4 +1,4 @@
-/** The unit of docs/how-to/alone.md, as systemd itself reads it. */
+/** Validates the unit of docs/how-to/alone.md by systemd itself. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const unit = blocksOf("docs/how-to/alone.md")
   .find(({ mark }) => mark?.text === "restante.service")?.text ?? ""
 
-/** Writes the unit as it is, or spoiled; its program is one that is there. */
+/** Writes the unit, possibly modified, with an existing program. */
 const written = (text: string): string => {
   const program = join(folder, "node")
   writeFileSync(program, "#!/bin/sh\n")

@@ -1,14 +1,14 @@
-/** Programs of Debian that these tests use: on the path, or installed as root. */
+/** Programs of Debian for these tests: on the path, or installed as root. */
 import { execFile, spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 
 const outputBytesMax = 64 * 1024 * 1024
 
-/** Beside the path: where Debian keeps what is the administrator's. */
+/** Debian's folders of administrative programs, which the path may lack. */
 const folders = () => [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"]
 
-/** Where a program is that is installed. */
+/** The path of an installed program. */
 export const found = (name: string): string | undefined =>
   folders().map((folder) => join(folder, name)).find(existsSync)
 
@@ -18,12 +18,12 @@ const apt = (...args: ReadonlyArray<string>) =>
     encoding: "utf8"
   })
 
-/** Where a program is. Throws, saying what to install, where it is not to be had. */
+/** The path of a program, installed if necessary. Throws what to install where that fails. */
 export const toolOf = (name: string, debianPackage = name): string => {
   const there = found(name)
   if (there !== undefined) return there
   apt("update")
-  // Its code also tells of packages that others left half installed: what counts is the program.
+  // apt-get also fails for unrelated packages, so only the program itself counts.
   const { stderr } = apt("install", "-y", "--no-install-recommends", debianPackage)
   const installed = found(name)
   if (installed === undefined) {
@@ -32,7 +32,7 @@ export const toolOf = (name: string, debianPackage = name): string => {
   return installed
 }
 
-/** Runs a program to its end. */
+/** Runs a short program. */
 export const run = (
   program: string,
   args: ReadonlyArray<string>,
@@ -46,7 +46,7 @@ export const run = (
   return { code: status, output: `${stdout ?? ""}${stderr ?? ""}${error?.message ?? ""}` }
 }
 
-/** Runs a program that takes its time. Fails, with what it wrote, unless it succeeds. */
+/** Runs a long program. Fails, with its output, unless it succeeds. */
 export const must = (
   program: string,
   args: ReadonlyArray<string>,
@@ -61,8 +61,8 @@ export const must = (
   })
 
 /**
- * How `unshare` is told to keep mounts to itself. Where the root is no mount point, as in a changed
- * root, that cannot be said; mounts there are nobody else's as it is.
+ * The arguments of `unshare` for private mounts. In a changed root, where the root is no mount
+ * point, propagation cannot be set; the mounts are private anyway.
  */
 export const ownMounts = (): ReadonlyArray<string> => {
   const isRootMounted = run("unshare", ["--mount", "--propagation", "private", "true"]).code === 0

@@ -1,5 +1,5 @@
-// Runs the scenario where there is nothing but JavaScript and the web's globals: no process, no
-// Buffer, no require, and no module but the client's own. Node needs --experimental-vm-modules.
+// Runs the scenario with only JavaScript and the web's globals: no process, Buffer or require, and
+// no module but the client's own. Node needs --experimental-vm-modules.
 import { readFileSync } from "node:fs"
 import { createContext, SourceTextModule } from "node:vm"
 
@@ -32,8 +32,8 @@ const context = createContext({
 const built = new URL("../../../dist/client/", import.meta.url)
 const modules = new Map()
 const moduleAt = (at) => {
-  const known = modules.get(at.href)
-  if (known !== undefined) return known
+  const loaded = modules.get(at.href)
+  if (loaded !== undefined) return loaded
   const made = new SourceTextModule(readFileSync(at, "utf8"), { context, identifier: at.href })
   modules.set(at.href, made)
   return made

@@ -1,16 +1,16 @@
-// A bit of everything, in plain JavaScript, for places without Node. `options` and `report` are
-// globals there.
+// Uses every part of the client in plain JavaScript, without Node. `options` and `report` are
+// globals of its environment.
 import { connect, NotFound, pushReceiver, verifyPush } from "restante/client"
 
 const client = connect(options)
-const told = {}
+const results = {}
 
 const published = await client.publish("Grüße", { disposition: "attachment; filename=\"a.txt\"" })
 const content = await client.get(published.href)
-told.content = await content.response.text()
-told.etag = content.etag !== undefined
+results.content = await content.response.text()
+results.etag = content.etag !== undefined
 const blob = await client.publish(new Blob([Uint8Array.of(1, 2)], { type: "image/x" }))
-told.type = (await client.get(blob.href, { range: { from: 1 } })).type
+results.type = (await client.get(blob.href, { range: { from: 1 } })).type
 
 const { href, mailbox, password } = await client.openMailbox({ title: "Bare" })
 const received = []
@@ -22,32 +22,32 @@ const watching = (async () => {
 })()
 await mailbox.deposit({ description: "one", url: published.href })
 const sent = await client.send({ to: href, description: "two", url: published.href })
-told.sent = (await sent.wait()).status
+results.sent = (await sent.wait()).status
 await mailbox.deposit({ description: "three", content: { type: "text/plain", data: "inline" } })
 await watching
-told.received = received.sort()
-told.read = (await mailbox.read({ limit: 2 })).more
+results.received = received.sort()
+results.read = (await mailbox.read({ limit: 2 })).more
 
 const session = await client.beginSession()
-told.session =
+results.session =
   (await session.walk((question) => question.includes("name") ? "Arthur" : "Grail")).outcome
 
 try {
   await client.mailbox("nowhere").read()
 } catch (error) {
-  told.problem = [error instanceof NotFound, error.status, error.title]
+  results.problem = [error instanceof NotFound, error.status, error.title]
 }
 
 const stop = new AbortController()
 const ended = client.mailbox(href).watch({ after: "now", signal: stop.signal })
 setTimeout(() => stop.abort(), 50)
 try {
-  for await (const one of ended) told.unexpected = one
+  for await (const one of ended) results.unexpected = one
 } catch (error) {
-  told.aborted = error.name
+  results.aborted = error.name
 }
 
-// Signed by Web Crypto itself: the client only verifies.
+// The scenario signs by Web Crypto, as the client only verifies.
 const bytes = Uint8Array.from({ length: 32 }, (_, n) => n)
 const secret = `whsec_${btoa(String.fromCharCode(...bytes))}`
 const algorithm = { name: "HMAC", hash: "SHA-256" }
@@ -62,9 +62,9 @@ const headers = {
   "webhook-timestamp": String(time),
   "webhook-signature": `v1,${btoa(String.fromCharCode(...signature))}`
 }
-told.push = (await verifyPush({ headers, body }, secret)).deleted
+results.push = (await verifyPush({ headers, body }, secret)).deleted
 const receive = pushReceiver({ secrets: secret, mailboxes: href, onPush: () => {} })
 const request = new Request("http://callback.test/", { method: "POST", headers, body })
-told.receiver = (await receive(request)).status
+results.receiver = (await receive(request)).status
 
-report(JSON.stringify(told))
+report(JSON.stringify(results))
