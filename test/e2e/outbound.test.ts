@@ -84,7 +84,7 @@ const verified = async (service: Service, made: Answer): Promise<string> => {
 }
 
 const refusals = (service: Service): Promise<number> =>
-  measure(service.url, "restante_delivery_attempts_total{outcome=\"refused\"")
+  measure(service.url, "restante_delivery_attempts_total{outcome=\"permanent_failure\"")
 
 /** Deposits one notification for each URI into a mailbox with these settings. */
 const depositAll = async (

@@ -58,7 +58,7 @@ export const evaluateClaims = (
   if (name === undefined) return rejected(`the token has no claim ${names.account}`)
   if (typeof name !== "string" || !isSlug(name)) {
     return rejected(
-      `the claim ${names.account} is no account name: use lower-case letters, digits and hyphens`
+      `the claim ${names.account} is not an account name: use a-z, 0-9 and hyphens, 64 at most`
     )
   }
   return { _tag: "Accepted", name, roles: rolesIn(claimAt(claims, names.roles), names.rolesPrefix) }
