@@ -40,9 +40,12 @@ const moduleAt = (at) => {
 }
 
 const main = moduleAt(new URL("scenario.mjs", import.meta.url))
-await main.link((specifier) => {
+await main.link((specifier, importer) => {
   if (specifier === "restante/client") return moduleAt(new URL("index.js", built))
-  if (!/^\.\/[a-z]+\.js$/.test(specifier)) throw new Error(`the client imports ${specifier}`)
-  return moduleAt(new URL(specifier, built))
+  const at = new URL(specifier, importer.identifier)
+  if (!/^\.\.?\/[a-z./]+\.js$/.test(specifier) || !at.href.startsWith(built.href)) {
+    throw new Error(`the client imports ${specifier}`)
+  }
+  return moduleAt(at)
 })
 await main.evaluate()

@@ -169,7 +169,13 @@ describe("archives", () => {
     await spoil(url)
     const checked = await command(["check", "--json"], env)
     expect(checked.code).toBe(1)
-    for (const problem of [/unreadable state/, /its blob \S+ is missing/, /the kind \S+ does not exist/]) {
+    for (
+      const problem of [
+        /unreadable state/,
+        /its blob \S+ is missing/,
+        /the kind \S+ does not exist/
+      ]
+    ) {
       expect(checked.output).toMatch(problem)
     }
   }, testMs)

@@ -86,10 +86,14 @@ describe("three servers", () => {
           expect(await run(reader.get("quotes", key))).toBe("")
         }
       }
+      const untilCurrent = async ({ isCurrent }: typeof writer) => {
+        while (!await run(isCurrent)) await new Promise((resolve) => setTimeout(resolve, 5))
+      }
       for (const { keys, reader } of told) {
+        await untilCurrent(reader)
         keys.clear()
         await run(writer.write([{ table: "quotes", key: "bob", value: "" }]))
-        while (!await run(reader.isCurrent)) await new Promise((resolve) => setTimeout(resolve, 5))
+        await untilCurrent(reader)
         expect([...keys]).toEqual(["bob"])
       }
       for (const node of nodes) await node.close()
