@@ -25,11 +25,13 @@ const onBackend = (name: string, include: string, globalSetup?: string) => ({
   }
 })
 
-/**
- * What differs most between the two databases of the embedded store, and between one NATS server
- * and the cluster's; the long form runs all of it.
- */
-const httpInPart = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
+/** What differs most between the two embedded databases; the long form runs all of it. */
+const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
+
+/** What depends on which of three nodes answers; the long form runs all of it. */
+const httpOnCluster = long
+  ? http
+  : "test/http/{mailbox,content,customers,sessions,outgoing,registrations,cluster,throttle}*.test.ts"
 
 /** Suites without processes or clocks of their own: they share their modules, as those of HTTP do. */
 const units = "test/{actors,histories,queries,suites}/**/*.test.ts"
@@ -75,9 +77,9 @@ export default defineConfig({
       }]),
       onBackend("memory", http),
       onBackend("embedded", http),
-      onBackend("leveldb", httpInPart),
-      onBackend("nats", httpInPart, "test/http/nats-setup.ts"),
-      onBackend("cluster", http, "test/http/nats-setup.ts")
+      onBackend("leveldb", httpOnLevelDb),
+      onBackend("nats", http, "test/http/nats-setup.ts"),
+      onBackend("cluster", httpOnCluster, "test/http/nats-setup.ts")
     ]
   }
 })

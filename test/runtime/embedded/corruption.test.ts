@@ -63,20 +63,25 @@ const flip = async (path: string, at: number): Promise<void> => {
   await file.close()
 }
 
+/** The long form tries every byte; each try opens two stores. */
+const long = process.env["TEST_LONG"] === "1"
+const cutEvery = long ? 1 : 5
+const flipEvery = long ? 23 : 67
+
 describe.each(engineNames)("a corrupted store, %s", (engine) => {
   it("opens a crashed one whole", async () => {
     const { after } = await crashed(engine)
     expect(await itemsIn(after)).toEqual(itemsOf(1, COMMITS))
   })
 
-  it("notices a log cut at every byte of its last record", async () => {
+  it("notices a log cut anywhere in its last record", async () => {
     const { after, before } = await crashed(engine)
     const log = await logOf(after)
     const start = (await stat(await logOf(before))).size
     const end = (await stat(log)).size
     expect(end - start).toBeGreaterThan(50)
     const whole = await readFile(log)
-    for (let size = start; size < end; size++) {
+    for (let size = start; size < end; size += cutEvery) {
       const copy = await copyOf(after)
       await truncate(join(copy, "store", log.slice(log.lastIndexOf("/") + 1)), size)
       expect(await openingFailure(copy)).toMatchObject({
@@ -101,7 +106,7 @@ describe.each(engineNames)("a corrupted store, %s", (engine) => {
     const log = await logOf(after)
     const { size } = await stat(log)
     let refused = 0
-    for (let at = 0; at < size; at += 23) {
+    for (let at = 0; at < size; at += flipEvery) {
       const copy = await copyOf(after)
       await flip(join(copy, "store", log.slice(log.lastIndexOf("/") + 1)), at)
       const failure = await openingFailure(copy)
@@ -115,7 +120,7 @@ describe.each(engineNames)("a corrupted store, %s", (engine) => {
       }
       await rm(copy, { recursive: true })
     }
-    expect(refused).toBeGreaterThan(size / 23 / 2)
+    expect(refused).toBeGreaterThan(size / flipEvery / 2)
   })
 
   it.each([".log", "CURRENT", "MANIFEST", "acknowledged", "all"])(
