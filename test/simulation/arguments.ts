@@ -1,11 +1,11 @@
-/** What `npm run simulate` is asked for. */
+/** The command line of `npm run simulate`. */
 import { parseArgs } from "node:util"
 import { type Planted, planted } from "./planted.ts"
 import { minutesDefault } from "./report.ts"
 
 export interface Asked {
   readonly _tag: "Asked"
-  /** The first seed, and how many are played. */
+  /** The first seed, and how many seeds run. */
   readonly seed: number
   readonly runs: number
   readonly minutes: number
@@ -13,16 +13,16 @@ export interface Asked {
   readonly isTraced: boolean
 }
 
-/** What is told instead: help, or why it cannot be understood. */
+/** The help text, or why the arguments are invalid. */
 export interface Told {
   readonly _tag: "Told"
   readonly isWrong: boolean
   readonly text: string
 }
 
-/** Seeds are as large as the dice take. */
+/** The random generator takes seeds of this size. */
 const SEED_MAX = 2 ** 31 - 1
-/** A day; each minute is a second of work or so. */
+/** A day; one simulated minute takes about one second. */
 const MINUTES_MAX = 24 * 60
 
 const faults = Object.keys(planted).join(", ")
@@ -75,7 +75,7 @@ const parsed = (args: ReadonlyArray<string>): Asked | Told => {
   }
 }
 
-/** Understands the arguments, or says why not. */
+/** Parses the arguments, or returns why they are invalid. */
 export const read = (args: ReadonlyArray<string>): Asked | Told => {
   try {
     return parsed(args)

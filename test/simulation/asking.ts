@@ -1,4 +1,4 @@
-/** How clients reach nodes: over a network that is slow, to nodes that may be down or die. */
+/** Requests of clients to nodes: over a slow network, to nodes that may be down or crash. */
 import type { Address, AskFailure, LogItem, Tagged } from "../../runtime/index.ts"
 import type { SimulatedNode } from "./nodes.ts"
 import type { Computer } from "./time.ts"
@@ -7,17 +7,17 @@ import type { World } from "./world.ts"
 /** A message of any kind of actor. */
 export type AnyMessage = Tagged & { readonly [field: string]: unknown }
 
-/** What came of a request: an answer, the certainty that nothing was done, or nothing. */
+/** The outcome of a request: an answer, certainly not processed, or unknown. */
 export type Answer<Reply> =
   | { readonly _tag: "Answered"; readonly reply: Reply }
   | { readonly _tag: "Failed"; readonly why: string }
   | { readonly _tag: "Unknown"; readonly why: string }
 
-/** A client waits so long for an answer, ms. */
+/** How long a client waits for an answer, ms. */
 const PATIENCE_MS = 15_000
 const WAY_MS = 5
 
-/** With these nobody has decided on the message. */
+/** Failures after which certainly no actor decided on the message. */
 const undecided = ["NoOwner", "Overloaded", "Quarantined", "UnknownMessage", "MessageTooLarge"]
 
 const isDown = "the node is down"
@@ -27,7 +27,7 @@ type Settle<Reply> = (answer: Answer<Reply>) => void
 export class Asking {
   private readonly world: World
   private readonly computer: Computer
-  /** What nodes that were up answered instead of a reply. */
+  /** Failures that running nodes returned. */
   readonly unanswered: Array<string> = []
 
   constructor(world: World, name: string) {
@@ -62,7 +62,7 @@ export class Asking {
         )))
   }
 
-  /** Waits until then. */
+  /** Waits until this time. */
   until(atMs: number): Promise<void> {
     const { time } = this.world
     return new Promise((resolve) =>

@@ -1,6 +1,6 @@
 /**
- * The subjects that nodes talk over, as NATS has them: each message goes to whoever has subscribed,
- * and is lost where nobody has. The nodes' own transport runs on it.
+ * The NATS subjects between nodes: the bus delivers each message to all subscribers, and drops it
+ * if there are none. The nodes' own transport runs on the bus.
  */
 import type { Msg, NatsConnection, PublishOptions } from "@nats-io/transport-node"
 import type { Noise } from "./plan.ts"
@@ -13,21 +13,21 @@ interface Subscription {
   readonly owner: Wire
   readonly callback: Callback
   readonly key: string
-  /** From when on messages of other nodes come here too. */
+  /** When messages of other nodes begin to arrive here. */
   readonly knownAtMs: number
 }
 
 /**
- * The longest way of a message, and of one that is slow, ms: see
+ * The longest delay of a message, and of a slow message, ms: see
  * `runtime/nats/transport/message-grants.ts`.
  */
 const WAY_MS = 15
 const SLOW_MS = 400
 const KNOWN_MS = 30
-/** Servers notice that a node is gone after so long. */
+/** How long the servers take to notice that a node is gone. */
 const NOTICED_MS = 5_000
 
-/** `restante.*.<shard>.>`, `<inbox>.*` and plain subjects, and no other patterns. */
+/** Supports `restante.*.<shard>.>`, `<inbox>.*` and plain subjects; no other patterns. */
 const keyOf = (pattern: string): string => {
   const parts = pattern.split(".")
   if (parts.at(-1) === ">") return `shard ${parts[2]}`
@@ -44,7 +44,7 @@ const keysFor = (subject: string): ReadonlyArray<string> => {
 }
 
 const headersOf = (options: PublishOptions | undefined, status?: number) => {
-  // The transport sends headers that it has encoded itself.
+  // The transport encodes its headers itself.
   const encoded = options?.headers as { readonly encode?: () => Uint8Array } | undefined
   if (encoded === undefined && status === undefined) return undefined
   let fields: Map<string, string> | undefined
@@ -62,7 +62,7 @@ const headersOf = (options: PublishOptions | undefined, status?: number) => {
 export class Wire {
   closed = false
   readonly computer: Computer
-  /** When the last message of each other node arrives here: they keep their order. */
+  /** Arrival of the last message from each other node, so that messages stay in order. */
   readonly arrivedMs = new Map<Wire, number>()
   private readonly bus: Bus
 
@@ -93,7 +93,7 @@ export class Wire {
     this.bus.route(this, subject, Buffer.from(data), options)
   }
 
-  /** As the transport uses it, and no more. */
+  /** Only the part of a connection that the transport uses. */
   get nc(): NatsConnection {
     return this as unknown as NatsConnection
   }
@@ -101,12 +101,12 @@ export class Wire {
 
 export class Bus {
   noise: Noise
-  /** Ways that lead nowhere until then: `<from> <to>`, by names of nodes. */
+  /** Paths that are cut until a time: `<from> <to>`, by names of nodes. */
   readonly cuts = new Map<string, number>()
-  /** Messages that were dropped, delayed, doubled, or sent over a cut way. */
+  /** Messages that were dropped, delayed, duplicated, or sent over a cut path. */
   readonly counts = { messages: 0, dropped: 0, slow: 0, doubled: 0, overtaken: 0, cut: 0 }
   private readonly subscriptions = new Map<string, Set<Subscription>>()
-  /** Inboxes in the order in which the trace names them: their own names differ from run to run. */
+  /** Inboxes in the order of the trace's names for them: their own names differ between runs. */
   private readonly inboxes = new Map<string, number>()
   private readonly time: VirtualTime
   private readonly trace: Trace
@@ -121,7 +121,7 @@ export class Bus {
     return new Wire(this, computer)
   }
 
-  /** The process of this connection is gone; the servers notice it after a while. */
+  /** Ends the process of this connection; the servers notice after a while. */
   lose(wire: Wire): void {
     this.time.later(this.time.random() * NOTICED_MS, () => {
       for (const subscriptions of this.subscriptions.values()) {
@@ -132,7 +132,7 @@ export class Bus {
 
   add(owner: Wire, pattern: string, callback: Callback): Subscription {
     const key = keyOf(pattern)
-    // The word of an inbox goes before what is to be answered there, by the same ways.
+    // The subscription of an inbox travels before the request that is answered there.
     const knownInMs = this.time.random() * (key.startsWith("inbox ") ? 0 : KNOWN_MS)
     const knownAtMs = this.time.nowMs + knownInMs
     const subscription: Subscription = { owner, callback, key, knownAtMs }
@@ -193,7 +193,7 @@ export class Bus {
     }
   }
 
-  /** A subject as the trace has it. */
+  /** The name of a subject in the trace. */
   private told(subject: string): string {
     if (!subject.startsWith("_INBOX.")) return subject
     const [inbox = "", ...rest] = subject.slice("_INBOX.".length).split(/\.(?=[^.]*$)/)
@@ -236,7 +236,7 @@ export class Bus {
       return reply !== undefined
     }
     const headers = headersOf(options, status)
-    // What the transport uses of a message, and no more.
+    // Only the part of a message that the transport uses.
     const used = { subject, reply, data, headers, string: () => data.toString(), respond }
     return used as unknown as Msg
   }

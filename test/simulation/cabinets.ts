@@ -1,4 +1,4 @@
-/** What clients do with cabinets. */
+/** Operations of clients on cabinets. */
 import { cabinetKind } from "../../actors/index.ts"
 import type { CabinetContent, CabinetReply } from "../../actors/cabinet/protocol.ts"
 import { address } from "../../runtime/index.ts"
@@ -18,7 +18,7 @@ const outputOf = (told: unknown): VersionedOutput => {
   const reason = reasonOf(told)
   if (reason === "PreconditionFailed") return { _tag: "Outdated" }
   if (reason !== undefined) return { _tag: "Gone" }
-  // A cabinet answers in its own protocol.
+  // The replies of a cabinet have the types of its protocol.
   const reply = told as CabinetReply
   switch (reply._tag) {
     case "Created":
@@ -31,7 +31,7 @@ const outputOf = (told: unknown): VersionedOutput => {
   }
 }
 
-/** Keeps the version that was seen, for conditions. */
+/** Stores the observed version for conditional requests. */
 const seeing = ({ known }: Turn, resource: string) => (told: unknown): VersionedOutput => {
   const output = outputOf(told)
   if (output._tag === "Shown") known.versions.set(resource, output.version)

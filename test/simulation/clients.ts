@@ -1,4 +1,4 @@
-/** Clients: each makes its operations one after the other, as real ones do. */
+/** Clients: each runs its operations one after the other, as real clients do. */
 import { Asking } from "./asking.ts"
 import { cabinetVerbs } from "./cabinets.ts"
 import { mailboxVerbs } from "./mailboxes.ts"
@@ -18,7 +18,7 @@ const verbsOf: Readonly<Record<string, Verbs>> = {
   cabinet: cabinetVerbs
 }
 
-/** Makes one operation; it resolves when it has ended, whatever came of it. */
+/** Runs one operation; resolves when it has ended, with any outcome. */
 const perform = async (turn: Turn, operation: Operation): Promise<void> => {
   const [kind = ""] = operation.resource.split("/")
   const verb = verbsOf[kind]?.[operation.verb]
@@ -26,7 +26,7 @@ const perform = async (turn: Turn, operation: Operation): Promise<void> => {
   await verb(turn, operation)
 }
 
-/** Lets all clients of the plan do what they are to do; resolves when the last one has ended. */
+/** Runs all clients of the plan; resolves when the last one has ended. */
 export const runClients = async (
   world: World,
   { operations }: Plan,

@@ -1,9 +1,9 @@
-/** What is to happen, in the order of its time; of one time in the order it was asked for. */
+/** Scheduled events in the order of their times; equal times in the order of scheduling. */
 export interface Event {
   atMs: number
   readonly order: number
   readonly run: () => void
-  /** Called off, when false. */
+  /** False: the event is canceled. */
   live: boolean
 }
 

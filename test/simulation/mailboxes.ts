@@ -1,4 +1,4 @@
-/** What clients do with mailboxes. */
+/** Operations of clients on mailboxes. */
 import { mailboxKind } from "../../actors/index.ts"
 import { decodeItem, isRemoval } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxReply } from "../../actors/mailbox/protocol.ts"
@@ -12,14 +12,14 @@ import type { VersionedInput, VersionedOutput } from "./versioned.ts"
 
 export const reader = { account: owner }
 
-/** The name of the mailbox that a resource of the plan is. */
+/** The mailbox name of a resource of the plan. */
 export const nameOf = (resource: string): string => resource.replace("/", "-")
 
 export const mailboxAt = (resource: string) => address(mailboxKind, nameOf(resource))
 
 const settingsOf = (mark: number) => ({ ...defaultSettings, title: `title ${mark}` })
 
-/** A mailbox answers in its own protocol. */
+/** The replies of a mailbox have the types of its protocol. */
 const asReply = (told: unknown): MailboxReply => told as MailboxReply
 
 const settled = (told: unknown): VersionedOutput => {
@@ -42,7 +42,7 @@ const stored = (told: unknown): MailboxOutput => {
   return reply._tag === "Deposited" ? { _tag: "Deposited", place: reply.n } : { _tag: "Done" }
 }
 
-/** The same operation is one on the settings too. */
+/** Records the operation for the settings too. */
 const alsoSettings = (
   { name, records }: Turn,
   resource: string,
@@ -63,7 +63,7 @@ const entriesOf = (items: ReadonlyArray<LogItem>): ReadonlyArray<Entry> =>
     isRemoval(value) ? [] : [{ id: decodeItem(value).digest, place: n }]
   )
 
-/** Lists what is there: by the mailbox's word how far it goes, then from the log. */
+/** Lists a mailbox: asks it for its head, then reads the log up to there. */
 const list = async (turn: Turn, node: number, resource: string): Promise<boolean> => {
   const { asking, known, name, records, trace } = turn
   const to = mailboxAt(resource)
@@ -79,7 +79,7 @@ const list = async (turn: Turn, node: number, resource: string): Promise<boolean
   if (reply._tag !== "Listed") throw new Error(`a mailbox answered ${reply._tag}`)
   records.head(resource, start, reply.view.head)
   const read = await asking.read(node, to)
-  // What is read of one that is being removed is in part.
+  // A read during the removal of the mailbox may be incomplete.
   if (read._tag !== "Answered" || known.destroyed.has(resource)) return false
   trace.note("client", () => `${name} read ${JSON.stringify(entriesOf(read.reply))}`)
   records.note(records.mailbox, what, start, read, (items) => ({
@@ -138,7 +138,7 @@ const create: Verbs[string] = async (turn, operation) => {
     input: { kind: "create" } as const,
     outputOf: stored
   })
-  // Whether it was a repetition or not: its version is that of the beginning.
+  // A first or a repeated request: either returns the initial version.
   const input = { kind: "create", contents: settings.title } as const
   const what = { client: turn.name, resource: `${resource} settings`, input }
   turn.records.note(turn.records.versioned, what, start, answer, () => undefined)

@@ -1,14 +1,14 @@
 /**
- * `npm run simulate -- --seed N [--runs N] [--minutes M] [--fault name] [--trace]`: plays seeds,
- * and shows the first that fails, made as small as it can be, with all that happened. Exits 0 when
- * all is well, 1 when something was found, 2 when it was asked wrongly.
+ * `npm run simulate -- --seed N [--runs N] [--minutes M] [--fault name] [--trace]`: runs seeds,
+ * and shows the first failing one, shrunk, with all events. Exits with 0 without findings, 1 with a
+ * finding, 2 for a wrong command line.
  */
 import { type Asked, read } from "./arguments.ts"
 import { planOf } from "./plan.ts"
 import { play } from "./report.ts"
 import { simulate } from "./run.ts"
 
-/** Asked wrongly, as a shell says it. */
+/** The exit code for a wrong command line. */
 const WRONG = 2
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -41,7 +41,7 @@ const main = async ({ isTraced, minutes, runs, seams, seed: first }: Asked): Pro
   say(`faults: ${counted(faults)}`)
 }
 
-// Who reads a trace may have seen enough of it.
+// The reader of the output may close it early.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error
   process.exit()

@@ -1,6 +1,6 @@
 /**
  * One node: the real runtime with the real behaviors and the transport over NATS subjects, on a
- * computer of its own, over the shared store and registry.
+ * separate computer, on the shared store and registry.
  */
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { behaviors, type Dependencies, linksUnder } from "../../actors/index.ts"
@@ -21,27 +21,27 @@ import type { Trace } from "./trace.ts"
 
 export const baseUrl = "https://post.test"
 export const links = linksUnder(baseUrl)
-/** Short, so that a run sees all of it. */
+/** Short, so that a run reaches the end of it. */
 export const schedule = [0, 1_000, 5_000, 20_000, 40_000]
 export const retentionMs = 60 * 60_000
-/** As seldom as the limits allow: it is most of what an idle cluster does. */
+/** As rarely as the limits allow: refreshing is most of an idle cluster's work. */
 const REFRESH_MS = 4_000
 
 const CLOSING_LOOK_MS = 5
 
-/** Sooner than by default, so that a run sees it. */
+/** Earlier than by default, so that it happens in a run. */
 const WAKES_LOOK_MS = 60_000
 
 type PlacementApi = Placement["Service"]
 
-/** What tests may put in place of the real parts, to see that it is noticed. */
+/** Replacements of real parts, by which tests plant bugs. */
 export interface Seams {
   readonly behaviors?: (all: ReadonlyArray<AnyBehavior>) => ReadonlyArray<AnyBehavior>
   readonly placement?: (placement: PlacementApi) => PlacementApi
   readonly storage?: (storage: StorageApi, later: Later) => StorageApi
 }
 
-/** What the nodes of a run have in common. */
+/** The shared environment of a run's nodes. */
 export interface Shared {
   readonly time: VirtualTime
   readonly trace: Trace
@@ -50,15 +50,15 @@ export interface Shared {
   readonly bus: Bus
   readonly outbound: (computer: Computer) => Outbound
   readonly seams: Seams
-  /** Whether each process lives, by its number. */
+  /** Whether each process runs, by its number. */
   readonly processes: Array<() => boolean>
-  /** A node has met what must never be. */
+  /** Called when a node logs a defect. */
   readonly onDefect: (what: string) => void
-  /** An actor of a node has heard that what it decided is kept. */
+  /** Called when an actor of a node receives the outcome "committed". */
   readonly onCommitted: (computer: Computer, address: Address) => void
 }
 
-/** What of a node's log must never be said. */
+/** Log messages that must not occur. */
 const defects = [
   "actor restarts",
   "actor quarantined",
@@ -74,14 +74,14 @@ export class SimulatedNode {
   readonly computer: Computer
   readonly line: Line
   readonly registryLine: RegistryLine
-  /** The node as its cluster knows it; undefined while it starts. */
+  /** The node's actor system; undefined while it starts. */
   system: SystemApi | undefined = undefined
   placement: PlacementApi | undefined = undefined
-  /** It stops in good order, and takes no more requests of clients in the end. */
+  /** The node drains, and finally accepts no more requests of clients. */
   isLeaving = false
   isClosed = false
   private asks = 0
-  /** The name of its present membership. */
+  /** The incarnation of its present membership. */
   incarnation = ""
   private births = 0
   private readonly wire: Wire
@@ -100,7 +100,7 @@ export class SimulatedNode {
     return this.computer.alive
   }
 
-  /** Starts the process; `onEnd` is called when it does not come up. */
+  /** Starts the process; calls `onEnd` if the start fails. */
   start(onEnd: (reason: string) => void): void {
     const { shared: { time, trace }, computer } = this
     trace.note("node", `${computer.name} starts`)
@@ -124,7 +124,7 @@ export class SimulatedNode {
     })
   }
 
-  /** The process is gone, without a word. */
+  /** Kills the process. */
   die(): void {
     if (!this.computer.alive) return
     this.computer.alive = false
@@ -133,7 +133,7 @@ export class SimulatedNode {
     this.shared.trace.note("node", `${this.computer.name} is gone`)
   }
 
-  /** Stops in good order; `done` once the process has ended. */
+  /** Stops with a drain; calls `done` once the process has ended. */
   stop(done: () => void): void {
     const { runtime, shared: { time, trace }, system } = this
     if (system === undefined || runtime === undefined) {
@@ -151,7 +151,7 @@ export class SimulatedNode {
     })
   }
 
-  /** Takes no more requests, and waits until all are answered, as the service does. */
+  /** Accepts no more requests, and waits until all are answered, as the service does. */
   private async answered(): Promise<void> {
     this.isClosed = true
     while (this.asks > 0) await new Promise((resolve) => setTimeout(resolve, CLOSING_LOOK_MS))
@@ -220,7 +220,7 @@ export class SimulatedNode {
         Placement,
         Effect.map(Placement, (real) => seams.placement?.(real) ?? real)
       ).pipe(Layer.provide(placement))
-    // The transport asks nothing else of the connection.
+    // The transport uses nothing else of the connection.
     const nats = Layer.succeed(Nats, { nc: this.wire.nc } as NatsApi)
     const ports = Layer.mergeAll(
       Layer.succeed(Storage, this.storage()),

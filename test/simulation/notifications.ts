@@ -1,4 +1,4 @@
-/** What clients do with outgoing notifications. */
+/** Operations of clients on outgoing notifications. */
 import { notificationKind } from "../../actors/index.ts"
 import type { NotificationReply } from "../../actors/notification/protocol.ts"
 import { address } from "../../runtime/index.ts"
@@ -10,11 +10,11 @@ import { askAgain, askToMake, caller, owner, reasonOf, type Turn, type Verbs } f
 
 export const notificationAt = (id: string) => address(notificationKind, id)
 
-/** How many shards notifications are in. */
+/** Number of shards with notifications. */
 export const notificationParts = 2
 export const notificationIdOf = (mark: number): string => `out-${mark % notificationParts}=${mark}`
 
-/** The number that a document bears, by which it is known wherever it comes. */
+/** The number in a document, which identifies it at every recipient. */
 export const markIn = (body: string): number => Number(/<description>n(\d+)</.exec(body)?.[1] ?? -1)
 
 const outside = ["https://a.test/in", "https://b.test/in", "https://gone.test/in"]
@@ -32,7 +32,7 @@ export const recipientsOf = (mark: number): ReadonlyArray<string> => {
 
 const outputOf = (told: unknown): NotificationOutput => {
   if (reasonOf(told) !== undefined) return { _tag: "Gone" }
-  // A notification answers in its own protocol.
+  // The replies of a notification have the types of its protocol.
   const reply = told as NotificationReply
   return reply._tag === "Described"
     ? {
@@ -64,7 +64,7 @@ const send = (turn: Turn, operation: Operation) => {
   })
 }
 
-/** Does it to one of those that are known, if there is one. */
+/** Runs the operation on one of the known notifications, if there is one. */
 const toKnown =
   (message: AnyMessage, kind: "show" | "retry" | "delete") =>
   (turn: Turn, operation: Operation): Promise<unknown> => {

@@ -1,6 +1,6 @@
 /**
- * Other services: recipients of notifications and callbacks. They answer whatever chance has them
- * answer, or nothing; what they were sent, and what they said, is kept.
+ * Other services: recipients of notifications and callbacks. They answer at random, or not at all.
+ * This file records their requests and answers.
  */
 import { Effect } from "effect"
 import type { DeliveryOutcome, FetchOutcome, Outbound, OutboundContent, OutboundGet,
@@ -19,24 +19,24 @@ export interface Delivery {
   readonly body: string
   /** True time, ms. */
   readonly atMs: number
-  /** What it answered, whether or not that was heard; 0 when it said nothing. */
+  /** The status of its answer, even if the answer was lost; 0 without an answer. */
   readonly code: number
-  /** How long it asked to be left alone, as the node hears it, ms; 0 when it did not say. */
+  /** The Retry-After of its answer by the node's clock, ms; 0 without one. */
   readonly retryAfterMs: number
 }
 
 interface Answer {
   readonly code: number
   readonly headers: Readonly<Record<string, string>>
-  /** Received, and never answered. */
+  /** The recipient receives the request and never answers. */
   readonly heard: boolean
-  /** It does not even arrive. */
+  /** The request does not arrive. */
   readonly received: boolean
 }
 
 const ATTEMPT_MS = 30_000
 const WAY_MS = 40
-/** Part of the attempts that wait for their turn while their origin is busy, and for how long. */
+/** Fraction of the attempts that wait for a permit of a busy origin, and for how long. */
 const TURNS = 0.5
 const TURN_MS = 4_000
 const fine: Answer = { code: 202, headers: {}, heard: true, received: true }
@@ -45,7 +45,7 @@ export class Outside {
   noise: Noise
   readonly deliveries: Array<Delivery> = []
   readonly counts = new Map<string, number>()
-  /** When callbacks have echoed a challenge for the first time. */
+  /** When each callback first echoed a challenge. */
   readonly echoes = new Map<string, number>()
   /** An attempt begins on a node. */
   onAttempt: (uri: string, content: OutboundContent, computer: Computer) => void = () => {}
@@ -85,7 +85,7 @@ export class Outside {
     })
   }
 
-  /** Its content is asked for when its turn has come, and may be no longer wanted then. */
+  /** Loads the content once the attempt has a permit; the attempt may be obsolete by then. */
   private turn(computer: Computer): Effect.Effect<void> {
     const { noise: { deferrals }, time } = this
     if (deferrals === 0 || time.random() >= TURNS) return Effect.void
@@ -132,7 +132,7 @@ export class Outside {
     })
   }
 
-  /** A challenge is echoed, as far as the callback is there. */
+  /** Echoes a challenge if the callback exists. */
   private get(computer: Computer, { uri }: OutboundGet): Effect.Effect<FetchOutcome> {
     const { time } = this
     return Effect.callback((resume) => {
@@ -158,7 +158,7 @@ export class Outside {
   }
 
   private answerOf(uri: string): Answer {
-    // Some are gone for good, and say so.
+    // Some recipients are gone, and answer 410.
     if (uri.includes("//gone.")) return { ...fine, code: 410 }
     const { random } = this.time
     if (random() >= this.noise.recipients) return fine

@@ -1,28 +1,28 @@
 /**
- * What happens in a run, as a list: derived from a seed, and shrunk by leaving parts of it out.
- * Only how long things take on their way, and what chance makes of them, is drawn in the run.
+ * The plan of a run: a list of operations and faults, derived from a seed and shrunk by removing
+ * parts. The run itself draws only delays and the effects of noise.
  */
 import { randomOf } from "../runtime/placement-world.ts"
 
-/** How likely each kind of trouble is, of 1, while a run is not yet quiet. */
+/** The probability of each kind of noise, until the faults cease. */
 export interface Noise {
   /** Messages between nodes. */
   readonly drops: number
   readonly delays: number
   readonly doubles: number
   readonly overtakes: number
-  /** Groups of commits: nothing kept; kept and not told; late, or never, and maybe told. */
+  /** Groups of commits: not stored; stored, not answered; late or never, answered or not. */
   readonly commitFails: number
   readonly commitLost: number
   readonly commitHangs: number
   readonly readFails: number
   readonly readHangs: number
   readonly registryFaults: number
-  /** Each call of the store may take so much longer, ms. */
+  /** Greatest additional delay of each call of the store, ms. */
   readonly slowMs: number
-  /** Recipients' answers that are not what they would be. */
+  /** Recipients' answers that are replaced by failures. */
   readonly recipients: number
-  /** Attempts that find no turn, since their origin is busy. */
+  /** Attempts that get no permit, because their origin is busy. */
   readonly deferrals: number
 }
 
@@ -42,18 +42,18 @@ export const quiet: Noise = {
   deferrals: 0
 }
 
-/** What a client does to a resource. */
+/** An operation of a client on a resource. */
 export interface Operation {
   readonly client: number
-  /** Not before; after the client's last one has ended. */
+  /** Earliest time; the operation also waits for the client's previous one. */
   readonly atMs: number
   readonly resource: string
   readonly verb: string
-  /** Makes texts and ids that no other operation has. */
+  /** Distinguishes the texts and ids of this operation. */
   readonly mark: number
-  /** In [0, 1): whatever the verb has to choose. */
+  /** In [0, 1): determines the choices of the verb. */
   readonly choice: number
-  /** How often it is made again while its outcome is unknown, and by which nodes. */
+  /** How often it is repeated while its outcome is unknown, and at which nodes. */
   readonly nodes: ReadonlyArray<number>
 }
 
@@ -77,10 +77,10 @@ export type Fault =
 export interface Plan {
   readonly seed: number
   readonly nodes: number
-  /** When trouble ends; what is under way has its time then. */
+  /** When faults and noise end; operations under way may then finish. */
   readonly busyMs: number
   readonly noise: Noise
-  /** Nodes only come and go in good order: then each request is answered. */
+  /** Nodes only drain and restart: then each request must be answered. */
   readonly isCalm: boolean
   readonly operations: ReadonlyArray<Operation>
   readonly faults: ReadonlyArray<Fault>
@@ -96,7 +96,7 @@ const CLIENTS = 5
 /** Operations and faults of one simulated minute. */
 const OPERATIONS = 56
 const FAULTS = 4.5
-/** Part of the runs in which there is no trouble. */
+/** Fraction of the runs without noise. */
 const CALM = 0.15
 
 const verbs: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -119,7 +119,7 @@ const pick = <A>(random: Random, all: ReadonlyArray<A>): A => {
 }
 
 const noiseOf = (random: Random): Noise => {
-  /** Half of the runs are spared each kind of trouble. */
+  /** Each kind of noise is absent from half of the runs. */
   const upTo = (most: number): number => random() < 0.5 ? 0 : random() * most
   return {
     drops: upTo(0.05),
@@ -159,10 +159,10 @@ const faultOf = (random: Random, atMs: number, nodes: number): Fault => {
   return { atMs, what: "stall", forMs: between(500, 9_000) }
 }
 
-/** Part of the changes of settings of one mailbox that remove it instead. */
+/** Fraction of the changes of one mailbox's settings that remove the mailbox instead. */
 const DESTROYED = 0.15
 
-/** Each node is stopped in good order, and started again, one after the other. */
+/** Drains and restarts the nodes one after the other. */
 const rollingRestarts = (random: Random, busyMs: number, nodes: number): ReadonlyArray<Fault> => {
   const everyMs = 9_000
   const count = Math.floor(busyMs / everyMs) - 1
@@ -174,7 +174,7 @@ const rollingRestarts = (random: Random, busyMs: number, nodes: number): Readonl
   }))
 }
 
-/** The resources of a run: each kind has so many. */
+/** The number of resources of each kind in a run. */
 const resources: ReadonlyArray<readonly [kind: string, count: number, weight: number]> = [
   ["mailbox", 2, 5],
   ["notification", 0, 3],
@@ -206,11 +206,11 @@ const operationOf = (
   }
 }
 
-/** Marks below are of what makes resources. */
+/** Smaller marks belong to the operations that create resources. */
 const FIRST_MARK = 100
 const CREATED_MS = 3_000
 
-/** Each resource is made once, by one client, at the beginning. */
+/** One client creates each resource once, at the beginning. */
 const creations = (random: Random, nodes: number): ReadonlyArray<Operation> => {
   const names = ["mailbox/0", "mailbox/1", "session/0", "session/1", "cabinet/0"]
   return names.map((resource, mark) => ({
@@ -221,7 +221,7 @@ const creations = (random: Random, nodes: number): ReadonlyArray<Operation> => {
   }))
 }
 
-/** What a seed stands for. */
+/** The plan of a seed. */
 export const planOf = (seed: number, { minutes }: PlanOptions): Plan => {
   const random = randomOf(seed ^ 0x5eed)
   const nodes = random() < 0.8 ? 3 : 4

@@ -1,4 +1,4 @@
-/** Bugs to be found that are planted in the tables of behaviors, one cell or action each. */
+/** Planted bugs in the tables of behaviors; each replaces one cell or action. */
 import { mailboxKind, notificationKind, sessionKind } from "../../actors/index.ts"
 import type { AnyBehavior, Decision } from "../../runtime/index.ts"
 import { Effect } from "effect"
@@ -11,12 +11,12 @@ interface Fields {
 type Cell = (state: Fields, message: Fields, context: unknown) => Decision<Fields>
 type Cells = Readonly<Record<string, Readonly<Record<string, Cell>>>>
 
-/** The behaviors, that of this kind as `change` makes it. */
+/** The behaviors, with the one of this kind changed by `change`. */
 const changing = (kind: string, change: (one: AnyBehavior) => AnyBehavior): WorldSeams => ({
   behaviors: (all) => all.map((one) => one.kind === kind ? change(one) : one)
 })
 
-/** The same with one cell in place of that of the table. */
+/** The behavior with one cell replaced. */
 const withCell = (
   kind: string,
   state: string,
@@ -24,7 +24,7 @@ const withCell = (
   make: (cell: Cell, cells: Cells) => Cell
 ): WorldSeams =>
   changing(kind, (one) => {
-    // The registry has lost the types of the behavior; each cell here knows its own.
+    // The list of behaviors has lost their types; each cell here has its own.
     const cells = one.table as unknown as Cells
     const cell = cells[state]?.[message]
     if (cell === undefined) throw new RangeError(`${kind} has no ${state} x ${message}`)
@@ -34,18 +34,18 @@ const withCell = (
     }
   })
 
-/** How long an attempt waits that does not ask again whether it is wanted, ms. */
+/** How long an attempt waits before it begins without checking whether it is obsolete, ms. */
 const WAITS_MS = 3_000
 const DIGEST_CHARS = 22
 
-/** A session that is over takes its last answer once more. */
+/** A completed session accepts its last answer twice. */
 const answeredTwice = withCell(sessionKind, "Crossed", "Answer", (_, cells) => {
   const again = cells["AwaitingHardQuestion"]?.["Answer"]
   if (again === undefined) throw new RangeError("a session takes no last answer")
   return again
 })
 
-/** Nobody who is registered is told of a removal. */
+/** Removals are not pushed to registrations. */
 const removalUntold = withCell(
   mailboxKind,
   "Open",
@@ -60,7 +60,7 @@ const removalUntold = withCell(
   }
 )
 
-/** What is handed over again is not known again. */
+/** A mailbox does not recognize a repeated local delivery. */
 const handedOverAnew = withCell(
   mailboxKind,
   "Open",
@@ -74,14 +74,14 @@ const handedOverAnew = withCell(
       : cell(state, message, context)
 )
 
-/** What recipients ask for is not heard. */
+/** The Retry-After of recipients is ignored. */
 const retryAfterUnheard = withCell(notificationKind, "Queued", "Attempted", (cell) =>
 (
   state,
   message,
   context
 ) => {
-  // An attempt tells its outcome.
+  // The attempt reports its outcome.
   const outcome = message["outcome"] as Fields
   return cell(state, { ...message, outcome: { ...outcome, retryAfterMs: 0 } }, context)
 })
@@ -95,7 +95,7 @@ const sentAfterDeletion = changing(notificationKind, (one) => ({
       : one.perform(action, self, peers)
 }))
 
-/** Each bug by its name. */
+/** The planted bugs by name. */
 export const plantedCells: Readonly<Record<string, WorldSeams>> = {
   "answered-twice": answeredTwice,
   "removal-untold": removalUntold,

@@ -1,4 +1,4 @@
-/** A test of the tests: bugs that are planted are found, and shown small. */
+/** Tests the simulation: it finds planted bugs and shrinks their plans. */
 import { describe, expect, it } from "vitest"
 import { planted } from "./planted.ts"
 import { type Plan, planOf } from "./plan.ts"
@@ -24,11 +24,11 @@ const foundWith = async (
 describe("the simulation finds", () => {
   it.each(Object.keys(planted))("%s", async (name) => {
     const { plan } = await foundWith(name)
-    // It is the planted bug that was found.
+    // The violation is the one of the planted bug.
     expect((await simulate(plan)).violations).toEqual([])
   }, TIMEOUT_MS)
 
-  it("what is shown small, with all that happened", async () => {
+  it("a bug, and reports the shrunk plan with all events", async () => {
     const seams = planted["reply-before-commit"] ?? {}
     const { plan, result } = await foundWith("reply-before-commit")
     const least = await smallest(plan, result, seams)

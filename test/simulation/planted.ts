@@ -1,6 +1,6 @@
 /**
- * Bugs to be found, as a test of the tests: each is put in place of a part of the real thing, by
- * the ports and tables that it has anyway.
+ * Planted bugs, which test the simulation: each replaces a part of the real system through its
+ * ports and tables.
  */
 import type { RegistrationAction, RegistrationMessage, RegistrationReply,
   RegistrationState } from "../../actors/registration/protocol.ts"
@@ -16,14 +16,14 @@ export type Planted = WorldSeams
 
 type Registered = Extract<RegistrationState, { readonly _tag: "Registered" }>
 
-/** How long after its commit a timer is written that is not part of it, ms. */
+/** How long after its commit a separate timer is written, ms. */
 const APART_MS = 5_000
-/** How long after its answer a commit is handed in, ms; and the revisions that are made up. */
+/** How long after its reply a commit is submitted, ms; and the invented revisions. */
 const LATER_MS = 150
 const GIVEN_UP_MS = 3_000
 const TOLD_FROM = 1_000_000_000
 
-/** Writes over whatever is there. */
+/** Writes without comparing revisions. */
 const withoutFence: Apply = (inner, commit) => {
   const { head, revision } = Effect.runSync(inner.load(commit.address))
   const append = commit.append.map(({ value }, at) => ({ n: head + 1 + at, value }))
@@ -31,7 +31,7 @@ const withoutFence: Apply = (inner, commit) => {
   return faithful(inner, { ...commit, expected: revision, append, head: next })
 }
 
-/** A timer is written after its commit, if the node lives so long. */
+/** Writes a timer after its commit, if the node still runs. */
 const timersApart: Apply = (inner, commit, later) => {
   const { address, timer } = commit
   if (typeof timer !== "number" || commit.state === null) return faithful(inner, commit)
@@ -51,9 +51,9 @@ const timersApart: Apply = (inner, commit, later) => {
   return outcome
 }
 
-/** Says that a group is kept, and hands it in a while after. */
+/** Acknowledges a group, and submits it to the store later. */
 const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
-  /** The revisions that were told, and what they came to be. */
+  /** The real revisions by the invented ones. */
   const revisions = new Map<number, number>()
   let told = TOLD_FROM
   let under = Promise.resolve()
@@ -96,7 +96,7 @@ const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
 /** A push that begins counts as acknowledged. */
 const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
   if (behavior.kind !== registrationKind) return behavior
-  // The registry has lost the types of the registration.
+  // The list of behaviors has lost the types of the registration.
   const { table, ...rest } = behavior as unknown as Behavior<
     RegistrationState,
     RegistrationMessage,
@@ -107,7 +107,7 @@ const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
   type Cell<Tag extends "Checked" | "TimerFired"> = typeof Registered[Tag]
   const advanced = <Tag extends "Checked" | "TimerFired">(cell: Cell<Tag>): Cell<Tag> =>
     ((state: Registered, message: never, context: never) => {
-      // Each of the two cells takes its own message.
+      // Each of the two cells has its own message type.
       const decision = (cell as (...asked: ReadonlyArray<unknown>) => ReturnType<Cell<"Checked">>)(
         state,
         message,
@@ -132,7 +132,7 @@ const cursorFirst = (behavior: AnyBehavior): AnyBehavior => {
   } as unknown as AnyBehavior
 }
 
-/** Each bug by its name. */
+/** The planted bugs by name. */
 export const planted: Readonly<Record<string, Planted>> = {
   "no-fence": { apply: withoutFence },
   "reply-before-commit": { storage: repliesFirst },

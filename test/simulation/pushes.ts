@@ -1,4 +1,4 @@
-/** What the callbacks of registrations have received, held against the logs of their mailboxes. */
+/** Compares the pushes that callbacks received with the logs of their mailboxes. */
 import { isRemoval, parseNotificationId } from "../../actors/mailbox/log-item.ts"
 import type { Delivery } from "./outside.ts"
 import type { Appended } from "./witness.ts"
@@ -6,29 +6,29 @@ import type { Appended } from "./witness.ts"
 export interface Pushed {
   /** Where the registration began. */
   readonly cursor: number
-  /** When its callback echoed a challenge for the first time; undefined when it never did. */
+  /** When its callback first echoed a challenge; undefined if it never did. */
   readonly echoedMs: number | undefined
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly deliveries: ReadonlyArray<Delivery>
-  /** All that the mailbox's log ever had. */
+  /** All items that the mailbox's log ever had. */
   readonly appended: ReadonlyArray<Appended>
   /** When items were removed. */
   readonly removed: ReadonlyMap<number, number>
-  /** When the mailbox said that it knew of the registration. */
+  /** When the mailbox confirmed the registration. */
   readonly listedMs: number | undefined
 }
 
-/** The numbers of the notifications that a push holds. */
+/** The numbers of the notifications in a push. */
 const numbersIn = (body: string): ReadonlyArray<number> =>
   [...body.matchAll(/<notification href="[^"]*\/notifications\/([^"]+)"/g)]
     .flatMap(([, id = ""]) => parseNotificationId(id)?.n ?? [])
 
-/** The numbers of the notifications that it says were removed. */
+/** The numbers of the removed notifications in a push. */
 const removedIn = (body: string): ReadonlyArray<number> =>
   [...body.matchAll(/<removed href="[^"]*\/notifications\/([^"]+)"/g)]
     .flatMap(([, id = ""]) => parseNotificationId(id)?.n ?? [])
 
-/** Removals that no acknowledged push has told of. */
+/** Removals that no acknowledged push contains. */
 const untold = (
   { appended, deliveries, listedMs = Infinity, removed }: Pushed
 ): ReadonlyArray<string> => {
@@ -43,7 +43,7 @@ const untold = (
   })
 }
 
-/** What is wrong with them; nothing when all is well. `isEnd`: all must have come by now. */
+/** The violations in a registration's pushes. `isEnd`: all pushes must have arrived by now. */
 export const faultsOf = (pushed: Pushed, isEnd: boolean): ReadonlyArray<string> => {
   const { appended, cursor, deliveries, echoedMs = Infinity, removed } = pushed
   const faults: Array<string> = isEnd ? [...untold(pushed)] : []

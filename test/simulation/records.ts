@@ -1,4 +1,4 @@
-/** What clients did and were told, by the kind of the resource, for the checker. */
+/** The recorded operations of clients and their results, by kind of resource, for the checker. */
 import type { Operation } from "../histories/history.ts"
 import type { MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { NotificationInput, NotificationOutput } from "../histories/models/notification.ts"
@@ -21,13 +21,13 @@ export class Records {
   readonly notification: Array<Operation<NotificationInput, NotificationOutput>> = []
   readonly registration: Array<Operation<RegistrationInput, RegistrationOutput>> = []
   readonly session: Array<Operation<SessionInput, SessionOutput>> = []
-  /** Cabinets, and the settings of mailboxes. */
+  /** Operations on cabinets and on the settings of mailboxes. */
   readonly versioned: Array<Operation<VersionedInput, VersionedOutput>> = []
-  /** How far mailboxes were said to go: what began later must not say less. */
+  /** Reported heads of mailboxes: a later read must not report a smaller one. */
   readonly heads: Array<Head> = []
-  /** What nodes that were up answered instead of replies. */
+  /** Failures that running nodes returned. */
   readonly unanswered: Array<string> = []
-  /** Counts starts and ends, so that no two are at one time. */
+  /** Numbers starts and ends, so that each has its own moment. */
   private moments = 0
 
   moment(): number {
@@ -40,12 +40,12 @@ export class Records {
       .reduce((sum, { length }) => sum + length, 0)
   }
 
-  /** Notes how far a mailbox goes, as it was said now. */
+  /** Records a mailbox's head that was reported now. */
   head(resource: string, start: number, head: number, isRepeated = false): void {
     this.heads.push({ resource, start, end: this.moment(), head, isRepeated })
   }
 
-  /** Notes one operation that has ended now. */
+  /** Records an operation that has ended now. */
   note<Input, Output, Reply>(
     all: Array<Operation<Input, Output>>,
     what: { readonly client: string; readonly resource: string; readonly input: Input },

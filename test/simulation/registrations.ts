@@ -1,4 +1,4 @@
-/** What clients do with push registrations. */
+/** Operations of clients on push registrations. */
 import { registrationKind } from "../../actors/index.ts"
 import type { MailboxReply } from "../../actors/mailbox/protocol.ts"
 import type { RegistrationReply } from "../../actors/registration/protocol.ts"
@@ -11,12 +11,12 @@ import { askAgain, askOnce, askToMake, owner, reasonOf, type Turn, type Verbs } 
 
 export const registrationAt = (id: string) => address(registrationKind, id)
 
-/** At most so many in a run. */
+/** Greatest number of registrations in a run. */
 const registrationsMax = 4
 
 const outputOf = (told: unknown): RegistrationOutput => {
   if (reasonOf(told) !== undefined) return { _tag: "Gone" }
-  // A registration answers in its own protocol.
+  // The replies of a registration have the types of its protocol.
   const reply = told as RegistrationReply
   if (reply._tag !== "Described") return { _tag: "Done" }
   const { cursor, status } = reply.view
@@ -26,7 +26,7 @@ const outputOf = (told: unknown): RegistrationOutput => {
 const done = (told: unknown): RegistrationOutput =>
   reasonOf(told) === undefined ? { _tag: "Done" } : { _tag: "Gone" }
 
-/** As HTTP does it: the right and the place to begin, the registration, then the mailbox's list. */
+/** Like HTTP: checks the reader and the start, creates the registration, then lists it. */
 const register = async (turn: Turn, operation: Operation): Promise<void> => {
   const { asking, known, records } = turn
   const { mark, nodes, resource } = operation
@@ -36,7 +36,7 @@ const register = async (turn: Turn, operation: Operation): Promise<void> => {
   const start = records.moment()
   const listed = await asking.ask(node, mailboxAt(mailbox), { _tag: "List", reader })
   if (listed._tag !== "Answered" || reasonOf(listed.reply) !== undefined) return
-  // A mailbox answers in its own protocol.
+  // The replies of a mailbox have the types of its protocol.
   const listing = listed.reply as Extract<MailboxReply, { readonly _tag: "Listed" }>
   const cursor = listing.view.head
   records.head(mailbox, start, cursor)
@@ -70,14 +70,14 @@ const register = async (turn: Turn, operation: Operation): Promise<void> => {
   }
 }
 
-/** Does it to one of those that are known, if there is one. */
+/** Runs the operation on one of the known registrations, if there is one. */
 const toKnown = (
   messageOf: (operation: Operation) => AnyMessage,
   kind: "show" | "lift" | "delete" | undefined
 ) =>
 async (turn: Turn, operation: Operation): Promise<unknown> => {
   const { listed, registrations } = turn.known
-  // Nobody else knows of one that is still being made; made again, it would be another one.
+  // Other clients do not know an unfinished registration; a repeated one would be another.
   const ids = [...(kind === "delete" ? listed : registrations).keys()]
   const id = ids[Math.floor(operation.choice * ids.length)]
   if (id === undefined) return

@@ -1,4 +1,4 @@
-/** One registry that all nodes share: calls are slow, lost, or done without an answer. */
+/** The registry of all nodes: calls are slow, lost, or executed without an answer. */
 import { Effect } from "effect"
 import { SHARDS } from "../../runtime/actor/address.ts"
 import { StorageUnavailable } from "../../runtime/actor/errors.ts"
@@ -13,14 +13,14 @@ import type { Trace } from "./trace.ts"
 /** A node's connection to the registry. */
 export interface RegistryLine {
   readonly registry: RegistryApi
-  /** Its calls are lost, and it is told nothing, before. */
+  /** Until this time its calls are lost, and its watch reports nothing. */
   cutUntilMs: number
 }
 
-/** A node that has all shards without resources, and never does anything. */
+/** An idle node that owns all shards without resources. */
 const IDLER = "idler"
 const IDLER_MS = 20_000
-/** A key is told to have expired so late at most, ms. */
+/** Greatest delay before an expired key is reported, ms. */
 const EXPIRES_LATE_MS = 300
 const WAY_MS = 8
 const SLOW_MS = 12_000
@@ -44,8 +44,8 @@ export class SharedRegistry {
   }
 
   /**
-   * Leaves these shards to the nodes, and all others to one that does nothing: what they would do
-   * with shards that hold nothing is most of what they would do at all.
+   * Leaves these shards to the nodes, and assigns all others to an idle node: otherwise the nodes
+   * would spend most of their time on shards without resources.
    */
   leaveOnly(shards: ReadonlySet<number>): void {
     const incarnation = IDLER
@@ -61,16 +61,16 @@ export class SharedRegistry {
     for (let shard = 0; shard < SHARDS; shard++) {
       if (!shards.has(shard)) put(claimKey(shard), JSON.stringify({ node: IDLER, incarnation }))
     }
-    this.tellChanges()
+    this.traceChanges()
   }
 
-  /** Notes what changes from now on; who is still there says so again and again. */
-  private tellChanges(): void {
-    const known = new Map<string, string>()
+  /** Traces changes from now on, except refreshes, which repeat. */
+  private traceChanges(): void {
+    const last = new Map<string, string>()
     Effect.runFork(Effect.scoped(Effect.andThen(
       this.inner.watch(({ key, value = "gone" }) => {
-        if (known.get(key) === value || value.includes(IDLER)) return
-        known.set(key, value)
+        if (last.get(key) === value || value.includes(IDLER)) return
+        last.set(key, value)
         this.trace.note("registry", () => `${key} ${value}`)
       }),
       Effect.never
@@ -108,7 +108,7 @@ export class SharedRegistry {
     return line
   }
 
-  /** Tells of changes in their order, late; of what the node is cut off from, afterwards. */
+  /** Reports changes late and in their order; a node that is cut off gets them afterwards. */
   private watch(
     computer: Computer,
     reaches: () => boolean,
@@ -134,7 +134,7 @@ export class SharedRegistry {
       this.inner.watch((entry) => {
         if (!begun) return onChange(entry)
         if (!computer.alive) return
-        // Of a key that changes often only the latest may be told.
+        // The watch may report only the latest of several changes of a key.
         waiting.delete(entry.key)
         waiting.set(entry.key, entry)
         const isSlow = time.random() < this.noise.registryFaults

@@ -1,4 +1,4 @@
-/** A seed has one course only; and what seeds have found stays mended. */
+/** A seed always runs the same way; and bugs that seeds found remain fixed. */
 import { describe, expect, it } from "vitest"
 import { read } from "./arguments.ts"
 import { planOf } from "./plan.ts"
@@ -6,8 +6,8 @@ import { play } from "./report.ts"
 import { simulate } from "./run.ts"
 
 /**
- * Seeds that failed once, and what they found. What a seed stands for changes with the plans, so
- * each has a test of its own in `test/runtime` too.
+ * Seeds that failed once, and the bugs that they found. The plan of a seed changes with the code
+ * of plans, so each bug also has a test in `test/runtime`.
  */
 const kept: ReadonlyArray<readonly [seed: number, minutes: number, found: string]> = [
   [39, 0.5, "a registration was woken without end while a deposit was under way"],
@@ -15,7 +15,7 @@ const kept: ReadonlyArray<readonly [seed: number, minutes: number, found: string
 ]
 
 describe("npm run simulate", () => {
-  it("plays a seed of half a minute unless it is told something else", () => {
+  it("runs one seed for half a minute by default", () => {
     const asked = { _tag: "Asked", seed: 1, runs: 1, minutes: 0.5, seams: {}, isTraced: false }
     expect(read([])).toEqual(asked)
     expect(read(["--seed", "7", "--runs=3", "--minutes", "2.5", "--trace"]))
@@ -23,7 +23,7 @@ describe("npm run simulate", () => {
     expect(read(["--fault", "no-fence"])).toMatchObject({ seams: { apply: expect.any(Function) } })
   })
 
-  it("tells how it is asked", () => {
+  it("prints its usage", () => {
     expect(read(["--help"])).toMatchObject({
       isWrong: false,
       text: expect.stringContaining("--runs")
@@ -61,11 +61,11 @@ describe("a seed", () => {
     const second = await simulate(plan, { keepsTrace: true })
     expect(second.trace).toEqual(first.trace)
     expect(second.hash).toBe(first.hash)
-    // Whether lines are kept makes no difference.
+    // Recording the lines makes no difference.
     expect((await simulate(plan)).hash).toBe(first.hash)
   })
 
-  it("has a course of its own", async () => {
+  it("differs from other seeds", async () => {
     const hashes = new Set<string>()
     for (let seed = 1; seed <= 8; seed++) {
       hashes.add((await simulate(planOf(seed, { minutes: 0.2 }))).hash)
@@ -73,7 +73,7 @@ describe("a seed", () => {
     expect(hashes.size).toBe(8)
   })
 
-  it("leaves the clock, the timers and the dice as they were", async () => {
+  it("restores the clock, the timers and the random numbers", async () => {
     const before = [setTimeout, setImmediate, Date.now, Math.random, crypto.randomUUID]
     const { simulatedMs } = await simulate(planOf(1, { minutes: 0.2 }))
     expect([setTimeout, setImmediate, Date.now, Math.random, crypto.randomUUID]).toEqual(before)

@@ -1,10 +1,10 @@
-/** What is told of a run that fails: the run made as small as it can be, and all that happened. */
+/** The report of a failing run: its shrunk plan and all events. */
 import { type Plan, planOf } from "./plan.ts"
 import { type Result, simulate } from "./run.ts"
 import { shrunk } from "./shrink.ts"
 import type { WorldSeams } from "./world.ts"
 
-/** What kind of violation it is: the same one is looked for while the plan is made smaller. */
+/** The kind of a violation; shrinking preserves it. */
 const kindOf = ({ violations: [first = ""] }: Result): string =>
   first.replace(/[\w.]+[-=#/]\S*|\d+/g, "*").slice(0, 40)
 
@@ -39,10 +39,10 @@ export const reportOf = async (
   ].join("\n")
 }
 
-/** How much is simulated of each seed where nothing else is said. */
+/** The default simulated time of each seed. */
 export const minutesDefault = 0.5
 
-/** Plays a seed; the report when it fails. */
+/** Runs a seed; returns the report if it fails. */
 export const play = async (
   seed: number,
   minutes = minutesDefault,

@@ -1,4 +1,4 @@
-/** One run of the simulation: a plan is played, then judged. */
+/** One run of the simulation: runs a plan, then checks the invariants. */
 import { cabinetKind, mailboxKind, sessionKind } from "../../actors/index.ts"
 import { address, shardOf } from "../../runtime/actor/address.ts"
 import { runClients } from "./clients.ts"
@@ -10,17 +10,17 @@ import { judge, type Run, unsettled } from "./verdict.ts"
 import { Witness } from "./witness.ts"
 import { World, type WorldSeams } from "./world.ts"
 
-/** What came of a run. */
+/** The result of a run. */
 export interface Result {
-  /** What must never be, and was. */
+  /** The violated invariants. */
   readonly violations: ReadonlyArray<string>
-  /** The same for the same course. */
+  /** Digest of all events: equal for equal runs. */
   readonly hash: string
   readonly trace: ReadonlyArray<string>
   readonly operations: number
   readonly faults: ReadonlyMap<string, number>
   readonly simulatedMs: number
-  /** Events that were run. */
+  /** Number of executed events. */
   readonly steps: number
 }
 
@@ -29,10 +29,10 @@ export interface RunOptions {
   readonly seams?: WorldSeams
 }
 
-/** A cluster has so long to come to rest, and is looked at so often, ms. */
+/** How long a cluster may take to become idle, and how often that is checked, ms. */
 const REST_MAX_MS = 300_000
 const REST_LOOK_MS = 2_000
-/** The time that clients may take for what they have begun. */
+/** How long clients may take to finish their operations. */
 const ENDING_MS = 120_000
 
 const shardsInUse: ReadonlySet<number> = new Set([
@@ -45,7 +45,7 @@ const shardsInUse: ReadonlySet<number> = new Set([
   )
 ])
 
-/** At the end everything is looked at once more, by a client that finds all nodes well. */
+/** At the end one more client reads every resource while all nodes are healthy. */
 const lastLooks = ({ nodes, operations }: Plan, atMs: number): ReadonlyArray<Operation> => {
   const base = {
     client: 0,
@@ -73,7 +73,7 @@ const lastLooks = ({ nodes, operations }: Plan, atMs: number): ReadonlyArray<Ope
   return all
 }
 
-/** Lets time pass until it has ended; false when it never does. */
+/** Advances time until the promise settles; false if it never does. */
 const ends = async ({ time }: World, what: Promise<void>): Promise<boolean> => {
   const state = { isOver: false }
   void what.then(() => void (state.isOver = true))
@@ -100,7 +100,7 @@ const play = async (plan: Plan, run: Run): Promise<void> => {
   }
 }
 
-/** Plays the plan; the same plan has the same result. */
+/** Runs the plan; the same plan has the same result. */
 export const simulate = async (
   plan: Plan,
   { keepsTrace = false, seams = {} }: RunOptions = {}

@@ -1,4 +1,4 @@
-/** Half of the seeds that are always played. */
+/** Half of the seeds of every test run. */
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 

@@ -1,4 +1,4 @@
-/** The other half of the seeds that are always played. */
+/** The other half of the seeds of every test run. */
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 

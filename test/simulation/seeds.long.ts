@@ -1,4 +1,4 @@
-/** Seeds of the long form. */
+/** The seeds of the long test run. */
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 

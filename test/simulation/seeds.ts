@@ -1,4 +1,4 @@
-/** Plays many seeds; each file of seeds is one worker's. */
+/** Runs many seeds; each test file of seeds runs in its own worker. */
 import { expect, it } from "vitest"
 import { note } from "../results.ts"
 import { play } from "./report.ts"
@@ -6,11 +6,11 @@ import { play } from "./report.ts"
 /** Seeds of one test. */
 const PART = 125
 
-/** Tests that play `count` seeds from `first` on. */
+/** Tests that run `count` seeds from `first` on. */
 export const playSeeds = (first: number, count: number): void => {
   for (let from = first; from < first + count; from += PART) {
     const to = Math.min(from + PART, first + count) - 1
-    it(`plays the seeds ${from} to ${to}`, async () => {
+    it(`runs the seeds ${from} to ${to}`, async () => {
       let faults = 0
       let operations = 0
       for (let seed = from; seed <= to; seed++) {

@@ -1,4 +1,4 @@
-/** What clients do with sessions. */
+/** Operations of clients on sessions. */
 import { sessionKind } from "../../actors/index.ts"
 import type { SessionReply } from "../../actors/session/protocol.ts"
 import { address } from "../../runtime/index.ts"
@@ -18,7 +18,7 @@ const refusals: Readonly<Record<string, SessionOutput>> = {
 const outputOf = (told: unknown): SessionOutput => {
   const reason = reasonOf(told)
   if (reason !== undefined) return refusals[reason] ?? { _tag: "Gone" }
-  // A session answers in its own protocol.
+  // The replies of a session have the types of its protocol.
   const reply = told as SessionReply
   switch (reply._tag) {
     case "Started":
@@ -39,21 +39,21 @@ const outputOf = (told: unknown): SessionOutput => {
 const stepOf = ({ choice }: Operation): SessionStep =>
   sessionSteps[choice < 0.4 ? 0 : choice < 0.8 ? 1 : 2] ?? "name"
 
-/** Part of the answers that go to the step that comes next; the others go anywhere. */
+/** Fraction of the answers to the next step; the others go to any step. */
 const IN_ORDER = 0.75
-/** One in so many last answers is wrong. */
+/** One of this many last answers is wrong. */
 const WRONG = 5
 
-/** The step that is answered: mostly the one that comes next, so that sessions end. */
+/** The step to answer: mostly the next one, so that sessions end. */
 const answeredStep = ({ known }: Turn, { choice, resource, ...rest }: Operation): SessionStep =>
   choice < IN_ORDER
     ? known.steps.get(resource) ?? "name"
     : stepOf({ ...rest, resource, choice: (choice - IN_ORDER) / (1 - IN_ORDER) })
 
-/** Which step a session says that it waits for. */
+/** The step that a session waits for, by its reply. */
 const waiting = ({ known }: Turn, resource: string) => (told: unknown): SessionOutput => {
   if (reasonOf(told) === undefined) {
-    // A session answers in its own protocol.
+    // The replies of a session have the types of its protocol.
     const reply = told as SessionReply
     const status = "view" in reply ? reply.view.status : undefined
     if (status !== undefined && status !== "crossed" && status !== "cast") {

@@ -1,10 +1,10 @@
-/** Makes a plan that fails smaller: parts are left out for as long as it still fails. */
+/** Shrinks a failing plan: removes parts as long as the plan still fails. */
 import { type Noise, type Plan, quiet } from "./plan.ts"
 
 /** Whether a plan fails. */
 export type Fails = (plan: Plan) => Promise<boolean>
 
-/** The list with as few left as possible: halves are left out first, then smaller parts. */
+/** Removes as many elements as possible: first halves, then smaller parts. */
 const fewest = async <A>(
   all: ReadonlyArray<A>,
   fails: (some: ReadonlyArray<A>) => Promise<boolean>
@@ -33,7 +33,7 @@ export const shrunk = async (plan: Plan, fails: Fails): Promise<Plan> => {
     least = other
     return true
   }
-  // What is sent first may decide what can be left out then, so twice.
+  // One removal may make another one possible, so this runs twice.
   for (let round = 0; round < 2; round++) {
     const { faults, noise, operations } = least
     await smaller({ ...least, faults: [] })
@@ -41,7 +41,7 @@ export const shrunk = async (plan: Plan, fails: Fails): Promise<Plan> => {
       await fewest(faults, (some) => smaller({ ...least, faults: some }))
     }
     for (const kind in noise) {
-      // A key of the noise, as it was just now.
+      // The key comes from the noise itself.
       const name = kind as keyof Noise
       if (least.noise[name] > 0) {
         await smaller({ ...least, noise: { ...least.noise, [name]: quiet[name] } })

@@ -1,6 +1,6 @@
 /**
- * One store that all nodes share, as the storage port promises it: commits are kept whole or not
- * at all, in the order they were handed in. What nodes are told of them may be late, or never come.
+ * The store of all nodes, by the contract of the storage port: it stores commits atomically and in
+ * their order. Nodes may receive the outcomes late or never.
  */
 import { Effect } from "effect"
 import { keyOf } from "../../runtime/actor/address.ts"
@@ -14,11 +14,11 @@ import type { Trace } from "./trace.ts"
 /** A node's connection to the store. */
 export interface Line {
   readonly storage: StorageApi
-  /** What is sent before this time arrives then. */
+  /** Calls before this time arrive at this time. */
   cutUntilMs: number
 }
 
-/** What the store tells of each commit that it has applied or refused. */
+/** Called for each commit that the store has applied or rejected. */
 export interface Applied {
   readonly computer: Computer
   readonly commit: Commit
@@ -26,9 +26,9 @@ export interface Applied {
 }
 
 type Commits = Effect.Effect<ReadonlyArray<CommitOutcome>, StorageUnavailable>
-/** How the store applies one commit; tests plant bugs here. */
+/** Applies one commit to the store; tests plant bugs here. */
 export type Apply = (inner: StorageApi, commit: Commit, later: Later) => CommitOutcome
-/** Runs something on the node whose commit it is, if it lives then. */
+/** Runs a function on the node of the commit, if the node still runs. */
 export type Later = (delayMs: number, run: () => void) => void
 
 export const faithful = (inner: StorageApi, commit: Commit): CommitOutcome => {
@@ -37,7 +37,7 @@ export const faithful = (inner: StorageApi, commit: Commit): CommitOutcome => {
   return outcome
 }
 
-/** How long a commit that hangs is under way, at least and at most, ms. */
+/** Shortest and longest duration of a commit that hangs, ms. */
 const LATE_MIN_MS = 1_000
 const LATE_MAX_MS = 40_000
 const WAY_MS = 6
@@ -45,7 +45,7 @@ const WAY_MS = 6
 export class SharedStore {
   readonly inner: StorageApi
   noise: Noise
-  /** Nobody is answered before: the store has no leader. */
+  /** The store has no leader, and answers no node, before this time. */
   stalledUntilMs = 0
   onApplied: (applied: Applied) => void = () => {}
   private readonly time: VirtualTime
@@ -68,7 +68,7 @@ export class SharedStore {
       return Math.max(0, stallMs) + 0.1 + time.random() * (WAY_MS + this.noise.slowMs / 2)
     }
     const fails = Effect.fail(new StorageUnavailable({ detail: "as simulated" }))
-    /** A call that reads. */
+    /** A read of the store. */
     const read = <A>(make: () => Effect.Effect<A, unknown>): Effect.Effect<A, StorageUnavailable> =>
       Effect.callback((resume) => {
         const lot = time.random()
@@ -85,7 +85,7 @@ export class SharedStore {
     const commit = (group: ReadonlyArray<Commit>): Commits =>
       Effect.callback((resume) => {
         const fate = this.fate()
-        // What arrives keeps its order, unless it hangs.
+        // Calls arrive in their order, unless they hang.
         const onTime = Math.max(arrivedMs, time.nowMs + wayMs())
         const isLate = fate === "late" || fate === "silent"
         const atMs = isLate
@@ -121,8 +121,8 @@ export class SharedStore {
   }
 
   /**
-   * `fails`: nothing is kept; `lost`: kept, and nobody is told; `late`, `silent`: kept long after,
-   * and told or not; `never`: neither.
+   * `fails`: not stored; `lost`: stored, not answered; `late`, `silent`: stored much later, with or
+   * without an answer; `never`: neither stored nor answered.
    */
   private fate(): "kept" | "fails" | "lost" | "late" | "silent" | "never" {
     const { commitFails, commitHangs, commitLost } = this.noise

@@ -1,29 +1,28 @@
 /**
- * Virtual time for many computers in one process. Whatever runs is run by a computer: its timers
- * fire by its own clock, wait while it is paused, and never come once it is dead. All that the
- * code asks the global objects of time and chance is answered from here, so that a seed has one
- * course only.
+ * Virtual time for many computers in one process. All code runs on a computer: its timers fire by
+ * its own clock, wait while it is paused, and never fire once it is dead. This file replaces the
+ * global clocks, timers and random numbers, so a seed always runs the same way.
  */
 import { type Event, EventHeap } from "./heap.ts"
 import { randomOf } from "../runtime/placement-world.ts"
 
 /** When simulated time begins, ms since the epoch. */
 export const EPOCH_MS = 1_800_000_000_000
-/** A turn of a computer's event loop takes so long at most, in ms. */
+/** Longest turn of a computer's event loop, ms. */
 const TURN_MS = 0.05
 
 export interface Computer {
   readonly name: string
-  /** Its clock runs so much faster than time. */
+  /** How much faster than true time its clock runs. */
   readonly rate: number
-  /** Of its wall clock, which may jump. */
+  /** Offset of its wall clock, which may jump. */
   offsetMs: number
-  /** When its clock has jumped last, true time. */
+  /** True time of its clock's last jump. */
   jumpedAtMs: number
   alive: boolean
-  /** It does nothing before. */
+  /** The computer is paused until this time. */
   pausedUntilMs: number
-  /** When its last turn that was asked for comes: turns keep their order. */
+  /** Time of its last scheduled turn, so that turns stay in order. */
   turnAtMs: number
 }
 
@@ -37,7 +36,7 @@ type Globals = Pick<
   | "clearImmediate"
 >
 
-/** As `setTimeout` gives it; the code calls no more of it. */
+/** The part of a `setTimeout` result that the code uses. */
 class Timer {
   event: Event | undefined = undefined
   ref(): this {
@@ -50,10 +49,10 @@ class Timer {
 
 export class VirtualTime {
   nowMs = 0
-  /** Events that were run. */
+  /** Number of executed events. */
   steps = 0
   readonly random: () => number
-  /** Whose turn it is. */
+  /** The computer that runs now. */
   computer: Computer
   private readonly seed: number
   private readonly outside: Computer
@@ -83,7 +82,7 @@ export class VirtualTime {
     return EPOCH_MS + Math.floor(offsetMs + this.nowMs * rate)
   }
 
-  /** Runs it on a computer, so much of true time later. */
+  /** Runs a function on a computer after this much true time. */
   on(computer: Computer, delayMs: number, run: () => void): Event {
     const event: Event = {
       atMs: this.nowMs + delayMs,
@@ -103,13 +102,13 @@ export class VirtualTime {
     return event
   }
 
-  /** Runs it beside all computers. */
+  /** Runs a function outside of all computers. */
   later(delayMs: number, run: () => void): () => void {
     const event = this.on(this.outside, delayMs, run)
     return () => void (event.live = false)
   }
 
-  /** Runs what is to happen until then; the microtasks of each event come before the next one. */
+  /** Runs all events until then; the microtasks of each event run before the next event. */
   runUntil(endMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const step = (): void => {
@@ -133,23 +132,23 @@ export class VirtualTime {
         }
         queueMicrotask(next)
       }
-      // The tick comes when no microtask is left.
+      // The tick runs when no microtask is left.
       const next = (): void => process.nextTick(step)
       step()
     })
   }
 
-  /** Puts itself in the place of the global clocks, timers and dice; the result gives them back. */
+  /** Replaces the global clocks, timers and random numbers; the result restores them. */
   install(): () => void {
     const { clearImmediate, clearInterval, clearTimeout } = globalThis
     const { setImmediate, setInterval, setTimeout } = globalThis
     const now = Date.now
     const { random } = Math
-    // Called on `crypto` alone, when it is given back.
+    // It is called only on `crypto`, after the restoration.
     const uuid = crypto.randomUUID
     Object.assign(globalThis, this.timers())
     Date.now = () => this.wallMs(this.computer)
-    // Libraries draw names from it, how many depends on what ran before in this process.
+    // Libraries draw names from it; the number depends on what ran before in this process.
     Math.random = randomOf(this.seed)
     // Shadows the method of the prototype.
     Object.defineProperty(performance, "now", {
@@ -203,7 +202,7 @@ export class VirtualTime {
     }
     const bound = (run: (...args: Array<unknown>) => void, args: Array<unknown>) =>
       args.length === 0 ? run : () => run(...args)
-    // The code uses what these have of the global functions, and no more.
+    // These have only the parts of the global functions that the code uses.
     return {
       setTimeout: (run: () => void, ms?: number, ...args: Array<unknown>) =>
         timer(ms, bound(run, args), false),

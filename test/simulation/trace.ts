@@ -1,4 +1,4 @@
-/** What has happened in a run, line by line, and a digest of all of it. */
+/** The trace of a run, line by line, and a digest of all lines. */
 import type { VirtualTime } from "./time.ts"
 
 type Text = string | (() => string)
@@ -9,13 +9,13 @@ export class Trace {
   private readonly time: VirtualTime
   private readonly keeps: boolean
 
-  /** Lines are kept only when they are to be shown. */
+  /** Lines are stored only if they will be shown. */
   constructor(time: VirtualTime, keeps: boolean) {
     this.time = time
     this.keeps = keeps
   }
 
-  /** A text that is costly is made only when it is kept. */
+  /** A costly text is made only if it is stored. */
   note(what: string, text: Text): void {
     this.mix(Math.round(this.time.nowMs * 1_000))
     for (let at = 0; at < what.length; at++) this.mix(what.charCodeAt(at))
@@ -27,7 +27,7 @@ export class Trace {
     this.lines.push(`${(this.time.nowMs / 1_000).toFixed(4).padStart(10)} ${what} ${told}`)
   }
 
-  /** The same for the same course of events. */
+  /** Equal for equal sequences of events. */
   get hash(): string {
     return (this.digest >>> 0).toString(16).padStart(8, "0")
   }

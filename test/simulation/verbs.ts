@@ -1,4 +1,4 @@
-/** What the operations of all kinds have in common. */
+/** Shared parts of the operations on all kinds of resources. */
 import { type Address, isRefusal } from "../../runtime/index.ts"
 import type { Operation as Recorded } from "../histories/history.ts"
 import type { SessionStep } from "../histories/models/session.ts"
@@ -7,21 +7,21 @@ import type { Operation } from "./plan.ts"
 import type { Records } from "./records.ts"
 import type { Trace } from "./trace.ts"
 
-/** What clients have learned of resources, and tell each other. */
+/** The knowledge of all clients about the resources. */
 export interface Known {
-  /** Ids of notifications that were sent. */
+  /** Ids of sent notifications. */
   readonly notifications: Array<string>
-  /** Ids of registrations that were made, and where each pushes to. */
+  /** Ids of created registrations, with their callbacks. */
   readonly registrations: Map<string, { readonly callback: string; readonly cursor: number }>
-  /** Those of which the mailbox has said that it knows them, and when, true time in ms. */
+  /** Registrations that the mailbox has confirmed, and when, true time in ms. */
   readonly listed: Map<string, number>
-  /** Mailboxes that somebody has begun to remove. */
+  /** Mailboxes whose removal a client has begun. */
   readonly destroyed: Set<string>
-  /** What stood in mailboxes: by name, number and random part of each. */
+  /** Observed items by mailbox: number and random part of each. */
   readonly entries: Map<string, Array<readonly [n: number, idRandom: string]>>
-  /** Versions last seen of whatever has some. */
+  /** Last observed versions of resources. */
   readonly versions: Map<string, number>
-  /** What sessions were last said to wait for. */
+  /** The step that each session waits for, by its last reply. */
   readonly steps: Map<string, SessionStep>
 }
 
@@ -35,7 +35,7 @@ export const nothingKnown = (): Known => ({
   steps: new Map()
 })
 
-/** A client whose turn it is. */
+/** A client during one operation. */
 export interface Turn {
   readonly name: string
   readonly asking: Asking
@@ -51,7 +51,7 @@ export type Verbs = Readonly<
 export const owner = "alice"
 export const caller = { account: owner, admin: false }
 
-/** 22 characters that stand for this operation alone. */
+/** 22 characters that are unique to this operation. */
 export const markOf = (what: string, mark: number): string => `${what}${mark}`.padEnd(22, "-")
 
 export const reasonOf = (reply: unknown): string | undefined =>
@@ -67,7 +67,7 @@ interface Told<Input, Output> {
 const shownOf = (answer: Answer<unknown>): string =>
   answer._tag === "Answered" ? JSON.stringify(answer.reply) : `${answer._tag} ${answer.why}`
 
-/** Asks once, and notes it. */
+/** Sends one request, and records it. */
 export const askOnce = async <Input, Output>(
   { asking, name, records, trace }: Turn,
   node: number,
@@ -82,7 +82,7 @@ export const askOnce = async <Input, Output>(
   return answer
 }
 
-/** Asks until there is an answer, at one node after the other; each time is noted. */
+/** Repeats a request at one node after the other until an answer; records each request. */
 export const askAgain = async <Input, Output>(
   turn: Turn,
   { nodes }: Operation,
@@ -99,8 +99,8 @@ export const askAgain = async <Input, Output>(
 }
 
 /**
- * The same for what makes a resource: its request id makes all of them one operation, which ends
- * with the last.
+ * The same for the creation of a resource: the request id makes all requests one operation, which
+ * ends with the last request.
  */
 export const askToMake = async <Input, Output>(
   { asking, name, records, trace }: Turn,
@@ -120,7 +120,7 @@ export const askToMake = async <Input, Output>(
     isRepeated ||= answer._tag === "Unknown"
   }
   const what = { client: name, resource, input }
-  // What a repetition is told is of later.
+  // The reply to a repetition describes a later state.
   if (last._tag === "Answered" && isRepeated) {
     all.push({ ...what, start, end: records.moment(), outcome: "ok" })
   } else records.note(all, what, start, last, outputOf)

@@ -1,4 +1,4 @@
-/** What must hold of a run when it has become quiet. */
+/** The invariants at the end of a run, once the cluster is idle. */
 import { Effect } from "effect"
 import { mailboxKind, notificationKind } from "../../actors/index.ts"
 import { decodeItem, isRemoval, itemAtMs, partChars } from "../../actors/mailbox/log-item.ts"
@@ -24,7 +24,7 @@ import { versioned } from "./versioned.ts"
 import type { Witness } from "./witness.ts"
 import type { World } from "./world.ts"
 
-/** A run, as it is judged. */
+/** A finished run. */
 export interface Run {
   readonly plan: Plan
   readonly world: World
@@ -37,10 +37,10 @@ type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
 type Registered = Extract<RegistrationState, { readonly _tag: "Registered" }>
 
 const stepsMax = 100_000
-/** A process decides some hundred times in a run. */
+/** A process makes some hundred decisions in a run. */
 const decisionsMax = 3_000
 
-/** A record as its own behavior wrote it. */
+/** The state of a record, decoded by its behavior. */
 const stateOf = <State>({ store }: World, of: Address): State | undefined => {
   const { state } = Effect.runSync(store.inner.load(of))
   return state === undefined ? undefined : JSON.parse(state) as State
@@ -58,7 +58,7 @@ const registeredOf = (world: World, id: string): Registered | undefined => {
 
 const mailboxOf = (id: string): Address => address(mailboxKind, id.slice(0, id.indexOf("=")))
 
-/** What is still to be done; undefined when there is nothing. */
+/** The unfinished work; undefined if there is none. */
 export const unsettled = ({ known, world }: Run): string | undefined => {
   for (const node of world.nodes) {
     if (!node.alive || node.isLeaving || node.system === undefined) {
@@ -101,10 +101,10 @@ const linearizable = <State, Input extends { readonly kind: string }, Output>(
   }
 }
 
-/** No mailbox is said to go less far than it was said to go before. */
+/** The reported head of a mailbox never decreases. */
 const headsHold = ({ records: { heads }, world }: Run): void => {
   const latest = new Map<string, number>()
-  // Both what began and what ended, in their order.
+  // Starts and ends, in their order.
   const moments = heads.flatMap((one) => [
     { at: one.start, one, ends: false },
     { at: one.end, one, ends: true }
@@ -123,7 +123,7 @@ const headsHold = ({ records: { heads }, world }: Run): void => {
   }
 }
 
-/** Logs of mailboxes: times never run backwards, and no document stands there twice. */
+/** Logs of mailboxes: times never decrease, and no document occurs twice. */
 const logsHold = ({ witness, world }: Run): void => {
   for (const [key, all] of witness.appended) {
     if (!key.startsWith(`${mailboxKind}/`)) continue
@@ -135,7 +135,7 @@ const logsHold = ({ witness, world }: Run): void => {
       lastMs = atMs
       if (isRemoval(value) || witness.removed.get(key)?.has(n) === true) continue
       const { digest, fragment } = decodeItem(value)
-      // Each document says what no other does: a digest of its own makes it no other document.
+      // Each document has a unique content: another digest does not make it another document.
       for (const what of [digest, fragment]) {
         if (standing.has(what)) world.violate(`${key} has ${what} twice`)
         standing.add(what)
@@ -144,7 +144,7 @@ const logsHold = ({ witness, world }: Run): void => {
   }
 }
 
-/** By number of the notification and URI: what each recipient was sent. */
+/** The requests of each recipient, by number of the notification and URI. */
 const sentTo = (deliveries: ReadonlyArray<Delivery>): ReadonlyMap<string, Array<Delivery>> => {
   const sent = new Map<string, Array<Delivery>>()
   for (const delivery of deliveries) {
@@ -176,7 +176,7 @@ const recipientHolds = (
     }
     return
   }
-  // What is removed in the commit that stores it is never seen.
+  // An item that the same commit stores and removes is never visible.
   if (known.destroyed.has(name.replace("-", "/"))) return
   const idRandom = derivedName("item", id, to).slice(0, partChars)
   const items = witness.appended.get(`${mailboxKind}/${name}`) ?? []
@@ -185,7 +185,7 @@ const recipientHolds = (
   }
 }
 
-/** Each accepted notification has ended as its recipients had it; each attempt had the same id. */
+/** Each accepted notification has the status that its recipients' answers imply. */
 const notificationsHold = (run: Run): void => {
   const { known, records, world } = run
   const sent = sentTo(world.outside.deliveries)
@@ -225,7 +225,7 @@ const pushesHold = ({ known, witness, world }: Run): void => {
       deliveries: world.outside.deliveries.filter(({ uri }) => uri === callback),
       appended: witness.appended.get(key) ?? [],
       removed: witness.removed.get(key) ?? new Map(),
-      // Of what goes with its mailbox nothing else is told.
+      // A registration that is removed with its mailbox is not checked further.
       listedMs: known.destroyed.has(name) ? undefined : known.listed.get(id)
     }, registered?.status === "active" && known.listed.has(id))
     for (const fault of faults) world.violate(`${id}: ${fault}`)
@@ -233,8 +233,8 @@ const pushesHold = ({ known, witness, world }: Run): void => {
 }
 
 /**
- * Mailboxes, with all that was stored there, at the moment of it: relays are deposits too, and of
- * deposits that nobody was told of the store tells what became.
+ * The histories of mailboxes with the moments of their commits: relays are deposits too, and the
+ * store determines the outcome of unanswered deposits.
  */
 const mailboxOperations = (
   { records, witness }: Run
@@ -255,7 +255,7 @@ const mailboxOperations = (
   return all
 }
 
-/** A registration that its mailbox does not know, or no more, ends by itself. */
+/** A registration that its mailbox does not list must end. */
 const noteEnds = ({ known, records }: Run): void => {
   for (const resource of known.registrations.keys()) {
     const mailbox = mailboxOf(resource).id.replace("-", "/")
@@ -265,7 +265,7 @@ const noteEnds = ({ known, records }: Run): void => {
   }
 }
 
-/** No actor is asked again and again by what nobody has sent. */
+/** No actor decides repeatedly without messages, as by a timer without effect. */
 const nothingSpins = ({ world }: Run): void => {
   for (const { computer, system } of world.processes) {
     for (const [kind, { decisions }] of system?.snapshot().metrics.kinds ?? []) {
@@ -276,7 +276,7 @@ const nothingSpins = ({ world }: Run): void => {
   }
 }
 
-/** Judges a run: what it finds are the world's violations. */
+/** Checks all invariants of a run; adds violations to the world. */
 export const judge = (run: Run): void => {
   const { records } = run
   const left = unsettled(run)

@@ -1,5 +1,5 @@
 /**
- * A resource whose contents are replaced as a whole and counted by a version: a cabinet, the
+ * The model of a resource that is replaced as a whole, with a version number: a cabinet, or the
  * settings of a mailbox.
  */
 import type { Model } from "../histories/history.ts"

@@ -1,4 +1,4 @@
-/** Looks on while a run goes: what must never be is a violation as soon as it is seen. */
+/** Checks invariants during a run, and records a violation at once. */
 import { Effect, Schema } from "effect"
 import { hasEnded } from "../../actors/notification/attempts.ts"
 import { NotificationState } from "../../actors/notification/protocol.ts"
@@ -14,7 +14,7 @@ import type { World } from "./world.ts"
 
 type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
 
-/** An attempt that waits for its letter may begin so long after its decision, ms. */
+/** How long after its decision an attempt may begin, while it waits for its content, ms. */
 const LETTER_MS = 20_000
 
 const decodeState = Schema.decodeUnknownSync(NotificationState)
@@ -24,20 +24,20 @@ const queuedOf = (text: string): Queued | undefined => {
   return state._tag === "Queued" ? state : undefined
 }
 
-/** One log item that a mailbox got. */
+/** One log item of a mailbox. */
 export interface Appended {
   readonly n: number
   readonly value: string
-  /** The moment of it, among those of the records. */
+  /** Its moment, in the numbering of the records. */
   readonly at: number
 }
 
 export class Witness {
-  /** By actor: what was ever appended to its log, in order. */
+  /** By actor: all items that were appended to its log, in order. */
   readonly appended = new Map<string, Array<Appended>>()
-  /** By actor: numbers of items that were removed, and when. */
+  /** By actor: numbers of removed items, and when they were removed. */
   readonly removed = new Map<string, Map<number, number>>()
-  /** Actors, by computers, whose last commit was kept though the claim was another's. */
+  /** By computer: actors whose last commit was stored while another node had the claim. */
   private readonly strange = new Set<string>()
   private readonly world: World
   private readonly records: Records
@@ -50,13 +50,13 @@ export class Witness {
     world.outside.onAttempt = (uri, { body }, computer) => this.attempt(uri, body, computer)
   }
 
-  /** Whether the claim of the commit's shard is the node's whose commit it is. */
+  /** Whether the node of the commit has the claim of the shard. */
   private isOwners({ commit: { address }, computer }: Applied): boolean {
     const { nodes, registry } = this.world
     const { value } = Effect.runSync(registry.inner.get(claimKey(shardOf(address))))
     const node = nodes.find((one) => one.computer === computer)
     if (value === undefined || node === undefined) return false
-    // Written by the nodes' own claims.
+    // The nodes' `Claims` wrote this text.
     const { incarnation } = JSON.parse(value) as { readonly incarnation?: string }
     return incarnation === node.incarnation
   }
@@ -81,7 +81,7 @@ export class Witness {
     }
   }
 
-  /** An actor goes by what was kept: nobody else may have been the owner then. */
+  /** An actor uses a stored commit: no other node may have owned its shard then. */
   private committed(computer: Computer, address: Address): void {
     const key = keyOf(address)
     if (this.strange.has(`${computer.name} ${key}`)) {
@@ -89,7 +89,7 @@ export class Witness {
     }
   }
 
-  /** How long it was asked to wait by an answer like the last one; by a node or handover: 0. */
+  /** The Retry-After of each answer with this status; 0 for failures and local deliveries. */
   private asked(key: string, to: string, code: number | undefined): ReadonlyArray<number> {
     const answers = this.world.outside.deliveries.filter((one) =>
       one.uri === to && one.code === code &&
@@ -98,7 +98,7 @@ export class Witness {
     return answers.length === 0 ? [0] : answers.map(({ retryAfterMs }) => retryAfterMs)
   }
 
-  /** Each wait is as long as the schedule says, by the clock that decided on it. */
+  /** Each wait is as long as the schedule requires, by the clock of the deciding node. */
   private scheduled(key: string, text: string): void {
     for (
       const { code, lastAtMs, nextAtMs, status, to, tries } of queuedOf(text)?.recipients ?? []
@@ -121,7 +121,7 @@ export class Witness {
     }
   }
 
-  /** Whether a client was told that the notification is deleted. */
+  /** Whether a client received the confirmation that the notification is deleted. */
   private isRemoved(id: string): boolean {
     return this.records.notification.some(({ input, outcome, output, resource }) =>
       resource === id && input.kind === "delete" && outcome === "ok" && output?._tag === "Done"
@@ -139,7 +139,7 @@ export class Witness {
     if (this.isRemoved(to.id)) return this.world.violate(`${uri} is tried after A8 (${mark})`)
     const { state } = Effect.runSync(inner.load(to))
     const queued = state === undefined ? undefined : queuedOf(state)
-    // Of many recipients the record is behind the log.
+    // With many recipients the record may be older than the log.
     if (queued === undefined || queued.recipients.length > 16) return
     const recipient = queued.recipients.find((one) => one.to === uri)
     if (recipient === undefined) return this.world.violate(`${uri} gets what is not for it`)

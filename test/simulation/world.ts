@@ -1,4 +1,4 @@
-/** A cluster, its clients and the world around it, under one seeded clock. */
+/** A cluster, its clients and its environment, in simulated time. */
 import { Bus } from "./bus.ts"
 import { type Seams, type Shared, SimulatedNode } from "./nodes.ts"
 import { Outside } from "./outside.ts"
@@ -8,9 +8,9 @@ import { type Apply, faithful, SharedStore } from "./store.ts"
 import { type Computer, VirtualTime } from "./time.ts"
 import { Trace } from "./trace.ts"
 
-/** A process that did not come up is started again after so long. */
+/** Pause before a process that failed to start is started again. */
 const AGAIN_MS = 1_000
-/** How much faster or slower a computer's clock may run, and how far off it may be. */
+/** How much faster or slower a computer's clock may run, and its greatest offset. */
 const RATE_OFF = 0.02
 const CLOCK_OFF_MS = 4_000
 
@@ -26,13 +26,13 @@ export class World {
   readonly bus: Bus
   readonly outside: Outside
   onCommitted: Shared["onCommitted"] = () => {}
-  /** What must never be. */
+  /** Violated invariants. */
   readonly violations: Array<string> = []
-  /** Faults that were made, by kind. */
+  /** Numbers of injected faults by kind. */
   readonly faults = new Map<string, number>()
-  /** By their numbers: the latest process of each. */
+  /** The latest process of each node, by the node's number. */
   readonly nodes: Array<SimulatedNode> = []
-  /** Every process that there was. */
+  /** All processes of the run. */
   readonly processes: Array<SimulatedNode> = []
   private readonly clocks: Array<{ readonly rate: number; offsetMs: number }> = []
   private readonly starts: Array<number> = []
@@ -67,7 +67,7 @@ export class World {
     this.violations.push(what)
   }
 
-  /** Starts all nodes, and takes note of the faults that are to come. */
+  /** Starts all nodes, and schedules the faults. */
   begin({ faults, nodes }: Plan, shards: ReadonlySet<number>): void {
     this.registry.leaveOnly(shards)
     for (let at = 0; at < nodes; at++) {
@@ -81,7 +81,7 @@ export class World {
     for (const fault of faults) this.time.later(fault.atMs, () => this.make(fault))
   }
 
-  /** Trouble ends: whoever is down comes up, and all answers come. */
+  /** Ends all faults: starts the stopped nodes, and delivers all answers. */
   heal(): void {
     this.isQuiet = true
     this.trace.note("world", "is quiet")
@@ -96,7 +96,7 @@ export class World {
     }
   }
 
-  /** The computer of something that is no node. */
+  /** Creates a computer that is not a node. */
   computer(name: string): Computer {
     return this.time.newComputer(name, 1, 0)
   }
@@ -117,7 +117,7 @@ export class World {
     node.start(() => this.startIn(at, node, AGAIN_MS))
   }
 
-  /** Starts a node again after a while, unless somebody else has. */
+  /** Restarts a node after a while, unless it already runs. */
   private startIn(at: number, last: SimulatedNode, delayMs: number): void {
     this.time.later(delayMs, () => {
       if (this.nodes[at] === last && !last.alive) this.start(at)

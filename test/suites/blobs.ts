@@ -8,12 +8,12 @@ import { run } from "./storage-probe.ts"
 
 const MIB = 1024 * 1024
 
-/** The bytes in pieces of odd sizes. */
+/** The bytes in chunks of an odd size. */
 async function* pieces(bytes: Uint8Array, size = 10_007): AsyncIterable<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-async function* breaking(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+async function* failing(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   yield* pieces(bytes)
   throw new Error("connection reset")
 }
@@ -43,7 +43,7 @@ export const blobsSuite = (name: string, fresh: Fresh<BlobsApi>): void => {
     const failure = (effect: Effect.Effect<unknown, unknown>) => run(Effect.flip(effect))
 
     const sizes = [0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 3 * MIB + 17]
-    it.each(sizes)("keeps %i bytes over a restart", async (size) => {
+    it.each(sizes)("returns %i bytes after a restart", async (size) => {
       const bytes = randomBytes(size)
       const info = { lengthBytes: size, digest: digestOf(bytes) }
       expect(await put("one", bytes)).toEqual(info)
@@ -54,7 +54,7 @@ export const blobsSuite = (name: string, fresh: Fresh<BlobsApi>): void => {
       expect(await run(blobs.info("one"))).toEqual(info)
       expect((await get("one")).equals(bytes)).toBe(true)
     })
-    it.each([1_000, MIB])("reads parts of %i bytes", async (size) => {
+    it.each([1_000, MIB])("reads ranges of %i bytes", async (size) => {
       const bytes = randomBytes(size)
       await put("one", bytes)
       const ranges = [[0, 0], [0, size - 1], [1, 1], [size - 1, size - 1], [300, 700]] as const
@@ -63,12 +63,12 @@ export const blobsSuite = (name: string, fresh: Fresh<BlobsApi>): void => {
         expect(part.equals(bytes.subarray(start, end + 1))).toBe(true)
       }
     })
-    it("knows nothing of what is not there", async () => {
+    it("reports a missing blob", async () => {
       expect(await run(blobs.info("none"))).toBeUndefined()
       expect(await failure(blobs.open("none"))).toMatchObject({ _tag: "BlobMissing", id: "none" })
       await run(blobs.remove("none"))
     })
-    it("replaces whole, small by large and large by small", async () => {
+    it("replaces blobs as a whole, small by large and large by small", async () => {
       for (const size of [10, MIB, 2 * MIB, 20, 30]) {
         const bytes = randomBytes(size)
         await put("one", bytes)
@@ -76,18 +76,18 @@ export const blobsSuite = (name: string, fresh: Fresh<BlobsApi>): void => {
       }
     })
     it.each([100, MIB])(
-      "keeps nothing of a source that breaks off after %i bytes",
+      "stores nothing of a source that fails after %i bytes",
       async (size) => {
-        const failed = await failure(blobs.put("one", breaking(randomBytes(size)), 10 * MIB))
+        const failed = await failure(blobs.put("one", failing(randomBytes(size)), 10 * MIB))
         expect(failed).toMatchObject({ _tag: "BlobAborted" })
         expect(await run(blobs.info("one"))).toBeUndefined()
-        const kept = randomBytes(size)
-        await put("one", kept)
-        await failure(blobs.put("one", breaking(randomBytes(size)), 10 * MIB))
-        expect((await get("one")).equals(kept)).toBe(true)
+        const stored = randomBytes(size)
+        await put("one", stored)
+        await failure(blobs.put("one", failing(randomBytes(size)), 10 * MIB))
+        expect((await get("one")).equals(stored)).toBe(true)
       }
     )
-    it.each([100, MIB])("refuses more than %i bytes where that is the limit", async (limit) => {
+    it.each([100, MIB])("rejects more than %i bytes at that limit", async (limit) => {
       expect(await failure(blobs.put("one", pieces(randomBytes(limit + 1)), limit))).toMatchObject({
         _tag: "BlobTooLarge",
         bytesMax: limit
@@ -95,7 +95,7 @@ export const blobsSuite = (name: string, fresh: Fresh<BlobsApi>): void => {
       expect(await run(blobs.info("one"))).toBeUndefined()
       await put("one", randomBytes(limit), limit)
     })
-    it("keeps nothing when the writer is interrupted", async () => {
+    it("stores nothing when the writer is interrupted", async () => {
       const endless = async function*() {
         yield randomBytes(MIB)
         await new Promise(() => {})
@@ -106,7 +106,7 @@ export const blobsSuite = (name: string, fresh: Fresh<BlobsApi>): void => {
       expect(await run(blobs.info("one"))).toBeUndefined()
     })
     it.each([1_000, 2 * MIB])(
-      "reads %i bytes to the end though removed meanwhile",
+      "reads %i bytes to the end after a removal",
       async (size) => {
         const bytes = randomBytes(size)
         await put("one", bytes)
@@ -117,21 +117,21 @@ export const blobsSuite = (name: string, fresh: Fresh<BlobsApi>): void => {
         expect(await run(blobs.info("one"))).toBeUndefined()
       }
     )
-    it("can be left in the middle of reading", async () => {
+    it("lets a reader stop early", async () => {
       await put("one", randomBytes(2 * MIB))
       for await (const chunk of await run(blobs.open("one"))) {
         expect(chunk.length).toBeGreaterThan(0)
         break
       }
     })
-    it("takes the writers of one id in some order", async () => {
+    it("orders concurrent writers of one id", async () => {
       const contents = Array.from({ length: 12 }, (_, at) => randomBytes(at % 2 === 0 ? 50 : MIB))
       await Promise.all(contents.map((bytes) => put("one", bytes)))
-      const kept = await get("one")
-      expect(contents.some((bytes) => bytes.equals(kept))).toBe(true)
-      expect((await run(blobs.info("one")))?.digest).toBe(digestOf(kept))
+      const stored = await get("one")
+      expect(contents.some((bytes) => bytes.equals(stored))).toBe(true)
+      expect((await run(blobs.info("one")))?.digest).toBe(digestOf(stored))
     })
-    it("lists ids by pages", async () => {
+    it("lists ids page by page", async () => {
       const ids = ["a", "B", "a=1", "a-1", "_", "x".repeat(200)]
       for (const [at, id] of ids.entries()) await put(id, randomBytes(at % 2 === 0 ? 5 : MIB))
       const sorted = [...ids].sort()

@@ -1,4 +1,4 @@
-/** The contract of the contents port: everything that was written, once, as it was written. */
+/** The contract of the contents port: it returns everything that was written, exactly once. */
 import { type Context, Effect, type Layer, ManagedRuntime } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Address, address, keyOf } from "../../runtime/actor/address.ts"
@@ -7,7 +7,7 @@ import { type ActorPart, StoreContents,
 import { Records } from "../../runtime/ports/records.ts"
 import { type Commit, Storage, type StorageApi } from "../../runtime/ports/storage.ts"
 
-/** One actor with all of its parts put together. */
+/** One actor, joined from its parts. */
 interface Whole extends Pick<ActorPart, "state" | "head" | "timer" | "steady"> {
   readonly items: ReadonlyArray<string>
 }
@@ -25,41 +25,41 @@ const nothing = {
 const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, at) => ({ n: from + at, value: `item ${from + at}` }))
 
-const shown = (from: number, to: number) =>
+const itemTexts = (from: number, to: number) =>
   numbered(from, to).map(({ n, value }) => `${n} ${value}`)
 
-/** Puts the parts together, and fails when an actor's do not follow on each other. */
-const together = async (
+/** Joins the parts; fails if the parts of an actor are not consecutive. */
+const joinParts = async (
   parts: ReturnType<StoreContentsApi["actors"]>,
   between?: (of: Address) => Promise<void>
 ) => {
   const found = new Map<string, Whole>()
-  let told = new Map<number, string>()
+  let collected = new Map<number, string>()
   let current: string | undefined
   for await (const part of parts) {
     const key = keyOf(part.address)
     expect(found.has(key), `${key} twice`).toBe(false)
     expect([undefined, key]).toContain(current)
     for (const { n, value } of part.items) {
-      expect(told.has(n), `${key} ${n} twice`).toBe(false)
-      told.set(n, `${n} ${value}`)
+      expect(collected.has(n), `${key} ${n} twice`).toBe(false)
+      collected.set(n, `${n} ${value}`)
     }
     if (part._tag === "Items") {
       current = key
       await between?.(part.address)
       continue
     }
-    for (const n of part.removed) told.delete(n)
+    for (const n of part.removed) collected.delete(n)
     const { head, state, steady, timer } = part
-    found.set(key, { head, state, steady, timer, items: [...told.values()] })
-    told = new Map()
+    found.set(key, { head, state, steady, timer, items: [...collected.values()] })
+    collected = new Map()
     current = undefined
   }
   expect(current).toBeUndefined()
   return found
 }
 
-/** Runs against one store, which is empty at first; `discard` removes it. */
+/** Runs against one store, which is empty at first; `discard` deletes it. */
 export const contentsSuite = <E>(
   name: string,
   make: () => Layer.Layer<StoreContents | Storage | Records, E>,
@@ -88,15 +88,15 @@ export const contentsSuite = <E>(
       if (outcome?._tag !== "Committed") throw new Error(`conflict: ${JSON.stringify(outcome)}`)
       return outcome.revision
     }
-    const one = async (of: Address) => (await together(contents.actor(of))).get(keyOf(of))
+    const one = async (of: Address) => (await joinParts(contents.actor(of))).get(keyOf(of))
 
     it("is empty at first", async () => {
-      expect((await together(contents.actors())).size).toBe(0)
+      expect((await joinParts(contents.actors())).size).toBe(0)
       for await (const record of contents.records()) expect(record).toBeUndefined()
       expect(await one(address("box", "none"))).toBeUndefined()
     })
 
-    it("tells every actor once, with its log, its head and its timer", async () => {
+    it("returns every actor once, with its log, its head and its timer", async () => {
       const expected = new Map<string, Whole>()
       const steady = true
       for (let n = 0; n < 40; n++) {
@@ -108,12 +108,12 @@ export const contentsSuite = <E>(
       const gaps = address("box", "gaps")
       await commit({ address: gaps, state: "a", head: 9, append: numbered(3, 9) })
       await commit({ address: gaps, state: "b", head: 12, remove: [4, 9] })
-      const left = [...shown(3, 3), ...shown(5, 8)]
+      const left = [...itemTexts(3, 3), ...itemTexts(5, 8)]
       expected.set(keyOf(gaps), { state: "b", head: 12, timer: undefined, items: left, steady })
       const ahead = address("box", "ahead")
       await commit({ address: ahead, state: "s", head: 0 })
       for (let n = 1; n <= 6; n++) await commit({ address: ahead, append: numbered(n, n) })
-      const items = shown(1, 6)
+      const items = itemTexts(1, 6)
       expected.set(keyOf(ahead), { state: "s", head: 6, timer: undefined, items, steady })
       const long = address("box", "long")
       for (let from = 1; from <= 1_200; from += 300) {
@@ -125,49 +125,49 @@ export const contentsSuite = <E>(
         })
       }
       await commit({ address: long, state: "m", head: 1_200, remove: [1, 2, 700] })
-      const many = [...shown(3, 699), ...shown(701, 1_200)]
+      const many = [...itemTexts(3, 699), ...itemTexts(701, 1_200)]
       expected.set(keyOf(long), { state: "m", head: 1_200, timer: undefined, items: many, steady })
-      const bare = address("box", "bare")
-      await commit({ address: bare, append: numbered(1, 3), timer: 7 })
-      const few = shown(1, 3)
-      expected.set(keyOf(bare), { state: undefined, head: 3, timer: 7, items: few, steady })
-      const woken = address("background-task", "p0=woken")
+      const withoutState = address("box", "bare")
+      await commit({ address: withoutState, append: numbered(1, 3), timer: 7 })
+      const few = itemTexts(1, 3)
+      expected.set(keyOf(withoutState), { state: undefined, head: 3, timer: 7, items: few, steady })
+      const signaled = address("background-task", "p0=signaled")
       await commit({
         address: address("plain", "p0"),
-        signals: [{ address: woken, atMs: 5 }]
+        signals: [{ address: signaled, atMs: 5 }]
       })
-      expected.set(keyOf(woken), { state: undefined, head: 0, timer: 5, items: [], steady })
-      const gone = address("box", "gone")
-      await commit({ address: gone, state: "x", head: 2, append: numbered(1, 2), timer: 1 })
-      await commit({ address: gone, state: null })
-      const again = address("box", "again")
-      await commit({ address: again, state: "x", head: 5, append: numbered(1, 5) })
-      await commit({ address: again, state: null })
-      await commit({ address: again, state: "y", head: 1, append: [{ n: 1, value: "item 1" }] })
-      expected.set(keyOf(again), {
+      expected.set(keyOf(signaled), { state: undefined, head: 0, timer: 5, items: [], steady })
+      const removed = address("box", "gone")
+      await commit({ address: removed, state: "x", head: 2, append: numbered(1, 2), timer: 1 })
+      await commit({ address: removed, state: null })
+      const recreated = address("box", "again")
+      await commit({ address: recreated, state: "x", head: 5, append: numbered(1, 5) })
+      await commit({ address: recreated, state: null })
+      await commit({ address: recreated, state: "y", head: 1, append: [{ n: 1, value: "item 1" }] })
+      expected.set(keyOf(recreated), {
         state: "y",
         head: 1,
         timer: undefined,
-        items: shown(1, 1),
+        items: itemTexts(1, 1),
         steady
       })
-      const found = await together(contents.actors())
+      const found = await joinParts(contents.actors())
       expect(new Map([...found].sort())).toEqual(new Map([...expected].sort()))
       expect(await one(long)).toEqual(expected.get(keyOf(long)))
-      expect(await one(gone)).toBeUndefined()
+      expect(await one(removed)).toBeUndefined()
     })
 
-    it("tells the kinds that are to be first before all others, each actor once", async () => {
+    it("returns the actors of the first kinds before all others, each actor once", async () => {
       for (const kind of ["a", "z"]) {
         for (const id of ["1", "2"]) await commit({ address: address(kind, id), state: id })
       }
-      const all = await together(contents.actors())
-      const ordered = [...await together(contents.actors(["z", "none", "a"]))]
+      const all = await joinParts(contents.actors())
+      const ordered = [...await joinParts(contents.actors(["z", "none", "a"]))]
       expect(ordered.slice(0, 4).map(([key]) => key.split("/")[0])).toEqual(["z", "z", "a", "a"])
       expect(new Map(ordered.toSorted())).toEqual(new Map([...all].toSorted()))
     })
 
-    it("leaves out what begins among the first while the others are told", async () => {
+    it("omits actors of the first kinds that begin while the others are read", async () => {
       const parts = contents.actors(["z"])
       let seen = 0
       for await (const { address: { id, kind } } of parts) {
@@ -177,7 +177,7 @@ export const contentsSuite = <E>(
       expect((await one(address("z", "late")))?.state).toBe("late")
     })
 
-    it("tells an actor that changes meanwhile as it was at one moment", async () => {
+    it("returns a consistent snapshot of an actor that changes meanwhile", async () => {
       const of = address("busy", "b")
       for (const from of [1, 301, 601]) {
         await commit({
@@ -189,9 +189,9 @@ export const contentsSuite = <E>(
       }
       await commit({ address: of, state: "0", head: 2_000 })
       let rounds = 0
-      const whole = (await together(contents.actor(of), async () => {
+      const whole = (await joinParts(contents.actor(of), async () => {
         if (rounds++ > 1) return
-        // Items that were told already are removed, and more come.
+        // Removes items that were returned already, and appends others.
         await commit({
           address: of,
           state: `${rounds}`,
@@ -207,14 +207,14 @@ export const contentsSuite = <E>(
       })).get(keyOf(of))
       expect(rounds).toBeGreaterThan(1)
       const items = [
-        ...shown(3, 10),
-        ...shown(13, 900),
-        ...shown(2_001, 2_002)
+        ...itemTexts(3, 10),
+        ...itemTexts(13, 900),
+        ...itemTexts(2_001, 2_002)
       ]
       expect(whole).toEqual({ state: "2", head: 2_002, timer: undefined, items, steady: true })
     })
 
-    it("tells every record of every table", async () => {
+    it("returns every record of every table", async () => {
       const records = await runtime.runPromise(Records)
       const changes = Array.from({ length: 600 }, (_, n) => ({
         table: n % 3 === 0 ? "one" : "two",

@@ -1,9 +1,9 @@
-/** How a contract suite gets at a backend, and restarts it on the same data. */
+/** The backend of a contract suite; the suite can restart it on the same data. */
 import { type Context, type Layer, ManagedRuntime } from "effect"
 
 export interface Harness<Api> {
   readonly api: Api
-  /** Stops the backend and starts it again on what it kept. */
+  /** Stops the backend and starts it again on the same data. */
   readonly reopen: () => Promise<Harness<Api>>
   readonly close: () => Promise<void>
 }
@@ -11,7 +11,7 @@ export interface Harness<Api> {
 /** Makes a fresh, empty backend. */
 export type Fresh<Api> = () => Promise<Harness<Api>>
 
-/** A backend whose data are an object in memory. */
+/** A backend with its data in memory. */
 export const inMemory = <Api>(make: () => Api): Fresh<Api> => async () => {
   const harness: Harness<Api> = {
     api: make(),
@@ -21,7 +21,7 @@ export const inMemory = <Api>(make: () => Api): Fresh<Api> => async () => {
   return harness
 }
 
-/** A backend that is a layer on data elsewhere; `discard` removes them. */
+/** A backend that is a layer on external data; `discard` deletes the data. */
 export const fromLayer = async <Id, Api, Services, E>(
   service: Context.Key<Id, Api>,
   layer: Layer.Layer<Services | Id, E>,

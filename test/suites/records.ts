@@ -46,7 +46,7 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
         expect(await run(records.get("quotes", key))).toBe(`value of ${key}`)
       }
     })
-    it("keeps tables apart", async () => {
+    it("separates tables", async () => {
       await put("a", "x")
       await put("a-b", "y")
       await put("b", "z")
@@ -69,7 +69,7 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       expect(await keys({ limit: 0 })).toEqual([])
       expect(await keys({ prefix: "none" })).toEqual([])
     })
-    it("writes if what is expected is still so", async () => {
+    it("writes if the expected values are current", async () => {
       const a = (value: string | null) => ({ table: "quotes", key: "a", value })
       const b = (value: string | null) => ({ table: "quotes", key: "b", value })
       expect(await run(records.writeIf([a(null)], [a("1"), b("1")]))).toBe(true)
@@ -89,34 +89,34 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       const unchanged = run(records.writeIf([a("4")], [b("5")]))
       await expect(unchanged).rejects.toThrow("expected and not changed")
     })
-    it("lets one of many that expect the same win, each time", async () => {
+    it("lets exactly one of many conditional writers win", async () => {
       let value: string | null = null
       for (let round = 0; round < 5; round++) {
         const seen: string | null = value
-        const kept: ReadonlyArray<boolean> = await Promise.all(
+        const written: ReadonlyArray<boolean> = await Promise.all(
           Array.from({ length: 8 }, (_, one) =>
             run(records.writeIf(
               [{ table: "t", key: "k", value: seen }],
               [{ table: "t", key: "k", value: `${round}.${one}` }]
             )))
         )
-        expect(kept.filter((isKept) => isKept)).toHaveLength(1)
-        value = `${round}.${kept.indexOf(true)}`
+        expect(written.filter((isWritten) => isWritten)).toHaveLength(1)
+        value = `${round}.${written.indexOf(true)}`
         expect(await run(records.get("t", "k"))).toBe(value)
       }
     })
-    it("sees plain writes under way", async () => {
+    it("orders conditional writes after earlier plain writes", async () => {
       const change = (value: string) => [{ table: "t", key: "k", value }]
       await run(records.write(change("0")))
       const plain = run(records.write(change("1")))
       const late = run(records.writeIf(change("0"), change("2")))
       await plain
-      const isKept = await late
-      expect(await run(records.get("t", "k"))).toBe(isKept ? "2" : "1")
-      // Handed in after it, it was decided on after it.
-      expect(isKept).toBe(false)
+      const isWritten = await late
+      expect(await run(records.get("t", "k"))).toBe(isWritten ? "2" : "1")
+      // The conditional write was submitted later, so it must see the plain one.
+      expect(isWritten).toBe(false)
     })
-    it("gives the keys of several ranges", async () => {
+    it("returns the keys of several ranges", async () => {
       await put("ages", "030/a", "030/c", "031/b", "032/a", "032/d")
       const ranges = ["030/", "031/", "033/", "032/"].map((prefix) => ({ prefix, limit: 1 }))
       expect(await run(records.keys("ages", ranges))).toEqual([["030/a"], ["031/b"], [], ["032/a"]])
@@ -141,35 +141,37 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       expect(await run(records.keys("ages", rest))).toEqual([["030/c"], ["032/d", "032/a"], []])
       expect(await run(records.keys("ages", []))).toEqual([])
     })
-    it("tells who watches a table of each change in it, by the time that it says so", async () => {
-      const told = new Set<string | undefined>()
-      const under = new Map<string, number>()
+    it("notifies a watcher of each change before it is current", async () => {
+      const changedKeys = new Set<string | undefined>()
+      const pending = new Map<string, number>()
       records.watch("quotes", {
-        changing: (key) => under.set(key, (under.get(key) ?? 0) + 1),
+        changing: (key) => pending.set(key, (pending.get(key) ?? 0) + 1),
         changed: (key) => {
-          told.add(key)
-          if (key !== undefined) under.set(key, (under.get(key) ?? 0) - 1)
+          changedKeys.add(key)
+          if (key !== undefined) pending.set(key, (pending.get(key) ?? 0) - 1)
         }
       })
       const current = async () => {
         while (!await run(records.isCurrent)) await new Promise((resolve) => setTimeout(resolve, 5))
-        const keysTold = [...told].filter((key) => key !== undefined).sort()
-        told.clear()
-        return keysTold
+        const sortedKeys = [...changedKeys].filter((key) => key !== undefined).sort()
+        changedKeys.clear()
+        return sortedKeys
       }
       await put("quotes", "a", "b/1")
       await put("other", "c")
       expect(await current()).toEqual(["a", "b/1"])
       expect(await current()).toEqual([])
-      const gone = { table: "quotes", key: "a", value: null }
+      const removal = { table: "quotes", key: "a", value: null }
       const value = "value of b/1"
-      await run(records.writeIf([{ ...gone, key: "b/1", value }], [gone, { ...gone, key: "b/1" }]))
+      await run(
+        records.writeIf([{ ...removal, key: "b/1", value }], [removal, { ...removal, key: "b/1" }])
+      )
       expect(await current()).toEqual(["a", "b/1"])
-      await run(records.writeIf([{ ...gone, value: "other" }], [gone]))
+      await run(records.writeIf([{ ...removal, value: "other" }], [removal]))
       await current()
-      expect([...under]).toEqual([["a", 0], ["b/1", 0]])
+      expect([...pending]).toEqual([["a", 0], ["b/1", 0]])
     })
-    it("takes as many changes at once as it says", async () => {
+    it("writes `changesMax` changes at once", async () => {
       const { changesMax } = records
       const many = Array.from({ length: changesMax }, (_, at) => ({
         table: "many",
@@ -180,7 +182,7 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       const last = String(changesMax - 1)
       expect(await run(records.getMany("many", ["0", last]))).toEqual(["", ""])
     })
-    it("keeps everything over a restart, also many written at once", async () => {
+    it("returns everything after a restart, also many concurrent writes", async () => {
       const many = Array.from({ length: 500 }, (_, at) => String(at).padStart(3, "0"))
       await Promise.all(many.map((key) => put("quotes", key)))
       harness = await harness.reopen()

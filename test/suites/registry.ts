@@ -5,7 +5,7 @@ import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts
 import type { Fresh, Harness } from "./harness.ts"
 import { run } from "./storage-probe.ts"
 
-/** Waits until it holds, at most 10 s. */
+/** Waits until the condition is true, at most 10 s. */
 const until = async (holds: () => boolean): Promise<void> => {
   const endMs = performance.now() + 10_000
   while (!holds()) {
@@ -27,20 +27,20 @@ export const registrySuite = (name: string, fresh: Fresh<RegistryApi>): void => 
     const moved = async (effect: Effect.Effect<unknown, { readonly _tag: string }>) =>
       expect(await run(Effect.flip(effect))).toMatchObject({ _tag: "RegistryMoved" })
     const watched = async () => {
-      const told: Array<RegistryEntry> = []
+      const reported: Array<RegistryEntry> = []
       const scope = await run(Scope.make())
-      await run(Scope.provide(registry.watch((entry) => told.push(entry)), scope))
-      return { told, stop: () => run(Scope.close(scope, Exit.void)) }
+      await run(Scope.provide(registry.watch((entry) => reported.push(entry)), scope))
+      return { reported, stop: () => run(Scope.close(scope, Exit.void)) }
     }
 
-    it("has what was written, at its revision", async () => {
+    it("returns the written value with its revision", async () => {
       expect(await run(registry.get("a"))).toEqual({ key: "a", value: undefined, revision: 0 })
       const revision = await run(registry.put("a", "1", 0))
       expect(revision).toBeGreaterThan(0)
       expect(await run(registry.get("a"))).toEqual({ key: "a", value: "1", revision })
     })
 
-    it("changes a key only from the revision that is expected", async () => {
+    it("changes a key only at the expected revision", async () => {
       const first = await run(registry.put("a", "1", 0))
       await moved(registry.put("a", "x", 0))
       const second = await run(registry.put("a", "2", first))
@@ -73,42 +73,42 @@ export const registrySuite = (name: string, fresh: Fresh<RegistryApi>): void => 
       expect(exits.filter(Exit.isSuccess), JSON.stringify(exits)).toHaveLength(1)
     })
 
-    it("ends a key by itself, unless it is written again, and tells of it", async () => {
-      const { stop, told } = await watched()
+    it("expires a key unless it is written again, and reports that", async () => {
+      const { stop, reported } = await watched()
       const first = await run(registry.put("short", "1", 0, 1_000))
-      const kept = await run(registry.put("kept", "1", 0, 1_000))
-      await run(registry.put("kept", "2", kept))
-      await until(() => told.some(({ key, value }) => key === "short" && value === undefined))
+      const renewed = await run(registry.put("renewed", "1", 0, 1_000))
+      await run(registry.put("renewed", "2", renewed))
+      await until(() => reported.some(({ key, value }) => key === "short" && value === undefined))
       expect(await run(registry.get("short"))).toMatchObject({ value: undefined })
-      expect(await run(registry.get("kept"))).toMatchObject({ value: "2" })
+      expect(await run(registry.get("renewed"))).toMatchObject({ value: "2" })
       await moved(registry.put("short", "x", first))
       await run(registry.put("short", "2", 0))
       await stop()
     })
 
-    it("tells a watch of all that is there first, then of changes in their order", async () => {
+    it("reports all existing keys to a watch, then changes in their order", async () => {
       await run(registry.put("a", "1", 0))
       const b = await run(registry.put("b", "1", 0))
-      const { stop, told } = await watched()
-      expect(told.map(({ key, value }) => [key, value])).toEqual([["a", "1"], ["b", "1"]])
+      const { stop, reported } = await watched()
+      expect(reported.map(({ key, value }) => [key, value])).toEqual([["a", "1"], ["b", "1"]])
       const changed = await run(registry.put("b", "2", b))
       await run(registry.put("c", "1", 0))
       await run(registry.remove("b", changed))
-      await until(() => told.length === 5)
-      expect(told.slice(2).map(({ key, value }) => [key, value])).toEqual(
+      await until(() => reported.length === 5)
+      expect(reported.slice(2).map(({ key, value }) => [key, value])).toEqual(
         [["b", "2"], ["c", "1"], ["b", undefined]]
       )
       await stop()
       await run(registry.put("d", "1", 0))
       await new Promise((resolve) => setTimeout(resolve, 50))
-      expect(told).toHaveLength(5)
+      expect(reported).toHaveLength(5)
     })
 
-    it("tells a watch of an empty registry nothing, and then what comes", async () => {
-      const { stop, told } = await watched()
-      expect(told).toEqual([])
+    it("reports nothing of an empty registry, then new keys", async () => {
+      const { stop, reported } = await watched()
+      expect(reported).toEqual([])
       await run(registry.put("a", "1", 0))
-      await until(() => told.length === 1)
+      await until(() => reported.length === 1)
       await stop()
     })
   })

@@ -1,12 +1,12 @@
-/** The storage contract by random histories of one actor's log, against a plain list. */
+/** The storage contract for random histories of one actor's log, compared with a list. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { address } from "../../runtime/actor/address.ts"
 import type { LogItem } from "../../runtime/actor/behavior.ts"
 import { type Probe, revisionOf } from "./storage-probe.ts"
 
-const NUMBERS_MAX = 1_300
-const NOT_THERE = 1_000_000
+const numbersMax = 1_300
+const missingNumber = 1_000_000
 
 type Step =
   | { readonly _tag: "Append"; readonly values: ReadonlyArray<string>; readonly writes: boolean }
@@ -20,7 +20,7 @@ const value = fc.oneof(
   fc.constantFrom("", "\n", "\r\n", "5,-", "é\n🐎", "x".repeat(70_000), "ž".repeat(9_000))
 )
 const values = fc.array(value, { minLength: 1, maxLength: 40 })
-// As many as one atomic batch does not take.
+// More than one atomic batch takes.
 const many = fc.integer({ min: 1_010, max: 1_030 })
   .map((count) => Array.from({ length: count }, (_, at) => `${at}`))
 
@@ -30,7 +30,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      at: fc.array(fc.nat(NUMBERS_MAX), { minLength: 1, maxLength: 30 }),
+      at: fc.array(fc.nat(numbersMax), { minLength: 1, maxLength: 30 }),
       values: fc.array(value, { maxLength: 3 })
     }).map((of): Step => ({ _tag: "Remove", ...of }))
   },
@@ -38,7 +38,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      from: fc.nat(NUMBERS_MAX),
+      from: fc.nat(numbersMax),
       limit: fc.oneof(fc.nat(40), fc.constant(2_000))
     }).map((of): Step => ({ _tag: "Read", ...of }))
   },
@@ -49,7 +49,7 @@ function append(of: { values: ReadonlyArray<string>; writes: boolean }): Step {
   return { _tag: "Append", ...of }
 }
 
-/** The actor as it should be, and as the store has it. */
+/** The expected actor, compared with the store's. */
 class History {
   private readonly probe: Probe
   private readonly of: ReturnType<typeof address>
@@ -81,15 +81,15 @@ class History {
     this.items = [...this.items, ...added].filter(({ n }) => !removed.includes(n))
   }
 
-  async take(next: Step): Promise<void> {
+  async apply(next: Step): Promise<void> {
     if (next._tag === "Append") return this.commit(next.values, [], next.writes)
     if (next._tag === "Remove") {
-      const there = this.items.length
-      const numbers = next.at.map((at) => this.items[at % Math.max(1, there)]?.n ?? NOT_THERE)
+      const count = this.items.length
+      const numbers = next.at.map((at) => this.items[at % Math.max(1, count)]?.n ?? missingNumber)
       return this.commit(next.values, [...new Set(numbers)], true)
     }
     if (next._tag === "Skip") {
-      // Created and removed at once: their numbers stay used.
+      // Items that one commit creates and removes: their numbers remain used.
       this.head += next.values.length
       return this.commit([], [], true)
     }
@@ -109,11 +109,11 @@ let histories = 0
 
 export const historyCases = (probe: Probe): void => {
   describe("a log with a history", () => {
-    it("is what was appended and not removed, however it is read", async () => {
+    it("contains the appended items without the removed ones, at every read", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
           const history = new History(probe, `history${histories++}`)
-          for (const one of [...steps, { _tag: "Reopen" } as const]) await history.take(one)
+          for (const one of [...steps, { _tag: "Reopen" } as const]) await history.apply(one)
         }),
         { numRuns: 15 }
       )

@@ -1,4 +1,4 @@
-/** The part of the storage contract that is about logs and their removal. */
+/** The storage contract for logs and their removal. */
 import { describe, expect, it } from "vitest"
 import { shardOf } from "../../runtime/actor/address.ts"
 import { alice, bob, conflictOf, itemsOf, type Probe, revisionOf } from "./storage-probe.ts"
@@ -12,12 +12,12 @@ export const logCases = (
       expect(await load()).toEqual({ state: undefined, revision: 0, head: 3 })
       expect(await read()).toEqual(itemsOf(1, 3))
     })
-    it("leaves the state's revision when it only appends", async () => {
+    it("does not change the state's revision when it only appends", async () => {
       const revision = revisionOf(await one({ state: "a" }))
       expect(revisionOf(await one({ append: itemsOf(1, 1), expected: revision }))).toBe(revision)
       expect(await load()).toEqual({ state: "a", revision, head: 1 })
     })
-    it("compares the revision of items alone too", async () => {
+    it("compares the revision also when it only appends", async () => {
       const revision = revisionOf(await one({ state: "a" }))
       expect(conflictOf(await one({ append: itemsOf(1, 1), expected: 0, timer: 3 })))
         .toMatchObject({ _tag: "RevisionConflict", actual: revision })
@@ -25,7 +25,7 @@ export const logCases = (
       expect(await timers(shardOf(alice))).toEqual([])
       expect(revisionOf(await one({ append: itemsOf(1, 1), expected: revision }))).toBe(revision)
     })
-    it("refuses a number that is there, with all of the commit", async () => {
+    it("rejects a commit as a whole if an item number exists", async () => {
       await one({ append: itemsOf(1, 3) })
       for (const n of [1, 3]) {
         expect(conflictOf(await one({ append: itemsOf(n, 5), timer: 1 }))).toMatchObject({
@@ -37,7 +37,7 @@ export const logCases = (
       expect(await numbers()).toEqual([1, 2, 3])
       expect(await timers(shardOf(alice))).toEqual([])
     })
-    it("refuses a number that is there though the revision is right", async () => {
+    it("rejects an existing item number at the right revision", async () => {
       const revision = revisionOf(await one({ state: "a", append: itemsOf(1, 2), head: 2 }))
       const outcome = await one({
         state: "b",
@@ -48,12 +48,12 @@ export const logCases = (
       expect(conflictOf(outcome)).toMatchObject({ _tag: "LogConflict", item: 2 })
       expect((await load()).state).toBe("a")
     })
-    it("shows what was appended to whoever is told of it, in the same turn", async () => {
+    it("returns appended items in the turn that reports the commit", async () => {
       for (let n = 1; n <= 20; n++) {
         expect(await readAtOnce({ append: itemsOf(n, n) }, n)).toEqual(itemsOf(n, n))
       }
     })
-    it("reads from a number, at most so many", async () => {
+    it("reads from a number, up to a limit", async () => {
       await one({ append: itemsOf(1, 30) })
       expect(await read(5, 3)).toEqual(itemsOf(5, 7))
       expect(await read(29, 10)).toEqual(itemsOf(29, 30))
@@ -65,13 +65,13 @@ export const logCases = (
       for (let n = 1; n <= 1_100; n += 100) await one({ append: itemsOf(n, n + 99) })
       expect(await numbers()).toEqual(Array.from({ length: 1_100 }, (_, at) => at + 1))
     })
-    it("removes items with the state, ignoring those that are not there", async () => {
+    it("removes items with the state, and ignores missing ones", async () => {
       await one({ state: "a", append: itemsOf(1, 5), head: 5 })
       const { revision } = await load()
       await one({ state: "b", expected: revision, head: 5, remove: [2, 4, 77] })
       expect(await numbers()).toEqual([1, 3, 5])
     })
-    it("keeps the head when the last items are removed, and uses no number twice", async () => {
+    it("preserves the head when the last items are removed, and reuses no number", async () => {
       const first = revisionOf(await one({ state: "a", append: itemsOf(1, 5), head: 5 }))
       const second = revisionOf(
         await one({ state: "b", expected: first, head: 5, remove: [3, 4, 5] })
@@ -86,7 +86,7 @@ export const logCases = (
       await one({ expected: second, append: itemsOf(6, 6) })
       expect(await numbers()).toEqual([1, 2, 6])
     })
-    it("leaves out numbers of items that were made and removed at once", async () => {
+    it("skips numbers of items that one commit creates and removes", async () => {
       const revision = revisionOf(
         await one({ state: "a", append: [{ n: 2, value: "two" }], head: 3, remove: [1, 3] })
       )
@@ -100,7 +100,7 @@ export const logCases = (
       await one({ state: "b", expected: revision, append: itemsOf(4, 5), remove: [1], head: 5 })
       expect(await numbers()).toEqual([2, 3, 4, 5])
     })
-    it("demands the state for removing", async () => {
+    it("rejects a removal without the state", async () => {
       await one({ append: itemsOf(1, 2) })
       await expect(one({ remove: [1] })).rejects.toThrow()
       expect(await numbers()).toEqual([1, 2])
@@ -108,7 +108,7 @@ export const logCases = (
   })
 
   describe("removal", () => {
-    it("takes state, log and timer, whatever else the commit says", async () => {
+    it("deletes state, log and timer, regardless of the rest of the commit", async () => {
       const revision = revisionOf(
         await one({ state: "a", append: itemsOf(1, 10), head: 10, timer: 99 })
       )
@@ -118,16 +118,16 @@ export const logCases = (
       expect(await timers(shardOf(alice))).toEqual([])
       expect(await scan("mailbox", undefined, 10)).toEqual([])
     })
-    it("takes the log of an actor without a state", async () => {
+    it("deletes the log of an actor without a state", async () => {
       await one({ append: itemsOf(1, 3) })
       await one({ state: null })
       expect(await load()).toEqual({ state: undefined, revision: 0, head: 0 })
       expect(await read()).toEqual([])
     })
-    it("succeeds where there is nothing", async () => {
+    it("succeeds for an actor that does not exist", async () => {
       expect(revisionOf(await one({ state: null }))).toBe(0)
     })
-    it("lets the log begin again at 1, in the same group too", async () => {
+    it("lets the log restart at 1, also in the same group", async () => {
       const revision = revisionOf(await one({ state: "a", append: itemsOf(1, 3), head: 3 }))
       const again = [{ n: 1, value: "again" }]
       await commit({ state: null, expected: revision }, { state: "b", append: again, head: 1 })
@@ -136,7 +136,7 @@ export const logCases = (
       await reopen()
       expect(await read()).toEqual(again)
     })
-    it("is whole and quick for a long log", async () => {
+    it("deletes a long log completely and quickly", async () => {
       for (let n = 1; n <= 20_000; n += 2_000) await one({ append: itemsOf(n, n + 1_999) })
       await one({ append: [{ n: 1, value: "bob's" }], address: bob })
       await one({ state: null })

@@ -1,4 +1,4 @@
-/** What the storage contract's cases share. */
+/** Shared functions of the storage contract's cases. */
 import { Effect } from "effect"
 import { afterEach, beforeEach } from "vitest"
 import { address } from "../../runtime/actor/address.ts"
@@ -9,7 +9,7 @@ import type { Fresh, Harness } from "./harness.ts"
 export const alice = address("mailbox", "alice")
 export const bob = address("mailbox", "bob")
 
-/** A commit that changes nothing but what is given. */
+/** A commit with only these changes. */
 export const commitOf = (changes: Partial<Commit>): Commit => ({
   address: alice,
   expected: 0,
@@ -57,7 +57,7 @@ export const probeOf = (fresh: Fresh<StorageApi>) => {
   return {
     commit,
     read,
-    /** Reads in the very turn in which the commit is told to be kept. */
+    /** Reads in the turn that reports the commit. */
     readAtOnce: (changes: Partial<Commit>, from: number) => {
       const { api } = harness
       return run(Effect.andThen(api.commit([commitOf(changes)]), api.read(alice, from, 10)))
@@ -66,7 +66,7 @@ export const probeOf = (fresh: Fresh<StorageApi>) => {
     load: (of = alice) => run(harness.api.load(of)),
     numbers: async (of = alice) => (await read(1, 1_000_000, of)).map(({ n }) => n),
     timers: async (shard: number) => (await run(harness.api.timers(shard, 10_000))).timers,
-    soonest: (shard: number, limit: number) => run(harness.api.timers(shard, limit)),
+    earliest: (shard: number, limit: number) => run(harness.api.timers(shard, limit)),
     scan: (kind: string, after: string | undefined, limit: number) =>
       run(harness.api.scan(kind, after, limit)),
     health: () => run(harness.api.health),

@@ -11,21 +11,21 @@ import { alice, bob, conflictOf, itemsOf, probeOf, revisionOf,
 export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
   describe(`storage: ${name}`, () => {
     const probe = probeOf(fresh)
-    const { commit, load, numbers, one, read, reopen, scan, soonest, timers } = probe
+    const { commit, load, numbers, one, read, reopen, scan, earliest, timers } = probe
 
     describe("state and its revision", () => {
-      it("knows nothing of an actor that was never written", async () => {
+      it("returns nothing for an actor that was never written", async () => {
         expect(await load()).toEqual({ state: undefined, revision: 0, head: 0 })
         expect(await read()).toEqual([])
       })
-      it("keeps a state, and its revision grows with each write", async () => {
+      it("stores a state, and increases its revision with each write", async () => {
         const first = revisionOf(await one({ state: "a" }))
         expect(first).toBeGreaterThan(0)
         const second = revisionOf(await one({ state: "b", expected: first }))
         expect(second).toBeGreaterThan(first)
         expect(await load()).toEqual({ state: "b", revision: second, head: 0 })
       })
-      it("refuses a state on another revision, and names both", async () => {
+      it("rejects a state at another revision, and names both", async () => {
         const actual = revisionOf(await one({ state: "a" }))
         for (const expected of [0, actual + 1]) {
           const outcome = await one({ state: "b", expected, append: itemsOf(1, 1), timer: 5 })
@@ -40,12 +40,12 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         expect(await read()).toEqual([])
         expect(await timers(shardOf(alice))).toEqual([])
       })
-      it("refuses to remove on another revision", async () => {
+      it("rejects a removal at another revision", async () => {
         await one({ state: "a" })
         expect(conflictOf(await one({ state: null }))).toMatchObject({ _tag: "RevisionConflict" })
         expect((await load()).state).toBe("a")
       })
-      it("compares the revision of a timer alone", async () => {
+      it("compares the revision also when it only sets a timer", async () => {
         const revision = revisionOf(await one({ state: "a" }))
         expect(revisionOf(await one({ timer: 7, expected: revision }))).toBe(revision)
         expect(conflictOf(await one({ timer: 8, expected: revision + 1 }))).toMatchObject({
@@ -55,11 +55,11 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
           _tag: "RevisionConflict"
         })
       })
-      it("keeps an empty state apart from none", async () => {
+      it("distinguishes an empty state from none", async () => {
         const revision = revisionOf(await one({ state: "" }))
         expect(await load()).toEqual({ state: "", revision, head: 0 })
       })
-      it("lets revisions grow over removals", async () => {
+      it("increases revisions across removals", async () => {
         const first = revisionOf(await one({ state: "a" }))
         expect(revisionOf(await one({ state: null, expected: first }))).toBe(0)
         expect(await load()).toEqual({ state: undefined, revision: 0, head: 0 })
@@ -77,7 +77,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
     describe("timers", () => {
       const push = address("registration", "alice=1")
       const other = address("registration", "alice=2")
-      it("keeps at most one for each actor", async () => {
+      it("stores at most one for each actor", async () => {
         await one({ timer: 1_000 })
         expect(await timers(shardOf(alice))).toEqual([{ address: alice, atMs: 1_000 }])
         await one({ timer: 2_000 })
@@ -105,7 +105,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         expect(next).toBeGreaterThan(ofPush)
         expect(signalRevisionsOf(await one({ timer: 1 }))).toEqual([])
       })
-      it("keeps a signal and the actor's own timer apart, in order of time", async () => {
+      it("separates a signal from the actor's own timer, in order of time", async () => {
         await one({ address: push, timer: 7 })
         const [signalRevision] = signalRevisionsOf(
           await one({ signals: [{ address: push, atMs: 5 }], timer: 6 })
@@ -113,7 +113,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         const signal = { address: push, atMs: 5, signalRevision }
         const all = [signal, { address: alice, atMs: 6 }, { address: push, atMs: 7 }]
         expect(await timers(shardOf(alice))).toEqual(all)
-        expect((await soonest(shardOf(alice), 2)).timers).toEqual(all.slice(0, 2))
+        expect((await earliest(shardOf(alice), 2)).timers).toEqual(all.slice(0, 2))
         await one({ address: push, timer: null })
         expect(await timers(shardOf(alice))).toEqual(all.slice(0, 2))
         await one({ address: push, state: "a" })
@@ -125,7 +125,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         await reopen()
         expect(await timers(shardOf(alice))).toEqual([all[1], { address: push, atMs: 8 }])
       })
-      it("removes a signal with the commit that names it, and no later one", async () => {
+      it("removes a signal with the commit that names it, but no later signal", async () => {
         const set = async (atMs: number) => {
           const outcome = await one({ signals: [{ address: push, atMs }] })
           return signalRevisionsOf(outcome)[0] ?? 0
@@ -153,7 +153,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
           expect(await timers(shardOf(alice))).toMatchObject([{ address: push, atMs: 4 }])
         }
       })
-      it("lists a shard's and no other's", async () => {
+      it("lists only the timers of a shard", async () => {
         const all = Array.from({ length: 300 }, (_, at) => address("session", `s${at}`))
         await commit(...all.map((of, at) => ({ address: of, timer: at })))
         const expected = all.flatMap((of, atMs) =>
@@ -161,31 +161,31 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         )
         expect(await timers(shardOf(alice))).toEqual(expected)
       })
-      it("gives the first ones, in order of time, and says whether that is all", async () => {
+      it("returns the earliest timers in order, and whether they are all", async () => {
         const all = Array.from({ length: 1_500 }, (_, at) => ({
           address: address("session", `alice=${at}`),
-          // In no order of the keys, and two of each time.
+          // Not in the order of the keys, and two at each time.
           timer: 10 + (at >> 1) * 7_919 % 750
         }))
         await commit(...all)
         const times = all.map(({ timer }) => timer).sort((a, b) => a - b)
         for (const limit of [1, 2, 3, 100, 749, 1_499, 1_500, 1_501]) {
-          const { complete, timers: found } = await soonest(shardOf(alice), limit)
+          const { complete, timers: found } = await earliest(shardOf(alice), limit)
           expect(found.map(({ atMs }) => atMs)).toEqual(times.slice(0, limit))
           expect(complete).toBe(limit >= 1_500)
-          const known = new Map(all.map(({ address: { id }, timer }) => [id, timer]))
-          for (const { address: { id }, atMs } of found) expect(known.get(id)).toBe(atMs)
+          const expected = new Map(all.map(({ address: { id }, timer }) => [id, timer]))
+          for (const { address: { id }, atMs } of found) expect(expected.get(id)).toBe(atMs)
           expect(new Set(found.map(({ address: { id } }) => id)).size).toBe(found.length)
         }
       })
-      it("gives none of a shard that has none, and that is all", async () => {
-        expect(await soonest(shardOf(alice), 1)).toEqual({ timers: [], complete: true })
+      it("returns an empty complete list for a shard without timers", async () => {
+        expect(await earliest(shardOf(alice), 1)).toEqual({ timers: [], complete: true })
       })
-      it("gives what was durable before, while other commits are under way", async () => {
+      it("returns the durable timers while other commits are under way", async () => {
         const all = Array.from({ length: 2_000 }, (_, at) => address("session", `alice=${at}`))
         await commit(...all.map((of, at) => ({ address: of, timer: at })))
         const [{ timers: found }] = await Promise.all([
-          soonest(shardOf(alice), 1_000),
+          earliest(shardOf(alice), 1_000),
           ...all.slice(1_000).map((of) => commit({ address: of, timer: null }))
         ])
         expect(found.map(({ atMs }) => atMs)).toEqual(Array.from({ length: 1_000 }, (_, at) => at))
@@ -212,7 +212,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
     })
 
     describe("groups", () => {
-      it("lets each commit stand or fail for itself, in order", async () => {
+      it("decides each commit separately, in order", async () => {
         await one({ state: "a" })
         const outcomes = await commit(
           { address: bob, append: itemsOf(1, 2) },
@@ -231,10 +231,10 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         expect(await numbers(bob)).toEqual([1, 2, 3])
         expect((await load()).state).toBe("a")
       })
-      it("takes an empty one", async () => {
+      it("accepts an empty group", async () => {
         expect(await commit()).toEqual([])
       })
-      it("takes a large one", async () => {
+      it("accepts a large group", async () => {
         const value = "v".repeat(5_000)
         const outcomes = await commit(...Array.from({ length: 3_000 }, (_, at) => ({
           address: address("mailbox", `m${at}`),
@@ -248,7 +248,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
           value
         }])
       })
-      it("serializes those that are committed at once", async () => {
+      it("serializes concurrent groups", async () => {
         const groups = await Promise.all(
           Array.from({ length: 50 }, () => commit({ append: itemsOf(1, 1) }, { timer: 1 }))
         )
@@ -256,7 +256,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         expect(first.filter((tag) => tag === "Committed")).toHaveLength(1)
         expect(await numbers()).toEqual([1])
       })
-      it("keeps the order of groups that were not awaited", async () => {
+      it("preserves the order of groups that were not awaited", async () => {
         const groups = Array.from(
           { length: 200 },
           (_, at) => commit({ append: itemsOf(at + 1, at + 1) })
@@ -266,7 +266,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
       })
     })
 
-    it("keeps everything over a restart", async () => {
+    it("returns everything after a restart", async () => {
       const revision = revisionOf(
         await one({ state: "state", append: itemsOf(1, 40), head: 40, timer: 77 })
       )
@@ -286,7 +286,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
       expect(await numbers(bob)).toEqual([1, 2])
     })
 
-    it("takes any text", async () => {
+    it("stores any text", async () => {
       const texts = [
         "",
         "\n",
@@ -310,7 +310,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
       expect(["a\ud800b", "a\ufffdb"]).toContain((await load(bob)).state)
     })
 
-    it("takes ids of every allowed shape", async () => {
+    it("accepts ids of every allowed form", async () => {
       const ids = ["x".repeat(200), "=", "a=b=c", "-_-", "0"]
       await commit(...ids.map((id) => ({
         address: address("m-x", id),

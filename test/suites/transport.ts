@@ -8,8 +8,8 @@ import { run } from "./storage-probe.ts"
 
 const alice = address("mailbox", "alice")
 const bob = address("mailbox", "bob")
-/** How long a hint may take to be heard, ms. */
-const HINT_MS = 200
+/** How long a hint may take to arrive. */
+const hintMs = 200
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -35,11 +35,11 @@ export const transportSuite = (name: string, fresh: Fresh<TransportApi>): void =
     const failure = async (promise: Promise<unknown>): Promise<unknown> =>
       promise.then(() => undefined, (error: unknown) => error)
 
-    it("brings a message to the server of its shard, and the reply back", async () => {
+    it("delivers a message to the server of its shard, and returns the reply", async () => {
       await serve(shardOf(alice), async (to, text) => `${JSON.stringify(to)} ${text} 🐎`)
       expect(await ask(alice, "héllo")).toBe(`${JSON.stringify(alice)} héllo 🐎`)
     })
-    it("fails with NoOwner when nobody serves the shard, before and after", async () => {
+    it("fails with NoOwner while no server serves the shard, before and after", async () => {
       expect(await failure(ask())).toMatchObject({ _tag: "NoOwner", key: "mailbox/alice" })
       await serve(shardOf(alice), async () => "here")
       expect(await ask()).toBe("here")
@@ -56,7 +56,7 @@ export const transportSuite = (name: string, fresh: Fresh<TransportApi>): void =
         deadlineMs: 30
       })
     })
-    it("takes many at once, answered in any order", async () => {
+    it("carries many concurrent messages, answered in any order", async () => {
       await serve(shardOf(alice), async (_, text) => {
         await pause(Number(text) % 7)
         return text
@@ -64,45 +64,45 @@ export const transportSuite = (name: string, fresh: Fresh<TransportApi>): void =
       const texts = Array.from({ length: 200 }, (_, at) => String(at))
       expect(await Promise.all(texts.map((text) => ask(alice, text)))).toEqual(texts)
     })
-    it("does not let one server's defect touch another", async () => {
+    it("isolates a server from the defect of another", async () => {
       await serve(shardOf(alice), () => Promise.reject(new Error("never rejects")))
       await serve(shardOf(bob), async () => "well")
       const exit = await Effect.runPromiseExit(transport.request(alice, "?", 100))
       expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toBeTruthy()
       expect(await ask(bob)).toBe("well")
     })
-    it("tells every watcher of the address and no other", async () => {
-      const heard: Array<string> = []
+    it("announces to every watcher of the address and no other", async () => {
+      const received: Array<string> = []
       const stops = [
-        transport.watch(alice, (hint) => heard.push(`1 ${hint}`)),
-        transport.watch(alice, (hint) => heard.push(`2 ${hint}`)),
-        transport.watch(bob, (hint) => heard.push(`bob ${hint}`))
+        transport.watch(alice, (hint) => received.push(`1 ${hint}`)),
+        transport.watch(alice, (hint) => received.push(`2 ${hint}`)),
+        transport.watch(bob, (hint) => received.push(`bob ${hint}`))
       ]
-      await pause(HINT_MS)
+      await pause(hintMs)
       transport.announce(alice, "7")
-      expect(heard).toEqual([])
-      await pause(HINT_MS)
-      expect(heard.sort()).toEqual(["1 7", "2 7"])
+      expect(received).toEqual([])
+      await pause(hintMs)
+      expect(received.sort()).toEqual(["1 7", "2 7"])
       stops[0]?.()
       stops[0]?.()
       transport.announce(alice, "8")
-      await pause(HINT_MS)
-      expect(heard.sort()).toEqual(["1 7", "2 7", "2 8"])
+      await pause(hintMs)
+      expect(received.sort()).toEqual(["1 7", "2 7", "2 8"])
       for (const stop of stops) stop()
       transport.announce(alice, "9")
-      await pause(HINT_MS)
-      expect(heard).toHaveLength(3)
+      await pause(hintMs)
+      expect(received).toHaveLength(3)
     })
-    it("counts each watch for itself, though the listener is the same", async () => {
-      let heard = 0
-      const listener = () => void heard++
+    it("counts watches separately, also for the same listener", async () => {
+      let received = 0
+      const listener = () => void received++
       const stop = transport.watch(alice, listener)
       transport.watch(alice, listener)
       stop()
-      await pause(HINT_MS)
+      await pause(hintMs)
       transport.announce(alice, "x")
-      await pause(HINT_MS)
-      expect(heard).toBe(1)
+      await pause(hintMs)
+      expect(received).toBe(1)
     })
   })
 }

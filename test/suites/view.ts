@@ -17,14 +17,14 @@ export const openView = async <E>(open: OpenView<E>): Promise<OpenedView> => {
 
 const put = (key: string, value: string | null = `of ${key}`) => ({ table: "t", key, value })
 
-/** `isKept`: it is as it was when it is opened again. */
+/** `isPersistent`: the view has its content when it is opened again. */
 export const viewSuite = <E>(
   name: string,
   fresh: () => Promise<OpenView<E>>,
-  isKept: boolean
+  isPersistent: boolean
 ): void => {
   describe(`view: ${name}`, () => {
-    it("holds what was written last, in order, with its note", async () => {
+    it("returns the last writes in order, with the note", async () => {
       const { close, view } = await openView(await fresh())
       expect(await view.note()).toBeUndefined()
       await view.write([put("b"), put("a"), put("é"), put("c")], "1")
@@ -48,7 +48,7 @@ export const viewSuite = <E>(
       expect(await view.getMany("t", ["k", "l"])).toEqual(["2", undefined])
       await close()
     })
-    it("is empty after it is cleared, and goes on", async () => {
+    it("is empty after it is cleared, and accepts new writes", async () => {
       const { close, view } = await openView(await fresh())
       await view.write([put("a"), put("b")], "1")
       await view.clear()
@@ -58,14 +58,14 @@ export const viewSuite = <E>(
       expect(await view.keys("t", [{ limit: 9 }])).toEqual([["c"]])
       await close()
     })
-    it(isKept ? "is kept when it is opened again" : "is gone when it is opened again", async () => {
+    it(isPersistent ? "has its content after a restart" : "is empty after a restart", async () => {
       const open = await fresh()
       const first = await openView(open)
       await first.view.write([put("a")], "1")
       await first.close()
       const { close, view } = await openView(open)
       expect([await view.note(), await view.get("t", "a")]).toEqual(
-        isKept ? ["1", "of a"] : [undefined, undefined]
+        isPersistent ? ["1", "of a"] : [undefined, undefined]
       )
       await close()
     })
