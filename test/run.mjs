@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * `npm test`: everything, from a fresh clone. Installs what is missing, builds, checks format, lint
- * and dead code, and runs every suite. The last line is `N passed, M failed`, where each check
- * counts as one; the exit code is 1 when anything failed. What cannot be had is a failure, never a
- * skip. Options: `--long` adds the suites that take minutes; anything else goes to vitest.
+ * `npm test`: tests everything, from a fresh clone. It installs packages, builds, checks format,
+ * lint and dead code, and runs every suite. The last line is `N passed, M failed`, where each check
+ * counts as one; the exit code is 1 after any failure. A missing tool is a failure, never a skip.
+ * Options: `--long` adds the suites that take minutes; vitest receives all other arguments.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -33,7 +33,7 @@ const browserNames = ["chromium", "chromium-browser", "google-chrome", "google-c
 const onPath = (name) =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)))
 
-/** Debian's packages, installed as root; says what to do where that cannot be done. */
+/** Installs Debian's packages as root; elsewhere it prints which packages to install. */
 const install = (what, packages) => {
   if (process.getuid?.() !== 0 || !onPath("apt-get")) {
     process.stderr.write(`No ${what}: install it, as Debian's ${packages.join(" ")}.\n`)
@@ -44,21 +44,21 @@ const install = (what, packages) => {
     run("apt-get", ["-qq", "install", "-y", "--no-install-recommends", ...packages])
 }
 
-/** A browser for test/e2e: CHROMIUM_PATH, or one on the path, or Debian's. */
+/** Finds a browser for test/e2e by CHROMIUM_PATH or on the path, or installs Debian's. */
 const haveBrowser = () =>
   existsSync(process.env.CHROMIUM_PATH ?? "") || browserNames.some(onPath) ||
   install("chromium, nor CHROMIUM_PATH", ["chromium", "fonts-dejavu-core"])
 
-/** curl, by which the transcripts of the pages are run. */
+/** curl runs the transcripts of the pages. */
 const haveCurl = () => onPath("curl") || install("curl", ["curl", "ca-certificates"])
 
-/** A C compiler, for the library by which test/disk plays a disk that fails. */
+/** A C compiler builds the library of test/disk that injects disk faults. */
 const haveCompiler = () =>
   ["cc", "gcc", "clang", "tcc"].some(onPath) || install("a C compiler", ["tcc", "libc6-dev"])
 
 /**
- * Runs vitest and adds its counts; a suite that could not even be loaded counts as one failure.
- * `which`: nothing, 1 for the long suites too, `soak` for that alone.
+ * Runs vitest and adds its counts; a suite that fails to load counts as one failure.
+ * `which`: undefined, `1` to add the long suites, or `soak` for only the soak.
  */
 const runSuites = (which) => {
   const folder = mkdtempSync(join(tmpdir(), "restante-test-"))
@@ -83,7 +83,7 @@ const runSuites = (which) => {
     )
     count.passed += numPassedTests
     count.failed += numFailedTests + unloaded.length
-    if (filters.length === 0) count.failed += numPendingTests // a skipped test shows nothing
+    if (filters.length === 0) count.failed += numPendingTests // a skipped test proves nothing
   }
   if (status !== 0 && count.failed === failedBefore) count.failed += 1
   rmSync(folder, { recursive: true, force: true })
@@ -107,6 +107,6 @@ check("dead code: knip", tool("knip/bin/knip.js", "--no-progress"))
 if (built) {
   if (long) rmSync(results, { force: true })
   runSuites(long ? "1" : undefined)
-  // Alone, since it measures.
+  // The soak runs alone, since it measures.
   if (long && filters.length === 0) runSuites("soak")
 }

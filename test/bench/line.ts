@@ -1,4 +1,4 @@
-/** What a benchmark line is, and what it has to work with. */
+/** The interface of a benchmark line, and the tools that it uses. */
 import type { Running, ServeOptions } from "./process.ts"
 
 /** One row of the table. */
@@ -6,34 +6,34 @@ export interface Row {
   readonly what: string
   readonly measured: string
   readonly target: string
-  /** undefined: there is no target to meet. */
+  /** undefined: the row has no target. */
   readonly met: boolean | undefined
 }
 
-/** A folder with a mailbox of a million notifications in it, and how to read that. */
+/** A folder with a mailbox of a million notifications, and the way to read it. */
 export interface LargeStore {
   readonly folder: string
   readonly notifications: number
-  /** Path of the mailbox with its reader's secret. */
+  /** Path of the mailbox with its shared secret. */
   readonly shared: string
   readonly token: string
 }
 
 export interface Bench {
-  /** An empty folder of its own. */
+  /** Creates an empty folder. */
   readonly folder: (name: string) => string
-  /** A node on this folder, ready to answer. */
+  /** Starts a node on this folder and waits until it is ready. */
   readonly serve: (folder: string, options?: ServeOptions) => Promise<Running>
-  /** uWebSockets.js alone, in a process of its own (peer.ts). */
+  /** Starts uWebSockets.js alone, in another process (peer.ts). */
   readonly peer: () => Promise<Running>
-  /** Filled once, by the first line that asks. */
+  /** The large mailbox; the first line that needs it fills it. */
   readonly large: () => Promise<LargeStore>
-  /** Says what is going on, on standard error. */
+  /** Prints progress on standard error. */
   readonly say: (text: string) => void
 }
 
 export interface Line {
-  /** By which it is picked on the command line. */
+  /** Selects the line on the command line. */
   readonly name: string
   readonly run: (bench: Bench) => Promise<ReadonlyArray<Row>>
 }

@@ -1,4 +1,4 @@
-/** Opening mailboxes on a measured node, and filling one. */
+/** Opens mailboxes on a measured node, and fills one. */
 import type { Bench, LargeStore } from "./line.ts"
 import type { Running } from "./process.ts"
 import { wrk } from "./wrk.ts"
@@ -7,7 +7,7 @@ import { wrk } from "./wrk.ts"
 export const authorization = (token: string): string =>
   `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
 
-/** Opens a mailbox (A9); resolves to the path with its reader's secret. */
+/** Opens a mailbox (A9); resolves to the path with its shared secret. */
 export const openMailbox = async (node: Running, name: string): Promise<string> => {
   const answer = await fetch(`${node.origin}/mailboxes`, {
     method: "POST",

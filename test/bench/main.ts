@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: every line, or those that are named, as a table here and in RESULTS.md. Bound to
- * loopback; ends all that it started, whatever happens.
+ * `npm run bench [line …]`: runs all lines or these, and writes a table here and to RESULTS.md.
+ * It uses only loopback, and ends every process that it started.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -42,10 +42,10 @@ const say = (text: string): void => {
 }
 
 const picked = (names: ReadonlyArray<string>): ReadonlyArray<Line> => {
-  const known = lines.map(({ name }) => name)
-  const unknown = names.filter((name) => !known.includes(name))
+  const lineNames = lines.map(({ name }) => name)
+  const unknown = names.filter((name) => !lineNames.includes(name))
   if (unknown.length > 0) {
-    throw new Error(`no line ${unknown.join(", ")}; there are ${known.join(", ")}`)
+    throw new Error(`no line ${unknown.join(", ")}; there are ${lineNames.join(", ")}`)
   }
   return names.length === 0 ? lines : lines.filter(({ name }) => names.includes(name))
 }
@@ -88,6 +88,6 @@ try {
   process.exitCode = await run(workspace, chosen) ? 0 : 1
 } catch (error) {
   say(String(error))
-  // What the line has started would keep this process.
+  // A process of the line would keep this process alive.
   process.exit(2)
 }

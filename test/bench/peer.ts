@@ -1,9 +1,10 @@
 /**
- * The peer: uWebSockets.js alone. It reads the same body and answers 202, or answers the bytes that
- * were PUT to it. Nothing is parsed, decided or stored, so that no server built on it is faster.
+ * The peer: uWebSockets.js alone. It reads the same body and responds with 202, or with the bytes
+ * of an earlier PUT. It parses, decides and stores nothing, so no server on uWebSockets.js is
+ * faster.
  *
- * As a receiver of what the service sends it counts (`/count`, and `/reached/n`, which is answered
- * when it has so many), and echoes a callback's challenge.
+ * As a receiver it counts requests (`/count`; `/reached/n` responds at the n-th request). It
+ * echoes the challenge of a callback.
  */
 import { createRequire } from "node:module"
 // oxlint-disable-next-line no-restricted-imports -- the peer is this library and nothing else
@@ -11,11 +12,11 @@ import type { HttpResponse } from "uWebSockets.js"
 
 type Native = typeof import("uWebSockets.js")
 
-// `require` has no types; the module's own describe what it returns.
+// `require` is untyped; the module's own declarations describe its result.
 const native = createRequire(import.meta.url)("uWebSockets.js") as Native
 
 let posts = 0
-/** Who waits until there are so many posts. */
+/** Responses that wait for a number of posts. */
 let awaited: { readonly count: number; readonly answer: () => void } | undefined
 let page: Buffer = Buffer.from("ready\n")
 
@@ -23,7 +24,7 @@ const read = (response: HttpResponse, done: (body: Buffer) => void): void => {
   const chunks: Array<Buffer> = []
   response.onAborted(() => {})
   response.onData((chunk, isLast) => {
-    // The memory of a chunk is the native module's again when this returns.
+    // The native module reuses the memory of the chunk after this function returns.
     chunks.push(Buffer.from(chunk.slice(0)))
     if (isLast) done(chunks.length === 1 ? chunks[0] ?? Buffer.alloc(0) : Buffer.concat(chunks))
   })

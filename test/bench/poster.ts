@@ -1,6 +1,6 @@
 /**
- * undici alone: posts as many documents as it is told to one origin, over as many connections as
- * the service would use, and writes how long that took in ms. Nothing is stored or checked.
+ * undici alone: posts a number of documents to one origin, over as many connections as the service
+ * would use, and prints the time in ms. It stores and checks nothing.
  */
 import { Agent } from "undici"
 
@@ -10,7 +10,7 @@ const agent = new Agent({ connections: Number(connections), pipelining: 1 })
 const head = "<notification><item><description>"
 const tail = "</description><url>http://sender.test/m</url></item></notification>"
 const document = head + "x".repeat(Math.max(0, Number(bytes) - head.length - tail.length)) + tail
-/** Requests that wait for a connection besides those under way. */
+/** Requests that wait for a connection, beside those in flight. */
 const ahead = 2
 
 const post = async (n: number): Promise<void> => {

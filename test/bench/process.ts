@@ -1,11 +1,11 @@
-/** The measured processes: started on loopback, watched through /proc, always ended. */
+/** The measured processes: started on loopback, measured by /proc, and always ended. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 
-/** The project's folder: this runs from dist/test/bench. */
+/** The project's folder; this module runs from dist/test/bench. */
 export const root = fileURLToPath(new URL("../../../", import.meta.url))
 
 const readyWithinMs = 60_000
@@ -13,24 +13,24 @@ const pollMs = 5
 const stopWithinMs = 60_000
 const ticksPerSecond = 100
 
-/** Of one process, in MB of 1,000,000 bytes. */
+/** Memory of one process, in MB of 1,000,000 bytes. */
 export interface Memory {
-  /** Resident now. */
+  /** Resident memory now. */
   readonly resident: number
-  /** The most that was resident since the start or `resetPeak`. */
+  /** Peak resident memory since the start or `resetPeak`. */
   readonly peak: number
-  /** The part of `resident` that is not backed by a file. */
+  /** The part of `resident` without file-backed pages. */
   readonly anonymous: number
 }
 
 export interface Running {
   readonly origin: string
   readonly token: string
-  /** From spawning the process to its first answer. */
+  /** Time from spawning the process to its first response. */
   readonly readyAfterMs: number
   readonly memory: () => Memory
   readonly resetPeak: () => void
-  /** Time on a processor, all threads together. */
+  /** Processor time of all threads. */
   readonly cpuMs: () => number
   readonly stop: (signal?: "SIGTERM" | "SIGKILL") => Promise<void>
 }
@@ -42,7 +42,7 @@ export interface ServeOptions {
 
 const running = new Set<ChildProcess>()
 
-/** Ends whatever still runs; for an error, or an interrupt. */
+/** Ends every running process: after an error or an interrupt. */
 export const endAll = (): void => {
   for (const child of running) child.kill("SIGKILL")
 }
@@ -94,8 +94,8 @@ const start = async (
     stdio: ["ignore", "ignore", "pipe"]
   })
   running.add(child)
-  let said = ""
-  child.stderr.on("data", (chunk: Buffer) => said = `${said}${chunk}`.slice(-4000))
+  let errorText = ""
+  child.stderr.on("data", (chunk: Buffer) => errorText = `${errorText}${chunk}`.slice(-4000))
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => {
       running.delete(child)
@@ -104,7 +104,7 @@ const start = async (
   })
   while (!await answers(`${origin}${readyPath}`)) {
     if (child.exitCode !== null || performance.now() - startedMs > readyWithinMs) {
-      throw new Error(`${args.join(" ")} does not answer on ${origin}${readyPath}:\n${said}`)
+      throw new Error(`${args.join(" ")} does not answer on ${origin}${readyPath}:\n${errorText}`)
     }
     await pause(pollMs)
   }
@@ -126,7 +126,7 @@ const start = async (
   }
 }
 
-/** A node of the service with a store in `folder`. */
+/** Starts a node of the service with a store in `folder`. */
 export const serve = async (folder: string, options: ServeOptions = {}): Promise<Running> => {
   const port = await freePort()
   const token = options.token ?? randomBytes(32).toString("base64url")
@@ -150,8 +150,8 @@ export const servePeer = async (): Promise<Running> => {
 }
 
 /**
- * Runs a script of this folder to its end, by another Node where one is named; resolves to what it
- * wrote to standard output.
+ * Runs a script of this folder to its end, optionally by another Node; resolves to its standard
+ * output.
  */
 export const runScript = async (
   name: string,
@@ -171,9 +171,9 @@ export const runScript = async (
   return text
 }
 
-/** Makes sure that there is a NATS server, as the tests do. */
+/** Ensures that there is a NATS server, as for the tests. */
 export const requireNats = async (): Promise<void> => {
-  // A script of plain JavaScript, which is not built.
+  // A plain JavaScript module, which is not compiled.
   const { haveNatsServer } = await import(`${root}test/nats-server.mjs`) as {
     readonly haveNatsServer: () => boolean
   }

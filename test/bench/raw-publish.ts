@@ -1,8 +1,8 @@
 /**
- * JetStream alone, as fast as one process writes to it: the message that a deposit is, for one of
- * 100 mailboxes in turn, by compare-and-set. `single`: of that mailbox's record, 256 in flight,
- * each with its own reply in one inbox. `batch`: of the item, in atomic batches of 200, four in
- * flight. Writes how many a second were acknowledged.
+ * JetStream alone, as fast as one process can write: the messages of deposits into 100 mailboxes in
+ * turn, by compare-and-set. `single`: the mailbox's record, 256 in flight, with replies in one
+ * inbox. `batch`: the log item, in atomic batches of 200, four in flight. Prints acknowledged
+ * writes per second.
  */
 import { Effect } from "effect"
 import { connection, Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
@@ -21,10 +21,10 @@ const actor = (at: number): string => `$KV.${bucket}.146.mailbox.m${at}`
 
 let written = 0
 let acknowledged = 0
-/** `records`: the sequences of the mailboxes' records. */
+/** `records`: the stream sequences of the mailboxes' records. */
 const message = (records: ReadonlyArray<number>): StreamMessage => {
   const at = written++ % mailboxes
-  // In a batch, and beside another batch, a record may be compared once only.
+  // Concurrent batches may compare a record only once.
   const fence = messages > 1
     ? expectSequence(0)
     : expectSequence(records[at] ?? 0, `${actor(at)}.state`)

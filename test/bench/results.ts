@@ -1,4 +1,4 @@
-/** The table, and the page that keeps it. */
+/** Prints the table, and writes RESULTS.md. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { arch, availableParallelism, cpus, release, totalmem, type } from "node:os"
 import type { Row } from "./line.ts"
@@ -7,7 +7,7 @@ import { wrkVersion } from "./wrk.ts"
 
 const verdict = ({ met }: Row): string => met === undefined ? "–" : met ? "met" : "**missed**"
 
-/** As the formatter wants it: every cell as wide as the widest of its column. */
+/** A table in the formatter's style: every cell has the width of its column. */
 const table = (rows: ReadonlyArray<Row>): string => {
   const lines = [
     ["line", "measured", "target", ""],
@@ -38,7 +38,7 @@ const software = (): string =>
   `Node ${process.version}, uWebSockets.js (uwebsockets ${versionOf("uWebSockets.js")}), ` +
   `@nxtedition/rocksdb ${versionOf("@nxtedition/rocksdb")}, wrk ${wrkVersion()}`
 
-/** The table as text; a run of every line is written to RESULTS.md as well. */
+/** The table as text; a run of every line also writes RESULTS.md. */
 export const writeResults = (rows: ReadonlyArray<Row>, complete: boolean): string => {
   const text = table(rows)
   if (complete) {

@@ -1,4 +1,4 @@
-/** A load on the node and on its peer in turns, so that both meet the same machine. */
+/** Loads the node and its peer in turns, so that both run on the same machine state. */
 import { median } from "./line.ts"
 import type { Running } from "./process.ts"
 import { type Load, type Loaded, wrk } from "./wrk.ts"
@@ -10,7 +10,7 @@ const roundSeconds = 4
 export type Target = Pick<Load, "script" | "args">
 
 export interface Compared {
-  /** Of the node's rate to the peer's: the median of the rounds. */
+  /** Ratio of the node's rate to the peer's: the median of the rounds. */
   readonly ratio: number
   readonly perSecond: number
   readonly peerPerSecond: number
@@ -31,7 +31,7 @@ const round = async (server: Running, load: Omit<Load, "origin">): Promise<Round
   return { ...loaded, cpuUs: (server.cpuMs() - beforeMs) * 1000 / loaded.requests }
 }
 
-/** `target` is asked for the load of each round, so that no document is deposited twice. */
+/** `target` is called for each round, so that no document is deposited twice. */
 export const compare = async (
   node: Running,
   peer: Running,

@@ -1,6 +1,6 @@
 /**
- * An ask of an actor of another node, against a request that a third process answers at once over
- * the same server. In turns, so that both meet the same machine. Writes the medians in ms.
+ * An ask of an actor on another node, compared with a request to a third process over the same
+ * server. Both run in turns, on the same machine state. Prints the medians in ms.
  */
 import type { NatsConnection } from "@nats-io/transport-node"
 import { Effect, type Scope } from "effect"
@@ -22,7 +22,7 @@ const message = JSON.stringify({ _tag: "Describe", reader: {} })
 
 const echo = Effect.gen(function*() {
   const { nc } = yield* Nats
-  nc.subscribe(subject, { callback: (_, asked) => void asked.respond(asked.data) })
+  nc.subscribe(subject, { callback: (_, request) => void request.respond(request.data) })
   return yield* Effect.never
 })
 
@@ -32,7 +32,7 @@ const timed = async (once: () => Promise<unknown>): Promise<number> => {
   return (performance.now() - startedMs) / each
 }
 
-/** Until the third process answers. */
+/** Waits until the third process responds. */
 const echoes = async (nc: NatsConnection): Promise<void> => {
   for (;;) {
     try {

@@ -1,8 +1,8 @@
 /**
- * Pages of customers without HTTP, in a process of its own: pages by agemin through the planner, of
- * rows that are held in memory and of rows that are not, RocksDB's own iterator for as many rows,
- * and SQLite (node:sqlite, where this Node has it) with an index on the same rows, in turns. First
- * pages are read again and again; pages elsewhere are each read once. Prints JSON.
+ * Pages of customers without HTTP, in their own process. It compares, in turns: pages by agemin
+ * through the planner from cached and from stored rows, RocksDB's own iterator for as many rows,
+ * and SQLite (node:sqlite, if available) with an index on the same rows. First pages are read
+ * repeatedly, other pages once each. Prints JSON.
  * `node tables.js <folder of a loaded store>`
  */
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ const turn = 30
 const limit = 100
 const ages = [21, 60, 85, 89, 110]
 
-/** The part of node:sqlite that is used; its types are not those of the oldest Node. */
+/** The used part of node:sqlite; the oldest supported Node has no types for it. */
 interface Sqlite {
   readonly DatabaseSync: new(path: string) => {
     readonly exec: (sql: string) => void
@@ -30,11 +30,11 @@ interface Sqlite {
   }
 }
 
-/** Of one call, ms. */
+/** Times of one call, ms. */
 export interface Timing {
   readonly medianMs: number
   readonly p99Ms: number
-  /** Time on a processor, on average. */
+  /** Mean processor time. */
   readonly cpuMs: number
 }
 
@@ -46,18 +46,18 @@ export interface Compared {
 export interface Tables {
   readonly rows: number
   readonly iterator: Timing
-  /** How long it took until the node had the rows in memory, and about what they take there. */
+  /** Time until the node had cached the rows, and their approximate memory. */
   readonly held: { readonly seconds: number; readonly mb: number }
   readonly pages: ReadonlyArray<{
     readonly age: number
     readonly first: Compared
     readonly elsewhere: Compared
-    /** Elsewhere, by a node that holds none. */
+    /** Pages elsewhere, by a node without cached rows. */
     readonly stored: Timing
   }>
 }
 
-/** Ids evenly over the table, each another one. */
+/** Distinct ids, spread evenly over the table. */
 const placeOf = (round: number, rows: number): string =>
   `c${String(Math.floor((round + 0.5) * rows * 0.9 / rounds)).padStart(7, "0")}`
 
@@ -72,7 +72,7 @@ const timingOf = (times: ReadonlyArray<number>, cpuUs: number): Timing => {
 
 type Once = (round: number) => unknown
 
-/** Each of them so many times, in turns. */
+/** Runs each of them this many times, in turns. */
 const timings = async (...all: ReadonlyArray<Once>): Promise<ReadonlyArray<Timing>> => {
   const measured = all.map((once) => ({ once, times: new Array<number>(), cpuUs: 0 }))
   for (let from = 0; from < rounds; from += turn) {
@@ -98,7 +98,7 @@ const timing = async (once: Once): Promise<Timing> => {
 
 const pageOf = (records: RecordsApi, held: RowCache | undefined, age: number) => {
   const least = { _tag: "where", field: "age", op: "ge", value: String(age) } as const
-  const asked = {
+  const query = {
     table: customersTable,
     filter: filterOf(customersTable, least),
     span: spanOf(least, "age", { low: 0, high: customersTable.index?.max ?? 0 }),
@@ -107,13 +107,13 @@ const pageOf = (records: RecordsApi, held: RowCache | undefined, age: number) =>
   }
   return (after: string) => {
     const cursor = after === "" ? undefined : { key: after }
-    return Effect.runPromise(runQuery(records, { ...asked, after: cursor }, held))
+    return Effect.runPromise(runQuery(records, { ...query, after: cursor }, held))
   }
 }
 
-/** All rows in SQLite, in memory; undefined where there is none. */
+/** All rows in SQLite, in memory; undefined if it is unavailable. */
 const sqliteOf = async (records: RecordsApi) => {
-  // Node gives any of its modules by name.
+  // Node returns its own modules by name.
   const sqlite = process.getBuiltinModule("node:sqlite") as unknown as Sqlite | undefined
   const database = sqlite === undefined ? undefined : new sqlite.DatabaseSync(":memory:")
   let rows = 0
@@ -145,8 +145,8 @@ const sqliteOf = async (records: RecordsApi) => {
   }
 }
 
-/** The rows as a node holds them once it was asked for some. */
-const heldOf = async (records: RecordsApi) => {
+/** Fills the row cache, as a node does after its first query. */
+const fillCache = async (records: RecordsApi) => {
   const held = new RowCaches(records).of(customersTable)
   if (held === undefined) throw new Error("no customers are held")
   const startedMs = performance.now()
@@ -157,7 +157,7 @@ const heldOf = async (records: RecordsApi) => {
 }
 
 const measure = async (records: RecordsApi): Promise<Tables> => {
-  const { held, mb, seconds } = await heldOf(records)
+  const { held, mb, seconds } = await fillCache(records)
   const { page, rows } = await sqliteOf(records)
   const iterator = await timing((round) =>
     Effect.runPromise(records.range(customersTable.name, { limit, after: placeOf(round, rows) }))

@@ -1,4 +1,4 @@
-/** A store with notifications that wait, written as the actor and A5 would have stored them. */
+/** Stores waiting notifications directly, as the actor and A5 would have stored them. */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { address } from "../../runtime/actor/address.ts"

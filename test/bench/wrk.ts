@@ -1,6 +1,6 @@
 /**
- * The load generator: wrk with a Lua script, one thread. On two processors it leaves the server one
- * of its own, which a generator in JavaScript would not: that takes more than the server measured.
+ * The load generator: wrk with a Lua script and one thread. On two processors it leaves one to the
+ * server. A generator in JavaScript would need more processor time than the server.
  */
 import { execFile, spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -21,14 +21,14 @@ export interface Loaded {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** What the script counted by itself. */
+  /** The script's own count. */
   readonly counted: number
 }
 
 const has = (program: string): boolean =>
   (process.env["PATH"] ?? "").split(":").some((folder) => existsSync(`${folder}/${program}`))
 
-/** Makes sure that there is wrk: as root on Debian it is installed, elsewhere that is said. */
+/** Ensures that there is wrk: installs it as root on Debian, else reports how to install it. */
 export const requireWrk = (): void => {
   if (has("wrk")) return
   if (process.getuid?.() === 0 && has("apt-get")) {
@@ -49,8 +49,8 @@ interface Summary extends Loaded {
 }
 
 /**
- * Runs it. Fails when a request was answered with 400 or more, or a connection broke: figures of
- * refused requests are worth nothing.
+ * Runs wrk. Fails when a response has a status of 400 or more, or a connection broke, since such
+ * figures are worthless.
  */
 export const wrk = async (load: Load): Promise<Loaded> => {
   const args = [
@@ -75,7 +75,7 @@ export const wrk = async (load: Load): Promise<Loaded> => {
   })
   const line = /^RESULT (.*)$/m.exec(output)?.[1]
   if (line === undefined) throw new Error(`wrk did not end as it should:\n${output}`)
-  // The line is written by load/result.lua.
+  // load/result.lua writes this line.
   const summary = JSON.parse(line) as Summary
   if (summary.refused > 0 || summary.broken > 0) {
     throw new Error(

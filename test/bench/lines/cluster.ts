@@ -1,4 +1,4 @@
-/** Nodes on NATS JetStream, against JetStream alone in the same run. */
+/** Nodes on NATS JetStream, compared with JetStream alone in the same run. */
 import { readFileSync } from "node:fs"
 import { startCluster, startServer } from "../../runtime/nats/servers.ts"
 import { atLeast, atMost, type Bench, type Line, median, type Row, thousands,
@@ -8,7 +8,7 @@ import { requireNats, type Running, runScript } from "../process.ts"
 import { type Loaded, wrk } from "../wrk.ts"
 
 const connections = 128
-/** For the rate: as many deposits are under way as a busy node's clients have. */
+/** Deposits in flight for the rate: as many as the clients of a busy node have. */
 const busyConnections = 512
 const mailboxes = 100
 const rounds = 3
@@ -17,7 +17,7 @@ const million = 1_000_000
 const timers = 100_000
 const shards = 256
 const withinMs = 60_000
-/** After a node has joined, until its shards have moved and settled. */
+/** Time for a new node's shards to move and settle. */
 const settledMs = 6_000
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -91,7 +91,7 @@ const alone = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
     least: 0.5,
     mostMs: 15
   })
-  // What the script writes.
+  // The output of the script.
   const { askMs, echoMs } = JSON.parse(
     await runScript("roundtrip.js", [nats.url])
   ) as { askMs: number; echoMs: number }
@@ -144,7 +144,7 @@ const memoryRow = (what: string, megabytes: number): Row =>
     `${(megabytes * 1e6 / million).toFixed(0)} bytes`
   )
 
-/** A node that has nothing starts, and takes all there is. */
+/** Starts a node without local data, and measures until it owns its shards. */
 const takenOverMs = async (bench: Bench, url: string, name: string): Promise<number> => {
   const startedMs = performance.now()
   const node = await nodeOn(bench, [url], name)
@@ -155,9 +155,9 @@ const takenOverMs = async (bench: Bench, url: string, name: string): Promise<num
     if (performance.now() - startedMs > withinMs) throw new Error(`${owned} shards are owned`)
     await pause(10)
   }
-  const tookMs = performance.now() - startedMs
+  const elapsedMs = performance.now() - startedMs
   await node.stop()
-  return tookMs
+  return elapsedMs
 }
 
 const filled = async (bench: Bench): Promise<ReadonlyArray<Row>> => {

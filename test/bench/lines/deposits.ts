@@ -1,4 +1,4 @@
-/** Durable deposits (A2), against the peer that reads the same bodies and keeps nothing. */
+/** Durable deposits (A2), compared with the peer, which reads the same bodies only. */
 import { atLeast, atMost, type Line, type Row, thousands } from "../line.ts"
 import { openMailbox } from "../mailboxes.ts"
 import { compare, type Compared } from "../rounds.ts"

@@ -1,4 +1,4 @@
-/** Memory of a node that knows 100,000 mailboxes, none of them in use. */
+/** Memory of a node with 100,000 mailboxes, all of them idle. */
 import { atMost, type Line } from "../line.ts"
 import { authorization, openMailbox } from "../mailboxes.ts"
 import { wrk } from "../wrk.ts"
@@ -6,7 +6,7 @@ import { wrk } from "../wrk.ts"
 const mailboxes = 100_000
 const connections = 50
 const openWithinSeconds = 120
-/** Longer than the limit after which an idle actor is put to sleep, which is set to 5 s here. */
+/** Longer than the idle timeout of actors, which is 5 s here. */
 const settleMs = 20_000
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

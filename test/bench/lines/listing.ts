@@ -1,4 +1,4 @@
-/** A mailbox's listing of 50 (A11), against the peer that answers the same bytes. */
+/** Lists 50 notifications (A11), compared with the peer, which sends the same bytes. */
 import { atLeast, type Line, thousands } from "../line.ts"
 import { openMailbox } from "../mailboxes.ts"
 import { compare, type Compared } from "../rounds.ts"
@@ -37,8 +37,8 @@ export const listing: Line = {
     await fetch(`${peer.origin}/`, { method: "PUT", body: bytes })
     const size = `${(bytes.length / 1000).toFixed(1)} kB`
     const what = `listing of ${notifications} (${size}) by its shared URI`
-    const kept = await compare(node, peer, connections, () => ({ script: "get", args: [shared] }))
-    // Another limit is another listing: there are too many of them for any to be kept.
+    const cached = await compare(node, peer, connections, () => ({ script: "get", args: [shared] }))
+    // Each limit is another listing, and they are too many for the cache.
     const again = await compare(node, peer, connections, () => ({
       script: "get",
       args: [shared, "?limit=", String(notifications), "1000"]
@@ -48,9 +48,9 @@ export const listing: Line = {
     return [
       atLeast(
         `${what}, of bare uWebSockets.js answering the same bytes`,
-        kept.ratio,
+        cached.ratio,
         0.25,
-        detailOf(kept)
+        detailOf(cached)
       ),
       { ...made, target: "none", met: undefined }
     ]

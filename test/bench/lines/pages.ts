@@ -1,8 +1,8 @@
-/** Reading a mailbox of a million notifications by pages, to its end. */
+/** Reads a mailbox of a million notifications page by page. */
 import type { Line } from "../line.ts"
 
 const pageLimit = 1000
-/** Of the peak while the second half is read above that of the first: what pages leave behind. */
+/** Largest growth of the peak memory between the first and the second half. */
 const growthMaxMb = 30
 
 export const pages: Line = {

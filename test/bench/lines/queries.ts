@@ -12,7 +12,7 @@ const rateLeast = 20_000
 const customersOnNats = 100_000
 const ratioLeast = 1
 const pageMsMost = 20
-/** Every age up to 89 has 1.1 % of the rows; from 110 on there are 10 rows. */
+/** Each age below 90 has 1.1 % of the rows; from 110 on there are 10 rows. */
 const ages = [0, 21, 60, 85, 89, 100, 110]
 const memoryMbMost = 600
 
@@ -31,7 +31,7 @@ async function* file(rows: number): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Rows a second; `what` is said of each: created or replaced. */
+/** Rows per second; `what` describes them: created or replaced. */
 const load = async (node: Running, rows: number, what: string): Promise<number> => {
   const startedMs = performance.now()
   const answer = await fetch(`${node.origin}/customers`, {
@@ -49,7 +49,7 @@ const load = async (node: Running, rows: number, what: string): Promise<number> 
 
 const perSecond = (rate: number): string => Math.round(rate).toLocaleString("en")
 
-/** The same rows on NATS, where each is two messages that the node's own view takes in again. */
+/** The same rows on NATS, where each is two messages that the node's own view also reads. */
 const onNats = async (bench: Bench): Promise<Row> => {
   await requireNats()
   const nats = await startServer()
@@ -93,9 +93,9 @@ const pageRows = (
 ): ReadonlyArray<Row> =>
   pages.map(({ age, compared: { own, sqlite } }) => {
     const name = `${what} of agemin=${age} without HTTP, to SQLite's in memory`
-    const took = `${shown(own.medianMs)} ms`
-    if (sqlite === undefined) return untold(name, `${took}; this Node has no node:sqlite`)
-    const detail = `${shown(sqlite.medianMs)} ms to ${took}; ${shown(sqlite.cpuMs)} to ${
+    const timeText = `${shown(own.medianMs)} ms`
+    if (sqlite === undefined) return untold(name, `${timeText}; this Node has no node:sqlite`)
+    const detail = `${shown(sqlite.medianMs)} ms to ${timeText}; ${shown(sqlite.cpuMs)} to ${
       shown(own.cpuMs)
     } ms of processor time`
     return atLeast(name, sqlite.medianMs / own.medianMs, ratioLeast, detail)
@@ -141,7 +141,7 @@ const measure = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
   ]
   for (const age of ages) rows.push(await pageRow(node, age))
   await node.stop()
-  // What `tables.ts` prints.
+  // The output of `tables.ts`.
   const script = await runScript("tables.js", [folder], process.env["BENCH_SQLITE_NODE"])
   const tables = JSON.parse(script) as Tables
   return [...rows, ...withoutHttp(tables), await onNats(bench)]

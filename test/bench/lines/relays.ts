@@ -1,4 +1,4 @@
-/** Relays to a receiver on loopback with durable statuses, against undici posting the same. */
+/** Relays to a receiver on loopback with durable statuses, compared with undici alone. */
 import { atLeast, type Bench, type Line, median, type Row, thousands, untold } from "../line.ts"
 import { authorization, openMailbox } from "../mailboxes.ts"
 import { type Running, runScript } from "../process.ts"
@@ -27,13 +27,13 @@ const post = async (node: Running, path: string, body: string): Promise<Response
 const countOf = async (receiver: Running): Promise<number> =>
   Number(await (await fetch(`${receiver.origin}/count`)).text())
 
-/** Until the receiver has so many: it says so, as to ask it again and again would take its time. */
+/** Waits for this number at the receiver, which responds then, since polling would cost time. */
 const until = async (receiver: Running, count: number): Promise<void> => {
   const signal = AbortSignal.timeout(withinMs)
   await (await fetch(`${receiver.origin}/reached/${count}`, { signal })).text()
 }
 
-/** Until the receiver has so many more, and what is to follow; how many a second that was. */
+/** Runs a task until the receiver has this many more requests; returns requests per second. */
 const rateOf = async (
   receiver: Running,
   many: number,
@@ -49,7 +49,7 @@ const rateOf = async (
   return many * 1000 / (performance.now() - startedMs)
 }
 
-/** Ended, every one of them, as its sender is told. */
+/** Waits until the sender sees every notification as ended. */
 const settled = async (node: Running): Promise<void> => {
   for (;;) {
     const answer = await fetch(`${node.origin}/outgoing/admin?status=waiting&limit=1`, {
@@ -83,8 +83,8 @@ const queue = async (node: Running, receiver: Running, each: number, atOnce: num
 }
 
 /**
- * Notifications to one recipient each, queued by wrk, since this process would measure itself;
- * until the receiver has all of them.
+ * Queues notifications to one recipient each by wrk, since a generator in this process would
+ * measure itself; waits until the receiver has all of them.
  */
 const singlesRate = async (node: Running, receiver: Running): Promise<number> => {
   const before = await countOf(receiver)
@@ -113,7 +113,7 @@ const alone = async (receiver: Running): Promise<number> => {
 const ratioLeast = 0.25
 const rateLeast = 2_500
 
-/** Without a target when each relay is accepted over HTTP too, which the peer does not do. */
+/** Without a target if the time includes accepting each relay by HTTP, which the peer lacks. */
 const compared = async (
   what: string,
   receiver: Running,
@@ -144,7 +144,7 @@ const compared = async (
   ]
 }
 
-/** Two receivers, so that there is work for one while the last of the other are answered. */
+/** Two receivers: one has work while the last requests of the other are in progress. */
 const receivers = 2
 const mailboxes = 4
 const registrationsEach = 250
@@ -156,12 +156,12 @@ const boxesOf = (receiver: number): ReadonlyArray<number> =>
 const registered = async (
   bench: Bench,
   node: Running,
-  known: ReadonlyArray<Running>
+  receiverProcesses: ReadonlyArray<Running>
 ): Promise<void> => {
   for (let box = 0; box < mailboxes; box++) {
     await openMailbox(node, `pushed${box}`)
     for (let n = 0; n < registrationsEach; n++) {
-      const callback = `${known[box % receivers]?.origin ?? ""}/callback/${box}/${n}`
+      const callback = `${receiverProcesses[box % receivers]?.origin ?? ""}/callback/${box}/${n}`
       const document = `<registration><callback>${callback}</callback></registration>`
       await post(node, `/mailboxes/pushed${box}/registrations`, document)
     }
@@ -178,7 +178,7 @@ const registered = async (
   }
 }
 
-/** A deposit in each of a receiver's mailboxes; the next when all its subscribers have it. */
+/** Deposits into each of a receiver's mailboxes; the next wave starts when all pushes arrived. */
 const wavesTo = async (
   node: Running,
   receiver: Running,
@@ -199,9 +199,12 @@ const wavesTo = async (
   }
 }
 
-const pushWaves = async (node: Running, known: ReadonlyArray<Running>): Promise<number> => {
+const pushWaves = async (
+  node: Running,
+  receiverProcesses: ReadonlyArray<Running>
+): Promise<number> => {
   const startedMs = performance.now()
-  await Promise.all(known.map((receiver, at) => wavesTo(node, receiver, boxesOf(at))))
+  await Promise.all(receiverProcesses.map((receiver, at) => wavesTo(node, receiver, boxesOf(at))))
   return mailboxes * registrationsEach * waves * 1000 / (performance.now() - startedMs)
 }
 
@@ -234,15 +237,15 @@ export const relaying: Line = {
 export const pushes: Line = {
   name: "pushes",
   run: async (bench) => {
-    const known = [await bench.peer(), await bench.peer()]
-    const [first] = known
+    const receiverProcesses = [await bench.peer(), await bench.peer()]
+    const [first] = receiverProcesses
     if (first === undefined) throw new Error("there is no receiver")
     const node = await bench.serve(bench.folder("pushes"), { env })
-    await registered(bench, node, known)
+    await registered(bench, node, receiverProcesses)
     const what = `pushes to ${mailboxes * registrationsEach} registrations, a notification each`
-    const rows = await compared(what, first, () => pushWaves(node, known))
+    const rows = await compared(what, first, () => pushWaves(node, receiverProcesses))
     await node.stop()
-    await Promise.all(known.map((receiver) => receiver.stop()))
+    await Promise.all(receiverProcesses.map((receiver) => receiver.stop()))
     return rows
   }
 }

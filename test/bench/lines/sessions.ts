@@ -1,8 +1,8 @@
-/** Whole walks over the bridge, each step durable before the next is asked for. */
+/** Complete sessions; each step is durable before the next one starts. */
 import type { Line, Row } from "../line.ts"
 import { wrk } from "../wrk.ts"
 
-const walkers = 32
+const clients = 32
 const seconds = 8
 
 export const sessions: Line = {
@@ -14,8 +14,8 @@ export const sessions: Line = {
         origin: node.origin,
         script: "walk",
         args,
-        connections: walkers,
-        threads: walkers
+        connections: clients,
+        threads: clients
       }
       await wrk({ ...load, seconds: 2 })
       const { counted, p99Ms, requests } = await wrk({ ...load, seconds })
@@ -23,7 +23,7 @@ export const sessions: Line = {
       return {
         what,
         measured: `${rate} a second (${(requests / seconds).toFixed(0)} requests a second, ` +
-          `p99 ${p99Ms.toFixed(1)} ms, ${walkers} at a time)`,
+          `p99 ${p99Ms.toFixed(1)} ms, ${clients} at a time)`,
         target: "none",
         met: undefined
       }

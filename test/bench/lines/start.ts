@@ -26,7 +26,7 @@ export const start: Line = {
     const store = await bench.large()
     const figure = async (ending: "SIGTERM" | "SIGKILL"): Promise<number> => {
       const times: Array<number> = []
-      // The first start after the other ending is not counted.
+      // The first start after the other kind of end is not counted.
       for (let at = 0; at <= starts; at++) {
         const elapsedMs = await startOnce(bench, store, ending)
         if (at > 0) times.push(elapsedMs)

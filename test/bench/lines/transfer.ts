@@ -1,4 +1,4 @@
-/** A content resource of 1 GiB, up (A1) and down (A3), byte for byte, in bounded memory. */
+/** A content resource of 1 GiB, uploaded (A1) and downloaded (A3), in bounded memory. */
 import { createHash, type Hash } from "node:crypto"
 import { request } from "node:http"
 import { Readable } from "node:stream"

@@ -1,4 +1,4 @@
-/** A million notifications that wait, and a hundred thousand that are due for a dead origin. */
+/** A million waiting notifications, and a hundred thousand that are due for a dead origin. */
 import { createServer, type Server, type Socket } from "node:net"
 import { atMost, type Bench, type Line, median } from "../line.ts"
 import { authorization } from "../mailboxes.ts"
@@ -13,7 +13,7 @@ const probeWithinMs = 60_000
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** A listener that takes connections and says nothing. */
+/** A listener that accepts connections and never responds. */
 const deadOrigin = async (): Promise<{ readonly origin: string; readonly close: () => void }> => {
   const sockets = new Set<Socket>()
   const server: Server = createServer((socket) => {
@@ -34,7 +34,7 @@ const deadOrigin = async (): Promise<{ readonly origin: string; readonly close: 
 
 let sent = 0
 
-/** From A5 to `success` as its sender is told, in ms. */
+/** Time from A5 until the sender sees `success`, in ms. */
 const delivered = async (node: Running, receiver: Running): Promise<number> => {
   const startedMs = performance.now()
   const headers = { Authorization: authorization(node.token), Accept: "application/xml" }
@@ -63,7 +63,7 @@ const filled = async (bench: Bench, folder: string, args: ReadonlyArray<string>)
   bench.say(`${args[0]} notifications stored in ${Math.round(performance.now() - startedMs)} ms`)
 }
 
-/** The node with what waits, and the time of the first one that it takes and delivers. */
+/** Starts the node with waiting notifications; returns the time of its first delivery. */
 const startWith = async (bench: Bench, folder: string, receiver: Running) => {
   const startedMs = performance.now()
   const node = await bench.serve(folder, { env })

@@ -1,4 +1,4 @@
--- Opens mailboxes <name>-<n> (A9), up to a count; what is left of the time it asks for little.
+-- Opens mailboxes <name>-<n> (A9), up to a count; afterwards it sends a cheap request.
 -- Arguments: the Authorization, the beginning of the names, the count for each thread.
 require("result")
 
@@ -11,7 +11,7 @@ function init(args)
 end
 
 function request()
-  -- The first one is never sent: wrk asks once before the load, to see what requests look like.
+  -- wrk never sends the first request: it only examines its form.
   if n > count then
     if counted >= count then wrk.thread:stop() end
     return "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"

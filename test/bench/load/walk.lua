@@ -1,4 +1,4 @@
--- Walks over the bridge: each thread has one connection and one session at a time.
+-- Runs sessions: each thread has one connection and one session at a time.
 -- Argument: "listing" to read the collection of sessions (B3) on the way as well.
 require("result")
 
