@@ -44,23 +44,23 @@ const underLoad = async (choose: Choose): Promise<void> => {
 }
 
 describe(`three servers ${ground.title}, under load`, () => {
-  it("have one killed, and started", async () => {
+  it("survive the restart of a killed server", async () => {
     await underLoad(async () => killed(await world.leaderOf(stream)))
   }, testMs)
 
-  it("stand still all at once, and go on", async () => {
+  it("survive a pause of all servers", async () => {
     await underLoad(async () => allStill(world, stillMs))
   }, testMs)
 
-  it("have the one that leads the stream cut off from everybody, and healed", async () => {
+  it("survive a leader that is cut off from everything", async () => {
     await underLoad(async () => cutOff(world, await world.leaderOf(stream)))
   }, testMs)
 
-  it("have one cut off from the others, its clients not, and healed", async () => {
+  it("survive a server that is cut off from the others only", async () => {
     await underLoad(async () => cutFromServers(world, await followerOf(world, stream)))
   }, testMs)
 
-  it("have contradicted nothing that any node has ever answered", async () => {
+  it("never contradicted a response of any node", async () => {
     await expectSound(load, world.urls()).catch((cause: unknown) => {
       tally.keep(cause)
       throw new Error(`seed ${seed}: ${String(cause)}; the nodes wrote:\n${world.logs}`, { cause })

@@ -75,14 +75,14 @@ const pausedOwner = async (storage: StorageApi) => {
   return { accepted, log }
 }
 
-it("a paused owner writes nothing over its successor", async () => {
+it("a paused owner does not overwrite its successor", async () => {
   const { accepted, log } = await pausedOwner(makeMemoryStorage())
   expect(lost(accepted, log)).toEqual([])
   expect(accepted.size).toBe(beforehand + meanwhile + 3)
   expect(log.map(({ value }) => value).sort()).toEqual([...accepted.keys()].sort())
 })
 
-it("would do so without the fence, and the same check finds it", async () => {
+it("without the fence it does, and the same check detects it", async () => {
   const { accepted, log } = await pausedOwner(withoutFence())
   expect(accepted.size).toBe(beforehand + meanwhile + 3)
   expect(lost(accepted, log)).not.toEqual([])

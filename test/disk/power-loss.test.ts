@@ -48,7 +48,7 @@ const recorded = async (folder: string): Promise<Buffer> => {
 const timeout = long ? 1_200_000 : 120_000
 
 describe.each(engineNames)("loss of power, %s", (engine) => {
-  it(`keeps what was acknowledged, in ${CUTS} moments`, { timeout }, async () => {
+  it(`loses nothing acknowledged, at ${CUTS} moments`, { timeout }, async () => {
     const folder = await newFolder(engine)
     const record = await recorded(folder)
     const { begun, entries } = spanOf(record, folder)

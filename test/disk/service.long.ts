@@ -18,7 +18,7 @@ const STARTING_MS = 1_000
 afterAll(cleanUp)
 
 describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) => {
-  it("refuses while a flush stalls for long, and goes on", async () => {
+  it("refuses deposits while a flush stalls for long, and recovers", async () => {
     const dataDir = temporaryFolder()
     const faults = new Faults(dataDir)
     const service = await start({ dataDir, env: { STORAGE_ENGINE: engine, ...faults.env } })

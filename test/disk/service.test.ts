@@ -83,7 +83,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     tried++
   }
 
-  it("answers others while flushes stall, and then those that waited", async () => {
+  it("responds to reads while flushes stall, and to waiting deposits afterwards", async () => {
     faults.disk("flush", "stalls")
     const waiting = Array.from({ length: 5 }, () => make())
     await eventually(
@@ -119,7 +119,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     await recovers()
   })
 
-  it("recovers also when it could not be opened again for a while", async () => {
+  it("recovers also when the store cannot be reopened for some time", async () => {
     faults.disk("write", "fails")
     expect((await make()).status).toBe(503)
     // Opening the store only reads, so the disk appears to work.
@@ -133,7 +133,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     await recovers()
   })
 
-  it.each([hourS, -hourS, 0])("keeps and orders whatever the clock says: %i s", async (offS) => {
+  it.each([hourS, -hourS, 0])("preserves data and order with any clock: %i s", async (offS) => {
     faults.clock(offS)
     for (let n = 0; n < 5; n++) expectStatus(await make(), 202)
     await eventually(recoveredWithinMs, "the service tells its time", async () => {
@@ -144,7 +144,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     await recovers()
   })
 
-  it("goes on when it was stopped for a while", async () => {
+  it("recovers after a pause of the process", async () => {
     process.kill(service.pid, "SIGSTOP")
     const waiting = Array.from({ length: 5 }, () => make())
     await pause(1_000)
@@ -153,7 +153,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     await recovers()
   })
 
-  it("goes on listening without file descriptors, and takes what it took before", async () => {
+  it("listens without free file descriptors, and accepts requests afterwards", async () => {
     const limit = (files: number) =>
       execFileSync("prlimit", ["--pid", String(service.pid), `--nofile=${files}:4096`])
     const open = readdirSync(`/proc/${service.pid}/fd`).length
@@ -180,7 +180,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     await recovers()
   })
 
-  it("has all of it after kill -9", async () => {
+  it("has everything after kill -9", async () => {
     await service.kill()
     service = await start({ dataDir, env: { STORAGE_ENGINE: engine, ...faults.env } })
     await recovers()

@@ -27,7 +27,7 @@ afterAll(() => {
   cleanUp()
 })
 
-it(`bears ${MINUTES} minutes`, { timeout: (MINUTES + 15) * MINUTE_MS }, async () => {
+it(`is stable for ${MINUTES} minutes`, { timeout: (MINUTES + 15) * MINUTE_MS }, async () => {
   const service = await start({ env: { OUTBOUND_ALLOW: "127.0.0.0/8" } })
   const load = new Load(service.url)
   await load.prepare()

@@ -25,7 +25,7 @@ const samplesOf = (change: (grown: number) => Partial<Sample> = () => ({})): Arr
   }))
 }
 
-it("finds nothing where all only varies", () => {
+it("reports nothing for mere variation", () => {
   expect(faultsOf(samplesOf())).toEqual([])
 })
 

@@ -33,7 +33,7 @@ const relayTo = async (to: string, about: string): Promise<void> => {
   expectStatus(await postXml(base, "/outgoing/admin", document, asAdmin), 202)
 }
 
-it("keeps all that was acknowledged before, while clients go on", async () => {
+it("contains everything acknowledged before, while clients continue", async () => {
   const history = new History()
   const box = await history.open(base, "kept")
   const relayed = await openMailbox(base, "relayed")
@@ -79,7 +79,7 @@ it("keeps all that was acknowledged before, while clients go on", async () => {
   }, 100)
 }, testMs)
 
-it("breaks off with what sends it, and leaves no file of its name", async () => {
+it("fails when the service ends, and leaves no file of that name", async () => {
   const folder = temporaryFolder()
   const whole = await send(service.url, "/archive", { headers: asAdmin })
   expect([whole.status, whole.headers.get("cache-control")]).toEqual([200, "no-store"])
@@ -93,7 +93,7 @@ it("breaks off with what sends it, and leaves no file of its name", async () => 
   expect(readdirSync(folder)).toEqual([])
 }, testMs)
 
-it("is for admins, and leaves no file that is not whole", async () => {
+it("requires an admin, and leaves no incomplete file", async () => {
   const folder = temporaryFolder()
   const file = join(folder, "none.gz")
   const stranger = await command(["backup", file, "--url", service.url], { ADMIN_TOKEN: "wrong" })

@@ -50,7 +50,7 @@ const deposit = async (tab: Tab, mailbox: Opened, about: string): Promise<void> 
 }
 
 describe("a mailbox", () => {
-  it("fills by itself while somebody else deposits", async () => {
+  it("shows new notifications of other users", async () => {
     const owner = await openTab(browser, { admin: true, at: "desk" })
     const reader = await openTab(browser, { scheme: "dark" })
     const sender = await openTab(browser)
@@ -171,10 +171,11 @@ describe("the bridge", () => {
   for (const ending of endings) {
     it(`leads to its end by the ${ending.end}, with a script`, () =>
       walk({ scheme: "dark" }, ending))
-    it(`leads to its end by the ${ending.end}, without one`, () => walk({ script: false }, ending))
+    it(`leads to its end by the ${ending.end}, without a script`, () =>
+      walk({ script: false }, ending))
   }
 
-  it("asks the same without a session", async () => {
+  it("asks the same questions without a session", async () => {
     const tab = await openTab(browser, { script: false })
     await tab.page.goto(`${base}/questions/name_question`)
     await answer(tab, "What is your name?", "Sir Robin of Camelot")

@@ -64,7 +64,7 @@ it.each(["light", "dark"] as const)("is seen at three sizes (%s)", async (scheme
   await tab.close()
 })
 
-it("changes by itself, and keeps the focus and what was scrolled", async () => {
+it("updates live, and preserves the focus and the scroll position", async () => {
   const tab = await openTab(browser, { admin: true })
   const { page } = tab
   await page.goto(`${base}/cluster`)
@@ -80,7 +80,7 @@ it("changes by itself, and keeps the focus and what was scrolled", async () => {
   await tab.close()
 })
 
-it("says that the service does not answer, and goes on when it does", async () => {
+it("reports that the service does not respond, and continues when it does", async () => {
   const tab = await openTab(browser, { admin: true })
   const { page } = tab
   await page.goto(`${base}/cluster`)

@@ -97,7 +97,7 @@ const ways: ReadonlyArray<readonly [name: string, person: Person]> = [
 ]
 
 describe.each(ways)("sending (%s)", (way, person) => {
-  it("shows how each recipient stands, tries again, and removes", async () => {
+  it("shows the status of each recipient, retries, and removes", async () => {
     const tab = await openTab(browser, person)
     const { page } = tab
     const mailbox = await openMailbox(tab, `alice-${way}`)
@@ -174,7 +174,7 @@ describe.each(ways)("sending (%s)", (way, person) => {
   })
 })
 
-it("tells an open page that its notification was removed elsewhere", async () => {
+it("shows on an open page that its notification was removed elsewhere", async () => {
   const tab = await openTab(browser, { admin: true })
   const other = await openTab(browser, { admin: true, script: false })
   const silent = await startReceiver()
@@ -191,7 +191,7 @@ it("tells an open page that its notification was removed elsewhere", async () =>
 })
 
 describe.each(ways)("a registration (%s)", (way, person) => {
-  it("is made, verified, given another secret and ended", async () => {
+  it("is created, verified, rotated and deleted", async () => {
     const tab = await openTab(browser, person)
     const { page } = tab
     const mailbox = await openMailbox(tab, `pushing-${way}`)
@@ -246,7 +246,7 @@ describe.each(ways)("a registration (%s)", (way, person) => {
 })
 
 describe.each(ways)("a cabinet (%s)", (way, person) => {
-  it("is made, read, changed and removed", async () => {
+  it("is created, read, changed and removed", async () => {
     const tab = await openTab(browser, person)
     const { page } = tab
     const first = await openMailbox(tab, `first-${way}`)

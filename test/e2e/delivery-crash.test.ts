@@ -215,7 +215,7 @@ it(`relays and pushes all that it accepted through ${rounds} kills`, async () =>
   expect((await service.stop()).code).toBe(0)
 }, endsWithinMs * 3)
 
-it("makes an attempt again that a kill broke off, with the same key", async () => {
+it("repeats an attempt that a kill interrupted, with the same key", async () => {
   const keys: Array<string> = []
   const origin = await receiver(({ headers }, response) => {
     keys.push(String(headers["idempotency-key"]))

@@ -66,7 +66,7 @@ const isSent = async (service: Service, path: string): Promise<true | undefined>
 
 const env = { OUTBOUND_ALLOW: "127.0.0.0/8", RETRY_SCHEDULE: "0s,200ms,200ms" }
 
-it("ends in time, and makes again the attempts that it has cut off", async () => {
+it("ends in time, and repeats the interrupted attempts", async () => {
   const { answer, requests, origin } = await waitingPeer()
   const dataDir = temporaryFolder()
   const first = await start({ dataDir, env: { ...env, DRAIN_TIMEOUT: "1s" } })
@@ -103,7 +103,7 @@ it("ends in time, and makes again the attempts that it has cut off", async () =>
   expect((await second.stop()).code).toBe(0)
 }, endsWithinMs * 3)
 
-it("keeps what attempts come to while it drains", async () => {
+it("stores the results of attempts while it drains", async () => {
   const { answer, requests, origin } = await waitingPeer()
   const dataDir = temporaryFolder()
   const first = await start({ dataDir, env })

@@ -176,7 +176,7 @@ describe.each(["decided", "committed", "replied", "performed"])("dying when %s",
   }, endsWithinMs * 6)
 })
 
-it("leaves a store that checks out, and nothing under way", async () => {
+it("leaves a valid store, and no unfinished delivery", async () => {
   const service = await start({ dataDir, env })
   const list = await resourceOf(service.url, "/outgoing/admin?status=waiting")
   expect(list.children).toEqual([])

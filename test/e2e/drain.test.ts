@@ -16,7 +16,7 @@ afterAll(cleanUp)
 const reader = (password: string) => ({ authorization: basic("reader", password) })
 
 describe("SIGTERM", () => {
-  it("answers what is under way, ends with 0, and keeps it", async () => {
+  it("completes requests in progress, and exits with 0", async () => {
     const dataDir = temporaryFolder()
     const service = await start({ dataDir })
     const mailbox = await openMailbox(service.url, "alice")
@@ -55,7 +55,7 @@ describe("SIGTERM", () => {
     await again.kill()
   })
 
-  it("accepts no new connection while it waits, and not longer than it may", async () => {
+  it("accepts no new connection while it drains, and ends in time", async () => {
     const service = await start({ env: { DRAIN_TIMEOUT: "1500ms" } })
     const stuck = await open(service.port)
     stuck.socket.write(head("POST /content HTTP/1.1", "Host: a", "Content-Length: 100") + "x")
@@ -69,7 +69,7 @@ describe("SIGTERM", () => {
     expect((await stopping).code).toBe(0)
   })
 
-  it("ends event streams and wakes long polls", async () => {
+  it("ends event streams and long polls", async () => {
     const service = await start()
     const mailbox = await openMailbox(service.url, "alice")
     const headers = reader(mailbox.password)
@@ -87,7 +87,7 @@ describe("SIGTERM", () => {
     await within(1_000, "the stream ends", stream.catch(() => ""))
   })
 
-  it("stops the same on SIGINT, and at once on an idle service", async () => {
+  it("stops in the same way on SIGINT, and at once when idle", async () => {
     const service = await start()
     service.child.kill("SIGINT")
     expect((await service.end()).code).toBe(0)
@@ -121,7 +121,7 @@ describe("SIGTERM", () => {
   })
 })
 
-describe("a start that is refused", () => {
+describe("a failed start", () => {
   it("names the process that holds the folder", async () => {
     const holder = await start()
     const second = launch({ dataDir: holder.dataDir })
@@ -136,7 +136,7 @@ describe("a start that is refused", () => {
     await third.kill()
   })
 
-  it("says that the port is in use", async () => {
+  it("reports that the port is in use", async () => {
     const other = createServer()
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
     const address = other.address()
@@ -163,7 +163,7 @@ describe("a start that is refused", () => {
     expect(readdirSync(refused.dataDir)).toEqual([])
   })
 
-  it("says that the folder cannot be used", async () => {
+  it("reports that the folder is unusable", async () => {
     const file = join(temporaryFolder(), "file")
     writeFileSync(file, "")
     const refused = launch({ dataDir: join(file, "data") })
@@ -209,7 +209,7 @@ describe("a corrupted store", () => {
     ["a CURRENT of noise", (dataDir) => writeFileSync(join(dataDir, "store/CURRENT"), "noise")]
   ]
 
-  it("is refused with 74 and a message, and whole again when it is restored", async () => {
+  it("ends the start with 74 and a message, and is valid after a repair", async () => {
     const whole = await filled()
     for (const [name, corruption] of corruptions) {
       const dataDir = join(temporaryFolder(), "copy")

@@ -73,7 +73,7 @@ const pathsIn = async (base: string, collection: string): Promise<ReadonlyArray<
 }
 
 describe.each(steps)("dying when a message is %s", (step: Step) => {
-  it("keeps a mailbox's notifications", async () => {
+  it("preserves a mailbox's notifications", async () => {
     let mailbox: Mailbox | undefined
     const accepted: Array<string> = []
     const act = async (base: string) => {
@@ -98,7 +98,7 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
     })
   })
 
-  it("makes one mailbox of a repeated creation", async () => {
+  it("creates one mailbox for a repeated request", async () => {
     const name = `once-${step}`
     const document = `<mailbox><name>${name}</name></mailbox>`
     let first: Answer | undefined
@@ -123,7 +123,7 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
     })
   })
 
-  it("keeps a session's answers", async () => {
+  it("preserves a session's answers", async () => {
     let path = ""
     const act = async (base: string) => {
       const begun = await postXml(base, "/sessions", `<answer continue="true">go</answer>`)
@@ -167,7 +167,7 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
     })
   })
 
-  it("makes one account of a repeated creation", async () => {
+  it("creates one account for a repeated request", async () => {
     const name = `account-${step}`
     const document = `<account><name>${name}</name></account>`
     const act = (base: string) => postXml(base, "/accounts", document, keyed(name))
@@ -226,7 +226,7 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
 })
 
 describe.each([...steps, "performed"])("dying when an overwriting is %s", (step) => {
-  it("has the old body or the new, and removes the other", async () => {
+  it("has the old or the new body, and removes the other", async () => {
     const [before, after] = [Buffer.alloc(large, `old ${step}`), Buffer.alloc(large, `new ${step}`)]
     let path = ""
     const act = async (base: string) => {
@@ -258,7 +258,7 @@ describe.each([...steps, "performed"])("dying when an overwriting is %s", (step)
 
 describe("a minute later", () => {
   let service: Service
-  it("repeats every keyed request once, and leaves no body that nobody can reach", async () => {
+  it("repeats every keyed request once, and leaves no orphan blob", async () => {
     service = await start({ dataDir })
     const wrong: Array<string> = []
     for (const { check, name } of later) {
@@ -268,7 +268,7 @@ describe("a minute later", () => {
     expect((await service.stop()).code).toBe(0)
   })
 
-  it("leaves a store that checks out", async () => {
+  it("leaves a valid store", async () => {
     const checked = await command(["check", "--data-dir", dataDir])
     expect(checked.output).toContain(`${dataDir}: ok`)
     expect(checked.code).toBe(0)

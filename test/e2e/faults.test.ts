@@ -171,7 +171,7 @@ const recipients = async (
   )
 }
 
-it("shows what became of each, and delivers to the healthy one meanwhile", async () => {
+it("shows the status of each, and delivers to the healthy one meanwhile", async () => {
   const service = await start({
     env: { OUTBOUND_ALLOW: "127.0.0.0/8", RETRY_SCHEDULE: "0s,1h" }
   })

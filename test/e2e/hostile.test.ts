@@ -64,7 +64,7 @@ describe("documents", () => {
     expectStatus(await send(service.url, `${session}/name`), 404)
   })
 
-  it("kept none of them", async () => {
+  it("are not stored", async () => {
     expect(await listMailbox(service.url, mailbox)).toEqual([])
     const accepted = await postXml(service.url, mailbox.path, notification("good"))
     expectStatus(accepted, 202)
@@ -72,7 +72,7 @@ describe("documents", () => {
   })
 })
 
-it("refuses a document of 4 MiB without reading all of it", async () => {
+it("of 4 MiB are refused before they are read completely", async () => {
   const body = notification("x".repeat(4 * 1024 * 1024))
   // The service may close the connection before a sending client reads the response.
   const answer = await postXml(service.url, mailbox.path, body).catch(() => undefined)
@@ -122,7 +122,7 @@ describe("header fields and queries", () => {
     `/sessions/${"x".repeat(5_000)}`,
     `/${"a/".repeat(1_000)}`,
     "/problems/toString"
-  ])("knows nothing at %s", async (path) => {
+  ])("finds nothing at %s", async (path) => {
     const { status } = await send(service.url, path, { headers: asAdmin })
     expect([400, 404]).toContain(status)
   })
@@ -158,7 +158,7 @@ describe("ranges", () => {
 })
 
 describe("bodies that break off", () => {
-  it("keeps nothing of aborted uploads", async () => {
+  it("leave nothing of aborted uploads", async () => {
     const before = blobFiles(service.dataDir).length
     const chunk = Buffer.alloc(64 * 1024, "x")
     for (let n = 0; n < 20; n += 1) {
@@ -212,7 +212,7 @@ describe("bodies that break off", () => {
     await small.kill()
   })
 
-  it("changes nothing by a document that breaks off", async () => {
+  it("change nothing by an incomplete document", async () => {
     const before = await listMailbox(service.url, mailbox)
     for (const [method, path] of [["POST", mailbox.path], ["PUT", mailbox.path]] as const) {
       const { closed, socket } = await open(service.port)
@@ -235,7 +235,7 @@ describe("bodies that break off", () => {
 })
 
 describe("after all that", () => {
-  it("is alive, and its memory returns", async () => {
+  it("the service responds, and frees its memory", async () => {
     const round = async (): Promise<number> => {
       for (const { body, type = "application/xml" } of hostileDocuments) {
         const headers = { "content-type": type }

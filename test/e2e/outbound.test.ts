@@ -250,7 +250,7 @@ describe("a place that may be reached leads to none that may not", () => {
   })
 })
 
-it("serves as before, without a word of trouble", async () => {
+it("serves as before, without an error in the log", async () => {
   for (const service of [strict, open]) {
     expectStatus(await send(service.url, "/readyz"), 200)
     expect((await service.stop()).code).toBe(0)

@@ -77,7 +77,7 @@ it("every page is accessible and fits, narrow and wide, light and dark", async (
   expect(faults).toEqual([])
 }, lookingMs)
 
-it("what looks at pages sees what is wrong with one", async () => {
+it("the page checks detect faults", async () => {
   const tab = await openTab(browser)
   await tab.page.setContent(
     "<p id=a style=\"color:#ccc;background:#fff\">pale</p><input>"
@@ -116,7 +116,7 @@ it.each(["mailbox", "mailbox-shared", "cabinet"])("the feeds of a %s are found",
 })
 
 describe("a form that is refused", () => {
-  it("comes back with what was typed, the fault beside its field", async () => {
+  it("is shown again with the input, and the fault beside its field", async () => {
     const tab = plain.expects(422)
     const { page } = tab
     await page.goto(`${base}/mailboxes`)
@@ -177,7 +177,7 @@ it("a notification is removed by its button, with a script and without", async (
   }
 })
 
-it("open lists change by themselves, and keep the focus", async () => {
+it("open lists update live, and preserve the focus", async () => {
   const cabinet = await openTab(browser, { admin: true })
   const pushes = await openTab(browser, { admin: true })
   for (const tab of [cabinet, pushes]) await tab.page.goto(`${base}/mailboxes`)

@@ -63,7 +63,7 @@ describe("where uWebSockets.js does not run", () => {
     ["glibc is too old", { module: "uws_", message: failures.glibc }],
     ["musl takes its place", { module: "uws_", message: failures.musl }],
     ["Node is another", { module: "nothing", message: "", modules: "999" }]
-  ])("says what to do, and begins no store: %s", async (_, what) => {
+  ])("reports what to do, and creates no store: %s", async (_, what) => {
     const { code, dataDir, output } = await refused(lacking(what).env, join(temporaryFolder(), "d"))
     expect(code).toBe(78)
     expect(output).toContain(`uWebSockets.js cannot be loaded by Node ${process.version}`)
@@ -77,7 +77,7 @@ describe("where uWebSockets.js does not run", () => {
 })
 
 describe("where RocksDB does not run", () => {
-  it("stands on LevelDB by itself, keeps to it, and says so", async () => {
+  it("selects LevelDB, stays with it, and reports it", async () => {
     const platform = noRocksdb()
     const service = await start({ env: platform.env })
     const { dataDir } = service
@@ -107,7 +107,7 @@ describe("where RocksDB does not run", () => {
     expect(checked.output).toContain("store: leveldb\n")
   })
 
-  it("refuses to be told otherwise, and a folder that has it", async () => {
+  it("refuses the setting rocksdb, and a RocksDB folder", async () => {
     const platform = noRocksdb()
     const insisted = await refused({ ...platform.env, STORAGE_ENGINE: "rocksdb" })
     expect(insisted.code).toBe(78)
@@ -127,7 +127,7 @@ describe("where RocksDB does not run", () => {
   })
 })
 
-it("refuses a folder of the other database, and moves it as it says", async () => {
+it("refuses a folder of the other database, and migrates it as its message describes", async () => {
   const service = await start({ env: { STORAGE_ENGINE: "leveldb" } })
   const { dataDir } = service
   await service.stop()

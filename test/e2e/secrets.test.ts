@@ -56,7 +56,7 @@ const publishLocked = (): Promise<Answer> =>
     headers: { "message-password": "generate" }
   })
 
-it("uses every kind of secret, rightly and wrongly", async () => {
+it("uses every kind of secret, correct and wrong", async () => {
   mailbox = await openMailbox(service.url, "alice")
   secrets.set("a mailbox's password", mailbox.password)
   secrets.set("a mailbox's shared URI", secretPart(mailbox.shared))
@@ -92,7 +92,7 @@ it("uses every kind of secret, rightly and wrongly", async () => {
   )
 })
 
-it("asks for secret URIs in every wrong way", async () => {
+it("requests secret URIs in every wrong way", async () => {
   const shared = mailbox.shared
   const encoded = shared.replace("~", "%7E")
   const edit = [...secrets].find(([name]) => name === "an edit URI")?.[1] ?? ""
@@ -252,7 +252,7 @@ it("has told nobody", async () => {
   }
 })
 
-it("shows the admin's first token once, and never the one that was set", async () => {
+it("shows the generated admin token once, and never a configured one", async () => {
   const dataDir = temporaryFolder()
   const chosen = await start({ dataDir, env: { ADMIN_TOKEN: "" } })
   const [token = ""] = /^ {2}[A-Za-z0-9_-]{43}$/m.exec(chosen.output) ?? []

@@ -58,7 +58,7 @@ const sendFromHere = async (to: string, item: string) => {
   })
 }
 
-it("relays from one to the other, which stores it and says where", async () => {
+it("relays to the other, which stores it and returns its URI", async () => {
   const mailbox = await openThere("alice")
   const recipient = await sendFromHere(mailbox.uri, "<priority>1</priority>")
   expect(recipient).toMatchObject({ status: "success", attempts: "1", code: "202" })
@@ -69,7 +69,7 @@ it("relays from one to the other, which stores it and says where", async () => {
   expect(stored.children.filter(({ name }) => name === "to")).toEqual([])
 })
 
-it("finds the mailbox of a page that is none", async () => {
+it("discovers the mailbox of a page", async () => {
   const mailbox = await openThere("discovered")
   const page = await receiver(({ method }, response) => {
     if (method === "POST") return void response.writeHead(405, { allow: "GET" }).end()
@@ -83,7 +83,7 @@ it("finds the mailbox of a page that is none", async () => {
   expect(listed.map(({ description }) => description)).toEqual(["news"])
 })
 
-it("says of a mailbox that is gone that it is", async () => {
+it("reports a deleted mailbox", async () => {
   const mailbox = await openThere("gone")
   expectStatus(await send("", mailbox.uri, { method: "DELETE", headers: asAdmin }), 204)
   expect(await sendFromHere(mailbox.uri, "")).toMatchObject({
@@ -93,7 +93,7 @@ it("says of a mailbox that is gone that it is", async () => {
   })
 })
 
-it("fetches a locked message of the other, and reports to it", async () => {
+it("fetches a message with a password from the other, and sends it a receipt", async () => {
   const settings = "<fetch>eager</fetch><receipts>received</receipts>"
   const mailbox = await openThere("eager", settings)
   const published = await send(here.url, "/content", {
@@ -121,7 +121,7 @@ it("fetches a locked message of the other, and reports to it", async () => {
   })
 })
 
-it("reads an answer that the other keeps", async () => {
+it("reads an answer that the other stores", async () => {
   const published = await send(here.url, "/content", {
     method: "POST",
     body: "Sir Robin",
@@ -135,7 +135,7 @@ it("reads an answer that the other keeps", async () => {
   expectStatus(await putXml(there.url, `${session}/hard_question`, "<answer>Assur</answer>"), 201)
 })
 
-it("delivers when the other is back, once", async () => {
+it("delivers once when the other runs again", async () => {
   const mailbox = await openThere("back")
   expect((await there.stop()).code).toBe(0)
   const document = notification("late").replace("<item>", `<to>${mailbox.uri}</to><item>`)

@@ -16,7 +16,7 @@ afterAll(() => {
   cleanUp()
 })
 
-it(`contradicts nothing that any of its nodes has ever answered, seed ${seed}`, async () => {
+it(`never contradicts a response of any node, seed ${seed}`, async () => {
   const tally = new Tally("cluster-long", seed)
   const random = new Random(`${seed} cluster`)
   await forLong(random, async (names, runSeed) => {
