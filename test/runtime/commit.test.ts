@@ -1,4 +1,4 @@
-/** The life of one message: decided at once, committed in groups, replied to when durable. */
+/** One message: decided at once, committed in a group, replied to when durable. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
@@ -37,7 +37,7 @@ describe("group commit", () => {
     expect(commit?.head).toBe(2)
   })
 
-  it("has at most one commit of an actor in flight, and merges what comes meanwhile", async () => {
+  it("has at most one commit of an actor in flight, and merges later decisions", async () => {
     const storage = scripted()
     const { ask } = await start({ limits: { groupsInFlightMax: 4 } }, { storage })
     storage.gate.close()
@@ -57,7 +57,7 @@ describe("group commit", () => {
     expect(storage.groups.length).toBe(3)
   })
 
-  it("splits groups and commits at their bounds, and loses no order", async () => {
+  it("splits groups and commits at their limits, in order", async () => {
     const storage = scripted()
     const limits = { groupCommitsMax: 2, commitItemsMax: 3 }
     const { ask } = await start({ limits }, { storage })
@@ -76,7 +76,7 @@ describe("group commit", () => {
 })
 
 describe("replies", () => {
-  it("are held back until what they have seen is durable, reads and refusals too", async () => {
+  it("wait until all that they depend on is durable, reads and refusals too", async () => {
     const storage = scripted()
     const { ask } = await start({}, { storage })
     await ask(at("a"), read)
@@ -103,7 +103,7 @@ describe("replies", () => {
     expect(storage.groups.length).toBe(0)
   })
 
-  it("that throw in their receiver touch nobody", async () => {
+  it("that throw in their receiver affect no other actor", async () => {
     const storage = scripted()
     const { ask, logs, system } = await start({}, { storage })
     system.askByCallback(at("a"), add, () => {
@@ -115,7 +115,7 @@ describe("replies", () => {
     expect(logs.join()).toContain("defect beside an actor")
   })
 
-  it("may ask again at once: the order is kept and the stack does not grow", async () => {
+  it("may send the next ask: the order is preserved and the stack does not grow", async () => {
     const { system } = await start()
     const seen: Array<number> = []
     await new Promise<void>((resolve) => {
@@ -132,7 +132,7 @@ describe("replies", () => {
 })
 
 describe("a commit that is lost", () => {
-  it("is decided again, in order, and nobody notices", async () => {
+  it("is decided again, in order, invisibly to callers", async () => {
     const storage = scripted()
     const { ask } = await start({}, { storage })
     storage.acts.push(fails)
@@ -147,7 +147,7 @@ describe("a commit that is lost", () => {
     expect(log.map(({ value }) => value)).toEqual(texts)
   })
 
-  it("is an error when the store stays away, and the actor comes back with it", async () => {
+  it("is an error while the store is away; the actor recovers with the store", async () => {
     const storage = scripted()
     const { ask } = await start({ limits: { reloadDelayMs: 1 } }, { storage })
     storage.acts.push(fails, fails, fails)
@@ -155,7 +155,7 @@ describe("a commit that is lost", () => {
     expect(count(await ask(at("a"), add))).toBe(1)
   })
 
-  it("for want of room is told at once; reads go on", async () => {
+  it("on a full disk fails at once; reads continue", async () => {
     const storage = scripted()
     const { ask } = await start({ limits: { reloadDelayMs: 1 } }, { storage })
     await ask(at("a"), add)
@@ -191,7 +191,7 @@ describe("a commit that is lost", () => {
 })
 
 describe("loading", () => {
-  it("that fails or hangs is tried again, then told, and leaves no activation behind", async () => {
+  it("that fails or hangs is retried, then reported, and leaves no activation", async () => {
     const storage = scripted()
     const limits = { storageDeadlineMs: 20, reloadDelayMs: 1 }
     const { ask, system } = await start({ limits }, { storage })
@@ -208,7 +208,7 @@ describe("loading", () => {
 })
 
 describe("overload", () => {
-  it("refuses what is more than the queue holds, and only of that actor", async () => {
+  it("rejects messages above the inbox limit, only for that actor", async () => {
     const storage = scripted()
     const { ask } = await start({ limits: { inboxMax: 3 } }, { storage })
     storage.gate.close()
@@ -222,8 +222,8 @@ describe("overload", () => {
   })
 })
 
-describe("vanishing", () => {
-  it("leaves nothing, and what comes after it finds a new actor", async () => {
+describe("removing an actor", () => {
+  it("leaves nothing; the next message finds a new actor", async () => {
     const storage = scripted(makeMemoryStorage())
     const { ask } = await start({}, { storage })
     await ask(at("a"), { _tag: "Note", text: "x" })
@@ -250,7 +250,7 @@ describe("vanishing", () => {
 })
 
 describe("the log", () => {
-  it("is recalled on waking, by key and within its window", async () => {
+  it("is recalled on activation, by key and within its window", async () => {
     const storage = makeMemoryStorage()
     const before = await start({}, { storage })
     for (const text of ["a", "b", "c", "d"]) await before.ask(at("a"), { _tag: "Note", text })
@@ -261,7 +261,7 @@ describe("the log", () => {
     expect(await ask(at("a"), { _tag: "Note", text: "a" })).toEqual({ count: 0, head: 5 })
   })
 
-  it("keeps its head when its items are removed", async () => {
+  it("preserves its head when its items are removed", async () => {
     const storage = makeMemoryStorage()
     const before = await start({}, { storage })
     await Promise.all(["a", "b"].map((text) => before.ask(at("a"), { _tag: "Note", text })))

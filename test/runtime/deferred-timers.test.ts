@@ -145,7 +145,7 @@ describe("a deferred timer", () => {
     expect(woken.length).toBe(1)
     await pass(rig, 50)
     expect(woken.length).toBe(2)
-    // In the other order, too: the deferral comes first.
+    // Also in the other order, with the deferral first.
     const late = trier({
       hold: (_, { nowMs }) => stay<State>().deferTimer(nowMs + 100).reply("held"),
       poke: () => stay<State>().signal(at("a")).reply("poked")

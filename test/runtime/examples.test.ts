@@ -1,4 +1,4 @@
-/** The README's examples are these files, word for word, and they do what it says. */
+/** The README's examples are these files, verbatim, and they run as described. */
 import { Effect } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { afterEach, describe, expect, it } from "vitest"
@@ -16,7 +16,7 @@ const examples = readdirSync(new URL("examples", import.meta.url)).sort()
 
 describe("the README", () => {
   it.each(examples)("shows examples/%s as it is", (file) => {
-    // Where a reader stands, the runtime is the folder that the README is in.
+    // The README's imports are relative to its own folder.
     const text = textOf(`examples/${file}`).replaceAll("../../../runtime/", "./")
     expect(readme).toContain("```ts\n" + text + "```")
   })
@@ -34,7 +34,7 @@ describe("the examples", () => {
     expect(await Effect.runPromise(program)).toBe("5 visits, 3 tokens")
   })
 
-  it("the limiter refills by its timer, and vanishes when it is full", async () => {
+  it("the limiter refills by its timer, and removes itself when it is full", async () => {
     const storage = makeMemoryStorage()
     const rig: Rig = await start({ behaviors: [limiter] }, { storage, virtualTime: true })
     const alice = address("limiter", "alice")

@@ -12,7 +12,7 @@ const add = { _tag: "Add", by: 1 } as const
 const countOf = (reply: Reply | string): number =>
   typeof reply === "string" ? Number.NaN : reply.count
 
-/** The same store with its fences taken down: what is expected is whatever there is. */
+/** The same store without fences: every expected revision is taken as the actual one. */
 const unfenced = (inner: StorageApi): StorageApi => ({
   ...inner,
   commit: (group) =>
@@ -27,7 +27,7 @@ const unfenced = (inner: StorageApi): StorageApi => ({
     })
 })
 
-/** Adds from two systems at once: how many were acknowledged, and what the store has. */
+/** Adds from two systems at once; returns the acknowledged count and the stored one. */
 const race = async (storage: StorageApi) => {
   const limits = { decisionAttemptsMax: 1_000 }
   const nodes = [await start({ limits }, { storage }), await start({ limits }, { storage })]
@@ -50,7 +50,7 @@ describe("two owners of one actor", () => {
     expect(new Set(acknowledged).size).toBe(40)
   })
 
-  it("would lose updates without the fence: the test above can tell", async () => {
+  it("would lose updates without the fence, so the test above is effective", async () => {
     const { acknowledged, kept } = await race(unfenced(makeMemoryStorage()))
     expect(kept).toBeLessThan(acknowledged.length)
   })
@@ -71,7 +71,7 @@ describe("two owners of one actor", () => {
     }
   })
 
-  it("may not append to what the other has meanwhile changed", async () => {
+  it("may not append to an actor that the other has changed", async () => {
     const storage = makeMemoryStorage()
     const [stale, owner] = [await start({}, { storage }), await start({}, { storage })]
     await stale.ask(at("a"), { _tag: "Note", text: "x" })
@@ -80,7 +80,7 @@ describe("two owners of one actor", () => {
     expect((await Effect.runPromise(storage.read(at("a"), 1, 9))).length).toBe(1)
   })
 
-  it("may not set the timer of what the other has changed", async () => {
+  it("may not set the timer of an actor that the other has changed", async () => {
     const storage = makeMemoryStorage()
     const [stale, owner] = [await start({}, { storage }), await start({}, { storage })]
     await stale.ask(at("a"), add)

@@ -26,7 +26,7 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
 }
 
 describe("a hint", () => {
-  it("is told with the timer, and not with one of its own", async () => {
+  it("arrives with the signal, and not with the actor's own timer", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
     await rig.ask(at("a"), signal(7))
@@ -36,7 +36,7 @@ describe("a hint", () => {
     expect(await hintsOf(storage)).toEqual([7, null])
   })
 
-  it("is the greatest of several, and none when one says nothing", async () => {
+  it("is the greatest of several, or none if one signal has none", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
     await Promise.all([3, 9, 5].map((hint) => rig.ask(at("a"), signal(hint))))
@@ -46,7 +46,7 @@ describe("a hint", () => {
     expect(await hintsOf(storage)).toEqual([9, null])
   })
 
-  it("is not known after a restart", async () => {
+  it("is lost in a restart", async () => {
     const storage = makeMemoryStorage()
     const before = await start({}, { storage, virtualTime: true })
     await before.ask(at("a"), signal(7))

@@ -1,4 +1,4 @@
-/** Timers of commits that the store keeps, or acknowledges, late. */
+/** Timers of commits that the store stores or acknowledges late. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { address, become, type Behavior, refuse, shardOf, stay } from "../../runtime/index.ts"
@@ -21,7 +21,7 @@ type SleeperMessage = { readonly _tag: "Sleep"; readonly untilMs: number } | {
   readonly _tag: "TimerFired"
 }
 
-/** Its timer changes nothing while it is awake. */
+/** An actor whose timer changes nothing while it is active. */
 const sleeper: Behavior<Sleeper, SleeperMessage, null, never> = {
   kind: "sleeper",
   initial: { _tag: "Awake" },
@@ -40,7 +40,7 @@ const sleeper: Behavior<Sleeper, SleeperMessage, null, never> = {
 }
 const sleeping = address("sleeper", "a")
 
-/** Passes virtual time in small steps, so that what it sets off can happen in between. */
+/** Advances virtual time in small steps, so that its effects can run in between. */
 const pass = async (rig: Rig, ms: number): Promise<void> => {
   for (let left = ms; left > 0; left -= 10) {
     await rig.pass(Math.min(10, left))
@@ -49,7 +49,7 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
 }
 
 describe("a timer", () => {
-  it("comes though its commit is kept long after it was given up", async () => {
+  it("fires although its commit was stored long after its deadline", async () => {
     const storage = scripted()
     const limits = {
       storageDeadlineMs: 50,
@@ -75,7 +75,7 @@ describe("a timer", () => {
     await turns()
     await pass(rig, 60)
     expect(failure).toBe("StorageUnavailable")
-    // It comes early, is decided on without effect, and cleared.
+    // The timer fires early, has no effect, and is cleared.
     await pass(rig, 300)
     const { state } = await Effect.runPromise(storage.load(sleeping))
     expect(state).toBeUndefined()
@@ -88,7 +88,7 @@ describe("a timer", () => {
   it("signal is not lost when a commit from before it is answered after it", async () => {
     const inner = makeMemoryStorage()
     const answers: Array<() => void> = []
-    // Groups are kept in their order, and answered when the test says so.
+    // Groups are stored in order; the test determines when they are answered.
     const storage: StorageApi = {
       ...inner,
       commit: (group) =>
@@ -103,7 +103,7 @@ describe("a timer", () => {
     }
     const limits = { groupsInFlightMax: 2 }
     const rig = await start({ limits }, { storage, virtualTime: true })
-    // It clears its own timer.
+    // The actor clears its own timer.
     const own = rig.ask(at("a=b"), { _tag: "Worked" })
     await turns()
     const others = rig.ask(at("a"), { _tag: "Signal", id: "a=b" })

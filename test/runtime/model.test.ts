@@ -43,11 +43,11 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Crash" as const) }) }
 )
 
-/** What is known of one actor by its answers alone. */
+/** The knowledge of one actor from its replies alone. */
 interface Known {
   asked: number
   acknowledged: number
-  /** The greatest count that anybody was shown. */
+  /** The greatest count in any reply. */
   shown: number
   noted: Map<string, number>
   tried: Set<string>
@@ -81,7 +81,7 @@ const play = async (events: ReadonlyArray<Event>): Promise<void> => {
     answers.push(
       node.ask(at(id), message).then((reply: Reply | string) => {
         if (typeof reply === "string") return
-        // Nobody is ever shown less than somebody was before they asked.
+        // No reply has a smaller count than a reply from before its request.
         expect(reply.count).toBeGreaterThanOrEqual(shownBefore)
         of.shown = Math.max(of.shown, reply.count)
         if (tag === "Add") of.acknowledged++
@@ -94,7 +94,7 @@ const play = async (events: ReadonlyArray<Event>): Promise<void> => {
     else if (step._tag === "Lose") storage.acts.push(acts[step.act] ?? fails)
     else if (step._tag === "Crash") {
       await node.drop()
-      // Whoever waited is answered: nobody is left hanging by the end of a node.
+      // The end of a node answers every waiting caller.
       await Promise.all(answers.splice(0))
       node = await start({ limits }, { storage })
     } else ask(step.id, step._tag)
@@ -107,7 +107,7 @@ const play = async (events: ReadonlyArray<Event>): Promise<void> => {
   for (const [id, of] of known) {
     const reply = await node.ask(at(id), { _tag: "Read" })
     const count = typeof reply === "string" ? -1 : reply.count
-    // Whatever was acknowledged is there, and nothing twice.
+    // Every acknowledged change is stored, exactly once.
     expect(count).toBeGreaterThanOrEqual(Math.max(of.acknowledged, of.shown))
     expect(count).toBeLessThanOrEqual(of.asked)
     const log = await Effect.runPromise(storage.read(at(id), 1, 10_000))
@@ -121,7 +121,7 @@ const play = async (events: ReadonlyArray<Event>): Promise<void> => {
 }
 
 it(
-  "keeps what it acknowledged, shows nothing that a crash takes back, does nothing twice",
+  "stores what it acknowledged, shows nothing that a crash reverts, repeats nothing",
   async () => {
     await fc.assert(fc.asyncProperty(fc.array(event, { maxLength: 40 }), play), { numRuns: 60 })
   },

@@ -1,4 +1,4 @@
-/** An actor whose id was drawn just now is not looked up; should there be one, it is found. */
+/** `askNew` does not load the actor; if the actor exists, the conflict makes it load. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
@@ -9,10 +9,10 @@ afterEach(dropAll)
 
 const add = { _tag: "Add", by: 1 } as const
 
-it("is decided on and written without having been loaded", async () => {
+it("decides and commits without a load", async () => {
   const storage = scripted()
   const rig = await start({}, { storage })
-  // Nothing can be read: it would not be answered.
+  // The store answers no read, so a load would hang.
   storage.loads.act = () => Effect.never
   expect(await Effect.runPromise(rig.system.askNew(at("new"), add))).toMatchObject({ count: 1 })
   expect(storage.loads.count).toBe(0)
@@ -22,7 +22,7 @@ it("is decided on and written without having been loaded", async () => {
   expect(await rig.ask(at("new"), note)).toMatchObject({ seen: 1 })
 })
 
-it("is loaded when there is one, and loses nothing", async () => {
+it("is loaded if it exists, and loses nothing", async () => {
   const storage = makeMemoryStorage()
   const before = await start({}, { storage })
   await before.ask(at("old"), { _tag: "Add", by: 41 })

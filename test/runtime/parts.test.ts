@@ -1,4 +1,4 @@
-/** The parts that stand alone: addresses, limits, queue, heap, window, supervisor. */
+/** Separate parts: addresses, limits, queue, heap, window, supervisor. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { deduplicationKeysMax,
@@ -15,7 +15,7 @@ describe("an address", () => {
   const id = fc.stringMatching(/^[A-Za-z0-9_=-]{1,200}$/)
   const kind = fc.stringMatching(/^[a-z][a-z-]{0,31}$/)
 
-  it("leads to its key, subject and shard, and they lead back", () => {
+  it("determines its key, subject and shard, and key and subject determine it", () => {
     fc.assert(fc.property(kind, id, (ofKind, ofId) => {
       const one = address(ofKind, ofId)
       expect(fromKey(keyOf(one))).toEqual(one)
@@ -23,14 +23,14 @@ describe("an address", () => {
       expect(shardOf(one)).toBeGreaterThanOrEqual(0)
       expect(shardOf(one)).toBeLessThan(256)
       const beside = `${placingPart(ofId)}=more`
-      // An id that begins with the sign places itself as a whole.
+      // The whole id determines the shard if it begins with the sign.
       if (!ofId.startsWith("=") && beside.length <= 200) {
         expect(shardOf(address("other", beside))).toBe(shardOf(one))
       }
     }))
   })
 
-  it("is no other text", () => {
+  it("rejects any other text", () => {
     for (const bad of ["", "a b", "a/b", "a.b", "*", ">", "é", "a\n", "x".repeat(201)]) {
       expect(isActorId(bad)).toBe(false)
       expect(() => address("probe", bad)).toThrow(TypeError)
@@ -57,7 +57,7 @@ describe("an address", () => {
 })
 
 describe("limits", () => {
-  it("hold to each other at start", () => {
+  it("are checked against each other at start", () => {
     expect(makeLimits({ idleMs: 9_000 }).idleMs).toBe(9_000)
     for (const bad of [{ idleMs: 1 }, { inboxMax: 0 }, { restartDelayMs: 20_000 }]) {
       expect(() => makeLimits(bad)).toThrow(/does not hold/)
@@ -100,7 +100,7 @@ describe("the queue", () => {
 })
 
 describe("the heap of due times", () => {
-  it("gives the earliest first", () => {
+  it("returns the earliest first", () => {
     fc.assert(fc.property(fc.array(fc.integer()), (times) => {
       const heap = new TimerHeap()
       times.forEach((atMs, n) => heap.push(atMs, `k${n}`))
@@ -115,7 +115,7 @@ describe("the heap of due times", () => {
 })
 
 describe("the window of keys", () => {
-  it("forgets the oldest, and what has been cleared", () => {
+  it("forgets the oldest keys, and cleared ones", () => {
     const recent = new DeduplicationWindow(2)
     recent.add("a", 1)
     recent.add("b", 2)
@@ -125,7 +125,7 @@ describe("the window of keys", () => {
     expect(recent.find("c")).toBeUndefined()
   })
 
-  it("finds what a plain list of the last items finds", () => {
+  it("finds the same as a list of the last items", () => {
     const key = fc.oneof(fc.nat(12).map((n) => `key-${n}`), fc.string())
     fc.assert(fc.property(fc.integer({ min: 1, max: 40 }), fc.array(key), (max, added) => {
       const recent = new DeduplicationWindow(max)
@@ -141,7 +141,7 @@ describe("the window of keys", () => {
     }))
   })
 
-  it("holds many keys, and no more than it can", () => {
+  it("accepts many keys, up to its limit", () => {
     const recent = new DeduplicationWindow(1_000)
     for (let n = 1; n <= 10_000; n++) recent.add(`key ${n}`, n)
     expect(recent.find("key 9000")).toBeUndefined()
@@ -151,7 +151,7 @@ describe("the window of keys", () => {
 })
 
 describe("the supervisor", () => {
-  it("is not fooled by a clock that goes back", () => {
+  it("tolerates a clock that jumps back", () => {
     let nowMs = 10_000_000
     const supervisor = new Supervisor(makeLimits({ restartsMax: 2 }), () => nowMs)
     const one = address("probe", "a")
@@ -164,7 +164,7 @@ describe("the supervisor", () => {
     expect(supervisor.refusal(keyOf(one))).toBeUndefined()
   })
 
-  it("forgets troubles that are over", () => {
+  it("forgets old restarts and quarantines", () => {
     let nowMs = 0
     const supervisor = new Supervisor(makeLimits({ restartsMax: 2 }), () => nowMs)
     supervisor.restart(address("probe", "a"), "Error")
@@ -189,7 +189,7 @@ describe("latency", () => {
     expect([commits.groups, commits.commits, commits.sizes.counts[1]]).toEqual([4, 8, 4])
   })
 
-  it("is known of the last groups, whatever was before", () => {
+  it("has quantiles of the last groups only", () => {
     const { commits } = new RuntimeMetrics()
     expect(commits.recentMs.quantile(0.5)).toBeUndefined()
     for (let n = 0; n < 1_000; n++) observe(commits, 1, 5_000)

@@ -1,4 +1,4 @@
-/** What cells and effects know of where they are, and what is remembered without a commit. */
+/** The context of cells and effects, and states that are not committed. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { address, become, stay } from "../../runtime/index.ts"
@@ -8,7 +8,7 @@ import { at, type Cell, doing, type State, trier } from "./trier.ts"
 
 afterEach(dropAll)
 
-it("a volatile part of a state is remembered without a commit, until a reload", async () => {
+it("a volatile part of a state stays in memory without a commit, until a reload", async () => {
   const storage = scripted()
   const { behavior } = trier({
     begin: (state) => stay<State>().becomeInMemory({ ...state, underWay: "x" }).reply("begun"),

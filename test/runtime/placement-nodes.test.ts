@@ -1,4 +1,4 @@
-/** What a node does when its shards move: asks wait, what it has ends first, effects are left. */
+/** A node whose shards move: asks wait, accepted messages end first, effects are abandoned. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { ownsAll, type PlacementApi } from "../../runtime/cluster/placement.ts"
@@ -46,7 +46,7 @@ const movable = (owned: boolean) => {
       return lost(shard)
     },
     lapse: () => void (inTime = false),
-    /** It was out of touch, and the shard taken by another; now it is back. */
+    /** The node was disconnected while another took the shard, and is back. */
     comeBack: () => {
       inTime = true
       holds = false
@@ -91,7 +91,7 @@ describe("an ask while its shard moves", () => {
     expect(await asked).toEqual({ count: 1, head: 0 })
   })
 
-  it("fails when nobody comes, when too many wait, and when the node stops", async () => {
+  it("fails without a next owner, with too many waiting asks, and at a stop", async () => {
     const { first, second, one } = await nodes({ askDeadlineMs: 100, unownedAsksMax: 1 })
     await one.lose()
     const waits = first.ask(to, add)
@@ -105,8 +105,8 @@ describe("an ask while its shard moves", () => {
   })
 })
 
-describe("a shard that is given up", () => {
-  it("is let go when what was taken is answered and durable", async () => {
+describe("a released shard", () => {
+  it("is released once its accepted messages are answered and durable", async () => {
     const { first, one, storage } = await nodes()
     await first.ask(to, add)
     storage.gate.close()
@@ -123,7 +123,7 @@ describe("a shard that is given up", () => {
     expect(first.system.snapshot().activations.get("probe")?.active).toBe(0)
   })
 
-  it("is let go after its time, what was not decided being left to the next owner", async () => {
+  it("is released after the time limit; the next owner decides the rest", async () => {
     const inner = makeMemoryStorage()
     let opens = () => {}
     const opened = new Promise<void>((resolve) => opens = resolve)
@@ -177,7 +177,7 @@ describe("a shard that is given up", () => {
 })
 
 describe("a node that may have lost its shards without knowing", () => {
-  it("acknowledges nothing that lands then, and writes nothing more", async () => {
+  it("acknowledges no commit that ends then, and writes no more", async () => {
     const { first, one, storage } = await nodes({ storageDeadlineMs: 5_000, reloadDelayMs: 1 })
     await first.ask(to, add)
     storage.gate.close()
@@ -193,7 +193,7 @@ describe("a node that may have lost its shards without knowing", () => {
 })
 
 describe("a node that is back after others could take its shards", () => {
-  it("acknowledges nothing that it wrote before, and goes on with nothing", async () => {
+  it("acknowledges no earlier commit, and continues no actor", async () => {
     const { first, one, storage } = await nodes({ handoffMs: 60_000 })
     await first.ask(to, add)
     storage.gate.close()
@@ -221,7 +221,7 @@ describe("a node that is back after others could take its shards", () => {
 })
 
 describe("a node that drains", () => {
-  it("hands its shards over first, and takes messages meanwhile", async () => {
+  it("hands its shards over first, and accepts messages meanwhile", async () => {
     const { first, one, other } = await nodes()
     let handOver = () => {}
     one.onLeave(async () => {
@@ -236,7 +236,7 @@ describe("a node that drains", () => {
     expect(await first.ask(to, add)).toEqual({ count: 2, head: 0 })
   })
 
-  it("does not wait for others longer than it may", async () => {
+  it("waits for others up to its limit", async () => {
     const { first, one } = await nodes({ drainMs: 30 })
     one.onLeave(() => new Promise(() => {}))
     await Effect.runPromise(first.system.drain)

@@ -38,26 +38,26 @@ export interface SimulatedNode {
   readonly name: string
   readonly clustered: Clustered
   readonly alive: () => boolean
-  /** Gone without a word. */
+  /** Kills the node. */
   readonly crash: () => void
-  /** Does nothing for so long, and does not know it. */
+  /** Pauses the node's process for this time. */
   readonly pause: (ms: number) => void
-  /** Its calls of the registry are lost for so long. */
+  /** Loses the node's registry calls for this time. */
   readonly cutOff: (ms: number) => void
-  /** Stops in good order. */
+  /** Stops the node with a drain. */
   readonly leave: () => Promise<void>
 }
 
 export class World {
   nowMs = 0
-  /** Part of the calls that are lost, late or not answered. */
+  /** Fraction of the calls that are lost, late or not answered. */
   faults = 0
   readonly nodes: Array<SimulatedNode> = []
-  /** What must never be: two nodes that take messages of one shard. */
+  /** Violations: two nodes that accept messages of one shard. */
   readonly violations: Array<string> = []
-  /** Nodes that could not start since others had their names. */
+  /** Nodes that could not start because others had their names. */
   readonly refused: Array<string> = []
-  /** How often each shard was taken. */
+  /** How often each shard got a new owner. */
   readonly takes = Array.from({ length: SHARDS }, () => 0)
   private readonly believers = Array.from({ length: SHARDS }, () => new Set<SimulatedNode>())
   private readonly random: () => number
@@ -69,7 +69,7 @@ export class World {
 
   constructor(seed: number) {
     this.random = randomOf(seed)
-    // A key is told to have expired a moment late, as NATS does.
+    // An expired key is reported a moment late, as NATS does.
     const later = (ms: number, run: () => void) => this.later(ms + this.random() * 300, run)
     this.registry = makeMemoryRegistry(later)
   }
@@ -88,7 +88,7 @@ export class World {
     return () => void (event.live = false)
   }
 
-  /** Lets so much time pass. */
+  /** Advances time. */
   async pass(ms: number): Promise<void> {
     const endMs = this.nowMs + ms
     for (;;) {
@@ -105,7 +105,7 @@ export class World {
     this.check()
   }
 
-  /** Writes a node's key as another process would that did not look before. */
+  /** Writes a node's key like a process that did not read it before. */
   async overwrite(name: string): Promise<void> {
     const key = memberKey(name)
     const { revision } = await Effect.runPromise(this.registry.get(key))
@@ -113,7 +113,7 @@ export class World {
     await Effect.runPromise(this.registry.put(key, value, revision, 15_000))
   }
 
-  /** The node that takes the messages of each shard. */
+  /** The node that accepts the messages of each shard. */
   owners(): ReadonlyArray<string | undefined> {
     return Array.from(
       { length: SHARDS },
@@ -122,7 +122,7 @@ export class World {
     )
   }
 
-  /** On a machine nodes know of each other's ends. */
+  /** Nodes of one machine can detect each other's ends. */
   start(name: string, machine?: string): SimulatedNode {
     const { random } = this
     const rate = 0.95 + random() * 0.1
@@ -131,7 +131,7 @@ export class World {
     let left = false
     let awakeAtMs = 0
     let reachesAtMs = 0
-    /** Runs on the node: not when it is dead, later when it is paused. */
+    /** Runs on the node: never if it is dead, later if it is paused. */
     const onNode = (run: () => void) => (): void => {
       if (!alive) return
       if (this.nowMs < awakeAtMs) this.later(awakeAtMs - this.nowMs + 0.001, onNode(run))
@@ -194,7 +194,7 @@ export class World {
             })
           })
       )
-    // A node that may not have its name does not start.
+    // A node whose name is taken does not start.
     const enter = async (): Promise<void> => {
       const refused = await clustered.enter()
       if (refused === undefined) follow()
@@ -208,7 +208,7 @@ export class World {
     return node
   }
 
-  /** Tells a node of changes in their order, late; of what it is cut off from, afterwards. */
+  /** Reports changes to a node late and in order; after a disconnection if it is cut off. */
   private watch(
     saw: Clustered["observe"],
     onNode: (run: () => void) => () => void,
@@ -229,7 +229,7 @@ export class World {
       this.later(ms, onNode(deliver))
     }
     const watch = this.registry.watch((entry) => {
-      // Of a key that changes often only the latest may be told.
+      // A watch may report only the latest of several changes of a key.
       waiting = [...waiting.filter(({ key }) => key !== entry.key), entry]
       schedule(this.random() * (this.random() < this.faults ? 9_000 : 20))
     })

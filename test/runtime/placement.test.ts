@@ -1,4 +1,4 @@
-/** Placement over a registry whose time is virtual: one owner a shard, whatever happens. */
+/** Placement on a registry in virtual time: one owner per shard under all faults. */
 import { Context, Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -11,7 +11,7 @@ import type { RegistryApi } from "../../runtime/ports/registry.ts"
 import { type SimulatedNode, World } from "./placement-world.ts"
 
 const names = ["a", "b", "c", "d", "e"] as const
-/** Long enough for every membership to end, and every call to be given up. */
+/** Long enough for every membership to expire and every call to time out. */
 const QUIET_MS = 90_000
 
 const nodesOf = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/), {
@@ -20,7 +20,7 @@ const nodesOf = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/), {
 })
 
 describe("rendezvous hashing", () => {
-  it("moves only the shards of the node that comes or goes", () => {
+  it("moves only the shards of the node that joins or leaves", () => {
     fc.assert(fc.property(nodesOf, (nodes) => {
       const [one = "", ...others] = nodes
       const before = ownersAmong(others)
@@ -31,7 +31,7 @@ describe("rendezvous hashing", () => {
     }))
   })
 
-  it("does not depend on the order of the nodes, and gives every shard to one of them", () => {
+  it("does not depend on the order of the nodes, and assigns every shard to one of them", () => {
     fc.assert(fc.property(nodesOf, (nodes) => {
       const owners = ownersAmong(nodes)
       expect(ownersAmong(nodes.toReversed())).toEqual(owners)
@@ -40,7 +40,7 @@ describe("rendezvous hashing", () => {
     expect(ownersAmong([]).every((owner) => owner === undefined)).toBe(true)
   })
 
-  it("shares the shards fairly", () => {
+  it("distributes the shards evenly", () => {
     for (const size of [2, 3, 5, 8]) {
       const nodes = Array.from({ length: size }, (_, at) => `node-${at}`)
       const owners = ownersAmong(nodes)
@@ -54,7 +54,7 @@ describe("rendezvous hashing", () => {
   })
 })
 
-/** Every shard is with the node that should own it. */
+/** Whether every shard is owned by the node that should own it. */
 const expectSettled = (world: World): void => {
   expect(world.violations).toEqual([])
   const alive = world.nodes.filter((node) => node.alive()).map(({ name }) => name)
@@ -62,7 +62,7 @@ const expectSettled = (world: World): void => {
 }
 
 describe("a cluster", () => {
-  it("settles, and each node knows it", async () => {
+  it("assigns all shards, and each node observes it", async () => {
     const world = new World(1)
     for (const name of ["a", "b", "c"]) world.start(name)
     await world.pass(10_000)
@@ -75,7 +75,7 @@ describe("a cluster", () => {
     }
   })
 
-  it("moves only what it must when a node joins, leaves or dies", async () => {
+  it("moves only the necessary shards when a node joins, leaves or dies", async () => {
     const world = new World(2)
     for (const name of ["a", "b"]) world.start(name)
     await world.pass(10_000)
@@ -90,12 +90,12 @@ describe("a cluster", () => {
       return after.filter((owner, at) => owner !== before[at]).length
     }
     expect(await moved(() => world.start("c"), 5_000)).toBeGreaterThan(0)
-    // A node that leaves in good order is not waited for.
+    // The others do not wait for a node that leaves with a drain.
     expect(await moved(() => world.nodes[0]?.leave(), 5_000)).toBeGreaterThan(0)
     expect(await moved(() => world.nodes[1]?.crash(), 20_000)).toBeGreaterThan(0)
   })
 
-  it("gives a dead node's shards to the living within its time, not sooner", async () => {
+  it("reassigns a dead node's shards within the time to live, not earlier", async () => {
     const world = new World(3)
     const [a] = [world.start("a"), world.start("b")]
     await world.pass(10_000)
@@ -106,7 +106,7 @@ describe("a cluster", () => {
     expectSettled(world)
   })
 
-  it("lets a node that starts again on its machine take its own shards at once", async () => {
+  it("lets a node that restarts on its machine take its own shards at once", async () => {
     const world = new World(4)
     world.start("a", "machine").crash()
     const a = world.start("a", "machine")
@@ -118,7 +118,7 @@ describe("a cluster", () => {
     expectSettled(world)
   })
 
-  it("lets one that starts again elsewhere wait until its membership has ended", async () => {
+  it("makes a node that restarts elsewhere wait until its membership has expired", async () => {
     const world = new World(9)
     const a = world.start("a", "one machine")
     await world.pass(5_000)
@@ -132,7 +132,7 @@ describe("a cluster", () => {
   })
 
   const machines = [[undefined, undefined], ["one", "one"], ["one", "another"]] as const
-  it.each(machines)("refuses a node whose name a living one has (%s, %s)", async (one, other) => {
+  it.each(machines)("rejects a node whose name a living one has (%s, %s)", async (one, other) => {
     const world = new World(5)
     const first = world.start("a", one)
     await world.pass(5_000)
@@ -145,7 +145,7 @@ describe("a cluster", () => {
     expect(world.takes.every((takes) => takes === 0)).toBe(true)
   })
 
-  it("lets one of two start that begin at once by one name", async () => {
+  it("starts one of two nodes that begin at once with one name", async () => {
     const world = new World(10)
     world.start("a")
     world.start("a")
@@ -154,7 +154,7 @@ describe("a cluster", () => {
     expectSettled(world)
   })
 
-  it("waits for the earlier one of its name to have left in good order", async () => {
+  it("waits until the earlier node of its name has left", async () => {
     const world = new World(11)
     const a = world.start("a")
     world.start("b")
@@ -179,7 +179,7 @@ describe("a cluster", () => {
     expect(world.owners().every((owner) => owner === undefined)).toBe(true)
   })
 
-  it("has a node that is cut off stop by itself before others take over", async () => {
+  it("stops a disconnected node before others take over", async () => {
     const world = new World(6)
     const [a] = [world.start("a"), world.start("b")]
     await world.pass(10_000)
@@ -194,7 +194,7 @@ describe("a cluster", () => {
     expectSettled(world)
   })
 
-  it("does not wait for anybody when its last node leaves", async () => {
+  it("does not wait when its last node leaves", async () => {
     const world = new World(7)
     const a = world.start("a")
     await world.pass(5_000)
@@ -202,7 +202,7 @@ describe("a cluster", () => {
     expect(world.owners().every((owner) => owner === "a")).toBe(true)
   })
 
-  it("keeps its shards through a registry that does not answer for a while", async () => {
+  it("retains its shards while the registry does not answer for a while", async () => {
     const world = new World(8)
     for (const name of ["a", "b", "c"]) world.start(name)
     await world.pass(10_000)
@@ -235,7 +235,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   fc.nat({ max: 30 }).map((percent): Act => (world) => void (world.faults = percent / 100))
 )
 
-describe("whatever happens to nodes and network", () => {
+describe("under random faults of nodes and network", () => {
   it("no shard has two owners, and in the end each has the right one", async () => {
     const acts = fc.array(fc.tuple(act, fc.nat({ max: 12_000 })), { minLength: 4, maxLength: 20 })
     await fc.assert(
@@ -256,7 +256,7 @@ describe("whatever happens to nodes and network", () => {
   })
 })
 
-it("says why it could not be refreshed", async () => {
+it("logs why a membership could not be refreshed", async () => {
   const said: Array<string> = []
   const later = new Set<readonly [number, () => void]>()
   let nowMs = 0

@@ -1,4 +1,4 @@
-/** An actor that does on request all that a decision can ask for. */
+/** An actor whose messages request every part of a decision. */
 import { Effect } from "effect"
 import { type Address, address, append, become, type Behavior, type BehaviorTable, refuse,
   stay } from "../../runtime/index.ts"
@@ -6,10 +6,10 @@ import { type Address, address, append, become, type Behavior, type BehaviorTabl
 interface Idle {
   readonly _tag: "Idle"
   readonly count: number
-  /** Work decided and not yet known to be done. */
+  /** Work that was decided but not yet reported as done. */
   readonly todo: string | null
   readonly wokenMs: ReadonlyArray<number>
-  /** What those that woke it said; null: nothing. */
+  /** The hints of the signals that fired; null: none. */
   readonly hints?: ReadonlyArray<number | null>
 }
 
@@ -116,7 +116,7 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
   }
 }
 
-/** What a probe's effects do; a test may put its own in. */
+/** The probe's effects; a test may replace them. */
 export type Work = (name: string, self: Address) => Effect.Effect<Message | void>
 
 const messageTags = new Set<string>(Object.keys(table.Idle))

@@ -3,7 +3,7 @@ import { assert, property, string } from "fast-check"
 import { expect, it } from "vitest"
 import { byBytes } from "../../runtime/index.ts"
 
-it("is as their bytes have it, whatever the texts", () => {
+it("is the order of their bytes, for any texts", () => {
   const text = string({ unit: "binary" })
   assert(
     property(text, text, (one, other) => {

@@ -1,4 +1,4 @@
-/** What an actor starts from is of one moment, whatever is kept meanwhile. */
+/** An actor starts from one consistent moment, also when commits land during the load. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
@@ -8,7 +8,7 @@ import { dropAll, start } from "./rig.ts"
 
 afterEach(dropAll)
 
-it("a commit that is kept between the record and the log is seen in both", async () => {
+it("a commit between the reads of record and log is visible in both", async () => {
   const inner = makeMemoryStorage()
   const of = at("a")
   const kept = {
@@ -28,7 +28,7 @@ it("a commit that is kept between the record and the log is seen in both", async
     read: (address, from, limit) =>
       Effect.flatMap(
         Effect.promise(async () => {
-          // It was given up by who made it, and comes now.
+          // The commit timed out at its node, and lands now.
           if (reads++ === 0) await note(2, "second")
         }),
         () => inner.read(address, from, limit)

@@ -14,7 +14,7 @@ afterEach(dropAll)
 const add = { _tag: "Add", by: 1 } as const
 const read = { _tag: "Read" } as const
 
-/** A placement that a test moves shards in and out of. */
+/** A placement whose shards a test moves. */
 const movable = (owned: ReadonlyArray<number>) => {
   const shards = new Set(owned)
   let taken: (shard: number) => void = () => {}
@@ -67,7 +67,7 @@ const owned = (parity: number): Address => {
 }
 
 describe("an ask of another node's actor", () => {
-  it("reaches it, wherever it is asked, and its replies and refusals come back", async () => {
+  it("reaches it from any node, and returns its replies and refusals", async () => {
     const { nodes: [one, other] } = await twoNodes()
     for (const to of [owned(0), owned(1)]) {
       expect(await one.ask(to, add)).toEqual({ count: 1, head: 0 })
@@ -77,7 +77,7 @@ describe("an ask of another node's actor", () => {
     expect([resident(one), resident(other)]).toEqual([1, 1])
   })
 
-  it("brings its failures back as they are", async () => {
+  it("returns its failures unchanged", async () => {
     const { nodes: [one] } = await twoNodes()
     expect(await one.ask(owned(1), { _tag: "Break" })).toBe("ActorDefect")
     const failure = await Effect.runPromise(Effect.flip(one.system.ask(owned(1), {
@@ -86,7 +86,7 @@ describe("an ask of another node's actor", () => {
     expect(failure).toMatchObject({ _tag: "UnknownMessage", detail: "no message of a probe" })
   })
 
-  it("that nobody serves, or answers in time, fails so", async () => {
+  it("without an owner or an answer in time fails accordingly", async () => {
     const { nodes: [one, other], storage } = await twoNodes()
     storage.gate.close()
     expect(await one.ask(owned(1), add)).toBe("AskTimeout")
@@ -123,7 +123,7 @@ describe("a message from outside", () => {
     })
   })
 
-  it("that cannot be read is answered so, whatever it is", async () => {
+  it("that is unreadable is answered with UnknownMessage", async () => {
     for (const envelope of ["", "{", "null", "[]", "7", "{}", "{\"_tag\":\"constructor\"}"]) {
       expect(await send(envelope)).toMatchObject({
         _tag: "Failure",
@@ -151,13 +151,13 @@ describe("the answer's envelope", () => {
     expect(decodeReply("probe/a", unheard)).toMatchObject({ failure: { _tag: "UnknownMessage" } })
   })
 
-  it("holds any JSON reply, and none", () => {
+  it("encodes any JSON reply, and none", () => {
     for (const reply of [null, 0, "", [], { _tag: "Refused", reason: "No" }, undefined]) {
       expect(decodeReply("probe/a", encodeReply(reply))).toMatchObject({ success: reply })
     }
   })
 
-  it("holds every failure", async () => {
+  it("encodes every failure", async () => {
     const errors = await import("../../runtime/actor/errors.ts")
     const key = "probe/a"
     const failures = [
@@ -180,7 +180,7 @@ describe("the answer's envelope", () => {
 })
 
 describe("a shard that moves", () => {
-  it("ends its actors here; what waits is told, what is decided is committed", async () => {
+  it("ends its actors here; waiting asks fail, decisions are committed", async () => {
     const { nodes: [one, other], one: first, other: second, storage } = await twoNodes()
     const to = owned(0)
     await one.ask(to, add)
@@ -197,7 +197,7 @@ describe("a shard that moves", () => {
     expect([resident(one), resident(other)]).toEqual([0, 1])
   })
 
-  it("and comes back finds what was done elsewhere, in a read too", async () => {
+  it("and returns has the other node's changes, also in a read", async () => {
     const { nodes: [one, other], one: first, other: second } = await twoNodes()
     const to = owned(0)
     await one.ask(to, add)
@@ -209,7 +209,7 @@ describe("a shard that moves", () => {
     expect(await one.ask(to, read)).toEqual({ count: 2, head: 0 })
   })
 
-  it("brings its timers to its new owner, and only there", async () => {
+  it("fires its timers at its new owner, and only there", async () => {
     const { nodes: [one, other], one: first, other: second, storage } = await twoNodes()
     const to = owned(0)
     await one.ask(to, { _tag: "SetTimer", atMs: Date.now() + 150 })
@@ -224,7 +224,7 @@ describe("a shard that moves", () => {
     expect(resident(one)).toBe(0)
   })
 
-  it("whose timers cannot be read at first is served, and they come later", async () => {
+  it("is served while its timers cannot be read; they fire later", async () => {
     const inner = makeMemoryStorage()
     const before = await start({}, { storage: inner })
     await before.ask(at("a"), { _tag: "SetTimer", atMs: Date.now() })
@@ -244,7 +244,7 @@ describe("a shard that moves", () => {
 })
 
 describe("watching", () => {
-  it("hears of each commit, with the head that is durable", async () => {
+  it("reports each commit, with the durable head", async () => {
     const { nodes: [one, other], storage } = await twoNodes()
     const to = owned(0)
     await one.ask(to, read)

@@ -1,4 +1,4 @@
-/** Systems to test: over storage that does what a script says, dropped and started again. */
+/** Actor systems under test, on scripted storage; tests crash and restart them. */
 import { Cause, Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import type { PlacementApi } from "../../runtime/cluster/placement.ts"
@@ -13,18 +13,18 @@ import { type Message, probe, type Reply } from "./probe.ts"
 
 type Outcomes = Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure>
 
-/** One act: what becomes of the next group. */
+/** One step of the script: the outcome of the next group. */
 export type Act = (group: ReadonlyArray<Commit>, inner: StorageApi) => Outcomes
 
 export const fails: Act = () => Effect.fail(new StorageUnavailable({ detail: "as scripted" }))
 export const isFull: Act = () => Effect.fail(new StorageFull({ detail: "as scripted" }))
 export const hangs: Act = () => Effect.never
 export const dies: Act = () => Effect.die(new Error("as scripted"))
-/** Kept, and nobody is told. */
+/** Stored, without an answer. */
 export const keptAndHangs: Act = (group, inner) => Effect.andThen(inner.commit(group), Effect.never)
 
 export interface Scripted extends StorageApi {
-  /** What becomes of the next groups, first first; when empty they are written. */
+  /** The outcomes of the next groups, in order; when empty, groups are written. */
   readonly acts: Array<Act>
   readonly groups: Array<ReadonlyArray<Commit>>
   readonly loads: {
@@ -74,16 +74,16 @@ export interface Ports {
   readonly storage?: StorageApi
   readonly transport?: TransportApi
   readonly placement?: PlacementApi
-  /** Time passes only when the test says so. */
+  /** Only the test advances time. */
   readonly virtualTime?: boolean
 }
 
 export interface Rig {
   readonly system: SystemApi
   readonly logs: Array<string>
-  /** Moves virtual time. */
+  /** Advances virtual time. */
   readonly pass: (ms: number) => Promise<void>
-  /** Ends the system where it stands. */
+  /** Crashes the system. */
   readonly drop: () => Promise<void>
   /** A probe's reply; a refusal as its reason, a failure as its tag. */
   readonly ask: (to: Address, message: Message) => Promise<Reply | string>
@@ -130,12 +130,12 @@ export const start = async (
   return { system, logs, pass, drop, ask }
 }
 
-/** Lets the event loop turn, so that what is ready is done. */
+/** Waits some turns of the event loop, so that ready work runs. */
 export const turns = async (count = 20): Promise<void> => {
   for (let left = count; left > 0; left--) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Waits until it holds; fails after a minute, which only a hang takes. */
+/** Waits until the condition is true; fails after a minute. */
 export const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   const endMs = performance.now() + 60_000
   while (!await holds()) {

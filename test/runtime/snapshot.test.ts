@@ -1,4 +1,4 @@
-/** What nodes tell of themselves, why actors rest, and lifting that from another node. */
+/** Node status, reasons of quarantines, and lifting a quarantine from another node. */
 import { Cause, Effect, Exit, type Fiber, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import { afterEach, describe, expect, it } from "vitest"
@@ -28,8 +28,8 @@ const world = () => {
   }
 }
 
-describe("a node's notice", () => {
-  it("is told to others at once and every 3 s, and ends 10 s after the last", async () => {
+describe("a node's status", () => {
+  it("is published at once and every 3 s, and expires 10 s after the last write", async () => {
     const { fork, pass, registry, run } = world()
     const [a, b] = [makeNodeStatus(registry, fork, "a"), makeNodeStatus(registry, fork, "b")]
     expect(await run(b.read("a"))).toBeUndefined()
@@ -49,7 +49,7 @@ describe("a node's notice", () => {
     expect(await run(b.read("a"))).toBeUndefined()
   })
 
-  it("goes on what an earlier start of the node left", async () => {
+  it("replaces the status of an earlier start of the node", async () => {
     const { fork, pass, registry, run } = world()
     const b = makeNodeStatus(registry, fork, "b")
     const end = makeNodeStatus(registry, fork, "a").publish(() => "before")
@@ -61,7 +61,7 @@ describe("a node's notice", () => {
     expect(await run(b.read("a"))).toBe("after")
   })
 
-  it("goes on after a registry that failed, and after a text that could not be made", async () => {
+  it("continues after a registry failure and after a defect in the text", async () => {
     const { fork, pass, registry, run } = world()
     let puts = 0
     const flaky: RegistryApi = {
@@ -82,7 +82,7 @@ describe("a node's notice", () => {
     expect(await run(a.read("a"))).toBe("text 3")
   })
 
-  it("is waited for a second at most", async () => {
+  it("is read for one second at most", async () => {
     const { fork, pass, registry } = world()
     const silent: RegistryApi = { ...registry, get: () => Effect.never }
     const read = fork(makeNodeStatus(silent, fork, "b").read("a"))
@@ -93,10 +93,10 @@ describe("a node's notice", () => {
   })
 })
 
-describe("why an actor rests", () => {
+describe("the reason of a quarantine", () => {
   const secret = "~the-secret"
 
-  it("is told by what broke and where, without what the error says", () => {
+  it("has the error's name and place, without its message", () => {
     const thrown = new TypeError(`no reader at ${secret}\n    at secret/file.js:1`)
     expect(reasonOf(thrown)).toMatch(/^TypeError at runtime\/snapshot\.test\.ts:\d+$/)
     expect(reasonOf(Cause.die(thrown))).toBe(reasonOf(thrown))

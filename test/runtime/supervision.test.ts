@@ -1,4 +1,4 @@
-/** Supervision and passivation: an actor's trouble is its own, and idle actors cost nothing. */
+/** Supervision and passivation: defects affect one actor, and idle actors use no memory. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
@@ -16,7 +16,7 @@ const lift = ({ system }: Rig, id: string) => Effect.runPromise(system.lift(at(i
 
 const active = ({ system }: Rig): number => system.snapshot().activations.get("probe")?.active ?? 0
 
-/** Asks in virtual time: passes what the restarts wait for. */
+/** Asks in virtual time: advances it by the restart delays. */
 const patient = async (rig: Rig, message: Message, id = "a"): Promise<Reply | string> => {
   let answer: Reply | string | undefined
   void rig.ask(at(id), message).then((reply) => answer = reply)
@@ -28,7 +28,7 @@ const patient = async (rig: Rig, message: Message, id = "a"): Promise<Reply | st
 }
 
 describe("a defect in a decision", () => {
-  it("answers its caller, restarts the actor and keeps what was decided", async () => {
+  it("answers its caller, restarts the actor and retains earlier decisions", async () => {
     const rig = await start({}, { virtualTime: true })
     const replies = [rig.ask(at("a"), add), rig.ask(at("a"), broken), rig.ask(at("a"), read)]
     expect(await replies[0]).toEqual({ count: 1, head: 0 })
@@ -43,7 +43,7 @@ describe("a defect in a decision", () => {
     expect(rig.system.snapshot().metrics.of("probe").restarts).toBe(1)
   })
 
-  it("backs off twice as long each time, and rests after five within a minute", async () => {
+  it("backs off twice as long each time, and quarantines after five within a minute", async () => {
     const rig = await start({}, { virtualTime: true })
     for (const delayMs of [10, 20, 40, 80]) {
       expect(await rig.ask(at("a"), broken)).toBe("ActorDefect")
@@ -65,7 +65,7 @@ describe("a defect in a decision", () => {
     expect(rig.system.snapshot().quarantined).toEqual([])
   })
 
-  it("can be lifted by hand; there is nothing to lift where nothing rests", async () => {
+  it("can be lifted by hand; lifting reports false without a quarantine", async () => {
     const rig = await start({ limits: { restartsMax: 1 } }, { virtualTime: true })
     expect(await rig.ask(at("a"), broken)).toBe("ActorDefect")
     expect(await rig.ask(at("a"), read)).toBe("Quarantined")
@@ -86,7 +86,7 @@ describe("a defect in a decision", () => {
 })
 
 describe("quarantine", () => {
-  it("still commits and answers what was decided before", async () => {
+  it("still commits and answers earlier decisions", async () => {
     const storage = scripted()
     const rig = await start({ limits: { restartsMax: 1 } }, { storage })
     await rig.ask(at("a"), read)
@@ -103,7 +103,7 @@ describe("quarantine", () => {
     expect(await rig.ask(at("a"), read)).toEqual({ count: 2, head: 0 })
   })
 
-  it("takes an actor whose record cannot be read, and no other", async () => {
+  it("affects only the actor whose record is unreadable", async () => {
     const storage = makeMemoryStorage()
     await Effect.runPromise(storage.commit([{
       address: at("a"),
@@ -151,8 +151,8 @@ describe("a defect elsewhere", () => {
   })
 })
 
-describe("a message that no cell is there for", () => {
-  it("is refused by name and harms nothing", async () => {
+describe("a message without a cell", () => {
+  it("is rejected by name and has no effect", async () => {
     const { ask, system } = await start()
     const unknown = { _tag: "Nonsense" } as unknown as Message // as an untyped caller would
     expect(await ask(at("a"), unknown)).toBe("UnknownMessage")
@@ -163,7 +163,7 @@ describe("a message that no cell is there for", () => {
 })
 
 describe("passivation", () => {
-  it("puts idle actors to sleep, which wake with their state", async () => {
+  it("passivates idle actors, which return with their state", async () => {
     const rig = await start({}, { virtualTime: true })
     await rig.ask(at("a"), add)
     await rig.pass(30_000)
@@ -176,7 +176,7 @@ describe("passivation", () => {
     expect(await rig.ask(at("a"), read)).toEqual({ count: 1, head: 0 })
   })
 
-  it("makes room by those least recently used", async () => {
+  it("passivates the least recently used actors first", async () => {
     const rig = await start({ limits: { residentActorsMax: 3 } }, { virtualTime: true })
     const activations = () => rig.system.snapshot().metrics.of("probe").activations
     for (const id of ["a", "b", "c"]) await rig.ask(at(id), add)
@@ -190,7 +190,7 @@ describe("passivation", () => {
     expect(activations()).toBe(5)
   })
 
-  it("never takes a busy actor; above the most there can be, one more is refused", async () => {
+  it("spares busy actors; above the limit one more actor is rejected", async () => {
     const storage = scripted()
     const limits = { residentActorsMax: 1, activeActorsMax: 2 }
     const { ask } = await start({ limits }, { storage })
@@ -203,7 +203,7 @@ describe("passivation", () => {
     expect(await ask(at("c"), add)).toEqual({ count: 1, head: 0 })
   })
 
-  it("leaves an actor that is being written awake", async () => {
+  it("spares an actor that is being written", async () => {
     const storage: StorageApi = makeMemoryStorage()
     const gated = scripted(storage)
     const rig = await start({}, { storage: gated, virtualTime: true })

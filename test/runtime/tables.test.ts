@@ -33,7 +33,7 @@ const naive = (keys: Iterable<string>, { after, limit, prefix = "", reverse }: R
 const put = (one: string): RecordChange => ({ table: "t", key: one, value: `of ${one}` })
 const remove = (one: string): RecordChange => ({ table: "t", key: one, value: null })
 
-it("gives what a sorted array gives, through changes", () => {
+it("equals a sorted array, through changes", () => {
   const changes = fc.array(fc.record({ key, isGone: fc.boolean() }))
   fc.assert(
     fc.property(changes, fc.array(range), (made, ranges) => {
@@ -58,7 +58,7 @@ it("gives what a sorted array gives, through changes", () => {
   )
 })
 
-it("keeps many, in and out of order, until none is left", () => {
+it("stores many keys, in and out of order, until all are removed", () => {
   const count = 5 * KEYS_CHUNK
   const names = Array.from({ length: count }, (_, at) => String(at).padStart(6, "0"))
   for (const step of [1, 7, count - 1]) {

@@ -1,4 +1,4 @@
-/** A node knows a few of its timers at a time, and misses none. */
+/** A node has few of its timers in memory, and misses none. */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
@@ -29,7 +29,7 @@ describe("a window", () => {
     return made
   }
 
-  it("leaves to the store what comes after it", () => {
+  it("leaves later timers to the store", () => {
     const made = window(10, 20, 30, 40)
     made.set("probe/a=later", 41)
     made.set("probe/a=soon", 39)
@@ -37,7 +37,7 @@ describe("a window", () => {
     expect([made.size, made.earliestMs]).toEqual([4, 20])
   })
 
-  it("knows all when there is no more, until that is too much", () => {
+  it("is complete if the store has no more, until it grows too large", () => {
     const made = new TimerWindow(4)
     made.beginLoad()
     made.finishLoad({ timers: [], complete: true })
@@ -49,7 +49,7 @@ describe("a window", () => {
     expect([made.size, made.isLow]).toEqual([1, true])
   })
 
-  it("skips in a load what is known, in delivery, or changed since it was asked for", () => {
+  it("ignores loaded timers that are in memory, in delivery or changed since", () => {
     const made = window(10, 20, 30, 40)
     expect(made.take(20)?.key).toBe(keyOfNumber(0))
     made.pin(keyOfNumber(1), 500, "deferred")
@@ -82,7 +82,7 @@ describe("a window", () => {
   })
 })
 
-it("misses no timer, whatever is set, read, held and lost meanwhile", async () => {
+it("misses no timer under any sets, loads, deferrals and losses", async () => {
   const play = async (steps: ReadonlyArray<Step>): Promise<void> => {
     const model = new TimersModel()
     for (const one of steps) await model.play(one)
@@ -109,7 +109,7 @@ const write = (storage: StorageApi, ids: ReadonlyArray<string>, atMs: number) =>
     storage.commit(ids.map((id) => commitOf({ address: at(id), timer: atMs })))
   )
 
-/** Passes virtual time until it holds. */
+/** Advances virtual time until the condition is true. */
 const passUntil = async (rig: Rig, holds: () => boolean | Promise<boolean>): Promise<void> => {
   for (let left = 500; left > 0 && !(await holds()); left--) {
     await rig.pass(10)
@@ -122,7 +122,7 @@ describe("a node", () => {
   const left = async (storage: StorageApi): Promise<number> =>
     (await Effect.runPromise(storage.timers(shard, 1_000))).timers.length
 
-  it("wakes many that are due at once a few at a time", async () => {
+  it("delivers many due timers a few at a time", async () => {
     const storage = makeMemoryStorage()
     const ids = Array.from({ length: 100 }, (_, n) => `a=${n}`)
     await write(storage, ids, 50)
@@ -133,7 +133,7 @@ describe("a node", () => {
     expect(decisions).toBe(100)
   })
 
-  it("goes on beyond those that it cannot deliver", async () => {
+  it("continues beyond undeliverable timers", async () => {
     const storage = makeMemoryStorage()
     const strange = Array.from({ length: 30 }, (_, n) => ({ kind: "gone", id: `a=${n}` }))
     await Effect.runPromise(
@@ -166,7 +166,7 @@ describe("a node", () => {
     for (let n = 0; n < 50; n++) {
       await rig.pass(20)
       await turns(2)
-      // One load may bring a window more.
+      // One load may add another window.
       expect(rig.system.snapshot().timers).toBeLessThanOrEqual(20 + 8)
     }
     expect(rig.system.snapshot().timers).toBeGreaterThanOrEqual(15)

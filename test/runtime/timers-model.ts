@@ -1,4 +1,4 @@
-/** Timers over a store whose commits are heard of late and whose scans take their time. */
+/** A model of timers on a store with late acknowledgements and slow scans. */
 import { Clock, Effect, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
@@ -10,8 +10,8 @@ import { at } from "./probe.ts"
 
 const shard = shardOf(at("a"))
 
-/** The first of some timers, as a store gives them. */
-const soonestOf = (
+/** The earliest of some timers, as a store returns them. */
+const earliestOf = (
   stored: Iterable<readonly [string, number]>,
   of: number,
   limit: number
@@ -72,7 +72,7 @@ export class TimersModel {
   })
   private readonly runtime = ManagedRuntime.make(TestClock.layer())
   private readonly clock = this.runtime.runSync(Clock.clockWith(Effect.succeed))
-  /** Commits that are durable and not yet known to be. */
+  /** Durable commits that are not yet acknowledged. */
   private readonly unheard: Array<() => void> = []
   private loads: Array<{ readonly shard: number; readonly seen: Map<string, number> }> = []
   private holds = 0
@@ -114,7 +114,7 @@ export class TimersModel {
       this.timers.drop(shard)
     } else if (one._tag === "Land") this.land(one.as)
     else if (one._tag === "Pass") await this.pass(one.ms)
-    // Two shards; while a load is under way what is set is kept.
+    // Two shards; timers that are set during a load are stored.
     const most = 2 * 2 * this.limits.shardTimersMax + this.holds + 100 * this.loads.length
     expect(this.timers.size).toBeLessThanOrEqual(most + this.limits.timersInFlightMax * 20)
   }
@@ -154,7 +154,7 @@ export class TimersModel {
     this.loads.shift()
     const seen = [...load.seen].filter(([, atMs]) => !Number.isNaN(atMs))
     const limit = this.timers.loadLimit(load.shard)
-    if (!this.timers.finishLoad(load.shard, soonestOf(seen, load.shard, limit))) {
+    if (!this.timers.finishLoad(load.shard, earliestOf(seen, load.shard, limit))) {
       this.loads.push({ shard: load.shard, seen: new Map() })
     }
   }
@@ -164,7 +164,7 @@ export class TimersModel {
     if (one === undefined) return
     const { address, landed } = one
     if (as === "answered") {
-      // As a commit that is heard of at once: its reply follows.
+      // Like a commit that is acknowledged at once: its reply follows.
       while (this.unheard.length > 0) this.unheard.shift()?.()
       const atMs = this.stored.get(keyOf(address))
       const next = atMs === undefined || atMs <= this.nowMs ? null : atMs

@@ -1,4 +1,4 @@
-/** Timers and signals are durable, and find the effects that must happen. */
+/** Timers and signals are durable, and repeat unfinished effects. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { shardOf } from "../../runtime/index.ts"
@@ -24,7 +24,7 @@ const wokenMs = async (storage: StorageApi, id = "a"): Promise<ReadonlyArray<num
 const timersOf = async (storage: StorageApi, id = "a") =>
   (await Effect.runPromise(storage.timers(shardOf(at(id)), 1_000))).timers
 
-/** Passes virtual time in small steps, so that what it sets off can happen in between. */
+/** Advances virtual time in small steps, so that its effects can run in between. */
 const pass = async (rig: Rig, ms: number): Promise<void> => {
   for (let left = ms; left > 0; left -= 10) {
     await rig.pass(Math.min(10, left))
@@ -33,7 +33,7 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
 }
 
 describe("a timer", () => {
-  it("is kept with the state that asked for it, and cleared with the decision on it", async () => {
+  it("is stored with its state, and cleared by the decision on it", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
     await rig.ask(at("a"), { _tag: "SetTimer", atMs: 500 })
@@ -52,7 +52,7 @@ describe("a timer", () => {
     expect(rig.system.snapshot().timers).toBe(0)
   })
 
-  it("comes after a restart, at once when it is overdue", async () => {
+  it("fires after a restart, at once if it is overdue", async () => {
     const storage = makeMemoryStorage()
     const before = await start({}, { storage, virtualTime: true })
     await before.ask(at("a"), { _tag: "SetTimer", atMs: 300 })
@@ -62,7 +62,7 @@ describe("a timer", () => {
     expect((await wokenMs(storage)).length).toBe(1)
   })
 
-  it("is put off by a later one, and its shard's other actors are not concerned", async () => {
+  it("is replaced by a later one, without effect on the shard's other actors", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
     await rig.ask(at("a"), { _tag: "SetTimer", atMs: 100 })
@@ -92,7 +92,7 @@ describe("a timer", () => {
     expect((await wokenMs(storage)).length).toBe(2)
   })
 
-  it("whose decision cannot be kept comes again", async () => {
+  it("whose decision cannot be stored fires again", async () => {
     const storage = scripted()
     const limits = { reloadDelayMs: 1 }
     const rig = await start({ limits }, { storage, virtualTime: true })
@@ -104,7 +104,7 @@ describe("a timer", () => {
     expect((await wokenMs(storage)).length).toBe(1)
   })
 
-  it("set by a commit that was kept without an answer comes too", async () => {
+  it("set by a stored commit without an answer fires too", async () => {
     const storage = scripted()
     const limits = { storageDeadlineMs: 50, reloadDelayMs: 1 }
     const rig = await start({ limits }, { storage, virtualTime: true })
@@ -117,7 +117,7 @@ describe("a timer", () => {
     expect((await wokenMs(storage)).length).toBe(1)
   })
 
-  it("of an actor that has vanished is gone; one without a record is cleared", async () => {
+  it("of a removed actor is removed; one without a record is cleared", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({}, { storage, virtualTime: true })
     await rig.ask(at("a"), { _tag: "SetTimer", atMs: 100 })
@@ -140,7 +140,7 @@ describe("a timer", () => {
     expect(await rig.ask(at("a"), { _tag: "SetTimer", atMs: Number.NaN })).toBe("ActorDefect")
   })
 
-  it("comes in batches when many are due", async () => {
+  it("fires in batches when many are due", async () => {
     const storage = makeMemoryStorage()
     const rig = await start({ limits: { timerBatchMax: 10 } }, { storage, virtualTime: true })
     const ids = Array.from({ length: 35 }, (_, n) => `w${n}`)
@@ -154,7 +154,7 @@ describe("a timer", () => {
 })
 
 describe("a signal to another actor", () => {
-  it("comes with the commit that set it", async () => {
+  it("fires after the commit that set it", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
     await rig.ask(at("a"), { _tag: "Signal", id: "a=b" })
@@ -183,7 +183,7 @@ describe("a signal to another actor", () => {
     expect(await timersOf(storage)).toEqual([{ address: at("a=b"), atMs: 5_000 }])
   })
 
-  it("leaves the other's own timer, and ends by itself", async () => {
+  it("does not change the other's own timer, and ends after the decision", async () => {
     const storage = scripted()
     const rig = await start({}, { storage, virtualTime: true })
     await rig.ask(at("a=b"), { _tag: "SetTimer", atMs: 5_000 })
@@ -235,7 +235,7 @@ describe("an effect", () => {
       return { _tag: "Worked" } as const
     })
 
-  it("is performed after its commit and reply, and its answer told to the actor", async () => {
+  it("is performed after its commit and reply, and its result is sent to the actor", async () => {
     const storage = scripted()
     const done: Array<string> = []
     const steps: Array<string> = []
@@ -254,7 +254,7 @@ describe("an effect", () => {
     expect(steps.slice(0, 4)).toEqual(["decided", "committed", "replied", "performed"])
   })
 
-  it("decided and not performed before the end is found again by its timer", async () => {
+  it("that a crash prevented is repeated by its timer", async () => {
     const storage = makeMemoryStorage()
     const done: Array<string> = []
     const lost = await start({ behaviors: [probe(worker([], Effect.never))] }, {
@@ -283,7 +283,7 @@ describe("an effect", () => {
     expect(done).toEqual([])
   })
 
-  it("under way is waited for by a drain, which takes its answer and nothing new", async () => {
+  it("under way delays a drain, which accepts its result and nothing new", async () => {
     const storage = makeMemoryStorage()
     const done: Array<string> = []
     const { ask, system } = await start({

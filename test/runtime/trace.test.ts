@@ -1,4 +1,4 @@
-/** The trace of a request goes with what it asks of other nodes. */
+/** The trace of a request travels with its asks to other nodes. */
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { traceparentOf, withTraceContext } from "../../http/trace-context.ts"
@@ -21,7 +21,7 @@ const requestWith = (value: string | undefined): HttpRequest => ({
   remoteAddress: "127.0.0.1"
 })
 
-/** A node that owns nothing beside one that owns all; the traces that the latter was told. */
+/** A node without shards, one with all of them, and the traces that the latter received. */
 const nodes = async () => {
   const storage = scripted()
   const memory = makeMemoryTransport()
@@ -40,7 +40,7 @@ const nodes = async () => {
   return { asker, traces }
 }
 
-it("goes with an ask to another node's actor", async () => {
+it("travels with an ask to another node's actor", async () => {
   const { asker: { system }, traces } = await nodes()
   const ask = system.ask(at("one"), add)
   await Effect.runPromise(withTraceContext(requestWith(traceparent), ask))
@@ -50,7 +50,7 @@ it("goes with an ask to another node's actor", async () => {
   expect(traces[2]).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/)
 })
 
-it("goes with an ask by callback", async () => {
+it("travels with an ask by callback", async () => {
   const { asker: { system }, traces } = await nodes()
   const trace = traceparentOf(requestWith(traceparent))
   await new Promise<void>((resolve) => system.askByCallback(at("one"), add, () => resolve(), trace))
@@ -71,7 +71,7 @@ it.each([
   expect(traces).toEqual([undefined])
 })
 
-it("takes of a later version what this one knows", () => {
+it("reads the known fields of a later version", () => {
   expect(traceparentOf(requestWith(`01${traceparent.slice(2)}-more`))).toBe(
     `01${traceparent.slice(2)}`
   )

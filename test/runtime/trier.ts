@@ -1,4 +1,4 @@
-/** An actor whose cells a test makes up. */
+/** An actor with cells from the test. */
 import { Effect, Result } from "effect"
 import { type Address, address, type Behavior, type BehaviorTable, type Decision,
   type DecisionContext, type Peers, stay } from "../../runtime/index.ts"
@@ -23,7 +23,7 @@ interface Work {
 
 export const at = (id: string): Address => address("trier", id)
 
-/** The actor, and when it was woken. */
+/** The actor, and the times at which its timer fired. */
 export const trier = (
   cells: Readonly<Record<string, Cell>>,
   work: (self: Address, peers: Peers) => Effect.Effect<void> = () => Effect.void
