@@ -186,7 +186,7 @@ describe("tokens", () => {
     expect((await send("GET", "/accounts/keeper", { basic })).status).toBe(200)
   })
 
-  it("are made by the account itself or an admin, and bounded in number", async () => {
+  it("are created by the account itself or an admin, and bounded in number", async () => {
     const token = tokenOf(await create("many"))
     expect((await send("POST", "/accounts/many/token")).status).toBe(401)
     expect((await send("POST", "/accounts/admin/token", { basic: `many:${token}` })).status).toBe(

@@ -1,4 +1,4 @@
-/** What holds for every resource (protocol §0): keyed requests, other sites, failures. */
+/** Rules for every resource (protocol §0): keyed requests, other sites, failures. */
 import { Effect } from "effect"
 import { request } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -30,7 +30,7 @@ const failures = {
   defect: new ActorDefect({ key })
 }
 
-/** Beside the real resources, one that fails as it is told and one that waits to be released. */
+/** The real resources, one that fails as requested, and one that waits for a release. */
 const routes = (shared: Service): ReadonlyArray<Route<ResourceHandler>> => [
   ...resourceTable(shared),
   ...Object.entries(failures).map(([name, failure]): Route<ResourceHandler> => ({
@@ -149,7 +149,7 @@ describe("failures", () => {
     expect((await send("GET", "/cross_bridge")).status).toBe(200)
   })
 
-  it("nothing acceptable is 406 and lists what there is", async () => {
+  it("406 lists the available types", async () => {
     const refused = await send("GET", "/cross_bridge", { accept: "image/png" })
     expect(refused.status).toBe(406)
     for (const type of ["application/xml", "text/html", "application/json", "text/plain"]) {
@@ -166,7 +166,7 @@ describe("failures", () => {
 })
 
 describe("pages of other sites", () => {
-  /** By node:http, since fetch sets the Fetch metadata itself. */
+  /** Sends by node:http, since fetch sets the Fetch metadata fields itself. */
   const form = (headers: Record<string, string>, name: string) =>
     new Promise<{ readonly status: number | undefined }>((resolve, reject) => {
       const sent = request(`${service.base}/mailboxes`, {
@@ -191,7 +191,7 @@ describe("pages of other sites", () => {
     expect((await form({ Origin: service.base }, "own-b")).status).toBe(201)
   })
 
-  it("may call with credentials of their own, through CORS", async () => {
+  it("may call with explicit credentials, through CORS", async () => {
     const script = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors" }
     expect((await form(script, "by-script")).status).toBe(201)
     const preflight = await send("OPTIONS", "/mailboxes", {
@@ -206,7 +206,7 @@ describe("pages of other sites", () => {
 })
 
 describe("seeing inside", () => {
-  it("/livez and /readyz say what is so", async () => {
+  it("/livez and /readyz report the state", async () => {
     expect((await send("GET", "/livez")).text).toBe("live\n")
     expect((await send("GET", "/readyz")).status).toBe(200)
     const unready = await startService((shared) =>

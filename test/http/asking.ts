@@ -1,6 +1,6 @@
 /**
- * Asks an operation of the OpenAPI document rightly, with every type of body that it takes and for
- * every type that it answers, and wrongly in every way that the document itself gives away.
+ * Sends requests to an operation of the OpenAPI document: valid ones with every body type and for
+ * every answer type, and invalid ones, each of which breaks one rule that the document states.
  */
 import { expect } from "vitest"
 import { writeDocument } from "../../http/formats/xml/index.ts"
@@ -13,24 +13,24 @@ export const admin = `admin:${adminToken}`
 
 const formType = "application/x-www-form-urlencoded"
 
-/** How an operation is asked; what depends on the round is new in each. */
+/** The requests for one operation; each request has another `round`, so that values can be new. */
 export interface Step {
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string | ((round: number) => string | Promise<string>)
-  /** `admin` unless said; undefined for nobody. */
+  /** `admin` by default; undefined for a request without credentials. */
   readonly basic?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
-  /** The root element, and the document as JSON. */
+  /** The root element of the document, and the document as JSON. */
   readonly root?: string
   readonly json?: (round: number) => unknown
   readonly form?: (round: number) => Readonly<Record<string, string>>
   /** Bodies of other types. */
   readonly bodies?: Readonly<Record<string, string>>
-  /** It can be done once only. */
+  /** The operation succeeds only once. */
   readonly isOnce?: boolean
-  /** Without credentials it is 401, although another path would be enough. */
+  /** Without credentials it is 401, although a secret path would be enough. */
   readonly isClosed?: boolean
-  /** Wrong requests that mean nothing here. */
+  /** Invalid requests that this operation does not reject. */
   readonly besides?: ReadonlyArray<"unknown" | "unfit" | "limit" | "weak">
 }
 
@@ -40,10 +40,10 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What is wrong with a request; all else in it is right. */
-type Wrong = NonNullable<Parameters<Harness["send"]>[2]> & {
+/** The invalid part of a request; the rest of it is valid. */
+type InvalidPart = NonNullable<Parameters<Harness["send"]>[2]> & {
   readonly path?: string
-  readonly isNobody?: boolean
+  readonly isAnonymous?: boolean
 }
 
 export class Asker {
@@ -52,13 +52,13 @@ export class Asker {
   private readonly weak: string
   private round = 0
 
-  /** `weak` is an account without a role, and nobody's owner. */
+  /** `weak` are the credentials of an account without a role and without resources. */
   constructor(service: Harness, weak: string) {
     this.service = service
     this.weak = weak
   }
 
-  /** The operation of that key, which must be there. */
+  /** The operation with this key; throws if the document has none. */
   private operation(key: string): Operation {
     const found = this.service.contract.operations().find((one) => one.key === key)
     if (found === undefined) throw new Error(`${key} is not in the document`)
@@ -112,7 +112,7 @@ export class Asker {
     })
   }
 
-  /** The types of bodies that it takes, and those of what it answers when all is well. */
+  /** The types of request bodies, and those of successful answers. */
   private types(operation: Operation) {
     const bodies = this.names(operation, "requestBody/content")
     const answers = this.names(operation, "responses").filter((one) => one.startsWith("2"))
@@ -121,8 +121,8 @@ export class Asker {
     return { bodies, answers: [...new Set(answers)] }
   }
 
-  /** Every right request; the answers in their order. */
-  private async rightly(operation: Operation, step: Step): Promise<ReadonlyArray<Answered>> {
+  /** Sends every valid request; returns the answers in their order. */
+  private async sendValid(operation: Operation, step: Step): Promise<ReadonlyArray<Answered>> {
     const { contract } = this.service
     const { answers, bodies } = this.types(operation)
     const sendable = bodies.filter((type) =>
@@ -143,30 +143,30 @@ export class Asker {
       const { status } = answered
       expect([operation.key, sent, status, status < 400 ? "" : answered.text])
         .toEqual([operation.key, sent, status, ""])
-      const isAsWanted = status === 303 || answered.text === "" || sent.accept === undefined ||
+      const isExpectedType = status === 303 || answered.text === "" || sent.accept === undefined ||
         answered.header("content-type").startsWith(sent.accept)
-      expect([operation.key, sent, status, isAsWanted])
+      expect([operation.key, sent, status, isExpectedType])
         .toEqual([operation.key, sent, status, true])
       got.push(answered)
     }
     return got
   }
 
-  /** A request that must end as that problem. */
-  private async refused(
+  /** Sends an invalid request; the answer must be a problem with one of these statuses. */
+  private async expectProblem(
     operation: Operation,
     step: Step,
-    wrong: Wrong & { readonly path: string },
+    wrong: InvalidPart & { readonly path: string },
     statuses: ReadonlyArray<number>
   ): Promise<void> {
     const [method = ""] = operation.key.split(" ")
-    const { isNobody = false, path, ...options } = wrong
+    const { isAnonymous = false, path, ...options } = wrong
     const { bodies } = this.types(operation)
     const type = bodies.find((one) => step.bodies?.[one] !== undefined) ?? bodies[0]
     const body = this.body(step, type, this.round++)
     const right = body === undefined || type === undefined ? {} : { body, type }
     const headers = { ...step.headers, ...options.headers }
-    const as = isNobody ? { ...step, basic: undefined } : step
+    const as = isAnonymous ? { ...step, basic: undefined } : step
     const answered = await this.send(method, path, as, { ...right, ...options, headers })
     const { status } = answered
     expect([operation.key, wrong, status])
@@ -174,8 +174,8 @@ export class Asker {
     if (method !== "HEAD") expect(answered.header("content-type")).toContain("/problem+xml")
   }
 
-  /** Every wrong request that the document gives away. */
-  private async wrongly(operation: Operation, step: Step): Promise<void> {
+  /** Sends every invalid request that follows from the document. */
+  private async sendInvalid(operation: Operation, step: Step): Promise<void> {
     const [method = "", pattern = ""] = operation.key.split(" ")
     const listed = new Set(this.names(operation, "responses"))
     const parameters = parametersOf(this.service.contract, operation)
@@ -183,12 +183,12 @@ export class Asker {
     const security = Object.values(operation.node["security"] ?? {})
     const isSecured = security.length > 0 && security.every((one) => Object.keys(one).length > 0)
     const own = typeof step.path === "string" ? step.path : await step.path(this.round++)
-    const wrongs: Array<Promise<void>> = []
+    const pending: Array<Promise<void>> = []
     const wrong = (
-      options: Wrong,
+      options: InvalidPart,
       ...statuses: ReadonlyArray<number>
-    ) => wrongs.push(this.refused(operation, step, { path: own, ...options }, statuses))
-    if (isSecured || step.isClosed === true) wrong({ isNobody: true }, 401)
+    ) => pending.push(this.expectProblem(operation, step, { path: own, ...options }, statuses))
+    if (isSecured || step.isClosed === true) wrong({ isAnonymous: true }, 401)
     const isWeak = isSecured && listed.has("403") && !step.besides?.includes("weak")
     if (isWeak) wrong({ basic: this.weak }, 403, 404)
     const { bodies } = this.types(operation)
@@ -214,19 +214,19 @@ export class Asker {
       wrong({ path: own.split("?")[0] ?? "" }, 400)
     }
     if (method === "GET" && listed.has("406")) wrong({ accept: "image/png" }, 406)
-    await Promise.all(wrongs)
+    await Promise.all(pending)
   }
 
-  /** Asks an operation in every way; GET with HEAD. Gives the right answers. */
+  /** Sends all requests for an operation; GET with HEAD. Returns the answers to the valid ones. */
   async asks(key: string, step: Step): Promise<ReadonlyArray<Answered>> {
     const operation = this.operation(key)
-    await this.wrongly(operation, step)
-    const got = await this.rightly(operation, step)
+    await this.sendInvalid(operation, step)
+    const got = await this.sendValid(operation, step)
     const [method = "", pattern = ""] = key.split(" ")
     if (method === "GET") {
       const head = await this.ask(this.operation(`HEAD ${pattern}`), step, {})
       expect([key, head.status]).toEqual([key, got[0]?.status])
-      await this.unchanged(operation, step, got[0])
+      await this.checkNotModified(operation, step, got[0])
     }
     if (!this.asked.has(`OPTIONS ${pattern}`)) {
       const path = typeof step.path === "string" ? step.path : await step.path(this.round++)
@@ -237,15 +237,15 @@ export class Asker {
     return got
   }
 
-  /** 304 where a tag is known. */
-  private async unchanged(
+  /** Sends the entity tag of an answer: 304, or 200 if the resource has changed. */
+  private async checkNotModified(
     operation: Operation,
     step: Step,
-    shown: Answered | undefined
+    earlier: Answered | undefined
   ): Promise<void> {
-    const tag = shown?.headers.get("etag") ?? undefined
+    const tag = earlier?.headers.get("etag") ?? undefined
     if (tag === undefined) return
-    // The content may be another by now; that it is answered at all is held against the document.
+    // The content may have changed meanwhile; `send` checks the answer against the document.
     const headers = { "If-None-Match": tag }
     const { status } = await this.ask(operation, step, { headers })
     expect([operation.key, [200, 304].includes(status)]).toEqual([operation.key, true])

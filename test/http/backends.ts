@@ -1,6 +1,6 @@
 /**
- * What the services of the suites stand on, by the project's TEST_BACKEND: everything in memory,
- * RocksDB or LevelDB in a folder of its own, one node on a NATS server, or three on three servers.
+ * The storage of the services of the suites, by the project's TEST_BACKEND: memory, RocksDB or
+ * LevelDB in a temporary folder, one node on a NATS server, or three nodes on three servers.
  */
 import { jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
@@ -30,11 +30,11 @@ type PlacementApi = Placement["Service"]
 export interface Backend {
   /** The ports of each node. */
   readonly nodes: ReadonlyArray<Layer.Layer<Ports>>
-  /** As the service sets them when it is deployed so. */
+  /** The limits that a deployed service has on this backend. */
   readonly limits: Partial<Limits>
-  /** Resolves when every shard has its owner and every node knows. */
+  /** Resolves when every shard has an owner and all nodes see the same owners. */
   readonly settled: (placements: ReadonlyArray<PlacementApi>) => Promise<void>
-  /** Removes what was kept; after the nodes have closed. */
+  /** Removes all data; call it after the nodes have closed. */
   readonly discard: () => Promise<void>
 }
 
@@ -51,7 +51,7 @@ const inMemory = (): Backend => ({
 const onDisk = (engine: EngineName): Backend => {
   const folder = mkdtempSync(join(tmpdir(), "restante-http-"))
   return {
-    // A store that does not open breaks the test, as it should.
+    // A store that does not open must fail the test.
     nodes: [Layer.merge(Layer.orDie(embedded(folder, { engine })), alone)],
     limits: {},
     settled: async () => {},
@@ -59,7 +59,7 @@ const onDisk = (engine: EngineName): Backend => {
   }
 }
 
-/** Each node owns some shards, no two the same, and all see the same owners. */
+/** Whether each node owns shards, no two nodes the same ones, and all see the same owners. */
 const isSettled = (placements: ReadonlyArray<PlacementApi>): boolean => {
   const views = placements.map((placement) => placement.view())
   const owners = views[0]?.owners ?? []
@@ -87,7 +87,7 @@ const removeStreams = async (url: string, account: ReturnType<typeof takeAccount
   await nc.close()
 }
 
-/** A node for each of the servers. */
+/** One node for each server. */
 const onNats = (): Backend => {
   const { taken, urls } = inject("nats")
   const account = takeAccount(taken)

@@ -1,4 +1,4 @@
-/** Eager fetches and receipts: the mailbox as the recipient's side of A3 and A4. */
+/** Eager fetches and receipts: a mailbox as the recipient in A3 and A4. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, type Element, parseText } from "../../http/formats/xml/index.ts"
 import type { Answered } from "./harness.ts"
@@ -32,14 +32,14 @@ const eager = "<fetch>eager</fetch><fetch-limit>1000</fetch-limit>"
 
 const listed = (href: string): Promise<Answered> => service.send("GET", href, { basic: owner })
 
-/** The copy in the listing's first notification, once there is one. */
+/** The copy in the listing's first notification; waits until there is one. */
 const copyIn = (href: string): Promise<Element> =>
   eventually(`a copy in ${href}`, async () => {
     const first = childOf((await listed(href)).xml, "notification")
     return first === undefined ? undefined : childOf(first, "cached")
   })
 
-/** The receipts that came for the message of this path. */
+/** The receipts for the message at this path. */
 const receiptsOf = (path: string): ReadonlyArray<Element> =>
   outside.received.flatMap((one) => {
     if (one.method !== "POST" || one.path !== path) return []
@@ -74,7 +74,7 @@ describe("a mailbox that fetches eagerly", () => {
     expect((await service.send("GET", attributes["href"] ?? "")).text).toBe("body of /secret")
   })
 
-  it("tries again after a fault", async () => {
+  it("retries after a fault", async () => {
     const { href } = await service.open("eager-flaky", eager)
     await service.send("POST", href, { body: notification("again", `${outside.origin}/flaky`) })
     await copyIn(href)

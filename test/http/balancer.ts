@@ -1,21 +1,21 @@
-/** A load balancer of the tests' own: each connection goes to a node chosen at random. */
+/** A load balancer for tests: connects each client to a node chosen at random. */
 import { connect, createServer, type Socket } from "node:net"
 
 export interface Balancer {
   readonly close: () => Promise<void>
 }
 
-/** One of them, each as likely as the others. */
+/** A random element. */
 export const anyOf = <A>(all: ReadonlyArray<A>): A => {
   const one = all[Math.floor(Math.random() * all.length)]
   if (one === undefined) throw new Error("there is none")
   return one
 }
 
-/** Bytes as they come, and the end of either side to the other. */
-const join = (one: Socket, other: Socket): void => {
+/** Forwards bytes, and the end of the connection, from one socket to the other. */
+const forward = (one: Socket, other: Socket): void => {
   one.pipe(other)
-  // A connection that breaks off on one side does so on the other.
+  // A reset on one side must be a reset on the other.
   one.once("error", () => other.resetAndDestroy())
   one.once("close", (hadError) => {
     if (!hadError) other.destroySoon()
@@ -39,8 +39,8 @@ export const balance = async (
       sockets.add(socket)
       socket.once("close", () => sockets.delete(socket))
     }
-    join(client, node)
-    join(node, client)
+    forward(client, node)
+    forward(node, client)
   })
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)

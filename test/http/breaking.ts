@@ -1,4 +1,4 @@
-/** Actors that are broken on purpose, until they rest. */
+/** Makes actors fail on purpose until they are in quarantine. */
 import { Effect } from "effect"
 import type { Service } from "../../http/pipeline/service.ts"
 import { type Address, address, shardOf } from "../../runtime/index.ts"
@@ -12,7 +12,7 @@ export const nodeOf = ({ service, services }: Harness, of: Address): Service => 
   return found
 }
 
-/** Breaks an open mailbox until it rests, by what no decoder would let through. */
+/** Sends an open mailbox a message that no decoder accepts, until it is in quarantine. */
 export const breakMailbox = async (service: Harness, name: string): Promise<Address> => {
   const of = address("mailbox", name)
   const { system } = nodeOf(service, of)

@@ -8,7 +8,7 @@ import { type Answered, startService } from "./harness.ts"
 export const formType = "application/x-www-form-urlencoded"
 export const yes = `<answer continue="true">yes</answer>`
 
-/** What a challenge says. */
+/** The fields of a challenge. */
 export const challengeOf = (answered: Answered) => {
   const { attributes, name } = answered.xml
   expect(name).toBe("challenge")
@@ -20,12 +20,12 @@ export const challengeOf = (answered: Answered) => {
   }
 }
 
-/** A service with sessions and content, and the ways of a client through it. */
+/** A service with sessions and content, and the steps of a client. */
 export const startBridge = async () => {
   const service = await startService((one) => [...sessionRoutes(one), ...contentRoutes(one)])
   const { send } = service
   const put = (path: string, body: string): Promise<Answered> => send("PUT", path, { body })
-  /** Begins a session: its path. */
+  /** Begins a session; returns its path. */
   const begin = async (): Promise<string> => {
     const answered = await send("POST", "/sessions", { body: yes })
     expect(answered.status).toBe(201)
@@ -39,7 +39,7 @@ export const startBridge = async () => {
     }
     return path
   }
-  /** The status that the listing shows. */
+  /** The status in the listing. */
   const statusOf = async (path: string): Promise<string | undefined> => {
     const { xml } = await send("GET", "/sessions?limit=1000")
     const entry = childrenOf(xml).find(({ attributes }) => attributes["href"] === path)

@@ -1,4 +1,4 @@
-/** One cabinet (protocol §1.5): whose it is, changed, removed. */
+/** One cabinet (protocol §1.5): its owner, changes, removal. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childOf } from "../../http/formats/xml/index.ts"
 import { cabinetOf, type Cabinets, descriptionsIn, owner, rightsIn,
@@ -38,7 +38,7 @@ describe("/cabinets/<id>", () => {
       .toBe("GET, HEAD, POST, PUT, DELETE, OPTIONS")
   })
 
-  test("PUT replaces, with If-Match; what was read can be put back", async () => {
+  test("PUT replaces, with If-Match; the document of GET can be PUT", async () => {
     const href = await service.make([shared], "<title>Old</title>", service.bob)
     await service.deposit("news", "before")
     const before = await service.read(href, service.bob)
@@ -52,7 +52,7 @@ describe("/cabinets/<id>", () => {
         headers: { "If-Match": read.etag }
       })
       expect([back.status, back.child("title")]).toEqual([200, "Old"])
-      // The right that the shared URI gave is kept, though its secret was not shown.
+      // The right of the shared URI remains, although the document does not show its secret.
       expect(rightsIn(await service.read(href, service.bob))).toEqual(["news true"])
     }
     const stale = await send("PUT", href, {
@@ -82,7 +82,7 @@ describe("/cabinets/<id>", () => {
     expect((await send("PUT", "/cabinets/none", { basic: owner, body: put.text })).status).toBe(404)
   })
 
-  test("the form of its page does what PUT does, 303 to it", async () => {
+  test("the form of its page has the effect of PUT, and redirects (303) to it", async () => {
     const href = await service.make(["/mailboxes/news"])
     const page = await send("GET", href, { basic: owner, accept: "text/html" })
     expect(page.text).toContain(`<textarea id="change-mailbox" name="mailbox"`)

@@ -1,6 +1,6 @@
 /**
- * The cursor of a cabinet: nothing is missed and nothing shown twice, whatever the clocks of the
- * mailboxes' nodes say, whenever deposits come, and whatever becomes of rights and of the list.
+ * The cursor of a cabinet: no notification is missed or shown twice, with any clocks of the
+ * mailboxes' nodes, any times of deposits, and any changes of rights and of the list.
  */
 import { Effect } from "effect"
 import * as fc from "fast-check"
@@ -25,14 +25,14 @@ interface Log {
   readable: boolean
 }
 
-/** Mailboxes as far as a cabinet reads them; `during` happens between any two of its readings. */
+/** The part of mailboxes that a cabinet reads; `during` runs between any two reads. */
 class World {
   readonly logs = new Map<string, Log>()
   during: () => void = () => {}
 
   deposit(name: string, nowMs: number, text: string): string {
     const log = this.log(name)
-    // As the mailbox decides: its time never runs backwards.
+    // As in the mailbox actor: its time never runs backwards.
     log.lastAtMs = Math.max(log.lastAtMs, nowMs)
     const fragment = `<item><description>${text}</description><url>u:</url></item>`
     const part = "x".repeat(partChars)
@@ -41,7 +41,7 @@ class World {
     return `${name}/${n}`
   }
 
-  /** What a mailbox with registrations notes of a removal: an item of its log like others. */
+  /** The log item by which a mailbox with registrations reports a removal. */
   removal(name: string): void {
     const log = this.log(name)
     const gone = notificationId(1, "x".repeat(partChars))
@@ -83,7 +83,7 @@ class World {
           return this.log(id).items.filter(({ n }) => n >= from).slice(0, limit)
         })
     }
-    // Of a service, reading a cabinet needs the base URL and these two.
+    // To read a cabinet, a service needs only the base URL and these two.
     return { settings: { baseUrl: "http://h" }, system } as unknown as Service
   }
 
@@ -139,7 +139,7 @@ const step = fc.oneof(
   }
 )
 const steps = fc.array(step, { maxLength: 40 })
-/** What is deposited while a page is being read. */
+/** The deposits during the read of a page. */
 const racing = fc.array(fc.record({ name, skewMs }), { maxLength: 12 })
 const queries = fc.constantFrom<CabinetQuery | undefined>(undefined, { contains: "X" })
 
@@ -194,7 +194,7 @@ describe("a cabinet's cursor", () => {
           names.includes(key.split("/")[0] ?? "") && !seen.includes(key)
         )
         expect(missed).toEqual([])
-        // A mailbox that leaves the list has no position any more: only then it begins again.
+        // A mailbox that left the list has no position: only then it starts from its beginning.
         if (!steps.some((one) => one.do === "list")) expect(new Set(seen).size).toBe(seen.length)
         expect(await poll(3)).toBe(false)
       }),
@@ -202,7 +202,7 @@ describe("a cabinet's cursor", () => {
     )
   })
 
-  it("reads what it wrote, and nothing that is cut or made up", () => {
+  it("decodes an encoded cursor, and rejects a truncated or invented one", () => {
     const positions = fc.uniqueArray(
       fc.tuple(fc.stringMatching(/^[a-z0-9]{1,12}$/), fc.integer({ min: 1, max: 999_999_999_999 })),
       { selector: ([mailbox]) => positionKey(mailbox), maxLength: 100 }
@@ -216,7 +216,7 @@ describe("a cabinet's cursor", () => {
           positions: new Map(list.map(([mailbox, n]) => [positionKey(mailbox), n]))
         })
         expect(text.length).toBeLessThan(2_000)
-        // Cut within a position it is none; cut between two it has the first ones only.
+        // A cursor cut within a position is invalid; one cut between two has the first ones.
         const cut = parseCabinetSince(text.slice(0, -1))
         if (cut?._tag === "Behind") expect(cut.positions.size).toBeLessThan(list.length)
       })

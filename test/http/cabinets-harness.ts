@@ -1,4 +1,4 @@
-/** A service with mailboxes and cabinets, and what their owner does with them. */
+/** A service with mailboxes and cabinets, and the requests of their owner. */
 import { childOf, childrenOf, escapeAttribute } from "../../http/formats/xml/index.ts"
 import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
 import { cabinetRoutes } from "../../http/resources/cabinets/cabinet-routes.ts"
@@ -7,16 +7,16 @@ import { mailboxRoutes } from "../../http/resources/mailboxes/mailbox-routes.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 import { childText, itemOf, notification } from "./mailbox-harness.ts"
 
-/** Credentials of the owner of every mailbox and cabinet here. */
+/** Credentials of the owner of all mailboxes and cabinets. */
 export const owner = `admin:${adminToken}`
 
 export interface Cabinets extends Harness {
   /** Credentials of another account. */
   readonly bob: string
-  /** Opens a mailbox; its shared URI. */
+  /** Opens a mailbox; returns its shared URI. */
   readonly open: (name: string) => Promise<string>
   readonly deposit: (name: string, description: string, url?: string) => Promise<void>
-  /** Makes a cabinet of these mailboxes, by `account`; its URI. */
+  /** Creates a cabinet of these mailboxes as `account`; returns its URI. */
   readonly make: (hrefs: ReadonlyArray<string>, more?: string, account?: string) => Promise<string>
   readonly read: (href: string, account?: string) => Promise<Answered>
 }
@@ -27,7 +27,7 @@ export const cabinetOf = (hrefs: ReadonlyArray<string>, more = ""): string =>
     hrefs.map((href) => `<mailbox href="${escapeAttribute(href)}"/>`).join("")
   }</cabinet>`
 
-const made = (answer: Answered, status: number): Answered => {
+const expectStatus = (answer: Answered, status: number): Answered => {
   if (answer.status !== status) throw new Error(`${answer.status}: ${answer.text}`)
   return answer
 }
@@ -49,18 +49,20 @@ export const startCabinets = async (): Promise<Cabinets> => {
     bob: `bob:${account.child("token")}`,
     open: async (name) => {
       const body = `<mailbox><name>${name}</name></mailbox>`
-      const opened = made(await send("POST", "/mailboxes", { basic: owner, body }), 201)
+      const opened = expectStatus(await send("POST", "/mailboxes", { basic: owner, body }), 201)
       return childOf(opened.xml, "shared")?.attributes["href"] ?? ""
     },
     deposit: async (name, description, url) => {
       const body = notification(description, url)
-      made(await send("POST", `/mailboxes/${name}`, { body }), 202)
+      expectStatus(await send("POST", `/mailboxes/${name}`, { body }), 202)
     },
     make: async (hrefs, more, by = owner) => {
       const body = cabinetOf(hrefs, more)
-      return made(await send("POST", "/cabinets", { basic: by, body }), 201).header("location")
+      return expectStatus(await send("POST", "/cabinets", { basic: by, body }), 201).header(
+        "location"
+      )
     },
-    read: async (href, by = owner) => made(await send("GET", href, { basic: by }), 200)
+    read: async (href, by = owner) => expectStatus(await send("GET", href, { basic: by }), 200)
   }
 }
 
@@ -77,6 +79,6 @@ export const rightsIn = (answer: Answered): ReadonlyArray<string> =>
     `${attributes["href"]?.split("/").at(-1)} ${attributes["readable"]}`
   )
 
-/** Where the listing goes on; undefined on its last page. */
+/** The URI of the next page; undefined on the last one. */
 export const nextOf = (answer: Answered): string | undefined =>
   /<([^>]*)>; rel="next"/.exec(answer.header("link"))?.[1]

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** All pages from an address on. */
+/** All pages from this address. */
 const walk = async (from: string): Promise<{ all: Array<string>; time: string; pages: number }> => {
   const all: Array<string> = []
   let pages = 0
@@ -36,7 +36,7 @@ describe("GET /cabinets/<id>", () => {
     for (const [at, name] of ["b", "a", "c", "c", "a", "b", "a", "c", "b"].entries()) {
       await service.deposit(`m-${name}`, `n${at}`)
       sent.push(`m-${name}/n${at}`)
-      // Another time of receipt for each, so that their order is the order of deposit.
+      // Each has another time of receipt, so that they are in the order of deposit.
       await new Promise((resolve) => setTimeout(resolve, 3))
     }
     const href = await service.make([here("m-c"), here("m-a"), here("m-b")])
@@ -118,12 +118,12 @@ describe("GET /cabinets/<id>", () => {
     const own = await service.make(hrefs)
     expect(rightsIn(await service.read(own)))
       .toEqual(["r-open true", "r-shared true", "r-gone false", "r-none false"])
-    // What could not be read is not missed when it can be.
+    // When the mailbox is readable again, no notification is missed.
     const body = cabinetOf([secrets.get("r-open") ?? "", shared])
     await send("PUT", bobs, { basic: service.bob, body })
     const again = await service.read(`${bobs}?since=${timeOf(seen)}`, service.bob)
     expect(descriptionsIn(again)).toEqual(["r-open/x"])
-    // New secrets end the right that an old one gave.
+    // New secrets revoke the right of an old one.
     await send("POST", "/mailboxes/r-shared/password", { basic: owner })
     expect(rightsIn(await service.read(bobs, service.bob)))
       .toEqual(["r-open true", "r-shared false"])

@@ -1,4 +1,4 @@
-/** The collection of cabinets (protocol §1.5): made, and listed. */
+/** The collection of cabinets (protocol §1.5): creation and listing. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { cabinetMailboxesMax } from "../../actors/limits.ts"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"

@@ -1,4 +1,4 @@
-/** `/cluster`: nodes, shards, actors, and what rests and is lifted (protocol §6). */
+/** `/cluster`: nodes, shards, actors, quarantines and their lifting (protocol §6). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
@@ -34,7 +34,7 @@ const partOf = (node: Element | undefined, name: string): Element => {
   return part
 }
 
-/** The document once every node has told of itself. */
+/** The document, after every node has published its figures. */
 const told = (): Promise<Element> =>
   eventually("every node tells of itself", async () => {
     const { xml } = await send("GET", "/cluster", { basic: admin })
@@ -43,7 +43,7 @@ const told = (): Promise<Element> =>
       : undefined
   })
 
-/** The shards that a document gives each node. */
+/** The shards of each node in a document. */
 const ownersOf = (cluster: Element): ReadonlyArray<string> => {
   const owners: Array<string> = []
   for (const { attributes, children } of childrenOf(partOf(cluster, "owners"))) {
@@ -57,7 +57,7 @@ const ownersOf = (cluster: Element): ReadonlyArray<string> => {
 
 const ownerOf = (of: Address): Service => nodeOf(service, of)
 
-/** What the nodes of each project keep everything in. */
+/** The storage engine of the nodes of each project. */
 const engines: Readonly<Record<string, string>> = {
   memory: "memory",
   embedded: "RocksDB",
@@ -67,7 +67,7 @@ const engines: Readonly<Record<string, string>> = {
 }
 const engine = engines[process.env["TEST_BACKEND"] ?? "memory"]
 
-/** Opens a mailbox, and breaks it until it rests. */
+/** Opens a mailbox, and makes it fail until it is in quarantine. */
 const broken = async (name: string): Promise<Address> => {
   const body = `<mailbox><name>${name}</name></mailbox>`
   expect((await send("POST", "/mailboxes", { basic: admin, body })).status).toBe(201)
@@ -89,7 +89,7 @@ describe("/cluster", () => {
     expect((await send("OPTIONS", "/cluster")).header("allow")).toBe("GET, HEAD, OPTIONS")
   })
 
-  it("shows every node and who holds each shard", async () => {
+  it("shows every node and the owner of each shard", async () => {
     const xml = await told()
     const views = service.services.map(({ system }) => system.cluster())
     const names = views.map(({ self }) => self)
@@ -127,7 +127,7 @@ describe("/cluster", () => {
       expect(Number(partOf(node, "timers").attributes["due"])).toBeGreaterThanOrEqual(0)
       expect(partOf(node, "deliveries").attributes).toMatchObject({ waiting: "0" })
     }
-    // A node tells its figures every few seconds: the commit may not be among them yet.
+    // A node publishes its figures every few seconds: they may not include the commit yet.
     const written = await eventually("the commits are counted", async () => {
       const commits = nodesOf(await told()).map((node) => partOf(node, "commits").attributes)
       return commits.find(({ groups }) => Number(groups) > 0)
@@ -152,7 +152,7 @@ describe("/cluster", () => {
     const page = await send("GET", "/cluster", { basic: admin, accept: "text/html" })
     const { self } = service.service.system.cluster()
     expect(page.text).toContain("<svg role=\"img\" aria-labelledby=\"shards-title shards-about\"")
-    // A path for the cells of each node; no style that the page's policy would not allow.
+    // One path for the cells of each node, and no inline style, which the page's policy forbids.
     expect(page.text.match(/<path d="/g)).toHaveLength(service.services.length)
     expect(page.text.match(/M\d+ \d+h18v18h-18z/g)).toHaveLength(SHARDS)
     expect(page.text).not.toMatch(/ style=|<style/)
@@ -190,7 +190,7 @@ it("is measured, too", async () => {
 describe("a quarantined actor", () => {
   const path = (of: Address): string => `/cluster/quarantine/${of.kind}/${of.id}`
 
-  /** What each node says of it that says anything. */
+  /** The figures of each node that answers. */
   const quarantinesOf = async (of: Address): Promise<ReadonlyArray<Element>> => {
     const all = await Promise.all(
       service.nodes.map((node) => send("GET", `${node}/cluster`, { basic: admin }))
@@ -224,7 +224,7 @@ describe("a quarantined actor", () => {
     expect([own.status, own.xml.name]).toEqual([200, "quarantine"])
     const page = await send("GET", "/cluster", { basic: admin, accept: "text/html" })
     expect(page.text).toContain(`action="${path(of)}"`)
-    // Any node does, and where there is another, not the one that owns it.
+    // Any node can lift it: a node that does not own the actor, if there is one.
     const at = Math.max(0, service.services.findIndex((one) => one !== ownerOf(of)))
     const lifted = await send("DELETE", `${service.nodes[at]}${path(of)}`, { basic: admin })
     expect(lifted.status).toBe(204)
@@ -249,7 +249,7 @@ describe("a quarantined actor", () => {
     expect((await send("GET", "/mailboxes/form-two", { basic: admin })).status).toBe(200)
   })
 
-  it("404 for what is no actor", async () => {
+  it("404 for an invalid actor", async () => {
     for (const tail of ["nothing/x", "mailbox/a.b", "mailbox/x~y", "__proto__/x"]) {
       const gone = await send("DELETE", `/cluster/quarantine/${tail}`, { basic: admin })
       expect([tail, gone.status]).toEqual([tail, 404])

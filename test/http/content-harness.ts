@@ -1,4 +1,4 @@
-/** A service with content alone, and what a publisher does with it. */
+/** A service with content only, and the requests of a publisher. */
 import { contentRoutes } from "../../http/resources/content/content-routes.ts"
 import { type Answered, type Harness, type Sending, startService } from "./harness.ts"
 

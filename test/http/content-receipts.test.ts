@@ -22,7 +22,7 @@ describe("A4: receipts", () => {
     body: `<receipt ${attributes}>${inside}</receipt>`
   })
 
-  it("are taken from readers and listed for the publisher", async () => {
+  it("are accepted from readers and listed for the publisher", async () => {
     const published = await publish("x")
     const href = locationOf(published)
     const edit = editOf(published)
@@ -69,7 +69,7 @@ describe("A4: receipts", () => {
 })
 
 describe("orphans", () => {
-  it("are swept, and what is shown or arriving stays", async () => {
+  it("are removed; referenced and arriving blobs remain", async () => {
     const { blobs } = service.service
     async function* bytes() {
       yield Buffer.from("left behind")
@@ -78,7 +78,7 @@ describe("orphans", () => {
     await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=orphan", bytes(), 100))
     await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=arriving", bytes(), 100))
     service.service.pendingBlobs.add("AAAAAAAAAAAAAAAAAAAAAA=arriving")
-    // Where it may be arriving at another node, what is young stays.
+    // In a cluster another node may be receiving it: a young blob remains.
     const begunAtMs = () => Effect.succeed(Date.now() - 3_600_000)
     const among = { ...service.service, blobs: { ...blobs, begunAtMs } }
     expect(await service.run(sweepOrphans(among))).toBe(0)

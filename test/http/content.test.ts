@@ -50,13 +50,13 @@ describe("A1: publishing", () => {
     expect(large.child("detail")).toContain(String(bytesMax))
   })
 
-  it("is for anybody, but a wrong token makes nobody of its bearer", async () => {
+  it("is allowed to everybody, but a wrong token is not anonymous", async () => {
     const wrong = await service.send("POST", "/content", plain("x", { basic: "admin:wrong" }))
     expect([wrong.status, wrong.headers.get("location")]).toEqual([401, null])
     expect(wrong.header("www-authenticate")).toContain("Basic realm=\"restante\"")
   })
 
-  it("may be for accounts only", async () => {
+  it("may be restricted to accounts", async () => {
     const strict = await startService(contentRoutes, { publish: "accounts" })
     try {
       expect((await strict.send("POST", "/content", plain("x"))).status).toBe(401)
@@ -120,7 +120,7 @@ describe("A3: fetching", () => {
       .toEqual([200, "0123456789", null])
   })
 
-  it("is 404 for what never was, whatever the secret", async () => {
+  it("is 404 for unknown content, with any secret", async () => {
     for (const path of ["/content/AAAAAAAAAAAAAAAAAAAAAA", "/content/a~b", "/content/%20"]) {
       expect((await send("GET", path)).status).toBe(404)
     }
@@ -177,7 +177,7 @@ describe("message passwords", () => {
     }
   })
 
-  it("may be tried wrongly ten times a minute from one address", async () => {
+  it("allow ten wrong attempts a minute from one address", async () => {
     const strict = await startService(contentRoutes)
     try {
       const href = locationOf(await strict.send("POST", "/content", plain("x", withPassword)))
@@ -198,7 +198,7 @@ describe("message passwords", () => {
 })
 
 describe("the edit URI", () => {
-  it("overwrites whole, and the content's URI stays", async () => {
+  it("overwrites the whole content, and the URI remains", async () => {
     const published = await publish("first")
     const href = locationOf(published)
     const before = await send("GET", href)
@@ -237,7 +237,7 @@ describe("the edit URI", () => {
     expect((await send("GET", `${edit}/receipts`)).status).toBe(410)
   })
 
-  it("is the owner's account too, and nobody else's", async () => {
+  it("may be replaced by the owner's account, and by no other", async () => {
     const href = locationOf(await publish("mine", { basic: admin }))
     expect((await send("PUT", href, plain("yours"))).status).toBe(401)
     expect((await send("DELETE", href)).status).toBe(401)

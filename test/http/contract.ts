@@ -1,7 +1,7 @@
 /**
- * What is asked and answered, held against the service's own OpenAPI document: statuses, types,
- * header fields, and every JSON and XML body against its schema. Schemas are closed here: an
- * answer has no property that the document does not name.
+ * Checks requests and answers against the service's OpenAPI document: statuses, types, header
+ * fields, and every JSON and XML body against its schema. Schemas are closed here: a property that
+ * the document does not describe is a fault.
  */
 import addFormats from "ajv-formats"
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
@@ -9,7 +9,7 @@ import type { DocumentPart } from "../../http/formats/openapi/document.ts"
 import { parseText, toJson } from "../../http/formats/xml/index.ts"
 import { compileRoutes, type Route } from "../../http/pipeline/routing.ts"
 
-/** A part of the document, of which the meta schema says what may be in it. */
+/** A part of the document; the meta schema defines its properties. */
 interface Node {
   readonly [key: string]: Node
 }
@@ -18,12 +18,12 @@ interface Node {
 export interface Operation {
   /** `GET /mailboxes/{mailbox}`. */
   readonly key: string
-  /** Where it is, as a JSON pointer. */
+  /** Its JSON pointer in the document. */
   readonly pointer: string
   readonly node: Node
 }
 
-/** A request and what it was answered. */
+/** A request and its answer. */
 export interface Exchanged {
   readonly method: string
   readonly path: string
@@ -38,7 +38,7 @@ const unescaped = (name: string): string => name.replaceAll("~1", "/").replaceAl
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The same, its object schemas closed unless they say that they are open. */
+/** A copy of the document with closed object schemas, except those that declare to be open. */
 const closed = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(closed)
   if (!isObject(value)) return value
@@ -54,23 +54,23 @@ const isJson = (media: string): boolean => /[/+]json$/.test(media)
 const isXml = (media: string): boolean =>
   /^(application|text)\/xml(\+rss)?$|problem\+xml$/.test(media)
 
-/** What every answer has, whatever it is about. */
-const always = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
+/** Header fields of every answer. */
+const commonHeaders = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
 
-/** What any resource may be refused with before it is reached. */
+/** Statuses of requests that the service rejects before routing. */
 const beforeRouting = new Set([431, 501])
 
 export class Contract {
   readonly document: Node
-  /** The operations that were asked, with the statuses and types that they answered. */
+  /** The statuses and types of the answers so far, by operation. */
   readonly answered = new Map<string, Set<string>>()
   private readonly match: ReturnType<typeof compileRoutes<Operation>>
   private readonly ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
   private readonly compiled = new Map<string, ValidateFunction>()
 
-  /** `routes` are those that are served: other paths of the document are nothing here. */
+  /** `routes` are those of this service; it ignores other paths of the document. */
   constructor(document: DocumentPart, routes: ReadonlyArray<Route<unknown>>) {
-    // JSON of the shape that the meta schema gives it, which openapi.test.ts checks.
+    // openapi.test.ts checks that the document has the shape of the meta schema.
     this.document = JSON.parse(JSON.stringify(document)) as unknown as Node
     const served = new Map(routes.map(({ methods, pattern }) => [pattern, Object.keys(methods)]))
     this.match = compileRoutes(
@@ -80,9 +80,9 @@ export class Contract {
         const isServed = method === "OPTIONS" || methods?.includes(method) === true ||
           (method === "HEAD" && methods?.includes("GET") === true)
         if (methods === undefined || !isServed) return all
-        const there = all.find((route) => route.pattern === pattern)
-        const others = all.filter((route) => route !== there)
-        return [...others, { pattern, methods: { ...there?.methods, [method]: operation } }]
+        const sameRoute = all.find((route) => route.pattern === pattern)
+        const others = all.filter((route) => route !== sameRoute)
+        return [...others, { pattern, methods: { ...sameRoute?.methods, [method]: operation } }]
       }, [])
     )
     addFormats.default(this.ajv)
@@ -100,13 +100,13 @@ export class Contract {
     )
   }
 
-  /** The operation that a request leads to; undefined where there is none of that method. */
+  /** The operation of a request; undefined if there is none. */
   operationAt(method: string, path: string): Operation | undefined {
     const found = this.match(method, path.split(/[?#]/)[0] ?? "")
     return found._tag === "Found" ? found.handler : undefined
   }
 
-  /** The node at a pointer, and where it really is, references followed. */
+  /** The node at a pointer, and its pointer after following references. */
   at(pointer: string): { readonly node: Node; readonly pointer: string } | undefined {
     let node: Node | undefined = this.document
     for (const name of pointer.split("/").slice(1)) node = node?.[unescaped(name)]
@@ -115,7 +115,7 @@ export class Contract {
     return node === undefined ? undefined : { node, pointer }
   }
 
-  /** What is wrong with a value by the schema at that pointer. */
+  /** The faults of a value by the schema at this pointer. */
   invalid(pointer: string, value: unknown): ReadonlyArray<string> {
     let validate = this.compiled.get(pointer)
     if (validate === undefined) {
@@ -128,7 +128,7 @@ export class Contract {
     )
   }
 
-  /** The names that the root element may have by the schema at that pointer. */
+  /** The possible names of the root element by the schema at this pointer. */
   rootNames(pointer: string): ReadonlyArray<string> {
     const found = this.at(pointer)
     const name: unknown = found?.node["xml"]?.["name"]
@@ -144,7 +144,7 @@ export class Contract {
     )
   }
 
-  /** What is wrong with a body of that type by the schema at that pointer. */
+  /** The faults of a body of this type by the schema at this pointer. */
   bodyFaults(pointer: string, media: string, text: string): ReadonlyArray<string> {
     if (isJson(media)) return this.invalid(pointer, JSON.parse(text))
     if (!isXml(media)) return text === "" && media === "text/html" ? ["the page is empty"] : []
@@ -156,12 +156,14 @@ export class Contract {
       : [`the root is ${parsed.value.name}, not ${names.join(" or ")}`]
   }
 
-  /** What of an answer is not as the document says; nothing for what it says nothing of. */
+  /** How an answer differs from the document; none for an operation that it does not describe. */
   faults(exchanged: Exchanged): ReadonlyArray<string> {
     const { headers } = exchanged
-    const careless = Object.entries(always).filter(([name, value]) => headers.get(name) !== value)
+    const wrongHeaders = Object.entries(commonHeaders).filter(([name, value]) =>
+      headers.get(name) !== value
+    )
     return [
-      ...careless.map(([name, value]) => `${name} is not ${value}`),
+      ...wrongHeaders.map(([name, value]) => `${name} is not ${value}`),
       ...this.undescribed(exchanged)
     ]
   }

@@ -7,7 +7,7 @@ import { adminToken, type Answered, type Harness, type Sending, startService } f
 export const admin = `admin:${adminToken}`
 
 export interface Area extends Harness {
-  /** Credentials of an account with the role customers, and of one with none. */
+  /** Credentials of an account with the role customers, and of an account without roles. */
   readonly clerk: string
   readonly nobody: string
   readonly put: (id: string, body: string, options?: Sending) => Promise<Answered>

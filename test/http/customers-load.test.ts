@@ -25,7 +25,7 @@ const shown = async (id: string) => {
 }
 
 describe("PUT /customers", () => {
-  it("is for who has the role", async () => {
+  it("needs the role", async () => {
     const body = "id,name,age\nx,X,1\n"
     expect((await area.send("PUT", "/customers", { body, type: csv })).status).toBe(401)
     const basic = area.nobody
@@ -51,7 +51,7 @@ describe("PUT /customers", () => {
     expect((await area.send("GET", loaded.header("location"))).text).toBe(loaded.text)
   })
 
-  it("reads JSON lines, JSON and XML, its own answer too", async () => {
+  it("reads JSON lines, JSON and XML, also the service's own answer", async () => {
     const first = { id: "j1", name: "J", age: 41 }
     const second = { id: "j2", name: "K", age: "42", city: null }
     const jsonl = `${JSON.stringify(first)}\n\n${JSON.stringify(second)}`
@@ -74,7 +74,7 @@ describe("PUT /customers", () => {
     }
   })
 
-  it("replaces what it names, and leaves the others", async () => {
+  it("replaces the customers in the file, and leaves the others", async () => {
     await area.put("keep", customer("Kept", 70))
     await area.put("swap", customer("Before", 71, "<city>C</city>"))
     const loaded = await load("id,name,age\nswap,After,72\nswap,Last,73\nnew1,N,74\n", csv)
@@ -137,7 +137,7 @@ describe("PUT /customers", () => {
     expect(await shown("z1")).toBe(404)
   })
 
-  it("refuses what is not UTF-8, and other types", async () => {
+  it("refuses other encodings and types", async () => {
     const bad = Buffer.concat([
       Buffer.from("id,name,age\nz1,"),
       Buffer.from([0xff]),
@@ -150,7 +150,7 @@ describe("PUT /customers", () => {
     expect((await load("id,name,age\n", csv, { "If-Match": "*" })).status).toBe(412)
   })
 
-  it("skips rows with a fault when it is asked to, and tells them", async () => {
+  it("skips invalid rows on request, and reports them", async () => {
     const body = "id,name,age\nk1,A,1\nk2,B,x\nk3,C\nk4,D,4\n"
     const loaded = await load(body, csv, { Prefer: "handling=lenient" })
     expect(loaded.status).toBe(200)
@@ -169,7 +169,7 @@ describe("PUT /customers", () => {
     expect(broken.status).toBe(400)
   })
 
-  it("does not make its sender wait who prefers not to", async () => {
+  it("answers at once if the client prefers that", async () => {
     const body = `id,name,age\n${
       Array.from({ length: 5_000 }, (_, at) => `many${at},Name ${at},${at % 100}`).join("\n")
     }`

@@ -31,7 +31,7 @@ const names = async (path: string) => {
 }
 
 describe("C2", () => {
-  it("takes agemin inclusively, and orders by id", async () => {
+  it("treats agemin as inclusive, and orders by id", async () => {
     expect(await area.idsOf("/customers?agemin=21")).toEqual(["a1", "b2", "d4", "e5"])
     expect(await area.idsOf("/customers?agemin=22")).toEqual(["a1", "d4", "e5"])
     expect(await area.idsOf("/customers?agemin=0")).toHaveLength(6)
@@ -111,7 +111,7 @@ describe("C2", () => {
 })
 
 describe("one customer", () => {
-  it("is for who has the role to change", async () => {
+  it("needs the role for a change", async () => {
     const body = customer("Tim", 60)
     expect((await area.put("tim", body, { basic: "clerk:wrong" })).status).toBe(401)
     expect((await area.put("tim", body, { basic: area.nobody })).status).toBe(403)
@@ -138,7 +138,7 @@ describe("one customer", () => {
     expect((await get("DELETE", "/customers/tim", { basic: area.clerk })).status).toBe(204)
   })
 
-  it("takes JSON and its own representation", async () => {
+  it("accepts JSON and its own representation", async () => {
     const made = await area.put("json", "{\"name\":\"J\",\"age\":33}", { type: "application/json" })
     expect(made.status).toBe(201)
     const { text } = await get("GET", "/customers/json")
@@ -167,7 +167,7 @@ describe("one customer", () => {
     expect((await get("GET", "/customers/bad")).status).toBe(404)
   })
 
-  it("honors conditions, one of many that come at once", async () => {
+  it("honors conditions: of many concurrent requests one succeeds", async () => {
     const none = { headers: { "If-None-Match": "*" } }
     const made = await Promise.all(
       [1, 2, 3, 4].map((age) => area.put("cond", customer("C", age), none))

@@ -1,6 +1,6 @@
 /**
- * What one node acknowledged every other shows at once: each change is made at one node and read
- * at all of them before the next. (Where there is one node it is asked for all.)
+ * Every node shows an acknowledged change at once. The test makes each change at one node and reads
+ * it at all nodes before the next. A single node answers all requests.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
@@ -17,11 +17,11 @@ afterAll(() => service.close())
 const admin = `admin:${adminToken}`
 const rounds = 6
 
-/** The path of a URI that was given out. */
+/** The path of a URI in an answer. */
 const pathOf = (uri: string): string =>
   uri.startsWith(service.base) ? uri.slice(service.base.length) : uri
 
-/** Sends to one node after the other; fails unless it is answered so. */
+/** Sends to the nodes in turn; fails for another status than expected. */
 const change = async (
   status: number,
   method: string,
@@ -36,7 +36,7 @@ const change = async (
   return answered
 }
 
-/** Reads at every node at once. */
+/** Reads at all nodes concurrently. */
 const everywhere = (uri: string, options: Sending = {}): Promise<ReadonlyArray<Answered>> =>
   Promise.all(service.nodes.map((node) => service.send("GET", node + pathOf(uri), options)))
 
@@ -93,7 +93,7 @@ describe("what one node acknowledged, any other shows at once", () => {
       const [before] = await expectEverywhere(200, box, { basic })
       const stored = await change(202, "POST", box, { body: deposit(`d${round}`) })
       const entry = pathOf(stored.header("location"))
-      // Of what was shown before nobody says that it is so still.
+      // No node confirms the earlier entity tag.
       const headers = { "If-None-Match": before?.etag ?? "" }
       const fresh = await expectEverywhere(200, box, { basic, headers })
       for (const { text } of fresh) expect(text).toContain(`d${round}`)

@@ -1,4 +1,4 @@
-/** Mailboxes and cabinets as a feed reader of others sees them: the package feedparser. */
+/** Mailboxes and cabinets as read by an independent feed reader, the package feedparser. */
 import FeedParser from "feedparser"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
@@ -26,10 +26,10 @@ interface Read {
   readonly items: ReadonlyArray<FeedParser.Item>
 }
 
-/** The feed of an answer; a fault of its XML fails. */
+/** The feed of an answer; fails if its XML has a fault. */
 const read = async (answer: Answered): Promise<Read> => {
   expect(answer.status).toBe(200)
-  // Well-formed to a strict reader as well.
+  // A strict parser accepts it as well.
   expect(["feed", "rss"]).toContain(answer.xml.name)
   const parser = new FeedParser({ resume_saxerror: false })
   const items: Array<FeedParser.Item> = []
@@ -65,7 +65,7 @@ describe.each([["Atom", atom, "atom"], ["RSS", rss, "rss"]])("a mailbox as %s", 
     expect(answer.header("content-type")).toBe(`${type}; charset=utf-8`)
     const feed = await read(answer)
     expect([feed.meta["#type"], feed.meta.title]).toEqual([kind, "News & <more>"])
-    // The reader itself takes tags out of titles; descriptions are text in Atom and HTML in RSS.
+    // The reader strips tags from titles; descriptions are text in Atom and HTML in RSS.
     expect(feed.items.map(({ title }) => title)).toEqual(["two", "one bold &amp; ünï 😀"])
     const [, one] = feed.items
     expect(one?.description).toBe(
@@ -114,7 +114,7 @@ describe.each([["Atom", atom, "atom"], ["RSS", rss, "rss"]])("a mailbox as %s", 
     await service.deposit(href, "one")
     const fresh = await get(href, type)
     expect((await get(href, type, { headers: { "if-none-match": fresh.etag } })).status).toBe(304)
-    // Another may still come in the same second.
+    // Another notification may still arrive in the same second.
     expect(fresh.headers.has("last-modified")).toBe(false)
     const never = { "if-modified-since": new Date(Date.now() + 60_000).toUTCString() }
     expect((await get(href, type, { headers: never })).status).toBe(200)

@@ -1,4 +1,4 @@
-/** Forms that are refused: their page has what was typed, and programs get what they always got. */
+/** Rejected forms: the page contains the typed values; programs get the plain problem. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
@@ -130,7 +130,7 @@ describe("the home page", () => {
   const home = async (query: string): Promise<string> =>
     (await service.send("GET", `/${query}`, { accept: "text/html" })).text
 
-  it("has the forms of a mailbox once it is named, and none of what can be no name", async () => {
+  it("has the forms of a named mailbox, and ignores an invalid name", async () => {
     expect(await home("?mailbox=box")).toContain("action=\"/mailboxes/box\"")
     for (const query of ["", "?mailbox=%22%3E%3Cb%3E", "?mailbox=..%2Fx", "?mailbox=%ff"]) {
       const text = await home(query)
@@ -139,7 +139,7 @@ describe("the home page", () => {
     }
   })
 
-  it("leads what it sends to the sender's own mailbox, as it is", async () => {
+  it("redirects a sent form to the sender's own mailbox, unchanged", async () => {
     const sent = await post("/outgoing", { to: "x" }, "text/html")
     expect([sent.status, sent.header("location")]).toEqual([307, `${service.base}/outgoing/admin`])
     const nobody = await post("/outgoing", { to: "x" }, "text/html", "")

@@ -99,7 +99,7 @@ describe("routing", () => {
     expect(match("GET", "/")).toMatchObject({ handler: "home" })
   })
 
-  it("knows what is not there, not allowed or malformed", () => {
+  it("distinguishes not found, not allowed and malformed", () => {
     expect(match("PUT", "/mailboxes")).toMatchObject({
       _tag: "MethodNotAllowed",
       allow: "GET, HEAD, POST, OPTIONS"
@@ -240,7 +240,7 @@ describe("problems", () => {
 })
 
 describe("forms", () => {
-  it("decodes, keeps order and repeats, and refuses bad escapes and floods", () => {
+  it("decodes, preserves order and repetitions, refuses bad escapes and too many fields", () => {
     const parsed = parseForm("a=1+2&b=%C3%A9&a=%2B&c&=x")
     expect(parsed.ok && parsed.value.entries()).toEqual([
       ["a", "1 2"],

@@ -1,4 +1,4 @@
-/** Brute force on accounts' tokens, by address and by account, at whichever node it comes. */
+/** Brute force on accounts' tokens, by address and by account, at any node. */
 import { afterEach, describe, expect, it } from "vitest"
 import { wrongAccountTokensMax, wrongTokensMax } from "../../actors/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -39,7 +39,7 @@ describe("wrong tokens", () => {
     const bearer = { headers: { Authorization: "Bearer another" } }
     expectWait(await service.send("GET", "/mailboxes", bearer), /from this address/)
     expectWait(await service.send("POST", "/content", { body: "x", ...bearer }), /this address/)
-    // The right token of who never showed it before is as good as a guess, at a node that knows.
+    // A node cannot distinguish a valid token that it has never seen from a guess.
     const all = await Promise.all(service.nodes.map(async (node) => {
       await service.send("GET", `${node}/mailboxes`, { basic: "alice:one-more" })
       return service.send("GET", `${node}/accounts`, { basic: "alice:yet-one-more" })
@@ -47,7 +47,7 @@ describe("wrong tokens", () => {
     for (const one of all) expectWait(one, /from this address/)
   })
 
-  it("do not keep out who was right a moment ago", async () => {
+  it("do not lock out a client with a recently valid token", async () => {
     await start()
     const token = await open("alice")
     for (const node of service.nodes) {
@@ -59,7 +59,7 @@ describe("wrong tokens", () => {
     for (let n = 0; n < 5; n += 1) expect((await tried("alice", token)).status).toBe(200)
   })
 
-  it("count once each: who repeats one has not been told of a change", async () => {
+  it("count once each: a client may repeat an old token", async () => {
     await start()
     const token = await open("alice")
     for (let n = 0; n < 2 * wrongTokensMax; n += 1) {
@@ -83,14 +83,14 @@ describe("wrong tokens", () => {
     const [attacker = ""] = attackers
     expectWait(await tried("alice", "another", from(attacker)), /for this account/)
     expectWait(await tried("alice", "another", from("203.0.113.200")), /for this account/)
-    // Its owner comes from an address that did nothing wrong.
+    // The owner uses an address without wrong attempts.
     expect((await tried("alice", token, from("192.0.2.7"))).status).toBe(200)
-    // Other accounts are not concerned, from the same addresses neither.
+    // Other accounts are not affected, even from the same addresses.
     expect((await tried("bob", "wrong", from(attacker))).status).toBe(401)
     expect((await tried("bob", other, from(attacker))).status).toBe(200)
   })
 
-  it("are counted where an account would only be taken, too", async () => {
+  it("are counted where an account is only optional, too", async () => {
     await start()
     const basic = `admin:${adminToken}`
     const body = "<mailbox><name>members</name><deposit>accounts</deposit></mailbox>"

@@ -1,7 +1,6 @@
 /**
- * The service as its clients see it: a real server on a free port on the project's backend, with
- * an account `admin`, and readers of what it answers. Where it is a cluster, every request goes to
- * a node chosen at random.
+ * Starts the service as clients see it: a real server on a free port, on the project's backend,
+ * with an account `admin`. In a cluster every request goes to a node chosen at random.
  */
 import type { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -25,16 +24,16 @@ export const adminToken = "the-admins-token-of-these-tests"
 export interface Harness {
   /** The base URL, without a slash at its end. */
   readonly base: string
-  /** Where each node listens, likewise. */
+  /** The base URL of each node. */
   readonly nodes: ReadonlyArray<string>
-  /** What the handlers of the first node share. */
+  /** The service of the first node. */
   readonly service: Service
-  /** The same of each node. */
+  /** The services of all nodes. */
   readonly services: ReadonlyArray<Service>
   readonly bootstrapped: Bootstrapped
-  /** What was answered so far. */
+  /** The access log so far. */
   readonly accesses: ReadonlyArray<AccessRecord>
-  /** What the service says of itself: `send` fails when an answer differs. */
+  /** The service's OpenAPI document: `send` fails if an answer differs from it. */
   readonly contract: Contract
   /** A request to a path or an absolute URI; redirects are not followed. */
   readonly send: (method: string, path: string, options?: Sending) => Promise<Answered>
@@ -45,7 +44,7 @@ export interface Harness {
 export interface Sending {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Content-Type; XML unless said. */
+  /** Content-Type; XML by default. */
   readonly type?: string
   /** `name:token` for Basic. */
   readonly basic?: string
@@ -64,7 +63,7 @@ export class Answered {
     this.text = text
   }
 
-  /** A field that must be there. */
+  /** A header field; throws if it is missing. */
   header(name: string): string {
     const value = this.headers.get(name)
     if (value === null) throw new Error(`no ${name} in a ${this.status}: ${this.text}`)
@@ -94,8 +93,8 @@ export class Answered {
 }
 
 /**
- * Below the ports that the system gives out, a range for each worker: none takes another's. Where
- * in it a worker begins is chance, as another run of the tests may be under way.
+ * Each worker has a range of ports, below those that the system assigns. It begins at a random port
+ * of its range, since another run of the tests may be active.
  */
 const portsEach = 500
 let nextPort = randomInt(portsEach)
@@ -110,7 +109,7 @@ const freePort = (): Promise<number> => {
   })
 }
 
-/** Sends to any of the nodes; `base` is what the URIs that they give out begin with. */
+/** Sends to a random node; `base` is the start of the URIs in answers. */
 const sending = (
   base: string,
   ports: ReadonlyArray<number>,
@@ -137,8 +136,8 @@ async (method, path, options = {}) => {
     const faults = contract.faults({ method, path: pathname, ...answered })
     if (faults.length > 0) {
       const { status, text } = answered
-      const said = `${method} ${pathname} answered ${status}, unlike /openapi.json: `
-      throw new Error(`${said}${faults.join("; ")}\n${text.slice(0, 2000)}`)
+      const summary = `${method} ${pathname} answered ${status}, unlike /openapi.json: `
+      throw new Error(`${summary}${faults.join("; ")}\n${text.slice(0, 2000)}`)
     }
   }
   return answered
@@ -154,7 +153,7 @@ export const startService = async (
   const front = await freePort()
   const base = `http://127.0.0.1:${front}`
   const { discard, limits, nodes: backends, settled } = openBackend()
-  // One after the other: a stream that two make at once has no leader for a while.
+  // One after the other: a stream that two nodes create at once has no leader for a while.
   const nodes: Array<Node> = []
   for (const [at, ports] of backends.entries()) {
     nodes.push(

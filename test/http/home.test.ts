@@ -1,4 +1,4 @@
-/** The service's own resources (protocol §6): home, problems and fixed files. */
+/** The resources of the service itself (protocol §6): home, problems and static files. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { problemTypes } from "../../http/formats/problem-types.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
@@ -71,7 +71,7 @@ describe("/problems", () => {
     }
   })
 
-  it("404 for what is no kind", async () => {
+  it("404 for an unknown kind", async () => {
     for (const path of ["/problems/none", "/problems/__proto__", "/problems/conflict~x"]) {
       expect((await send("GET", path)).status).toBe(404)
     }
@@ -102,7 +102,7 @@ describe("fixed files", () => {
     expect((await send("HEAD", path)).text).toBe("")
   })
 
-  it("robots are told to leave capabilities alone", async () => {
+  it("robots.txt excludes capabilities", async () => {
     const { text } = await send("GET", "/robots.txt")
     for (const path of ["/content/", "/mailboxes", "/outgoing"]) {
       expect(text).toContain(`Disallow: ${path}\n`)

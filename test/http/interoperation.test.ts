@@ -1,5 +1,5 @@
 /**
- * Subscribers of others at a mailbox, over real connections: the WebSub library pubsubhubbub, and
+ * Independent subscribers at a mailbox, over real connections: the WebSub library pubsubhubbub, and
  * the verifier of Standard Webhooks.
  */
 import { createHmac } from "node:crypto"
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** What the library tells of a push that it has found to be in order. */
+/** The event of the library for a valid push. */
 interface Pushed {
   readonly topic: string
   readonly hub: string
@@ -28,14 +28,14 @@ interface Pushed {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The library's subscriber, listening; its pushes so far. */
+/** Starts the library's subscriber, and collects its pushes. */
 const listening = async (options: Omit<Options, "callbackUrl">) => {
   const subscriber = createServer({ ...options, callbackUrl: "" })
   const pushes: Array<Pushed> = []
   subscriber.on("feed", (pushed: Pushed) => void pushes.push(pushed))
   subscriber.listen(0, "127.0.0.1")
   await once(subscriber, "listen")
-  // A server that listens on a port has an address with one.
+  // The address of a TCP server is an object.
   const { port } = subscriber.server.address() as AddressInfo
   const close = (): void => {
     subscriber.server.closeAllConnections()
@@ -58,8 +58,8 @@ describe("the WebSub library pubsubhubbub", () => {
     const [[hub = ""], [topic = ""]] = [linked(found, "hub"), linked(found, "self")]
     expect(topic).toBe(href)
     const secret = "what the subscriber knows"
-    // It asks with a secret made of its own, and checks with its own as it is: so one of it asks,
-    // and another, which was told what the first made, listens.
+    // The library subscribes with a derived secret but checks with the original one. So one
+    // instance subscribes, and another one, which has the derived secret, listens.
     const made = createHmac("sha1", secret).update(topic).digest("hex")
     const listener = await listening({ secret: made })
     const { callbackUrl, pushes, subscriber } = listener

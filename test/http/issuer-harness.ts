@@ -1,4 +1,4 @@
-/** An issuer of tokens: its keys made here, served on loopback, and withheld when asked. */
+/** An issuer of tokens for tests, with a server of its keys on loopback. */
 import { Effect, Exit, Result, Scope } from "effect"
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose"
 import { createServer } from "node:http"
@@ -24,7 +24,7 @@ export const makeKey = async (kid: string, algorithm = "ES256"): Promise<Key> =>
   pair: await generateKeyPair(algorithm, { extractable: true })
 })
 
-/** The public half as it stands in a JWK Set. */
+/** The public key as a member of a JWK Set. */
 export const jwkOf = async ({ algorithm, kid, pair }: Key) => ({
   ...await exportJWK(pair.publicKey),
   kid,
@@ -37,15 +37,15 @@ export const pemOf = ({ pair }: Key): Promise<string> => exportSPKI(pair.publicK
 /** Serves keys until it is closed. */
 export interface KeyServer {
   readonly url: string
-  /** By its metadata the keys are at `url`. */
+  /** An issuer whose metadata name `url` as the address of the keys. */
   readonly issuer: string
-  /** What its metadata say from here on beside that. */
+  /** Sets further members of the metadata. */
   readonly tell: (other: object) => void
-  /** What is answered from here on. */
+  /** Sets the answer of `url`: a status and a key set. */
   readonly serve: (status: number, keys: ReadonlyArray<Key>) => Promise<void>
-  /** The same, word by word. */
+  /** Sets the answer of `url`: a status and a body. */
   readonly answer: (status: number, body: string) => void
-  /** How often it was asked. */
+  /** The number of requests for keys. */
   readonly asked: () => number
   readonly close: () => Promise<void>
 }
@@ -88,13 +88,13 @@ export const startKeyServer = async (): Promise<KeyServer> => {
   }
 }
 
-/** The clock of the issuer and of whoever checks its tokens. */
+/** The clock of the issuer and of the services that check its tokens. */
 export const clock = { atMs: Date.now() }
 
-/** So many seconds from now on, as claims hold times. */
+/** The time `offset` seconds from now, in seconds since the epoch, as in claims. */
 export const seconds = (offset: number): number => Math.floor(clock.atMs / 1000) + offset
 
-/** A token as the issuer makes it, with other claims put in place of its own. */
+/** A token of the issuer; `claims` and `header` replace the default ones. */
 export const tokenOf = (key: Key, claims: object = {}, header: object = {}): Promise<string> => {
   const payload: JWTPayload = {
     iss: issuerName,
@@ -109,7 +109,7 @@ export const tokenOf = (key: Key, claims: object = {}, header: object = {}): Pro
     .sign(key.pair.privateKey)
 }
 
-/** What each node accepts tokens by, from settings as an operator writes them. */
+/** Makes the issuer of each node from an operator's settings. */
 export const issuers = (settings: Readonly<Record<string, string>>) => {
   const scope = Scope.makeUnsafe()
   return {

@@ -1,4 +1,4 @@
-/** Bearer JWTs of an outside issuer (protocol §4), with keys on loopback that come and go. */
+/** Bearer JWTs of an external issuer (protocol §4), whose key server on loopback may fail. */
 import { Effect } from "effect"
 import { SignJWT } from "jose"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
@@ -31,7 +31,7 @@ afterAll(async () => {
   await vouching.close()
   await keys.close()
 })
-// Each test finds the keys that it begins with, and may look for others at once.
+// Each test begins with fresh keys, and the service may fetch them at once.
 beforeEach(async () => {
   await keys.serve(200, [first, rsa])
   clock.atMs += 2 * keysStaleMs
@@ -60,7 +60,7 @@ const expectRefused = async (token: string, why: string) => {
 }
 
 describe("a token of the issuer", () => {
-  it("is its subject's, whose account is made when it first comes", async () => {
+  it("authenticates its subject, whose account its first use creates", async () => {
     const token = await tokenOf(first, { sub: "jwt-owner" })
     expect((await as(token)).status).toBe(200)
     const opened = await as(token, "POST", "/mailboxes", "<mailbox><name>jwt-box</name></mailbox>")
@@ -73,7 +73,7 @@ describe("a token of the issuer", () => {
     expect((await as(token, "GET", "/outgoing/jwt-owner")).status).toBe(200)
   })
 
-  it("is taken by RS256, and without kid whichever key has signed it", async () => {
+  it("is accepted with RS256, and without kid by any of the keys", async () => {
     expect((await as(await tokenOf(rsa))).status).toBe(200)
     expect((await as(await tokenOf(rsa, {}, { kid: undefined }))).status).toBe(200)
     await keys.serve(200, [first, second])
@@ -136,7 +136,7 @@ describe("a token of the issuer", () => {
     expect((await as("eyJ.not-a.token")).status).toBe(401)
   })
 
-  it("does not lock an address out, however often an expired one comes", async () => {
+  it("does not lock an address out that repeats an expired one", async () => {
     const expired = await tokenOf(first, { exp: seconds(-60) })
     for (let n = 0; n < 40; n += 1) expect((await as(expired)).status).toBe(401)
     expect((await as(await tokenOf(first))).status).toBe(200)
@@ -165,7 +165,7 @@ describe("a token of the issuer", () => {
 })
 
 describe("the issuer's keys", () => {
-  it("are looked for again when a token names an unknown one, but not at once", async () => {
+  it("are fetched again when a token names an unknown one, but not at once", async () => {
     expect(await everywhere(await tokenOf(first))).toEqual(everyNode(200))
     const rotated = await tokenOf(second)
     await keys.serve(200, [second])
@@ -183,11 +183,11 @@ describe("the issuer's keys", () => {
     expect(await everywhere(token)).toEqual(everyNode(200))
     await keys.serve(200, [second])
     clock.atMs += keysFreshMs
-    // The first of these begins the look and need not wait for it.
+    // The first request starts the fetch in the background and does not wait for it.
     await expect.poll(() => everywhere(token)).toEqual(everyNode(401))
   })
 
-  it("let nobody in while they cannot be had, and are found when they are back", async () => {
+  it("admit nobody while they are unavailable, and are fetched afterwards", async () => {
     const token = await tokenOf(first, { exp: seconds(24 * 3600) })
     for (const [status, body] of [[500, ""], [200, "<html>"], [200, "{\"keys\":[]}"]] as const) {
       keys.answer(status, body)
@@ -202,7 +202,7 @@ describe("the issuer's keys", () => {
     expect(await everywhere(token)).toEqual(everyNode(200))
   })
 
-  it("are used for a while when they cannot be looked for again", async () => {
+  it("are used for a while when they cannot be fetched again", async () => {
     const token = await tokenOf(first, { exp: seconds(24 * 3600) })
     expect(await everywhere(token)).toEqual(everyNode(200))
     keys.answer(503, "")
@@ -214,7 +214,7 @@ describe("the issuer's keys", () => {
 })
 
 describe("an issuer that is only named", () => {
-  it("tells where its keys are, each time that they are looked for", async () => {
+  it("names the address of its keys at each fetch", async () => {
     const named = issuers({ AUTH_ISSUER: keys.issuer })
     const issuer = await named.make()
     if (issuer === undefined) throw new Error("there is no issuer")
@@ -243,7 +243,7 @@ describe("an issuer that is only named", () => {
 })
 
 describe("accounts and the issuer", () => {
-  it("a removed account does not come back, and the operator's is not to be had", async () => {
+  it("a removed account is not created again, and the operator's is not available", async () => {
     const token = await tokenOf(first, { sub: "jwt-leaver" })
     expect((await as(token)).status).toBe(200)
     const removed = await service.send("DELETE", "/accounts/jwt-leaver", { basic: admin })
@@ -252,7 +252,7 @@ describe("accounts and the issuer", () => {
     await expectRefused(await tokenOf(first, { sub: "admin", roles: ["admin"] }), "operator")
   })
 
-  it("nobody gets a lasting token with roles that the issuer does not give", async () => {
+  it("no lasting token has roles that the issuer does not grant", async () => {
     const body = "<account><name>jwt-both</name><role>quotes</role></account>"
     const made = await service.send("POST", "/accounts", { basic: admin, body })
     expect(made.status).toBe(201)

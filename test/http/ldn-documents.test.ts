@@ -1,4 +1,4 @@
-/** Notifications of JSON-LD as all readers see them, their bounds, and A2 beside them. */
+/** JSON-LD notifications: their representations, their bounds, and deposits by A2. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { linkedDataDepthMax, linkedDataValuesMax } from "../../http/limits.ts"
 import { announce, consumer, contains, ld, sender } from "./ldn-harness.ts"
@@ -29,7 +29,7 @@ describe("a notification of JSON-LD", () => {
     expect(feed.text).toContain("<title>Alice liked it</title>")
   })
 
-  it("comes back byte for byte, whatever is in it", async () => {
+  it("is served byte for byte, with any content", async () => {
     const { href } = await service.open("bytes")
     const documents = [
       " \r\n{\"@type\":\t\"X\", \"a\": \"]]> & <b> \\ud800 \ufffe ünï 😀\"}\n",

@@ -33,10 +33,10 @@ export const consumer =
   (service: () => Mailboxes) => (href: string, options: Sending = {}): Promise<Answered> =>
     service().send("GET", href, { basic: owner, accept: ld, ...options })
 
-/** What an inbox contains, by its JSON-LD. */
+/** The URIs in the JSON-LD listing of an inbox. */
 export const contains = (answer: Answered): ReadonlyArray<string> => {
   expect([answer.status, answer.header("content-type")]).toEqual([200, ld])
-  // The shape is what the tests are about: anything else fails in them.
+  // The tests check this shape: another one fails them.
   const { contains: uris } = answer.json as { readonly contains: ReadonlyArray<string> }
   return uris
 }

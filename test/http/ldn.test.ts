@@ -75,7 +75,7 @@ describe("receiving (LDN §3.3.1)", () => {
     expect((await post(href, announce, { basic: service.bob })).status).toBe(201)
   })
 
-  it("SHOULD: Accept-Post says what is taken, to OPTIONS, GET, HEAD and on 415", async () => {
+  it("SHOULD: Accept-Post lists the accepted types, on OPTIONS, GET, HEAD and 415", async () => {
     const { href } = await service.open("advertised")
     const answers = [
       await service.send("OPTIONS", href),
@@ -112,7 +112,7 @@ describe("making the contents available (LDN §3.3.2)", () => {
     }
   })
 
-  it("MUST: JSON-LD is available of every notification, whatever it was posted as", async () => {
+  it("MUST: JSON-LD is available for every notification, posted in any type", async () => {
     const { href } = await service.open("available")
     await post(href, announce)
     await service.deposit(href, "a &lt; b")

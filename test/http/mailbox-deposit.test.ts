@@ -35,7 +35,7 @@ describe("A2: depositing", () => {
     expect(descriptions(listing)).toEqual(["hello", "other"])
   })
 
-  test("JSON, a form with a page for a browser, and what is none of these", async () => {
+  test("JSON, a form with a page for a browser, and other types", async () => {
     const { href } = await service.open("types")
     const json = await service.send("POST", href, {
       body: JSON.stringify({ item: { description: "j", url: "http://example.org/" } }),
@@ -99,7 +99,7 @@ describe("A2: depositing", () => {
     expect(gone.status).toBe(404)
   })
 
-  test("unknown elements come back as they came", async () => {
+  test("unknown elements are served unchanged", async () => {
     const { href } = await service.open("extras")
     const body =
       "<notification xmlns:x=\"urn:x\"><item><description>d</description><url>u:1</url>" +

@@ -1,4 +1,4 @@
-/** A service with mailboxes, and what its clients do with them. */
+/** A service with mailboxes, and the requests of its clients. */
 import { childOf, childrenOf, type Element, textOf } from "../../http/formats/xml/index.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
@@ -8,7 +8,7 @@ import { contentRoutes } from "../../http/resources/content/content-routes.ts"
 import { mailboxRoutes } from "../../http/resources/mailboxes/mailbox-routes.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
-/** Credentials of the owner of every mailbox here. */
+/** Credentials of the owner of all mailboxes. */
 export const owner = `admin:${adminToken}`
 
 export interface Opened {
@@ -37,7 +37,7 @@ const opened = (answer: Answered): Opened => {
   }
 }
 
-/** The service, with more routes where they are wanted. */
+/** Starts the service, with the routes of `more`. */
 export const startMailboxes = async (
   more: (service: Service) => ReadonlyArray<Route<ResourceHandler>> = () => []
 ): Promise<Mailboxes> => {
@@ -66,7 +66,7 @@ export const startMailboxes = async (
   }
 }
 
-/** The text of a child that must be there. */
+/** The text of a child; throws if it is missing. */
 export const childText = (node: Element, name: string): string => {
   const child = childOf(node, name)
   if (child === undefined) throw new Error(`${node.name} has no ${name}`)

@@ -1,4 +1,4 @@
-/** Pages of the newest against a plain list, over logs of which any part is removed. */
+/** Pages of the newest, compared with a plain list, over logs with any removals. */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
@@ -18,7 +18,7 @@ const part = "x".repeat(22)
 const notificationAt = (n: number): Item => ({ n, value: encodeItem(n, part, part, "<item/>") })
 const removalAt = (n: number): Item => ({ n, value: encodeRemoval(n, ["1-x"]) })
 
-/** A service whose every log is this one, ascending. */
+/** A service in which every mailbox has this log, ascending. */
 const serviceOf = (log: ReadonlyArray<Item>): Service =>
   ({
     settings: { baseUrl: "http://post.test" },
@@ -26,7 +26,7 @@ const serviceOf = (log: ReadonlyArray<Item>): Service =>
       read: (_to: unknown, from: number, limit: number) =>
         Effect.succeed(log.filter(({ n }) => n >= from).slice(0, limit))
     }
-    // Nothing else of a service is asked by what is tested.
+    // The tested function uses nothing else of a service.
   }) as unknown as Service
 
 const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): MailboxView => ({
@@ -42,7 +42,7 @@ const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): 
   notifications
 })
 
-/** The numbers on each page, from the newest back. */
+/** The numbers on each page, newest first. */
 const pagesOf = (head: number, log: ReadonlyArray<Item>, notifications: number, limit: number) => {
   const service = serviceOf(log)
   const place = mailboxRefNamed(service, "log")
@@ -71,7 +71,7 @@ it("shows each notification once, newest first, and ends", () => {
     const pages = pagesOf(all.length, log, kept.length, limit)
     expect(pages.flat()).toEqual(kept.toReversed())
     expect(pages.every((page) => page.length <= limit)).toBe(true)
-    // None is empty but the only one of an empty mailbox, or the last, before which all is gone.
+    // Only the last page may be empty: when all earlier entries are removed.
     expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
   }))
 })

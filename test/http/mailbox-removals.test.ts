@@ -1,4 +1,4 @@
-/** What a mailbox's log tells of removals, for its registrations, is for nobody else to see. */
+/** Log items that report removals to registrations: no answer shows them. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { encodeRemoval } from "../../actors/mailbox/log-item.ts"
@@ -26,7 +26,7 @@ const prepare = async (name: string) => {
     _tag: "Create",
     requestId: id,
     form: "native",
-    // Nobody listens there: it stays unverified.
+    // Nothing listens at this port: the registration stays unverified.
     callback: "http://127.0.0.1:1/",
     secret: newSecret(),
     leaseSeconds: 0,

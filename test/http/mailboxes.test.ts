@@ -166,7 +166,7 @@ describe("the owner", () => {
     expect((await service.send("GET", fresh)).status).toBe(200)
   })
 
-  test("A10: 204, then 410 for all below, off the list, and its name stays taken", async () => {
+  test("A10: 204, then 410 for all paths below, no longer listed, its name stays used", async () => {
     const { href, shared } = await service.open("doomed")
     const location = (await service.deposit(href, "x")).header("location")
     expect((await service.send("DELETE", href)).status).toBe(401)

@@ -1,4 +1,4 @@
-/** Every GET resource in every representation, and what holds for all of them (protocol §0). */
+/** Every GET resource in every representation, and the rules for all of them (protocol §0). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, parseText } from "../../http/formats/xml/index.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -13,7 +13,7 @@ const send: Harness["send"] = (...request) => service.send(...request)
 const notification = "<notification><item><description>d</description><url>http://example.org/m" +
   "</url></item></notification>"
 
-/** Paths by what they show; filled when the service runs. */
+/** Paths by their content; `beforeAll` fills it. */
 const paths: Record<string, string> = {
   home: "/",
   problems: "/problems",
@@ -133,7 +133,7 @@ describe.each(Object.keys(paths))("%s", (name) => {
     send(method, paths[name] ?? "", { basic, ...options })
 
   it.each(negotiations)("Accept: %s gets %s", async (accept, type) => {
-    // fetch sends `Accept: */*` by itself, which is the same as none.
+    // fetch adds `Accept: */*`, which is the same as none.
     const got = await get(accept === undefined ? {} : { accept })
     expect([got.status, got.header("content-type")]).toEqual([200, type])
     expect(isWhole(type, got.text)).toBe(true)
@@ -146,7 +146,7 @@ describe.each(Object.keys(paths))("%s", (name) => {
     }
   })
 
-  it("is 406 when nothing is acceptable, and says what there is", async () => {
+  it("is 406 when nothing is acceptable, and lists the available types", async () => {
     const refused = await get({ accept: "image/png" })
     expect(refused.status).toBe(406)
     expect(refused.header("content-type")).toContain("application/problem+xml")

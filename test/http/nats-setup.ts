@@ -1,6 +1,6 @@
 /**
- * NATS servers for one run of the projects `nats` (one server) and `cluster` (three): many accounts
- * on them, so that each service that a test starts has streams and subjects of its own.
+ * NATS servers for one run of the projects `nats` (one server) and `cluster` (three). They have
+ * many accounts, so that each service of a test has separate streams and subjects.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -12,10 +12,10 @@ import { startCluster, startServer } from "../runtime/nats/servers.ts"
 const accountsMax = 200
 const clusterSize = 3
 
-/** What the suites need to know of the servers. */
+/** The servers, as the suites get them from Vitest. */
 export interface NatsProvided {
   readonly urls: ReadonlyArray<string>
-  /** Where the accounts that are taken are noted. */
+  /** A folder with one entry for each account in use. */
   readonly taken: string
 }
 
@@ -34,7 +34,7 @@ const extra = `accounts {\n${
   ).join("\n")
 }\n}`
 
-/** An account that no other service has, in whichever process it runs. */
+/** Reserves an account that no other service uses, in any process. */
 export const takeAccount = (taken: string): { readonly user: string; readonly pass: string } => {
   for (const user of accounts) {
     try {
@@ -47,7 +47,7 @@ export const takeAccount = (taken: string): { readonly user: string; readonly pa
   throw new Error(`the suites start more than ${accountsMax} services`)
 }
 
-/** Starts them before the project's first suite; what it returns ends them after the last. */
+/** Starts the servers before the project's first suite; the result stops them after the last. */
 export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   const [user = ""] = accounts
   const options = { extra, user, pass: passwordOf(user) }

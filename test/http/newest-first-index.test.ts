@@ -37,7 +37,7 @@ it("lists an owner's resources newest first, and no other owner's", async () => 
   expect(await idsOf("anna")).toEqual(["d"])
 })
 
-it("keeps the entry of a resource that is entered again", async () => {
+it("keeps the entry of a resource that is added again", async () => {
   await harness.run(enterResource(at(1000), index, "again", "x"))
   await harness.run(enterResource(at(2000), index, "again", "y"))
   await harness.run(enterResource(at(3000), index, "again", "x"))
@@ -66,7 +66,7 @@ it("shows a page, removes the entries of ended resources, and links to the next 
   ) {
     await harness.run(enterResource(at(at_), index, "pages", id))
   }
-  // A listing reads nothing of a call but its query.
+  // A listing reads only the query of a call.
   const call = { request: { query: "limit=4" } } as unknown as Call
   const { next, rows } = await harness.run(
     listResources(
@@ -82,7 +82,7 @@ it("shows a page, removes the entries of ended resources, and links to the next 
     href: `/pages?limit=4&after=${encodeURIComponent(cursorOf(1000, "one"))}`,
     title: "Next page"
   }])
-  // One that is missing may be about to be created.
+  // A missing resource may be about to be created.
   expect(await idsOf("pages")).toEqual(["two", "missing", "one"])
 })
 

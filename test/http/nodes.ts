@@ -1,4 +1,4 @@
-/** One node of the service, whole: its actors over a backend's ports, and HTTP in front. */
+/** One complete node of the service: its actors on a backend's ports, and its HTTP server. */
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, readerOf } from "../../actors/outbound/client.ts"
@@ -18,7 +18,7 @@ import { listen } from "../../http/wire/server.ts"
 import { Blobs, type Limits, Placement, Records, Storage, System } from "../../runtime/index.ts"
 import type { Backend } from "./backends.ts"
 
-/** The wait before each attempt at another service: a recipient that faults is tried five times. */
+/** The wait before each delivery attempt in ms: five attempts for a recipient that fails. */
 const schedule = [0, 50, 50, 100, 100]
 
 /** A node that does not listen yet. */
@@ -26,7 +26,7 @@ export interface Node {
   readonly service: Service
   readonly placement: Placement["Service"]
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-  /** Answers at this port from here on, until the node is closed. */
+  /** Listens on this port until the node is closed. */
   readonly serve: (
     port: number,
     routes: (service: Service) => ReadonlyArray<Route<ResourceHandler>>,
@@ -50,7 +50,7 @@ const drainMs = 2_000
 const layerOf = (
   { base, limits, ports }: Options,
   outbound: Effect.Success<ReturnType<typeof makeOutbound>>,
-  arriving: Set<string>
+  pendingBlobs: Set<string>
 ) =>
   Layer.unwrap(Effect.gen(function*() {
     return System.layer({
@@ -62,7 +62,7 @@ const layerOf = (
         documents: notificationDocuments,
         schedule,
         retentionMs: 7 * 24 * 60 * 60 * 1000,
-        arriving,
+        arriving: pendingBlobs,
         random: Math.random
       }),
       limits
@@ -82,11 +82,11 @@ export const startNode = async (options: Options): Promise<Node> => {
     }),
     scope
   ))
-  const arriving = new Set<string>()
+  const pendingBlobs = new Set<string>()
   const { rateLimits = {}, trustedProxies = [] } = settings
   const httpMetrics = new HttpMetrics()
   const credentialCache = new CredentialCache(nowMs)
-  const runtime = ManagedRuntime.make(layerOf(options, outbound, arriving))
+  const runtime = ManagedRuntime.make(layerOf(options, outbound, pendingBlobs))
   const records = await runtime.runPromise(Effect.service(Records))
   const service: Service = {
     settings: {
@@ -114,7 +114,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     documentParser: new DocumentParser(defaultDocumentLimits),
     rowCaches: new RowCaches(records),
     readRemote: readerOf(outbound),
-    pendingBlobs: arriving,
+    pendingBlobs,
     startId: `${name}.test`,
     serviceKey: "the key of these tests",
     httpMetrics,
@@ -126,7 +126,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     ready: Effect.void,
     nowMs
   }
-  const endFigures = publishNodeFigures(service)
+  const stopFigures = publishNodeFigures(service)
   const errors: Array<unknown> = []
   let server: Awaited<ReturnType<typeof listen>> | undefined
   return {
@@ -144,7 +144,7 @@ export const startNode = async (options: Options): Promise<Node> => {
       server = await listen({ host: "127.0.0.1", port, baseUrl: base, handler, onError })
     },
     close: async () => {
-      endFigures()
+      stopFigures()
       await server?.drain(drainMs)
       await runtime.dispose()
       await Effect.runPromise(Scope.close(scope, Exit.void))

@@ -1,6 +1,6 @@
 /**
- * `/openapi.json` (protocol §6): it is OpenAPI 3.1, it says all that the table routes, and every
- * operation in it answers as it says, asked rightly and wrongly.
+ * `/openapi.json` (protocol §6): it is OpenAPI 3.1, it describes every route, and every operation
+ * answers valid and invalid requests as described.
  */
 import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
@@ -41,16 +41,16 @@ afterAll(async () => {
   await service.close()
 })
 
-/** The document as it is served. */
+/** The served document. */
 const served = async (): Promise<Record<string, unknown>> => {
   const { json } = await send("GET", "/openapi.json")
-  // What it is is what the first test is about.
+  // The first test checks its shape.
   return json as Record<string, unknown>
 }
 
 /**
- * The Initiative's schema. What is a Schema Object is a dynamic reference in it, which Ajv takes to
- * the root; nothing here extends it, so that it is the same as a plain one.
+ * The schema of the OpenAPI Initiative. It refers to Schema Objects by a dynamic reference, which
+ * Ajv resolves to the root. No schema here extends it, so that a plain reference is equivalent.
  */
 const metaSchema = (): object => {
   const text = readFileSync(new URL("openapi-3.1-schema.json", import.meta.url), "utf8")
@@ -58,7 +58,7 @@ const metaSchema = (): object => {
   return JSON.parse(text.replaceAll(`"$dynamicRef": "#meta"`, `"$ref": "#/$defs/schema"`))
 }
 
-/** Every value below, with the name that it has. */
+/** Every nested value with its name. */
 const everything = (value: unknown, name = ""): ReadonlyArray<readonly [string, unknown]> =>
   typeof value !== "object" || value === null
     ? [[name, value]]
@@ -73,7 +73,7 @@ describe("the document", () => {
     const validate = ajv.compile(metaSchema())
     validate(document)
     expect(validate.errors).toBe(null)
-    // That it can find fault at all.
+    // The check must be able to fail.
     expect(validate({ ...document, info: {} })).toBe(false)
     const schemas = everything(document).filter(([name]) => name === "schema")
     const { components } = document as { components: { schemas: Record<string, object> } }
@@ -92,7 +92,7 @@ describe("the document", () => {
     expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([])
   })
 
-  it("says what the table routes, and is no other than what the suites are held to", async () => {
+  it("describes every route, and is the document that the suites check", async () => {
     const routed = resourceTable(service.service).flatMap(({ methods, pattern }) =>
       [...Object.keys(methods), "OPTIONS", ...("GET" in methods ? ["HEAD"] : [])]
         .map((method) => `${method} ${pattern}`)
@@ -102,7 +102,7 @@ describe("the document", () => {
     expect(await served()).toEqual(service.contract.document)
   })
 
-  it("is linked from the service's home, and may be kept", async () => {
+  it("is linked from the service's home, and may be cached", async () => {
     const home = await send("GET", "/", { accept: "text/html" })
     const link = `<${service.base}/openapi.json>; rel="service-desc"; type="application/json"`
     expect(home.header("link")).toBe(link)
@@ -170,7 +170,7 @@ describe("the harness finds", () => {
   })
 })
 
-// Hundreds of requests each.
+// Each test sends hundreds of requests.
 describe("every operation answers as it says", () => {
   it("the service, probes and files", () => askService(talk))
   it("accounts and tokens", () => askAccounts(talk))
@@ -181,7 +181,7 @@ describe("every operation answers as it says", () => {
   it("the bridge, sessions and questions", () => askBridge(talk))
   it("quotes", () => askQuotes(talk))
   it("customers, files of them, and queries", () => askCustomers(talk))
-  it("the cluster, and actors that rest", () => askCluster(talk))
+  it("the cluster, and quarantined actors", () => askCluster(talk))
 })
 
 describe("of the document", () => {
@@ -201,7 +201,7 @@ describe("of the document", () => {
       const answers = [...service.contract.answered.get(key) ?? []]
       return !answers.some((one) => one === answer.trim() || one.startsWith(answer))
     })
-    // It is another by the second, so that nobody has it as it is.
+    // The document changes every second, so that no client has the current one.
     expect(broken.filter(([key, one]) => `${key} ${one}` !== "GET /cluster 304 ")).toEqual([])
   })
 })

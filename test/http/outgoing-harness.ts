@@ -10,7 +10,7 @@ import { adminToken, type Answered, type Harness, type Sending, startService } f
 
 export const admin = `admin:${adminToken}`
 
-/** What a receiver was sent. */
+/** A request that a receiver got. */
 export interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -18,13 +18,13 @@ export interface Received {
 }
 
 /**
- * A receiver that answers with the status that stands in its path: `/410/…`; after a 503 it wants
- * to be left alone for an hour. `/inbox/…` takes JSON-LD only (Linked Data Notifications).
+ * A receiver that answers with the status in its path: `/410/…`. A 503 has a Retry-After of one
+ * hour. `/inbox/…` accepts JSON-LD only (Linked Data Notifications).
  */
 export interface Receiver {
   readonly base: string
   readonly received: ReadonlyArray<Received>
-  /** Answers so from now on, whatever the path says. */
+  /** From now on answers with this status for every path. */
   readonly answer: (status: number) => void
   readonly close: () => Promise<void>
 }
@@ -57,7 +57,7 @@ export const startReceiver = async (): Promise<Receiver> => {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  // A server that listens on a port has an address with one.
+  // The address of a TCP server is an object.
   const { port } = server.address() as AddressInfo
   return {
     base: `http://127.0.0.1:${port}`,
@@ -74,19 +74,19 @@ export const startReceiver = async (): Promise<Receiver> => {
 }
 
 export interface OutgoingHarness extends Harness {
-  /** Makes an account and gives its credentials. */
+  /** Creates an account; returns its credentials. */
   readonly account: (name: string) => Promise<string>
-  /** A5 of a notification to these, its Location. */
+  /** Sends a notification to these recipients (A5). */
   readonly post: (
     basic: string,
     to: ReadonlyArray<string>,
     options?: Sending
   ) => Promise<Answered>
-  /** Asks until the notification stands so. */
+  /** Polls until the notification has this status, or is gone. */
   readonly until: (href: string, basic: string, status: string) => Promise<Answered>
 }
 
-/** A notification to these. */
+/** A notification to these recipients. */
 export const outgoing = (to: ReadonlyArray<string>, description = "d"): string =>
   `<notification>${to.map((uri) => `<to>${uri}</to>`).join("")}<item><description>${description}` +
   "</description><url>http://example.org/m</url></item></notification>"
@@ -94,7 +94,7 @@ export const outgoing = (to: ReadonlyArray<string>, description = "d"): string =
 export const recipients = (answer: Answered): ReadonlyArray<Element> =>
   childrenOf(answer.xml, "recipient")
 
-/** One attribute of each recipient. */
+/** An attribute of each recipient. */
 export const each = (answer: Answered, attribute: string): ReadonlyArray<string | undefined> =>
   recipients(answer).map(({ attributes }) => attributes[attribute])
 

@@ -1,4 +1,4 @@
-/** The listing of an outgoing mailbox (A7), and trying a span of it again. */
+/** The listing of an outgoing mailbox (A7), and the retry of a span of it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { deleteRequestKey, enterOutgoing } from "../../http/resources/outgoing/outgoing-entries.ts"
@@ -30,7 +30,7 @@ const hrefs = (answer: Answered) => entries(answer).map(({ href }) => href)
 const nextOf = (answer: Answered): string | undefined =>
   /<([^>]+)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1]
 
-/** Sends one that ends so and gives its address: `503` goes on waiting. */
+/** Sends a notification whose recipient answers with this status; after `503` it keeps waiting. */
 const sent = async (status: 202 | 410 | 503): Promise<string> => {
   const posted = await service.post(basic, [`${receiver.base}/${status}/inbox`])
   const href = posted.header("location")
@@ -103,7 +103,7 @@ describe("A7 GET /outgoing/{account}", () => {
     }
   })
 
-  it("filters by what the actors say, whatever the index hints", async () => {
+  it("filters by the actors' states, not by the hints of the index", async () => {
     const [good, bad, slow] = [await sent(202), await sent(410), await sent(503)]
     const { records } = service.service
     const prefix = `${pathOf(basic).slice("/outgoing/".length)}/`
@@ -131,7 +131,7 @@ describe("A7 GET /outgoing/{account}", () => {
     expect(kept.map(({ key }) => key)).not.toContain(prefix + odd[1])
   })
 
-  it("leaves out what is removed, and forgets its entry", async () => {
+  it("omits removed notifications, and removes their entries", async () => {
     const [first, second] = [await sent(202), await sent(202)]
     const { records } = service.service
     const prefix = `${pathOf(basic).slice("/outgoing/".length)}/`
@@ -186,14 +186,14 @@ describe("A7 GET /outgoing/{account}", () => {
   })
 })
 
-/** Entries older than all others, of what is not queued yet. */
+/** Entries older than all others, of notifications that are not queued yet. */
 const fill = async (count: number, prefix: string) => {
   const rows = Array.from({ length: count }, (_, at) => {
     const key = `${prefix}${9_999_999_999_999 - Date.now() + 50_000 + at}.unqueued`
     return { table: "outgoing", key, value: "waiting" }
   })
   const { records } = service.service
-  // A store need not take more at once.
+  // A store may limit the changes of one write to this number.
   for (let at = 0; at < count; at += 500) {
     await service.run(records.write(rows.slice(at, at + 500)))
   }

@@ -149,7 +149,7 @@ describe("A5 POST /outgoing/{account}", () => {
     expect((await service.send("DELETE", url, { basic: alice })).status).toBe(204)
   })
 
-  it("relays unknown elements, and the sender's own from when it is not requested", async () => {
+  it("relays unknown elements, and the sender's from when it is not requested", async () => {
     const body = `<notification xmlns:x="urn:x" from="false"><to>${mailbox()}</to><item>` +
       "<description>d &amp; e</description><url>http://example.org/m</url>" +
       "<from>http://old.example/</from><x:y z=\"1\"/></item><x:beside/></notification>"

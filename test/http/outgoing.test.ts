@@ -1,4 +1,4 @@
-/** One outgoing notification by its protocol (protocol §1.3): A6, A8, trying again. */
+/** One outgoing notification by its protocol (protocol §1.3): A6, A8, retry. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { textOf } from "../../http/formats/xml/index.ts"
 import { admin, each, type OutgoingHarness, pathOf, type Receiver, recipients, startOutgoing,

@@ -1,4 +1,4 @@
-/** Plain notifications are read without the parser, and as the parser would have read them. */
+/** The plain notification parser returns the same results as the full parser. */
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { parsePlainNotification } from "../../http/formats/xml/plain-notification-parser.ts"
@@ -41,7 +41,7 @@ const document = fc.tuple(
   `<notification>${before}<item>${after}${children.join("")}</item>${more}${before}</notification>`
 )
 
-/** A remark before the root changes nothing, and is nothing plain. */
+/** A comment before the root makes a notification not plain, and does not change its meaning. */
 const byParser = (source: string) => parser.parseNotificationText(`<!---->${source}`)
 
 const usual = "<notification><item><description>d</description><url> http://a/ </url>" +
@@ -57,7 +57,7 @@ describe("a plain notification", () => {
     })
   })
 
-  it("is what the parser makes of it", () => {
+  it("equals the result of the full parser", () => {
     expect(parser.parseNotificationText(usual)).toEqual(byParser(usual))
     fc.assert(
       fc.property(document, (source) => {

@@ -38,7 +38,7 @@ const where = (field: string, op: string, value: string) =>
   `<where field="${field}" op="${op}" value="${value}"/>`
 
 describe("a query without an account", () => {
-  it("says when it ends; one with an owner does not end", async () => {
+  it("shows its expiry; one with an owner does not expire", async () => {
     const body = "<query on=\"customers\"><all/></query>"
     const made = await send("POST", "/queries", { body })
     const keptMs = Date.parse(made.xml.attributes["expires"] ?? "") - Date.now()
@@ -50,7 +50,7 @@ describe("a query without an account", () => {
     expect((await send("GET", "/queries", wrong)).status).toBe(401)
     const owned = await send("POST", "/queries", { basic: admin, body })
     expect([owned.status, owned.xml.attributes["expires"]]).toEqual([201, undefined])
-    // As it was read it can be put again, which does not keep it longer.
+    // The document of GET can be PUT; that does not change the expiry.
     const edit = /<([^>]*)>; rel="edit"/.exec(made.header("link"))?.[1] ?? ""
     const put = await send("PUT", new URL(edit).pathname, { body: read.text })
     expect([put.status, put.xml.attributes["expires"]]).toEqual([
@@ -107,7 +107,7 @@ describe("a query", () => {
     const byAddress = await send("GET", at(href, "&return=age+city"))
     expect(childrenOf(childrenOf(byAddress.xml)[0] ?? byAddress.xml).map(({ name }) => name))
       .toEqual(["age", "city"])
-    // The URI as a path, and with what lets it be changed, names the same.
+    // The path of the URI, and the edit URI, name the same query.
     expect(await area.idsOf(`/customers?query=${new URL(href).pathname}~x&agemin=22`)).toEqual([
       "a",
       "d"
@@ -127,7 +127,7 @@ describe("a query", () => {
       "C"
     ])
     expect((await send("GET", at(href))).status).toBe(422)
-    // The symbol narrows it, as every other parameter does.
+    // The symbol restricts the result, as every other parameter does.
     const dear = path(await make(where("price", "gt", "10.5"), "quotes"))
     expect(await area.idsOf(`${dear}&quotename=C&return=symbol`)).toEqual(["C"])
     expect(await area.idsOf(`${dear}&quotename=A`)).toEqual([])

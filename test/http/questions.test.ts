@@ -20,7 +20,7 @@ describe("href answers", () => {
     (await send("POST", "/content", { body, type, headers })).header("location")
   const refer = (path: string, href: string) => put(`${path}/name`, `<answer href="${href}"/>`)
 
-  it("are read from content of this service, and keep their href", async () => {
+  it("are read from content of this service, and retain their href", async () => {
     const href = await publish("Sir Robin the Not-quite-so-brave", "text/plain")
     const path = await begin()
     expect((await refer(path, href)).status).toBe(201)

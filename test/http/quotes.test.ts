@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe("C3: PUT of a quote", () => {
-  it("is for who has the role", async () => {
+  it("needs the role", async () => {
     const anonymous = await send("PUT", "/quotes/AUTH", { body: quote("1") })
     expect([anonymous.status, anonymous.header("www-authenticate")]).toEqual([
       401,
@@ -48,7 +48,7 @@ describe("C3: PUT of a quote", () => {
     expect((await send("PUT", "/quotes/AUTH", { basic: admin, body: quote("1") })).status).toBe(201)
   })
 
-  it("makes it, then sets it, and keeps decimals as they are sent", async () => {
+  it("creates it, then sets it, and preserves decimals as sent", async () => {
     for (
       const [at, price] of ["0012.500", "0.1", "-3", "123456789012345678901234567890.10"].entries()
     ) {
@@ -76,7 +76,7 @@ describe("C3: PUT of a quote", () => {
     }
   )
 
-  it("takes JSON, other symbols, and no currency", async () => {
+  it("accepts JSON, other symbols, and no currency", async () => {
     const json = await put(
       "^GSPC",
       JSON.stringify({ price: { currency: "EUR", "#text": "5.0" } }),
@@ -133,7 +133,7 @@ describe("C3: PUT of a quote", () => {
 })
 
 describe("C1: GET", () => {
-  it("is 404 for a symbol that nobody quoted", async () => {
+  it("is 404 for an unknown symbol", async () => {
     expect((await send("GET", "/quotes?quotename=NOPE")).status).toBe(404)
     expect((await send("GET", "/quotes?quotename=")).status).toBe(404)
     expect((await send("GET", "/quotes?quotename=a/b")).status).toBe(404)

@@ -1,7 +1,7 @@
-/** A server on loopback beside the service: what it was sent, and what it answers. */
+/** A server on loopback that records its requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 
-/** One request, whole. */
+/** One complete request. */
 export interface Received {
   readonly method: string
   readonly path: string
@@ -16,7 +16,7 @@ export interface Receiver {
   readonly close: () => Promise<void>
 }
 
-/** Starts one; `answer` answers each request once it has come whole. */
+/** Starts a receiver; `answer` answers each request after its whole body. */
 export const startReceiver = async (
   answer: (received: Received, response: ServerResponse) => void
 ): Promise<Receiver> => {
@@ -56,7 +56,7 @@ export const startReceiver = async (
 const pollMs = 10
 const withinMs = 120_000
 
-/** Asks again and again until the answer is not undefined. */
+/** Polls until the result is not undefined. */
 export const eventually = async <A>(
   what: string,
   ask: () => Promise<A | undefined> | A | undefined

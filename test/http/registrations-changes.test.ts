@@ -1,4 +1,4 @@
-/** What becomes of a registration (protocol §1.4): shown, listed, lifted, rotated, ended. */
+/** One registration (protocol §1.4): reading, listing, resuming, new secrets, removal. */
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
@@ -10,17 +10,17 @@ import { owner } from "./mailbox-harness.ts"
 import { eventually, formType, isActive, registration, type Registrations, startRegistrations,
   startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
 
-/** Callbacks whose registrations are shown as if they had failed for a week. */
+/** Callbacks whose registrations appear as if they had failed for a week. */
 const suspended = new Set<string>()
 
-/** The service, of which some registrations are suspended. */
+/** The service with some suspended registrations. */
 const suspending = (service: Service): Service => ({
   ...service,
   system: {
     ...service.system,
     ask: (to, message) =>
       Effect.map(service.system.ask(to, message), (value) => {
-        // What this kind replies to this message is of its protocol.
+        // The type of the reply follows from the protocol of this kind.
         const reply = value as RegistrationReply
         return to.kind === "registration" && reply._tag === "Described" &&
             suspended.has(reply.view.callback)
@@ -66,7 +66,7 @@ const posted = (to: string, fields: Readonly<Record<string, string>>, accept = "
   send("POST", to, { accept, type: formType, body: new URLSearchParams(fields).toString() })
 
 describe("GET of the collection and of one", () => {
-  it("shows all in the order they came", async () => {
+  it("shows all in the order of creation", async () => {
     const other = subscriber.at("mute")
     const second = await service.register(mailbox, other)
     const listed = await send("GET", `${mailbox}/registrations`)
@@ -126,7 +126,7 @@ describe("GET of the collection and of one", () => {
     expect(own.text).toContain(`href="${mailbox}/registrations"`)
   })
 
-  it("shows a suspended one with what was the matter", async () => {
+  it("shows a suspended one with the reason", async () => {
     suspended.add(callback)
     const got = await send("GET", href)
     expect([statusOf(got), got.child("code"), got.child("problem")]).toEqual([

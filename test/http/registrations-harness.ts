@@ -7,7 +7,7 @@ import { registrationRoutes } from "../../http/resources/registrations/registrat
 import type { Answered, Sending } from "./harness.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
 
-/** What a callback was sent. */
+/** A request that a callback got. */
 export interface Received {
   readonly method: string
   readonly query: URLSearchParams
@@ -15,7 +15,7 @@ export interface Received {
   readonly body: string
 }
 
-/** What a callback does with a challenge, and with a push. */
+/** How a callback answers a challenge and a push. */
 export type Manner =
   /** Echoes, and acknowledges. */
   | "echo"
@@ -23,7 +23,7 @@ export type Manner =
   | "mute"
   /** Answers 404. */
   | "refuse"
-  /** Echoes the wish to subscribe, and no other. */
+  /** Echoes challenges of `subscribe` only. */
   | "stay"
   /** Echoes, and answers pushes with 410. */
   | "gone"
@@ -37,7 +37,7 @@ export interface Subscriber {
   readonly close: () => Promise<void>
 }
 
-/** The status and body of an answer to what a callback got. */
+/** The status and body of a callback's answer. */
 const answerOf = (path: string, { method, query }: Received): [number, string] => {
   const manner = path.split("/")[1]
   if (method === "POST") return [manner === "gone" ? 410 : 204, ""]
@@ -69,7 +69,7 @@ export const startSubscriber = async (): Promise<Subscriber> => {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  // A server that listens on a port has an address with one.
+  // The address of a TCP server is an object.
   const { port } = server.address() as AddressInfo
   const of = (method: string) => (callback: string) =>
     (received.get(new URL(callback).pathname) ?? []).filter((one) => one.method === method)
@@ -89,12 +89,12 @@ export const startSubscriber = async (): Promise<Subscriber> => {
 export interface Registrations extends Mailboxes {
   /** The owner registers a callback at a mailbox. */
   readonly register: (mailbox: string, callback: string, options?: Sending) => Promise<Answered>
-  /** The owner sends a WebSub request to a mailbox, which is its topic unless said. */
+  /** The owner sends a WebSub request to a mailbox, which is also the default topic. */
   readonly hub: (mailbox: string, fields: Readonly<Record<string, string>>) => Promise<Answered>
-  /** Asks as the owner until the registration stands so. */
+  /** Polls as the owner until the answer satisfies the condition. */
   readonly until: (
     href: string,
-    stands: (answer: Answered) => boolean
+    isDone: (answer: Answered) => boolean
   ) => Promise<Answered>
 }
 
@@ -103,11 +103,11 @@ export const registration = (callback: string): string =>
 
 export const formType = "application/x-www-form-urlencoded"
 
-/** Waits for something that will be so. */
-export const eventually = async <A>(look: () => Promise<A> | A, isSo: (found: A) => boolean) => {
+/** Polls until the result satisfies the condition. */
+export const eventually = async <A>(read: () => Promise<A> | A, isDone: (found: A) => boolean) => {
   for (;;) {
-    const found = await look()
-    if (isSo(found)) return found
+    const found = await read()
+    if (isDone(found)) return found
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
@@ -135,7 +135,7 @@ export const startRegistrations = async (
         type: formType,
         body: new URLSearchParams({ "hub.topic": mailbox, ...fields }).toString()
       }),
-    until: (href, stands) => eventually(() => service.send("GET", href, { basic: owner }), stands)
+    until: (href, isDone) => eventually(() => service.send("GET", href, { basic: owner }), isDone)
   }
 }
 
@@ -146,7 +146,7 @@ export const changedOf = ({ body }: Received): Element => {
   return parsed.value
 }
 
-/** The URIs of the notifications that pushes brought, in their order. */
+/** The URIs of the notifications in pushes, in their order. */
 export const broughtBy = (pushes: ReadonlyArray<Received>): ReadonlyArray<string | undefined> =>
   pushes.flatMap((push) =>
     childrenOf(changedOf(push), "notification")

@@ -115,7 +115,7 @@ describe("subscribing (§5)", () => {
     expect(asked?.query.get("hub.lease_seconds")).toBe(given)
   })
 
-  it("renews what there is, under the same URI", async () => {
+  it("renews an existing subscription under the same URI", async () => {
     const { href } = await service.open("renewed")
     const callback = subscriber.at("echo")
     const first = await service.hub(href, subscribe(callback))

@@ -22,7 +22,7 @@ afterAll(async () => {
 const get = (href: string, options: Sending = {}) =>
   service.send("GET", href, { basic: owner, ...options })
 
-/** The fields of a push as its check wants them. */
+/** The fields of a push that the signature covers. */
 const fieldsOf = (headers: Readonly<Record<string, string | string[] | undefined>>) =>
   Object.fromEntries(
     ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => [
@@ -231,7 +231,7 @@ describe("who may", () => {
 })
 
 describe("pushes", () => {
-  it("bring what is deposited, in order, signed by Standard Webhooks", async () => {
+  it("contain the deposits, in order, signed by Standard Webhooks", async () => {
     const { href } = await service.open("pushed")
     const early = await service.deposit(href, "before")
     const callback = subscriber.at("echo")

@@ -1,10 +1,10 @@
-/** Requests held against the OpenAPI document: path, query, header fields and body. */
+/** Checks requests against the OpenAPI document: path, query, header fields and body. */
 import { parseForm } from "../../http/formats/form-fields.ts"
 import type { Contract, Operation } from "./contract.ts"
 
-/** A request as it will be sent. */
+/** A request before it is sent. */
 export interface Asked {
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly type: string | undefined
@@ -27,14 +27,14 @@ export const parametersOf = (
     Object.keys(contract.at(`${at}/parameters`)?.node ?? {}).flatMap((index) => {
       const found = contract.at(`${at}/parameters/${index}`)
       if (found === undefined) return []
-      // The meta schema says what a Parameter Object has.
+      // The meta schema defines the members of a Parameter Object.
       const node = found.node as unknown as Parameter
       const { name, required = false } = node
       return [{ pointer: `${found.pointer}/schema`, name, in: node.in, required }]
     })
   )
 
-/** A text as the schema's type has it. */
+/** A text of digits as a number, any other text unchanged. */
 const typed = (text: string): unknown => /^-?\d+$/.test(text) ? Number(text) : text
 
 const valueFaults = (
@@ -55,12 +55,12 @@ const queryFaults = (
 ): ReadonlyArray<string> => {
   const parsed = parseForm(query)
   if (!parsed.ok) return [parsed.fault.detail]
-  const given = parsed.value.entries()
+  const entries = parsed.value.entries()
   const declared = parameters.filter((one) => one.in === "query")
   return [
     ...declared.filter(({ name, required }) => required && !parsed.value.has(name))
       .map(({ name }) => `the query has no ${name}`),
-    ...given.flatMap(([name, value]) => {
+    ...entries.flatMap(([name, value]) => {
       const one = declared.find((parameter) => parameter.name === name)
       return one === undefined
         ? [`the query has ${name}, which is not listed`]
@@ -110,7 +110,7 @@ const bodyFaults = (
     : [form.fault.detail]
 }
 
-/** What of a request is not as the document says. */
+/** How a request differs from the document. */
 export const requestFaults = (
   contract: Contract,
   operation: Operation,
@@ -120,14 +120,14 @@ export const requestFaults = (
   const [path = "", query = ""] = asked.path.split("?")
   const [, pattern = ""] = operation.key.split(" ")
   const segments = path.split("/")
-  const ofPath = pattern.split("/").flatMap((segment, at) => {
+  const pathFaults = pattern.split("/").flatMap((segment, at) => {
     const one = parameters.find(({ name }) => segment === `{${name}}`)
     return one === undefined
       ? []
       : valueFaults(contract, one, decodeURIComponent(segments[at] ?? ""))
   })
   return [
-    ...ofPath,
+    ...pathFaults,
     ...queryFaults(contract, parameters, query),
     ...headerFaults(contract, operation, parameters, Object.keys(asked.headers)),
     ...bodyFaults(contract, operation, asked)

@@ -84,7 +84,7 @@ const start = () =>
     onError: (error) => errors.push(error)
   })
 
-/** What comes back for these bytes, until the connection ends or nothing more comes. */
+/** The answer to these bytes, until the connection ends or is silent. */
 const exchangeRaw = (sent: string, port = server.port): Promise<string> =>
   new Promise((resolve) => {
     let received = ""
@@ -202,7 +202,7 @@ describe("server", () => {
     expect(server.inFlight()).toBe(0)
   })
 
-  it("says that an address is taken", async () => {
+  it("reports that an address is in use", async () => {
     const again = listen({
       host: "127.0.0.1",
       port: server.port,
@@ -213,7 +213,7 @@ describe("server", () => {
     await expect(again).rejects.toBeInstanceOf(ServerUnavailable)
   })
 
-  it("drains: answers what is under way, ends streams, accepts nothing more", async () => {
+  it("drains: answers current requests, ends streams, accepts no new ones", async () => {
     const other = await start()
     const poll = exchangeRaw(`GET /poll ${head}\r\n`, other.port)
     const events = exchangeRaw(`GET /events ${head}\r\n`, other.port)

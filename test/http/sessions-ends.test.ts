@@ -39,7 +39,7 @@ describe("B7: the last question", () => {
     expect(challengeOf(await send("GET", path)).p).toBe("Right. Off you go.")
   })
 
-  it("is over for any PUT, whatever its body and its conditions", async () => {
+  it("has ended for any PUT, with any body and conditions", async () => {
     const path = await withAnswers("Arthur", "The Grail")
     await put(`${path}/hard_question`, `<answer>${swallows}</answer>`)
     for (

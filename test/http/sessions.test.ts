@@ -97,7 +97,7 @@ describe("B2: beginning a session", () => {
     expect(page.text).toMatch(/<form action="\/sessions\/[^/"]+\/name" method="post">/)
   })
 
-  it("refuses what is no answer document", async () => {
+  it("refuses other documents than an answer", async () => {
     const status = async (body: string, type?: string) =>
       (await send("POST", "/sessions", { body, ...type === undefined ? {} : { type } })).status
     expect(await status("<answer")).toBe(400)

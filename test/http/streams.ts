@@ -6,7 +6,7 @@ export interface StreamEvent {
   readonly data: string
 }
 
-/** Opens the stream of a resource with these credentials; `next` is undefined at its end. */
+/** Opens the stream of a resource with these credentials; `next` returns undefined at its end. */
 export const stream = async (
   href: string,
   basic: string,

@@ -63,7 +63,7 @@ describe("a token", () => {
     expect(phone?.attributes["expires"]).toBe(expires)
   })
 
-  it("422 for what can be no end or no name, so that none is made that never ends", async () => {
+  it("422 for an invalid expiry or name, so that no token lasts forever by mistake", async () => {
     const basic = await open("chooser")
     const past = new Date(Date.now() - 1000).toISOString()
     const bodies = [
@@ -156,7 +156,7 @@ describe("the tokens of an account", () => {
     const { records } = service.service
     const left = records.range("token-ids", { prefix: "revoker.", limit: 10 })
     expect(await service.run(left)).toEqual([])
-    // An admin gives it another.
+    // An admin creates another token.
     const again = `revoker:${textOf((await make("revoker", { basic: admin })).xml)}`
     expect((await list("revoker", { basic: again })).status).toBe(200)
   })

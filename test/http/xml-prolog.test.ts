@@ -1,4 +1,4 @@
-/** What may stand around a notification's root, and what may not. */
+/** Text before and after a notification's root: what the parser accepts and rejects. */
 import { describe, expect, it } from "vitest"
 import { parser } from "./document-parser.ts"
 

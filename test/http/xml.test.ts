@@ -34,7 +34,7 @@ describe("parseDocument", () => {
     expect(doc(text)).toMatchObject({ ok: false, fault: { _tag: "Malformed" } })
   })
 
-  it("refuses what is not UTF-8, and what is too large", () => {
+  it("refuses other encodings, and too large documents", () => {
     expect(parser.parseXml(new Uint8Array([0x3c, 0x61, 0xff, 0x2f, 0x3e])).ok).toBe(false)
     expect(parser.parseXml(Buffer.from("\ufeff<a/>", "utf16le")).ok).toBe(false)
     expect(parser.parseXml(bytes("<a/>"), "text/xml; charset=utf-16").ok).toBe(false)
@@ -84,7 +84,7 @@ function merged(children: ReadonlyArray<Element | string>): Array<Element | stri
 }
 
 describe("writing", () => {
-  it("reads back what it wrote", () => {
+  it("parses its own output", () => {
     fc.assert(fc.property(tree, (root) => {
       const parsed = parseText(writeDocument(root))
       if (!parsed.ok) return parsed.fault.detail.includes("nested deeper")
@@ -94,7 +94,7 @@ describe("writing", () => {
     }))
   })
 
-  it("refuses what cannot be written", () => {
+  it("refuses a tree that XML cannot represent", () => {
     expect(() => writeElement(element("a", {}, "\u0000"))).toThrow()
     expect(() => writeElement(element("a b"))).toThrow()
     expect(() => writeElement(element("a", { "b>": "1" }))).toThrow()
@@ -106,7 +106,7 @@ describe("writing", () => {
 })
 
 describe("parseNotification", () => {
-  it("reads every field and keeps unknown elements as they came", () => {
+  it("reads every field and preserves unknown elements", () => {
     const parsed = note(
       `<?xml version="1.0"?>\n<notification xmlns:dc="urn:dc" from="true"><to> http://b/ </to>`
         + `<item><description>A &lt; B</description><url> http://a/ </url><password>p</password>`
@@ -171,7 +171,7 @@ describe("parseNotification", () => {
     expect(note(text)).toMatchObject({ ok: false, fault: { _tag: "Malformed" } })
   })
 
-  it("takes inlined content in place of a url, and goes on after a refusal", () => {
+  it("accepts inlined content instead of a url, also after a refusal", () => {
     expect(note("<a")).toMatchObject({ ok: false })
     const inlined = note(item(
       "<description/><content type=\"text/plain\" encoding=\"base64\">aGk\n=</content>"
@@ -182,7 +182,7 @@ describe("parseNotification", () => {
     })
   })
 
-  it("survives any bytes, and agrees with the other parser on what is well-formed", () => {
+  it("survives any bytes, and agrees with the other parser on well-formedness", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (input) => {
       parser.parseNotification(input)
       parser.parseXml(input)

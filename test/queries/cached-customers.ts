@@ -50,7 +50,7 @@ export const everything: Query = {
   limit: 1_000
 }
 
-/** Of this age or older. */
+/** A query for customers of this age or older. */
 export const agedFrom = (low: number): Query => ({
   ...everything,
   filter: ({ age }) => Number(age) >= low,
@@ -88,9 +88,9 @@ export const filled = async (records: RecordsApi, cache: RowCache): Promise<void
 export const counted = (records: RecordsApi) => {
   const reads = { count: 0 }
   const counting =
-    <A extends ReadonlyArray<unknown>, B>(read: (...given: A) => B) => (...given: A) => {
+    <A extends ReadonlyArray<unknown>, B>(read: (...parameters: A) => B) => (...parameters: A) => {
       reads.count++
-      return read(...given)
+      return read(...parameters)
     }
   const { getMany, keys, range } = records
   const api: RecordsApi = {

@@ -60,7 +60,7 @@ describe("restante load customers", () => {
     expect(passed.stderr).toContain("row 2: age must be a whole number")
   })
 
-  it("says what is wrong with the command line, the file, or the token", async () => {
+  it("reports the fault of the command line, the file, or the token", async () => {
     expect((await restante(["load", "customers", file("people", "")])).status).toBe(2)
     const missing = await restante(["load", "customers", join(folder, "none.csv")])
     expect([missing.status, missing.stderr]).toEqual([1, expect.stringContaining("cannot be read")])

@@ -1,4 +1,4 @@
-/** kill -9 while a file is loaded: afterwards all of it is there, or nothing. */
+/** kill -9 during the load of a file: afterwards all of its rows exist, or none. */
 import { afterAll, expect, it } from "vitest"
 import { adminToken, cleanUp, pause, start, temporaryFolder } from "../e2e/process.ts"
 
@@ -8,7 +8,7 @@ const authorization = `Basic ${Buffer.from(`admin:${adminToken}`).toString("base
 
 afterAll(cleanUp)
 
-/** Every row of a file has its age, so that those of one file are counted. */
+/** All rows of a file have one age, so that the rows of each file can be counted. */
 const file = (age: number): string =>
   "id,name,age\n" +
   Array.from({ length: rows }, (_, at) => `f${age}-${at},Somebody of file ${age},${age}\n`).join("")
@@ -49,7 +49,7 @@ const load = async (base: string, age: number, prefer?: string): Promise<number 
   }
 }
 
-it("leaves all of a file or nothing, and all of what was answered", async () => {
+it("leaves all of a file or nothing, and all of an acknowledged file", async () => {
   const dataDir = temporaryFolder()
   let service = await start({ dataDir })
   const startedMs = performance.now()
@@ -66,7 +66,7 @@ it("leaves all of a file or nothing, and all of what was answered", async () => 
     service = await start({ dataDir })
     const found = await counted(service.url, age)
     expect([0, rows]).toContain(found)
-    // Also when it was answered only that it will be done.
+    // Also after a 202.
     if (status !== undefined) expect([status, found]).toEqual([status, rows])
     expected.set(age, found)
   }

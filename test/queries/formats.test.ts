@@ -1,4 +1,4 @@
-/** Files of customers in any piecing, cut between the bytes of one character too. */
+/** Files of customers in chunks of any size, also cut within one character. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { element, writeDocument } from "../../http/formats/xml/index.ts"
@@ -60,7 +60,7 @@ const cut = (bytes: Buffer, at: ReadonlyArray<number>): ReadonlyArray<Buffer> =>
 }
 
 describe.each(["csv", "jsonl", "xml", "json"] as const)("%s", (format) => {
-  it("is the same however it comes in pieces", () => {
+  it("gives the same result for any chunks", () => {
     fc.assert(fc.property(rows, fc.array(fc.nat(), { maxLength: 20 }), (all, places) => {
       const bytes = Buffer.from(written[format](all))
       expect(read(format, cut(bytes, places))).toEqual(read(format, [bytes]))
@@ -68,7 +68,7 @@ describe.each(["csv", "jsonl", "xml", "json"] as const)("%s", (format) => {
     }))
   })
 
-  it("says so when the bytes are none, whatever they are, and takes no other way out", () => {
+  it("rejects any other bytes with a FileBroken, and never fails otherwise", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 60 }), rows, fc.nat(), (noise, all, at) => {
       const bytes = Buffer.from(written[format](all))
       const place = at % (bytes.length + 1)

@@ -1,4 +1,4 @@
-/** A load that breaks off at any step is gone on with, by one of however many try. */
+/** An interrupted load, at any step: exactly one of several nodes continues it. */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
@@ -40,7 +40,7 @@ const world = async () => {
   await run(records.write(loadChanges(id, load)))
   let failing = Infinity
   const shared = { records, blobs, pendingBlobs: new Set<string>(), nowMs: () => 1 }
-  // What loads ask of a service; the rest of it is not touched.
+  // The part of a service that loads use.
   const service = {
     ...shared,
     records: {
@@ -75,7 +75,7 @@ const expectWhole = async ({ blobs, records }: Awaited<ReturnType<typeof world>>
   expect(await run(blobs.info("load=x"))).toBeUndefined()
 }
 
-it("goes on where it was, wherever it broke off", async () => {
+it("continues from its progress after an interruption at any step", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(4), { maxLength: 6 }), async (breaks) => {
       const all = await world()
@@ -100,13 +100,13 @@ it("is done once when several try", async () => {
   await expectWhole(all)
 })
 
-it("leaves alone what another node is at", async () => {
+it("does not touch a load that another node applies", async () => {
   const { load, records, service } = await world()
   await run(resumeLoads(service, 1_000))
   expect(await run(records.get(loadsTable, id))).toBe(JSON.stringify(load))
 })
 
-it("ends a load whose file is lost, and goes on with others", async () => {
+it("ends a load whose file is lost, and continues the others", async () => {
   const all = await world()
   const other = "0000000000000000000000"
   await run(all.records.write(loadChanges(other, { ...all.load, blob: "none", at: 7 })))

@@ -1,4 +1,4 @@
-/** Rows, conditions and orders at random, and the answer by looking at every row. */
+/** Random rows, conditions and orders, and the expected answer by a scan of every row. */
 import fc from "fast-check"
 import type { Operator, Order, RowCondition } from "../../http/query-engine/condition.ts"
 import type { Row } from "../../http/query-engine/table-fields.ts"
@@ -35,7 +35,7 @@ export const people: fc.Arbitrary<ReadonlyArray<Person>> = fc.uniqueArray(
 )
 
 const orderings: ReadonlyArray<Operator> = ["eq", "ne", "lt", "le", "gt", "ge"]
-const lookings: ReadonlyArray<Operator> = ["contains", "starts", "ends"]
+const searches: ReadonlyArray<Operator> = ["contains", "starts", "ends"]
 
 const where: fc.Arbitrary<RowCondition> = fc.oneof(
   fc.record({
@@ -47,7 +47,7 @@ const where: fc.Arbitrary<RowCondition> = fc.oneof(
   fc.record({
     _tag: fc.constant("where" as const),
     field: fc.constantFrom("name", "city", "id"),
-    op: fc.constantFrom(...orderings, ...lookings),
+    op: fc.constantFrom(...orderings, ...searches),
     value: text
   })
 )
@@ -72,9 +72,9 @@ export const order: fc.Arbitrary<Order> = fc.record({
 const fold = (one: string) => one.normalize("NFC").toLowerCase()
 const bytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))
 
-const holds = (given: string | number, op: Operator, value: string): boolean => {
-  const text = String(given)
-  const compared = typeof given === "number" ? given - Number(value) : bytes(text, value)
+const holds = (actual: string | number, op: Operator, value: string): boolean => {
+  const text = String(actual)
+  const compared = typeof actual === "number" ? actual - Number(value) : bytes(text, value)
   const tests: Readonly<Record<Operator, () => boolean>> = {
     eq: () => compared === 0,
     ne: () => compared !== 0,
@@ -111,7 +111,7 @@ const compare = (by: string) => (one: Person, other: Person): number => {
   return first || bytes(one.id, other.id)
 }
 
-/** The ids of all that fit, in order. */
+/** The ids of all matching rows, in order. */
 export const naive = (
   all: ReadonlyArray<Person>,
   wanted: RowCondition,

@@ -1,4 +1,4 @@
-/** Every query by whatever way the planner takes, against looking at every row. */
+/** Queries by every way of the planner, compared with a scan of every row. */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -30,7 +30,7 @@ const fill = async (records: RecordsApi, all: ReadonlyArray<Person>): Promise<vo
   }
 }
 
-/** Pages to the end; also that no page is larger than asked for. */
+/** Reads all pages; checks that no page exceeds the limit. */
 const walk = async (
   records: RecordsApi,
   asked: Omit<RowRequest, "after">,
@@ -44,7 +44,7 @@ const walk = async (
     expect(page.entries.length).toBeLessThanOrEqual(asked.limit)
     ids.push(...page.entries.map(({ key }) => key))
     if (page.next === undefined) return ids
-    // As it comes back from a client.
+    // As a client sends it back.
     const place = decodeCursor(
       customersTable,
       asked.order,
@@ -68,7 +68,7 @@ const betweenTwoKeys: [ReadonlyArray<Person>, Array<number>, Order, number, Quer
 ]
 
 describe("the planner", () => {
-  it("finds what a look at every row finds, in order, over any pages", async () => {
+  it("finds the same rows as a scan of every row, in order, over any pages", async () => {
     await fc.assert(
       fc.asyncProperty(
         people,
@@ -148,7 +148,7 @@ describe("the planner", () => {
     )
   })
 
-  it("says when too many rows would have to be sorted", async () => {
+  it("rejects a query that would sort too many rows", async () => {
     const records = makeMemoryRecords()
     const rows = Array.from({ length: 30 }, (_, at) => ({
       id: `i${at}`,
@@ -172,7 +172,7 @@ describe("the planner", () => {
 })
 
 describe("documents", () => {
-  it("say the same after they are written and read", () => {
+  it("are unchanged after they are written and read", () => {
     fc.assert(fc.property(condition, order, (wanted, by) => {
       const query = { on: "customers", condition: wanted, order: by, fields: ["age"], limit: 3 }
       const element = queryElement({ ...query, on: "customers" }, "http://localhost/queries/x")

@@ -150,7 +150,7 @@ describe("pages of cached rows", () => {
     const cache = new RowCache(racing, customersTable, columns, generous)
     await filled(racing, cache)
     expect(await walk(racing, agedFrom(140), cache)).toEqual([person(12, 149)])
-    // In two ranges that one read loads.
+    // The rows are in two ranges, which one read loads.
     await run(put(records, person(5)))
     await run(put(records, person(9)))
     late = person(8, 148)

@@ -1,6 +1,6 @@
 /**
- * kill -9 of a node over NATS while a file is loaded: its view of the records goes on from where it
- * was, or is filled again, and each answer is the servers'.
+ * kill -9 of a node on NATS during the load of a file: its view of the records continues from its
+ * last position, or is filled again, and every answer agrees with the servers.
  */
 import { existsSync, readdirSync, rmSync, truncateSync } from "node:fs"
 import { join } from "node:path"
@@ -33,7 +33,7 @@ const load = async (base: string, age: number): Promise<string> => {
   return new URL(answer.headers.get("location") ?? "").pathname
 }
 
-/** The ids of all customers of an age and older, page by page. */
+/** The ids of all customers of this age or older, page by page. */
 const found = async (base: string, agemin: number): Promise<ReadonlyArray<string>> => {
   const ids: Array<string> = []
   let path: string | undefined = `/customers?agemin=${agemin}&return=id&limit=${pageRows}`
@@ -81,14 +81,14 @@ it(
       await service.kill()
       corruption()
       service = await start(options)
-      // Another node's write, as it were, while this one was away.
+      // Simulates a write of another node while this one was down.
       const put = await fetch(`${service.url}/customers/z${at}`, {
         method: "PUT",
         headers: { authorization, "content-type": "application/xml" },
         body: "<customer><name>Late</name><age>100</age></customer>"
       })
       expect(put.status).toBe(201)
-      // Read-your-writes, whatever the view holds by now.
+      // Read-your-writes, even if the view is not complete.
       expect(await found(service.url, 100)).toEqual(
         [...corruptions.keys()].slice(0, at + 1).map((n) => `z${n}`)
       )

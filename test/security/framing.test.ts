@@ -1,6 +1,6 @@
 /**
- * Request smuggling and malformed HTTP/1.1 on bare sockets: what each is answered, that the
- * connection ends, and that what came behind is never taken for a request.
+ * Request smuggling and malformed HTTP/1.1 on plain sockets: the answer to each request, the end of
+ * the connection, and that the service never processes the bytes after it as a request.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listMailbox, type Mailbox, openMailbox } from "../e2e/client.ts"
@@ -8,7 +8,7 @@ import { cleanUp, type Service, start, within } from "../e2e/process.ts"
 import { head, open, smuggledInto, statusesOf } from "../e2e/raw.ts"
 import { lenient, malformed, odd, type Row, unseen } from "./malformed.ts"
 
-/** The service gives up on an unfinished request after 10 s; a busy machine is late. */
+/** The service ends an unfinished request after 10 s; a busy machine needs longer. */
 const endsWithinMs = 60_000
 
 let service: Service
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const smuggled = (): string => smuggledInto(mailbox.path)
 
-/** What came back until the other side ended the connection. */
+/** The bytes of the answer, until the service ended the connection. */
 const untilClosed = async (name: string, bytes: string): Promise<string> => {
   const { closed, received, socket } = await open(service.port)
   socket.write(Buffer.from(bytes, "latin1"))
@@ -52,7 +52,7 @@ const wanted = (rows: ReadonlyArray<Row>) =>
 
 const closing = [...malformed, ...lenient]
 
-/** The same as deposits, where the mailbox is what is written to. */
+/** The same requests as deposits, so that a smuggled one would be visible in the mailbox. */
 const toMailbox = (): ReadonlyArray<Row> =>
   closing.filter(({ bytes }) => bytes.startsWith("POST /content HTTP/1.1\r\n")).map((one) => ({
     ...one,
@@ -66,7 +66,7 @@ describe("framing", () => {
   let alone: Answers
   let followed: ReadonlyArray<Answers>
 
-  // Unfinished requests wait for as long as the service does: all of them at once.
+  // Unfinished requests take as long as the service's timeout: send all of them concurrently.
   beforeAll(async () => {
     const deposits = toMailbox()
     expect(deposits.length).toBeGreaterThan(50)
@@ -103,7 +103,7 @@ describe("framing", () => {
     expect(statusesOf(await untilClosed(unseen.name, unseen.bytes))).toEqual(unseen.statuses)
   })
 
-  it("answers what is odd and right, and the request behind it", async () => {
+  it("answers unusual valid requests, and the next request", async () => {
     for (const { bytes, name, statuses } of odd) {
       const last = head("GET /problems/gone HTTP/1.1", "Host: a", "Connection: close")
       const received = await untilClosed(name, bytes + last)

@@ -1,7 +1,7 @@
 /**
- * Every parser under the fuzzer for an hour, or for FUZZ_MINUTES. Each round has another seed, told
- * with what it found: that seed finds it again on the corpus that is kept. With FUZZ_KEEP=1 the
- * shortest inputs that ran something new go into the corpus.
+ * Fuzzes every parser for an hour, or for FUZZ_MINUTES. Each round has another seed. A finding is
+ * reported with its seed, which reproduces it on the stored corpus. With FUZZ_KEEP=1 the shortest
+ * inputs that reached new code are added to the corpus.
  */
 import { expect, it } from "vitest"
 import { corpusOf, keepCorpus } from "./fuzz/corpus.ts"
@@ -11,10 +11,10 @@ import { targets } from "./fuzz/targets.ts"
 const minutes = Number(process.env["FUZZ_MINUTES"] ?? 60)
 const isKept = process.env["FUZZ_KEEP"] === "1"
 const effort = { executions: 2_000, pumps: 100 }
-/** What is kept of a corpus: enough to begin with, and little to read. */
+/** Largest stored corpus of a parser: enough to start from, and small to review. */
 const keptInputs = 60
 const keptChars = 400
-/** What one round goes on from. */
+/** The inputs with which one round starts. */
 const carriedInputs = 500
 
 it("a long run finds nothing", () => {

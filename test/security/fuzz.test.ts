@@ -1,4 +1,4 @@
-/** Every parser under the fuzzer for a moment, on what earlier runs found: the same each time. */
+/** Fuzzes every parser briefly, on the corpus of earlier runs; the seed is fixed. */
 import { describe, expect, it } from "vitest"
 import { corpusOf } from "./fuzz/corpus.ts"
 import { fuzz, isSlow, type Target } from "./fuzz/fuzzer.ts"
@@ -30,7 +30,7 @@ describe("what once took the square of the time takes no more than its share", (
 })
 
 describe("the fuzzer", () => {
-  /** A parser with a fault at the end of a path that blind chance does not find. */
+  /** A parser with a fault behind several conditions, which random input does not reach. */
   const planted = (run: (input: string) => void): Target => ({
     name: "planted",
     bytesMax: 16 * 1024,
@@ -39,7 +39,7 @@ describe("the fuzzer", () => {
     run
   })
 
-  it("finds what is thrown, and shows the least of it", () => {
+  it("finds an exception, and reports the smallest input", () => {
     const target = planted((input) => {
       if (input.includes("\0")) throw new TypeError("NUL")
     })
@@ -47,7 +47,7 @@ describe("the fuzzer", () => {
     expect(findings).toEqual([{ target: "planted", what: "TypeError: NUL", input: "\0" }])
   })
 
-  it("finds a pattern that takes the square of the time", () => {
+  it("finds a pattern with quadratic time", () => {
     const target = planted((input) => void /x+y/.test(input.replaceAll("<", "x")))
     const { findings } = fuzz(target, { seed: 7, executions: 100, pumps: 60 })
     expect(findings.map(({ what }) => what)).toEqual([expect.stringContaining("time grows")])

@@ -1,6 +1,6 @@
 /**
- * Requests that two readers could take for different things, and what they are answered here. `[]`:
- * nothing, which is what the native parser does with a line that it takes for unfinished.
+ * Requests that two readers could interpret differently, and their answers. `[]` means no answer:
+ * the native parser waits for the rest of a line that it considers unfinished.
  */
 import { head } from "../e2e/raw.ts"
 
@@ -132,12 +132,12 @@ const lines: ReadonlyArray<Row> = [
   bad("no method", get(" /livez HTTP/1.1"))
 ]
 
-/** Refused or not answered; the connection ends, and what follows is never read as a request. */
+/** Rejected or not answered. The connection ends; the next bytes are never read as a request. */
 export const malformed: ReadonlyArray<Row> = [lengths, codings, chunks, fields, lines].flat()
 
 /**
- * Taken, some more kindly than others would: the native parser reads any byte for the line feed
- * after a chunk's size. So the connection ends with every chunked body, whatever follows.
+ * Accepted, although a strict parser would reject some: the native parser accepts any byte as the
+ * line feed after a chunk's size. The connection therefore ends after every chunked body.
  */
 export const lenient: ReadonlyArray<Row> = [
   row([202])("a chunked body", post(chunked) + hello),
@@ -152,9 +152,9 @@ export const lenient: ReadonlyArray<Row> = [
 ]
 
 /**
- * What nobody behind the native parser can see: a field without a name ends the block for it, and
- * the length behind it counts for nothing. No known proxy passes such a field on. When this row is
- * answered once only, the parser has been mended: it belongs to the malformed ones then.
+ * Invisible behind the native parser: a field without a name ends the header block, and the parser
+ * ignores the length after it. No known proxy forwards such a field. If this row gets one answer
+ * only, the parser is fixed: move the row to the malformed ones.
  */
 export const unseen: Row = row([200, 200])(
   "a field without a name",
@@ -162,7 +162,7 @@ export const unseen: Row = row([200, 200])(
     get("GET /livez HTTP/1.1", "Host: a", "Connection: close")
 )
 
-/** Odd, and right: answered, and the next request too. */
+/** Unusual but valid: the service answers them and the next request. */
 export const odd: ReadonlyArray<Row> = [
   row([200])(
     "a GET with a body",

@@ -1,4 +1,4 @@
-/** Rate limits at a running service: 429, its fields, and the clients that have no limit. */
+/** Rate limits as clients see them: 429, its fields, and the clients that they do not affect. */
 import { afterEach, expect, it } from "vitest"
 import type { HttpSettings } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -7,7 +7,7 @@ import { adminToken, type Answered, type Harness, startService } from "../http/h
 let service: Harness
 afterEach(() => service.close())
 
-/** An hour, in which a test gets no whole unit back. */
+/** A window so long that a test regains no request. */
 const windowMs = 3_600_000
 const addressQuota = 5
 const accountQuota = 4
@@ -16,7 +16,7 @@ const both = {
   account: { quota: accountQuota, windowMs }
 }
 
-/** Rates are a node's own: all requests go to the first. */
+/** Each node counts separately: all requests go to the first. */
 const start = async (rateLimits: HttpSettings["rateLimits"], more: Partial<HttpSettings> = {}) => {
   service = await startService(resourceTable, { rateLimits, ...more })
   const [node = ""] = service.nodes
@@ -36,7 +36,7 @@ const expectRefusal = (answered: Answered, policy: string, quota: number): void 
   expect(answered.child("detail")).toContain(`this ${policy} may make ${quota} requests`)
 }
 
-it("count the requests of an address, whatever it asks for, and tell the rest", async () => {
+it("count all requests of an address, and report the remaining ones", async () => {
   const send = await start({ address: both.address })
   const paths = ["/cross_bridge", "/nowhere", "/mailboxes", "/openapi.json", "/"]
   const left: Array<string> = []
@@ -72,10 +72,10 @@ it("hold on the hot path too, and what was refused is not there", async () => {
   expect(listed.text.match(/<notification /g)).toHaveLength(4)
 })
 
-it("count an account for itself, not for its neighbors or who guesses its token", async () => {
+it("count an account separately from its neighbors and from guesses of its token", async () => {
   const send = await start(both)
   const admin = { basic: `admin:${adminToken}` }
-  // Nobody knows whose token it is before it was right: this one is the address's.
+  // A node cannot know the account of a token that it has not verified: it counts for the address.
   expect((await send("GET", "/mailboxes", admin)).header("ratelimit")).toMatch(/^"address";r=4/)
   for (let n = 1; n <= accountQuota; n += 1) {
     const answered = await send("GET", "/mailboxes", admin)

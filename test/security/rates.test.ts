@@ -1,4 +1,4 @@
-/** The buckets of the limits on rates under a clock of the test's, and what they remember. */
+/** The buckets of rate limits with a test clock, and their memory. */
 import { Result } from "effect"
 import { array, assert, integer, property } from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -44,7 +44,7 @@ describe("a bucket", () => {
         const recently = through.filter((at) => at > nowMs - windowMs).length
         expect(recently).toBeLessThan(2 * quota + 1)
         if (isOver) {
-          // It may come when it was told to.
+          // A client that waits as long as required is admitted.
           nowMs += waitMs + 0.01
           expect(buckets.take("a").isOver).toBe(false)
           through.push(nowMs)
@@ -58,7 +58,7 @@ describe("a bucket", () => {
     }))
   })
 
-  it("is one of so many at the most: those that are busy are kept", () => {
+  it("is one of a bounded number: the busy ones remain", () => {
     const buckets = new Buckets({ quota: 2, windowMs: 60_000 }, () => 0, 100)
     expect([buckets.take("busy").isOver, buckets.take("busy").isOver]).toEqual([false, false])
     for (let n = 0; n < 40; n += 1) buckets.take(`other-${n}`)
@@ -68,7 +68,7 @@ describe("a bucket", () => {
   })
 })
 
-describe("who a request counts for", () => {
+describe("the key that a request counts for", () => {
   const limits = {
     address: { quota: 2, windowMs: 60_000 },
     account: { quota: 3, windowMs: 60_000 }
@@ -109,7 +109,7 @@ describe("who a request counts for", () => {
     expect(ask("203.0.113.10")).toBe(true)
   })
 
-  it("behind a trusted proxy the last address that is none, not what the client wrote", () => {
+  it("behind a trusted proxy the last address that is no proxy, not one from the client", () => {
     const { ask } = world(["127.0.0.0/8"])
     const through = (n: number, client: string) =>
       ask("127.0.0.1", { "x-forwarded-for": `10.9.8.${n}, ${client}` })
@@ -134,14 +134,14 @@ describe("who a request counts for", () => {
       [true, true, true, false]
     )
     expect(refused).toEqual({ address: 0, account: 1 })
-    // Her neighbor behind the same address is not concerned.
+    // Another client with the same address is not affected.
     expect(ask("203.0.113.1")).toBe(true)
     clock.nowMs += countedTokenMs
     expect([ask("203.0.113.1", bearer), ask("203.0.113.1", bearer)]).toEqual([true, false])
     expect(ask("203.0.113.2", { authorization: "Bearer guess" })).toBe(true)
   })
 
-  it("nobody, where the machinery asks whether the node lives", () => {
+  it("none, for the probes of an orchestrator", () => {
     const { ask } = world()
     const asked = Array.from({ length: 10 }, () => ask("203.0.113.1", { path: "/readyz" }))
     expect(new Set(asked)).toEqual(new Set([true]))
@@ -170,7 +170,7 @@ describe("the settings", () => {
     }
   )
 
-  it("limit nobody when they are not set", () => {
+  it("limit nobody by default", () => {
     const loaded = loadSettings({})
     const settings = Result.isSuccess(loaded) ? loaded.success.settings : undefined
     expect([settings?.port, settings?.rateLimitAddress, settings?.rateLimitAccount])

@@ -1,6 +1,6 @@
 /**
- * 25: a right is looked at in the commit that uses it, and what is written is written over what was
- * seen: many at once at one resource, of which exactly one succeeds.
+ * 25: the commit that uses a right checks it, and a write applies only to the state that its client
+ * read. Of many concurrent changes of one resource exactly one succeeds.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -84,7 +84,7 @@ it("what is taken away counts from its answer on, and what was let in before is 
   expect(listed.text.match(/<notification /g) ?? []).toHaveLength(countOf(statuses, 202))
 })
 
-it("a token that was taken back is worth nothing from then on", async () => {
+it("a revoked token is invalid from then on", async () => {
   const made = await service.send("POST", "/accounts/admin/token", { basic, body: "<token/>" })
   const mine = `admin:${made.child("token")}`
   let isRevoked = false

@@ -1,4 +1,4 @@
-/** Ids and secrets: how many bits they have, how they are compared, what is told of wrong ones. */
+/** Ids and secrets: their bits, their comparison, and the answers to wrong ones. */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -24,11 +24,11 @@ const pathOf = (answered: Answered): string =>
 const item = "<item><description>d</description><url>http://a.test/</url></item>"
 const notification = `<notification>${item}</notification>`
 
-/** The edit URI, in a Link field. */
+/** The edit URI in the Link field. */
 const editOf = (answered: Answered): string =>
   /<([^>]+)>; rel="edit"/.exec(answered.header("link"))?.[1]?.replace(service.base, "") ?? ""
 
-/** One of everything that has an id or a secret of the service's choice. */
+/** Creates one resource of each kind whose id or secret the service chooses. */
 const makeAll = async () => {
   const mailbox = await post("/mailboxes", "<mailbox/>")
   const name = pathOf(mailbox)
@@ -132,7 +132,7 @@ describe("16: secrets", () => {
             .map((line) => `${folder}/${file}: ${line.trim()}`)
         )
     )
-    // None of these is about what a stranger presents.
+    // None of these compares a secret that a client presents.
     expect(found.toSorted()).toEqual([
       "actors/account/decide.ts: if (state.tokens.some(({ hash }) => hash === tokenHash)) {",
       "actors/account/decide.ts: if (state.tokens.some(({ id, hash }) => id === tokenId && hash"
@@ -154,7 +154,7 @@ describe("16: secrets", () => {
     }
   })
 
-  it("are the same or not, whatever they are", () => {
+  it("are compared correctly for any values", () => {
     expect([sameHash("abc", "abc"), sameHash("abc", "abd"), sameHash("abc", "abcd")])
       .toEqual([true, false, false])
     expect([sameHash("", ""), sameHash(undefined, undefined), sameHash("a", undefined)])
@@ -162,8 +162,8 @@ describe("16: secrets", () => {
   })
 })
 
-/** All of an answer that does not follow from the path or the moment. */
-const told = (answered: Answered, path: string) => {
+/** An answer without the parts that depend on the path or the time. */
+const comparable = (answered: Answered, path: string) => {
   const same = (text: string) => text.replaceAll(path.replace(/~.*/, ""), "PATH")
   const headers = [...answered.headers].filter(([name]) => !/^(date|content-length)$/.test(name))
   return {
@@ -178,7 +178,7 @@ it("18: an unknown thing and a wrong secret are told the same", async () => {
   const secret = randomIds.secret("wrong")
   const pairs = [pathOf(mailbox), pathOf(content), editOf(query).replace(/~.*/, "")].flatMap(
     (path) => {
-      // A name that a mailbox could have, too.
+      // Also a valid name of a mailbox.
       const other = randomId().toLowerCase().replaceAll(/[_-]/g, "0")
       const unknown = path.replace(/[^/]+$/, other)
       return [path, unknown].map((one) => `${one}~${secret}`).join(" ")
@@ -190,8 +190,8 @@ it("18: an unknown thing and a wrong secret are told the same", async () => {
     for (const method of ["GET", "HEAD", "PUT", "DELETE"]) {
       for (const who of [{}, { basic }, { accept: "text/html" }]) {
         const options = { ...who, ...(method === "PUT" ? { body: "<mailbox/>" } : {}) }
-        const one = told(await service.send(method, known, options), known)
-        const other = told(await service.send(method, unknown, options), unknown)
+        const one = comparable(await service.send(method, known, options), known)
+        const other = comparable(await service.send(method, unknown, options), unknown)
         expect([method, known, one]).toEqual([method, known, other])
         expect(one.status).toBeGreaterThanOrEqual(400)
       }

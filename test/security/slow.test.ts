@@ -1,6 +1,6 @@
 /**
- * Ten thousand clients that take all the time in the world: honest ones beside them are served as
- * at a service that has no such clients, and those are thrown out in the end.
+ * Ten thousand slow clients. The service serves honest clients as fast as a service without slow
+ * ones does, and in the end it disconnects the slow ones.
  */
 import { execFileSync } from "node:child_process"
 import { connect, type Socket } from "node:net"
@@ -11,35 +11,35 @@ import { cleanUp, eventually, pause, type Service, start } from "../e2e/process.
 import { head } from "../e2e/raw.ts"
 
 const slowClientsMax = 10_000
-/** Descriptors of this process, or of the service, that are for something else. */
+/** File descriptors that this process, or the service, needs for other things. */
 const otherFiles = 2_000
-/** Connections that are begun together: fewer than wait to be accepted. */
+/** Connections that start together: fewer than the backlog of the listening socket. */
 const openedTogether = 200
-/** Of so many one drips: it sends a byte each second. */
+/** One of this many clients drips: it sends a byte each second. */
 const dripEvery = 10
 const dripMs = 1_000
 const honestRequests = 100
-/** p99 beside the slow ones, in that of the other service at the same moments, and beyond it. */
+/** Largest p99 with slow clients: a multiple of the other service's p99, plus a constant. */
 const slowerAtMost = 10
 const slackMs = 5_000
 const memory = "restante_process_resident_memory_bytes"
-/** What each slow client may take, and what comes and goes with all that happens. */
+/** Memory for each slow client, and for all other things. */
 const clientBytesMax = 20 * 1024
 const besidesBytesMax = 128 * 1024 * 1024
-/** Who is thrown out is back after this time. */
+/** A disconnected client reconnects after this time. */
 const awayMs = 1_000
-/** A busy machine takes its time. */
+/** A busy machine needs longer. */
 const withinMs = 120_000
 
 afterAll(cleanUp)
 
-/** Node raises its own limit to the hard one, and so does the service. */
+/** Node.js raises its soft limit of descriptors to the hard one, and so does the service. */
 const filesMax = (): number => {
   const text = execFileSync("sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).trim()
   return text === "unlimited" ? Number.POSITIVE_INFINITY : Number(text)
 }
 
-/** What a slow client says before it falls silent, or drips. */
+/** The bytes that a slow client sends before it is silent, or drips. */
 const openings = (mailbox: Mailbox): ReadonlyArray<string> => [
   "",
   "GET / HTTP/1.1\r\nHost: a\r\nX: ",
@@ -53,21 +53,21 @@ const openings = (mailbox: Mailbox): ReadonlyArray<string> => [
   `${head("POST /content HTTP/1.1", "Host: a", "Transfer-Encoding: chunked")}ffff\r\n`
 ]
 
-/** So many connections, all the time: who is thrown out comes back, until the siege is lifted. */
+/** Holds this many connections: disconnected clients reconnect, until the siege ends. */
 class Siege {
   readonly #port: number
   readonly #openings: ReadonlyArray<string>
   readonly #sockets = new Set<Socket>()
   readonly #drip: NodeJS.Timeout
   #lifted = false
-  /** How many were thrown out so far. */
+  /** The number of disconnected clients so far. */
   thrownOut = 0
 
   constructor(port: number, said: ReadonlyArray<string>) {
     this.#port = port
     this.#openings = said
     let round = 0
-    // Not all in one moment, which nobody's clients would.
+    // Not all at once, which is not realistic.
     this.#drip = setInterval(() => {
       round += 1
       let n = 0
@@ -107,7 +107,7 @@ class Siege {
     }
   }
 
-  /** From now on who is thrown out stays out. */
+  /** From now on disconnected clients do not reconnect. */
   lift(): void {
     this.#lifted = true
   }
@@ -136,7 +136,7 @@ it("10,000 slow clients leave honest ones served, and are thrown out", async () 
   const slowClients = Math.min(slowClientsMax, filesMax() - otherFiles)
   if (slowClients < slowClientsMax) console.warn(`only ${slowClients}: raise the limit on files`)
   expect(slowClients).toBeGreaterThan(1_000)
-  // Whatever else slows the machine down slows both down.
+  // Other load of the machine slows down both services.
   const [[besieged, target], [calm, other]] = await Promise.all([
     startWithMailbox(),
     startWithMailbox()
@@ -163,7 +163,7 @@ it("10,000 slow clients leave honest ones served, and are thrown out", async () 
   expect(siege.size).toBeGreaterThan(slowClients / 2)
   expect(p99(waits.besieged)).toBeLessThan(slowerAtMost * p99(waits.calm) + slackMs)
   siege.lift()
-  // None may hold its connection for ever.
+  // No client may keep its connection forever.
   await eventually(withinMs, "all are thrown out", () => siege.size === 0 || undefined, 100)
   expect(siege.thrownOut).toBeGreaterThanOrEqual(slowClients * 0.8)
   siege.end()
