@@ -281,7 +281,7 @@ describe("a page", () => {
     expect(runs).toEqual([[2], [4], [7, 8]])
   })
 
-  it("begins where the query says, and applies it behind a cursor too", async () => {
+  it("begins at the start of the query, and applies the query after a cursor too", async () => {
     const world = new World()
     for (let at = 0; at < 20; at++) world.deposit("a", startMs + at * 1000, "x")
     const query = { since: new Date(startMs + 15_000).toISOString() }

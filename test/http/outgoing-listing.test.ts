@@ -167,7 +167,7 @@ describe("A7 GET /outgoing/{account}", () => {
     expect(asAdmin.text).not.toContain("name=\"to\"")
   })
 
-  it("is for the account and admins: 401, 403; only admins learn what exists", async () => {
+  it("is readable by the account and admins: 401, 403; only admins learn what exists", async () => {
     const other = await service.account(`other-${accounts}`)
     const status = async (path: string, as?: string) =>
       (await service.send("GET", path, as === undefined ? {} : { basic: as })).status
