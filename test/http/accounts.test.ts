@@ -104,9 +104,9 @@ describe("POST /accounts", () => {
     const body = "<account><name>once</name></account>"
     const headers = { "Idempotency-Key": "once-only" }
     const first = await send("POST", "/accounts", { basic: admin, body, headers })
-    const again = await send("POST", "/accounts", { basic: admin, body, headers })
-    expect([first.status, again.status]).toEqual([201, 201])
-    expect(tokenOf(again)).toBe(tokenOf(first))
+    const repeated = await send("POST", "/accounts", { basic: admin, body, headers })
+    expect([first.status, repeated.status]).toEqual([201, 201])
+    expect(tokenOf(repeated)).toBe(tokenOf(first))
   })
 })
 
@@ -171,10 +171,10 @@ describe("tokens", () => {
   it("POST creates another, shown once; DELETE revokes it", async () => {
     const first = tokenOf(await create("keeper"))
     const basic = `keeper:${first}`
-    const made = await send("POST", "/accounts/keeper/token", { basic })
-    expect([made.status, made.header("cache-control")]).toEqual([201, "no-store"])
-    const second = tokenOf(made)
-    const location = made.header("location")
+    const created = await send("POST", "/accounts/keeper/token", { basic })
+    expect([created.status, created.header("cache-control")]).toEqual([201, "no-store"])
+    const second = tokenOf(created)
+    const location = created.header("location")
     expect(location).toMatch(/\/accounts\/keeper\/tokens\/[A-Za-z0-9_-]{22}$/)
     expect((await send("GET", location, { headers: bearer(second) })).text).not.toContain(second)
     const account = await send("GET", "/accounts/keeper", { basic })

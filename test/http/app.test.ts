@@ -75,10 +75,10 @@ describe("Idempotency-Key", () => {
   it("creates one mailbox, and shows the same secrets again", async () => {
     const body = "<mailbox><title>Keyed</title></mailbox>"
     const first = await send("POST", "/mailboxes", keyed("a", body))
-    const again = await send("POST", "/mailboxes", keyed("\"a\"", body))
-    expect([first.status, again.status]).toEqual([201, 201])
-    expect(again.text).toBe(first.text)
-    expect(again.header("location")).toBe(first.header("location"))
+    const repeated = await send("POST", "/mailboxes", keyed("\"a\"", body))
+    expect([first.status, repeated.status]).toEqual([201, 201])
+    expect(repeated.text).toBe(first.text)
+    expect(repeated.header("location")).toBe(first.header("location"))
     expect(first.child("password")).toMatch(/^[A-Za-z0-9_-]{43}$/)
   })
 

@@ -89,8 +89,8 @@ const removeStreams = async (url: string, account: ReturnType<typeof takeAccount
 
 /** One node for each server. */
 const onNats = (): Backend => {
-  const { taken, urls } = inject("nats")
-  const account = takeAccount(taken)
+  const { accountsFolder, urls } = inject("nats")
+  const account = takeAccount(accountsFolder)
   const [first = ""] = urls
   const nodeOn = (url: string, at: number): Layer.Layer<Ports> =>
     Layer.mergeAll(

@@ -82,11 +82,14 @@ describe("a mailbox that fetches eagerly", () => {
   })
 
   it("copies this service's own content without a request", async () => {
-    const made = await service.send("POST", "/content", { body: "own words", type: "text/plain" })
+    const created = await service.send("POST", "/content", {
+      body: "own words",
+      type: "text/plain"
+    })
     const { href } = await service.open("eager-own", eager)
-    await service.send("POST", href, { body: notification("own", made.header("location")) })
+    await service.send("POST", href, { body: notification("own", created.header("location")) })
     const { attributes } = await copyIn(href)
-    expect(attributes["href"]).not.toBe(made.header("location"))
+    expect(attributes["href"]).not.toBe(created.header("location"))
     expect((await service.send("GET", attributes["href"] ?? "")).text).toBe("own words")
   })
 
@@ -144,10 +147,10 @@ describe("receipts", () => {
   })
 
   it("reach the publisher of this service's own content", async () => {
-    const made = await service.send("POST", "/content", { body: "words", type: "text/plain" })
-    const edit = /<([^>]+)>; rel="edit"/.exec(made.header("link"))?.[1] ?? ""
+    const created = await service.send("POST", "/content", { body: "words", type: "text/plain" })
+    const edit = /<([^>]+)>; rel="edit"/.exec(created.header("link"))?.[1] ?? ""
     const { href } = await service.open("tells-own", "<receipts>received</receipts>")
-    await service.send("POST", href, { body: notification("own", made.header("location")) })
+    await service.send("POST", href, { body: notification("own", created.header("location")) })
     const receipt = await eventually("a receipt", async () => {
       const receipts = await service.send("GET", `${edit}/receipts`)
       return childOf(receipts.xml, "receipt")

@@ -121,14 +121,14 @@ describe("GET /cabinets/<id>", () => {
     // When the mailbox is readable again, no notification is missed.
     const body = cabinetOf([secrets.get("r-open") ?? "", shared])
     await send("PUT", bobs, { basic: service.bob, body })
-    const again = await service.read(`${bobs}?since=${timeOf(seen)}`, service.bob)
-    expect(descriptionsIn(again)).toEqual(["r-open/x"])
+    const repeated = await service.read(`${bobs}?since=${timeOf(seen)}`, service.bob)
+    expect(descriptionsIn(repeated)).toEqual(["r-open/x"])
     // New secrets revoke the right of an old one.
     await send("POST", "/mailboxes/r-shared/password", { basic: owner })
     expect(rightsIn(await service.read(bobs, service.bob)))
       .toEqual(["r-open true", "r-shared false"])
-    expect(timeOf(await service.read(`${bobs}?since=${timeOf(again)}`, service.bob)))
-      .toContain(timeOf(again).split("~")[1])
+    expect(timeOf(await service.read(`${bobs}?since=${timeOf(repeated)}`, service.bob)))
+      .toContain(timeOf(repeated).split("~")[1])
   })
 
   test("the query filters by text in any case, and by time", async () => {
@@ -199,8 +199,8 @@ describe("GET /cabinets/<id>", () => {
       expect(answer.header("vary")).toContain("Authorization")
       expect(answer.header("cache-control")).toBe("private, no-cache")
       const headers = { "if-none-match": answer.etag }
-      const again = await send("GET", href, { basic: owner, accept, headers })
-      expect([again.status, again.text]).toEqual([304, ""])
+      const repeated = await send("GET", href, { basic: owner, accept, headers })
+      expect([repeated.status, repeated.text]).toEqual([304, ""])
       const head = await send("HEAD", href, { basic: owner, accept })
       expect([head.status, head.etag, head.text]).toEqual([200, answer.etag, ""])
     }

@@ -18,8 +18,8 @@ const send: Harness["send"] = (...request) => service.send(...request)
 beforeAll(async () => {
   service = await startService(resourceTable)
   const body = "<account><name>nobody</name></account>"
-  const made = await send("POST", "/accounts", { basic: admin, body })
-  nobody = `nobody:${made.child("token")}`
+  const created = await send("POST", "/accounts", { basic: admin, body })
+  nobody = `nobody:${created.child("token")}`
 })
 afterAll(() => service.close())
 
@@ -35,7 +35,7 @@ const partOf = (node: Element | undefined, name: string): Element => {
 }
 
 /** The document, after every node has published its figures. */
-const told = (): Promise<Element> =>
+const readCluster = (): Promise<Element> =>
   eventually("every node tells of itself", async () => {
     const { xml } = await send("GET", "/cluster", { basic: admin })
     return nodesOf(xml).every(({ attributes }) => attributes["answers"] === "true")
@@ -90,7 +90,7 @@ describe("/cluster", () => {
   })
 
   it("shows every node and the owner of each shard", async () => {
-    const xml = await told()
+    const xml = await readCluster()
     const views = service.services.map(({ system }) => system.cluster())
     const names = views.map(({ self }) => self)
     expect(xml.attributes).toMatchObject({ shards: String(SHARDS), owned: String(SHARDS) })
@@ -122,14 +122,14 @@ describe("/cluster", () => {
         : undefined
     })
     expect(decisions.some((count) => count > 0)).toBe(true)
-    const nodes = nodesOf(await told())
+    const nodes = nodesOf(await readCluster())
     for (const node of nodes) {
       expect(Number(partOf(node, "timers").attributes["due"])).toBeGreaterThanOrEqual(0)
       expect(partOf(node, "deliveries").attributes).toMatchObject({ waiting: "0" })
     }
     // A node publishes its figures every few seconds: they may not include the commit yet.
     const written = await eventually("the commits are counted", async () => {
-      const commits = nodesOf(await told()).map((node) => partOf(node, "commits").attributes)
+      const commits = nodesOf(await readCluster()).map((node) => partOf(node, "commits").attributes)
       return commits.find(({ groups }) => Number(groups) > 0)
     })
     expect(Number(written["p99-ms"])).toBeGreaterThanOrEqual(Number(written["p50-ms"]))
@@ -137,7 +137,7 @@ describe("/cluster", () => {
   })
 
   it("is served as JSON, plain text, and a page with a picture", async () => {
-    await told()
+    await readCluster()
     const json = await send("GET", "/cluster", { basic: admin, accept: "application/json" })
     expect(json.header("cache-control")).toBe("no-store")
     expect(json.json).toMatchObject({

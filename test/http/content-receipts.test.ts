@@ -110,12 +110,12 @@ describe("Idempotency-Key on a stream", () => {
   it("returns the same answer for a repeated key, and 422 with another body", async () => {
     const key = { headers: { "Idempotency-Key": "\"one\"", "Message-Password": "generate" } }
     const first = await publish("once", key)
-    const again = await publish("once", key)
-    expect(again.status).toBe(202)
-    expect(locationOf(again)).toBe(locationOf(first))
-    expect(editOf(again)).toBe(editOf(first))
-    expect(again.header("message-password")).toBe(first.header("message-password"))
-    expect(again.text).toBe(first.text)
+    const repeated = await publish("once", key)
+    expect(repeated.status).toBe(202)
+    expect(locationOf(repeated)).toBe(locationOf(first))
+    expect(editOf(repeated)).toBe(editOf(first))
+    expect(repeated.header("message-password")).toBe(first.header("message-password"))
+    expect(repeated.text).toBe(first.text)
     expect((await publish("twice", key)).status).toBe(422)
     const digest = createHash("sha256").update("once").digest("base64url")
     const ids = await service.run(service.service.blobs.scan(undefined, 10_000))

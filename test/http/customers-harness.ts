@@ -25,9 +25,9 @@ export const startArea = async (): Promise<Area> => {
   const service = await startService(resourceTable)
   const account = async (name: string, role: string): Promise<string> => {
     const body = `<account><name>${name}</name>${role}</account>`
-    const made = await service.send("POST", "/accounts", { basic: admin, body })
-    expect(made.status).toBe(201)
-    return `${name}:${/<token[^>]*>([^<]+)<\/token>/.exec(made.text)?.[1] ?? ""}`
+    const created = await service.send("POST", "/accounts", { basic: admin, body })
+    expect(created.status).toBe(201)
+    return `${name}:${/<token[^>]*>([^<]+)<\/token>/.exec(created.text)?.[1] ?? ""}`
   }
   const clerk = await account("clerk", "<role>customers</role>")
   const nobody = await account("nobody", "")

@@ -17,7 +17,7 @@ const lines = "application/x-ndjson"
 const load = (body: string | Uint8Array, type: string, headers: Record<string, string> = {}) =>
   area.send("PUT", "/customers", { basic: area.clerk, body, type, headers })
 
-const shown = async (id: string) => {
+const readCustomer = async (id: string) => {
   const { status, xml } = await area.send("GET", `/customers/${id}`)
   return status === 200
     ? Object.fromEntries(childrenOf(xml).map(({ children, name }) => [name, children.join("")]))
@@ -30,7 +30,7 @@ describe("PUT /customers", () => {
     expect((await area.send("PUT", "/customers", { body, type: csv })).status).toBe(401)
     const basic = area.nobody
     expect((await area.send("PUT", "/customers", { basic, body, type: csv })).status).toBe(403)
-    expect(await shown("x")).toBe(404)
+    expect(await readCustomer("x")).toBe(404)
   })
 
   it("reads CSV with quotes, commas, line feeds in cells, and any line ends", async () => {
@@ -45,9 +45,13 @@ describe("PUT /customers", () => {
       replaced: "0",
       skipped: "0"
     })
-    expect(await shown("v1")).toEqual({ name: "O'Brien, \"Pat\"", age: "30", city: "two\nlines" })
-    expect(await shown("v2")).toEqual({ name: "Zoë", age: "0" })
-    expect(await shown("v3")).toEqual({ name: "\u{1F40E}", age: "150", city: "X" })
+    expect(await readCustomer("v1")).toEqual({
+      name: "O'Brien, \"Pat\"",
+      age: "30",
+      city: "two\nlines"
+    })
+    expect(await readCustomer("v2")).toEqual({ name: "Zoë", age: "0" })
+    expect(await readCustomer("v3")).toEqual({ name: "\u{1F40E}", age: "150", city: "X" })
     expect((await area.send("GET", loaded.header("location"))).text).toBe(loaded.text)
   })
 
@@ -56,12 +60,12 @@ describe("PUT /customers", () => {
     const second = { id: "j2", name: "K", age: "42", city: null }
     const jsonl = `${JSON.stringify(first)}\n\n${JSON.stringify(second)}`
     expect((await load(jsonl, lines)).status).toBe(200)
-    expect(await shown("j2")).toEqual({ name: "K", age: "42" })
+    expect(await readCustomer("j2")).toEqual({ name: "K", age: "42" })
     const xml = `<?xml version="1.0"?><customers>\n ${
       customer("X &amp; Y", 43).replace("<customer", "<customer id=\"x1\"")
     }<!-- --><customer><id>x2</id><name><![CDATA[<Z>]]></name><age>44</age></customer></customers>`
     expect((await load(xml, "application/xml")).status).toBe(200)
-    expect([await shown("x1"), await shown("x2")]).toEqual([
+    expect([await readCustomer("x1"), await readCustomer("x2")]).toEqual([
       { name: "X & Y", age: "43" },
       { name: "<Z>", age: "44" }
     ])
@@ -79,7 +83,7 @@ describe("PUT /customers", () => {
     await area.put("swap", customer("Before", 71, "<city>C</city>"))
     const loaded = await load("id,name,age\nswap,After,72\nswap,Last,73\nnew1,N,74\n", csv)
     expect(loaded.xml.attributes).toMatchObject({ rows: "3", created: "1", replaced: "2" })
-    expect(await shown("swap")).toEqual({ name: "Last", age: "73" })
+    expect(await readCustomer("swap")).toEqual({ name: "Last", age: "73" })
     expect(await area.idsOf("/customers?agemin=70&return=age")).toEqual([
       "keep",
       "new1",
@@ -87,9 +91,9 @@ describe("PUT /customers", () => {
       "v3"
     ])
     await area.send("DELETE", "/customers/swap", { basic: area.clerk })
-    expect(await shown("swap")).toBe(410)
+    expect(await readCustomer("swap")).toBe(410)
     expect((await load("id,name,age\nswap,Back,1\n", csv)).status).toBe(200)
-    expect(await shown("swap")).toEqual({ name: "Back", age: "1" })
+    expect(await readCustomer("swap")).toEqual({ name: "Back", age: "1" })
   })
 
   it.each([
@@ -134,7 +138,7 @@ describe("PUT /customers", () => {
       status,
       expect.stringContaining(detail)
     ])
-    expect(await shown("z1")).toBe(404)
+    expect(await readCustomer("z1")).toBe(404)
   })
 
   it("refuses other encodings and types", async () => {
@@ -160,7 +164,7 @@ describe("PUT /customers", () => {
       "2",
       "3"
     ])
-    expect([await shown("k1"), await shown("k2"), await shown("k4")]).toEqual([
+    expect([await readCustomer("k1"), await readCustomer("k2"), await readCustomer("k4")]).toEqual([
       { name: "A", age: "1" },
       404,
       { name: "D", age: "4" }
@@ -173,11 +177,11 @@ describe("PUT /customers", () => {
     const body = `id,name,age\n${
       Array.from({ length: 5_000 }, (_, at) => `many${at},Name ${at},${at % 100}`).join("\n")
     }`
-    const taken = await load(body, csv, { Prefer: "respond-async" })
-    expect(taken.status).toBe(202)
+    const accepted = await load(body, csv, { Prefer: "respond-async" })
+    expect(accepted.status).toBe(202)
     const done = await eventually("it is loaded", async () => {
-      const got = await area.send("GET", taken.header("location"))
-      return got.xml.attributes["status"] === "done" ? got : undefined
+      const answer = await area.send("GET", accepted.header("location"))
+      return answer.xml.attributes["status"] === "done" ? answer : undefined
     })
     expect(done.xml.attributes).toMatchObject({ rows: "5000", read: "5000", created: "5000" })
     const path = "/customers?agemin=98&limit=1000&return=age"

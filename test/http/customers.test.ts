@@ -17,9 +17,9 @@ beforeAll(async () => {
     ["f6", "A baby", 0]
   ]
   for (const [id, name, age] of people) {
-    const made = await area.put(id, customer(name, age, "<city>Camelot</city>"))
-    expect(made.status).toBe(201)
-    expect(made.header("location")).toBe(`${area.base}/customers/${id}`)
+    const created = await area.put(id, customer(name, age, "<city>Camelot</city>"))
+    expect(created.status).toBe(201)
+    expect(created.header("location")).toBe(`${area.base}/customers/${id}`)
   }
 })
 afterAll(() => area.close())
@@ -139,8 +139,10 @@ describe("one customer", () => {
   })
 
   it("accepts JSON and its own representation", async () => {
-    const made = await area.put("json", "{\"name\":\"J\",\"age\":33}", { type: "application/json" })
-    expect(made.status).toBe(201)
+    const created = await area.put("json", "{\"name\":\"J\",\"age\":33}", {
+      type: "application/json"
+    })
+    expect(created.status).toBe(201)
     const { text } = await get("GET", "/customers/json")
     expect((await area.put("json", text)).status).toBe(200)
     const json = await get("GET", "/customers/json", { accept: "application/json" })
@@ -169,10 +171,10 @@ describe("one customer", () => {
 
   it("honors conditions: of many concurrent requests one succeeds", async () => {
     const none = { headers: { "If-None-Match": "*" } }
-    const made = await Promise.all(
+    const created = await Promise.all(
       [1, 2, 3, 4].map((age) => area.put("cond", customer("C", age), none))
     )
-    expect(made.map(({ status }) => status).sort()).toEqual([201, 412, 412, 412])
+    expect(created.map(({ status }) => status).sort()).toEqual([201, 412, 412, 412])
     const { etag } = await get("GET", "/customers/cond")
     const match = { headers: { "If-Match": etag } }
     const all = await Promise.all(
@@ -189,11 +191,14 @@ describe("one customer", () => {
   it("gets an id from the service by POST, once for each key", async () => {
     const headers = { "Idempotency-Key": "\"one customer\"" }
     const body = customer("New", 30)
-    const made = await get("POST", "/customers", { basic: area.clerk, body, headers })
-    expect(made.status).toBe(201)
-    const again = await get("POST", "/customers", { basic: area.clerk, body, headers })
-    expect([again.status, again.header("location")]).toEqual([201, made.header("location")])
-    expect((await get("GET", made.header("location"))).child("name")).toBe("New")
+    const created = await get("POST", "/customers", { basic: area.clerk, body, headers })
+    expect(created.status).toBe(201)
+    const repeated = await get("POST", "/customers", { basic: area.clerk, body, headers })
+    expect([repeated.status, repeated.header("location")]).toEqual([
+      201,
+      created.header("location")
+    ])
+    expect((await get("GET", created.header("location"))).child("name")).toBe("New")
     const type = "application/x-www-form-urlencoded"
     const form = await get("POST", "/customers", { basic: area.clerk, body: "name=F&age=7", type })
     expect(form.status).toBe(303)
@@ -201,7 +206,7 @@ describe("one customer", () => {
     const changed = { basic: area.clerk, body: "name=G&age=8", type }
     expect((await get("POST", place, changed)).status).toBe(303)
     expect((await get("GET", place)).child("name")).toBe("G")
-    for (const one of [place, made.header("location")]) {
+    for (const one of [place, created.header("location")]) {
       const removal = { basic: area.clerk, body: "method=delete", type }
       expect((await get("POST", one, removal)).status).toBe(303)
       expect((await get("GET", one)).status).toBe(410)

@@ -68,8 +68,8 @@ describe("what one node acknowledged, any other shows at once", () => {
     each(async (round) => {
       const name = `acc${round}`
       const body = `<account><name>${name}</name></account>`
-      const made = await change(201, "POST", "/accounts", { basic: admin, body })
-      const first = `${name}:${made.child("token")}`
+      const created = await change(201, "POST", "/accounts", { basic: admin, body })
+      const first = `${name}:${created.child("token")}`
       await expectEverywhere(200, `/accounts/${name}`, { basic: first })
       const other = await change(201, "POST", `/accounts/${name}/token`, { basic: first })
       const second = `${name}:${other.xml.children.join("")}`
@@ -87,9 +87,9 @@ describe("what one node acknowledged, any other shows at once", () => {
     each(async (round) => {
       const body = `<mailbox><name>box${round}</name></mailbox>`
       const box = `/mailboxes/box${round}`
-      const made = await change(201, "POST", "/mailboxes", { basic: admin, body })
+      const created = await change(201, "POST", "/mailboxes", { basic: admin, body })
       expect(await listed("/mailboxes", "mailbox", box, { basic: admin })).toEqual(everyNode(true))
-      const basic = `reader:${made.child("password")}`
+      const basic = `reader:${created.child("password")}`
       const [before] = await expectEverywhere(200, box, { basic })
       const stored = await change(202, "POST", box, { body: deposit(`d${round}`) })
       const entry = pathOf(stored.header("location"))
@@ -102,8 +102,8 @@ describe("what one node acknowledged, any other shows at once", () => {
       await expectEverywhere(410, entry, { basic })
       const renewed = await change(200, "POST", `${box}/password`, { basic: admin })
       await expectEverywhere(200, box, { basic: `reader:${renewed.child("password")}` })
-      const again = await service.send("GET", box, { basic })
-      expect(again.status).toBe(401)
+      const repeated = await service.send("GET", box, { basic })
+      expect(repeated.status).toBe(401)
       await change(204, "DELETE", box, { basic: admin })
       await expectEverywhere(410, box, { basic: admin })
       expect(await listed("/mailboxes", "mailbox", box, { basic: admin })).toEqual(everyNode(false))
@@ -185,8 +185,8 @@ describe("what one node acknowledged, any other shows at once", () => {
       }
       expect(new Set(answers).size).toBe(1)
       const cabinet = `<cabinet><title>one</title><mailbox href="/mailboxes/${name}"/></cabinet>`
-      const made = await change(201, "POST", "/cabinets", { basic: admin, body: cabinet })
-      const href = pathOf(made.header("location"))
+      const created = await change(201, "POST", "/cabinets", { basic: admin, body: cabinet })
+      const href = pathOf(created.header("location"))
       await change(202, "POST", `/mailboxes/${name}`, { body: deposit(`c${round}`) })
       for (const { text } of await expectEverywhere(200, href, { basic: admin })) {
         expect(text).toContain(`c${round}`)

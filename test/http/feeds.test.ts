@@ -57,7 +57,7 @@ const described = (text: string): string =>
 describe.each([["Atom", atom, "atom"], ["RSS", rss, "rss"]])("a mailbox as %s", (_, type, kind) => {
   it("has a title, ids that stay, dates and links", async () => {
     const { href } = await service.open(`feed-${kind}`, "<title>News &amp; &lt;more&gt;</title>")
-    const made = await service.send("POST", href, {
+    const created = await service.send("POST", href, {
       body: described("one &lt;b>bold&lt;/b> &amp;amp; ünï 😀")
     })
     await service.deposit(href, "two")
@@ -73,7 +73,7 @@ describe.each([["Atom", atom, "atom"], ["RSS", rss, "rss"]])("a mailbox as %s", 
         ? "one <b>bold</b> &amp; ünï 😀"
         : "one &lt;b&gt;bold&lt;/b&gt; &amp;amp; ünï 😀"
     )
-    expect([one?.guid, one?.link]).toEqual([made.header("location"), "http://example.org/m"])
+    expect([one?.guid, one?.link]).toEqual([created.header("location"), "http://example.org/m"])
     const [newest] = feed.items
     expect(newest?.pubdate?.getTime()).toBeLessThanOrEqual(Date.now())
     expect(newest?.pubdate?.getTime()).toBeGreaterThanOrEqual(one?.pubdate?.getTime() ?? NaN)
@@ -175,7 +175,7 @@ describe("finding feeds", () => {
 describe("a cabinet", () => {
   it("is a feed of its mailboxes", async () => {
     const opened = [await service.open("left"), await service.open("right")]
-    const made = await service.send("POST", "/cabinets", {
+    const created = await service.send("POST", "/cabinets", {
       basic: owner,
       body: `<cabinet><title>Both</title>${
         opened.map(({ href }) => `<mailbox href="${href}"/>`).join("")
@@ -183,7 +183,7 @@ describe("a cabinet", () => {
     })
     for (const { href } of opened) await service.deposit(href, href.endsWith("left") ? "l" : "r")
     for (const type of [atom, rss]) {
-      const feed = await read(await get(made.header("location"), type))
+      const feed = await read(await get(created.header("location"), type))
       expect(feed.meta.title).toBe("Both")
       expect(feed.items.map(({ title }) => title)).toEqual(["l", "r"])
       expect(new Set(feed.items.map(({ guid }) => guid)).size).toBe(2)

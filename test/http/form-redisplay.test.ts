@@ -80,8 +80,12 @@ describe("a form that is refused", () => {
     expect(page.text).toContain(`action="${session}/name"`)
     expect(control(page.text, "answer")).toContain(`aria-invalid="true" autofocus`)
     expect(page.text).toContain(`value="${escaped(long)}"`)
-    const again = await post(`${session}/name`, { answer: "Robin", continue: "true" }, "text/html")
-    expect([again.status, again.header("location")]).toEqual([303, service.base + session])
+    const repeated = await post(
+      `${session}/name`,
+      { answer: "Robin", continue: "true" },
+      "text/html"
+    )
+    expect([repeated.status, repeated.header("location")]).toEqual([303, service.base + session])
 
     const asked = `/questions/hard_question?name=Robin&quest=${encodeURIComponent(long)}`
     const refused = await service.send("GET", asked, { accept: "text/html" })

@@ -180,9 +180,9 @@ describe("representations", () => {
     if (type === "application/json") {
       expect(JSON.parse(text)).toMatchObject({ notification: [{ href: "/n/1" }] })
     }
-    const made = represent(view, type)
-    expect(made.etag).toMatch(/^"[\w-]{22}"$/)
-    expect(made.etag).toBe(entityTag(Buffer.from(text)))
+    const created = represent(view, type)
+    expect(created.etag).toMatch(/^"[\w-]{22}"$/)
+    expect(created.etag).toBe(entityTag(Buffer.from(text)))
   })
 
   it("writes Link fields that cannot be broken out of", () => {

@@ -90,14 +90,14 @@ describe("fixed files", () => {
     ["/style.css", "text/css; charset=utf-8"],
     ["/robots.txt", "text/plain; charset=utf-8"],
     ["/favicon.ico", "image/svg+xml"]
-  ])("%s may be kept, and is asked for again by its ETag", async (path, type) => {
+  ])("%s may be cached, and is revalidated by its ETag", async (path, type) => {
     const file = await send("GET", path)
     expect([file.status, file.header("content-type")]).toEqual([200, type])
     expect(file.header("cache-control")).toMatch(/^public, max-age=\d+$/)
     expect(file.header("x-content-type-options")).toBe("nosniff")
     const headers = { "If-None-Match": file.etag }
-    const again = await send("GET", path, { headers })
-    expect([again.status, again.text]).toEqual([304, ""])
+    const repeated = await send("GET", path, { headers })
+    expect([repeated.status, repeated.text]).toEqual([304, ""])
     expect((await send("GET", path, { headers: { "If-Match": `"other"` } })).status).toBe(412)
     expect((await send("HEAD", path)).text).toBe("")
   })

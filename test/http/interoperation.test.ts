@@ -44,7 +44,7 @@ const listening = async (options: Omit<Options, "callbackUrl">) => {
   return { subscriber, pushes, callbackUrl: `http://127.0.0.1:${port}/`, close }
 }
 
-const asked = (ask: Subscriber["subscribe"], topic: string, hub: string): Promise<void> =>
+const request = (ask: Subscriber["subscribe"], topic: string, hub: string): Promise<void> =>
   new Promise((resolve, reject) => {
     ask(topic, hub, (error) => error === null ? resolve() : reject(error))
   })
@@ -60,12 +60,12 @@ describe("the WebSub library pubsubhubbub", () => {
     const secret = "what the subscriber knows"
     // The library subscribes with a derived secret but checks with the original one. So one
     // instance subscribes, and another one, which has the derived secret, listens.
-    const made = createHmac("sha1", secret).update(topic).digest("hex")
-    const listener = await listening({ secret: made })
+    const derivedSecret = createHmac("sha1", secret).update(topic).digest("hex")
+    const listener = await listening({ secret: derivedSecret })
     const { callbackUrl, pushes, subscriber } = listener
     const asking = createServer({ callbackUrl, secret, username, password, leaseSeconds: 3600 })
     const subscribed = once(subscriber, "subscribe")
-    await asked(asking.subscribe.bind(asking), topic, hub)
+    await request(asking.subscribe.bind(asking), topic, hub)
     const [verified] = await subscribed
     expect(verified).toMatchObject({ topic, hub })
     const location = (await service.deposit(href, "to be pushed")).header("location")
@@ -83,12 +83,12 @@ describe("the WebSub library pubsubhubbub", () => {
     expect(forged.status).toBe(202)
     expect(pushes).toHaveLength(1)
     const left = once(subscriber, "unsubscribe")
-    await asked(asking.unsubscribe.bind(asking), topic, hub)
+    await request(asking.unsubscribe.bind(asking), topic, hub)
     expect((await left)[0]).toMatchObject({ topic, hub })
     const list = () => service.send("GET", hub, { basic: owner })
     await eventually(list, ({ text }) => !text.includes("<registration "))
     await service.deposit(href, "to nobody")
-    await expect(asked(asking.unsubscribe.bind(asking), topic, hub)).rejects.toThrow("404")
+    await expect(request(asking.unsubscribe.bind(asking), topic, hub)).rejects.toThrow("404")
     expect(pushes).toHaveLength(1)
     listener.close()
   })
@@ -99,8 +99,8 @@ describe("the WebSub library pubsubhubbub", () => {
     const stranger = createServer({ callbackUrl, username: "bob", password: "wrong" })
     const known = createServer({ callbackUrl, username, password })
     const hub = `${href}/registrations`
-    await expect(asked(stranger.subscribe.bind(stranger), href, hub)).rejects.toThrow("401")
-    await expect(asked(known.subscribe.bind(known), `${href}x`, hub)).rejects.toThrow("422")
+    await expect(request(stranger.subscribe.bind(stranger), href, hub)).rejects.toThrow("401")
+    await expect(request(known.subscribe.bind(known), `${href}x`, hub)).rejects.toThrow("422")
   })
 
   it("accepts pushes without a secret", async () => {
@@ -110,7 +110,7 @@ describe("the WebSub library pubsubhubbub", () => {
     const { callbackUrl, pushes, subscriber } = listener
     const asking = createServer({ callbackUrl, username: "anybody", password: shown })
     const subscribed = once(subscriber, "subscribe")
-    await asked(asking.subscribe.bind(asking), href, hub)
+    await request(asking.subscribe.bind(asking), href, hub)
     await subscribed
     await service.deposit(href, "news")
     const [push] = await eventually(() => pushes, ({ length }) => length > 0)
@@ -124,9 +124,9 @@ describe("the verifier of Standard Webhooks", () => {
     const { href } = await service.open("hooks")
     const receiver = await startSubscriber()
     const callback = receiver.at("echo")
-    const made = await service.register(href, callback)
-    const location = made.header("location")
-    const older = made.child("secret") ?? ""
+    const created = await service.register(href, callback)
+    const location = created.header("location")
+    const older = created.child("secret") ?? ""
     await service.until(location, isActive)
     const pushed = async (description: string) => {
       await service.deposit(href, description)

@@ -40,23 +40,23 @@ export interface KeyServer {
   /** An issuer whose metadata name `url` as the address of the keys. */
   readonly issuer: string
   /** Sets further members of the metadata. */
-  readonly tell: (other: object) => void
+  readonly setMetadata: (other: object) => void
   /** Sets the answer of `url`: a status and a key set. */
   readonly serve: (status: number, keys: ReadonlyArray<Key>) => Promise<void>
   /** Sets the answer of `url`: a status and a body. */
   readonly answer: (status: number, body: string) => void
   /** The number of requests for keys. */
-  readonly asked: () => number
+  readonly requestCount: () => number
   readonly close: () => Promise<void>
 }
 
 export const startKeyServer = async (): Promise<KeyServer> => {
   let current = { status: 200, body: "{}" }
-  let asked = 0
+  let requestCount = 0
   let metadata: object = {}
   const server = createServer(({ url }, response) => {
     const isMetadata = url === "/realms/post/.well-known/openid-configuration"
-    if (!isMetadata) asked += 1
+    if (!isMetadata) requestCount += 1
     const { body, status } = isMetadata
       ? { status: 200, body: JSON.stringify(metadata) }
       : current
@@ -70,7 +70,7 @@ export const startKeyServer = async (): Promise<KeyServer> => {
   return {
     url,
     issuer,
-    tell: (other) => {
+    setMetadata: (other) => {
       metadata = { issuer, jwks_uri: url, ...other }
     },
     serve: async (status, keys) => {
@@ -79,7 +79,7 @@ export const startKeyServer = async (): Promise<KeyServer> => {
     answer: (status, body) => {
       current = { status, body }
     },
-    asked: () => asked,
+    requestCount: () => requestCount,
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()
@@ -120,8 +120,8 @@ export const issuers = (settings: Readonly<Record<string, string>>) => {
         ...settings
       })
       if (Result.isFailure(loaded)) throw new Error(loaded.failure.message)
-      const made = issuerOf(loaded.success.settings, () => clock.atMs)
-      return Effect.runPromise(Scope.provide(made, scope))
+      const created = issuerOf(loaded.success.settings, () => clock.atMs)
+      return Effect.runPromise(Scope.provide(created, scope))
     },
     close: () => Effect.runPromise(Scope.close(scope, Exit.void))
   }

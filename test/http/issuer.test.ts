@@ -152,8 +152,8 @@ describe("a token of the issuer", () => {
         body: "the same"
       })
     const one = await publish("jwt-keyed", { jti: "1" })
-    const again = await publish("jwt-keyed", { jti: "2" })
-    expect([one.status, again.header("location")]).toEqual([202, one.header("location")])
+    const repeated = await publish("jwt-keyed", { jti: "2" })
+    expect([one.status, repeated.header("location")]).toEqual([202, one.header("location")])
     expect((await publish("jwt-other", {})).header("location")).not.toBe(one.header("location"))
     expect((await publish("jwt-keyed", { exp: seconds(-60) })).status).toBe(401)
   })
@@ -169,13 +169,13 @@ describe("the issuer's keys", () => {
     expect(await everywhere(await tokenOf(first))).toEqual(everyNode(200))
     const rotated = await tokenOf(second)
     await keys.serve(200, [second])
-    const asked = keys.asked()
+    const before = keys.requestCount()
     for (let n = 0; n < 5; n += 1) expect(await everywhere(rotated)).toEqual(everyNode(401))
     await expectRefused(rotated, "no such key")
-    expect(keys.asked()).toBe(asked)
+    expect(keys.requestCount()).toBe(before)
     clock.atMs += keysPauseMs
     for (let n = 0; n < 5; n += 1) expect(await everywhere(rotated)).toEqual(everyNode(200))
-    expect(keys.asked()).toBe(asked + service.nodes.length)
+    expect(keys.requestCount()).toBe(before + service.nodes.length)
   })
 
   it("take their tokens with them when they are withdrawn", async () => {
@@ -227,8 +227,8 @@ describe("an issuer that is only named", () => {
       [{ jwks_uri: "urn:keys" }, "no jwks_uri"],
       [{ jwks_uri: `${keys.url}/of/another` }, ""]
     ]
-    for (const [told, why] of wrong) {
-      keys.tell(told)
+    for (const [metadata, why] of wrong) {
+      keys.setMetadata(metadata)
       clock.atMs += 2 * keysStaleMs
       const outcome = await verified()
       if (why === "") expect(outcome).toMatchObject({ _tag: "Success" })
@@ -237,7 +237,7 @@ describe("an issuer that is only named", () => {
           failure: { why: expect.stringContaining(why) }
         })}
     }
-    keys.tell({})
+    keys.setMetadata({})
     await named.close()
   })
 })
@@ -254,8 +254,8 @@ describe("accounts and the issuer", () => {
 
   it("no lasting token has roles that the issuer does not grant", async () => {
     const body = "<account><name>jwt-both</name><role>quotes</role></account>"
-    const made = await service.send("POST", "/accounts", { basic: admin, body })
-    expect(made.status).toBe(201)
+    const created = await service.send("POST", "/accounts", { basic: admin, body })
+    expect(created.status).toBe(201)
     const make = async (sub: string, roles: ReadonlyArray<string>) =>
       as(await tokenOf(first, { sub, roles }), "POST", `/accounts/${sub}/token`)
     expect((await make("jwt-both", [])).status).toBe(403)

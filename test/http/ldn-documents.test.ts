@@ -38,9 +38,9 @@ describe("a notification of JSON-LD", () => {
       "{\"__proto__\":{\"object\":\"http://example.org/no\"},\"constructor\":1}"
     ]
     for (const body of documents) {
-      const made = await post(href, body)
-      expect([body, made.status]).toEqual([body, 201])
-      const back = await get(made.header("location"))
+      const created = await post(href, body)
+      expect([body, created.status]).toEqual([body, 201])
+      const back = await get(created.header("location"))
       expect([back.status, back.text]).toEqual([200, body])
     }
   })
@@ -67,11 +67,11 @@ describe("a notification of JSON-LD", () => {
     expect((await post(href, announce)).header("location")).toBe(location)
     const headers = { "idempotency-key": "key-1" }
     const other = { ...announce, object: "http://example.org/other" }
-    const [first, again] = [
+    const [first, repeated] = [
       await post(href, other, { headers }),
       await post(href, other, { headers })
     ]
-    expect([again.status, again.header("location")]).toEqual([201, first.header("location")])
+    expect([repeated.status, repeated.header("location")]).toEqual([201, first.header("location")])
     expect((await post(href, announce, { headers })).status).toBe(422)
     expect(contains(await get(href))).toHaveLength(2)
   })
@@ -148,7 +148,7 @@ describe("A2 beside it", () => {
       "</notification>",
       `<linked-data type="${ld}">{"a":</linked-data></notification>`
     )
-    const made = await service.send("POST", href, { body })
-    expect((await get(made.header("location"))).json).toMatchObject({ summary: "forged" })
+    const created = await service.send("POST", href, { body })
+    expect((await get(created.header("location"))).json).toMatchObject({ summary: "forged" })
   })
 })

@@ -49,9 +49,9 @@ describe("receiving (LDN §3.3.1)", () => {
 
   it("MUST: 201, and Location from which the notification can be retrieved", async () => {
     const { href } = await service.open("created")
-    const made = await post(href, announce)
-    expect([made.status, made.text]).toEqual([201, ""])
-    const back = await get(made.header("location"))
+    const created = await post(href, announce)
+    expect([created.status, created.text]).toEqual([201, ""])
+    const back = await get(created.header("location"))
     expect([back.status, back.header("content-type"), back.json]).toEqual([200, ld, announce])
   })
 
@@ -63,9 +63,9 @@ describe("receiving (LDN §3.3.1)", () => {
       "Application/LD+JSON;charset=utf-8"
     ]
     for (const [at, type] of types.entries()) {
-      const made = await post(href, { ...announce, at }, { type })
-      expect([type, made.status]).toEqual([type, 201])
-      expect((await get(made.header("location"))).json).toEqual({ ...announce, at })
+      const created = await post(href, { ...announce, at }, { type })
+      expect([type, created.status]).toEqual([type, 201])
+      expect((await get(created.header("location"))).json).toEqual({ ...announce, at })
     }
   })
 

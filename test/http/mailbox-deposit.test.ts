@@ -22,9 +22,9 @@ describe("A2: depositing", () => {
       `<${href}>; rel="mailbox", <${href}>; rel="http://www.w3.org/ns/ldp#inbox"`
     )
     const other = await service.deposit(href, "other")
-    const again = await service.deposit(href, "hello")
-    expect(again.status).toBe(202)
-    expect(again.header("location")).toBe(first.header("location"))
+    const repeated = await service.deposit(href, "hello")
+    expect(repeated.status).toBe(202)
+    expect(repeated.header("location")).toBe(first.header("location"))
     expect(other.header("location")).not.toBe(first.header("location"))
     const withCredentials = await service.send("POST", href, {
       basic: owner,
@@ -104,8 +104,8 @@ describe("A2: depositing", () => {
     const body =
       "<notification xmlns:x=\"urn:x\"><item><description>d</description><url>u:1</url>" +
       "<x:mood level=\"3\">fine</x:mood></item></notification>"
-    const made = await service.send("POST", href, { body })
-    const one = await service.send("GET", made.header("location"), { basic: owner })
+    const created = await service.send("POST", href, { body })
+    const one = await service.send("GET", created.header("location"), { basic: owner })
     expect(one.text).toContain("<x:mood level=\"3\">fine</x:mood>")
   })
 

@@ -47,13 +47,13 @@ export const startMailboxes = async (
     ...accountRoutes(one),
     ...more(one)
   ])
-  const made = await service.send("POST", "/accounts", {
+  const created = await service.send("POST", "/accounts", {
     basic: owner,
     body: "<account><name>bob</name></account>"
   })
   return {
     ...service,
-    bob: `bob:${made.child("token")}`,
+    bob: `bob:${created.child("token")}`,
     open: async (name, settings = "") =>
       opened(
         await service.send("POST", "/mailboxes", {

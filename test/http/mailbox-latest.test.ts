@@ -67,9 +67,9 @@ it("shows each notification once, newest first, and ends", () => {
     const log = all.flatMap((kind, at) =>
       kind === "kept" ? [notificationAt(at + 1)] : kind === "event" ? [removalAt(at + 1)] : []
     )
-    const kept = all.flatMap((kind, at) => kind === "kept" ? [at + 1] : [])
-    const pages = pagesOf(all.length, log, kept.length, limit)
-    expect(pages.flat()).toEqual(kept.toReversed())
+    const remaining = all.flatMap((kind, at) => kind === "kept" ? [at + 1] : [])
+    const pages = pagesOf(all.length, log, remaining.length, limit)
+    expect(pages.flat()).toEqual(remaining.toReversed())
     expect(pages.every((page) => page.length <= limit)).toBe(true)
     // Only the last page may be empty: when all earlier entries are removed.
     expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)

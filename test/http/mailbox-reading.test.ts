@@ -97,12 +97,12 @@ describe("A11: reading", () => {
       expect(answer.header("vary")).toContain("Accept")
       expect(answer.header("link")).toContain("rel=\"mailbox\"")
       tags.add(answer.etag)
-      const again = await service.send("GET", href, {
+      const repeated = await service.send("GET", href, {
         basic: owner,
         accept,
         headers: { "if-none-match": answer.etag }
       })
-      expect([again.status, again.text]).toEqual([304, ""])
+      expect([repeated.status, repeated.text]).toEqual([304, ""])
       const head = await service.send("HEAD", href, { basic: owner, accept })
       expect([head.status, head.etag, head.text]).toEqual([200, answer.etag, ""])
     }

@@ -38,11 +38,11 @@ describe("A9: opening a mailbox", () => {
 
   test("a taken name is 409, without an account 401, a bad name or setting 422", async () => {
     await service.open("taken")
-    const taken = await service.send("POST", "/mailboxes", {
+    const conflict = await service.send("POST", "/mailboxes", {
       basic: service.bob,
       headers: { slug: "taken" }
     })
-    expect(taken.status).toBe(409)
+    expect(conflict.status).toBe(409)
     expect((await service.send("GET", "/mailboxes", { basic: service.bob })).text).not.toContain(
       "taken"
     )
@@ -143,9 +143,9 @@ describe("the owner", () => {
     expect([answer.status, answer.child("title"), answer.child("retention")])
       .toEqual([200, "New", "P7D"])
     expect((await service.send("PUT", href, { body, basic: owner, headers })).status).toBe(412)
-    const got = await service.send("GET", href, { basic: owner })
-    expect([got.xml.attributes["title"], got.child("retention")]).toEqual(["New", "P7D"])
-    const back = await service.send("PUT", href, { body: got.text, basic: owner })
+    const answered = await service.send("GET", href, { basic: owner })
+    expect([answered.xml.attributes["title"], answered.child("retention")]).toEqual(["New", "P7D"])
+    const back = await service.send("PUT", href, { body: answered.text, basic: owner })
     expect([back.status, back.child("title"), back.child("retention")]).toEqual([200, "New", "P7D"])
     const unknown = await service.send("PUT", "/mailboxes/no-such", { body, basic: owner })
     expect(unknown.status).toBe(404)
@@ -166,7 +166,7 @@ describe("the owner", () => {
     expect((await service.send("GET", fresh)).status).toBe(200)
   })
 
-  test("A10: 204, then 410 for all paths below, no longer listed, its name stays used", async () => {
+  test("A10: 204, then 410 for all paths below, not listed, its name stays used", async () => {
     const { href, shared } = await service.open("doomed")
     const location = (await service.deposit(href, "x")).header("location")
     expect((await service.send("DELETE", href)).status).toBe(401)
@@ -203,11 +203,11 @@ describe("the owner", () => {
     expect((await service.deposit(href, "z")).status).toBe(410)
     expect((await service.send("GET", href, { accept: "text/html" })).status).toBe(410)
     expect((await service.send("GET", "/mailboxes", { basic: owner })).text).not.toContain("doomed")
-    const again = await service.send("POST", "/mailboxes", {
+    const repeated = await service.send("POST", "/mailboxes", {
       basic: owner,
       headers: { slug: "doomed" }
     })
-    expect(again.status).toBe(409)
+    expect(repeated.status).toBe(409)
   })
 
   test("OPTIONS and 405 with Allow", async () => {

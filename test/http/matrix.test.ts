@@ -57,8 +57,8 @@ beforeAll(async () => {
   const deposited = await send("POST", "/mailboxes/matrix", { body: notification })
   paths["notification"] = deposited.header("location")
   const cabinet = "<cabinet><mailbox href=\"/mailboxes/matrix\"/></cabinet>"
-  const kept = await send("POST", "/cabinets", { basic, body: cabinet })
-  paths["cabinet"] = kept.header("location")
+  const cabinetCreated = await send("POST", "/cabinets", { basic, body: cabinet })
+  paths["cabinet"] = cabinetCreated.header("location")
   const to = `<to>${service.base}/mailboxes/matrix</to>`
   const body = notification.replace("<item>", `${to}<item>`)
   const queued = await send("POST", "/outgoing/admin", { basic, body })
@@ -86,9 +86,10 @@ beforeAll(async () => {
     body: `<customers>${customer}</customers>`
   })
   paths["load"] = loaded.header("location")
-  const asked = "<query on=\"customers\"><where field=\"age\" op=\"ge\" value=\"21\"/></query>"
-  const made = await send("POST", "/queries", { basic, body: asked })
-  paths["query"] = made.header("location")
+  const queryDocument =
+    "<query on=\"customers\"><where field=\"age\" op=\"ge\" value=\"21\"/></query>"
+  const created = await send("POST", "/queries", { basic, body: queryDocument })
+  paths["query"] = created.header("location")
   paths["customers by a query"] = `/customers?query=${encodeURIComponent(paths["query"])}`
   const begun = await send("POST", "/sessions", { body: "<answer continue=\"true\">yes</answer>" })
   paths["session"] = begun.header("location")
@@ -134,15 +135,15 @@ describe.each(Object.keys(paths))("%s", (name) => {
 
   it.each(negotiations)("Accept: %s gets %s", async (accept, type) => {
     // fetch adds `Accept: */*`, which is the same as none.
-    const got = await get(accept === undefined ? {} : { accept })
-    expect([got.status, got.header("content-type")]).toEqual([200, type])
-    expect(isWhole(type, got.text)).toBe(true)
-    expect(got.header("vary")).toMatch(/\bAccept\b/)
-    expect(got.header("x-content-type-options")).toBe("nosniff")
-    expect(got.header("referrer-policy")).toBe("no-referrer")
-    expect(got.etag).toMatch(/^"[^"]+"$/)
+    const answer = await get(accept === undefined ? {} : { accept })
+    expect([answer.status, answer.header("content-type")]).toEqual([200, type])
+    expect(isWhole(type, answer.text)).toBe(true)
+    expect(answer.header("vary")).toMatch(/\bAccept\b/)
+    expect(answer.header("x-content-type-options")).toBe("nosniff")
+    expect(answer.header("referrer-policy")).toBe("no-referrer")
+    expect(answer.etag).toMatch(/^"[^"]+"$/)
     if (type.startsWith("text/html")) {
-      expect(got.header("content-security-policy")).toContain("default-src 'none'")
+      expect(answer.header("content-security-policy")).toContain("default-src 'none'")
     }
   })
 
@@ -156,11 +157,11 @@ describe.each(Object.keys(paths))("%s", (name) => {
 
   it("answers HEAD like GET, and conditions by its ETag", async () => {
     for (const accept of ["application/xml", "application/json", "text/html"]) {
-      const got = await get({ accept })
+      const answer = await get({ accept })
       const head = await get({ accept }, "HEAD")
-      expect([head.status, head.text, head.etag]).toEqual([200, "", got.etag])
-      expect(head.header("content-length")).toBe(String(Buffer.byteLength(got.text)))
-      const same = await get({ accept, headers: { "If-None-Match": `"x", ${got.etag}` } })
+      expect([head.status, head.text, head.etag]).toEqual([200, "", answer.etag])
+      expect(head.header("content-length")).toBe(String(Buffer.byteLength(answer.text)))
+      const same = await get({ accept, headers: { "If-None-Match": `"x", ${answer.etag}` } })
       expect([same.status, same.text]).toEqual([304, ""])
       expect((await get({ accept, headers: { "If-None-Match": "\"x\"" } })).status).toBe(200)
       expect((await get({ accept, headers: { "If-Match": "\"x\"" } })).status).toBe(412)

@@ -16,7 +16,7 @@ const clusterSize = 3
 export interface NatsProvided {
   readonly urls: ReadonlyArray<string>
   /** A folder with one entry for each account in use. */
-  readonly taken: string
+  readonly accountsFolder: string
 }
 
 declare module "vitest" {
@@ -35,10 +35,12 @@ const extra = `accounts {\n${
 }\n}`
 
 /** Reserves an account that no other service uses, in any process. */
-export const takeAccount = (taken: string): { readonly user: string; readonly pass: string } => {
+export const takeAccount = (
+  accountsFolder: string
+): { readonly user: string; readonly pass: string } => {
   for (const user of accounts) {
     try {
-      mkdirSync(join(taken, user))
+      mkdirSync(join(accountsFolder, user))
       return { user, pass: passwordOf(user) }
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
@@ -54,10 +56,13 @@ export const setup = async (project: TestProject): Promise<() => Promise<void>> 
   const started = project.name === "cluster"
     ? await startCluster(clusterSize, options)
     : await startServer(options)
-  const taken = mkdtempSync(join(tmpdir(), "restante-accounts-"))
-  project.provide("nats", { urls: "urls" in started ? started.urls : [started.url], taken })
+  const accountsFolder = mkdtempSync(join(tmpdir(), "restante-accounts-"))
+  project.provide("nats", {
+    urls: "urls" in started ? started.urls : [started.url],
+    accountsFolder
+  })
   return async () => {
     await started.close()
-    rmSync(taken, { recursive: true, force: true })
+    rmSync(accountsFolder, { recursive: true, force: true })
   }
 }

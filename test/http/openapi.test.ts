@@ -32,8 +32,8 @@ beforeAll(async () => {
     response.writeHead(path === "/refused" ? 404 : 200).end(challenge ?? "")
   })
   const body = "<account><name>nobody</name></account>"
-  const made = await send("POST", "/accounts", { basic: admin, body })
-  asker = new Asker(service, `nobody:${made.child("token")}`)
+  const created = await send("POST", "/accounts", { basic: admin, body })
+  asker = new Asker(service, `nobody:${created.child("token")}`)
   talk = talkTo(service, receiver, asker)
 })
 afterAll(async () => {
@@ -108,10 +108,10 @@ describe("the document", () => {
     expect(home.header("link")).toBe(link)
     expect(home.text).toContain(`<link rel="service-desc" href="${service.base}/openapi.json"`)
     expect((await send("GET", "/")).text).toContain("rel=\"service-desc\"")
-    const got = await send("GET", "/openapi.json", { accept: "text/html,*/*;q=0.8" })
-    expect(got.header("content-type")).toBe("application/json")
-    expect(got.header("cache-control")).toMatch(/^public, max-age=\d+$/)
-    expect(got.header("access-control-allow-origin")).toBe("*")
+    const answer = await send("GET", "/openapi.json", { accept: "text/html,*/*;q=0.8" })
+    expect(answer.header("content-type")).toBe("application/json")
+    expect(answer.header("cache-control")).toMatch(/^public, max-age=\d+$/)
+    expect(answer.header("access-control-allow-origin")).toBe("*")
     const { version } = service.service.settings
     expect(await served()).toMatchObject({ servers: [{ url: service.base }], info: { version } })
   })

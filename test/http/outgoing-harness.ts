@@ -110,11 +110,11 @@ export const startOutgoing = async (): Promise<OutgoingHarness> => {
   return {
     ...service,
     account: async (name) => {
-      const made = await service.send("POST", "/accounts", {
+      const created = await service.send("POST", "/accounts", {
         basic: admin,
         body: `<account><name>${name}</name></account>`
       })
-      return `${name}:${made.child("token")}`
+      return `${name}:${created.child("token")}`
     },
     post: (basic, to, options = {}) =>
       service.send("POST", pathOf(basic), { basic, body: outgoing(to), ...options }),

@@ -66,9 +66,9 @@ describe("A7 GET /outgoing/{account}", () => {
     const empty = await list()
     expect([empty.status, empty.xml.name, hrefs(empty)]).toEqual([200, "notifications", []])
     expect(empty.xml.attributes["href"]).toBe(service.base + pathOf(basic))
-    const made = [await sent(202), await sent(410), await sent(503)]
+    const created = [await sent(202), await sent(410), await sent(503)]
     const listing = await list()
-    expect(hrefs(listing)).toEqual(made.toReversed())
+    expect(hrefs(listing)).toEqual(created.toReversed())
     expect(entries(listing).map(({ status }) => status)).toEqual(["waiting", "failed", "sent"])
     const [first] = entries(listing)
     const one = await get(first?.["href"] ?? "")
@@ -80,13 +80,13 @@ describe("A7 GET /outgoing/{account}", () => {
   })
 
   it("is paged, each notification once", async () => {
-    const made: Array<string> = []
-    for (let at = 0; at < 7; at++) made.push(await sent(at % 2 === 0 ? 202 : 410))
+    const created: Array<string> = []
+    for (let at = 0; at < 7; at++) created.push(await sent(at % 2 === 0 ? 202 : 410))
     for (
       const [query, expected] of [
-        ["?limit=3", made],
-        ["?limit=2&status=sent", made.filter((_, at) => at % 2 === 0)],
-        ["?limit=1&status=failed", made.filter((_, at) => at % 2 === 1)]
+        ["?limit=3", created],
+        ["?limit=2&status=sent", created.filter((_, at) => at % 2 === 0)],
+        ["?limit=1&status=failed", created.filter((_, at) => at % 2 === 1)]
       ] as const
     ) {
       const found: Array<string | undefined> = []
@@ -126,9 +126,9 @@ describe("A7 GET /outgoing/{account}", () => {
       )
     )
     expect(hrefs(await list())).toHaveLength(3)
-    const kept = await service.run(records.range("outgoing", { prefix, limit: 10 }))
-    expect(kept.map(({ key }) => key)).toContain(prefix + odd[0])
-    expect(kept.map(({ key }) => key)).not.toContain(prefix + odd[1])
+    const remaining = await service.run(records.range("outgoing", { prefix, limit: 10 }))
+    expect(remaining.map(({ key }) => key)).toContain(prefix + odd[0])
+    expect(remaining.map(({ key }) => key)).not.toContain(prefix + odd[1])
   })
 
   it("omits removed notifications, and removes their entries", async () => {

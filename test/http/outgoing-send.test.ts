@@ -226,9 +226,9 @@ describe("A5 POST /outgoing/{account}", () => {
   it("queues once for one Idempotency-Key", async () => {
     const headers = { "Idempotency-Key": "once" }
     const first = await service.post(alice, [mailbox()], { headers })
-    const again = await service.post(alice, [mailbox()], { headers })
-    expect([first.status, again.status]).toEqual([202, 202])
-    expect(again.header("location")).toBe(first.header("location"))
+    const repeated = await service.post(alice, [mailbox()], { headers })
+    expect([first.status, repeated.status]).toEqual([202, 202])
+    expect(repeated.header("location")).toBe(first.header("location"))
     await service.until(first.header("location"), alice, "sent")
     expect(receiver.received).toHaveLength(1)
     const other = await service.post(alice, [mailbox(202, "b")], { headers })

@@ -28,24 +28,24 @@ describe("A6 GET /outgoing/{account}/{notification}", () => {
   it("has each recipient, and HEAD the count of each status", async () => {
     const posted = await service.post(alice, [mailbox(), mailbox(410), mailbox(503)])
     const href = posted.header("location")
-    let got = await service.send("GET", href, { basic: alice })
-    while (each(got, "status").includes("waiting")) {
-      got = await service.send("GET", href, { basic: alice })
+    let answer = await service.send("GET", href, { basic: alice })
+    while (each(answer, "status").includes("waiting")) {
+      answer = await service.send("GET", href, { basic: alice })
     }
-    expect(each(got, "status")).toEqual(["success", "failed", "retry"])
-    expect(each(got, "code")).toEqual(["202", "410", "503"])
-    expect(each(got, "attempts")).toEqual(["1", "1", "1"])
-    const [success, failed, retry] = recipients(got).map(({ attributes }) => attributes)
+    expect(each(answer, "status")).toEqual(["success", "failed", "retry"])
+    expect(each(answer, "code")).toEqual(["202", "410", "503"])
+    expect(each(answer, "attempts")).toEqual(["1", "1", "1"])
+    const [success, failed, retry] = recipients(answer).map(({ attributes }) => attributes)
     expect([success?.["problem"], success?.["next"]]).toEqual([undefined, undefined])
     expect([typeof failed?.["problem"], failed?.["next"]]).toEqual(["string", undefined])
     expect(typeof retry?.["problem"]).toBe("string")
-    for (const time of [got.xml.attributes["time"], failed?.["last"], retry?.["next"]]) {
+    for (const time of [answer.xml.attributes["time"], failed?.["last"], retry?.["next"]]) {
       expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     }
     const head = await service.send("HEAD", href, { basic: alice })
     expect(head.header("notification-status")).toBe("waiting; success=1; retry=1; failed=1")
-    expect([head.status, head.text, head.etag]).toEqual([200, "", got.etag])
-    const headers = { "If-None-Match": got.etag }
+    expect([head.status, head.text, head.etag]).toEqual([200, "", answer.etag])
+    const headers = { "If-None-Match": answer.etag }
     const same = await service.send("GET", href, { basic: alice, headers })
     expect([same.status, same.header("notification-status")]).toEqual([
       304,
@@ -115,8 +115,8 @@ describe("POST …/{notification}/retry", () => {
       "/410/inbox",
       "/410/inbox"
     ])
-    const again = await service.send("POST", `${href}/retry`, { basic: alice })
-    expect([again.status, again.child("detail")]).toEqual([409, "no recipient has failed"])
+    const repeated = await service.send("POST", `${href}/retry`, { basic: alice })
+    expect([repeated.status, repeated.child("detail")]).toEqual([409, "no recipient has failed"])
     receiver.answer(410)
     const other = (await service.post(alice, [mailbox()])).header("location")
     await service.until(other, alice, "failed")

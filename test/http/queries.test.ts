@@ -28,9 +28,9 @@ beforeAll(async () => {
 afterAll(() => area.close())
 
 const make = async (inner: string, on = "customers"): Promise<string> => {
-  const made = await send("POST", "/queries", { body: `<query on="${on}">${inner}</query>` })
-  expect(made.status, made.text).toBe(201)
-  return made.header("location")
+  const created = await send("POST", "/queries", { body: `<query on="${on}">${inner}</query>` })
+  expect(created.status, created.text).toBe(201)
+  return created.header("location")
 }
 const at = (href: string, more = "") => `/customers?query=${encodeURIComponent(href)}${more}`
 const found = async (inner: string, more = "") => area.idsOf(at(await make(inner), more))
@@ -40,22 +40,22 @@ const where = (field: string, op: string, value: string) =>
 describe("a query without an account", () => {
   it("shows its expiry; one with an owner does not expire", async () => {
     const body = "<query on=\"customers\"><all/></query>"
-    const made = await send("POST", "/queries", { body })
-    const keptMs = Date.parse(made.xml.attributes["expires"] ?? "") - Date.now()
+    const created = await send("POST", "/queries", { body })
+    const keptMs = Date.parse(created.xml.attributes["expires"] ?? "") - Date.now()
     expect(keptMs / anonymousQueryRetentionMs).toBeCloseTo(1, 3)
-    const read = await send("GET", new URL(made.header("location")).pathname)
-    expect(read.xml.attributes["expires"]).toBe(made.xml.attributes["expires"])
+    const read = await send("GET", new URL(created.header("location")).pathname)
+    expect(read.xml.attributes["expires"]).toBe(created.xml.attributes["expires"])
     const wrong = { basic: "admin:wrong" }
     expect((await send("POST", "/queries", { ...wrong, body })).status).toBe(401)
     expect((await send("GET", "/queries", wrong)).status).toBe(401)
     const owned = await send("POST", "/queries", { basic: admin, body })
     expect([owned.status, owned.xml.attributes["expires"]]).toEqual([201, undefined])
     // The document of GET can be PUT; that does not change the expiry.
-    const edit = /<([^>]*)>; rel="edit"/.exec(made.header("link"))?.[1] ?? ""
+    const edit = /<([^>]*)>; rel="edit"/.exec(created.header("link"))?.[1] ?? ""
     const put = await send("PUT", new URL(edit).pathname, { body: read.text })
     expect([put.status, put.xml.attributes["expires"]]).toEqual([
       200,
-      made.xml.attributes["expires"]
+      created.xml.attributes["expires"]
     ])
   })
 })
@@ -137,14 +137,18 @@ describe("a query", () => {
 
   it("is a resource: shown, replaced, removed by its edit URI", async () => {
     const body = `<query on="customers"><title>Old ones</title>${where("age", "ge", "40")}</query>`
-    const made = await send("POST", "/queries", { body })
-    const href = made.header("location")
-    const edit = /<([^>]+)>; rel="edit"/.exec(made.header("link"))?.[1] ?? ""
+    const created = await send("POST", "/queries", { body })
+    const href = created.header("location")
+    const edit = /<([^>]+)>; rel="edit"/.exec(created.header("link"))?.[1] ?? ""
     expect(edit).toMatch(/~/)
-    const got = await send("GET", href)
-    expect(got.xml.attributes).toMatchObject({ on: "customers", href })
-    expect(childOf(got.xml, "where")?.attributes).toEqual({ field: "age", op: "ge", value: "40" })
-    expect(got.text).not.toContain("~")
+    const answer = await send("GET", href)
+    expect(answer.xml.attributes).toMatchObject({ on: "customers", href })
+    expect(childOf(answer.xml, "where")?.attributes).toEqual({
+      field: "age",
+      op: "ge",
+      value: "40"
+    })
+    expect(answer.text).not.toContain("~")
     const changed = body.replace("\"40\"", "\"50\"")
     expect((await send("PUT", href, { body: changed })).status).toBe(401)
     expect((await send("PUT", href, { body: changed, basic: area.nobody })).status).toBe(403)
@@ -171,10 +175,10 @@ describe("a query", () => {
     const body = "<query on=\"customers\"><title>Mine</title></query>"
     const headers = { "Idempotency-Key": "\"mine\"" }
     const basic = area.nobody
-    const made = await send("POST", "/queries", { body, basic, headers })
-    const again = await send("POST", "/queries", { body, basic, headers })
-    expect(again.header("location")).toBe(made.header("location"))
-    const href = made.header("location")
+    const created = await send("POST", "/queries", { body, basic, headers })
+    const repeated = await send("POST", "/queries", { body, basic, headers })
+    expect(repeated.header("location")).toBe(created.header("location"))
+    const href = created.header("location")
     const listed = async (options: Parameters<Area["send"]>[2]) =>
       childrenOf((await send("GET", "/queries", options)).xml, "query")
         .map(({ attributes }) => attributes["href"])
@@ -195,11 +199,11 @@ describe("a query", () => {
       order: { by: "age", direction: "desc" }
     }
     const type = "application/json"
-    const made = await send("POST", "/queries", { body: JSON.stringify(json), type })
-    expect(made.status, made.text).toBe(201)
-    expect(await area.idsOf(at(made.header("location")))).toEqual(["e", "c"])
-    const got = await send("GET", made.header("location"), { accept: type })
-    expect(got.json).toMatchObject({ on: "customers", order: { by: "age", direction: "desc" } })
+    const created = await send("POST", "/queries", { body: JSON.stringify(json), type })
+    expect(created.status, created.text).toBe(201)
+    expect(await area.idsOf(at(created.header("location")))).toEqual(["e", "c"])
+    const answer = await send("GET", created.header("location"), { accept: type })
+    expect(answer.json).toMatchObject({ on: "customers", order: { by: "age", direction: "desc" } })
     const form = "title=F&on=customers&match=any&field1=name&op1=starts&value1=a&field2=age&" +
       "op2=eq&value2=20&field3=&op3=eq&value3=&return=name&order=age&direction=asc&limit="
     const byForm = await send("POST", "/queries", {

@@ -15,9 +15,10 @@ const account = async (name: string, role?: string): Promise<string> => {
   const body = `<account><name>${name}</name>${
     role === undefined ? "" : `<role>${role}</role>`
   }</account>`
-  const made = await send("POST", "/accounts", { basic: admin, body })
-  expect(made.status).toBe(201)
-  const token = /<token[^>]*>([^<]+)<\/token>/.exec(made.text)?.[1] ?? made.child("token") ?? ""
+  const created = await send("POST", "/accounts", { basic: admin, body })
+  expect(created.status).toBe(201)
+  const token = /<token[^>]*>([^<]+)<\/token>/.exec(created.text)?.[1] ?? created.child("token") ??
+    ""
   return `${name}:${token}`
 }
 
@@ -55,9 +56,9 @@ describe("C3: PUT of a quote", () => {
       const set = await put("EXACT", quote(price))
       expect(set.status).toBe(at === 0 ? 201 : 200)
       if (at === 0) expect(set.header("location")).toBe(`${service.base}/quotes/EXACT`)
-      const got = await send("GET", "/quotes?quotename=EXACT")
-      expect(got.status).toBe(200)
-      expect(got.child("price")).toBe(price)
+      const answer = await send("GET", "/quotes?quotename=EXACT")
+      expect(answer.status).toBe(200)
+      expect(answer.child("price")).toBe(price)
     }
     const { xml } = await send("GET", "/quotes/EXACT")
     expect(xml.attributes).toEqual({ href: `${service.base}/quotes/EXACT`, symbol: "EXACT" })
@@ -85,8 +86,11 @@ describe("C3: PUT of a quote", () => {
       }
     )
     expect(json.status).toBe(201)
-    const got = await send("GET", "/quotes?quotename=%5EGSPC", { accept: "application/json" })
-    expect(got.json).toMatchObject({ symbol: "^GSPC", price: { currency: "EUR", "#text": "5.0" } })
+    const answer = await send("GET", "/quotes?quotename=%5EGSPC", { accept: "application/json" })
+    expect(answer.json).toMatchObject({
+      symbol: "^GSPC",
+      price: { currency: "EUR", "#text": "5.0" }
+    })
     expect((await put("BRK.B", "<quote><price>7</price></quote>")).status).toBe(201)
   })
 
@@ -117,8 +121,8 @@ describe("C3: PUT of a quote", () => {
   })
 
   it("honors conditions, checked and written in one", async () => {
-    const made = await put("COND", quote("1"), { headers: { "If-None-Match": "*" } })
-    expect(made.status).toBe(201)
+    const created = await put("COND", quote("1"), { headers: { "If-None-Match": "*" } })
+    expect(created.status).toBe(201)
     expect((await put("COND", quote("2"), { headers: { "If-None-Match": "*" } })).status).toBe(412)
     const { etag } = await send("GET", "/quotes/COND")
     const headers = { "If-Match": etag }

@@ -39,7 +39,7 @@ let mailbox = ""
 let href = ""
 let secret = ""
 let callback = ""
-let made = 0
+let created = 0
 
 beforeAll(async () => {
   service = await startRegistrations(suspending)
@@ -50,7 +50,7 @@ afterAll(async () => {
   await subscriber.close()
 })
 beforeEach(async () => {
-  const opened = await service.open(`changes-${++made}`)
+  const opened = await service.open(`changes-${++created}`)
   mailbox = opened.href
   callback = subscriber.at("echo")
   const answer = await service.register(mailbox, callback)
@@ -94,16 +94,16 @@ describe("GET of the collection and of one", () => {
   it.each(["/registrations", ""])("is negotiated and has an ETag (%s)", async (path) => {
     const to = path === "" ? href : mailbox + path
     for (const accept of ["application/xml", "application/json", "text/plain", "text/html"]) {
-      const got = await send("GET", to, { accept })
-      expect([got.status, got.header("content-type")]).toEqual([
+      const answer = await send("GET", to, { accept })
+      expect([answer.status, answer.header("content-type")]).toEqual([
         200,
         accept === "application/json" ? accept : `${accept}; charset=utf-8`
       ])
-      expect(got.text).toContain(callback)
-      const same = await send("GET", to, { accept, headers: { "If-None-Match": got.etag } })
+      expect(answer.text).toContain(callback)
+      const same = await send("GET", to, { accept, headers: { "If-None-Match": answer.etag } })
       expect([same.status, same.text]).toEqual([304, ""])
       const head = await send("HEAD", to, { accept })
-      expect([head.status, head.etag]).toEqual([200, got.etag])
+      expect([head.status, head.etag]).toEqual([200, answer.etag])
     }
     expect((await send("GET", to, { accept: "image/png" })).status).toBe(406)
     const allow = path === "" ? "GET, HEAD, POST, PUT, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS"
@@ -128,8 +128,8 @@ describe("GET of the collection and of one", () => {
 
   it("shows a suspended one with the reason", async () => {
     suspended.add(callback)
-    const got = await send("GET", href)
-    expect([statusOf(got), got.child("code"), got.child("problem")]).toEqual([
+    const answer = await send("GET", href)
+    expect([statusOf(answer), answer.child("code"), answer.child("problem")]).toEqual([
       "suspended",
       "500",
       "\"a\\u0001\""
@@ -142,8 +142,11 @@ describe("GET of the collection and of one", () => {
 
 describe("PUT", () => {
   it("accepts the document of GET, or nothing, and leaves an active one active", async () => {
-    const got = await send("GET", href)
-    const same = await send("PUT", href, { body: got.text, headers: { "If-Match": got.etag } })
+    const answer = await send("GET", href)
+    const same = await send("PUT", href, {
+      body: answer.text,
+      headers: { "If-Match": answer.etag }
+    })
     expect([same.status, statusOf(same), same.child("callback")]).toEqual([200, "active", callback])
     expect(same.header("cache-control")).toBe("private, no-cache")
     const { text } = await send("GET", href, { accept: "application/json" })
@@ -175,8 +178,8 @@ describe("PUT", () => {
     const location = (await service.register(mailbox, mute)).header("location")
     const asked = await service.until(location, (one) => one.child("problem") !== undefined)
     expect(statusOf(asked)).toBe("unverified")
-    const again = await send("PUT", location)
-    expect([again.status, statusOf(again)]).toEqual([200, "unverified"])
+    const repeated = await send("PUT", location)
+    expect([repeated.status, statusOf(repeated)]).toEqual([200, "unverified"])
     await eventually(() => subscriber.challenges(mute), ({ length }) => length === 2)
     const [first, second] = subscriber.challenges(mute)
     expect(first?.query.get("hub.challenge")).not.toBe(second?.query.get("hub.challenge"))
@@ -202,8 +205,8 @@ describe("POST …/secret", () => {
     expect(newer).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     expect(newer).not.toBe(secret)
     expect(rotated.child("rotated-until")).toMatch(/^\d{4}-/)
-    const got = await send("GET", href)
-    expect([got.child("secret"), got.child("rotated-until")]).toEqual([
+    const answer = await send("GET", href)
+    expect([answer.child("secret"), answer.child("rotated-until")]).toEqual([
       undefined,
       rotated.child("rotated-until")
     ])

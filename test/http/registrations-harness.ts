@@ -73,9 +73,9 @@ export const startSubscriber = async (): Promise<Subscriber> => {
   const { port } = server.address() as AddressInfo
   const of = (method: string) => (callback: string) =>
     (received.get(new URL(callback).pathname) ?? []).filter((one) => one.method === method)
-  let made = 0
+  let created = 0
   return {
-    at: (manner) => `http://127.0.0.1:${port}/${manner}/${++made}`,
+    at: (manner) => `http://127.0.0.1:${port}/${manner}/${++created}`,
     challenges: of("GET"),
     pushes: of("POST"),
     close: () =>

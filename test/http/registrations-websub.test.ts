@@ -120,10 +120,10 @@ describe("subscribing (§5)", () => {
     const callback = subscriber.at("echo")
     const first = await service.hub(href, subscribe(callback))
     await service.until(first.header("location"), isActive)
-    const again = await service.hub(href, subscribe(callback, { "hub.lease_seconds": "7200" }))
-    expect([again.status, again.header("location")]).toEqual([202, first.header("location")])
-    expect(statusOf(again)).toBe("active")
-    await service.until(again.header("location"), (one) => {
+    const repeated = await service.hub(href, subscribe(callback, { "hub.lease_seconds": "7200" }))
+    expect([repeated.status, repeated.header("location")]).toEqual([202, first.header("location")])
+    expect(statusOf(repeated)).toBe("active")
+    await service.until(repeated.header("location"), (one) => {
       const until = Date.parse(one.child("lease-until") ?? "")
       return until - Date.parse(one.child("last") ?? "") === 7200_000
     })
@@ -199,8 +199,8 @@ describe("unsubscribing (§5)", () => {
     const asked = subscriber.challenges(callback).at(-1)?.query
     expect([asked?.get("hub.mode"), asked?.get("hub.topic")]).toEqual(["unsubscribe", href])
     expect((await service.hub(href, unsubscribe(callback))).status).toBe(404)
-    const again = await service.hub(href, subscribe(callback))
-    expect([again.status, again.header("location")]).toEqual([202, location])
+    const repeated = await service.hub(href, subscribe(callback))
+    expect([repeated.status, repeated.header("location")]).toEqual([202, location])
     await service.until(location, isActive)
     await eventually(
       () => get(`${href}/registrations`),
@@ -259,9 +259,9 @@ describe("the other changes of a mailbox", () => {
     const { href } = await service.open("over")
     const native = subscriber.at("echo")
     const websub = subscriber.at("echo")
-    const made = await service.register(href, native)
+    const created = await service.register(href, native)
     const asked = await service.hub(href, subscribe(websub))
-    for (const one of [made, asked]) await service.until(one.header("location"), isActive)
+    for (const one of [created, asked]) await service.until(one.header("location"), isActive)
     const deposited = (await service.deposit(href, "brief")).header("location")
     await service.send("DELETE", deposited, { basic: owner })
     const told = (callback: string) =>
@@ -275,7 +275,7 @@ describe("the other changes of a mailbox", () => {
     for (const callback of [native, websub]) {
       await eventually(() => told(callback), (all) => all.at(-1)?.name === "deleted")
     }
-    for (const one of [made, asked]) {
+    for (const one of [created, asked]) {
       expect((await get(one.header("location"))).status).toBe(410)
     }
     const modes = () => subscriber.challenges(websub).map(({ query }) => query.get("hub.mode"))

@@ -35,21 +35,21 @@ describe("POST /mailboxes/{mailbox}/registrations", () => {
   it("answers 201, Location and the secret, and verifies the callback", async () => {
     const { href } = await service.open("made")
     const callback = `${subscriber.at("echo")}?own=1`
-    const made = await service.register(href, callback)
-    expect(made.status).toBe(201)
-    const location = made.header("location")
+    const created = await service.register(href, callback)
+    expect(created.status).toBe(201)
+    const location = created.header("location")
     expect(location).toMatch(new RegExp(`^${href}/registrations/[A-Za-z0-9_-]{22}$`))
-    expect(made.header("cache-control")).toBe("no-store")
-    expect(made.header("link")).toContain(`<${href}>; rel="mailbox"`)
-    expect(made.xml.name).toBe("registration")
-    expect(made.xml.attributes).toMatchObject({
+    expect(created.header("cache-control")).toBe("no-store")
+    expect(created.header("link")).toContain(`<${href}>; rel="mailbox"`)
+    expect(created.xml.name).toBe("registration")
+    expect(created.xml.attributes).toMatchObject({
       href: location,
       status: "unverified",
       form: "native"
     })
-    expect(made.child("callback")).toBe(callback)
-    expect(made.child("account")).toBe("admin")
-    expect(made.child("secret")).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    expect(created.child("callback")).toBe(callback)
+    expect(created.child("account")).toBe("admin")
+    expect(created.child("secret")).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     const active = await service.until(location, isActive)
     const [asked, ...more] = subscriber.challenges(callback)
     expect(more).toEqual([])
@@ -60,7 +60,7 @@ describe("POST /mailboxes/{mailbox}/registrations", () => {
     expect(active.text).not.toContain("whsec_")
     expect(active.child("secret")).toBeUndefined()
     expect(active.child("lease-until")).toBeUndefined()
-    expect(active.xml.attributes["created"]).toBe(made.xml.attributes["created"])
+    expect(active.xml.attributes["created"]).toBe(created.xml.attributes["created"])
     expect(active.header("cache-control")).toBe("private, no-cache")
     expect(active.header("vary")).toMatch(/Authorization/)
   })
@@ -95,9 +95,9 @@ describe("POST /mailboxes/{mailbox}/registrations", () => {
     const callback = subscriber.at("echo")
     const headers = { "Idempotency-Key": "\"one\"" }
     const first = await service.register(href, callback, { headers })
-    const again = await service.register(href, callback, { headers })
-    expect([again.status, again.text]).toEqual([201, first.text])
-    expect(again.header("location")).toBe(first.header("location"))
+    const repeated = await service.register(href, callback, { headers })
+    expect([repeated.status, repeated.text]).toEqual([201, first.text])
+    expect(repeated.header("location")).toBe(first.header("location"))
     expect(childrenOf((await get(`${href}/registrations`)).xml)).toHaveLength(1)
   })
 
@@ -132,7 +132,7 @@ describe("POST /mailboxes/{mailbox}/registrations", () => {
   it("is 409 when a mailbox has as many as it may, and leaves nothing", async () => {
     const { href } = await service.open("full")
     const callback = subscriber.at("mute")
-    for (let made = 0; made < 256; made += 32) {
+    for (let created = 0; created < 256; created += 32) {
       const answers = await Promise.all(
         Array.from({ length: 32 }, () => service.register(href, callback))
       )
@@ -213,8 +213,8 @@ describe("who may", () => {
 
   it("is open to the password, and to an account by the shared URI", async () => {
     const basic = `anyone:${opened.password}`
-    const made = await service.register(opened.href, subscriber.at("echo"), { basic })
-    expect([made.status, made.child("account")]).toEqual([201, undefined])
+    const created = await service.register(opened.href, subscriber.at("echo"), { basic })
+    expect([created.status, created.child("account")]).toEqual([201, undefined])
     const listed = await get(`${opened.shared}/registrations`, { basic: service.bob })
     expect(listed.status).toBe(200)
     expect(childrenOf(listed.xml)).toHaveLength(2)
@@ -235,8 +235,8 @@ describe("pushes", () => {
     const { href } = await service.open("pushed")
     const early = await service.deposit(href, "before")
     const callback = subscriber.at("echo")
-    const made = await service.register(href, callback)
-    await service.until(made.header("location"), isActive)
+    const created = await service.register(href, callback)
+    await service.until(created.header("location"), isActive)
     const deposited: Array<string> = []
     for (const text of ["one", "two", "three"]) {
       deposited.push((await service.deposit(href, text)).header("location"))
@@ -245,14 +245,14 @@ describe("pushes", () => {
     await eventually(brought, (all) => new Set(all).size === 3)
     expect([...new Set(brought())]).toEqual(deposited)
     expect(brought()).not.toContain(early.header("location"))
-    const webhook = new Webhook(made.child("secret") ?? "")
+    const webhook = new Webhook(created.child("secret") ?? "")
     for (const push of subscriber.pushes(callback)) {
       expect(push.headers["content-type"]).toMatch(/^application\/xml\b/)
       expect(changedOf(push)).toMatchObject({ name: "changed", attributes: { mailbox: href } })
       webhook.verify(push.body, fieldsOf(push.headers), { jsonParse: false })
     }
     const cursor = await service.until(
-      made.header("location"),
+      created.header("location"),
       (answer) => answer.child("cursor") === "4"
     )
     expect(cursor.child("attempts")).toBe("0")
@@ -264,11 +264,11 @@ describe("pushes", () => {
     const { href } = await service.open(`silent-${manner}`)
     const callback = subscriber.at(manner)
     const heard = subscriber.at("echo")
-    const made = await service.register(href, callback)
+    const created = await service.register(href, callback)
     const other = await service.register(href, heard)
     await service.until(other.header("location"), isActive)
     const asked = await service.until(
-      made.header("location"),
+      created.header("location"),
       (answer) => answer.child("problem") !== undefined
     )
     expect(statusOf(asked)).toBe("unverified")
@@ -280,10 +280,10 @@ describe("pushes", () => {
 
   it("end when the callback answers 410", async () => {
     const { href } = await service.open("ended")
-    const made = await service.register(href, subscriber.at("gone"))
-    await service.until(made.header("location"), isActive)
+    const created = await service.register(href, subscriber.at("gone"))
+    await service.until(created.header("location"), isActive)
     await service.deposit(href, "the last")
-    await service.until(made.header("location"), ({ status }) => status === 410)
+    await service.until(created.header("location"), ({ status }) => status === 410)
     await eventually(
       () => get(`${href}/registrations`),
       ({ xml }) => childrenOf(xml).length === 0

@@ -203,14 +203,14 @@ describe("server", () => {
   })
 
   it("reports that an address is in use", async () => {
-    const again = listen({
+    const repeated = listen({
       host: "127.0.0.1",
       port: server.port,
       handler,
       baseUrl: "",
       onError: () => undefined
     })
-    await expect(again).rejects.toBeInstanceOf(ServerUnavailable)
+    await expect(repeated).rejects.toBeInstanceOf(ServerUnavailable)
   })
 
   it("drains: answers current requests, ends streams, accepts no new ones", async () => {

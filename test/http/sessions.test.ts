@@ -111,8 +111,8 @@ describe("B2: beginning a session", () => {
   it("creates one session for one Idempotency-Key", async () => {
     const headers = { "Idempotency-Key": `"one"` }
     const first = await send("POST", "/sessions", { body: yes, headers })
-    const again = await send("POST", "/sessions", { body: yes, headers })
-    expect(again.header("location")).toBe(first.header("location"))
+    const repeated = await send("POST", "/sessions", { body: yes, headers })
+    expect(repeated.header("location")).toBe(first.header("location"))
     const other = await send("POST", "/sessions", { body: "<answer continue='true'/>", headers })
     expect(other.status).toBe(422)
   })

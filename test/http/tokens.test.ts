@@ -16,9 +16,9 @@ afterAll(() => service.close())
 
 const open = async (name: string): Promise<string> => {
   const body = `<account><name>${name}</name></account>`
-  const made = await service.send("POST", "/accounts", { basic: admin, body })
-  expect(made.status).toBe(201)
-  return `${name}:${made.child("token")}`
+  const created = await service.send("POST", "/accounts", { basic: admin, body })
+  expect(created.status).toBe(201)
+  return `${name}:${created.child("token")}`
 }
 const make = (name: string, options: Sending) =>
   service.send("POST", `/accounts/${name}/token`, options)
@@ -87,9 +87,9 @@ describe("a token", () => {
 
   it("is worth nothing when it has expired, at any node, and is forgotten then", async () => {
     const basic = await open("brief")
-    const made = await make("brief", { basic, body: "<token expires=\"2\"/>" })
-    const token = textOf(made.xml)
-    const location = made.header("location")
+    const created = await make("brief", { basic, body: "<token expires=\"2\"/>" })
+    const token = textOf(created.xml)
+    const location = created.header("location")
     const everywhere = (options: Sending) =>
       Promise.all(
         service.nodes.map(async (node) =>
@@ -125,12 +125,12 @@ describe("a token", () => {
 describe("the tokens of an account", () => {
   it("are listed without themselves: for the account itself and admins", async () => {
     const basic = await open("lister")
-    const made = await make("lister", { basic, body: "<token name=\"one\"/>" })
+    const created = await make("lister", { basic, body: "<token name=\"one\"/>" })
     const listed = await list("lister", { basic: admin })
     expect([listed.status, listed.header("cache-control")]).toEqual([200, "no-store"])
-    expect(listed.text).not.toContain(textOf(made.xml))
+    expect(listed.text).not.toContain(textOf(created.xml))
     expect(childrenOf(listed.xml, "token").map(({ attributes }) => attributes["href"]))
-      .toContain(made.header("location"))
+      .toContain(created.header("location"))
     const json = await list("lister", { basic, accept: "application/json" })
     expect(json.json).toMatchObject({ token: [{ id: expect.any(String) }, { name: "one" }] })
     const page = await list("lister", { basic, accept: "text/html" })
@@ -157,7 +157,7 @@ describe("the tokens of an account", () => {
     const left = records.range("token-ids", { prefix: "revoker.", limit: 10 })
     expect(await service.run(left)).toEqual([])
     // An admin creates another token.
-    const again = `revoker:${textOf((await make("revoker", { basic: admin })).xml)}`
-    expect((await list("revoker", { basic: again })).status).toBe(200)
+    const repeated = `revoker:${textOf((await make("revoker", { basic: admin })).xml)}`
+    expect((await list("revoker", { basic: repeated })).status).toBe(200)
   })
 })

@@ -225,8 +225,8 @@ describe("parseNotification", () => {
         if (hot.ok) {
           expect(cold.ok).toBe(true)
           const stored = storedFragment(hot.value)
-          const again = note(`<notification>${stored}</notification>`)
-          expect(again.ok && storedFragment(again.value)).toBe(stored)
+          const repeated = note(`<notification>${stored}</notification>`)
+          expect(repeated.ok && storedFragment(repeated.value)).toBe(stored)
           expect(doc(`<notification>${stored}</notification>`).ok).toBe(true)
         } else if (hot.fault._tag === "Malformed") expect(cold.ok).toBe(false)
       }),

@@ -47,7 +47,7 @@ it("have a quota for each address, which a removal frees", async () => {
 
 it("expire, and leave no record", async () => {
   const { all, isAllowed, make, pass, records, service } = start()
-  const kept = await make("kept")
+  const remaining = await make("kept")
   const removed = await make("removed", "192.0.2.1")
   await run(records.write(removalChanges("removed", JSON.stringify(removed))))
   const first = await make("first", "192.0.2.1")
@@ -58,7 +58,7 @@ it("expire, and leave no record", async () => {
   await run(removeExpired(service))
   expect([await all(queriesTable), await all(goneQueries)]).toEqual([453, 1])
   pass(1)
-  expect([isExpired(first, service.nowMs()), isExpired(kept, service.nowMs())]).toEqual([
+  expect([isExpired(first, service.nowMs()), isExpired(remaining, service.nowMs())]).toEqual([
     true,
     false
   ])

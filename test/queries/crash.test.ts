@@ -14,12 +14,12 @@ const file = (age: number): string =>
   Array.from({ length: rows }, (_, at) => `f${age}-${at},Somebody of file ${age},${age}\n`).join("")
 
 const counted = async (base: string, age: number): Promise<number> => {
-  const made = await fetch(`${base}/queries`, {
+  const created = await fetch(`${base}/queries`, {
     method: "POST",
     headers: { "content-type": "application/xml" },
     body: `<query on="customers"><where field="age" value="${age}"/></query>`
   })
-  const query = encodeURIComponent(made.headers.get("location") ?? "")
+  const query = encodeURIComponent(created.headers.get("location") ?? "")
   let found = 0
   let path: string | undefined = `/customers?query=${query}&return=age&limit=${pageRows}`
   while (path !== undefined) {

@@ -94,12 +94,12 @@ it(
       )
       expect(path).toMatch(/^\/loads\//)
     }
-    const kept = await found(service.url, 1)
-    expect(kept.filter((id) => id.startsWith("f1-"))).toEqual(idsOf(1))
-    expect([...new Set(kept)].sort()).toEqual(kept)
+    const remaining = await found(service.url, 1)
+    expect(remaining.filter((id) => id.startsWith("f1-"))).toEqual(idsOf(1))
+    expect([...new Set(remaining)].sort()).toEqual(remaining)
     expect((await service.stop()).code).toBe(0)
     service = await start(options)
-    expect(await found(service.url, 1)).toEqual(kept)
+    expect(await found(service.url, 1)).toEqual(remaining)
     expect((await service.stop()).code).toBe(0)
   },
   120_000

@@ -37,8 +37,8 @@ it("a long run finds nothing", () => {
   if (isKept) {
     for (const [name, corpus] of carried) {
       const short = corpus.filter(({ length }) => length <= keptChars)
-      const kept = [...corpusOf(name), ...short.toSorted((a, b) => a.length - b.length)]
-      keepCorpus(name, [...new Set(kept)].slice(0, keptInputs))
+      const inputs = [...corpusOf(name), ...short.toSorted((a, b) => a.length - b.length)]
+      keepCorpus(name, [...new Set(inputs)].slice(0, keptInputs))
     }
   }
   expect(found).toEqual([])

@@ -59,8 +59,8 @@ it("count all requests of an address, and report the remaining ones", async () =
 it("hold on the hot path too, and what was refused is not there", async () => {
   const admin = { basic: `admin:${adminToken}` }
   const limited = await start({ address: both.address })
-  const made = await limited("POST", "/mailboxes", { ...admin, headers: { Slug: "box" } })
-  expect(made.status).toBe(201)
+  const created = await limited("POST", "/mailboxes", { ...admin, headers: { Slug: "box" } })
+  expect(created.status).toBe(201)
   const statuses: Array<number> = []
   for (let n = 0; n < addressQuota + 2; n += 1) {
     const body = `<notification><item><description>${n}</description>` +

@@ -85,8 +85,8 @@ it("what is taken away counts from its answer on, and what was let in before is 
 })
 
 it("a revoked token is invalid from then on", async () => {
-  const made = await service.send("POST", "/accounts/admin/token", { basic, body: "<token/>" })
-  const mine = `admin:${made.child("token")}`
+  const created = await service.send("POST", "/accounts/admin/token", { basic, body: "<token/>" })
+  const mine = `admin:${created.child("token")}`
   let isRevoked = false
   const late: Array<number> = []
   const users = Array.from({ length: 5 }, async () => {
@@ -97,7 +97,7 @@ it("a revoked token is invalid from then on", async () => {
       if (after) late.push(status)
     }
   })
-  const path = made.header("location").slice(service.base.length)
+  const path = created.header("location").slice(service.base.length)
   expect((await service.send("DELETE", path, { basic })).status).toBe(204)
   isRevoked = true
   await Promise.all(users)

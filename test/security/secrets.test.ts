@@ -100,16 +100,16 @@ describe("15: ids", () => {
   })
 
   it("of whatever is made here are such, and no two are the same", async () => {
-    const made = [await makeAll(), await makeAll()]
+    const created = [await makeAll(), await makeAll()]
     for (const kind of ["mailbox", "content", "deposit", "registration", "session"] as const) {
-      const ids = made.map((all) => pathOf(all[kind]).split("/").at(-1) ?? "")
+      const ids = created.map((all) => pathOf(all[kind]).split("/").at(-1) ?? "")
       for (const id of ids) expect([kind, id]).toEqual([kind, expect.stringMatching(/[\w-]{22,}$/)])
       expect([kind, new Set(ids).size]).toEqual([kind, 2])
     }
     for (const kind of ["cabinet", "query", "outgoing"] as const) {
-      for (const all of made) expect(pathOf(all[kind])).toMatch(/[\w-]{22,}$/)
+      for (const all of created) expect(pathOf(all[kind])).toMatch(/[\w-]{22,}$/)
     }
-    for (const all of made) {
+    for (const all of created) {
       expect(editOf(all.content)).toMatch(/~[\w-]{43}$/)
       expect(editOf(all.query)).toMatch(/~[\w-]{43}$/)
       expect(all.token.xml.children.join("")).toMatch(/^[\w-]{43}$/)

@@ -61,7 +61,7 @@ class Siege {
   readonly #drip: NodeJS.Timeout
   #lifted = false
   /** The number of disconnected clients so far. */
-  thrownOut = 0
+  disconnected = 0
 
   constructor(port: number, said: ReadonlyArray<string>) {
     this.#port = port
@@ -92,7 +92,7 @@ class Siege {
         resolve()
       })
       socket.on("close", () => {
-        if (this.#sockets.delete(socket)) this.thrownOut += 1
+        if (this.#sockets.delete(socket)) this.disconnected += 1
         resolve()
         if (!this.#lifted) setTimeout(() => this.#lifted ? undefined : void this.#open(n), awayMs)
       })
@@ -165,7 +165,7 @@ it("10,000 slow clients leave honest ones served, and are thrown out", async () 
   siege.lift()
   // No client may keep its connection forever.
   await eventually(withinMs, "all are thrown out", () => siege.size === 0 || undefined, 100)
-  expect(siege.thrownOut).toBeGreaterThanOrEqual(slowClients * 0.8)
+  expect(siege.disconnected).toBeGreaterThanOrEqual(slowClients * 0.8)
   siege.end()
   expect(await listMailbox(besieged.url, target)).toHaveLength(honestRequests)
   await expectMemory()
