@@ -47,7 +47,7 @@ export interface Tables {
   readonly rows: number
   readonly iterator: Timing
   /** Time until the node had cached the rows, and their approximate memory. */
-  readonly held: { readonly seconds: number; readonly mb: number }
+  readonly cache: { readonly seconds: number; readonly mb: number }
   readonly pages: ReadonlyArray<{
     readonly age: number
     readonly first: Compared
@@ -96,7 +96,7 @@ const timing = async (once: Once): Promise<Timing> => {
   return only
 }
 
-const pageOf = (records: RecordsApi, held: RowCache | undefined, age: number) => {
+const pageOf = (records: RecordsApi, cache: RowCache | undefined, age: number) => {
   const least = { _tag: "where", field: "age", op: "ge", value: String(age) } as const
   const query = {
     table: customersTable,
@@ -107,7 +107,7 @@ const pageOf = (records: RecordsApi, held: RowCache | undefined, age: number) =>
   }
   return (after: string) => {
     const cursor = after === "" ? undefined : { key: after }
-    return Effect.runPromise(runQuery(records, { ...query, after: cursor }, held))
+    return Effect.runPromise(runQuery(records, { ...query, after: cursor }, cache))
   }
 }
 
@@ -147,24 +147,24 @@ const sqliteOf = async (records: RecordsApi) => {
 
 /** Fills the row cache, as a node does after its first query. */
 const fillCache = async (records: RecordsApi) => {
-  const held = new RowCaches(records).of(customersTable)
-  if (held === undefined) throw new Error("no customers are held")
+  const cache = new RowCaches(records).of(customersTable)
+  if (cache === undefined) throw new Error("no customers are cached")
   const startedMs = performance.now()
-  await pageOf(records, held, 0)("")
-  while (!held.isFull) await new Promise((resolve) => setTimeout(resolve, 20))
+  await pageOf(records, cache, 0)("")
+  while (!cache.isFull) await new Promise((resolve) => setTimeout(resolve, 20))
   const seconds = (performance.now() - startedMs) / 1000
-  return { held, seconds, mb: held.bytes / 1e6 }
+  return { cache, seconds, mb: cache.bytes / 1e6 }
 }
 
 const measure = async (records: RecordsApi): Promise<Tables> => {
-  const { held, mb, seconds } = await fillCache(records)
+  const { cache, mb, seconds } = await fillCache(records)
   const { page, rows } = await sqliteOf(records)
   const iterator = await timing((round) =>
     Effect.runPromise(records.range(customersTable.name, { limit, after: placeOf(round, rows) }))
   )
   const pages: Array<Tables["pages"][number]> = []
   for (const age of ages) {
-    const own = pageOf(records, held, age)
+    const own = pageOf(records, cache, age)
     const stored = pageOf(records, undefined, age)
     const compared = async (place: (round: number) => string): Promise<Compared> => {
       const peer = page === undefined ? [] : [(round: number) => page(age, place(round))]
@@ -180,7 +180,7 @@ const measure = async (records: RecordsApi): Promise<Tables> => {
       stored: await timing((round) => stored(placeOf(round, rows)))
     })
   }
-  return { rows, iterator, held: { seconds, mb }, pages }
+  return { rows, iterator, cache: { seconds, mb }, pages }
 }
 
 const [folder = ""] = process.argv.slice(2)

@@ -32,7 +32,7 @@ const answering = async (
   return {
     url,
     client: connect({ url, account: "a", token: "t" }),
-    asked: () => n,
+    requestCount: () => n,
     close: () => {
       server.closeAllConnections()
       server.close()
@@ -47,9 +47,9 @@ it("creates nothing twice when a response is lost", async () => {
   const { href, mailbox, password } = await cut.openMailbox({ name: "once" })
   expect(cutting.connections()).toBe(3)
   expect((await admin.mailbox("once", { password }).read()).href).toBe(href)
-  const through = async <A>(ask: (client: Client) => Promise<A>): Promise<A> => {
+  const through = async <A>(request: (client: Client) => Promise<A>): Promise<A> => {
     const lossy = await startCutting(() => port, (n) => n === 0 ? 0 : Infinity)
-    const result = await ask(here.asAdmin(lossy.url))
+    const result = await request(here.asAdmin(lossy.url))
     expect(lossy.connections()).toBe(2)
     lossy.close()
     return result
@@ -86,17 +86,17 @@ it("resends only a body that it can create again", async () => {
 
 it("waits for the time in Retry-After, then retries", async () => {
   const answers = [503, 429, 200]
-  const { asked, client, close } = await answering((_, response, n) => {
+  const { client, close, requestCount } = await answering((_, response, n) => {
     response.writeHead(answers[n] ?? 500, { "retry-after": "0" })
     response.end("{\"session\":[]}")
   })
   expect(await all(client.sessions())).toEqual([])
-  expect(asked()).toBe(3)
+  expect(requestCount()).toBe(3)
   close()
 })
 
 it("does not wait longer than its limit, but reports the time", async () => {
-  const { asked, client, close } = await answering((_, response) => {
+  const { client, close, requestCount } = await answering((_, response) => {
     response.writeHead(429, {
       "retry-after": "86400",
       "content-type": "application/problem+json"
@@ -111,29 +111,29 @@ it("does not wait longer than its limit, but reports the time", async () => {
     retryAfterMs: 86_400_000,
     extensions: { left: 0 }
   })
-  expect(asked()).toBe(1)
+  expect(requestCount()).toBe(1)
   close()
 })
 
 it("gives up after its attempts", async () => {
-  const { asked, client, close } = await answering((_, response) => {
+  const { client, close, requestCount } = await answering((_, response) => {
     response.writeHead(503, { "retry-after": "0" }).end("<p>sorry</p>")
   })
   const refused = await rejection(client.mailbox("x").read())
   expect(refused).toBeInstanceOf(Unavailable)
   expect(refused).toMatchObject({ status: 503, title: "Service Unavailable", type: "about:blank" })
-  expect(asked()).toBe(5)
+  expect(requestCount()).toBe(5)
   close()
 })
 
 it("repeats neither a refused request nor one with a failed condition", async () => {
   const refusing = await answering((_, response) => response.writeHead(500).end())
   expect(await rejection(refusing.client.remove("/content/x"))).toMatchObject({ status: 500 })
-  expect(refusing.asked()).toBe(1)
+  expect(refusing.requestCount()).toBe(1)
   const dropping = await answering((_, response) => response.destroy())
   const conditional = dropping.client.remove("/content/x", { ifMatch: "\"a\"" })
   expect(await rejection(conditional)).toBeInstanceOf(ConnectionError)
-  expect(dropping.asked()).toBe(1)
+  expect(dropping.requestCount()).toBe(1)
   for (const one of [refusing, dropping]) one.close()
 })
 
@@ -143,10 +143,10 @@ it("ends an attempt or a pause by the signal, with the signal's reason", async (
   const waiting = await answering((_, response) => {
     response.writeHead(503, { "retry-after": "30" }).end()
   })
-  for (const { asked, client, close } of [hanging, waiting]) {
+  for (const { client, close, requestCount } of [hanging, waiting]) {
     const stop = new AbortController()
     const ended = rejection(client.mailbox("x").read({ signal: stop.signal }))
-    while (asked() === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (requestCount() === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     stop.abort(reason)
     expect(await ended).toBe(reason)
     close()

@@ -21,7 +21,7 @@ export interface Ran {
 /** A running command, with its output so far. */
 export interface Run {
   readonly child: ChildProcess
-  readonly shown: { stdout: string; stderr: string }
+  readonly output: { stdout: string; stderr: string }
   readonly ended: Promise<Ran>
 }
 
@@ -40,18 +40,18 @@ export const run = (args: ReadonlyArray<string>, env: Environment = {}, input = 
     stdio: ["pipe", "pipe", "pipe"]
   })
   children.add(child)
-  const shown = { stdout: "", stderr: "" }
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (shown.stdout += text))
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (shown.stderr += text))
+  const output = { stdout: "", stderr: "" }
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text))
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text))
   child.stdin.on("error", () => {}) // the command may exit without reading its input
   child.stdin.end(input)
   const ended = new Promise<Ran>((resolve) => {
     child.on("close", (status) => {
       children.delete(child)
-      resolve({ status, ...shown })
+      resolve({ status, ...output })
     })
   })
-  return { child, shown, ended }
+  return { child, output, ended }
 }
 
 /** Ends every process of this module: for `afterAll`. */

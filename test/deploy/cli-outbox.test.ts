@@ -67,9 +67,9 @@ describe("restante outbox", () => {
 
   it("retries one, and shows its progress to the end", async () => {
     expect((await restante(["outbox", "retry", lost])).status).toBe(0)
-    const shown = await restante(["outbox", "show", lost, "--watch"])
-    expect(shown.status).toBe(0)
-    expect(shown.stderr).toContain("2 of 2 delivered\n")
+    const result = await restante(["outbox", "show", lost, "--watch"])
+    expect(result.status).toBe(0)
+    expect(result.stderr).toContain("2 of 2 delivered\n")
     const again = await restante(["outbox", "retry", lost])
     expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining("409") })
   })
@@ -91,8 +91,8 @@ describe("restante outbox", () => {
   it("deletes one, which then no longer exists", async () => {
     const uri = await sent("/fine")
     expect((await restante(["outbox", "delete", idOf(uri)])).status).toBe(0)
-    const shown = await restante(["outbox", "show", uri])
-    expect(shown).toMatchObject({ status: 1, stderr: expect.stringContaining("410") })
+    const result = await restante(["outbox", "show", uri])
+    expect(result).toMatchObject({ status: 1, stderr: expect.stringContaining("410") })
   })
 
   it.each<[string, number, ReadonlyArray<string>, RegExp]>([

@@ -86,8 +86,8 @@ describe("restante send", () => {
   it("exits with 1 when it is stopped before the end", async () => {
     const hanging = await receiver(() => {})
     const args = ["send", "--to", hanging, ...described, "--url", "http://a.test/", "--wait"]
-    const { child, ended, shown } = run(args, { BASE_URL: service.url })
-    await eventually(withinMs, "it waits", () => shown.stderr.includes("waiting") || undefined)
+    const { child, ended, output } = run(args, { BASE_URL: service.url })
+    await eventually(withinMs, "it waits", () => output.stderr.includes("waiting") || undefined)
     child.kill("SIGINT")
     expect((await ended).status).toBe(1)
   })

@@ -18,7 +18,7 @@ const folder = temporaryFolder()
 const restante = (args: ReadonlyArray<string>, env: Environment = {}, input = ""): Promise<Ran> =>
   run(args, { BASE_URL: service.url, ADMIN_TOKEN: adminToken, ...env }, input).ended
 
-const asked = async (method: string, path: string, body: object | undefined, slug = "") => {
+const request = async (method: string, path: string, body: object | undefined, slug = "") => {
   const headers = {
     authorization: `Bearer ${adminToken}`,
     "content-type": "application/json",
@@ -45,7 +45,7 @@ beforeAll(async () => {
   })
   deaf = await receiver((_, response) => response.writeHead(404).end())
   service = await start({ env: serviceEnv })
-  await asked("POST", "/mailboxes", undefined, "alice")
+  await request("POST", "/mailboxes", undefined, "alice")
 })
 
 afterAll(endCommands)
@@ -84,7 +84,7 @@ describe("restante read", () => {
     expect(read.item.password).toMatch(/^\S{16,}$/)
     // The service's URIs begin with a base URL that is not its address here.
     const url = new URL(read.item.url)
-    const put = await asked("POST", "/mailboxes/alice", {
+    const put = await request("POST", "/mailboxes/alice", {
       item: {
         description: "reachable",
         url: `${service.url}${url.pathname}`,
@@ -117,14 +117,14 @@ describe("restante register", () => {
     expect(made.status, made.stderr).toBe(0)
     const [uri = "", secret = ""] = made.stdout.trim().split("\n")
     expect(secret).toMatch(/^whsec_/)
-    const [shown] = await json(["registrations", "show", uri])
-    expect(shown).toMatchObject({ status: "active", callback: `${echoing}/hook` })
-    expect(shown.secret).toBeUndefined()
+    const [found] = await json(["registrations", "show", uri])
+    expect(found).toMatchObject({ status: "active", callback: `${echoing}/hook` })
+    expect(found.secret).toBeUndefined()
     const [rotated] = await json(["registrations", "rotate", uri])
     expect(rotated.secret).toMatch(/^whsec_/)
     expect(rotated.secret).not.toBe(secret)
     const [lifted] = await json(["registrations", "lift", uri])
-    expect(lifted).toMatchObject({ href: shown.href })
+    expect(lifted).toMatchObject({ href: found.href })
     expect(await json(["registrations", "list", "alice"])).toHaveLength(1)
     expect(await restante(["registrations", "delete", uri])).toMatchObject({ status: 0 })
     expect(await restante(["registrations", "show", uri])).toMatchObject({ status: 1 })
@@ -287,8 +287,8 @@ describe("--json", () => {
     expect(await json(["account", "remove", "bob"])).toEqual([{ removed: "bob" }])
     const message = ["--description", "x", "--url", "http://a.test/x"]
     const [sent] = await json(["send", "--to", `${publicUrl}/mailboxes/alice`, ...message])
-    const [shown] = await json(["outbox", "show", sent.href])
-    expect(shown).toMatchObject({ href: sent.href, recipient: [{ attempts: 1 }] })
+    const [found] = await json(["outbox", "show", sent.href])
+    expect(found).toMatchObject({ href: sent.href, recipient: [{ attempts: 1 }] })
     expect(await json(["outbox"])).toContainEqual(expect.objectContaining({ href: sent.href }))
     const [deleted] = await json(["outbox", "delete", sent.href])
     expect(sent.href).toContain(deleted.deleted)

@@ -25,7 +25,7 @@ describe("restante watch", () => {
   const deposit = async (to: Mailbox, description: string) => {
     expectStatus(await postXml(service.url, to.path, notification(description)), 202)
   }
-  const linesOf = ({ shown }: Run): ReadonlyArray<string> => shown.stdout.split("\n").slice(0, -1)
+  const linesOf = ({ output }: Run): ReadonlyArray<string> => output.stdout.split("\n").slice(0, -1)
   const lines = (one: Run, count: number) =>
     eventually(withinMs, `${count} lines`, () => linesOf(one).length >= count || undefined)
 
@@ -40,7 +40,7 @@ describe("restante watch", () => {
     await eventually(
       withinMs,
       "it reports the lost connection",
-      () => watching.shown.stderr !== "" || undefined
+      () => watching.output.stderr !== "" || undefined
     )
     service = await start({ dataDir, env: { PORT: String(port) } })
     await deposit(alice, "third")
@@ -50,7 +50,7 @@ describe("restante watch", () => {
     expect(linesOf(watching).map((line) => line.split("\t").slice(1))).toEqual(
       ["first", "second", "third"].map((name) => [name, `http://sender.test/${name}`])
     )
-    expect(watching.shown.stderr).toBe(
+    expect(watching.output.stderr).toBe(
       "The service does not answer; trying again.\nThe service answers again.\n"
     )
   })

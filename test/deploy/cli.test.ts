@@ -241,10 +241,10 @@ describe("restante serve and account", () => {
     })
     const ended = new Promise((resolve) => server.once("exit", resolve))
     const baseUrl = await new Promise<string>((resolve, reject) => {
-      let shown = ""
+      let output = ""
       server.stdout.setEncoding("utf8").on("data", (text: string) => {
-        shown += text
-        const origin = /http:\/\/localhost:\d+/.exec(shown)?.[0]
+        output += text
+        const origin = /http:\/\/localhost:\d+/.exec(output)?.[0]
         if (origin !== undefined) resolve(origin)
       })
       server.once("exit", (status) => reject(new Error(`serve ended with ${status}`)))

@@ -154,13 +154,13 @@ it("forwards live streams at once, and trusts no X-Forwarded headers", async () 
 }, testMs)
 
 /** Makes deposits one after the other until stopped; repeats a refused one where allowed. */
-const sending = (mailbox: Mailbox, again: ReadonlyArray<number> = []) => {
+const sending = (mailbox: Mailbox, retried: ReadonlyArray<number> = []) => {
   const sent: Array<string> = []
   const ending = new AbortController()
   const all = (async () => {
     for (let number = 1000; !ending.signal.aborted;) {
       const answer = await postXml(base, mailbox.path, notification(`item-${number}`))
-      if (again.includes(answer.status)) continue
+      if (retried.includes(answer.status)) continue
       expectStatus(answer, 202)
       sent.push(`item-${number}`)
       number += 1
@@ -183,7 +183,11 @@ it("stops a node gracefully, without a failed request", async () => {
   const [name = ""] = nodeNames
   expect(await nodes.get(name)?.stop()).toEqual({ code: 0, signal: null })
   const before = sent.length
-  await eventually(readyWithinMs, "it goes on", () => sent.length > before + 20 ? true : undefined)
+  await eventually(
+    readyWithinMs,
+    "deposits continue",
+    () => sent.length > before + 20 ? true : undefined
+  )
   const accepted = await ended()
   for (const url of left()) expect(await described(url, mailbox)).toEqual(accepted)
 }, testMs)
@@ -199,7 +203,11 @@ it("stops a server by the signal of compose.yaml, and loses nothing", async () =
   servers.get(name)?.child.kill("SIGUSR2")
   await servers.get(name)?.end()
   const before = sent.length
-  await eventually(readyWithinMs, "it goes on", () => sent.length > before + 20 ? true : undefined)
+  await eventually(
+    readyWithinMs,
+    "deposits continue",
+    () => sent.length > before + 20 ? true : undefined
+  )
   const accepted = await ended()
   for (const url of left()) expect(await described(url, mailbox)).toEqual(accepted)
 }, testMs)

@@ -41,7 +41,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
     faults.disk("flush", "asEver")
     await eventually(
       recoversWithinMs,
-      "it takes deposits again",
+      "it accepts deposits again",
       async () => (await deposits.make(service.url))?.status === 202 || undefined,
       200
     )

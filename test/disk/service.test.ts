@@ -69,7 +69,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
   const recovers = async (): Promise<void> => {
     await eventually(
       recoversWithinMs,
-      "it takes deposits again",
+      "it accepts deposits again",
       async () => (await make()).status === 202 ? true : undefined,
       100
     )
@@ -136,7 +136,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) =>
   it.each([hourS, -hourS, 0])("preserves data and order with any clock: %i s", async (offS) => {
     faults.clock(offS)
     for (let n = 0; n < 5; n++) expectStatus(await make(), 202)
-    await eventually(recoveredWithinMs, "the service tells its time", async () => {
+    await eventually(recoveredWithinMs, "the service has this time", async () => {
       const date = (await send(service.url, "/livez")).headers.get("date") ?? ""
       const isOff = Math.abs(Date.parse(date) - Date.now() - offS * 1000) < (hourS * 1000) / 2
       return isOff ? true : undefined

@@ -74,8 +74,8 @@ it("contains everything acknowledged before, while clients continue", async () =
   for (const one of history.sessions) await history.verifySession(service.url, one)
   await eventually(testMs, "every relay has come", async () => {
     const listed = await listMailbox(service.url, relayed)
-    const told = listed.map(({ description }) => description)
-    return relays.every((about) => told.includes(about)) ? true : undefined
+    const descriptions = listed.map(({ description }) => description)
+    return relays.every((about) => descriptions.includes(about)) ? true : undefined
   }, 100)
 }, testMs)
 

@@ -55,27 +55,27 @@ describe("a mailbox", () => {
     const reader = await openTab(browser, { scheme: "dark" })
     const sender = await openTab(browser)
     const mailbox = await openMailbox(owner, "alice")
-    await owner.look("mailbox-opened")
+    await owner.inspect("mailbox-opened")
     await reader.page.goto(mailbox.shared)
     await reader.page.getByText("New notifications appear by themselves.").waitFor()
-    await reader.look("mailbox-empty")
+    await reader.inspect("mailbox-empty")
     await deposit(sender, mailbox, "the swallow <b>& its load</b>")
-    await sender.look("mailbox-deposited")
+    await sender.inspect("mailbox-deposited")
     const entry = reader.page.getByRole("link", { name: "the swallow <b>& its load</b>" })
     await entry.waitFor()
     expect(await reader.page.locator(".entries > li").count()).toBe(1)
-    await reader.look("mailbox-live")
+    await reader.inspect("mailbox-live")
     // The page is loaded again, so that the service and not the script renders the list.
     await reader.page.reload()
     await reader.page.getByText("New notifications appear by themselves.").waitFor()
     expect(await reader.page.locator(".entries > li").count()).toBe(1)
-    await reader.look("mailbox-reloaded")
+    await reader.inspect("mailbox-reloaded")
     await owner.page.goto(mailbox.href)
     await owner.page.getByText("New notifications appear by themselves.").waitFor()
-    await owner.look("mailbox-of-owner")
+    await owner.inspect("mailbox-of-owner")
     await owner.page.goto(`${base}/mailboxes`)
     await owner.page.getByRole("link", { name: mailbox.href }).first().waitFor()
-    await owner.look("mailboxes")
+    await owner.inspect("mailboxes")
     await Promise.all([owner.close(), reader.close(), sender.close()])
   })
 
@@ -83,16 +83,16 @@ describe("a mailbox", () => {
     const owner = await openTab(browser, { admin: true, script: false })
     const sender = await openTab(browser, { script: false })
     const mailbox = await openMailbox(owner, "bob")
-    await owner.look("mailbox-opened-phone")
+    await owner.inspect("mailbox-opened-phone")
     await deposit(sender, mailbox, "the first")
     await deposit(sender, mailbox, "the second")
     await owner.page.goto(mailbox.shared)
     expect(await owner.page.locator(".entries > li").count()).toBe(2)
-    await owner.look("mailbox-without-script")
+    await owner.inspect("mailbox-without-script")
     await owner.page.getByRole("link", { name: "this notification" }).first().click()
     await owner.page.getByRole("link", { name: "Read the message" }).waitFor()
     expect(await owner.heading()).toBe("the first")
-    await owner.look("notification")
+    await owner.inspect("notification")
     await Promise.all([owner.close(), sender.close()])
   })
 })
@@ -103,10 +103,10 @@ interface Ending {
   readonly question: string
   readonly answer: string
   readonly heading: string
-  readonly said: string
+  readonly message: string
 }
 
-const crossed = { heading: "The other side", said: "Right. Off you go." }
+const crossed = { heading: "The other side", message: "Right. Off you go." }
 const endings: ReadonlyArray<Ending> = [
   {
     end: "swallow",
@@ -135,7 +135,7 @@ const endings: ReadonlyArray<Ending> = [
     question: "What is your favourite colour?",
     answer: "Blue. No, yellow!",
     heading: "",
-    said: "Wrong! Into the gorge with you!"
+    message: "Wrong! Into the gorge with you!"
   }
 ]
 
@@ -153,17 +153,17 @@ const walk = async (person: Person, { answer: last, end, ...walker }: Ending): P
   await page.getByRole("button", { name: "I am not afraid" }).click()
   await answer(tab, "What is your name?", walker.name)
   await answer(tab, "What is your quest?", "To seek the Holy Grail")
-  await tab.look(`${picture}-question`)
+  await tab.inspect(`${picture}-question`)
   const session = page.url()
   await answer(tab, walker.question, last)
-  await page.getByText(walker.said).waitFor()
-  await tab.look(`${picture}-end`)
+  await page.getByText(walker.message).waitFor()
+  await tab.inspect(`${picture}-end`)
   await page.goto(session)
-  await page.getByText(walker.said).waitFor()
+  await page.getByText(walker.message).waitFor()
   const over = end === "gorge" ? "The Gorge of Eternal Peril" : walker.heading
   expect(await tab.heading()).toBe(over)
   expect(await page.getByRole("textbox").count()).toBe(0)
-  await tab.look(`${picture}-session`)
+  await tab.inspect(`${picture}-session`)
   await tab.close()
 }
 
@@ -182,7 +182,7 @@ describe("the bridge", () => {
     await answer(tab, "What is your quest?", "To seek the Holy Grail")
     await answer(tab, "What is the capital of Assyria?", "Assur")
     await tab.page.getByText("Right. Off you go.").waitFor()
-    await tab.look("bridge-stateless")
+    await tab.inspect("bridge-stateless")
     await tab.close()
   })
 })
@@ -208,11 +208,11 @@ describe("every page", () => {
         await tab.page.getByLabel("Name").fill("carol")
         await tab.page.getByRole("button", { name: "Open" }).click()
         await tab.page.getByText(/not shown again|is taken/).waitFor()
-        await tab.look(`mailbox-opened-or-taken-${at}-${scheme}`)
+        await tab.inspect(`mailbox-opened-or-taken-${at}-${scheme}`)
         for (const [name, path, status] of pages) {
           const answer = await tab.page.goto(`${base}${path}`)
           expect(answer?.status()).toBe(status)
-          await tab.look(`${name}-${at}-${scheme}`)
+          await tab.inspect(`${name}-${at}-${scheme}`)
         }
         await tab.close()
       })

@@ -50,7 +50,7 @@ it.each(["light", "dark"] as const)("is seen at three sizes (%s)", async (scheme
     const box = await picture.boundingBox()
     expect(box?.width).toBeGreaterThan(200)
     expect(box?.height).toBeGreaterThan(200)
-    await tab.look(`cluster-${scheme}-${name}`)
+    await tab.inspect(`cluster-${scheme}-${name}`)
   }
   // The page must not cut off long names and incarnations.
   await page.setViewportSize({ width: 710, height: 800 })

@@ -59,9 +59,9 @@ const startReceiver = async (): Promise<
 /** Saves screenshots for a desk and a phone of the page that the user continues with. */
 const pictures = async (tab: Tab, name: string): Promise<void> => {
   await tab.page.setViewportSize({ width: 1280, height: 800 })
-  await tab.look(`${name}-desk`)
+  await tab.inspect(`${name}-desk`)
   await tab.page.setViewportSize({ width: 360, height: 740 })
-  await tab.look(`${name}-phone`)
+  await tab.inspect(`${name}-phone`)
 }
 
 /** Waits for a text on the page: a script updates it, else the test loads the page again. */

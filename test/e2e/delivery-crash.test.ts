@@ -85,8 +85,8 @@ const register = async (service: Service, { path }: Mailbox, callback: string): 
 }
 
 const isActive = async (service: Service, path: string): Promise<true | undefined> => {
-  const shown = expectStatus(await send(service.url, path, { headers: asAdmin }), 200)
-  return parseXml(shown.text).attributes["status"] === "active" ? true : undefined
+  const answer = expectStatus(await send(service.url, path, { headers: asAdmin }), 200)
+  return parseXml(answer.text).attributes["status"] === "active" ? true : undefined
 }
 
 /** The response, or undefined when the outcome is indeterminate. */
@@ -190,8 +190,8 @@ it(`relays and pushes all that it accepted through ${rounds} kills`, async () =>
   }
   for (const one of sent) {
     await eventually(endsWithinMs, `${one.path} ends`, () => hasEnded(service, one), 200)
-    const shown = parseXml((await send(service.url, one.path, { headers: asAdmin })).text)
-    expect(shown.attributes["status"]).toBe("sent")
+    const document = parseXml((await send(service.url, one.path, { headers: asAdmin })).text)
+    expect(document.attributes["status"]).toBe("sent")
     for (const { inbox } of receivers) {
       const ids = inbox.ids.get(one.description)
       expect(ids, `${one.description} did not come`).toBeDefined()
@@ -231,8 +231,11 @@ it("repeats an attempt that a kill interrupted, with the same key", async () => 
   const second = await start({ dataDir, env })
   const path = pathOf(queued.headers.get("location"))
   await eventually(endsWithinMs, "it ends", () => hasEnded(second, { path, description: "" }))
-  const shown = parseXml((await send(second.url, path, { headers: asAdmin })).text)
-  expect(childOf(shown, "recipient").attributes).toMatchObject({ status: "success", code: "202" })
+  const resource = parseXml((await send(second.url, path, { headers: asAdmin })).text)
+  expect(childOf(resource, "recipient").attributes).toMatchObject({
+    status: "success",
+    code: "202"
+  })
   expect(keys).toHaveLength(2)
   expect(new Set(keys).size).toBe(1)
   expect(queued.headers.get("location")).toContain(publicUrl)

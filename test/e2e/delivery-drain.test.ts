@@ -71,7 +71,7 @@ it("ends in time, and repeats the interrupted attempts", async () => {
   const dataDir = temporaryFolder()
   const first = await start({ dataDir, env: { ...env, DRAIN_TIMEOUT: "1s" } })
   const paths = await begin(first, origin)
-  // Eight attempts of one origin are under way at a time.
+  // At most eight attempts of one origin are in flight.
   await eventually(
     endsWithinMs,
     "the origin is at its limit",

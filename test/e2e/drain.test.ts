@@ -21,7 +21,7 @@ describe("SIGTERM", () => {
     const service = await start({ dataDir })
     const mailbox = await openMailbox(service.url, "alice")
     const deposit = notification("while-stopping")
-    // Two requests whose bodies are half sent when the signal comes.
+    // Two requests whose bodies are half sent when the signal arrives.
     const slow = await open(service.port)
     slow.socket.write(
       head(

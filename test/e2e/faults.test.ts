@@ -25,7 +25,7 @@ type RecipientAttributes = Readonly<Record<string, string | undefined>>
 interface Fault {
   readonly name: string
   readonly uri: string
-  readonly shown: RecipientAttributes
+  readonly expected: RecipientAttributes
 }
 
 const wholeHead = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
@@ -51,17 +51,17 @@ const silent = async (): Promise<ReadonlyArray<Fault>> => [
   {
     name: "connecting hangs",
     uri: await unaccepting(),
-    shown: retryStatus("could not connect in time")
+    expected: retryStatus("could not connect in time")
   },
   {
     name: "nobody listens",
     uri: `http://127.0.0.1:${await closedPort()}`,
-    shown: retryStatus("connection refused")
+    expected: retryStatus("connection refused")
   },
   {
     name: "no answer",
     uri: await speaking(() => undefined),
-    shown: retryStatus("no answer in time")
+    expected: retryStatus("no answer in time")
   },
   {
     name: "a dripping head",
@@ -69,17 +69,17 @@ const silent = async (): Promise<ReadonlyArray<Fault>> => [
       socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nX-Long: "))
       dripping(socket, "x", 500)
     }),
-    shown: retryStatus("no answer in time")
+    expected: retryStatus("no answer in time")
   },
   {
     name: "a reset before the answer",
     uri: await speaking((socket) => socket.once("data", () => socket.resetAndDestroy())),
-    shown: retryStatus("the connection was reset")
+    expected: retryStatus("the connection was reset")
   },
   {
     name: "an answer that is none",
     uri: await speaking((socket) => socket.once("data", () => socket.end("SSH-2.0-OpenSSH_9\r\n"))),
-    shown: retryStatus("the answer is not valid HTTP")
+    expected: retryStatus("the answer is not valid HTTP")
   }
 ]
 
@@ -91,7 +91,7 @@ const garrulous = async (): Promise<ReadonlyArray<Fault>> => [
       socket.once("data", () => socket.write(wholeHead))
       dripping(socket, "x", 1_000)
     }),
-    shown: success
+    expected: success
   },
   {
     name: "an endless body",
@@ -102,24 +102,24 @@ const garrulous = async (): Promise<ReadonlyArray<Fault>> => [
       socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\n", more))
       socket.on("drain", more)
     }),
-    shown: success
+    expected: success
   },
   {
     name: "a reset in the middle of the body",
     uri: await speaking((socket) =>
       socket.once("data", () => socket.write(`${wholeHead}xxx`, () => socket.resetAndDestroy()))
     ),
-    shown: success
+    expected: success
   },
   {
     name: "200, then the end",
     uri: await speaking((socket) => socket.once("data", () => socket.end(wholeHead))),
-    shown: success
+    expected: success
   },
   {
     name: "a gzip bomb",
     uri: await answering(200, { "content-encoding": "gzip" }, gzipSync(Buffer.alloc(50_000_000))),
-    shown: success
+    expected: success
   }
 ]
 
@@ -128,30 +128,30 @@ const misleading = async (): Promise<ReadonlyArray<Fault>> => [
   {
     name: "a redirect loop",
     uri: await answering(307, { location: "/" }),
-    shown: failedStatus("too many redirects", "307")
+    expected: failedStatus("too many redirects", "307")
   },
   {
     name: "a redirect into a private network",
     uri: await answering(307, { location: "http://10.0.0.1/" }),
-    shown: failedStatus("the address is not allowed")
+    expected: failedStatus("the address is not allowed")
   },
   {
     name: "a redirect that changes the method",
     uri: await answering(302, { location: "/" }),
-    shown: failedStatus("answered 302, a redirect that is not followed", "302")
+    expected: failedStatus("answered 302, a redirect that is not followed", "302")
   },
   {
     name: "429 until the end of time, in seconds",
     uri: await answering(429, { "retry-after": "9".repeat(30) }),
-    shown: retryStatus("answered 429", "429")
+    expected: retryStatus("answered 429", "429")
   },
   {
     name: "429 until the end of time, as a date",
     uri: await answering(429, { "retry-after": "Fri, 31 Dec 9999 23:59:59 GMT" }),
-    shown: retryStatus("answered 429", "429")
+    expected: retryStatus("answered 429", "429")
   },
-  { name: "410", uri: await answering(410, {}), shown: failedStatus("answered 410", "410") },
-  { name: "500", uri: await answering(500, {}), shown: retryStatus("answered 500", "500") }
+  { name: "410", uri: await answering(410, {}), expected: failedStatus("answered 410", "410") },
+  { name: "500", uri: await answering(500, {}), expected: retryStatus("answered 500", "500") }
 ]
 
 const queue = async (service: Service, to: ReadonlyArray<string>): Promise<string> => {
@@ -186,13 +186,13 @@ it("shows the status of each, and delivers to the healthy one meanwhile", async 
   expect(at.get(healthy)).toMatchObject({ code: "202", location: `${healthy}/stored/1` })
   const pending = [...at.values()].filter(({ status }) => status === "waiting")
   expect(pending.length, "others are still being tried").toBeGreaterThan(0)
-  const shown = await eventually(endsWithinMs, "all have been tried", async () => {
+  const actual = await eventually(endsWithinMs, "all have been tried", async () => {
     const all = await recipients(service, path)
     return [...all.values()].some(({ status }) => status === "waiting") ? undefined : all
   })
   const wrong: Array<unknown> = []
-  for (const { name, shown: expected, uri } of faults) {
-    const { attempts, code, last = "", next, problem, status } = shown.get(uri) ?? {}
+  for (const { name, expected, uri } of faults) {
+    const { attempts, code, last = "", next, problem, status } = actual.get(uri) ?? {}
     const found = { status, attempts, code, problem }
     if (JSON.stringify(found) !== JSON.stringify({ ...found, ...expected })) {
       wrong.push({ name, found, expected })
@@ -221,19 +221,19 @@ it("gives up when the schedule is over, and says why", async () => {
   const overloaded = await answering(503, { "retry-after": "0" })
   const healthy = await answering(200, {})
   const path = await queue(service, [refusing, overloaded, healthy])
-  const shown = await eventually(endsWithinMs, "it ends", async () => {
+  const actual = await eventually(endsWithinMs, "it ends", async () => {
     const all = await recipients(service, path)
     return [...all.values()].every(({ status = "" }) => /success|failed/.test(status))
       ? all
       : undefined
   })
-  expect(shown.get(refusing)).toMatchObject({
+  expect(actual.get(refusing)).toMatchObject({
     status: "failed",
     attempts: "3",
     problem: "connection refused"
   })
-  expect(shown.get(overloaded)).toMatchObject({ status: "failed", attempts: "3", code: "503" })
-  expect(shown.get(healthy)).toMatchObject({ status: "success", attempts: "1", code: "200" })
+  expect(actual.get(overloaded)).toMatchObject({ status: "failed", attempts: "3", code: "503" })
+  expect(actual.get(healthy)).toMatchObject({ status: "success", attempts: "1", code: "200" })
   const listed = await send(service.url, "/outgoing/admin?status=failed", { headers: asAdmin })
   expect(pathOf(parseXml(listed.text).children[0]?.attributes["href"] ?? null)).toBe(path)
   await service.stop()

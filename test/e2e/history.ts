@@ -217,7 +217,7 @@ export class History {
     for (const { description } of listed.toReversed()) {
       const one = sent.get(description)
       if (one === undefined) continue
-      if (one.startMs > laterEndedMs) fail(`${description} stands before one accepted earlier`)
+      if (one.startMs > laterEndedMs) fail(`${description} precedes one accepted earlier`)
       laterEndedMs = Math.min(laterEndedMs, one.endMs)
     }
   }

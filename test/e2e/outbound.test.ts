@@ -76,7 +76,7 @@ const relayed = async (
 const verified = async (service: Service, made: Answer): Promise<string> => {
   if (made.status >= 400) return withoutPorts(`${made.status} ${made.text}`)
   const path = pathOf(made.headers.get("location"))
-  return eventually(endsWithinMs, `${path} was looked at`, async () => {
+  return eventually(endsWithinMs, `${path} is verified`, async () => {
     const response = await get(service, path)
     if (response.status !== 200) return withoutPorts(`${response.status} ${response.text}`)
     return response.text.includes("<problem>") ? withoutPorts(response.text) : undefined

@@ -53,13 +53,13 @@ export const within = async <A>(
 export const eventually = async <A>(
   expectedMs: number,
   what: string,
-  ask: () => Promise<A | undefined> | A | undefined,
+  poll: () => Promise<A | undefined> | A | undefined,
   everyMs = pollMs
 ): Promise<A> => {
   const ms = Math.max(expectedMs, hangMs)
   const endMs = performance.now() + ms
   for (;;) {
-    const answer = await ask()
+    const answer = await poll()
     if (answer !== undefined) return answer
     if (performance.now() > endMs) throw new Error(`${what}: not within ${ms} ms`)
     await pause(everyMs)

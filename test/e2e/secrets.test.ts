@@ -133,7 +133,7 @@ it("requests secret URIs in every wrong way", async () => {
   await speak(service.port, [half, "<notif"], 50)
 })
 
-/** A peer that responds as the path says, and echoes the request in its responses. */
+/** A peer that responds according to the path, and echoes the request in its responses. */
 const echoingPeer = (requests: Array<Received>): Promise<string> =>
   receiver((received, response) => {
     requests.push(received)

@@ -86,7 +86,7 @@ export class Alone implements Ground {
     }
   }
 
-  private readonly again = async (added: Readonly<Record<string, string>> = {}) => {
+  private readonly restart = async (added: Readonly<Record<string, string>> = {}) => {
     this.service = await start({ dataDir: this.dataDir, env: { ...this.env, ...added } })
   }
 
@@ -98,7 +98,7 @@ export class Alone implements Ground {
         await pause(busy)
         await this.service.kill()
       },
-      mend: this.again,
+      mend: this.restart,
       servedWithinMs: undefined,
       lastsMs: 0
     }
@@ -113,11 +113,11 @@ export class Alone implements Ground {
       what: `the node died at a message ${step}`,
       strike: async () => {
         await this.service.kill()
-        await this.again({ RESTANTE_FAILPOINT: `${step}:${kind}:${n}` }).catch(() => undefined)
+        await this.restart({ RESTANTE_FAILPOINT: `${step}:${kind}:${n}` }).catch(() => undefined)
         await Promise.race([this.service.ended, pause(diesWithinMs)])
         await this.service.kill()
       },
-      mend: () => this.again(),
+      mend: () => this.restart(),
       servedWithinMs: undefined,
       lastsMs: 0
     }
@@ -135,7 +135,7 @@ export class Alone implements Ground {
           await this.service.kill()
         }
       },
-      mend: () => this.again(),
+      mend: () => this.restart(),
       servedWithinMs: undefined,
       lastsMs: 0
     }
@@ -150,7 +150,7 @@ export class Alone implements Ground {
         const { code } = await this.service.stop()
         if (code !== 0) throw new Error(`it ended with ${code}: ${this.logs}`)
       },
-      mend: () => this.again(),
+      mend: () => this.restart(),
       servedWithinMs: undefined,
       lastsMs: 0
     }
@@ -182,7 +182,7 @@ export class Alone implements Ground {
       strike: async () => {
         for (let n = 0; n < restartsInARow; n += 1) {
           await this.service.kill()
-          await this.again()
+          await this.restart()
         }
       },
       mend: async () => undefined,

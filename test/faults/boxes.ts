@@ -51,10 +51,10 @@ export class Box {
   readonly name: string
   readonly path: string
   /** The paths in responses, by the ids of the notifications. */
-  readonly told = new Map<string, string>()
+  readonly paths = new Map<string, string>()
   readonly ids: Array<string> = []
   /** Retried deposits. Nobody removes them, since a late copy would then be a new notification. */
-  readonly again = new Set<string>()
+  readonly repeated = new Set<string>()
   readonly removed = new Set<string>()
   /** The cursor of the last read. */
   cursor = 0
@@ -154,7 +154,7 @@ export class Boxes {
       { url, path: box.path, method: "POST", body: notification(id), headers }
     )
     if (deposited?.output._tag !== "Deposited") return false
-    box.told.set(id, pathOf(deposited.answer.headers.get("location")))
+    box.paths.set(id, pathOf(deposited.answer.headers.get("location")))
     return true
   }
 
@@ -172,7 +172,7 @@ export class Boxes {
   private async depositAgain(client: string, url: string, box: Box): Promise<void> {
     const id = this.random.of(box.ids.filter((one) => !box.removed.has(one)))
     if (id === undefined) return
-    box.again.add(id)
+    box.repeated.add(id)
     await this.deposit(client, url, box, id)
   }
 
@@ -200,7 +200,7 @@ export class Boxes {
   }
 
   private async read(client: string, url: string, box: Box): Promise<void> {
-    const path = this.random.of([...box.told.values()])
+    const path = this.random.of([...box.paths.values()])
     if (path === undefined) return
     await this.operate(
       client,
@@ -220,7 +220,7 @@ export class Boxes {
   }
 
   private async remove(client: string, url: string, box: Box): Promise<void> {
-    const one = this.random.of([...box.told].filter(([id]) => !box.again.has(id)))
+    const one = this.random.of([...box.paths].filter(([id]) => !box.repeated.has(id)))
     if (one === undefined) return
     const [id, path] = one
     box.removed.add(id)
@@ -259,7 +259,7 @@ export class Boxes {
     read: (answer: Answer) => MailboxOutput | "refused",
     request: Parameters<Recorder["operate"]>[2]
   ) {
-    const asked = { client, resource: box.name, input }
-    return this.recorder.operate(this.recorder.histories.mailboxes, asked, request, read)
+    const operation = { client, resource: box.name, input }
+    return this.recorder.operate(this.recorder.histories.mailboxes, operation, request, read)
   }
 }

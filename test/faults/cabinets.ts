@@ -79,29 +79,29 @@ export class Cabinets {
     start: number,
     end: number
   ): void {
-    const shown = parseXml(answer.text)
-    const time = shown.attributes["time"] ?? ""
+    const document = parseXml(answer.text)
+    const time = document.attributes["time"] ?? ""
     const since = parseCabinetSince(time)
-    if (since?._tag !== "Behind" || shown.children.length === 0) {
+    if (since?._tag !== "Behind" || document.children.length === 0) {
       return void this.recorder.surprises.push(`no cursor of a cabinet: ${time}`)
     }
     // The cabinet cannot read a mailbox whose creation is indeterminate.
     const unread = new Set(
-      shown.children.filter(({ attributes }) => attributes["readable"] === "false")
+      document.children.filter(({ attributes }) => attributes["readable"] === "false")
         .map(({ attributes }) => pathOf(attributes["href"] ?? ""))
     )
     for (const box of cabinet.boxes) {
       if (unread.has(box.path)) continue
-      const children = shown.children.filter(({ attributes, name }) =>
+      const children = document.children.filter(({ attributes, name }) =>
         name === "notification" && pathOf(attributes["mailbox"] ?? "") === box.path
       )
       const place = cabinet.positions.get(box.path) ?? 0
       const cursor = since.positions.get(positionKey(box.name)) ?? 0
       if (cursor < place) this.recorder.surprises.push(`${time} goes back behind ${place}`)
-      const output = { _tag: "Listed" as const, entries: entriesOf({ ...shown, children }) }
+      const output = { _tag: "Listed" as const, entries: entriesOf({ ...document, children }) }
       const input = { kind: "since" as const, place }
-      const asked = { client: `${client} ${cabinet.path}`, resource: box.name, input }
-      this.recorder.histories.mailboxes.push({ ...asked, output, start, end, outcome: "ok" })
+      const operation = { client: `${client} ${cabinet.path}`, resource: box.name, input }
+      this.recorder.histories.mailboxes.push({ ...operation, output, start, end, outcome: "ok" })
       cabinet.positions.set(box.path, cursor)
       this.readings += 1
     }

@@ -62,12 +62,12 @@ export class Posts {
     url: string,
     { path }: Sent
   ): Promise<NotificationOutput | undefined> {
-    const asked = { client, resource: path, input: { kind: "show" as const } }
+    const operation = { client, resource: path, input: { kind: "show" as const } }
     const request = { url, path, headers: asAdmin }
     const { notifications } = this.recorder.histories
     const found = await this.recorder.operate(
       notifications,
-      asked,
+      operation,
       request,
       (answer) =>
         byStatus<NotificationOutput>(answer, {
@@ -116,12 +116,12 @@ export class Posts {
   private async remove(client: string, url: string, one: Sent): Promise<void> {
     // An attempt in progress may still succeed, or not.
     one.isDeleted = true
-    const asked = { client, resource: one.path, input: { kind: "delete" as const } }
+    const operation = { client, resource: one.path, input: { kind: "delete" as const } }
     const request = { url, path: one.path, method: "DELETE", headers: asAdmin }
     const { notifications } = this.recorder.histories
     await this.recorder.operate(
       notifications,
-      asked,
+      operation,
       request,
       (answer) => byStatus<NotificationOutput>(answer, { 204: done, 404: gone, 410: gone })
     )

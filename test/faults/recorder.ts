@@ -112,7 +112,7 @@ export class Recorder {
    */
   async operate<Input, Output>(
     into: Array<Operation<Input, Output>>,
-    asked: Asked<Input>,
+    operation: Asked<Input>,
     request: Request,
     read: (answer: Answer) => Output | "refused"
   ): Promise<{ readonly answer: Answer; readonly output: Output } | undefined> {
@@ -120,17 +120,17 @@ export class Recorder {
     if (!isSent) return undefined
     if (answer === undefined) {
       if ((request.method ?? "GET") !== "GET") {
-        into.push({ ...asked, start, end: Infinity, outcome: "info" })
+        into.push({ ...operation, start, end: Infinity, outcome: "info" })
       }
       return undefined
     }
     const output = this.reading(request, answer, read)
     if (output === undefined) return undefined
     if (output === "refused") {
-      into.push({ ...asked, start, end, outcome: "fail" })
+      into.push({ ...operation, start, end, outcome: "fail" })
       return undefined
     }
-    into.push({ ...asked, output, start, end, outcome: "ok" })
+    into.push({ ...operation, output, start, end, outcome: "ok" })
     return { answer, output }
   }
 

@@ -57,11 +57,11 @@ export class Subscriptions {
     url: string,
     { path }: Subscription
   ): Promise<RegistrationOutput | undefined> {
-    const asked = { client, resource: path, input: { kind: "show" as const } }
+    const operation = { client, resource: path, input: { kind: "show" as const } }
     const { registrations } = this.recorder.histories
     const found = await this.recorder.operate(
       registrations,
-      asked,
+      operation,
       { url, path, headers: asAdmin },
       (answer) =>
         byStatus<RegistrationOutput>(answer, {
@@ -102,12 +102,12 @@ export class Subscriptions {
 
   private async remove(client: string, url: string, one: Subscription): Promise<void> {
     one.isDeleted = true
-    const asked = { client, resource: one.path, input: { kind: "delete" as const } }
+    const operation = { client, resource: one.path, input: { kind: "delete" as const } }
     const request = { url, path: one.path, method: "DELETE", headers: asAdmin }
     const { registrations } = this.recorder.histories
     await this.recorder.operate(
       registrations,
-      asked,
+      operation,
       request,
       (answer) => byStatus<RegistrationOutput>(answer, { 204: done, 404: gone, 410: gone })
     )

@@ -30,8 +30,8 @@ const forAll = async <A>(
   }))
 }
 
-const eventuallyTrue = (what: string, ask: () => Promise<boolean>) =>
-  eventually(deliveredWithinMs, what, async () => await ask() || undefined, pollMs)
+const eventuallyTrue = (what: string, check: () => Promise<boolean>) =>
+  eventually(deliveredWithinMs, what, async () => await check() || undefined, pollMs)
 
 /** Compares the notifications of every mailbox, as each node lists them, with the history. */
 const lookAtBoxes = async (
@@ -79,7 +79,7 @@ const expectRelayed = (
   const lost = sent.filter(({ description, isDeleted }) =>
     !isDeleted && !(there.has(description) && relays.every(({ ids }) => ids.has(description)))
   )
-  expect(lost, "told to be sent, and never came").toEqual([])
+  expect(lost, "reported as sent, and never received").toEqual([])
   expect(handedOver.length, "handed over twice").toBe(there.size)
   for (const { ids } of relays) {
     expect([...ids].filter(([, keys]) => keys.size > 1), "relayed under several keys").toEqual([])

@@ -11,7 +11,7 @@ const recent = 8
 
 const gone = (): { readonly _tag: "Gone" } => ({ _tag: "Gone" })
 
-const shown = (answer: Answer): SessionOutput =>
+const sessionOutput = (answer: Answer): SessionOutput =>
   byStatus<SessionOutput>(answer, {
     200: () => {
       const challenge = parseXml(answer.text)
@@ -94,15 +94,20 @@ export class Walks {
   }
 
   /** Reads one of the last sessions, of any client. */
-  async look(client: string, url: string): Promise<void> {
+  async inspect(client: string, url: string): Promise<void> {
     const path = this.random.of(this.paths.slice(-recent))
     if (path !== undefined) await this.show(client, url, path)
   }
 
   async show(client: string, url: string, resource: string): Promise<void> {
     const { histories } = this.recorder
-    const asked = { client, resource, input: { kind: "show" as const } }
-    await this.recorder.operate(histories.sessions, asked, { url, path: resource }, shown)
+    const operation = { client, resource, input: { kind: "show" as const } }
+    await this.recorder.operate(
+      histories.sessions,
+      operation,
+      { url, path: resource },
+      sessionOutput
+    )
     const step = this.random.of(sessionSteps) ?? "name"
     const input = { kind: "recorded" as const, step }
     const path = `${resource}/${step}`
@@ -138,10 +143,10 @@ export class Walks {
 
   private async remove(client: string, url: string, resource: string): Promise<void> {
     const request = { url, path: resource, method: "DELETE" }
-    const asked = { client, resource, input: { kind: "delete" as const } }
+    const operation = { client, resource, input: { kind: "delete" as const } }
     await this.recorder.operate(
       this.recorder.histories.sessions,
-      asked,
+      operation,
       request,
       (answer) =>
         byStatus<SessionOutput>(answer, {
@@ -186,10 +191,10 @@ export class Contents {
   }
 
   async read(client: string, url: string, { path }: Content): Promise<void> {
-    const asked = { client, resource: path, input: { kind: "read" as const } }
+    const operation = { client, resource: path, input: { kind: "read" as const } }
     await this.recorder.operate(
       this.recorder.histories.contents,
-      asked,
+      operation,
       { url, path },
       (answer) =>
         byStatus<StoredOutput>(answer, {
@@ -237,10 +242,10 @@ export class Contents {
     const body = this.bytes()
     const input = { kind: "overwrite" as const, value: sha256(body) }
     const request = { url, path: content.editPath, method: "PUT", body }
-    const asked = { client, resource: content.path, input }
+    const operation = { client, resource: content.path, input }
     await this.recorder.operate(
       this.recorder.histories.contents,
-      asked,
+      operation,
       request,
       (answer) => byStatus(answer, doneOrGone)
     )
@@ -248,10 +253,10 @@ export class Contents {
 
   private async remove(client: string, url: string, content: Content): Promise<void> {
     const request = { url, path: content.editPath, method: "DELETE" }
-    const asked = { client, resource: content.path, input: { kind: "remove" as const } }
+    const operation = { client, resource: content.path, input: { kind: "remove" as const } }
     await this.recorder.operate(
       this.recorder.histories.contents,
-      asked,
+      operation,
       request,
       (answer) => byStatus(answer, doneOrGone)
     )

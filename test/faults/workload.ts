@@ -140,7 +140,7 @@ export class Workload {
     const acts: ReadonlyArray<(client: string) => Promise<void>> = [
       ...Array.from({ length: 5 }, () => (client: string) => boxes.act(client, this.anywhere())),
       (client) => walks.walk(client, this.anywhere),
-      (client) => walks.look(client, this.anywhere()),
+      (client) => walks.inspect(client, this.anywhere()),
       (client) => contents.act(client, this.anywhere()),
       (client) => posts.act(client, this.anywhere()),
       (client) => subscriptions.act(client, this.anywhere()),

@@ -32,19 +32,19 @@ export const listing: Line = {
     const shared = await openMailbox(node, "read")
     for (let n = 1; n <= notifications; n++) await deposit(`${node.origin}/mailboxes/read`, n)
     const bytes = Buffer.from(await (await fetch(`${node.origin}${shared}`)).arrayBuffer())
-    const shown = bytes.toString("utf8").split("<notification ").length - 1
-    if (shown !== notifications) throw new Error(`the listing shows ${shown} notifications`)
+    const listed = bytes.toString("utf8").split("<notification ").length - 1
+    if (listed !== notifications) throw new Error(`the listing shows ${listed} notifications`)
     await fetch(`${peer.origin}/`, { method: "PUT", body: bytes })
     const size = `${(bytes.length / 1000).toFixed(1)} kB`
     const what = `listing of ${notifications} (${size}) by its shared URI`
     const cached = await compare(node, peer, connections, () => ({ script: "get", args: [shared] }))
     // Each limit is another listing, and they are too many for the cache.
-    const again = await compare(node, peer, connections, () => ({
+    const second = await compare(node, peer, connections, () => ({
       script: "get",
       args: [shared, "?limit=", String(notifications), "1000"]
     }))
     await Promise.all([node.stop(), peer.stop()])
-    const made = atLeast(`${what}, each made from the log again`, again.ratio, 0, detailOf(again))
+    const made = atLeast(`${what}, each made from the log again`, second.ratio, 0, detailOf(second))
     return [
       atLeast(
         `${what}, of bare uWebSockets.js answering the same bytes`,

@@ -19,8 +19,8 @@ const memoryMbMost = 600
 /** Row n of the file, the same in every run. */
 const rowOf = (n: number): string => {
   const age = n % 100_000 === 7 ? 110 + (n / 100_000 | 0) % 10 : Math.imul(n, 2_654_435_761) >>> 16
-  const shown = age >= 110 && age < 120 ? age : age % 90
-  return `c${String(n).padStart(7, "0")},Somebody ${n},${shown},` +
+  const cappedAge = age >= 110 && age < 120 ? age : age % 90
+  return `c${String(n).padStart(7, "0")},Somebody ${n},${cappedAge},` +
     `somebody${n}@example.org,City ${n % 500},GB\n`
 }
 
@@ -85,7 +85,7 @@ const pageRow = async (node: Running, age: number): Promise<Row> => {
   return atMost(what, at(0.99), pageMsMost, "ms", `median ${at(0.5).toFixed(1)} ms`)
 }
 
-const shown = (ms: number): string => ms.toFixed(3)
+const msText = (ms: number): string => ms.toFixed(3)
 
 const pageRows = (
   what: string,
@@ -93,34 +93,34 @@ const pageRows = (
 ): ReadonlyArray<Row> =>
   pages.map(({ age, compared: { own, sqlite } }) => {
     const name = `${what} of agemin=${age} without HTTP, to SQLite's in memory`
-    const timeText = `${shown(own.medianMs)} ms`
+    const timeText = `${msText(own.medianMs)} ms`
     if (sqlite === undefined) return untold(name, `${timeText}; this Node has no node:sqlite`)
-    const detail = `${shown(sqlite.medianMs)} ms to ${timeText}; ${shown(sqlite.cpuMs)} to ${
-      shown(own.cpuMs)
+    const detail = `${msText(sqlite.medianMs)} ms to ${timeText}; ${msText(sqlite.cpuMs)} to ${
+      msText(own.cpuMs)
     } ms of processor time`
     return atLeast(name, sqlite.medianMs / own.medianMs, ratioLeast, detail)
   })
 
-const withoutHttp = ({ held, iterator, pages }: Tables): ReadonlyArray<Row> => {
+const withoutHttp = ({ cache, iterator, pages }: Tables): ReadonlyArray<Row> => {
   const elsewhere = pages.map((page) => ({ age: page.age, compared: page.elsewhere }))
   const first = pages.map((page) => ({ age: page.age, compared: page.first }))
   const read = pages[0]?.elsewhere.own.medianMs ?? Number.NaN
   return [
     untold(
       "rows of a million customers in memory, after the first question",
-      `${held.mb.toFixed(0)} MB, all there after ${held.seconds.toFixed(1)} s`
+      `${cache.mb.toFixed(0)} MB, all there after ${cache.seconds.toFixed(1)} s`
     ),
     untold(
       "page elsewhere of agemin=21 without HTTP: RocksDB's own iterator for as many rows, to it",
-      `${(iterator.medianMs / read).toFixed(2)} (${shown(iterator.medianMs)} ms to ${
-        shown(read)
+      `${(iterator.medianMs / read).toFixed(2)} (${msText(iterator.medianMs)} ms to ${
+        msText(read)
       } ms)`
     ),
     ...pageRows("first page", first),
     ...pageRows("page elsewhere, read once,", elsewhere),
     untold(
       "pages elsewhere of agemin 21, 60, 85, 89, 110 without HTTP, of rows that are not in memory",
-      `${pages.map(({ stored }) => shown(stored.medianMs)).join(", ")} ms`
+      `${pages.map(({ stored }) => msText(stored.medianMs)).join(", ")} ms`
     )
   ]
 }

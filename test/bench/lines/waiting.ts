@@ -48,8 +48,8 @@ const delivered = async (node: Running, receiver: Running): Promise<number> => {
   const location = answer.headers.get("location")
   if (answer.status !== 202 || location === null) throw new Error(`${answer.status}: ${text}`)
   while (performance.now() - startedMs < probeWithinMs) {
-    const shown = await fetch(node.origin + new URL(location, node.origin).pathname, { headers })
-    if ((await shown.text()).includes("status=\"success\"")) return performance.now() - startedMs
+    const response = await fetch(node.origin + new URL(location, node.origin).pathname, { headers })
+    if ((await response.text()).includes("status=\"success\"")) return performance.now() - startedMs
     await pause(5)
   }
   throw new Error("a notification to a healthy receiver was not delivered in time")

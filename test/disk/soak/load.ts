@@ -67,7 +67,10 @@ export class Load {
     }
     const [box] = this.boxes
     const document = `<registration><callback>${this.origin}/push</callback></registration>`
-    await this.ask("POST", `${box?.mailbox.path}/registrations`, document, { ...asAdmin, ...xml })
+    await this.request("POST", `${box?.mailbox.path}/registrations`, document, {
+      ...asAdmin,
+      ...xml
+    })
   }
 
   /** Approximate bytes of live data; the markers of removed data are small. */
@@ -119,30 +122,30 @@ export class Load {
 
   private async deposit({ notifications, mailbox }: Box, n: number): Promise<void> {
     const what = `${description}${n}`
-    const { location } = await this.ask("POST", mailbox.path, notification(what), xml)
+    const { location } = await this.request("POST", mailbox.path, notification(what), xml)
     notifications.push([what, location])
   }
 
   private async remove({ notifications, mailbox }: Box): Promise<void> {
     const [, path = ""] = notifications.shift() ?? []
-    await this.ask("DELETE", path, undefined, {
+    await this.request("DELETE", path, undefined, {
       authorization: basic("reader", mailbox.password)
     })
   }
 
   private async read({ mailbox }: Box): Promise<void> {
     const headers = { authorization: basic("reader", mailbox.password) }
-    await this.ask("GET", `${mailbox.path}?limit=${PAGE}`, undefined, headers)
+    await this.request("GET", `${mailbox.path}?limit=${PAGE}`, undefined, headers)
   }
 
   private async content(n: number): Promise<void> {
     const body = randomBytes(n % 2 === 0 ? 20_000 : 90_000)
     const type = { "content-type": "application/octet-stream" }
-    const { headers } = await this.ask("POST", "/content", body, type)
+    const { headers } = await this.request("POST", "/content", body, type)
     const edit = /<([^>]*)>; rel="?edit"?/.exec([headers["link"] ?? ""].flat().join())?.[1] ?? null
     this.contents.push({ path: pathOf(edit), bytes: body.length })
     if (this.contents.length <= CONTENTS_MAX) return
-    await this.ask("DELETE", this.contents.shift()?.path ?? "", undefined, {})
+    await this.request("DELETE", this.contents.shift()?.path ?? "", undefined, {})
   }
 
   private async relay(n: number): Promise<void> {
@@ -150,20 +153,20 @@ export class Load {
     const to = `<to>${this.origin}/inbox</to>`
     const document = notification(what).replace("<item>", `${to}<item>`)
     const headers = { ...asAdmin, ...xml }
-    const { location } = await this.ask("POST", "/outgoing/admin", document, headers)
+    const { location } = await this.request("POST", "/outgoing/admin", document, headers)
     this.relays.push({ path: location, bytes: document.length + 1_000 })
     if (this.relays.length <= RELAYS_MAX) return
-    await this.ask("DELETE", this.relays.shift()?.path ?? "", undefined, asAdmin)
+    await this.request("DELETE", this.relays.shift()?.path ?? "", undefined, asAdmin)
   }
 
   private async session(n: number): Promise<void> {
     const begin = `<answer continue="true">soak ${n}</answer>`
-    const { location } = await this.ask("POST", "/sessions", begin, xml)
-    await this.ask("PUT", `${location}/name`, `<answer>Galahad</answer>`, xml)
-    await this.ask("DELETE", location, undefined, asAdmin)
+    const { location } = await this.request("POST", "/sessions", begin, xml)
+    await this.request("PUT", `${location}/name`, `<answer>Galahad</answer>`, xml)
+    await this.request("DELETE", location, undefined, asAdmin)
   }
 
-  private async ask(
+  private async request(
     method: "GET" | "POST" | "PUT" | "DELETE",
     path: string,
     body: string | Buffer | undefined,

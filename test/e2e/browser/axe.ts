@@ -20,7 +20,7 @@ const quick = { resultTypes: ["violations"], preload: false, selectors: false, i
 const run = async (tab: Tab, options: object): Promise<ReadonlyArray<string>> => {
   const script = `axe.run(document, ${JSON.stringify({ ...quick, ...options })})
     .then(({ passes, violations }) => passes.length === 0
-      ? ["axe has looked at nothing"]
+      ? ["axe has checked nothing"]
       : violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" ")))`
   // The script ends with this array, as JSON.
   return await tab.page.evaluate(script) as ReadonlyArray<string>

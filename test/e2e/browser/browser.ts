@@ -77,7 +77,7 @@ export class Tab {
   }
 
   /** Expects that the page fits the width and has no errors; saves a screenshot. */
-  async look(name: string): Promise<void> {
+  async inspect(name: string): Promise<void> {
     const { page } = this
     // A page without its stylesheet, which is still loading, may have any width.
     await page.waitForLoadState("load")
