@@ -36,7 +36,7 @@ const partOf = (node: Element | undefined, name: string): Element => {
 
 /** The document, after every node has published its figures. */
 const readCluster = (): Promise<Element> =>
-  eventually("every node tells of itself", async () => {
+  eventually("every node publishes its figures", async () => {
     const { xml } = await send("GET", "/cluster", { basic: admin })
     return nodesOf(xml).every(({ attributes }) => attributes["answers"] === "true")
       ? xml

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const send: Contents["send"] = (...request) => service.send(...request)
-const publish: Contents["publish"] = (...given) => service.publish(...given)
+const publish: Contents["publish"] = (...parameters) => service.publish(...parameters)
 
 describe("A4: receipts", () => {
   const receipt = (attributes: string, inside = "") => ({

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const send: Contents["send"] = (...request) => service.send(...request)
-const publish: Contents["publish"] = (...given) => service.publish(...given)
+const publish: Contents["publish"] = (...parameters) => service.publish(...parameters)
 
 describe("A1: publishing", () => {
   it("answers 202, Location and the edit URI, and stores the bytes unchanged", async () => {

@@ -129,7 +129,7 @@ describe("what one node acknowledged, any other shows at once", () => {
   )
 
   it(
-    "content, overwritten and removed, whatever a client has of it",
+    "content, overwritten and removed, with any cached copy of a client",
     each(async (round) => {
       const type = "text/plain"
       const published = await change(202, "POST", "/content", { body: `first ${round}`, type })

@@ -222,7 +222,7 @@ describe("an issuer that is only named", () => {
     const verified = () => Effect.runPromise(Effect.result(issuer.verify(token)))
     expect(await verified()).toMatchObject({ _tag: "Success", success: { name: "alice" } })
     const away = { _tag: "Failure", failure: { _tag: "KeysAway" } }
-    const wrong: ReadonlyArray<readonly [told: object, why: string]> = [
+    const wrong: ReadonlyArray<readonly [metadata: object, why: string]> = [
       [{ issuer: `${keys.issuer}/` }, "another issuer"],
       [{ jwks_uri: "urn:keys" }, "no jwks_uri"],
       [{ jwks_uri: `${keys.url}/of/another` }, ""]

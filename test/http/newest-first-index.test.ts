@@ -86,7 +86,7 @@ it("shows a page, removes the entries of ended resources, and links to the next 
   expect(await idsOf("pages")).toEqual(["two", "missing", "one"])
 })
 
-it("tells cursors from other texts", () => {
+it("distinguishes cursors from other texts", () => {
   expect(isCursor(cursorOf(Date.now(), "Ab-_9"))).toBe(true)
   for (const text of ["", "x", "123.id", `${cursorOf(0, "a")}/b`, `${"9".repeat(13)}.`]) {
     expect(isCursor(text), text).toBe(false)

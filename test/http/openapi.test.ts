@@ -97,8 +97,8 @@ describe("the document", () => {
       [...Object.keys(methods), "OPTIONS", ...("GET" in methods ? ["HEAD"] : [])]
         .map((method) => `${method} ${pattern}`)
     )
-    const said = service.contract.operations().map(({ key }) => key)
-    expect([...said].sort()).toEqual([...routed].sort())
+    const described = service.contract.operations().map(({ key }) => key)
+    expect([...described].sort()).toEqual([...routed].sort())
     expect(await served()).toEqual(service.contract.document)
   })
 

@@ -89,7 +89,7 @@ describe("a query", () => {
     ["<order by=\"name\" direction=\"desc\"/>", ["c", "e", "d", "b", "a"]],
     ["<order by=\"city\"/><limit>2</limit>", ["e", "a"]],
     ["<order by=\"age\" direction=\"desc\"/><limit>3</limit>", ["e", "a", "d"]]
-  ])("%s finds %j, whatever the page", async (inner, ids) => {
+  ])("%s finds %j, on pages of any size", async (inner, ids) => {
     const href = await make(inner)
     for (const more of ["", "&limit=1", "&limit=2"]) {
       expect(await area.idsOf(at(href, more))).toEqual(ids)

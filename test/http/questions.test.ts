@@ -10,10 +10,10 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-const begin: Bridge["begin"] = (...given) => bridge.begin(...given)
-const put: Bridge["put"] = (...given) => bridge.put(...given)
-const send: Bridge["send"] = (...given) => bridge.send(...given)
-const withAnswers: Bridge["withAnswers"] = (...given) => bridge.withAnswers(...given)
+const begin: Bridge["begin"] = (...parameters) => bridge.begin(...parameters)
+const put: Bridge["put"] = (...parameters) => bridge.put(...parameters)
+const send: Bridge["send"] = (...parameters) => bridge.send(...parameters)
+const withAnswers: Bridge["withAnswers"] = (...parameters) => bridge.withAnswers(...parameters)
 
 describe("href answers", () => {
   const publish = async (body: string, type: string, headers: Record<string, string> = {}) =>

@@ -103,7 +103,7 @@ describe("subscribing (§5)", () => {
     ["1", "1"],
     ["2592000", "2592000"],
     ["9999999999999999999999", "2592000"]
-  ])("asks for a lease of %s and gets %s seconds", async (wanted, given) => {
+  ])("asks for a lease of %s and gets %s seconds", async (wanted, granted) => {
     const { href } = await service.open(`lease-${wanted ?? "default"}`)
     const callback = subscriber.at("mute")
     const more = wanted === undefined ? {} : { "hub.lease_seconds": wanted }
@@ -112,7 +112,7 @@ describe("subscribing (§5)", () => {
       () => subscriber.challenges(callback),
       ({ length }) => length > 0
     )
-    expect(asked?.query.get("hub.lease_seconds")).toBe(given)
+    expect(asked?.query.get("hub.lease_seconds")).toBe(granted)
   })
 
   it("renews an existing subscription under the same URI", async () => {
@@ -135,11 +135,11 @@ describe("subscribing (§5)", () => {
   it("is not verified by a callback that does not echo", async () => {
     const { href } = await service.open("unwanted")
     const asked = await service.hub(href, subscribe(subscriber.at("mute")))
-    const stands = await service.until(
+    const current = await service.until(
       asked.header("location"),
       (one) => one.child("problem") !== undefined
     )
-    expect(statusOf(stands)).toBe("unverified")
+    expect(statusOf(current)).toBe("unverified")
   })
 
   const callback = "http://example.org/cb"
@@ -264,16 +264,16 @@ describe("the other changes of a mailbox", () => {
     for (const one of [created, asked]) await service.until(one.header("location"), isActive)
     const deposited = (await service.deposit(href, "brief")).header("location")
     await service.send("DELETE", deposited, { basic: owner })
-    const told = (callback: string) =>
+    const changesAt = (callback: string) =>
       subscriber.pushes(callback).flatMap((push) => childrenOf(changedOf(push)))
     const isRemoved = ({ attributes, name }: Element) =>
       name === "removed" && attributes["href"] === deposited
     for (const callback of [native, websub]) {
-      await eventually(() => told(callback), (all) => all.some(isRemoved))
+      await eventually(() => changesAt(callback), (all) => all.some(isRemoved))
     }
     await service.send("DELETE", href, { basic: owner })
     for (const callback of [native, websub]) {
-      await eventually(() => told(callback), (all) => all.at(-1)?.name === "deleted")
+      await eventually(() => changesAt(callback), (all) => all.at(-1)?.name === "deleted")
     }
     for (const one of [created, asked]) {
       expect((await get(one.header("location"))).status).toBe(410)

@@ -174,7 +174,7 @@ describe("who may", () => {
   }
   const shared = (href: string) => href.replace(opened.href, opened.shared)
 
-  it("is 401 without credentials, with the challenges, whatever the body", async () => {
+  it("is 401 without credentials, with the challenges, for any body", async () => {
     for (const one of await each({})) {
       expect([one.status, one.header("www-authenticate")]).toEqual([
         401,
@@ -263,9 +263,9 @@ describe("pushes", () => {
   it.each(["mute", "refuse"] as const)("never go to a callback that is %s", async (manner) => {
     const { href } = await service.open(`silent-${manner}`)
     const callback = subscriber.at(manner)
-    const heard = subscriber.at("echo")
+    const working = subscriber.at("echo")
     const created = await service.register(href, callback)
-    const other = await service.register(href, heard)
+    const other = await service.register(href, working)
     await service.until(other.header("location"), isActive)
     const asked = await service.until(
       created.header("location"),
@@ -274,7 +274,7 @@ describe("pushes", () => {
     expect(statusOf(asked)).toBe("unverified")
     expect(asked.child("attempts")).toBe("1")
     await service.deposit(href, "for those who answered")
-    await eventually(() => subscriber.pushes(heard), ({ length }) => length > 0)
+    await eventually(() => subscriber.pushes(working), ({ length }) => length > 0)
     expect(subscriber.pushes(callback)).toEqual([])
   })
 

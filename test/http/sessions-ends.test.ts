@@ -10,11 +10,11 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-const begin: Bridge["begin"] = (...given) => bridge.begin(...given)
-const put: Bridge["put"] = (...given) => bridge.put(...given)
-const send: Bridge["send"] = (...given) => bridge.send(...given)
-const statusOf: Bridge["statusOf"] = (...given) => bridge.statusOf(...given)
-const withAnswers: Bridge["withAnswers"] = (...given) => bridge.withAnswers(...given)
+const begin: Bridge["begin"] = (...parameters) => bridge.begin(...parameters)
+const put: Bridge["put"] = (...parameters) => bridge.put(...parameters)
+const send: Bridge["send"] = (...parameters) => bridge.send(...parameters)
+const statusOf: Bridge["statusOf"] = (...parameters) => bridge.statusOf(...parameters)
+const withAnswers: Bridge["withAnswers"] = (...parameters) => bridge.withAnswers(...parameters)
 
 describe("B7: the last question", () => {
   const swallows = "What do you mean? An African or a European swallow?"

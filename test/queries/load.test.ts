@@ -45,10 +45,10 @@ const world = async () => {
     ...shared,
     records: {
       ...records,
-      writeIf: (...given: Parameters<typeof records.writeIf>) =>
+      writeIf: (...parameters: Parameters<typeof records.writeIf>) =>
         failing-- <= 0
           ? Effect.fail(new StorageUnavailable({ detail: "planned" }))
-          : records.writeIf(...given)
+          : records.writeIf(...parameters)
     }
   } as unknown as Service
   return { service, load, records, blobs, breakAfter: (steps: number) => (failing = steps) }

@@ -8,10 +8,10 @@ const effort = { seed: 1, executions: 200, pumps: 4 }
 
 describe("a short run finds nothing", () => {
   it.each(targets.map((target) => [target.name, target] as const))("in %s", (name, target) => {
-    const kept = corpusOf(name)
-    const { corpus, executions, findings } = fuzz(target, effort, kept)
+    const inputs = corpusOf(name)
+    const { corpus, executions, findings } = fuzz(target, effort, inputs)
     expect(findings).toEqual([])
-    expect(executions).toBeGreaterThan(effort.executions + kept.length)
+    expect(executions).toBeGreaterThan(effort.executions + inputs.length)
     expect(corpus.length).toBeGreaterThan(0)
   })
 })

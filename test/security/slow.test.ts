@@ -63,9 +63,9 @@ class Siege {
   /** The number of disconnected clients so far. */
   disconnected = 0
 
-  constructor(port: number, said: ReadonlyArray<string>) {
+  constructor(port: number, openings: ReadonlyArray<string>) {
     this.#port = port
-    this.#openings = said
+    this.#openings = openings
     let round = 0
     // Not all at once, which is not realistic.
     this.#drip = setInterval(() => {
@@ -164,7 +164,7 @@ it("10,000 slow clients leave honest ones served, and are thrown out", async () 
   expect(p99(waits.besieged)).toBeLessThan(slowerAtMost * p99(waits.calm) + slackMs)
   siege.lift()
   // No client may keep its connection forever.
-  await eventually(withinMs, "all are thrown out", () => siege.size === 0 || undefined, 100)
+  await eventually(withinMs, "all are disconnected", () => siege.size === 0 || undefined, 100)
   expect(siege.disconnected).toBeGreaterThanOrEqual(slowClients * 0.8)
   siege.end()
   expect(await listMailbox(besieged.url, target)).toHaveLength(honestRequests)
