@@ -1,6 +1,6 @@
 /**
- * Backing up, restoring and moving with the built binary, around a history of clients: what they
- * were told is there afterwards, wherever it is, and a spoiled archive changes nothing.
+ * Backing up, restoring and moving with the built binary, around a history of clients: every
+ * acknowledged change is there afterwards, and a corrupted archive changes nothing.
  */
 import { jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
@@ -60,7 +60,7 @@ const verify = async (history: History, base: string): Promise<void> => {
   expect(history.unknown).toBe(0)
 }
 
-/** Runs a command that is to succeed. */
+/** Runs a command that must succeed. */
 const done = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) => {
   const ended = await command(args, env)
   expect(ended, ended.output).toMatchObject({ code: 0 })
@@ -69,12 +69,12 @@ const done = async (args: ReadonlyArray<string>, env: Readonly<Record<string, st
 
 /** Counts as a command with `--json` prints them. */
 const told = (output: string): { readonly counts: Readonly<Record<string, unknown>> } => {
-  // It is the JSON of this very command, and only counts are looked at.
+  // The command prints this JSON; the test reads only counts.
   const value = JSON.parse(output) as { readonly counts: Readonly<Record<string, unknown>> }
   return value
 }
 
-/** Spoils a state, a blob and a timer of a cluster, beneath the service. */
+/** Corrupts a state, a blob and a timer of a cluster, without the service. */
 const spoil = async (url: string): Promise<void> => {
   const nc = await connect({ servers: [url] })
   const jsm = await jetstreamManager(nc, { timeout: 20_000 })
@@ -107,7 +107,7 @@ describe("archives", () => {
     await done(["backup", archive, "--data-dir", dataDir])
   }, testMs)
 
-  it("bring a store into another folder, and say the same of it", async () => {
+  it("restore a store into another folder, with equal counts", async () => {
     const copy = join(temporaryFolder(), "copy")
     await done(["restore", archive, "--data-dir", copy])
     const again = join(archives, "again.restante")
@@ -151,7 +151,7 @@ describe("archives", () => {
     await use(all, node.url, "b")
     expect(await done(["check"], env)).toContain("ok")
     const file = join(archives, "cluster.restante")
-    // Clients go on while it is backed up; what they were told before is in it.
+    // Clients continue during the backup, which has all earlier acknowledged changes.
     const later = new History()
     const busy = use(later, node.url, "c").then(() => use(later, node.url, "d"))
     await done(["backup", file], env)
@@ -180,7 +180,7 @@ describe("archives", () => {
     }
   }, testMs)
 
-  it("are refused when anything is missing or changed, and nothing is made of them", async () => {
+  it("are rejected if anything is missing or changed, and nothing is restored", async () => {
     const plain = gunzipSync(readFileSync(archive))
     const zipped = readFileSync(archive)
     const text = plain.toString("latin1")
@@ -208,7 +208,7 @@ describe("archives", () => {
   }, testMs)
 
   it(
-    "leave nothing that is served when restoring is killed, and can be restored again",
+    "are not served after a killed restore, and can be restored again",
     async () => {
       const { url } = await natsServer()
       const folder = temporaryFolder()

@@ -1,4 +1,4 @@
-/** Backends of the suites on one set of servers, each in streams of its own. */
+/** Backends of the suites on one set of servers, each with new streams. */
 import { jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
 import { type Context, Layer } from "effect"
@@ -7,7 +7,7 @@ import { type Fresh, fromLayer } from "../../suites/harness.ts"
 
 const ASK_MS = 1_000
 
-/** By then every stream is gone, also of servers that choose a leader. */
+/** How long the deletion of all streams may take, also during an election. */
 const GONE_MS = 30_000
 
 /** A server clears the files of a deleted stream away afterwards, and of the next one with it. */
@@ -28,7 +28,7 @@ export const removeStreams = async (urls: ReadonlyArray<string>): Promise<void> 
         await jsm.streams.delete(config.name)
       }
     } catch (error) {
-      // Servers without a leader answer nobody, and the next leader nothing that came before it.
+      // Servers without a leader do not answer, and the next leader answers no earlier request.
       if (performance.now() > untilMs) throw error
       await remove()
     }

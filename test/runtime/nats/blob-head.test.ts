@@ -25,7 +25,7 @@ async function* bytes(): AsyncIterable<Uint8Array> {
   yield randomBytes(LENGTH)
 }
 
-it("is written when a leader is found late", async () => {
+it("is written when a leader is elected late", async () => {
   let isLed = false
   const late = meddled("$KV.blobs.head.", (ask, subject) => {
     if (isLed) return ask()

@@ -1,4 +1,4 @@
-/** Uploads and downloads while nobody answers: what has begun waits longer than what has not. */
+/** Uploads and downloads without a leader: those that have begun wait longer than new ones. */
 import type { Msg } from "@nats-io/transport-node"
 import { randomBytes } from "node:crypto"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
@@ -14,7 +14,7 @@ afterEach(() => void vi.useRealTimers())
 
 const CHUNK_BYTES = 100
 
-/** Servers without a leader from one chunk on, until they have one again. */
+/** Servers that lose their leader at one chunk, for a while. */
 const servers = (leaderless: number) => {
   const state = { isLed: false, isClosed: false, kept: 0 }
   const request: NatsApi["request"] = async (subject) => {
@@ -22,7 +22,7 @@ const servers = (leaderless: number) => {
     const answer = JSON.stringify({ seq: ++state.kept })
     return { string: () => answer } as Msg // all that is read of it
   }
-  // What is asked of a connection here is all there.
+  // It has every part of a connection that the code uses.
   const api = { request, nc: { isClosed: () => state.isClosed } } as unknown as NatsApi
   return { api, state }
 }
@@ -41,7 +41,7 @@ const upload = (api: NatsApi) => {
   return told
 }
 
-it("goes on when a leader is found late", async () => {
+it("continues when a leader is elected late", async () => {
   const { api, state } = servers(3)
   const told = upload(api)
   await vi.advanceTimersByTimeAsync(blobGiveUpMs - 1_000)
@@ -52,7 +52,7 @@ it("goes on when a leader is found late", async () => {
   expect(state.kept).toBe(6)
 })
 
-it("ends when none is found", async () => {
+it("ends when none is elected", async () => {
   const { api } = servers(3)
   const told = upload(api)
   await vi.advanceTimersByTimeAsync(blobGiveUpMs + 1_000)
@@ -71,7 +71,7 @@ it("ends sooner when nothing of it was stored, or the connection was closed", as
   expect(begun).toEqual([expect.any(StorageUnavailable)])
 })
 
-it("goes on with a download, too, when a leader is found late", async () => {
+it("continues a download, too, when a leader is elected late", async () => {
   const { api, state } = servers(0)
   const data = randomBytes(CHUNK_BYTES)
   const chunked: NatsApi["request"] = async (...asked) => {

@@ -1,4 +1,4 @@
-/** The blob port on JetStream: the contract, and what servers and time add to it. */
+/** The blob port on JetStream: the contract, server failures and garbage collection. */
 import { jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
 import { Effect, Fiber, Layer } from "effect"
@@ -37,7 +37,7 @@ const read = async (blobs: BlobsApi, id: string): Promise<Buffer> => {
   return Buffer.concat(pieces)
 }
 
-/** Messages in the bucket whose key begins so. */
+/** Messages in the bucket with this key prefix. */
 const keysOf = async (url: string, begin: string): Promise<number> => {
   const nc = await connect({ servers: [url] })
   const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: 20_000 })
@@ -53,7 +53,7 @@ const open = (url: string, times = blobGarbageTimes): Promise<Harness<BlobsApi>>
     async () => {}
   )
 
-/** A node that does not hear the first answer to a head that it writes. */
+/** A node that loses the first answer to its write of a head. */
 const openDeaf = (url: string, meanwhile: () => Promise<unknown>): Promise<Harness<BlobsApi>> => {
   let lost = 0
   const deaf = meddled("$KV.blobs.head.", async (ask, subject) => {
@@ -65,7 +65,7 @@ const openDeaf = (url: string, meanwhile: () => Promise<unknown>): Promise<Harne
   return fromLayer(Blobs, Layer.provide(natsBlobs(), deaf), async () => {})
 }
 
-/** A write whose answer was lost counts once, at the time when it was kept. */
+/** A write whose answer was lost counts once, at the time of its storage. */
 const checkLostAnswers = async (url: string): Promise<void> => {
   const other = await open(url)
   const [first, second] = [randomBytes(200_000), randomBytes(300_000)]
@@ -130,7 +130,7 @@ describe("one server", () => {
       }
     })
 
-    it("goes on with an upload when the server comes back", async () => {
+    it("continues an upload when the server returns", async () => {
       const blobs = await node()
       const bytes = randomBytes(4 * MIB)
       let back = Promise.resolve()
@@ -151,7 +151,7 @@ describe("one server", () => {
 
     it("counts a write once whose answer was lost", () => checkLostAnswers(server.url))
 
-    it("writes and reads 20 MiB without holding them", async () => {
+    it("writes and reads 20 MiB with bounded memory", async () => {
       const blobs = await node()
       let heldMax = 0
       let givenBytes = 0
@@ -180,7 +180,7 @@ describe("one server", () => {
       expect(pieceMax).toBeLessThanOrEqual(128 * 1024)
     })
 
-    it("reads no more of a blob than is asked for", async () => {
+    it("reads only the requested part of a blob", async () => {
       const blobs = await node()
       await run(blobs.put("large", one(randomBytes(20 * MIB)), 30 * MIB))
       const nc = await connect({ servers: [server.url] })
@@ -200,7 +200,7 @@ describe("one server", () => {
       await nc.close()
     })
 
-    it("deletes what was removed or replaced, after a while", async () => {
+    it("deletes removed and replaced blobs after a while", async () => {
       const blobs = await node({ ...blobGarbageTimes, readGraceMs: 0 })
       await run(blobs.put("one", one(randomBytes(2_000)), MIB))
       const kept = randomBytes(3_000)
@@ -211,7 +211,7 @@ describe("one server", () => {
       expect((await read(blobs, "one")).equals(kept)).toBe(true)
     })
 
-    it("deletes what a source left that broke off", async () => {
+    it("deletes the chunks of a source that failed", async () => {
       const blobs = await node()
       const breaking = async function*() {
         yield randomBytes(MIB)
@@ -221,14 +221,14 @@ describe("one server", () => {
       await until(async () => await keysOf(server.url, "chunk") === 0)
     })
 
-    it("finds left-over chunks by a sweep, and spares uploads under way", async () => {
+    it("finds orphaned chunks by a sweep, and spares uploads under way", async () => {
       const leaving = await node()
       await run(leaving.put("replaced", one(randomBytes(MIB)), MIB))
       await run(leaving.put("removed", one(randomBytes(MIB)), MIB))
       await run(leaving.put("replaced", one(randomBytes(MIB)), MIB))
       await run(leaving.remove("removed"))
       expect(await keysOf(server.url, "chunk")).toBe(24)
-      // The node that knows of them ends.
+      // The node that remembers them ends.
       await Promise.all(nodes.splice(0).map(({ close }) => close()))
       const young = await node({ ...blobGarbageTimes, sweepMs: 20 })
       await wait(200)
@@ -255,7 +255,7 @@ describe("three servers", () => {
     await removeStreams(cluster.urls)
   })
 
-  it("shows at every node what another acknowledged, and ends an upload over a kill", async () => {
+  it("shows acknowledged blobs at every node, and finishes an upload after a kill", async () => {
     const nodes = await Promise.all(cluster.urls.map((url) => open(url)))
     const [writer, ...readers] = nodes.map(({ api }) => api)
     if (writer === undefined) throw new Error("no node")

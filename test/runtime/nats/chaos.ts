@@ -1,4 +1,4 @@
-/** A connection whose writes are lost, arrive late, or are kept without a word of it. */
+/** A connection whose writes are lost, arrive late, or are stored without an answer. */
 import type { Layer } from "effect"
 import type { Nats } from "../../../runtime/nats/connection/connection.ts"
 import { NoReply } from "../../../runtime/nats/connection/requests.ts"
@@ -13,7 +13,7 @@ export interface Odds {
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** On a connection, another that behaves so. */
+/** Wraps a connection with this behavior. */
 export const chaotic = (odds: () => Odds): Layer.Layer<Nats, never, Nats> =>
   meddled("$KV.", async (ask, subject) => {
     const { lateMsMax, late, lost, unheard } = odds()

@@ -1,11 +1,11 @@
-/** `/cluster` of three processes on one NATS server: any of them shows all. */
+/** `/cluster` of three processes on one NATS server: each of them shows all. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { childOf, childrenOf, type Element, parseText } from "../../../http/formats/xml/index.ts"
 import { asAdmin } from "../../e2e/client.ts"
 import { cleanUp, eventually, type Service, start } from "../../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
-/** A silent node is told to be so within 10 s, and is no member 13 s after its last word. */
+/** A silent node is shown as silent within 10 s; its membership expires after 13 s. */
 const shownWithinMs = 20_000
 
 const names = ["one", "three", "two"]
@@ -39,7 +39,7 @@ const listOf = (cluster: Element, list: string, name: string) =>
 const nodesOf = (cluster: Element) =>
   listOf(cluster, "nodes", "node").map(({ attributes }) => attributes)
 
-/** Who holds how many shards, and which. */
+/** The number of shards of each node, and which they are. */
 const ownersOf = (cluster: Element): ReadonlyArray<ReadonlyArray<string>> =>
   listOf(cluster, "owners", "owner").map(({ attributes, children }) => [
     attributes["node"] ?? "nobody",
@@ -68,7 +68,7 @@ it("shows all three with their shards at each of them", async () => {
   }
 })
 
-it("says which node does not answer", async () => {
+it("shows which node does not answer", async () => {
   const [one, , two] = nodes
   if (one === undefined || two === undefined) throw new Error("a node is missing")
   two.child.kill("SIGSTOP")

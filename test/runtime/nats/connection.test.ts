@@ -33,7 +33,7 @@ describe("the connection", () => {
     "judges version %s",
     (version, tooOld) => expect(isTooOld(version)).toBe(tooOld)
   )
-  it("fails where nobody listens, and on a wrong password", async () => {
+  it("fails without a server, and on a wrong password", async () => {
     for (const wrong of [{ servers: ["127.0.0.1:1"] }, { pass: "other" }]) {
       const failed = await Effect.runPromise(
         Effect.flip(Effect.provide(Nats, connection({ ...options(), ...wrong })))
@@ -41,7 +41,7 @@ describe("the connection", () => {
       expect(failed).toMatchObject({ _tag: "StorageUnavailable" })
     }
   })
-  it("asks, and learns at once that nobody listens", async () => {
+  it("sends requests, and fails at once without a subscriber", async () => {
     await using(options(), async ({ nc, request }) => {
       nc.subscribe("echo", {
         callback: (_, message) => {
@@ -57,7 +57,7 @@ describe("the connection", () => {
       await expect(request("mute", "", undefined, 50)).rejects.toMatchObject({ reason: "timeout" })
     })
   })
-  it("comes back when the clock was set back by an hour meanwhile", () =>
+  it("reconnects although the clock was set back by an hour", () =>
     using(options(), async ({ nc }) => {
       const now = Date.now
       vi.spyOn(Date, "now").mockImplementation(() => now() - 3_600_000)
@@ -68,7 +68,7 @@ describe("the connection", () => {
       await server.restart()
       expect(await back).toBe("reconnect")
     }))
-  it("logs that it was lost and is there again, and what the servers forbid", async () => {
+  it("logs its loss and its return, and denied permissions", async () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push([message].flat().join(" ")))
     const told = (line: RegExp) =>
@@ -96,11 +96,11 @@ describe("the connection", () => {
     await narrow.close()
     expect(lines.filter((line) => line.includes("Permissions"))).toHaveLength(1)
   })
-  it("keeps one copy on a single server", () =>
+  it("stores one copy on a single server", () =>
     using(options(), async ({ replicas }) => expect(replicas).toBe(1)))
 })
 
-describe("servers that tell of each other", () => {
+describe("servers that announce each other", () => {
   const refusing = new Map<number, Server>()
   beforeAll(async () => {
     for (const port of await freePorts(2)) refusing.set(port, createServer())
@@ -117,7 +117,7 @@ describe("servers that tell of each other", () => {
   })
   afterAll(() => refusing.forEach((server) => server.close()))
 
-  it("are not asked for ever when none lets the node in", async () => {
+  it("are not retried for ever when none admits the node", async () => {
     const [port = 0] = refusing.keys()
     const options = { servers: [`127.0.0.1:${port}`], name: "test", user: "ann", pass: "other" }
     const failed = await Effect.runPromise(Effect.flip(Effect.provide(Nats, connection(options))))
@@ -128,14 +128,14 @@ describe("servers that tell of each other", () => {
   })
 })
 
-describe("dialling", () => {
+describe("server selection", () => {
   const pool = ["a", "b"].map((hostname) => ({ hostname, port: 1, listen: hostname, src: "" }))
 
-  it("takes the servers in turn, and each after a pause", () => {
+  it("tries the servers in turn, each after a pause", () => {
     let nowMs = 0
     const { reconnectToServer } = reconnectPolicy(() => nowMs)
     const dial = () => {
-      // All of a server that is looked at.
+      // The part of a server that the code reads.
       const dialled = reconnectToServer(pool as never, null)
       return dialled !== null && "delay" in dialled
         ? [dialled.server.hostname, dialled.delay]
@@ -162,7 +162,7 @@ describe("three servers", () => {
     cluster = await startCluster(3)
   })
   afterAll(() => cluster.close())
-  it("keep three copies", () =>
+  it("store three copies", () =>
     using({ servers: cluster.urls, name: "test" }, async ({ replicas }) => {
       expect(replicas).toBe(3)
     }))

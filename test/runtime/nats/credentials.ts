@@ -22,7 +22,7 @@ export const userKey = (): UserKey => keyOf(nkeys.createUser())
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url")
 
-/** A token that says `claims` of a subject, signed by its issuer. */
+/** A token with claims about a subject, signed by its issuer. */
 const token = (issuer: Pair, sub: string, name: string, claims: object): string => {
   const iat = Math.floor(Date.now() / 1000)
   const said = { jti: `${name}-${iat}`, iat, iss: issuer.getPublicKey(), name, sub, nats: claims }

@@ -1,4 +1,4 @@
-/** Faults of the servers and of the connection, under commits that go on. */
+/** Faults of the servers and of the connection during continuous commits. */
 import { Effect, Layer } from "effect"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { address, shardOf } from "../../../runtime/actor/address.ts"
@@ -23,7 +23,7 @@ const nodeOn = (servers: ReadonlyArray<string>, buckets = 2): Promise<Harness<St
 
 const alice = address("mailbox", "alice")
 
-/** Two nodes that both take themselves for the owner of the same actors, again and again. */
+/** Two nodes that repeatedly both believe to own the same actors. */
 const rivalry = async (one: StorageApi, other: StorageApi): Promise<void> => {
   const all = Array.from({ length: 5 }, (_, at) => address("mailbox", `m${at}`))
   const kept = new Map(all.map(({ id }) => [id, new Map<number, string>()]))
@@ -87,7 +87,7 @@ describe("one server", () => {
     (await outcomes).map(({ _tag }) => _tag)
   const bare = { address: alice, expected: 0 }
 
-  it("takes a stale member out of a batch, and keeps the others", async () => {
+  it("removes a stale commit from a batch, and stores the others", async () => {
     const all = Array.from({ length: 50 }, (_, at) => address("mailbox", `m${at}`))
     const states = await commit(one, ...all.map((of) => ({ address: of, state: "a" })))
     const revisions = states.map((outcome) => outcome._tag === "Committed" ? outcome.revision : 0)
@@ -122,9 +122,9 @@ describe("one server", () => {
     expect((await run(other.timers(shardOf(alice), 10))).timers).toMatchObject([{ atMs: 7 }])
   })
 
-  it("keeps one history when two nodes take themselves for the owner", () => rivalry(one, other))
+  it("has one history when two nodes both believe to be the owner", () => rivalry(one, other))
 
-  it("tells a successor of what the former owner appended after it had loaded", async () => {
+  it("shows a successor the items that the former owner appended after its load", async () => {
     await commit(one, { ...bare, append: itemsOf(1, 1) })
     await run(other.load(alice))
     await commit(one, { ...bare, append: itemsOf(2, 2) })
@@ -136,7 +136,7 @@ describe("one server", () => {
     expect(await run(other.load(alice))).toMatchObject({ head: 2 })
   })
 
-  it("goes on over kill -9 of the server, with nothing lost and nothing twice", async () => {
+  it("continues after kill -9 of the server, with nothing lost and nothing twice", async () => {
     const steppers = steppersOf(one, 60)
     await stepping(
       steppers,
@@ -173,7 +173,7 @@ describe("one server", () => {
     ["arrive late", { lost: 0, unheard: 0, late: 0.2, lateMsMax: 400 }],
     ["do all of this", { lost: 0.08, unheard: 0.1, late: 0.1, lateMsMax: 300 }]
   ]
-  it.each(odds)("keeps every commit once when writes %s", async (_, odds) => {
+  it.each(odds)("stores every commit once when writes %s", async (_, odds) => {
     const layer = natsStorage({ buckets: 2 }).pipe(
       Layer.provide(chaotic(() => odds)),
       Layer.provide(connection({ servers: [server.url], name: "unlucky" }))
@@ -198,34 +198,38 @@ describe("three servers", () => {
   })
   afterAll(() => cluster.close())
 
-  it("keep one history when two nodes take themselves for the owner", async () => {
+  it("have one history when two nodes both believe to be the owner", async () => {
     const nodes = [await nodeOn(cluster.urls), await nodeOn(cluster.urls.toReversed())] as const
     await rivalry(nodes[0].api, nodes[1].api)
     for (const node of nodes) await node.close()
     await removeStreams(cluster.urls)
   })
 
-  it("go on when the leader steps down or dies, with nothing lost and nothing twice", async () => {
-    const node = await nodeOn(cluster.urls)
-    const other = await nodeOn(cluster.urls)
-    const steppers = steppersOf(node.api, 40)
-    await stepping(
-      steppers,
-      (async () => {
-        await wait(300)
-        for (const stream of ["KV_actors-0", "KV_actors-1", "KV_actors-0"]) {
-          await cluster.stepDown(stream)
-          await wait(400)
-        }
-        const leader = await cluster.leaderOf("KV_actors-1")
-        await leader?.stop()
-        await wait(9_000)
-        await leader?.restart()
-        await wait(1_000)
-      })()
-    )
-    for (const stepper of steppers) await stepper.check(other.api)
-    await node.close()
-    await other.close()
-  }, 90_000)
+  it(
+    "continue when the leader steps down or dies; nothing is lost or repeated",
+    async () => {
+      const node = await nodeOn(cluster.urls)
+      const other = await nodeOn(cluster.urls)
+      const steppers = steppersOf(node.api, 40)
+      await stepping(
+        steppers,
+        (async () => {
+          await wait(300)
+          for (const stream of ["KV_actors-0", "KV_actors-1", "KV_actors-0"]) {
+            await cluster.stepDown(stream)
+            await wait(400)
+          }
+          const leader = await cluster.leaderOf("KV_actors-1")
+          await leader?.stop()
+          await wait(9_000)
+          await leader?.restart()
+          await wait(1_000)
+        })()
+      )
+      for (const stepper of steppers) await stepper.check(other.api)
+      await node.close()
+      await other.close()
+    },
+    90_000
+  )
 })

@@ -1,4 +1,4 @@
-/** What removed items leave on NATS: nothing, once all before them are removed too. */
+/** Removed items leave nothing on NATS once all earlier items are removed too. */
 import { jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
@@ -48,7 +48,7 @@ const opened = async () => {
   }
 }
 
-/** Numbers of the log's keys that the servers know. */
+/** Numbers of the log's keys on the servers. */
 const keys = async (): Promise<ReadonlyArray<number>> => {
   const nc = await connect({ servers: server.url })
   try {
@@ -61,11 +61,11 @@ const keys = async (): Promise<ReadonlyArray<number>> => {
   }
 }
 
-/** Marks fade after a while. */
+/** Markers expire after a while. */
 const expectKeys = (numbers: ReadonlyArray<number>) =>
   expect.poll(keys, { timeout: 60_000, interval: 500 }).toEqual(numbers)
 
-it("keeps nothing of what was removed from the beginning on", async () => {
+it("stores nothing for items that were removed from the beginning on", async () => {
   const mailbox = await opened()
   for (let n = 0; n < 30; n += 1) await mailbox.append(1)
   await mailbox.append(12)
@@ -76,14 +76,14 @@ it("keeps nothing of what was removed from the beginning on", async () => {
   await mailbox.append(1)
   await mailbox.remove(42, 41, 43)
   await expectKeys([])
-  // The server has some again, which count no more.
+  // The server has some items again; readers ignore them.
   await server.restart()
   await expect.poll(() => mailbox.read().catch(() => undefined), { timeout: 60_000 }).toEqual([])
   await mailbox.append(1)
   expect(await mailbox.read()).toEqual(itemsOf(44, 44))
 })
 
-it("keeps a mark of what was removed behind an item, until that is removed", async () => {
+it("stores a marker for items that were removed after an item, until it is removed", async () => {
   const mailbox = await opened()
   for (let n = 0; n < 600; n += 20) {
     for (let one = 0; one < 4; one += 1) await mailbox.append(5)
@@ -91,7 +91,7 @@ it("keeps a mark of what was removed behind an item, until that is removed", asy
   for (let n = 600; n > 1; n -= 1) if (n % 50 > 0) await mailbox.remove(n)
   const left = [1, ...Array.from({ length: 12 }, (_, at) => 50 * (at + 1))]
   expect((await mailbox.read()).map(({ n }) => n)).toEqual(left)
-  // Longer than marks stay that fade.
+  // Longer than markers take to expire.
   await new Promise((resolve) => setTimeout(resolve, 12_000))
   expect(await keys()).toHaveLength(120)
   await server.restart()
@@ -107,7 +107,7 @@ it("keeps a mark of what was removed behind an item, until that is removed", asy
 })
 
 it.each(["a", "b", "c"])(
-  "shows what a list of items would, whatever is removed: %s",
+  "equals a list of items for any removals: %s",
   async (seed) => {
     const random = randomOf(seed)
     const below = (count: number) => Math.floor(random() * count)

@@ -1,10 +1,10 @@
-/** A connection whose requests go through a test's hands. */
+/** A connection whose requests a test intercepts. */
 import { Effect, Layer } from "effect"
 import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.ts"
 
 type Reply = ReturnType<NatsApi["request"]>
 
-/** On a connection, another whose requests to subjects that begin so are for `meddle` to ask. */
+/** Wraps a connection: `meddle` handles the requests to subjects with this prefix. */
 export const meddled = (
   begin: string,
   meddle: (ask: () => Reply, subject: string) => Reply

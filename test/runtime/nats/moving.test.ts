@@ -1,6 +1,6 @@
 /**
- * Asks while shards move, over a network in memory: whatever is slow there, and whoever dies, no
- * message is decided twice.
+ * Asks while shards move, over a network in memory: with any delays and crashes, no message is
+ * decided twice.
  */
 import type { NatsConnection } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, ManagedRuntime, Scope } from "effect"
@@ -20,7 +20,7 @@ const ASKS = 40
 
 const DEADLINE_MS = 10_000
 
-/** The longest way: one message does not reach two nodes further apart than the proof allows. */
+/** Greatest delay: one message reaches two nodes within the time that the proof allows. */
 const WAY_MS = tenureSettledMs - movedReplyLatestMs - 50
 
 const KNOWN_MS = 100
@@ -42,13 +42,13 @@ interface Node {
 
 const nodeOn = async (network: Network): Promise<Node> => {
   const nc = network.connect()
-  // The transport asks nothing else of the connection.
+  // The transport uses nothing else of the connection.
   const nats = Layer.succeed(Nats, { nc } as NatsApi)
   const runtime = ManagedRuntime.make(Layer.provide(natsTransport, nats))
   return { nc, transport: await runtime.runPromise(Transport), underWay: 0, alive: true }
 }
 
-/** Waits until nothing is under way there; of one that has died there is nothing to wait for. */
+/** Waits until a node has nothing under way; returns at once for a dead node. */
 const drained = async (node: Node): Promise<void> => {
   if (!node.alive || node.underWay === 0) return
   await wait(5)
@@ -65,7 +65,7 @@ class World {
   private claim = 0
   private claimBefore: number | undefined
   private orphaned = false
-  /** Claims of which the node does not know that they are over. */
+  /** Claims that have ended without the node noticing. */
   private readonly overtaken = new Set<number>()
   private stop: () => Promise<void> = () => Promise.resolve()
 
@@ -76,7 +76,7 @@ class World {
 
   async start(): Promise<void> {
     this.nodes = await Promise.all(Array.from({ length: NODES }, () => nodeOn(this.network)))
-    // A message does not come before the word of where its answer is to go.
+    // The subscription of the answer's inbox arrives before the message.
     await vi.advanceTimersByTimeAsync(KNOWN_MS)
   }
 
@@ -102,7 +102,7 @@ class World {
     this.stop = () => Effect.runPromise(Scope.close(scope, Exit.void))
   }
 
-  /** The shard goes from its owner to this node, in good order; the owner stands still then. */
+  /** The shard moves from its owner to this node in an orderly way; then the owner pauses. */
   async move(node: Node, standsMs: number): Promise<void> {
     const last = this.owner
     this.owner = undefined
@@ -113,7 +113,7 @@ class World {
     if (node.alive) this.take(node)
   }
 
-  /** The owner is gone, and what it has decided is known to nobody. */
+  /** The owner crashes, and no node knows its decisions. */
   crash(): void {
     if (this.owner === undefined) return
     this.owner.alive = false
@@ -123,8 +123,8 @@ class World {
   }
 
   /**
-   * The owner stands still, until others take the shard from it and maybe for long after; the
-   * result lets it notice.
+   * The owner pauses until others take the shard from it, and possibly much longer; the result
+   * lets it notice.
    */
   standStill(forMs = 2 * DEADLINE_MS): () => Promise<void> {
     if (this.owner !== undefined) this.network.stand(this.owner.nc, forMs)
@@ -134,7 +134,7 @@ class World {
     return this.stop
   }
 
-  /** Asks; what nobody has taken is asked again. */
+  /** Asks, and repeats asks that no node accepted. */
   async ask(at: Node, text: string): Promise<void> {
     const asked = Effect.result(at.transport.request(alice, text, DEADLINE_MS))
     const result = await Effect.runPromise(asked)
@@ -150,15 +150,15 @@ class World {
 
 interface History {
   readonly seed: number
-  /** For how long the shard stays with each owner, ms; 0: that one dies after 50. */
+  /** How long each owner has the shard, ms; 0: the owner dies after 50 ms. */
   readonly stays: ReadonlyArray<number>
-  /** How many of the messages to actors are lost, of 1. */
+  /** Fraction of the messages to actors that are lost. */
   readonly lost?: number
-  /** How long each owner stands still once it has given the shard up, ms. */
+  /** How long each owner pauses after it released the shard, ms. */
   readonly standsMs?: number
 }
 
-/** Asks of nodes that do not die, while the shard goes round. */
+/** Asks nodes that do not die, while the shard moves among them. */
 const play = async ({ lost = 0, seed, standsMs = 0, stays }: History): Promise<World> => {
   const world = new World(randomOf(seed))
   await world.start()
@@ -179,7 +179,7 @@ const play = async ({ lost = 0, seed, standsMs = 0, stays }: History): Promise<W
     for (const [turn, stayMs] of stays.entries()) {
       await wait(stayMs === 0 ? 50 : stayMs)
       if (stayMs === 0) world.crash()
-      // The asker never owns the shard here, so that it never dies.
+      // The asking node never owns the shard, so it never dies.
       const living = world.nodes.slice(1).filter(({ alive }) => alive)
       const next = living[turn % living.length]
       if (next !== undefined) await world.move(next, standsMs)
@@ -217,7 +217,7 @@ describe("asks while their shard moves", () => {
       runs
     ), 120_000)
 
-  it("are answered though messages are lost, and read late by owners that stand still", () => {
+  it("are answered although messages are lost, and paused owners read late", () => {
     // One seed: with others the same ask may, very rarely, lose one copy after the other.
     const lost = fc.constantFrom(0, 0.03)
     const standsMs = fc.integer({ min: 0, max: 2_500 })
@@ -236,7 +236,7 @@ describe("asks while their shard moves", () => {
     )
   })
 
-  it("end once another has the shard of one that stands still, and are not decided", async () => {
+  it("end undecided once another node has the shard of a paused one", async () => {
     const world = new World(randomOf(1))
     await world.start()
     const [asker, first, second] = world.nodes
@@ -255,7 +255,7 @@ describe("asks while their shard moves", () => {
     expect([...world.decided]).toEqual([])
   })
 
-  it("are answered by the next owner while the last one stands still", async () => {
+  it("are answered by the next owner while the last one is paused", async () => {
     const world = new World(randomOf(1))
     await world.start()
     const [asker, first, second] = world.nodes
@@ -274,7 +274,7 @@ describe("asks while their shard moves", () => {
     expect(twice(world)).toEqual([])
   })
 
-  it("are decided once though one that stood still says that it has not decided", () => {
+  it("are decided once although a paused owner reports no decision", () => {
     const history = { seed, beforeMs: fc.nat(WAY_MS), stayMs: fc.nat(1_000), notices: fc.boolean() }
     const stoodMs = 2 * tenureSettledMs
     return fc.assert(
@@ -302,7 +302,7 @@ describe("asks while their shard moves", () => {
     )
   })
 
-  it("are decided once at the most when owners die", () => {
+  it("are decided at most once when owners die", () => {
     const stays = fc.array(fc.oneof({ weight: 4, arbitrary: stay }, fc.constant(0)), {
       minLength: 2,
       maxLength: 8

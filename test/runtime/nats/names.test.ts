@@ -1,4 +1,4 @@
-/** Two processes by one NODE_ID: the second does not start; one that was killed is succeeded. */
+/** Two processes with one NODE_ID: the second starts only if the first was killed. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { cleanUp, launch, type Service, start } from "../../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
@@ -22,7 +22,7 @@ afterAll(async () => {
   await nats?.close()
 })
 
-it("ends the second one with a word of NODE_ID, and leaves the first alone", async () => {
+it("ends the second one with a message about NODE_ID, without effect on the first", async () => {
   const second = launch({ env })
   expect(await second.ended).toMatchObject({ code: 75 })
   expect(second.output).toContain("another process is the node twin of the cluster on NATS at")
@@ -30,7 +30,7 @@ it("ends the second one with a word of NODE_ID, and leaves the first alone", asy
   expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
 }, testMs)
 
-it("lets one start at once where it was killed", async () => {
+it("restarts a killed node at once on its machine", async () => {
   await first.kill()
   const second = await start({ env: { ...env, BASE_URL: "" } })
   expect((await fetch(`${second.url}/readyz`)).status).toBe(200)

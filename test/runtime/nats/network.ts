@@ -1,7 +1,7 @@
 /**
- * Connections to NATS in memory, on whatever timers there are. Messages of one publisher to one
- * subscriber keep their order; each way is as slow as chance has it, and subscriptions are known
- * to other publishers only after a while.
+ * Connections to NATS in memory, on real or virtual timers. Messages of one publisher to one
+ * subscriber stay in order. Delays are random, and other publishers learn of subscriptions only
+ * after a while.
  */
 import type { Msg, NatsConnection, PublishOptions } from "@nats-io/transport-node"
 
@@ -9,7 +9,7 @@ interface Subscription {
   readonly owner: Connection
   readonly tokens: ReadonlyArray<string>
   readonly callback: (error: null, message: Msg) => void
-  /** When each publisher knows of it. */
+  /** When each publisher learns of it. */
   readonly knownAtMs: Map<Connection, number>
   readonly sinceMs: number
   open: boolean
@@ -25,7 +25,7 @@ const matches = (tokens: ReadonlyArray<string>, subject: string): boolean => {
 }
 
 const headersOf = (options: PublishOptions | undefined, status?: number) => {
-  // The transport sends headers that it has encoded itself.
+  // The transport encodes its headers itself.
   const encoded = options?.headers as { readonly encode?: () => Uint8Array } | undefined
   const lines = Buffer.from(encoded?.encode?.() ?? "").toString().split("\r\n").slice(1)
   const fields = new Map(lines.map((line) => {
@@ -40,7 +40,7 @@ class Connection {
   closed = false
   private readonly network: Network
   readonly arrivedMs = new Map<Connection, number>()
-  /** Nothing arrives before; it has waited then, in its order. */
+  /** Messages wait until this time, in their order. */
   standsUntilMs = 0
 
   constructor(network: Network) {
@@ -72,13 +72,13 @@ class Connection {
 
 export class Network {
   readonly subscriptions = new Set<Subscription>()
-  /** How many of the messages to actors are lost on each way, of 1. */
+  /** Fraction of the messages to actors that are lost on each path. */
   lost = 0
   private readonly random: () => number
   private readonly wayMs: number
   private readonly knownMs: number
 
-  /** `wayMs`: the longest way; `knownMs`: until a subscription is known everywhere. */
+  /** `wayMs`: the greatest delay; `knownMs`: until every node knows a subscription. */
   constructor(random: () => number, wayMs: number, knownMs: number) {
     this.random = random
     this.wayMs = wayMs
@@ -86,11 +86,11 @@ export class Network {
   }
 
   connect(): NatsConnection {
-    // What the transport uses of a connection, and no more.
+    // Only the part of a connection that the transport uses.
     return new Connection(this) as unknown as NatsConnection
   }
 
-  /** The process of this connection is gone: it neither hears nor says anything more. */
+  /** Kills the process of this connection: it neither receives nor sends messages. */
   kill(nc: NatsConnection): void {
     // Made by `connect`.
     const connection = nc as unknown as Connection
@@ -100,7 +100,7 @@ export class Network {
     }
   }
 
-  /** The process of this connection stands still for so long. */
+  /** Pauses the process of this connection for this time. */
   stand(nc: NatsConnection, forMs: number): void {
     // Made by `connect`.
     const connection = nc as unknown as Connection
@@ -168,7 +168,7 @@ export class Network {
       return reply !== undefined
     }
     const headers = headersOf(options, status)
-    // What the transport uses of a message, and no more.
+    // Only the part of a message that the transport uses.
     const used = { subject, reply, data: bytes, headers, string: () => bytes.toString(), respond }
     return used as unknown as Msg
   }

@@ -15,9 +15,9 @@ import { at, type Message, probe, type Reply } from "../probe.ts"
 export interface Node {
   readonly system: SystemApi
   readonly placement: Placement["Service"]
-  /** Stops in good order. */
+  /** Stops with a drain. */
   readonly leave: () => Promise<void>
-  /** Is cut from its servers where it stands. */
+  /** Disconnects the node from its servers at once. */
   readonly vanish: () => Promise<void>
   readonly ask: (id: string, message: Message) => Promise<Reply | string>
 }
@@ -28,11 +28,11 @@ const sooner = { ttlMs: 4_000, refreshMs: 500, marginMs: 1_000, refreshDeadlineM
 export interface Started {
   readonly name: string
   readonly url: string
-  /** What all nodes of a cluster store to. */
+  /** The storage of all nodes of a cluster. */
   readonly storage: Layer.Layer<Storage, unknown, Nats>
-  /** As which process, where it is not to be known as this one. */
+  /** The node's process name, if it must differ from this process. */
   readonly process?: ProcessName
-  /** Sooner than in earnest, unless it is to live through a machine that is busy. */
+  /** Shorter than by default, unless the test must tolerate a busy machine. */
   readonly limits?: Partial<PlacementLimits>
 }
 
@@ -90,7 +90,7 @@ export const add: Message = { _tag: "Add", by: 1 }
 
 export const ids = Array.from({ length: 100 }, (_, n) => `actor-${n}`)
 
-/** Asks every actor again and again, of any node that is there; what failed, and how many not. */
+/** Asks every actor repeatedly at any running node; returns failures and the successes' count. */
 export const load = (among: () => ReadonlyArray<Node>) => {
   const failures: Array<string> = []
   const counts = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** Three nodes in one process over NATS: who asks anywhere is answered, whoever comes and goes. */
+/** Three nodes in one process over NATS: every ask is answered while nodes join and leave. */
 import { connect } from "@nats-io/transport-node"
 import { Layer } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
@@ -56,7 +56,7 @@ describe("three nodes", () => {
     expect(view.owners.every((owner) => owner !== undefined)).toBe(true)
   })
 
-  it("answer every ask while nodes join, leave and come back, and count each once", async () => {
+  it("answer every ask once while nodes join, leave and return", async () => {
     await start("a")
     await settled(nodes)
     let there: ReadonlyArray<Node> = nodes
@@ -82,7 +82,7 @@ describe("three nodes", () => {
     }
   })
 
-  it("serve the shards of one that vanished, once its time is over", async () => {
+  it("serve the shards of a killed node once its membership has expired", async () => {
     const [a, b] = [await start("a"), await start("b"), await start("c")]
     await settled(nodes)
     await Promise.all(ids.map((id) => b.ask(id, add)))
@@ -108,7 +108,7 @@ describe("three nodes", () => {
   })
 })
 
-it("tells the owner of an actor, and who listens, the trace of a request", async () => {
+it("sends the trace of a request to the actor's owner and to listeners", async () => {
   const [a, b] = [await start("a"), await start("b")]
   await settled(nodes)
   const traces: Array<string | undefined> = []
@@ -132,7 +132,7 @@ it("tells the owner of an actor, and who listens, the trace of a request", async
 describe("a node's name", () => {
   const here = (pid: number): ProcessName => ({ host: "a machine of the test", pid })
 
-  it("is refused to a second process while the first lives, which serves on", async () => {
+  it("is denied to a second process while the first lives and serves", async () => {
     const first = await start("a", here(1))
     await settled(nodes)
     await expect(start("a", here(2))).rejects.toMatchObject({ _tag: "NodeNameTaken", node: "a" })
@@ -140,7 +140,7 @@ describe("a node's name", () => {
     expect(first.placement.isLeaseValid()).toBe(true)
   })
 
-  it("is given to who starts after one that vanished, with all its shards", async () => {
+  it("passes to the next process after a kill, with all shards", async () => {
     const first = await start("a", here(1))
     await settled(nodes)
     expect(await first.ask("one", add)).toEqual({ count: 1, head: 0 })

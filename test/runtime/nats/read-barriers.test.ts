@@ -1,4 +1,4 @@
-/** No read is older than its beginning, whichever copy answers it and whoever says it leads. */
+/** No read is older than its start, at any replica and with a false leader. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
@@ -12,13 +12,13 @@ type Replies = Awaited<ReturnType<NatsApi["requestMany"]>>
 
 const stream = "KV_x"
 
-/** One stream of which a copy may be behind, as a server that was cut off and thinks it leads. */
+/** A stream with a stale replica, such as a disconnected server that believes to lead. */
 class Stale {
   readonly log: Array<{ readonly subject: string; readonly data: string }> = []
   private readonly behind: () => number
   asked = 0
 
-  /** `behind`: by how many messages the copy that answers next is behind. */
+  /** `behind`: by how many messages the next answering replica is behind. */
   constructor(behind: () => number) {
     this.behind = behind
   }
@@ -31,7 +31,7 @@ class Stale {
     return Math.max(0, this.log.length - this.behind())
   }
 
-  /** What the code under test looks at: data, and these headers. */
+  /** The part of a message that the code reads: data, and these headers. */
   private message(data: string, code: number, fields: Record<string, string>): Replies[number] {
     const headers = {
       code,
@@ -39,7 +39,7 @@ class Stale {
       has: (name: string) => name in fields
     }
     const message = { headers, string: () => data, data: Buffer.from(data) }
-    // Nothing else of a message is looked at.
+    // The code reads nothing else of a message.
     return message as unknown as Replies[number]
   }
 
@@ -78,7 +78,7 @@ class Stale {
 
 const lags = fc.array(fc.nat(6), { minLength: 1, maxLength: 8 })
 
-/** Behind by these in turn, then by nothing: copies catch up. */
+/** Behind by these numbers in turn, then by none: replicas catch up. */
 const catchingUp = (lags: ReadonlyArray<number>) => {
   let at = 0
   return () => lags[at++] ?? 0

@@ -1,4 +1,4 @@
-/** Reading a key while its stream has no leader, over servers that are made up. */
+/** Reading a key while its stream has no leader, on simulated servers. */
 import type { Msg } from "@nats-io/transport-node"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { readResendMs, readTimeoutMs } from "../../../runtime/limits.ts"
@@ -15,7 +15,7 @@ const reply = { string: () => message } as Msg
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Asks servers of which the leader is there only for the question number `heard`, from 1. */
+/** Reads from servers that have a leader only for request number `heard`, from 1. */
 const asked = (heard: number) => {
   const questions = { count: 0, answered: false }
   const request = async (subject: string, _: unknown, __: unknown, timeoutMs: number) => {
@@ -29,13 +29,13 @@ const asked = (heard: number) => {
   return questions
 }
 
-it("asks once where the leader answers", async () => {
+it("reads once if the leader answers", async () => {
   const questions = asked(1)
   await vi.advanceTimersByTimeAsync(readTimeoutMs)
   expect(questions).toEqual({ count: 1, answered: true })
 })
 
-it("asks again while a question is not answered, and takes the first answer", async () => {
+it("repeats an unanswered request, and uses the first answer", async () => {
   const questions = asked(3)
   await vi.advanceTimersByTimeAsync(2 * readResendMs)
   expect(questions).toEqual({ count: 3, answered: true })

@@ -1,4 +1,4 @@
-/** When a view goes on from where it was, and how messages become pieces of it. */
+/** When a view resumes, and how its messages become batches. */
 import type { JsMsg } from "@nats-io/jetstream"
 import { describe, expect, it } from "vitest"
 import { viewResumeMaxMs, viewWriteMessages } from "../../../runtime/limits.ts"
@@ -26,7 +26,7 @@ describe("a view", () => {
     const { writtenMs, ...others } = standing
     expect(canResume({ ...note, ...noted }, { writtenMs, ...others, ...stands })).toBe(expected)
   })
-  it("has a note that is read as it was written, and no other", () => {
+  it("decodes its own progress, and no other text", () => {
     expect(decodeProgress(encodeProgress(note))).toEqual(note)
     const other = encodeProgress(note).replace(/"version":\d+/, "\"version\":0")
     for (const text of [undefined, "", "{", "null", "{}", other]) {
@@ -43,7 +43,7 @@ interface Sent {
   readonly pending?: number
 }
 
-/** The part of a message that is looked at. */
+/** The part of a message that the feed reads. */
 const message = ({ batch, isCommit, key = "k", pending = 9, seq }: Sent): JsMsg => {
   const headers = new Map<string, string>()
   if (batch !== undefined) headers.set("Nats-Batch-Id", batch)
@@ -56,7 +56,7 @@ const message = ({ batch, isCommit, key = "k", pending = 9, seq }: Sent): JsMsg 
     time: new Date(seq),
     string: () => `value ${seq}`
   }
-  // What the feed asks of a message is all there.
+  // It has every part of a message that the feed reads.
   return seen as unknown as JsMsg
 }
 
@@ -72,18 +72,18 @@ const pieces = (...sent: ReadonlyArray<Sent>): ReadonlyArray<number> => {
 }
 
 describe("messages", () => {
-  it("are taken in as they come, and batches whole", () => {
+  it("are returned in order, and batches as a whole", () => {
     expect(pieces({ seq: 1 }, { seq: 4 })).toEqual([1, 4])
     expect(pieces({ seq: 1, batch: "a" }, { seq: 2, batch: "a" })).toEqual([])
     const whole = [{ seq: 1, batch: "a" }, { seq: 2, batch: "a", isCommit: true }]
     expect(pieces(...whole, { seq: 3 })).toEqual([2, 3])
   })
-  it("end a batch of which the end is gone", () => {
+  it("end a batch whose end was deleted", () => {
     expect(pieces({ seq: 1, batch: "a" }, { seq: 5, batch: "b" })).toEqual([1])
     expect(pieces({ seq: 1, batch: "a" }, { seq: 5 })).toEqual([5])
     expect(pieces({ seq: 1, batch: "a", pending: 0 })).toEqual([1])
   })
-  it("are divided between batches where there are many", () => {
+  it("are split between batches if there are many", () => {
     const feed = new RecordFeed()
     const size = viewWriteMessages - 1
     for (let seq = 1; seq <= 3 * size; seq++) {

@@ -1,4 +1,4 @@
-/** What a view takes for granted of a consumer at a server that is behind: nothing. */
+/** A view does not trust a consumer at a server that is behind. */
 import { afterEach, expect, it } from "vitest"
 import type { NatsApi } from "../../../runtime/nats/connection/connection.ts"
 import type { ReadBarrier } from "../../../runtime/nats/connection/read-barriers.ts"
@@ -30,7 +30,7 @@ const stub = (next: () => number | undefined, mark?: ReadBarrier): NatsApi => {
     request: async (subject: string) => ({ string: () => JSON.stringify(answer(subject)) }),
     js: { consumers: { get: async () => consumer } }
   }
-  // What the view asks of a connection is all there.
+  // It has every part of a connection that the view uses.
   return nats as unknown as NatsApi
 }
 
@@ -47,7 +47,7 @@ afterEach(async () => {
   for (const view of views.splice(0)) await view.end()
 })
 
-it("has not got there while the leader has more than the consumer knows of", async () => {
+it("is not complete while the leader has more messages than the consumer", async () => {
   let asked = () => {}
   const isAsked = new Promise<void>((resolve) => asked = resolve)
   const view = begin(() => {
@@ -60,7 +60,7 @@ it("has not got there while the leader has more than the consumer knows of", asy
 })
 
 it.each([["nothing", undefined], ["only what came later", 6]])(
-  "has got there when the leader has %s",
+  "is complete when the leader has %s",
   async (_, next) => {
     const view = begin(() => next)
     expect(await view.reach(5, 20_000)).toBe(true)
@@ -68,7 +68,7 @@ it.each([["nothing", undefined], ["only what came later", 6]])(
   }
 )
 
-it("waits in a cluster for the mark, whatever a server says that may be cut off", async () => {
+it("waits in a cluster for the read barrier, at a server that may be cut off", async () => {
   const view = begin(() => undefined, { subject: "$KV.records._seen.test", seq: 9 })
   await expect.poll(() => view.reach(0, 0)).toBe(true)
   expect(await view.reach(5, 50)).toBe(false)

@@ -1,4 +1,4 @@
-/** Writing records while nobody answers: that is never taken for an answer, and ends. */
+/** Writing records without answers: the write fails, and never reports a false outcome. */
 import type { Msg } from "@nats-io/transport-node"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { giveUpMs } from "../../../runtime/limits.ts"
@@ -17,7 +17,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 const change = { table: "t", key: "k", value: "new" }
 
-/** Servers that answer with what they are given, or not at all. */
+/** Servers with scripted answers, or none. */
 const servers = () => {
   const says: { read: string | undefined; written: string | undefined } = {
     read: undefined,
@@ -35,7 +35,7 @@ const servers = () => {
   const publish: NatsApi["publish"] = (subject, _, headers) => void sent.set(subject, headers ?? "")
   const nc = { isClosed: () => false, info: { max_payload: 1_000_000 } }
   const api = { request, publish, nc, readBarrier: async () => undefined }
-  // What is asked of a connection here is all there.
+  // It has every part of a connection that the code uses.
   return { says, sent, writer: new RecordWriter(api as unknown as NatsApi) }
 }
 
@@ -61,7 +61,7 @@ const missing = JSON.stringify({ error: { code: 404, err_code: 10_037, descripti
 
 const longMs = 3 * giveUpMs
 
-it("fails when what is expected cannot be read, and writes what comes later", async () => {
+it("fails if the expected record cannot be read, and writes later changes", async () => {
   const { says, writer } = servers()
   const first = submitted(writer, [change])
   await vi.advanceTimersByTimeAsync(longMs)
@@ -73,7 +73,7 @@ it("fails when what is expected cannot be read, and writes what comes later", as
   expect(second.told).toEqual(["done true"])
 })
 
-it("does not say that something was not kept when nobody can tell", async () => {
+it("does not report a false outcome when the outcome is indeterminate", async () => {
   const { says, writer } = servers()
   // Nothing is there, as is expected; then neither the write nor what has become of it is answered.
   says.read = missing
@@ -87,7 +87,7 @@ it("does not say that something was not kept when nobody can tell", async () => 
   expect(one.told).toEqual([])
 })
 
-it("lets the mark of a removal fade only where it need not be remembered", async () => {
+it("gives the marker of a deletion a time to live only if it may be forgotten", async () => {
   const { says, sent, writer } = servers()
   says.written = JSON.stringify({ seq: 3, count: 3 })
   const gone = { ...change, value: null }

@@ -30,7 +30,7 @@ describe("three servers", () => {
 
   describe("three nodes", () => {
     afterEach(() => removeStreams(cluster.urls))
-    it("let none expect what another has changed", async () => {
+    it("reject expected values that another node has changed", async () => {
       const nodes = await Promise.all(
         cluster.urls.slice(0, 2).map((url) =>
           fromLayer(
@@ -56,7 +56,7 @@ describe("three servers", () => {
       expect(await run(other.get("t", "k"))).toBe("6")
       for (const node of nodes) await node.close()
     })
-    it("each show at once what another acknowledged", async () => {
+    it("each show acknowledged writes of others at once", async () => {
       const nodes = await Promise.all(cluster.urls.map((url) =>
         fromLayer(
           Records,

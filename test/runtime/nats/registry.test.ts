@@ -31,7 +31,7 @@ registrySuite("NATS", async () => {
   return opened()
 })
 
-it("goes on watching over a restart of the server", async () => {
+it("continues a watch after a restart of the server", async () => {
   const { api, close } = await opened()
   const told = new Map<string, RegistryEntry>()
   const scope = await run(Scope.make())
@@ -44,7 +44,7 @@ it("goes on watching over a restart of the server", async () => {
   await close()
 })
 
-/** What becomes of a write that comes long after the last one, and of the connection. */
+/** The outcome of a write long after the previous one, and the connection's reaction. */
 const writtenLate = async (
   jetstream: string,
   before: (nats: Nats["Service"]) => Promise<void>
@@ -73,7 +73,7 @@ const writtenLate = async (
   return outcome
 }
 
-it("stays with a server that refuses since there is no room", async () => {
+it("stays with a server that rejects writes because its disk is full", async () => {
   const { refused, seen } = await writtenLate(
     "max_file_store: 256KB",
     async ({ jsm, request }) => {
@@ -89,7 +89,7 @@ it("stays with a server that refuses since there is no room", async () => {
   expect(seen).not.toContain("forceReconnect")
 })
 
-it("turns away from a server that knows of nobody who keeps the registry", async () => {
+it("leaves a server that knows no leader of the registry", async () => {
   const { refused, seen } = await writtenLate(
     "",
     async ({ jsm }) => void await jsm.streams.delete("KV_cluster")

@@ -1,4 +1,4 @@
-/** Reads of many messages at once: what the servers leave out, or what is lost, shows. */
+/** Reads of many messages at once detect omitted and lost messages. */
 import type { Msg, MsgHdrs } from "@nats-io/transport-node"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listingOverlapNames } from "../../../runtime/limits.ts"
@@ -18,7 +18,7 @@ describe("a log of more bytes than servers send in one answer", () => {
   })
   afterAll(() => server.close())
 
-  it("is read whole", async () => {
+  it("is read completely", async () => {
     const open = onNats(Storage, natsStorage(), () => [server.url])
     const [writing, reading] = [await open(), await open()]
     const items = Array.from({ length: 120 }, (_, at) => ({
@@ -59,7 +59,7 @@ const listed = [
   messageOf(204, { "Nats-Last-Sequence": 8, "Nats-Num-Pending": 2, "Nats-UpTo-Sequence": 9 })
 ]
 
-it("notices any message of an answer that was lost on its way", () => {
+it("detects any lost message of an answer", () => {
   const { remaining, stored, upTo } = parseReplies(listed)
   expect(stored.map(({ seq }) => seq)).toEqual([3, 7, 8])
   expect([remaining, upTo]).toEqual([2, 9])
@@ -88,7 +88,7 @@ const leader = (names: Set<string>, between: (page: number) => void) => {
 }
 
 it.each([0, 1, listingOverlapNames, 2 * listingOverlapNames + 5])(
-  "lists every name that stays, where %i are removed between two pages",
+  "lists every remaining name if %i are removed between two pages",
   async (gone) => {
     const names = Array.from({ length: 4 * PAGE }, (_, at) => `s.${String(at).padStart(6, "0")}`)
     const there = new Set(names)

@@ -1,14 +1,14 @@
-/** Nodes that are restarted one after another, on servers that are a cluster too. */
+/** A rolling restart of nodes, on a cluster of servers. */
 import { describe, expect, it } from "vitest"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
 import { ids, load, type Node, settled, start } from "./nodes.ts"
 import { startCluster } from "./servers.ts"
 
-/** Nobody dies here: a machine that is busy for a while must not make it seem so. */
+/** No node dies here, so a busy machine must not let a membership expire. */
 const limits = {}
 
 describe("three nodes on three servers", () => {
-  it("answer every ask over a rolling restart, and keep what they answered", async () => {
+  it("answer every ask during a rolling restart, and retain what they answered", async () => {
     const cluster = await startCluster(3)
     const storage = natsStorage()
     let nodes: Array<Node> = []

@@ -42,7 +42,7 @@ describe("one server", () => {
   const urls = () => [server.url]
   storageSuite("JetStream", onNats(Storage, natsStorage(), urls))
 
-  it("shows whatever others wrote since an actor was written here", async () => {
+  it("shows later writes of other nodes", async () => {
     const open = onNats(Storage, natsStorage(), urls)
     const [before, now] = [await open(), await open()]
     const note = async ({ api }: typeof now, expected: number, n: number) => {
@@ -58,7 +58,7 @@ describe("one server", () => {
     await now.close()
   })
 
-  it("does not say whether a commit was kept that another may have written over", async () => {
+  it("reports a commit as indeterminate if another may have overwritten it", async () => {
     const { deaf, layer } = deafNats()
     const mine = await onNats(Storage, Layer.provide(natsStorage(), layer), urls)()
     const other = await onNats(Storage, natsStorage(), urls)()
@@ -111,7 +111,7 @@ describe("one server", () => {
     await other.close()
   })
 
-  it("does not say so of a commit of many batches either", async () => {
+  it("reports a commit of many batches as indeterminate, too", async () => {
     const { deaf, layer } = deafNats()
     const mine = await onNats(Storage, Layer.provide(natsStorage(), layer), urls)()
     const other = await onNats(Storage, natsStorage(), urls)()
@@ -144,7 +144,7 @@ describe("one server", () => {
     await other.close()
   })
 
-  it("knows that a commit was kept which a server has refused", async () => {
+  it("detects a stored commit that a server rejected", async () => {
     let refuses = false
     const refusing = meddled("$KV.", async (ask) => {
       const answer = await ask()
@@ -166,7 +166,7 @@ describe("one server", () => {
     await close()
   })
 
-  it("has not again what was removed, when the server is killed a while later", async () => {
+  it("does not restore removed items when the server is killed later", async () => {
     const { api, close } = await onNats(Storage, natsStorage(), urls)()
     const keep = async (changes: Parameters<typeof commitOf>[0]) =>
       revisionOf((await run(api.commit([commitOf(changes)])))[0])
@@ -175,7 +175,7 @@ describe("one server", () => {
       expected = await keep({ expected, head, state: `${head}`, append: itemsOf(head, head) })
     }
     await keep({ expected, head: 3, state: "removed", remove: [2] })
-    // Longer than marks stay that fade.
+    // Longer than markers take to expire.
     await new Promise((resolve) => setTimeout(resolve, 12_000))
     await server.restart()
     const numbers = async () => (await run(api.read(alice, 1, 10))).map(({ n }) => n)
@@ -203,7 +203,7 @@ describe("one server", () => {
     expect(failure).toMatchObject({ detail: expect.stringContaining(`${name} has ${said}`) })
   })
 
-  it("keeps the number of buckets that the cluster was made with", async () => {
+  it("retains the number of buckets of a new cluster", async () => {
     const open = (buckets?: number) =>
       Effect.runPromiseExit(Effect.provide(
         Effect.void,

@@ -1,4 +1,4 @@
-/** docs/subjects.md: every request that it shows is sent, and answered as it says. */
+/** Sends every request of docs/subjects.md, and compares the answers. */
 import { connect, type NatsConnection } from "@nats-io/transport-node"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -69,7 +69,7 @@ it("is answered as the page shows", async () => {
   }
 })
 
-it("goes on over HTTP with what was begun over NATS, and is told of each change", async () => {
+it("continues over HTTP what began over NATS, and reports each change", async () => {
   const hints: Array<string> = []
   nc.subscribe("restante.changed.mailbox.alice", {
     callback: (_, message) => void hints.push(message.string())
@@ -83,7 +83,7 @@ it("goes on over HTTP with what was begun over NATS, and is told of each change"
   await expect.poll(() => hints, { timeout: TIMEOUT_MS }).toEqual(["2"])
 })
 
-it("has nobody where no node serves", () =>
+it("has no responders while no node serves", () =>
   expect(ask("restante.session.999.by-hand", "{}")).rejects.toThrow("no responders"))
 
 it("finds the shard of an id as the page does", () => {

@@ -1,4 +1,4 @@
-/** The transport over NATS: the port's contract, and what a network adds to it. */
+/** The transport over NATS: the port's contract, and network behavior. */
 import { connect, headers } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -53,17 +53,17 @@ describe("the transport over NATS", () => {
   const ask = (n: number, text: string, deadlineMs = 5_000) =>
     run(at(n).request(alice, text, deadlineMs))
 
-  it("brings messages from node to node", async () => {
+  it("delivers messages from node to node", async () => {
     const stop = await serving(0, async (_, text) => `0 ${text}`)
     expect(await ask(1, "a")).toBe("0 a")
     await stop()
   })
 
-  it("loses and doubles nothing while a shard moves to and fro under load", async () => {
+  it("neither loses nor duplicates messages while a shard moves under load", async () => {
     const decided = new Map<string, number>()
     let underWay = 0
     const decide = (n: number): Serve => async (_, text) => {
-      // A node that has given its shard up takes nothing of it, and ends what it has.
+      // A node that releases its shard accepts no message, and finishes the accepted ones.
       if (n !== owner) return undefined
       underWay++
       decided.set(text, (decided.get(text) ?? 0) + 1)
@@ -98,7 +98,7 @@ describe("the transport over NATS", () => {
     await stop()
   })
 
-  it("waits for the next owner when the last one says that it is none", async () => {
+  it("waits for the next owner when the last one answers that it is not the owner", async () => {
     const stopFirst = await serving(0, async () => undefined)
     const asked = ask(2, "x")
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -108,7 +108,7 @@ describe("the transport over NATS", () => {
     await stop()
   })
 
-  it("decides once on what reaches two nodes, however often it is sent", async () => {
+  it("decides once on a message that reaches two nodes, for any number of copies", async () => {
     let decided = 0
     const stopFirst = await serving(0, async () => undefined)
     await stopFirst()
@@ -124,7 +124,7 @@ describe("the transport over NATS", () => {
     await stop()
   })
 
-  it("tells what was taken from what was not when time is over", async () => {
+  it("distinguishes accepted messages from others at the deadline", async () => {
     const stopFirst = await serving(0, async () => undefined)
     expect(await run(Effect.flip(at(2).request(alice, "x", 200)))).toMatchObject({
       _tag: "NoOwner"
@@ -176,7 +176,7 @@ describe("the transport over NATS", () => {
     await stop()
   })
 
-  it("tells watchers on every node once", async () => {
+  it("notifies watchers on every node once", async () => {
     const heard: Array<string> = []
     const stops = [0, 1, 2].map((n) => at(n).watch(alice, (hint) => heard.push(`${n} ${hint}`)))
     await new Promise((resolve) => setTimeout(resolve, 100))

@@ -1,4 +1,4 @@
-/** Nodes that keep their view of the records in a folder: restarts, corruption, and who goes on. */
+/** Nodes with their view of the records in a folder: restarts, corruption, resuming. */
 import { Effect, Layer, Schedule } from "effect"
 import fc from "fast-check"
 import { readdir, rm, truncate } from "node:fs/promises"
@@ -62,7 +62,7 @@ describe("several nodes", () => {
     { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("restart", "lose"), node: fc.nat(1) }) }
   )
 
-  it("each read what a plain map holds, over restarts and lost folders", async () => {
+  it("each read the same as a map, after restarts and lost folders", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 25 }), async (steps) => {
         const folders = [join(await newFolder(), "view"), join(await newFolder(), "view")]
@@ -122,13 +122,13 @@ const changed = (change: object) => (text: string): string => {
 }
 
 describe("a view that was closed", () => {
-  it("goes on from where it was", async () => {
+  it("resumes from its progress", async () => {
     const folder = await planted()
     const other = await start(join(await newFolder(), "view"))
     await run(other.api.write([{ table: "t", key: "b", value: "2" }]))
     const node = await start(folder)
     await filled(node)
-    // The ghost is seen because nothing was listed or filled again.
+    // The ghost record is visible, because the view was not filled again.
     expect(await all(node)).toEqual([["a", "1"], ["b", "2"], ["ghost", ""]])
     await Promise.all([node.close(), other.close()])
   })
