@@ -1,5 +1,5 @@
 /**
- * One live actor: load, decide, group commit, reply, perform (protocol section 2).
+ * One live actor: load, decide, group commit, reply, perform.
  *
  * An activation decides a message at once on the state in memory, which may be ahead of the durable
  * one. Every reply, to a read too, waits for the commit that it has seen. After a conflict or a

@@ -1,5 +1,5 @@
 /**
- * The timer service of a node (protocol section 3): when the next timers and signals of its shards
+ * The timer service of a node: when the next timers and signals of its shards
  * are due. The store has all of them; of each shard the first few are in memory, in a window that
  * is loaded again when it runs low. A due timer or signal is delivered as the behavior's message,
  * and ends with the commit of the decision on it, so that a crash in between finds it again.
