@@ -229,7 +229,7 @@ describe("archives", () => {
       for (const env of places) {
         await eventually(testMs, "restored again", async () => {
           const ended = await command(["restore", archive], env)
-          if (ended.output.includes("by another process")) return undefined
+          if (ended.output.includes("another process is restoring it")) return undefined
           expect(ended, ended.output).toMatchObject({ code: 0 })
           return true
         }, 1_000)
