@@ -37,7 +37,8 @@ const httpOnCluster = long
 const units = "test/{actors,histories,queries,suites}/**/*.test.ts"
 
 /** They take longest: what begins last must not be waited for alone. */
-const longest = /test\/(faults\/|simulation\/seeds|e2e\/(delivery-)?failpoints)/
+const longest =
+  /test\/(faults\/|simulation\/seeds|e2e\/(delivery-)?failpoints|actors\/notification-schedule)/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {

@@ -7,6 +7,10 @@ import { retryAfterMaxMs } from "../../actors/outbound/response.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
 import { World } from "./notification-world.ts"
 
+/** The long form tries three times as many. */
+const runs = (count: number): number =>
+  process.env["TEST_LONG"] === "1" ? count : Math.ceil(count / 3)
+
 const outcomes: fc.Arbitrary<DeliveryOutcome> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<DeliveryOutcome>({ _tag: "Delivered", code: 202 }) },
   {
@@ -116,7 +120,7 @@ describe("a notification's course", () => {
         for (const step of all) take(world, step)
         finish(world)
       }),
-      { numRuns: 200 }
+      { numRuns: runs(200) }
     )
   })
 
@@ -127,7 +131,7 @@ describe("a notification's course", () => {
         for (const step of all) take(world, step)
         finish(world)
       }),
-      { numRuns: 20 }
+      { numRuns: runs(20) }
     )
   })
 
@@ -138,7 +142,7 @@ describe("a notification's course", () => {
         for (const step of [...one, { do: "delete" } as const, ...two]) take(world, step)
         expect(world.model.state._tag).toBe("Removed")
       }),
-      { numRuns: 100 }
+      { numRuns: runs(100) }
     )
   })
 
