@@ -178,6 +178,7 @@ describe("A7 GET /outgoing/{account}", () => {
     expect(await status("/outgoing/nobody", admin)).toBe(404)
     expect(await status("/outgoing/a.b", admin)).toBe(404)
     expect(await status(`${pathOf(basic)}~x`, basic)).toBe(404)
+    expect(await status(`${pathOf(basic)}~x`, other)).toBe(404)
     await service.send("DELETE", `/accounts/other-${accounts}`, { basic: admin })
     expect(await status(pathOf(other), admin)).toBe(410)
     const options = await service.send("OPTIONS", pathOf(basic))

@@ -39,19 +39,25 @@ const refNamed = (
   href: absoluteUri(service, mailboxPath(account))
 })
 
+/** The account of the path. An outgoing mailbox has no secret URI: 404 for one, whoever asks. */
+const accountOf = (service: Service, call: Call): ReturnType<typeof accountRefOf> =>
+  call.parameters.secret("account") === undefined
+    ? accountRefOf(service, call)
+    : Effect.andThen(requireAccount(service, call), Effect.fail(httpError("not-found")))
+
 /** The outgoing mailbox of the path; fails with 401, 403 and 404 as its account does. */
 export const outgoingRefOf = (
   service: Service,
   call: Call
 ): Effect.Effect<OutgoingRef, HandlerFailure> =>
-  Effect.map(accountRefOf(service, call), ({ caller, name }) => refNamed(service, name, caller))
+  Effect.map(accountOf(service, call), ({ caller, name }) => refNamed(service, name, caller))
 
 /** The outgoing mailbox of an account that exists; else 404, or 410. */
 export const existingOutgoingRef = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<OutgoingRef, HandlerFailure> {
-  const account = yield* accountRefOf(service, call)
+  const account = yield* accountOf(service, call)
   if (account.caller.name !== account.name) yield* describeAccount(service, account)
   return refNamed(service, account.name, account.caller)
 })
