@@ -1,16 +1,16 @@
 /**
  * Three nodes under load on three servers in containers, whose networks are cut and healed. Without
- * Docker the servers are processes behind proxies, as the title shows (`ground.ts`).
+ * Docker the servers are processes behind proxies, as the title shows (`serverHost.ts`).
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cleanUp, pause } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
-import { type Choose, suffer } from "../faults/fault.ts"
+import { type Choose, injectFault } from "../faults/fault.ts"
 import { seed } from "../faults/form.ts"
 import { Tally } from "../faults/tally.ts"
 import { expectSound } from "../faults/verdict.ts"
 import { Workload, workloadEnv } from "../faults/workload.ts"
-import { findGround } from "./ground.ts"
+import { chooseServerHost } from "./server-host.ts"
 import { allStill, cutFromServers, cutOff, followerOf, killed } from "./server-faults.ts"
 import type { Site } from "./site.ts"
 import { World } from "./world.ts"
@@ -19,31 +19,31 @@ const testMs = 180_000
 const stream = "KV_actors-0"
 const stillMs = 2_000
 
-const ground = await findGround()
+const serverHost = await chooseServerHost()
 const tally = new Tally("containers", seed)
 let world: World<Site>
 let load: Workload
 
 beforeAll(async () => {
-  world = await World.at(await ground.startSite(), ["a", "b", "c"], () => workloadEnv)
+  world = await World.at(await serverHost.startSite(), ["a", "b", "c"], () => workloadEnv)
   load = await Workload.start(world.urls, seed)
   await pause(1_000)
 }, testMs)
 
 afterAll(async () => {
   await world?.close()
-  await ground.close()
+  await serverHost.close()
   closeReceivers()
   cleanUp()
 }, testMs)
 
 const underLoad = async (choose: Choose): Promise<void> => {
   const acknowledged = load.acknowledged
-  await suffer({ ground: world, load, tally }, choose)
+  await injectFault({ target: world, load, tally }, choose)
   expect(load.acknowledged, world.logs).toBeGreaterThan(acknowledged)
 }
 
-describe(`three servers ${ground.title}, under load`, () => {
+describe(`three servers ${serverHost.title}, under load`, () => {
   it("survive the restart of a killed server", async () => {
     await underLoad(async () => killed(await world.leaderOf(stream)))
   }, testMs)

@@ -10,8 +10,8 @@ import type { ClusterNode, World } from "./world.ts"
 /** Kills a node, and starts it again. */
 export const nodeKilled = (world: World, node: ClusterNode): Fault => ({
   what: "a node was killed",
-  strike: () => node.service.kill(),
-  mend: () => world.restart(node),
+  inject: () => node.service.kill(),
+  undo: () => world.restart(node),
   servedWithinMs: nodeServedWithinMs,
   lastsMs: 0
 })
@@ -19,8 +19,8 @@ export const nodeKilled = (world: World, node: ClusterNode): Fault => ({
 /** Kills all nodes at once, and starts them again. */
 export const nodesKilled = (world: World): Fault => ({
   what: "all nodes were killed",
-  strike: () => Promise.all(world.nodes.map(({ service }) => service.kill())),
-  mend: () => Promise.all(world.nodes.map((node) => world.restart(node))),
+  inject: () => Promise.all(world.nodes.map(({ service }) => service.kill())),
+  undo: () => Promise.all(world.nodes.map((node) => world.restart(node))),
   servedWithinMs: undefined,
   lastsMs: 0
 })
@@ -28,11 +28,11 @@ export const nodesKilled = (world: World): Fault => ({
 /** Pauses a node, and resumes it. Requests that it has received wait meanwhile. */
 export const nodeStill = (world: World, node: ClusterNode, lastsMs: number): Fault => ({
   what: "a node stood still",
-  strike: async () => {
+  inject: async () => {
     node.service.child.kill("SIGSTOP")
     world.leftOut.add(node)
   },
-  mend: async () => {
+  undo: async () => {
     node.service.child.kill("SIGCONT")
     world.leftOut.delete(node)
   },
@@ -56,7 +56,7 @@ export const nodeCut = (
   lastsMs: number
 ): Fault => ({
   what: cuts[how],
-  strike: async () => {
+  inject: async () => {
     for (const link of node.links) {
       if (how === "cut") link.cut()
       else if (how === "stall") link.stall()
@@ -65,7 +65,7 @@ export const nodeCut = (
     // Clients avoid its own shards: only the other nodes can serve them.
     world.leftOut.add(node)
   },
-  mend: async () => {
+  undo: async () => {
     for (const link of node.links) link.heal()
     world.leftOut.delete(node)
   },
@@ -76,8 +76,8 @@ export const nodeCut = (
 /** Stops and starts the nodes one after the other; no request may be refused. */
 export const rolled = (world: World, stalls = false): Fault => ({
   what: stalls ? "a rolling restart, each node stalling" : "a rolling restart",
-  strike: () => rollingRestart(world, stalls),
-  mend: async () => undefined,
+  inject: () => rollingRestart(world, stalls),
+  undo: async () => undefined,
   servedWithinMs: undefined,
   lastsMs: 0,
   refusesNobody: true
@@ -86,7 +86,7 @@ export const rolled = (world: World, stalls = false): Fault => ({
 /** Adds two nodes and removes one; no request may be refused. */
 export const scaled = (world: World, names: ReadonlyArray<string>): Fault => ({
   what: "nodes came and went",
-  strike: async () => {
+  inject: async () => {
     for (const name of names) await world.join(name)
     await pause(3_000)
     for (const node of world.nodes.slice(0, names.length)) {
@@ -96,7 +96,7 @@ export const scaled = (world: World, names: ReadonlyArray<string>): Fault => ({
     }
     expect(world.urls().length).toBe(world.nodes.length)
   },
-  mend: async () => undefined,
+  undo: async () => undefined,
   servedWithinMs: undefined,
   lastsMs: 0,
   refusesNobody: true
@@ -105,11 +105,11 @@ export const scaled = (world: World, names: ReadonlyArray<string>): Fault => ({
 /** Sets the wall clock of a node. */
 export const clockSet = (node: ClusterNode, clock: WallClock, byMs: number): Fault => ({
   what: `a node's clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
-  strike: async () => {
+  inject: async () => {
     clock.set(clock.offMs + byMs)
     await clock.noticed(node.service.url)
   },
-  mend: async () => undefined,
+  undo: async () => undefined,
   servedWithinMs: healedWithinMs,
   lastsMs: 0
 })

@@ -4,7 +4,7 @@ import { pause } from "../e2e/process.ts"
 import { healedWithinMs, serverServedWithinMs } from "../faults/bounds.ts"
 import type { Fault } from "../faults/fault.ts"
 import type { NatsServer } from "../runtime/nats/servers.ts"
-import { expectTogether } from "./hearing.ts"
+import { expectTogether } from "./connectivity.ts"
 import type { Site } from "./site.ts"
 import type { World } from "./world.ts"
 
@@ -19,8 +19,8 @@ export const followerOf = async (world: World<Site>, stream: string): Promise<Na
 /** Kills a server, and starts it again. */
 export const killed = (server: NatsServer, lastsMs = 0): Fault => ({
   what: "a server was killed",
-  strike: () => server.stop(),
-  mend: () => server.restart(),
+  inject: () => server.stop(),
+  undo: () => server.restart(),
   servedWithinMs: serverServedWithinMs,
   lastsMs
 })
@@ -28,8 +28,8 @@ export const killed = (server: NatsServer, lastsMs = 0): Fault => ({
 /** Kills all servers at once, and starts them again. */
 export const allKilled = ({ cluster: { servers } }: World<Site>, lastsMs: number): Fault => ({
   what: "all servers were killed",
-  strike: () => Promise.all(servers.map((server) => server.stop())),
-  mend: () => Promise.all(servers.map((server) => server.restart())),
+  inject: () => Promise.all(servers.map((server) => server.stop())),
+  undo: () => Promise.all(servers.map((server) => server.restart())),
   servedWithinMs: undefined,
   lastsMs
 })
@@ -41,12 +41,12 @@ export const cutFromServers = (
   lastsMs = 0
 ): Fault => ({
   what: "a server was cut off from the others",
-  strike: async () => {
+  inject: async () => {
     await expectTogether(world, server, true)
     await world.cutFromServers(server)
     await expectTogether(world, server, false)
   },
-  mend: () => world.heal(server),
+  undo: () => world.heal(server),
   servedWithinMs: healedWithinMs,
   lastsMs
 })
@@ -54,11 +54,11 @@ export const cutFromServers = (
 /** Cuts a server off from the others and from the nodes, and heals. */
 export const cutOff = (world: World<Site>, server: NatsServer, lastsMs = 0): Fault => ({
   what: "a server was cut off from everybody",
-  strike: async () => {
+  inject: async () => {
     await world.cutOff(server)
     expect(await world.isReached(server)).toBe(false)
   },
-  mend: () => world.heal(server),
+  undo: () => world.heal(server),
   servedWithinMs: serverServedWithinMs,
   lastsMs
 })
@@ -66,8 +66,8 @@ export const cutOff = (world: World<Site>, server: NatsServer, lastsMs = 0): Fau
 /** Pauses a server, and resumes it. */
 export const still = (server: NatsServer, lastsMs: number): Fault => ({
   what: "a server stood still",
-  strike: () => server.signal("SIGSTOP"),
-  mend: () => server.signal("SIGCONT"),
+  inject: () => server.signal("SIGSTOP"),
+  undo: () => server.signal("SIGCONT"),
   servedWithinMs: healedWithinMs,
   lastsMs
 })
@@ -75,8 +75,8 @@ export const still = (server: NatsServer, lastsMs: number): Fault => ({
 /** Pauses all servers, and resumes them. */
 export const allStill = ({ cluster: { servers } }: World<Site>, lastsMs: number): Fault => ({
   what: "all servers stood still",
-  strike: () => Promise.all(servers.map((server) => server.signal("SIGSTOP"))),
-  mend: () => Promise.all(servers.map((server) => server.signal("SIGCONT"))),
+  inject: () => Promise.all(servers.map((server) => server.signal("SIGSTOP"))),
+  undo: () => Promise.all(servers.map((server) => server.signal("SIGCONT"))),
   servedWithinMs: undefined,
   lastsMs
 })
@@ -84,8 +84,8 @@ export const allStill = ({ cluster: { servers } }: World<Site>, lastsMs: number)
 /** Drops the messages from one server to the others, and heals. */
 export const muted = (world: World, server: NatsServer, lastsMs = 0): Fault => ({
   what: "a server was not heard by the others, but heard them",
-  strike: () => world.site.mute(server),
-  mend: () => world.heal(server),
+  inject: () => world.site.mute(server),
+  undo: () => world.heal(server),
   servedWithinMs: healedWithinMs,
   lastsMs
 })
@@ -96,7 +96,7 @@ const flapMs = 700
 /** Drops and forwards the messages of one server to the others, many times in turn. */
 export const flapping = (world: World<Site>, server: NatsServer): Fault => ({
   what: "the network of a server flapped",
-  strike: async () => {
+  inject: async () => {
     for (let n = 0; n < flaps; n += 1) {
       await world.cutFromServers(server)
       await pause(flapMs)
@@ -104,7 +104,7 @@ export const flapping = (world: World<Site>, server: NatsServer): Fault => ({
       await pause(flapMs)
     }
   },
-  mend: async () => undefined,
+  undo: async () => undefined,
   servedWithinMs: healedWithinMs,
   lastsMs: 0
 })
@@ -112,8 +112,8 @@ export const flapping = (world: World<Site>, server: NatsServer): Fault => ({
 /** Deletes the data of a server, which then copies it from the others. */
 export const wiped = (world: World, server: NatsServer): Fault => ({
   what: "a server lost its disk",
-  strike: () => server.stop(),
-  mend: () => world.site.wipe(server),
+  inject: () => server.stop(),
+  undo: () => world.site.wipe(server),
   servedWithinMs: serverServedWithinMs,
   lastsMs: 0
 })

@@ -3,7 +3,7 @@
  * own proxies, and each server can be cut off from the others.
  */
 import { eventually, launch, type Service, temporaryFolder } from "../e2e/process.ts"
-import type { Ground } from "../faults/fault.ts"
+import type { FaultTarget } from "../faults/fault.ts"
 import { type NatsCluster, type NatsServer, takesClients } from "../runtime/nats/servers.ts"
 import { type Proxy, startProxy } from "./proxy.ts"
 import { asProcesses, type ProcessSite, type Site } from "./site.ts"
@@ -23,7 +23,7 @@ const leaderWithinMs = 30_000
 /** Options for starting a node. */
 type EnvOf = (name: string) => Readonly<Record<string, string>>
 
-export class World<Place extends Site = ProcessSite> implements Ground {
+export class World<Place extends Site = ProcessSite> implements FaultTarget {
   readonly nodes: Array<ClusterNode> = []
   /** Clients do not use these nodes, as a balancer avoids nodes that are not ready. */
   readonly leftOut = new Set<ClusterNode>()
@@ -85,7 +85,7 @@ export class World<Place extends Site = ProcessSite> implements Ground {
       .filter(({ service }) => service.listening !== undefined)
       .map(({ service }) => service.url)
 
-  readonly isWhole = (): Promise<boolean> => this.cluster.isWhole()
+  readonly isHealthy = (): Promise<boolean> => this.cluster.isHealthy()
 
   /** The server that leads a stream; waits for an election. */
   leaderOf(stream: string): Promise<NatsServer> {

@@ -1,7 +1,7 @@
 /**
- * Keeps a Docker for a test: `child.js <host> <label> [<folder> <dockerd> <arguments>…]`. Starts
- * the daemon, if it is told one. When its standard input ends, as it does however the test's
- * process ends, it removes all that bears the label, ends the daemon and removes the folder.
+ * Owns Docker for a test: `child.js <host> <label> [<folder> <dockerd> <arguments>…]`. With a
+ * folder and a command it starts the daemon. Its standard input ends whenever and however the
+ * test's process ends. Then it removes everything with the label, the daemon and the folder.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { openSync, readFileSync, rmSync } from "node:fs"
@@ -15,7 +15,7 @@ const [, , host = "", label = "", folder, program, ...args] = process.argv
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Removes every thing of one sort; `id` is the name of the field that names it. */
+/** Removes all objects of one kind that have the label. */
 const removeAll = async (sort: string, listing: string, how: string): Promise<void> => {
   const filters = encodeURIComponent(JSON.stringify({ label: [label] }))
   const { text } = await ask(host, "GET", `/${sort}/${listing}filters=${filters}`)
@@ -29,7 +29,7 @@ const clear = async (): Promise<void> => {
   await removeAll("images", "json?", "?force=1")
 }
 
-/** A daemon that is killed leaves mounts, and so does one that ends. */
+/** A daemon leaves mounts behind, whether it ends or is killed. */
 const unmount = (below: string): void => {
   const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n")
     .map((line) => line.split(" ")[4] ?? "").filter((path) => path.startsWith(`${below}/`))
@@ -51,17 +51,17 @@ const end = async (daemon: ChildProcess | undefined): Promise<void> => {
   process.exit(0)
 }
 
-/** The daemon, whose end before its time is told, and is the end of this process. */
+/** Starts the daemon; if it ends early, this process reports that and ends too. */
 const startDaemon = (command: string, own: string): ChildProcess => {
   const log = openSync(join(own, "log"), "w")
   const daemon = spawn(command, args, { stdio: ["ignore", log, log] })
-  const tell = (what: string) => process.stderr.write(`${what.slice(-logTail)}\n`)
-  daemon.once("error", (error) => tell(error.message))
-  daemon.once("exit", () => tell(readFileSync(join(own, "log"), "utf8")))
+  const report = (what: string) => process.stderr.write(`${what.slice(-logTail)}\n`)
+  daemon.once("error", (error) => report(error.message))
+  daemon.once("exit", () => report(readFileSync(join(own, "log"), "utf8")))
   return daemon
 }
 
-// Whoever would read what is told may be gone.
+// The process that reads the output may have ended.
 process.stderr.on("error", () => undefined)
 const daemon = program === undefined || folder === undefined
   ? undefined

@@ -45,15 +45,15 @@ const keep = async (host: string, daemon: ReadonlyArray<string> = []): Promise<D
   // In a session of its own: it has to outlive whoever ends the test.
   const child = spawn(process.execPath, args, { detached: true, stdio: ["pipe", "ignore", "pipe"] })
   const ended = once(child, "close")
-  let told = ""
-  child.stderr.setEncoding("utf8").on("data", (text: string) => told += text)
+  let reported = ""
+  child.stderr.setEncoding("utf8").on("data", (text: string) => reported += text)
   child.stdin.on("error", () => undefined)
   const end = async () => {
     child.stdin.end()
     await within(endsWithinMs, "nothing is left in Docker", ended)
   }
   await eventually(upWithinMs, "there is a Docker", async () => {
-    if (child.exitCode !== null || told !== "") throw new Error(`dockerd ended: ${told}`)
+    if (child.exitCode !== null || reported !== "") throw new Error(`dockerd ended: ${reported}`)
     return await answers(host) ? true : undefined
   }, pollMs).catch((error: unknown) => end().then(() => Promise.reject(error)))
   return { host, label, end }

@@ -116,11 +116,11 @@ describe.each(["nginx", "caddy"] as const)("%s", (name) => {
   it("tells a live stream each event at once", async () => {
     const { path } = await open("live")
     const stream = await ask(path, { headers: { ...asAdmin, accept: "text/event-stream" } })
-    let told = ""
-    stream.setEncoding("utf8").on("data", (text: string) => told += text).on("error", () => {})
+    let reported = ""
+    stream.setEncoding("utf8").on("data", (text: string) => reported += text).on("error", () => {})
     for (const text of ["one", "two", "three"]) {
       expect((await deposit(path, text)).status).toBe(202)
-      await expect.poll(() => told, { timeout: 60_000 }).toContain(`<description>${text}</`)
+      await expect.poll(() => reported, { timeout: 60_000 }).toContain(`<description>${text}</`)
     }
     stream.destroy()
   }, testMs)

@@ -149,11 +149,11 @@ it.each([...new Set(typed.map(({ page }) => page))])("%s shows what happens", as
   }
   const first = steps[0]?.command.endsWith("npm start") ? steps[0] : undefined
   if (first !== undefined) {
-    const told = site.asWritten(service.output).replace(
+    const reported = site.asWritten(service.output).replace(
       `127.0.0.1:${service.port}`,
       "0.0.0.0:8080"
     )
-    expect(told.replace(/^\S+ INFO.*\n/gm, "").trimEnd()).toMatch(patternOf(first.expected))
+    expect(reported.replace(/^\S+ INFO.*\n/gm, "").trimEnd()).toMatch(patternOf(first.expected))
   }
   const rest = first === undefined ? steps : steps.slice(1)
   const pieces = await outputs(rest, site)

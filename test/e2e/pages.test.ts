@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { faultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, type Tab } from "./browser/browser.ts"
-import { furnish, type Sight } from "./browser/furnish.ts"
+import { createSamplePages, type SamplePage } from "./browser/sample-pages.ts"
 import { takeTour } from "./browser/tour.ts"
 import { asAdmin, expectStatus, postXml, send } from "./client.ts"
 import { adminToken, cleanUp, type Service, start } from "./process.ts"
@@ -17,7 +17,7 @@ const shownWithinMs = 20_000
 let service: Service
 let browser: Browser
 let base: string
-let sights: ReadonlyArray<Sight>
+let pages: ReadonlyArray<SamplePage>
 /** Tabs of the admin that several tests share, one after the other. */
 let live: Tab
 let plain: Tab
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const launching = launchBrowser()
   service = await start({ env: { BASE_URL: "", OUTBOUND_ALLOW: "127.0.0.0/8" } })
   base = `http://localhost:${service.port}`
-  sights = await furnish(base)
+  pages = await createSamplePages(base)
   browser = await launching
   live = await openTab(browser, { admin: true })
   plain = await openTab(browser, { admin: true, script: false })
@@ -41,7 +41,7 @@ afterAll(async () => {
 })
 
 const pathOf = (name: string): string => {
-  const found = sights.find((one) => one.name === name)
+  const found = pages.find((one) => one.name === name)
   if (found === undefined) throw new Error(`there is no page ${name}`)
   return base + found.path
 }
@@ -49,7 +49,7 @@ const pathOf = (name: string): string => {
 /** Opens a page and returns its faults. */
 const visit = async (
   tab: Tab,
-  { name, path, status }: Sight
+  { name, path, status }: SamplePage
 ): Promise<ReadonlyArray<string>> => {
   const answer = await tab.page.goto(base + path)
   const found = answer?.status() === status ? [] : [`answers ${answer?.status()}`]
@@ -57,7 +57,7 @@ const visit = async (
 }
 
 it("every page is accessible and fits, narrow and wide, light and dark", async () => {
-  const left = [...sights, { name: "home-tour", path: "/?mailbox=alice", status: 200 }]
+  const left = [...pages, { name: "home-tour", path: "/?mailbox=alice", status: 200 }]
   const faults: Array<string> = []
   const checkAll = async (tab: Tab): Promise<void> => {
     tab.expects(404).expects(400)

@@ -226,7 +226,7 @@ it("delivers with every kind of secret", async () => {
   expect(answers.every(({ status }) => status === 200)).toBe(true)
 })
 
-it("has told nobody", async () => {
+it("has leaked to nobody", async () => {
   for (const [name, secret] of neverShown) {
     const leaking = answers.find(({ text }) => text.includes(secret))
     expect(leaking?.text, `${name} in another resource`).toBeUndefined()

@@ -3,7 +3,7 @@ import { expect } from "vitest"
 import { launch, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { healedWithinMs } from "./bounds.ts"
 import { WallClock } from "./clock.ts"
-import { type Choose, type Fault, type Ground, suffer } from "./fault.ts"
+import { type Choose, type Fault, type FaultTarget, injectFault } from "./fault.ts"
 import type { Random } from "./random.ts"
 import type { Tally } from "./tally.ts"
 import { expectSound } from "./verdict.ts"
@@ -27,7 +27,7 @@ const steps = ["decided", "committed", "replied"] as const
 const kinds = ["mailbox", "mailbox", "session", "content", "notification", "registration"] as const
 const stepsMax = { mailbox: 60, session: 12, content: 4, notification: 8, registration: 2 }
 
-export class Alone implements Ground {
+export class Alone implements FaultTarget {
   readonly clock = new WallClock()
   private service: Service
   private readonly dataDir: string
@@ -48,7 +48,7 @@ export class Alone implements Ground {
   readonly urls = (): ReadonlyArray<string> =>
     this.service.isOver || this.service.listening === undefined ? [] : [this.service.url]
 
-  readonly isWhole = async (): Promise<boolean> => !this.service.isOver
+  readonly isHealthy = async (): Promise<boolean> => !this.service.isOver
 
   get logs(): string {
     return this.service.output.slice(-3_000)
@@ -94,11 +94,11 @@ export class Alone implements Ground {
     const busy = between(random, busyMs)
     return {
       what: "the node was killed",
-      strike: async () => {
+      inject: async () => {
         await pause(busy)
         await this.service.kill()
       },
-      mend: this.restart,
+      undo: this.restart,
       servedWithinMs: undefined,
       lastsMs: 0
     }
@@ -111,13 +111,13 @@ export class Alone implements Ground {
     const n = 1 + random.below(stepsMax[kind])
     return {
       what: `the node died at a message ${step}`,
-      strike: async () => {
+      inject: async () => {
         await this.service.kill()
         await this.restart({ RESTANTE_FAILPOINT: `${step}:${kind}:${n}` }).catch(() => undefined)
         await Promise.race([this.service.ended, pause(diesWithinMs)])
         await this.service.kill()
       },
-      mend: () => this.restart(),
+      undo: () => this.restart(),
       servedWithinMs: undefined,
       lastsMs: 0
     }
@@ -127,7 +127,7 @@ export class Alone implements Ground {
     const waits = [random.below(startedMsMax), random.below(startedMsMax)]
     return {
       what: "the node was killed while it started",
-      strike: async () => {
+      inject: async () => {
         await this.service.kill()
         for (const ms of waits) {
           this.service = launch({ dataDir: this.dataDir, env: this.env })
@@ -135,7 +135,7 @@ export class Alone implements Ground {
           await this.service.kill()
         }
       },
-      mend: () => this.restart(),
+      undo: () => this.restart(),
       servedWithinMs: undefined,
       lastsMs: 0
     }
@@ -145,12 +145,12 @@ export class Alone implements Ground {
     const busy = between(random, busyMs)
     return {
       what: "the node was stopped in order",
-      strike: async () => {
+      inject: async () => {
         await pause(busy)
         const { code } = await this.service.stop()
         if (code !== 0) throw new Error(`it ended with ${code}: ${this.logs}`)
       },
-      mend: () => this.restart(),
+      undo: () => this.restart(),
       servedWithinMs: undefined,
       lastsMs: 0
     }
@@ -159,8 +159,8 @@ export class Alone implements Ground {
   private still(random: Random): Fault {
     return {
       what: "the node stood still",
-      strike: async () => this.service.child.kill("SIGSTOP"),
-      mend: async () => this.service.child.kill("SIGCONT"),
+      inject: async () => this.service.child.kill("SIGSTOP"),
+      undo: async () => this.service.child.kill("SIGCONT"),
       servedWithinMs: undefined,
       lastsMs: between(random, stillMs)
     }
@@ -169,8 +169,8 @@ export class Alone implements Ground {
   private clockBy(byMs: number): Fault {
     return {
       what: `the clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
-      strike: () => this.set(this.clock.offMs + byMs),
-      mend: async () => undefined,
+      inject: () => this.set(this.clock.offMs + byMs),
+      undo: async () => undefined,
       servedWithinMs: healedWithinMs,
       lastsMs: 500
     }
@@ -179,13 +179,13 @@ export class Alone implements Ground {
   private restarts(): Fault {
     return {
       what: `the node was killed ${restartsInARow} times in a row`,
-      strike: async () => {
+      inject: async () => {
         for (let n = 0; n < restartsInARow; n += 1) {
           await this.service.kill()
           await this.restart()
         }
       },
-      mend: async () => undefined,
+      undo: async () => undefined,
       servedWithinMs: healedWithinMs,
       lastsMs: 0
     }
@@ -203,7 +203,7 @@ export const runAlone = async (
 ): Promise<void> => {
   const load = await Workload.start(alone.urls, seed)
   try {
-    for (const choose of choices) await suffer({ ground: alone, load, tally }, choose)
+    for (const choose of choices) await injectFault({ target: alone, load, tally }, choose)
     await load.end()
     await alone.later()
     await expectSound(load, alone.urls())

@@ -8,6 +8,6 @@ export const serverServedWithinMs = 90_000
 export const healedWithinMs = 120_000
 
 /** Prints a measured time. */
-export const told = (what: string, ms: number): void => {
+export const printTime = (what: string, ms: number): void => {
   console.info(`${what}: served again after ${ms} ms`)
 }

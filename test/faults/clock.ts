@@ -45,8 +45,8 @@ export class WallClock {
       const path = pathOf(made.headers.get("location"))
       const shown = await send(url, path, { headers: asAdmin }).catch(() => undefined)
       if (shown?.status !== 200) return undefined
-      const [told = ""] = (parseXml(shown.text).attributes["time"] ?? "").split("~")
-      return Math.abs(Date.parse(told) - (Date.now() + this.offMs)) < nearMs || undefined
+      const [printTime = ""] = (parseXml(shown.text).attributes["time"] ?? "").split("~")
+      return Math.abs(Date.parse(printTime) - (Date.now() + this.offMs)) < nearMs || undefined
     })
   }
 }

@@ -5,7 +5,7 @@ import { allKilled, allStill, cutFromServers, cutOff, flapping, followerOf, kill
   wiped } from "../cluster/server-faults.ts"
 import { type ClusterNode, World } from "../cluster/world.ts"
 import { WallClock } from "./clock.ts"
-import { type Choose, suffer } from "./fault.ts"
+import { type Choose, injectFault } from "./fault.ts"
 import type { Random } from "./random.ts"
 import type { Tally } from "./tally.ts"
 import { expectSound } from "./verdict.ts"
@@ -116,7 +116,7 @@ export const runCluster = async (
   const { world } = clustered
   const load = await Workload.start(world.urls, seed)
   try {
-    for (const choose of choices) await suffer({ ground: world, load, tally }, choose)
+    for (const choose of choices) await injectFault({ target: world, load, tally }, choose)
     await load.end()
     await clustered.later()
     await expectSound(load, world.urls())

@@ -1,12 +1,12 @@
 /** Faults of a service under load, and the time until it serves again. */
 import { expect } from "vitest"
 import { eventually, pause } from "../e2e/process.ts"
-import { healedWithinMs, told } from "./bounds.ts"
+import { healedWithinMs, printTime } from "./bounds.ts"
 import type { Random } from "./random.ts"
 import type { Tally } from "./tally.ts"
 import type { Workload } from "./workload.ts"
 
-const wholeAskedMs = 300
+const healthCheckMs = 300
 /** Least number of responses between two faults. */
 const requestsBetween = 60
 const busyWithinMs = 60_000
@@ -14,8 +14,8 @@ const busyWithinMs = 60_000
 export interface Fault {
   /** The name for output and statistics. */
   readonly what: string
-  readonly strike: () => Promise<unknown>
-  readonly mend: () => Promise<unknown>
+  readonly inject: () => Promise<unknown>
+  readonly undo: () => Promise<unknown>
   /** Limit until all used nodes serve despite the fault; undefined where they cannot. */
   readonly servedWithinMs: number | undefined
   /** The time that the fault then continues. */
@@ -25,11 +25,11 @@ export interface Fault {
 }
 
 /** The system under load. */
-export interface Ground {
+export interface FaultTarget {
   /** URLs of the nodes that clients use now. */
   readonly urls: () => ReadonlyArray<string>
   /** Whether every replica is current and has a leader; else the next fault would be a second. */
-  readonly isWhole: () => Promise<boolean>
+  readonly isHealthy: () => Promise<boolean>
   /** The last output of every process, for a failed test. */
   readonly logs: string
 }
@@ -49,18 +49,18 @@ export const chosen = (
   })
 
 export interface UnderLoad {
-  readonly ground: Ground
+  readonly target: FaultTarget
   readonly load: Workload
   readonly tally: Tally
 }
 
 /** Injects the chosen faults and ends them; after each one all nodes must serve again. */
-export const suffer = async (
-  { ground, load, tally }: UnderLoad,
+export const injectFault = async (
+  { target, load, tally }: UnderLoad,
   choose: Choose
 ): Promise<void> => {
-  const isWhole = async () => await ground.isWhole() || undefined
-  await eventually(healedWithinMs, "everything is whole", isWhole, wholeAskedMs)
+  const isHealthy = async () => await target.isHealthy() || undefined
+  await eventually(healedWithinMs, "everything is whole", isHealthy, healthCheckMs)
   // On a slow machine, too, the service has processed some requests before the fault.
   const before = load.acknowledged
   const isBusy = () => load.acknowledged > before + requestsBetween || undefined
@@ -69,15 +69,15 @@ export const suffer = async (
   const { lastsMs, servedWithinMs, what } = fault
   const refused = load.recorder.refused
   tally.strikes(what)
-  await fault.strike()
+  await fault.inject()
   if (servedWithinMs !== undefined) {
-    told(what, await load.servedAgain(ground.urls(), servedWithinMs))
+    printTime(what, await load.servedAgain(target.urls(), servedWithinMs))
   }
   await pause(lastsMs)
-  await fault.mend()
-  told(`${what}, and mended`, await load.servedAgain(ground.urls(), healedWithinMs))
+  await fault.undo()
+  printTime(`${what}, and mended`, await load.servedAgain(target.urls(), healedWithinMs))
   if (fault.refusesNobody === true) {
     const recently = load.recorder.refused - refused
-    expect(recently, `${load.refusals.slice(-5).join("\n")}\n${ground.logs}`).toBe(0)
+    expect(recently, `${load.refusals.slice(-5).join("\n")}\n${target.logs}`).toBe(0)
   }
 }

@@ -1,4 +1,4 @@
-/** What clients did to resources, and what they were told: what the checker looks at. */
+/** What clients did to resources, and the answers that they received: the input of the checker. */
 
 /**
  * `ok`: answered, so it took effect between its start and its end. `fail`: refused, so it never

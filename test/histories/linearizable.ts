@@ -204,7 +204,7 @@ export const expectLinearizable = <State, Input extends { readonly kind: string 
     const verdict = check(model, part, limit)
     if (verdict._tag === "Linearizable") continue
     const what = verdict._tag === "Broken" ? "is not linearizable" : "was not settled in time"
-    const told = `${name} ${resource} ${what} (${verdict.steps} steps): ${verdict.report}`
-    throw new Contradiction(told, part)
+    const reported = `${name} ${resource} ${what} (${verdict.steps} steps): ${verdict.report}`
+    throw new Contradiction(reported, part)
   }
 }

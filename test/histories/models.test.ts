@@ -76,7 +76,7 @@ describe("a mailbox", () => {
     ["a document that nobody sent", [put(0, 1, "x", 1), listed(2, 3, ["x", 1], ["z", 2])]],
     ["a document twice", [put(0, 1, "x", 1), put(2, 3, "x", 2)]],
     ["a lost answer's document twice", [lost(0, "x"), listed(1, 2, ["x", 1], ["x", 2])]],
-    ["another place than was told", [put(0, 1, "x", 1), listed(2, 3, ["x", 2])]],
+    ["another place than was reported", [put(0, 1, "x", 1), listed(2, 3, ["x", 2])]],
     ["what was removed", [put(0, 1, "x", 1), removed(2, 3, 1), listed(4, 5, ["x", 1])]],
     ["what was shown, and then not", [
       lost(0, "x"),

@@ -132,8 +132,8 @@ describe("a mailbox that fetches eagerly", () => {
 describe("receipts", () => {
   it("are sent on deposit", async () => {
     const { href } = await service.open("tells", "<receipts>received</receipts>")
-    await service.send("POST", href, { body: notification("r", `${outside.origin}/told`) })
-    expect((await receiptOf("/told")).attributes).toEqual({ status: "received", mailbox: href })
+    await service.send("POST", href, { body: notification("r", `${outside.origin}/reported`) })
+    expect((await receiptOf("/reported")).attributes).toEqual({ status: "received", mailbox: href })
   })
 
   it("are sent on retrieval, not before", async () => {

@@ -5,7 +5,7 @@ import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { type Address, address, SHARDS } from "../../runtime/index.ts"
-import { breakMailbox, nodeOf } from "./breaking.ts"
+import { nodeOf, quarantineMailbox } from "./quarantined-mailbox.ts"
 import { adminToken, type Harness, startService } from "./harness.ts"
 import { eventually } from "./receiver.ts"
 
@@ -71,7 +71,7 @@ const engine = engines[process.env["TEST_BACKEND"] ?? "memory"]
 const broken = async (name: string): Promise<Address> => {
   const body = `<mailbox><name>${name}</name></mailbox>`
   expect((await send("POST", "/mailboxes", { basic: admin, body })).status).toBe(201)
-  return breakMailbox(service, name)
+  return quarantineMailbox(service, name)
 }
 
 describe("/cluster", () => {

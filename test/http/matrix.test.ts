@@ -121,7 +121,7 @@ const negotiations: ReadonlyArray<readonly [accept: string | undefined, type: st
   ["text/*;q=0.3, application/xml;q=0.2", "text/html; charset=utf-8"]
 ]
 
-const isWhole = (type: string, text: string): boolean => {
+const isHealthy = (type: string, text: string): boolean => {
   if (type.includes("xml")) return parseText(text).ok
   if (type === "application/json") return typeof JSON.parse(text) === "object"
   return type.startsWith("text/html")
@@ -137,7 +137,7 @@ describe.each(Object.keys(paths))("%s", (name) => {
     // fetch adds `Accept: */*`, which is the same as none.
     const answer = await get(accept === undefined ? {} : { accept })
     expect([answer.status, answer.header("content-type")]).toEqual([200, type])
-    expect(isWhole(type, answer.text)).toBe(true)
+    expect(isHealthy(type, answer.text)).toBe(true)
     expect(answer.header("vary")).toMatch(/\bAccept\b/)
     expect(answer.header("x-content-type-options")).toBe("nosniff")
     expect(answer.header("referrer-policy")).toBe("no-referrer")

@@ -8,20 +8,20 @@ import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { describedRoutes, openapiDocument } from "../../http/openapi-document.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { askBridge } from "./asked/bridge.ts"
-import { askContent, askMailboxes } from "./asked/mail.ts"
-import { askCabinets, askOutgoing } from "./asked/posting.ts"
-import { askCustomers, askQuotes } from "./asked/rows.ts"
-import { askAccounts, askCluster, askService } from "./asked/service.ts"
-import { type Talk, talkTo } from "./asked/talk.ts"
-import { admin, Asker } from "./asking.ts"
+import { askBridge } from "./operations/bridge-calls.ts"
+import { askContent, askMailboxes } from "./operations/mail-calls.ts"
+import { askCabinets, askOutgoing } from "./operations/posting-calls.ts"
+import { askCustomers, askQuotes } from "./operations/rows-calls.ts"
+import { askAccounts, askCluster, askService } from "./operations/service-calls.ts"
+import { callsTo, type OperationCalls } from "./operations/calls.ts"
+import { admin, OperationRequester } from "./operation-requests.ts"
 import { type Harness, startService } from "./harness.ts"
 import { type Receiver, startReceiver } from "./receiver.ts"
 
 let service: Harness
 let receiver: Receiver
-let asker: Asker
-let talk: Talk
+let requester: OperationRequester
+let calls: OperationCalls
 
 const send: Harness["send"] = (...request) => service.send(...request)
 
@@ -33,8 +33,8 @@ beforeAll(async () => {
   })
   const body = "<account><name>nobody</name></account>"
   const created = await send("POST", "/accounts", { basic: admin, body })
-  asker = new Asker(service, `nobody:${created.child("token")}`)
-  talk = talkTo(service, receiver, asker)
+  requester = new OperationRequester(service, `nobody:${created.child("token")}`)
+  calls = callsTo(service, receiver, requester)
 })
 afterAll(async () => {
   await receiver.close()
@@ -172,22 +172,22 @@ describe("the harness finds", () => {
 
 // Each test sends hundreds of requests.
 describe("every operation answers as it says", () => {
-  it("the service, probes and files", () => askService(talk))
-  it("accounts and tokens", () => askAccounts(talk))
-  it("content and receipts", () => askContent(talk))
-  it("mailboxes, notifications, registrations", () => askMailboxes(talk))
-  it("outgoing notifications", () => askOutgoing(talk))
-  it("cabinets", () => askCabinets(talk))
-  it("the bridge, sessions and questions", () => askBridge(talk))
-  it("quotes", () => askQuotes(talk))
-  it("customers, files of them, and queries", () => askCustomers(talk))
-  it("the cluster, and quarantined actors", () => askCluster(talk))
+  it("the service, probes and files", () => askService(calls))
+  it("accounts and tokens", () => askAccounts(calls))
+  it("content and receipts", () => askContent(calls))
+  it("mailboxes, notifications, registrations", () => askMailboxes(calls))
+  it("outgoing notifications", () => askOutgoing(calls))
+  it("cabinets", () => askCabinets(calls))
+  it("the bridge, sessions and questions", () => askBridge(calls))
+  it("quotes", () => askQuotes(calls))
+  it("customers, files of them, and queries", () => askCustomers(calls))
+  it("the cluster, and quarantined actors", () => askCluster(calls))
 })
 
 describe("of the document", () => {
   it("no operation was left out, and no answer that it promises", () => {
     const operations = service.contract.operations()
-    expect(operations.map(({ key }) => key).filter((key) => !asker.asked.has(key))).toEqual([])
+    expect(operations.map(({ key }) => key).filter((key) => !requester.asked.has(key))).toEqual([])
     const promised = operations.filter(({ key }) => !/^(HEAD|OPTIONS)/.test(key)).flatMap((one) =>
       Object.keys(one.node["responses"] ?? {}).filter((status) => /^[23]/.test(status))
         .flatMap((status) => {

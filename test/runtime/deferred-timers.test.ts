@@ -5,7 +5,7 @@ import { become, shardOf, stay } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { dropAll, fails, type Rig, scripted, start, turns } from "./rig.ts"
-import { at, type Cell, doing, type State, trier } from "./trier.ts"
+import { at, type Cell, doing, scriptedActor, type State } from "./scripted-actor.ts"
 
 afterEach(dropAll)
 
@@ -28,40 +28,40 @@ const cells = { attempt, done: () => stay<State>().setTimer(null).reply("done") 
 describe("a deferred timer", () => {
   it("is stored at its time, and fires when the deferral is over", async () => {
     const storage = makeMemoryStorage()
-    const { behavior, woken } = trier({ ...cells, TimerFired: attempt })
+    const { behavior, firedAtMs } = scriptedActor({ ...cells, TimerFired: attempt })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await pass(rig, 50)
     await doing(rig, "attempt")
     expect(await storedMs(storage)).toBe(50)
     await pass(rig, 290)
-    expect(woken).toEqual([])
+    expect(firedAtMs).toEqual([])
     await pass(rig, 20)
-    expect(woken.length).toBe(1)
+    expect(firedAtMs.length).toBe(1)
     // The attempt that the timer begins defers it too.
     await pass(rig, 280)
-    expect(woken.length).toBe(1)
+    expect(firedAtMs.length).toBe(1)
     await doing(rig, "done")
     await pass(rig, 400)
-    expect(woken.length).toBe(1)
+    expect(firedAtMs.length).toBe(1)
     expect(await storedMs(storage)).toBeUndefined()
   })
 
   it("fires at once on the next owner", async () => {
     const storage = makeMemoryStorage()
-    const first = trier(cells)
+    const first = scriptedActor(cells)
     const crashed = await start({ behaviors: [first.behavior] }, { storage, virtualTime: true })
     await doing(crashed, "attempt")
     await crashed.drop()
-    const { behavior, woken } = trier({ TimerFired: attempt })
+    const { behavior, firedAtMs } = scriptedActor({ TimerFired: attempt })
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await pass(rig, 30)
-    expect(woken.length).toBe(1)
-    expect(first.woken).toEqual([])
+    expect(firedAtMs.length).toBe(1)
+    expect(first.firedAtMs).toEqual([])
   })
 
   it("by a decision that writes nothing has not ended, and nothing is written", async () => {
     const storage = scripted()
-    const { behavior, woken } = trier({
+    const { behavior, firedAtMs } = scriptedActor({
       set: () => stay<State>().setTimer(100).reply("set"),
       TimerFired: (_, { nowMs }) =>
         nowMs < 200 ? stay<State>().deferTimer(250) : stay<State>().setTimer(null)
@@ -69,15 +69,15 @@ describe("a deferred timer", () => {
     const rig = await start({ behaviors: [behavior] }, { storage, virtualTime: true })
     await doing(rig, "set")
     await pass(rig, 200)
-    expect([woken.length, storage.groups.length, await storedMs(storage)]).toEqual([1, 1, 100])
+    expect([firedAtMs.length, storage.groups.length, await storedMs(storage)]).toEqual([1, 1, 100])
     await pass(rig, 80)
-    expect([woken.length, storage.groups.length]).toEqual([2, 2])
+    expect([firedAtMs.length, storage.groups.length]).toEqual([2, 2])
     expect(await storedMs(storage)).toBeUndefined()
   })
 
   it("is deferred by a decision that waits for a commit before it", async () => {
     const storage = scripted()
-    const { behavior, woken } = trier({
+    const { behavior, firedAtMs } = scriptedActor({
       set: () => stay<State>().setTimer(0).reply("set"),
       hold: () => stay<State>().deferTimer(200).reply("held")
     })
@@ -88,13 +88,13 @@ describe("a deferred timer", () => {
     storage.gate.open()
     expect(await Promise.all(both)).toEqual(["set", "held"])
     await pass(rig, 190)
-    expect(woken).toEqual([])
+    expect(firedAtMs).toEqual([])
     await pass(rig, 30)
-    expect(woken.length).toBe(1)
+    expect(firedAtMs.length).toBe(1)
   })
 
   it("is replaced by a timer that is set later", async () => {
-    const { behavior, woken } = trier({
+    const { behavior, firedAtMs } = scriptedActor({
       ...cells,
       soon: (_, { nowMs }) => stay<State>().setTimer(nowMs + 50).reply("soon")
     })
@@ -102,13 +102,13 @@ describe("a deferred timer", () => {
     await doing(rig, "attempt")
     await doing(rig, "soon")
     await pass(rig, 80)
-    expect(woken.length).toBe(1)
+    expect(firedAtMs.length).toBe(1)
   })
 
   it("whose commit is lost is deferred by the repeated decision, or fires", async () => {
     const storage = scripted()
     const limits = { reloadDelayMs: 1 }
-    const { behavior, woken } = trier({
+    const { behavior, firedAtMs } = scriptedActor({
       ...cells,
       TimerFired: (_, { nowMs }) => stay<State>().deferTimer(nowMs + 300)
     })
@@ -118,21 +118,21 @@ describe("a deferred timer", () => {
     await pass(rig, 100)
     expect(await again).toBeUndefined()
     // The lost commit may fire it once more.
-    expect(woken.length).toBeLessThanOrEqual(1)
+    expect(firedAtMs.length).toBeLessThanOrEqual(1)
     await pass(rig, 320)
-    const before = woken.length
+    const before = firedAtMs.length
     expect(before).toBeGreaterThanOrEqual(1)
     storage.acts.push(fails, fails, fails)
     const lost = doing(rig, "attempt")
     await pass(rig, 100)
     expect(await lost).toBe("StorageUnavailable")
     await pass(rig, 320)
-    expect(woken.length).toBeGreaterThan(before)
+    expect(firedAtMs.length).toBeGreaterThan(before)
   })
 
   it("does not defer a signal, and stays deferred after it", async () => {
     const storage = makeMemoryStorage()
-    const { behavior, woken } = trier({
+    const { behavior, firedAtMs } = scriptedActor({
       hold: () => stay<State>().deferTimer(400).reply("held"),
       poke: () => stay<State>().signal(at("a")).reply("poked")
     })
@@ -140,13 +140,13 @@ describe("a deferred timer", () => {
     await doing(rig, "poke", "a=b")
     await doing(rig, "hold")
     await pass(rig, 130)
-    expect(woken.length).toBe(1)
+    expect(firedAtMs.length).toBe(1)
     await pass(rig, 250)
-    expect(woken.length).toBe(1)
+    expect(firedAtMs.length).toBe(1)
     await pass(rig, 50)
-    expect(woken.length).toBe(2)
+    expect(firedAtMs.length).toBe(2)
     // Also in the other order, with the deferral first.
-    const late = trier({
+    const late = scriptedActor({
       hold: (_, { nowMs }) => stay<State>().deferTimer(nowMs + 100).reply("held"),
       poke: () => stay<State>().signal(at("a")).reply("poked")
     })
@@ -154,18 +154,20 @@ describe("a deferred timer", () => {
     await doing(other, "hold")
     await doing(other, "poke", "a=b")
     await pass(other, 130)
-    expect(late.woken.length).toBe(2)
+    expect(late.firedAtMs.length).toBe(2)
   })
 
   it("without end is a defect", async () => {
-    const { behavior } = trier({ ever: () => stay<State>().deferTimer(Number.POSITIVE_INFINITY) })
+    const { behavior } = scriptedActor({
+      ever: () => stay<State>().deferTimer(Number.POSITIVE_INFINITY)
+    })
     const rig = await start({ behaviors: [behavior] })
     expect(await doing(rig, "ever")).toBe("ActorDefect")
   })
 })
 
 it("an actor's own timer fires after a signal", async () => {
-  const { behavior, woken } = trier({
+  const { behavior, firedAtMs } = scriptedActor({
     set: () => stay<State>().setTimer(300).reply("set"),
     poke: () => stay<State>().signal(at("a")).reply("poked")
   })
@@ -173,7 +175,7 @@ it("an actor's own timer fires after a signal", async () => {
   await doing(rig, "set")
   await doing(rig, "poke", "a=b")
   await pass(rig, 250)
-  expect(woken.length).toBe(1)
+  expect(firedAtMs.length).toBe(1)
   await pass(rig, 80)
-  expect(woken.length).toBe(2)
+  expect(firedAtMs.length).toBe(2)
 })

@@ -43,7 +43,7 @@ const race = async (storage: StorageApi) => {
 }
 
 describe("two owners of one actor", () => {
-  it("lose no update, and no two are told the same", async () => {
+  it("lose no update, and no two get the same answer", async () => {
     const { acknowledged, kept } = await race(makeMemoryStorage())
     expect(acknowledged.length).toBe(40)
     expect(kept).toBe(40)

@@ -6,7 +6,7 @@ import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns } from "./rig.ts"
-import { at as tried, doing, type State, trier } from "./trier.ts"
+import { at as tried, doing, scriptedActor, type State } from "./scripted-actor.ts"
 
 afterEach(dropAll)
 
@@ -121,7 +121,7 @@ describe("a timer", () => {
 
   it("signal reaches an actor that defers its own timer once durable, not before", async () => {
     const storage = scripted()
-    const { behavior, woken } = trier({
+    const { behavior, firedAtMs } = scriptedActor({
       hold: () => stay<State>().deferTimer(100_000).reply("held"),
       poke: () => stay<State>().signal(tried("a")).reply("poked")
     })
@@ -131,10 +131,10 @@ describe("a timer", () => {
     await turns()
     expect(await doing(rig, "hold")).toBe("held")
     await pass(rig, 300)
-    expect(woken).toEqual([])
+    expect(firedAtMs).toEqual([])
     storage.gate.open()
     expect(await poked).toBe("poked")
     await pass(rig, 300)
-    expect(woken.length).toBe(1)
+    expect(firedAtMs.length).toBe(1)
   })
 })

@@ -4,13 +4,13 @@ import { afterEach, describe, expect, it } from "vitest"
 import { address, become, stay } from "../../runtime/index.ts"
 import { at as probeAt, probe } from "./probe.ts"
 import { dropAll, fails, scripted, start, until } from "./rig.ts"
-import { at, type Cell, doing, type State, trier } from "./trier.ts"
+import { at, type Cell, doing, scriptedActor, type State } from "./scripted-actor.ts"
 
 afterEach(dropAll)
 
 it("a volatile part of a state stays in memory without a commit, until a reload", async () => {
   const storage = scripted()
-  const { behavior } = trier({
+  const { behavior } = scriptedActor({
     begin: (state) => stay<State>().becomeInMemory({ ...state, underWay: "x" }).reply("begun"),
     count: (state) => become<State>({ ...state, tries: state.tries + 1 }).reply(state.underWay),
     look: ({ underWay }) => stay<State>().reply(underWay ?? "nothing")
@@ -28,7 +28,7 @@ it("a volatile part of a state stays in memory without a commit, until a reload"
 })
 
 it("a cell knows its own address", async () => {
-  const { behavior } = trier({ self: (_, { self }) => stay<State>().reply(self) })
+  const { behavior } = scriptedActor({ self: (_, { self }) => stay<State>().reply(self) })
   const rig = await start({ behaviors: [behavior] })
   expect(await doing(rig, "self", "me")).toEqual(at("me"))
 })
@@ -38,7 +38,7 @@ describe("an effect", () => {
 
   it("asks other actors and reads their logs", async () => {
     const found: Array<unknown> = []
-    const { behavior } = trier({ work }, (self, peers) =>
+    const { behavior } = scriptedActor({ work }, (self, peers) =>
       Effect.gen(function*() {
         found.push(self, yield* peers.ask(probeAt("p"), { _tag: "Note", text: "hello" }))
         found.push(yield* peers.read(probeAt("p"), 1, 10))
@@ -57,7 +57,7 @@ describe("an effect", () => {
 
   it("may still ask while its node drains, which waits for it", async () => {
     const found: Array<unknown> = []
-    const { behavior } = trier({ work }, (_, peers) =>
+    const { behavior } = scriptedActor({ work }, (_, peers) =>
       Effect.sleep(50).pipe(
         Effect.andThen(peers.ask(probeAt("p"), { _tag: "Add", by: 2 })),
         Effect.map((reply) => void found.push(reply)),

@@ -33,11 +33,11 @@ describe("a node's status", () => {
     const { fork, pass, registry, run } = world()
     const [a, b] = [makeNodeStatus(registry, fork, "a"), makeNodeStatus(registry, fork, "b")]
     expect(await run(b.read("a"))).toBeUndefined()
-    let told = "first"
-    const stop = a.publish(() => told)
+    let reported = "first"
+    const stop = a.publish(() => reported)
     await pass(0)
     expect(await run(b.read("a"))).toBe("first")
-    told = "second"
+    reported = "second"
     await pass(2_999)
     expect(await run(b.read("a"))).toBe("first")
     await pass(1)

@@ -173,7 +173,7 @@ const comparable = (answered: Answered, path: string) => {
   }
 }
 
-it("18: an unknown thing and a wrong secret are told the same", async () => {
+it("18: an unknown thing and a wrong secret get the same answer", async () => {
   const { content, mailbox, query } = await makeAll()
   const secret = randomIds.secret("wrong")
   const pairs = [pathOf(mailbox), pathOf(content), editOf(query).replace(/~.*/, "")].flatMap(
@@ -199,7 +199,7 @@ it("18: an unknown thing and a wrong secret are told the same", async () => {
   }
 })
 
-it("20: what shows a secret is never stored by others, nor told to the next page", async () => {
+it("20: what shows a secret is never stored by others, nor sent to the next page", async () => {
   const { account, cabinet, content, mailbox, query, registration, token } = await makeAll()
   const shown = { account, content, mailbox, query, registration, token }
   for (const [name, answered] of Object.entries(shown)) {

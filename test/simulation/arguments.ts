@@ -14,8 +14,8 @@ export interface Asked {
 }
 
 /** The help text, or why the arguments are invalid. */
-export interface Told {
-  readonly _tag: "Told"
+export interface Reported {
+  readonly _tag: "Reported"
   readonly isWrong: boolean
   readonly text: string
 }
@@ -38,8 +38,8 @@ const usage = `npm run simulate -- [flags]
 
 const numberIn = (name: string, text: string, least: number, most: number): number => {
   const value = text.trim() === "" ? NaN : Number(text)
-  const isWhole = least < 1 || Number.isInteger(value)
-  if (isWhole && value >= least && value <= most) return value
+  const isHealthy = least < 1 || Number.isInteger(value)
+  if (isHealthy && value >= least && value <= most) return value
   throw new RangeError(
     `--${name} is ${least < 1 ? "a" : "a whole"} number from ${least} to ${most}`
   )
@@ -52,7 +52,7 @@ const faultOf = (name: string | undefined): Planted => {
   return fault
 }
 
-const parsed = (args: ReadonlyArray<string>): Asked | Told => {
+const parsed = (args: ReadonlyArray<string>): Asked | Reported => {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -64,7 +64,7 @@ const parsed = (args: ReadonlyArray<string>): Asked | Told => {
       help: { type: "boolean", short: "h", default: false }
     }
   })
-  if (values.help) return { _tag: "Told", isWrong: false, text: usage }
+  if (values.help) return { _tag: "Reported", isWrong: false, text: usage }
   return {
     _tag: "Asked",
     seed: numberIn("seed", values.seed, 1, SEED_MAX),
@@ -76,11 +76,11 @@ const parsed = (args: ReadonlyArray<string>): Asked | Told => {
 }
 
 /** Parses the arguments, or returns why they are invalid. */
-export const read = (args: ReadonlyArray<string>): Asked | Told => {
+export const read = (args: ReadonlyArray<string>): Asked | Reported => {
   try {
     return parsed(args)
   } catch (cause) {
     if (!(cause instanceof TypeError || cause instanceof RangeError)) throw cause
-    return { _tag: "Told", isWrong: true, text: `${cause.message}\n\n${usage}` }
+    return { _tag: "Reported", isWrong: true, text: `${cause.message}\n\n${usage}` }
   }
 }

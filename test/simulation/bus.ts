@@ -182,19 +182,19 @@ export class Bus {
     }
     if (lot < noise.drops) {
       counts.dropped++
-      return this.trace.note("bus", () => `dropped ${way} ${this.told(subject)}`)
+      return this.trace.note("bus", () => `dropped ${way} ${this.reported(subject)}`)
     }
     const message = this.message(to.owner, subject, data, options)
     this.arrive(from, to, message, this.wayMs(noise))
     if (time.random() < noise.doubles) {
       counts.doubled++
-      this.trace.note("bus", () => `doubled ${way} ${this.told(subject)}`)
+      this.trace.note("bus", () => `doubled ${way} ${this.reported(subject)}`)
       this.arrive(from, to, message, this.wayMs(noise))
     }
   }
 
   /** The name of a subject in the trace. */
-  private told(subject: string): string {
+  private reported(subject: string): string {
     if (!subject.startsWith("_INBOX.")) return subject
     const [inbox = "", ...rest] = subject.slice("_INBOX.".length).split(/\.(?=[^.]*$)/)
     const number = this.inboxes.get(inbox) ?? this.inboxes.size + 1

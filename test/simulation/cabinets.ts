@@ -3,7 +3,8 @@ import { cabinetKind } from "../../actors/index.ts"
 import type { CabinetContent, CabinetReply } from "../../actors/cabinet/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import type { VersionedOutput } from "./versioned.ts"
-import { askAgain, askToMake, caller, owner, reasonOf, type Turn, type Verbs } from "./verbs.ts"
+import { askAgain, askToMake, caller, owner, reasonOf, type Turn,
+  type Verbs } from "./operations.ts"
 
 const addressOf = (resource: string) => address(cabinetKind, resource.replace("/", "-"))
 
@@ -14,12 +15,12 @@ const contentsOf = (mark: number): CabinetContent => ({
 
 const textOf = ({ title }: CabinetContent): string => title ?? ""
 
-const outputOf = (told: unknown): VersionedOutput => {
-  const reason = reasonOf(told)
+const outputOf = (reported: unknown): VersionedOutput => {
+  const reason = reasonOf(reported)
   if (reason === "PreconditionFailed") return { _tag: "Outdated" }
   if (reason !== undefined) return { _tag: "Gone" }
   // The replies of a cabinet have the types of its protocol.
-  const reply = told as CabinetReply
+  const reply = reported as CabinetReply
   switch (reply._tag) {
     case "Created":
     case "Replaced":
@@ -32,8 +33,8 @@ const outputOf = (told: unknown): VersionedOutput => {
 }
 
 /** Stores the observed version for conditional requests. */
-const seeing = ({ known }: Turn, resource: string) => (told: unknown): VersionedOutput => {
-  const output = outputOf(told)
+const seeing = ({ known }: Turn, resource: string) => (reported: unknown): VersionedOutput => {
+  const output = outputOf(reported)
   if (output._tag === "Shown") known.versions.set(resource, output.version)
   return output
 }

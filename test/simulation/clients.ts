@@ -1,5 +1,5 @@
 /** Clients: each runs its operations one after the other, as real clients do. */
-import { Asking } from "./asking.ts"
+import { ClientRequest } from "./requests.ts"
 import { cabinetVerbs } from "./cabinets.ts"
 import { mailboxVerbs } from "./mailboxes.ts"
 import { notificationVerbs } from "./notifications.ts"
@@ -7,7 +7,7 @@ import type { Operation, Plan } from "./plan.ts"
 import type { Records } from "./records.ts"
 import { registrationVerbs } from "./registrations.ts"
 import { sessionVerbs } from "./sessions.ts"
-import type { Known, Turn, Verbs } from "./verbs.ts"
+import type { Known, Turn, Verbs } from "./operations.ts"
 import type { World } from "./world.ts"
 
 const verbsOf: Readonly<Record<string, Verbs>> = {
@@ -41,7 +41,7 @@ export const runClients = async (
   }
   const run = async (client: number, own: ReadonlyArray<Operation>): Promise<void> => {
     const name = `client-${client}`
-    const asking = new Asking(world, name)
+    const asking = new ClientRequest(world, name)
     for (const operation of own) {
       await asking.until(operation.atMs)
       world.trace.note("client", () => `${name} ${JSON.stringify(operation)}`)

@@ -4,10 +4,10 @@ import { decodeItem, isRemoval } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxReply } from "../../actors/mailbox/protocol.ts"
 import { address, type LogItem } from "../../runtime/index.ts"
 import type { Entry, MailboxOutput } from "../histories/models/mailbox.ts"
-import type { Answer } from "./asking.ts"
+import type { Answer } from "./requests.ts"
 import type { Operation } from "./plan.ts"
 import { askAgain, askOnce, askToMake, caller, markOf, owner, reasonOf, type Turn,
-  type Verbs } from "./verbs.ts"
+  type Verbs } from "./operations.ts"
 import type { VersionedInput, VersionedOutput } from "./versioned.ts"
 
 export const reader = { account: owner }
@@ -20,12 +20,12 @@ export const mailboxAt = (resource: string) => address(mailboxKind, nameOf(resou
 const settingsOf = (mark: number) => ({ ...defaultSettings, title: `title ${mark}` })
 
 /** The replies of a mailbox have the types of its protocol. */
-const asReply = (told: unknown): MailboxReply => told as MailboxReply
+const asReply = (reported: unknown): MailboxReply => reported as MailboxReply
 
-const settled = (told: unknown): VersionedOutput => {
-  if (reasonOf(told) === "PreconditionFailed") return { _tag: "Outdated" }
-  if (reasonOf(told) !== undefined) return { _tag: "Gone" }
-  const reply = asReply(told)
+const settled = (reported: unknown): VersionedOutput => {
+  if (reasonOf(reported) === "PreconditionFailed") return { _tag: "Outdated" }
+  if (reasonOf(reported) !== undefined) return { _tag: "Gone" }
+  const reply = asReply(reported)
   if (reply._tag === "Described") {
     const { settings: { title = "" }, version } = reply.view
     return { _tag: "Shown", version, contents: title }
@@ -36,9 +36,9 @@ const settled = (told: unknown): VersionedOutput => {
   return { _tag: "Deleted" }
 }
 
-const stored = (told: unknown): MailboxOutput => {
-  if (reasonOf(told) !== undefined) return { _tag: "Gone" }
-  const reply = asReply(told)
+const stored = (reported: unknown): MailboxOutput => {
+  if (reasonOf(reported) !== undefined) return { _tag: "Gone" }
+  const reply = asReply(reported)
   return reply._tag === "Deposited" ? { _tag: "Deposited", place: reply.n } : { _tag: "Done" }
 }
 

@@ -3,10 +3,11 @@ import { notificationKind } from "../../actors/index.ts"
 import type { NotificationReply } from "../../actors/notification/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import type { NotificationOutput } from "../histories/models/notification.ts"
-import type { AnyMessage } from "./asking.ts"
+import type { AnyMessage } from "./requests.ts"
 import { links } from "./nodes.ts"
 import type { Operation } from "./plan.ts"
-import { askAgain, askToMake, caller, owner, reasonOf, type Turn, type Verbs } from "./verbs.ts"
+import { askAgain, askToMake, caller, owner, reasonOf, type Turn,
+  type Verbs } from "./operations.ts"
 
 export const notificationAt = (id: string) => address(notificationKind, id)
 
@@ -17,7 +18,7 @@ export const notificationIdOf = (mark: number): string => `out-${mark % notifica
 /** The number in a document, which identifies it at every recipient. */
 export const markIn = (body: string): number => Number(/<description>n(\d+)</.exec(body)?.[1] ?? -1)
 
-const outside = ["https://a.test/in", "https://b.test/in", "https://gone.test/in"]
+const externalServices = ["https://a.test/in", "https://b.test/in", "https://gone.test/in"]
 const manyRecipients = 18
 
 /** The recipient of the notification with this number. */
@@ -25,15 +26,15 @@ export const recipientsOf = (mark: number): ReadonlyArray<string> => {
   if (mark % 11 === 0) {
     return Array.from({ length: manyRecipients }, (_, at) => `https://many.test/${at}`)
   }
-  const all = [links.mailbox("mailbox-0"), ...outside, links.mailbox("mailbox-1")]
+  const all = [links.mailbox("mailbox-0"), ...externalServices, links.mailbox("mailbox-1")]
   const some = all.filter((_, at) => ((mark * 7) >> at) % 2 === 1)
   return some.length === 0 ? all.slice(0, 2) : some
 }
 
-const outputOf = (told: unknown): NotificationOutput => {
-  if (reasonOf(told) !== undefined) return { _tag: "Gone" }
+const outputOf = (reported: unknown): NotificationOutput => {
+  if (reasonOf(reported) !== undefined) return { _tag: "Gone" }
   // The replies of a notification have the types of its protocol.
-  const reply = told as NotificationReply
+  const reply = reported as NotificationReply
   return reply._tag === "Described"
     ? {
       _tag: "Shown",

@@ -21,7 +21,7 @@ const APART_MS = 5_000
 /** How long after its reply a commit is submitted, ms; and the invented revisions. */
 const LATER_MS = 150
 const GIVEN_UP_MS = 3_000
-const TOLD_FROM = 1_000_000_000
+const REPORTED_FROM = 1_000_000_000
 
 /** Writes without comparing revisions. */
 const withoutFence: Apply = (inner, commit) => {
@@ -55,9 +55,9 @@ const timersApart: Apply = (inner, commit, later) => {
 const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
   /** The real revisions by the invented ones. */
   const revisions = new Map<number, number>()
-  let told = TOLD_FROM
+  let reported = REPORTED_FROM
   let under = Promise.resolve()
-  const handIn = (group: ReadonlyArray<Commit>, tolds: ReadonlyArray<number>): Promise<void> =>
+  const handIn = (group: ReadonlyArray<Commit>, reports: ReadonlyArray<number>): Promise<void> =>
     new Promise((resolve) => {
       later(GIVEN_UP_MS, resolve)
       later(LATER_MS, () => {
@@ -68,7 +68,7 @@ const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
         Effect.runFork(real.commit(commits)).addObserver((exit) => {
           if (exit._tag === "Success") {
             for (const [at, outcome] of exit.value.entries()) {
-              if (outcome._tag === "Committed") revisions.set(tolds[at] ?? 0, outcome.revision)
+              if (outcome._tag === "Committed") revisions.set(reports[at] ?? 0, outcome.revision)
             }
           }
           resolve()
@@ -79,11 +79,11 @@ const repliesFirst = (real: StorageApi, later: Later): StorageApi => {
     ...real,
     commit: (group) =>
       Effect.sync(() => {
-        const tolds = group.map(({ expected, state }) =>
-          state === undefined ? expected : state === null ? 0 : ++told
+        const reports = group.map(({ expected, state }) =>
+          state === undefined ? expected : state === null ? 0 : ++reported
         )
-        under = under.then(() => handIn(group, tolds))
-        return tolds.map((revision) => ({
+        under = under.then(() => handIn(group, reports))
+        return reports.map((revision) => ({
           _tag: "Committed" as const,
           revision,
           signalRevisions: []

@@ -1,7 +1,7 @@
 /** Compares the pushes that callbacks received with the logs of their mailboxes. */
 import { isRemoval, parseNotificationId } from "../../actors/mailbox/log-item.ts"
-import type { Delivery } from "./outside.ts"
-import type { Appended } from "./witness.ts"
+import type { Delivery } from "./external-services.ts"
+import type { Appended } from "./invariants.ts"
 
 export interface Pushed {
   /** Where the registration began. */
@@ -32,14 +32,14 @@ const removedIn = (body: string): ReadonlyArray<number> =>
 const untold = (
   { appended, deliveries, listedMs = Infinity, removed }: Pushed
 ): ReadonlyArray<string> => {
-  const told = new Set(
+  const reported = new Set(
     deliveries.filter(({ code }) => code >= 200 && code < 300).flatMap(({ body }) =>
       removedIn(body)
     )
   )
   return appended.flatMap(({ n, value }) => {
     const isDue = !isRemoval(value) && (removed.get(n) ?? 0) > listedMs
-    return isDue && !told.has(n) ? [`the removal of ${n} was never pushed`] : []
+    return isDue && !reported.has(n) ? [`the removal of ${n} was never pushed`] : []
   })
 }
 

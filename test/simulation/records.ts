@@ -4,7 +4,7 @@ import type { MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts
 import type { NotificationInput, NotificationOutput } from "../histories/models/notification.ts"
 import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"
 import type { SessionInput, SessionOutput } from "../histories/models/session.ts"
-import type { Answer } from "./asking.ts"
+import type { Answer } from "./requests.ts"
 import type { VersionedInput, VersionedOutput } from "./versioned.ts"
 
 export interface Head {

@@ -4,27 +4,28 @@ import type { MailboxReply } from "../../actors/mailbox/protocol.ts"
 import type { RegistrationReply } from "../../actors/registration/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"
-import type { AnyMessage } from "./asking.ts"
+import type { AnyMessage } from "./requests.ts"
 import { mailboxAt, nameOf, reader } from "./mailboxes.ts"
 import type { Operation } from "./plan.ts"
-import { askAgain, askOnce, askToMake, owner, reasonOf, type Turn, type Verbs } from "./verbs.ts"
+import { askAgain, askOnce, askToMake, owner, reasonOf, type Turn,
+  type Verbs } from "./operations.ts"
 
 export const registrationAt = (id: string) => address(registrationKind, id)
 
 /** Greatest number of registrations in a run. */
 const registrationsMax = 4
 
-const outputOf = (told: unknown): RegistrationOutput => {
-  if (reasonOf(told) !== undefined) return { _tag: "Gone" }
+const outputOf = (reported: unknown): RegistrationOutput => {
+  if (reasonOf(reported) !== undefined) return { _tag: "Gone" }
   // The replies of a registration have the types of its protocol.
-  const reply = told as RegistrationReply
+  const reply = reported as RegistrationReply
   if (reply._tag !== "Described") return { _tag: "Done" }
   const { cursor, status } = reply.view
   return { _tag: "Shown", cursor, status }
 }
 
-const done = (told: unknown): RegistrationOutput =>
-  reasonOf(told) === undefined ? { _tag: "Done" } : { _tag: "Gone" }
+const done = (reported: unknown): RegistrationOutput =>
+  reasonOf(reported) === undefined ? { _tag: "Done" } : { _tag: "Gone" }
 
 /** Like HTTP: checks the reader and the start, creates the registration, then lists it. */
 const register = async (turn: Turn, operation: Operation): Promise<void> => {
@@ -85,15 +86,15 @@ async (turn: Turn, operation: Operation): Promise<unknown> => {
   const message = messageOf(operation)
   const [node = 0] = operation.nodes
   if (kind === undefined) return turn.asking.ask(node, to, message)
-  const told = {
+  const reported = {
     all: turn.records.registration,
     resource: id,
     input: { kind } satisfies RegistrationInput,
     outputOf: kind === "lift" ? done : outputOf
   }
   return kind === "lift"
-    ? askOnce(turn, node, to, message, told)
-    : askAgain(turn, operation, to, message, told)
+    ? askOnce(turn, node, to, message, reported)
+    : askAgain(turn, operation, to, message, reported)
 }
 
 const deleteKnown = toKnown(() => ({ _tag: "Delete" }), "delete")

@@ -45,7 +45,7 @@ describe("npm run simulate", () => {
     "7"
   ])("says what is wrong with %s", (args) => {
     expect(read(args.split(" "))).toMatchObject({
-      _tag: "Told",
+      _tag: "Reported",
       isWrong: true,
       text: expect.stringContaining("npm run simulate --")
     })

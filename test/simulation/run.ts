@@ -5,9 +5,9 @@ import { runClients } from "./clients.ts"
 import { notificationAt, notificationIdOf, notificationParts } from "./notifications.ts"
 import type { Operation, Plan } from "./plan.ts"
 import { Records } from "./records.ts"
-import { nothingKnown } from "./verbs.ts"
+import { nothingKnown } from "./operations.ts"
 import { judge, type Run, unsettled } from "./verdict.ts"
-import { Witness } from "./witness.ts"
+import { Invariants } from "./invariants.ts"
 import { World, type WorldSeams } from "./world.ts"
 
 /** The result of a run. */
@@ -110,7 +110,7 @@ export const simulate = async (
   const run: Run = {
     plan,
     world,
-    witness: new Witness(world, records),
+    invariants: new Invariants(world, records),
     records,
     known: nothingKnown()
   }

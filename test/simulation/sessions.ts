@@ -4,7 +4,7 @@ import type { SessionReply } from "../../actors/session/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import { type SessionOutput, type SessionStep, sessionSteps } from "../histories/models/session.ts"
 import type { Operation } from "./plan.ts"
-import { askAgain, askToMake, reasonOf, type Turn, type Verbs } from "./verbs.ts"
+import { askAgain, askToMake, reasonOf, type Turn, type Verbs } from "./operations.ts"
 
 const addressOf = (resource: string) => address(sessionKind, resource.replace("/", "-"))
 
@@ -15,11 +15,11 @@ const refusals: Readonly<Record<string, SessionOutput>> = {
   Gone: { _tag: "Gone" }
 }
 
-const outputOf = (told: unknown): SessionOutput => {
-  const reason = reasonOf(told)
+const outputOf = (reported: unknown): SessionOutput => {
+  const reason = reasonOf(reported)
   if (reason !== undefined) return refusals[reason] ?? { _tag: "Gone" }
   // The replies of a session have the types of its protocol.
-  const reply = told as SessionReply
+  const reply = reported as SessionReply
   switch (reply._tag) {
     case "Started":
       return { _tag: "Begun" }
@@ -51,29 +51,29 @@ const answeredStep = ({ known }: Turn, { choice, resource, ...rest }: Operation)
     : stepOf({ ...rest, resource, choice: (choice - IN_ORDER) / (1 - IN_ORDER) })
 
 /** The step that a session waits for, by its reply. */
-const waiting = ({ known }: Turn, resource: string) => (told: unknown): SessionOutput => {
-  if (reasonOf(told) === undefined) {
+const waiting = ({ known }: Turn, resource: string) => (reported: unknown): SessionOutput => {
+  if (reasonOf(reported) === undefined) {
     // The replies of a session have the types of its protocol.
-    const reply = told as SessionReply
+    const reply = reported as SessionReply
     const status = "view" in reply ? reply.view.status : undefined
     if (status !== undefined && status !== "crossed" && status !== "cast") {
       known.steps.set(resource, status)
     }
   }
-  return outputOf(told)
+  return outputOf(reported)
 }
 
 export const sessionVerbs: Verbs = {
   start: (turn, operation) => {
     const { resource } = operation
     const message = { _tag: "Start", requestId: `start ${resource}`, continue: "true" }
-    const told = {
+    const reported = {
       all: turn.records.session,
       resource,
       input: { kind: "begin" } as const,
       outputOf
     }
-    return askToMake(turn, operation, addressOf(resource), message, told)
+    return askToMake(turn, operation, addressOf(resource), message, reported)
   },
   answer: (turn, operation) => {
     const { mark, resource } = operation
@@ -82,35 +82,40 @@ export const sessionVerbs: Verbs = {
     const text = step === "hard_question" ? last : `${step} ${mark}`
     const message = { _tag: "Answer", step, text }
     const input = { kind: "answer", step, text } as const
-    const told = {
+    const reported = {
       all: turn.records.session,
       resource,
       input,
       outputOf: waiting(turn, resource)
     }
-    return askAgain(turn, operation, addressOf(resource), message, told)
+    return askAgain(turn, operation, addressOf(resource), message, reported)
   },
   describe: (turn, operation) => {
     const { resource } = operation
-    const told = { all: turn.records.session, resource, input: { kind: "show" } as const, outputOf }
-    return askAgain(turn, operation, addressOf(resource), { _tag: "Describe" }, told)
+    const reported = {
+      all: turn.records.session,
+      resource,
+      input: { kind: "show" } as const,
+      outputOf
+    }
+    return askAgain(turn, operation, addressOf(resource), { _tag: "Describe" }, reported)
   },
   read: (turn: Turn, operation) => {
     const { resource } = operation
     const step = stepOf(operation)
     const input = { kind: "recorded", step } as const
-    const told = { all: turn.records.session, resource, input, outputOf }
-    return askAgain(turn, operation, addressOf(resource), { _tag: "ReadAnswer", step }, told)
+    const reported = { all: turn.records.session, resource, input, outputOf }
+    return askAgain(turn, operation, addressOf(resource), { _tag: "ReadAnswer", step }, reported)
   },
   delete: (turn, operation) => {
     const { choice, resource } = operation
     if (choice > 0.2) return Promise.resolve()
-    const told = {
+    const reported = {
       all: turn.records.session,
       resource,
       input: { kind: "delete" } as const,
       outputOf
     }
-    return askAgain(turn, operation, addressOf(resource), { _tag: "Delete" }, told)
+    return askAgain(turn, operation, addressOf(resource), { _tag: "Delete" }, reported)
   }
 }

@@ -23,8 +23,8 @@ export class Trace {
       for (let at = 0; at < text.length; at++) this.mix(text.charCodeAt(at))
     }
     if (!this.keeps) return
-    const told = typeof text === "string" ? text : text()
-    this.lines.push(`${(this.time.nowMs / 1_000).toFixed(4).padStart(10)} ${what} ${told}`)
+    const reported = typeof text === "string" ? text : text()
+    this.lines.push(`${(this.time.nowMs / 1_000).toFixed(4).padStart(10)} ${what} ${reported}`)
   }
 
   /** Equal for equal sequences of events. */

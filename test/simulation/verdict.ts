@@ -14,21 +14,21 @@ import { registration } from "../histories/models/registration.ts"
 import { session } from "../histories/models/session.ts"
 import { links, schedule } from "./nodes.ts"
 import { markIn, notificationAt } from "./notifications.ts"
-import type { Delivery } from "./outside.ts"
+import type { Delivery } from "./external-services.ts"
 import type { Plan } from "./plan.ts"
 import { faultsOf } from "./pushes.ts"
 import type { Records } from "./records.ts"
 import { registrationAt } from "./registrations.ts"
-import type { Known } from "./verbs.ts"
+import type { Known } from "./operations.ts"
 import { versioned } from "./versioned.ts"
-import type { Witness } from "./witness.ts"
+import type { Invariants } from "./invariants.ts"
 import type { World } from "./world.ts"
 
 /** A finished run. */
 export interface Run {
   readonly plan: Plan
   readonly world: World
-  readonly witness: Witness
+  readonly invariants: Invariants
   readonly records: Records
   readonly known: Known
 }
@@ -124,8 +124,8 @@ const headsHold = ({ records: { heads }, world }: Run): void => {
 }
 
 /** Logs of mailboxes: times never decrease, and no document occurs twice. */
-const logsHold = ({ witness, world }: Run): void => {
-  for (const [key, all] of witness.appended) {
+const logsHold = ({ invariants, world }: Run): void => {
+  for (const [key, all] of invariants.appended) {
     if (!key.startsWith(`${mailboxKind}/`)) continue
     let lastMs = 0
     const standing = new Set<string>()
@@ -133,7 +133,7 @@ const logsHold = ({ witness, world }: Run): void => {
       const atMs = itemAtMs(value)
       if (atMs < lastMs) world.violate(`${key} has item ${n} before the one before it`)
       lastMs = atMs
-      if (isRemoval(value) || witness.removed.get(key)?.has(n) === true) continue
+      if (isRemoval(value) || invariants.removed.get(key)?.has(n) === true) continue
       const { digest, fragment } = decodeItem(value)
       // Each document has a unique content: another digest does not make it another document.
       for (const what of [digest, fragment]) {
@@ -159,7 +159,7 @@ const sentTo = (deliveries: ReadonlyArray<Delivery>): ReadonlyMap<string, Array<
 }
 
 const recipientHolds = (
-  { known, witness, world }: Run,
+  { known, invariants, world }: Run,
   id: string,
   { code, status, to, tries }: Queued["recipients"][number],
   sent: ReadonlyArray<Delivery>
@@ -179,7 +179,7 @@ const recipientHolds = (
   // An item that the same commit stores and removes is never visible.
   if (known.destroyed.has(name.replace("-", "/"))) return
   const idRandom = derivedName("item", id, to).slice(0, partChars)
-  const items = witness.appended.get(`${mailboxKind}/${name}`) ?? []
+  const items = invariants.appended.get(`${mailboxKind}/${name}`) ?? []
   if (!items.some(({ value }) => !isRemoval(value) && decodeItem(value).idRandom === idRandom)) {
     world.violate(`${id} says that ${to} has it, which never got it`)
   }
@@ -188,7 +188,7 @@ const recipientHolds = (
 /** Each accepted notification has the status that its recipients' answers imply. */
 const notificationsHold = (run: Run): void => {
   const { known, records, world } = run
-  const sent = sentTo(world.outside.deliveries)
+  const sent = sentTo(world.externalServices.deliveries)
   const keys = new Map<string, string>()
   for (const [to, deliveries] of sent) {
     for (const { headers } of deliveries) {
@@ -214,17 +214,17 @@ const notificationsHold = (run: Run): void => {
   }
 }
 
-const pushesHold = ({ known, witness, world }: Run): void => {
+const pushesHold = ({ known, invariants, world }: Run): void => {
   for (const [id, { callback, cursor }] of known.registrations) {
     const key = keyOf(mailboxOf(id))
     const name = mailboxOf(id).id.replace("-", "/")
     const registered = registeredOf(world, id)
     const faults = faultsOf({
       cursor,
-      echoedMs: world.outside.echoes.get(callback),
-      deliveries: world.outside.deliveries.filter(({ uri }) => uri === callback),
-      appended: witness.appended.get(key) ?? [],
-      removed: witness.removed.get(key) ?? new Map(),
+      echoedMs: world.externalServices.echoes.get(callback),
+      deliveries: world.externalServices.deliveries.filter(({ uri }) => uri === callback),
+      appended: invariants.appended.get(key) ?? [],
+      removed: invariants.removed.get(key) ?? new Map(),
       // A registration that is removed with its mailbox is not checked further.
       listedMs: known.destroyed.has(name) ? undefined : known.listed.get(id)
     }, registered?.status === "active" && known.listed.has(id))
@@ -237,12 +237,12 @@ const pushesHold = ({ known, witness, world }: Run): void => {
  * store determines the outcome of unanswered deposits.
  */
 const mailboxOperations = (
-  { records, witness }: Run
+  { records, invariants }: Run
 ): ReadonlyArray<Operation<MailboxInput, MailboxOutput>> => {
   const all = records.mailbox.filter(({ input, outcome }) =>
     input.kind !== "deposit" || outcome !== "info"
   )
-  for (const [key, items] of witness.appended) {
+  for (const [key, items] of invariants.appended) {
     if (!key.startsWith(`${mailboxKind}/`)) continue
     const resource = key.slice(key.indexOf("/") + 1).replace("-", "/")
     for (const { at, n, value } of items) {

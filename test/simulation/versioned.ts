@@ -55,8 +55,8 @@ export const versioned: Model<VersionedState, VersionedInput, VersionedOutput> =
   initial: { is: "absent", version: 0, contents: "" },
   keyOf: ({ contents, is, version }) => `${is} ${version} ${contents}`,
   step: (state, input, output) => {
-    const [told, next] = after(state, input) ?? []
+    const [reported, next] = after(state, input) ?? []
     if (next === undefined) return []
-    return output === undefined || JSON.stringify(output) === JSON.stringify(told) ? [next] : []
+    return output === undefined || JSON.stringify(output) === JSON.stringify(reported) ? [next] : []
   }
 }

@@ -1,7 +1,7 @@
 /** A cluster, its clients and its environment, in simulated time. */
 import { Bus } from "./bus.ts"
 import { type Seams, type Shared, SimulatedNode } from "./nodes.ts"
-import { Outside } from "./outside.ts"
+import { ExternalServices } from "./external-services.ts"
 import { type Fault, type Noise, type Plan, quiet } from "./plan.ts"
 import { SharedRegistry } from "./registry.ts"
 import { type Apply, faithful, SharedStore } from "./store.ts"
@@ -24,7 +24,7 @@ export class World {
   readonly store: SharedStore
   readonly registry: SharedRegistry
   readonly bus: Bus
-  readonly outside: Outside
+  readonly externalServices: ExternalServices
   onCommitted: Shared["onCommitted"] = () => {}
   /** Violated invariants. */
   readonly violations: Array<string> = []
@@ -47,14 +47,14 @@ export class World {
     this.store = new SharedStore(time, this.trace, noise, seams.apply ?? faithful)
     this.registry = new SharedRegistry(time, this.trace, noise)
     this.bus = new Bus(time, this.trace, noise)
-    this.outside = new Outside(time, this.trace, noise)
+    this.externalServices = new ExternalServices(time, this.trace, noise)
     this.shared = {
       time,
       trace: this.trace,
       store: this.store,
       registry: this.registry,
       bus: this.bus,
-      outbound: (computer) => this.outside.outbound(computer),
+      outbound: (computer) => this.externalServices.outbound(computer),
       seams,
       processes: [],
       onCommitted: (computer, address) => this.onCommitted(computer, address),
@@ -102,7 +102,9 @@ export class World {
   }
 
   private setNoise(noise: Noise): void {
-    for (const one of [this.store, this.registry, this.bus, this.outside]) one.noise = noise
+    for (const one of [this.store, this.registry, this.bus, this.externalServices]) {
+      one.noise = noise
+    }
   }
 
   private start(at: number): void {

@@ -90,7 +90,7 @@ export class Tab {
       `[...document.querySelectorAll(".scroll:not(.rows, .figures)")]` +
         `.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)`
     )
-    expect(hidden, `${name} has a table of which a part is out of sight`).toEqual([])
+    expect(hidden, `${name} has a table of which a part is out of samplePage`).toEqual([])
     mkdirSync(screenshots, { recursive: true })
     await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true })
     expect(this.faults, `${name} has errors`).toEqual([])

@@ -85,8 +85,8 @@ export const cabinet: Model<CabinetState, CabinetInput, CabinetOutput> = {
         if (output._tag !== "Polled" || output.cursor < input.since) return []
         const there = stored.filter((id) => !removed.includes(id))
         const shown = new Set([...input.known, ...output.ids])
-        const isWhole = there.every((id) => shown.has(id))
-        return isWhole && isInOrder(there, output.ids) ? [state] : []
+        const isHealthy = there.every((id) => shown.has(id))
+        return isHealthy && isInOrder(there, output.ids) ? [state] : []
       }
     }
   },

@@ -4,7 +4,7 @@
  */
 import type { Model, Operation } from "../history.ts"
 
-interface Told {
+interface Reported {
   /** Every place at which the document was shown. */
   readonly places: Set<Place>
   /** When the first showing ended, and the last began. */
@@ -13,14 +13,16 @@ interface Told {
 }
 
 /** What was shown of each document, by whatever answer. */
-export const toldOf = (operations: ReadonlyArray<MailboxOperation>): ReadonlyMap<string, Told> => {
-  const told = new Map<string, Told>()
+export const toldOf = (
+  operations: ReadonlyArray<MailboxOperation>
+): ReadonlyMap<string, Reported> => {
+  const reported = new Map<string, Reported>()
   const tell = ({ id, place }: Entry, start: number, end: number) => {
-    const before = told.get(id) ?? { places: new Set<Place>(), start: -Infinity, end: Infinity }
+    const before = reported.get(id) ?? { places: new Set<Place>(), start: -Infinity, end: Infinity }
     before.places.add(place)
     before.start = Math.max(before.start, start)
     before.end = Math.min(before.end, end)
-    told.set(id, before)
+    reported.set(id, before)
   }
   for (const { end, input, outcome, output, start } of operations) {
     if (outcome !== "ok") continue
@@ -33,7 +35,7 @@ export const toldOf = (operations: ReadonlyArray<MailboxOperation>): ReadonlyMap
       tell({ id: input.id, place: output.place }, start, end)
     }
   }
-  return told
+  return reported
 }
 
 /** By a key, the first to start of the operations that have one. */
@@ -82,7 +84,7 @@ export const settleRemovals = (
  */
 export const settleDeposits = (
   operations: ReadonlyArray<MailboxOperation>,
-  told: ReadonlyMap<string, Told>
+  reported: ReadonlyMap<string, Reported>
 ): ReadonlyArray<MailboxOperation> => {
   const idOf = ({ input, outcome }: MailboxOperation) =>
     input.kind === "deposit" && outcome !== "fail" ? input.id : undefined
@@ -97,12 +99,12 @@ export const settleDeposits = (
       input.kind === "remove" && outcome !== "fail" && output?._tag !== "Gone" ? [input.place] : []
     )
   )
-  const places = new Set([...told.values()].flatMap((one) => [...one.places]))
+  const places = new Set([...reported.values()].flatMap((one) => [...one.places]))
   const isRemovedBlindly = [...removed].some((place) => !places.has(place))
   return operations.map((one): MailboxOperation => {
     const id = idOf(one)
     if (id === undefined) return one
-    const found = told.get(id)
+    const found = reported.get(id)
     if (found === undefined) return isUnknown(one) && !isRemovedBlindly ? none(one) : one
     const [place] = found.places
     const isOnce = counts.get(id) === 1
@@ -128,13 +130,13 @@ export const settleDeposits = (
 export const settle = (
   operations: ReadonlyArray<MailboxOperation>
 ): ReadonlyArray<MailboxOperation> => {
-  const told = toldOf(operations)
+  const reported = toldOf(operations)
   const shown = new Map<Place, number>()
-  for (const { places, start } of told.values()) {
+  for (const { places, start } of reported.values()) {
     const [place] = places
     if (places.size === 1 && place !== undefined) shown.set(place, start)
   }
-  return settleRemovals(settleDeposits(operations, told), shown)
+  return settleRemovals(settleDeposits(operations, reported), shown)
 }
 
 /** Where a notification stands: its number, which grows, or whatever names it, such as its URI. */
@@ -174,7 +176,7 @@ export type MailboxOperation = Operation<MailboxInput, MailboxOutput>
 
 interface Stored {
   readonly id: string
-  /** Undefined while nobody was told. */
+  /** Undefined until an answer names it. */
   readonly place: Place | undefined
   readonly isRemoved: boolean
 }
@@ -247,7 +249,7 @@ const list: Step = (state, output) => {
   return stored === undefined ? [] : [{ ...state, stored }]
 }
 
-/** Entries that nobody was told the place of may stand on either side. */
+/** Entries whose position no answer has named may stand on either side. */
 const since = (place: number): Step => (state, output) => {
   if (output === undefined) return [state]
   if (output._tag !== "Listed") return []

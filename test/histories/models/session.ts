@@ -41,11 +41,11 @@ export interface SessionState {
   readonly answers: ReadonlyArray<string>
 }
 
-const agrees = (told: SessionOutput, possible: SessionOutput): boolean =>
-  JSON.stringify(told) === JSON.stringify(possible)
+const agrees = (reported: SessionOutput, possible: SessionOutput): boolean =>
+  JSON.stringify(reported) === JSON.stringify(possible)
 
 /** The states after each answer that can be given; what was given chooses among them. */
-const told = (
+const reported = (
   output: SessionOutput | undefined,
   possible: ReadonlyArray<readonly [SessionOutput, SessionState]>
 ): ReadonlyArray<SessionState> =>
@@ -94,10 +94,10 @@ export const session: Model<SessionState, SessionInput, SessionOutput> = {
   initial: { is: "absent", end: undefined, answers: [] },
   keyOf: (state) => JSON.stringify(state),
   step: (state, input, output) => {
-    if (state.is === "begun") return told(output, inBegun(state, input))
+    if (state.is === "begun") return reported(output, inBegun(state, input))
     if (state.is === "absent" && input.kind === "begin") {
-      return told(output, [[{ _tag: "Begun" }, { ...state, is: "begun" }]])
+      return reported(output, [[{ _tag: "Begun" }, { ...state, is: "begun" }]])
     }
-    return told(output, [[{ _tag: "Gone" }, state]])
+    return reported(output, [[{ _tag: "Gone" }, state]])
   }
 }

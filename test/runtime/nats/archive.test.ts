@@ -68,7 +68,7 @@ const done = async (args: ReadonlyArray<string>, env: Readonly<Record<string, st
 }
 
 /** Counts as a command with `--json` prints them. */
-const told = (output: string): { readonly counts: Readonly<Record<string, unknown>> } => {
+const reported = (output: string): { readonly counts: Readonly<Record<string, unknown>> } => {
   // The command prints this JSON; the test reads only counts.
   const value = JSON.parse(output) as { readonly counts: Readonly<Record<string, unknown>> }
   return value
@@ -111,8 +111,8 @@ describe("archives", () => {
     const copy = join(temporaryFolder(), "copy")
     await done(["restore", archive, "--data-dir", copy])
     const again = join(archives, "again.restante")
-    const counts = told(await done(["backup", again, "--plain", "--json", "--data-dir", copy]))
-    const before = told(
+    const counts = reported(await done(["backup", again, "--plain", "--json", "--data-dir", copy]))
+    const before = reported(
       await done(["backup", "-", "--json", "--data-dir", dataDir], {}).then(
         (output) => output.slice(output.indexOf("{\n"))
       )

@@ -8,7 +8,7 @@ import { NoReply } from "../../../runtime/nats/connection/requests.ts"
 import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { run } from "../../suites/storage-probe.ts"
 import { onNats } from "./backend.ts"
-import { meddled } from "./meddled.ts"
+import { interceptRequests } from "./intercepted-requests.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
 const LENGTH = 200_000
@@ -27,7 +27,7 @@ async function* bytes(): AsyncIterable<Uint8Array> {
 
 it("is written when a leader is elected late", async () => {
   let isLed = false
-  const late = meddled("$KV.blobs.head.", (ask, subject) => {
+  const late = interceptRequests("$KV.blobs.head.", (ask, subject) => {
     if (isLed) return ask()
     isLed = true
     vi.advanceTimersByTime(2 * giveUpMs)

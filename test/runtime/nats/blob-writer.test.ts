@@ -32,31 +32,31 @@ async function* chunks(count: number): AsyncIterable<Uint8Array> {
 }
 
 const upload = (api: NatsApi) => {
-  const told: Array<unknown> = []
+  const reported: Array<unknown> = []
   const never = new AbortController().signal
   storeBlob(api, { id: "one", set: "set" }, CHUNK_BYTES, chunks(6), 1_000, never).then(
-    ({ lengthBytes }) => told.push(lengthBytes),
-    (error: unknown) => told.push(error)
+    ({ lengthBytes }) => reported.push(lengthBytes),
+    (error: unknown) => reported.push(error)
   )
-  return told
+  return reported
 }
 
 it("continues when a leader is elected late", async () => {
   const { api, state } = servers(3)
-  const told = upload(api)
+  const reported = upload(api)
   await vi.advanceTimersByTimeAsync(blobGiveUpMs - 1_000)
-  expect(told).toEqual([])
+  expect(reported).toEqual([])
   state.isLed = true
   await vi.advanceTimersByTimeAsync(1_000)
-  expect(told).toEqual([600])
+  expect(reported).toEqual([600])
   expect(state.kept).toBe(6)
 })
 
 it("ends when none is elected", async () => {
   const { api } = servers(3)
-  const told = upload(api)
+  const reported = upload(api)
   await vi.advanceTimersByTimeAsync(blobGiveUpMs + 1_000)
-  expect(told).toEqual([expect.any(StorageUnavailable)])
+  expect(reported).toEqual([expect.any(StorageUnavailable)])
 })
 
 it("ends sooner when nothing of it was stored, or the connection was closed", async () => {
@@ -80,11 +80,11 @@ it("continues a download, too, when a leader is elected late", async () => {
   }
   const head = { digest: "", set: "set", lengthBytes: CHUNK_BYTES, chunkBytes: CHUNK_BYTES }
   const pieces = readBlob({ ...api, request: chunked }, "one", head, undefined)
-  const told: Array<Uint8Array | undefined> = []
-  void pieces[Symbol.asyncIterator]().next().then(({ value }) => told.push(value))
+  const reported: Array<Uint8Array | undefined> = []
+  void pieces[Symbol.asyncIterator]().next().then(({ value }) => reported.push(value))
   await vi.advanceTimersByTimeAsync(blobGiveUpMs - 1_000)
-  expect(told).toEqual([])
+  expect(reported).toEqual([])
   state.isLed = true
   await vi.advanceTimersByTimeAsync(1_000)
-  expect(told).toEqual([data])
+  expect(reported).toEqual([data])
 })

@@ -13,7 +13,7 @@ import { blobsSuite } from "../../suites/blobs.ts"
 import { fromLayer, type Harness } from "../../suites/harness.ts"
 import { run } from "../../suites/storage-probe.ts"
 import { onNats, removeStreams } from "./backend.ts"
-import { meddled } from "./meddled.ts"
+import { interceptRequests } from "./intercepted-requests.ts"
 import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
 
 const MIB = 1024 * 1024
@@ -56,7 +56,7 @@ const open = (url: string, times = blobGarbageTimes): Promise<Harness<BlobsApi>>
 /** A node that loses the first answer to its write of a head. */
 const openDeaf = (url: string, meanwhile: () => Promise<unknown>): Promise<Harness<BlobsApi>> => {
   let lost = 0
-  const deaf = meddled("$KV.blobs.head.", async (ask, subject) => {
+  const deaf = interceptRequests("$KV.blobs.head.", async (ask, subject) => {
     const reply = await ask()
     if (lost++ > 0) return reply
     await meanwhile()

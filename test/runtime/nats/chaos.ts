@@ -2,7 +2,7 @@
 import type { Layer } from "effect"
 import type { Nats } from "../../../runtime/nats/connection/connection.ts"
 import { NoReply } from "../../../runtime/nats/connection/requests.ts"
-import { meddled } from "./meddled.ts"
+import { interceptRequests } from "./intercepted-requests.ts"
 
 export interface Odds {
   readonly lost: number
@@ -15,7 +15,7 @@ const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Wraps a connection with this behavior. */
 export const chaotic = (odds: () => Odds): Layer.Layer<Nats, never, Nats> =>
-  meddled("$KV.", async (ask, subject) => {
+  interceptRequests("$KV.", async (ask, subject) => {
     const { lateMsMax, late, lost, unheard } = odds()
     const roll = Math.random()
     if (roll < lost) throw new NoReply(subject, "timeout")

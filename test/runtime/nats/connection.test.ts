@@ -71,7 +71,7 @@ describe("the connection", () => {
   it("logs its loss and its return, and denied permissions", async () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push([message].flat().join(" ")))
-    const told = (line: RegExp) =>
+    const reported = (line: RegExp) =>
       vi.waitFor(() => expect(lines).toContainEqual(expect.stringMatching(line)), 20_000)
     const narrow = await startServer({
       user: "ann",
@@ -84,10 +84,10 @@ describe("the connection", () => {
         Effect.promise(async () => {
           nc.publish("x")
           nc.publish("x")
-          await told(/^NATS: Permissions Violation .*"x"/)
+          await reported(/^NATS: Permissions Violation .*"x"/)
           await narrow.restart()
-          await told(/^the connection to NATS at 127\.0\.0\.1:\d+ was lost$/)
-          await told(/^connected to NATS at 127\.0\.0\.1:\d+ again$/)
+          await reported(/^the connection to NATS at 127\.0\.0\.1:\d+ was lost$/)
+          await reported(/^connected to NATS at 127\.0\.0\.1:\d+ again$/)
         })).pipe(
           Effect.provide(connection({ ...options(), servers: [narrow.url] })),
           Effect.provide(Logger.layer([logger]))
@@ -104,13 +104,13 @@ describe("servers that announce each other", () => {
   const refusing = new Map<number, Server>()
   beforeAll(async () => {
     for (const port of await freePorts(2)) refusing.set(port, createServer())
-    const told = { version: "2.15.1", proto: 1, headers: true, max_payload: 1_048_576 }
+    const reported = { version: "2.15.1", proto: 1, headers: true, max_payload: 1_048_576 }
     const known = { connect_urls: [...refusing.keys()].map((port) => `127.0.0.1:${port}`) }
     for (const [port, server] of refusing) {
       server.on("connection", (socket) => {
         socket.on("error", () => socket.destroy())
         socket.on("data", () => socket.end("-ERR 'Authorization Violation'\r\n"))
-        socket.write(`INFO ${JSON.stringify({ server_id: `N${port}`, ...told, ...known })}\r\n`)
+        socket.write(`INFO ${JSON.stringify({ server_id: `N${port}`, ...reported, ...known })}\r\n`)
       })
       await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
     }

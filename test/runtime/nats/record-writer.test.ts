@@ -44,17 +44,17 @@ const submitted = (
   expected: ReadonlyArray<RecordChange>,
   changes: ReadonlyArray<RecordChange> = [change]
 ) => {
-  const told: Array<string> = []
+  const reported: Array<string> = []
   const job = {
     changes,
     expected,
     sinceMs: performance.now(),
-    done: (isKept: boolean) => void told.push(`done ${isKept}`),
-    failed: ({ _tag }: { readonly _tag: string }) => void told.push(_tag),
+    done: (isKept: boolean) => void reported.push(`done ${isKept}`),
+    failed: ({ _tag }: { readonly _tag: string }) => void reported.push(_tag),
     abandoned: false
   }
   writer.submit(job)
-  return { job, told }
+  return { job, reported }
 }
 
 const missing = JSON.stringify({ error: { code: 404, err_code: 10_037, description: "none" } })
@@ -65,12 +65,12 @@ it("fails if the expected record cannot be read, and writes later changes", asyn
   const { says, writer } = servers()
   const first = submitted(writer, [change])
   await vi.advanceTimersByTimeAsync(longMs)
-  expect(first.told).toEqual(["StorageUnavailable"])
+  expect(first.reported).toEqual(["StorageUnavailable"])
   says.read = missing
   says.written = JSON.stringify({ seq: 2 })
   const second = submitted(writer, [])
   await vi.advanceTimersByTimeAsync(longMs)
-  expect(second.told).toEqual(["done true"])
+  expect(second.reported).toEqual(["done true"])
 })
 
 it("does not report a false outcome when the outcome is indeterminate", async () => {
@@ -81,19 +81,19 @@ it("does not report a false outcome when the outcome is indeterminate", async ()
   await vi.advanceTimersByTimeAsync(1)
   says.read = undefined
   await vi.advanceTimersByTimeAsync(longMs)
-  expect(one.told).toEqual([])
+  expect(one.reported).toEqual([])
   one.job.abandoned = true
   await vi.advanceTimersByTimeAsync(longMs)
-  expect(one.told).toEqual([])
+  expect(one.reported).toEqual([])
 })
 
 it("gives the marker of a deletion a time to live only if it may be forgotten", async () => {
   const { says, sent, writer } = servers()
   says.written = JSON.stringify({ seq: 3, count: 3 })
   const gone = { ...change, value: null }
-  const { told } = submitted(writer, [], [gone, { ...gone, key: "brief", fades: true }])
+  const { reported } = submitted(writer, [], [gone, { ...gone, key: "brief", fades: true }])
   await vi.advanceTimersByTimeAsync(longMs)
-  expect(told).toEqual(["done true"])
+  expect(reported).toEqual(["done true"])
   const kept = ["k", "brief"].map((key) => {
     const headers = sent.get(recordSubject("t", key)) ?? ""
     return [headerIn(headers, "KV-Operation"), headerIn(headers, "Nats-TTL")]

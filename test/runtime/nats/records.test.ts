@@ -66,7 +66,7 @@ describe("three servers", () => {
       ))
       const [writer, ...readers] = nodes.map(({ api }) => api)
       if (writer === undefined) throw new Error("no node")
-      const told = readers.map((reader) => {
+      const reported = readers.map((reader) => {
         const keys = new Set<string | undefined>()
         reader.watch("quotes", { changing: () => {}, changed: (key) => keys.add(key) })
         return { reader, keys }
@@ -89,7 +89,7 @@ describe("three servers", () => {
       const untilCurrent = async ({ isCurrent }: typeof writer) => {
         while (!await run(isCurrent)) await new Promise((resolve) => setTimeout(resolve, 5))
       }
-      for (const { keys, reader } of told) {
+      for (const { keys, reader } of reported) {
         await untilCurrent(reader)
         keys.clear()
         await run(writer.write([{ table: "quotes", key: "bob", value: "" }]))

@@ -33,13 +33,13 @@ registrySuite("NATS", async () => {
 
 it("continues a watch after a restart of the server", async () => {
   const { api, close } = await opened()
-  const told = new Map<string, RegistryEntry>()
+  const reported = new Map<string, RegistryEntry>()
   const scope = await run(Scope.make())
-  await run(Scope.provide(api.watch((entry) => told.set(entry.key, entry)), scope))
+  await run(Scope.provide(api.watch((entry) => reported.set(entry.key, entry)), scope))
   await run(Effect.retry(api.put("before", "1", 0), { times: 5 }))
   await server.restart()
   await run(Effect.retry(api.put("after", "1", 0), { times: 20 }))
-  await expect.poll(() => told.get("after")?.value, { timeout: 60_000 }).toBe("1")
+  await expect.poll(() => reported.get("after")?.value, { timeout: 60_000 }).toBe("1")
   await run(Scope.close(scope, Exit.void))
   await close()
 })

@@ -92,13 +92,13 @@ it.each([0, 1, listingOverlapNames, 2 * listingOverlapNames + 5])(
   async (gone) => {
     const names = Array.from({ length: 4 * PAGE }, (_, at) => `s.${String(at).padStart(6, "0")}`)
     const there = new Set(names)
-    const told: Array<string> = []
+    const reported: Array<string> = []
     const between = (page: number) => {
       if (page === 1) { for (const name of names.slice(0, gone)) there.delete(name) }
     }
     for await (const { subjects } of listSubjects(leader(there, between), "S", "s.>")) {
-      told.push(...subjects)
+      reported.push(...subjects)
     }
-    expect(told).toEqual(names)
+    expect(reported).toEqual(names)
   }
 )

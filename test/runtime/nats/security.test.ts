@@ -165,7 +165,7 @@ describe("by nkey", () => {
     () => isRefused({ NATS_NKEY_SEED: userKey().seed, NATS_URL: place }, /Authorization/i),
     testMs
   )
-  it("what is no seed is told", () =>
+  it("what is no seed is reported", () =>
     isRefused({ NATS_NKEY_SEED: "SUNOSEED", NATS_URL: place }, /cannot be used: NATS: nkeys/))
 })
 

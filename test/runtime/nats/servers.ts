@@ -62,7 +62,7 @@ export interface NatsCluster {
   /** The server that leads a stream now. */
   readonly leaderOf: (stream: string) => Promise<NatsServer | undefined>
   /** Whether every stream has its leader, and every copy all that the leader has. */
-  readonly isWhole: () => Promise<boolean>
+  readonly isHealthy: () => Promise<boolean>
   /** Lets another server lead a stream. */
   readonly stepDown: (stream: string) => Promise<void>
   readonly close: () => Promise<void>
@@ -150,7 +150,7 @@ const serverAt = async (described: (folder: string) => Described): Promise<Serve
   let child: ChildProcess | undefined = await launch(folder, description)
   let starting: Promise<ChildProcess> | undefined
   const stop = async (signal: NodeJS.Signals = "SIGKILL") => {
-    // A start that fails is told by `restart`.
+    // `restart` reports a start that fails.
     await starting?.catch(() => undefined)
     const ending = child
     child = undefined
@@ -252,7 +252,7 @@ export const clusterOf = async (
         const at = Number(cluster?.leader?.slice(1) ?? 0) - 1
         return servers[at]
       }),
-    isWhole: () =>
+    isHealthy: () =>
       ask(async (jsm) => {
         const streams = await jsm.streams.list().next()
         return streams.every(({ cluster }) =>

@@ -11,7 +11,7 @@ import { Storage } from "../../../runtime/ports/storage.ts"
 import { alice, commitOf, itemsOf, revisionOf, run } from "../../suites/storage-probe.ts"
 import { storageSuite } from "../../suites/storage.ts"
 import { onNats, removeStreams } from "./backend.ts"
-import { meddled } from "./meddled.ts"
+import { interceptRequests } from "./intercepted-requests.ts"
 import { type NatsCluster, type NatsServer, startCluster, startServer } from "./servers.ts"
 
 interface Deaf {
@@ -23,7 +23,7 @@ interface Deaf {
 /** A node that does not hear of a write: what it is to miss happens `instead` of it, once. */
 const deafNats = () => {
   const deaf: Deaf = { instead: undefined, heard: 0 }
-  const layer = meddled("$KV.", async (ask, subject) => {
+  const layer = interceptRequests("$KV.", async (ask, subject) => {
     const { instead } = deaf
     if (instead === undefined || deaf.heard-- > 0) return ask()
     deaf.instead = undefined
@@ -146,7 +146,7 @@ describe("one server", () => {
 
   it("detects a stored commit that a server rejected", async () => {
     let refuses = false
-    const refusing = meddled("$KV.", async (ask) => {
+    const refusing = interceptRequests("$KV.", async (ask) => {
       const answer = await ask()
       if (!refuses) return answer
       refuses = false

@@ -41,7 +41,7 @@ export class Coverage {
     this.#session.post("Profiler.takePreciseCoverage", (error, answer) => {
       if (error === null) found = answer.result
     })
-    if (found === undefined) throw new Error("V8 told no coverage")
+    if (found === undefined) throw new Error("V8 reported no coverage")
     const blocks = new Set<string>()
     const magnitudes = new Set<string>()
     let steps = 0

@@ -262,7 +262,7 @@ const customers: Target = {
     const whole = rowsIn(format, [bytes])
     const at = Math.floor(bytes.length / 2)
     const pieces = rowsIn(format, [bytes.subarray(0, at), bytes.subarray(at)])
-    // Rows before what cannot be read may have been told, or not.
+    // Rows before the unreadable part may have been reported, or not.
     if (whole.at(-1) === "broken") return mustEqual(pieces.at(-1), "broken", "in two pieces")
     mustEqual(pieces, whole, "in two pieces")
   }

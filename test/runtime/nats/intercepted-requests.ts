@@ -4,10 +4,10 @@ import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.
 
 type Reply = ReturnType<NatsApi["request"]>
 
-/** Wraps a connection: `meddle` handles the requests to subjects with this prefix. */
-export const meddled = (
+/** Wraps a connection: `intercept` handles the requests to subjects with this prefix. */
+export const interceptRequests = (
   begin: string,
-  meddle: (ask: () => Reply, subject: string) => Reply
+  intercept: (ask: () => Reply, subject: string) => Reply
 ): Layer.Layer<Nats, never, Nats> =>
   Layer.effect(
     Nats,
@@ -15,7 +15,7 @@ export const meddled = (
       ...nats,
       request: (...asked) => {
         const ask = () => nats.request(...asked)
-        return asked[0].startsWith(begin) ? meddle(ask, asked[0]) : ask()
+        return asked[0].startsWith(begin) ? intercept(ask, asked[0]) : ask()
       }
     } satisfies Nats["Service"]))
   )

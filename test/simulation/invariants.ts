@@ -32,7 +32,7 @@ export interface Appended {
   readonly at: number
 }
 
-export class Witness {
+export class Invariants {
   /** By actor: all items that were appended to its log, in order. */
   readonly appended = new Map<string, Array<Appended>>()
   /** By actor: numbers of removed items, and when they were removed. */
@@ -47,7 +47,8 @@ export class Witness {
     this.records = records
     world.store.onApplied = (applied) => this.applied(applied)
     world.onCommitted = (computer, address) => this.committed(computer, address)
-    world.outside.onAttempt = (uri, { body }, computer) => this.attempt(uri, body, computer)
+    world.externalServices.onAttempt = (uri, { body }, computer) =>
+      this.attempt(uri, body, computer)
   }
 
   /** Whether the node of the commit has the claim of the shard. */
@@ -91,7 +92,7 @@ export class Witness {
 
   /** The Retry-After of each answer with this status; 0 for failures and local deliveries. */
   private asked(key: string, to: string, code: number | undefined): ReadonlyArray<number> {
-    const answers = this.world.outside.deliveries.filter((one) =>
+    const answers = this.world.externalServices.deliveries.filter((one) =>
       one.uri === to && one.code === code &&
       `notification/${notificationIdOf(markIn(one.body))}` === key
     )

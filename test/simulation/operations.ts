@@ -2,7 +2,7 @@
 import { type Address, isRefusal } from "../../runtime/index.ts"
 import type { Operation as Recorded } from "../histories/history.ts"
 import type { SessionStep } from "../histories/models/session.ts"
-import type { Answer, AnyMessage, Asking } from "./asking.ts"
+import type { Answer, AnyMessage, ClientRequest } from "./requests.ts"
 import type { Operation } from "./plan.ts"
 import type { Records } from "./records.ts"
 import type { Trace } from "./trace.ts"
@@ -38,7 +38,7 @@ export const nothingKnown = (): Known => ({
 /** A client during one operation. */
 export interface Turn {
   readonly name: string
-  readonly asking: Asking
+  readonly asking: ClientRequest
   readonly records: Records
   readonly known: Known
   readonly trace: Trace
@@ -57,7 +57,7 @@ export const markOf = (what: string, mark: number): string => `${what}${mark}`.p
 export const reasonOf = (reply: unknown): string | undefined =>
   isRefusal(reply) ? reply.reason : undefined
 
-interface Told<Input, Output> {
+interface Reported<Input, Output> {
   readonly all: Array<Recorded<Input, Output>>
   readonly resource: string
   readonly input: Input
@@ -73,7 +73,7 @@ export const askOnce = async <Input, Output>(
   node: number,
   to: Address,
   message: AnyMessage,
-  { all, input, outputOf, resource }: Told<Input, Output>
+  { all, input, outputOf, resource }: Reported<Input, Output>
 ): Promise<Answer<unknown>> => {
   const start = records.moment()
   const answer = await asking.ask(node, to, message)
@@ -88,11 +88,11 @@ export const askAgain = async <Input, Output>(
   { nodes }: Operation,
   to: Address,
   message: AnyMessage,
-  told: Told<Input, Output>
+  reported: Reported<Input, Output>
 ): Promise<Answer<unknown> | undefined> => {
   let answer: Answer<unknown> | undefined
   for (const node of nodes) {
-    answer = await askOnce(turn, node, to, message, told)
+    answer = await askOnce(turn, node, to, message, reported)
     if (answer._tag === "Answered") break
   }
   return answer
@@ -107,7 +107,7 @@ export const askToMake = async <Input, Output>(
   { nodes }: Operation,
   to: Address,
   message: AnyMessage,
-  { all, input, outputOf, resource }: Told<Input, Output>
+  { all, input, outputOf, resource }: Reported<Input, Output>
 ): Promise<Answer<unknown>> => {
   const start = records.moment()
   let last: Answer<unknown> = { _tag: "Failed", why: "nobody was asked" }

@@ -1,11 +1,11 @@
 /** The service itself, its accounts, and its cluster. */
-import { admin } from "../asking.ts"
-import { breakMailbox } from "../breaking.ts"
+import { admin } from "../operation-requests.ts"
+import { quarantineMailbox } from "../quarantined-mailbox.ts"
 import { eventually } from "../receiver.ts"
-import { located, type Talk } from "./talk.ts"
+import { located, type OperationCalls } from "./calls.ts"
 
 /** The service, probes and files. */
-export const askService = async ({ asks, reads }: Talk): Promise<void> => {
+export const askService = async ({ asks, reads }: OperationCalls): Promise<void> => {
   await reads("/", "/problems", "/openapi.json", "/style.css", "/robots.txt", "/favicon.ico")
   await reads("/livez", "/readyz", "/metrics")
   await reads("/page.js", "/mailbox.js", "/outgoing.js", "/live.js")
@@ -14,7 +14,7 @@ export const askService = async ({ asks, reads }: Talk): Promise<void> => {
 }
 
 /** Accounts and tokens. */
-export const askAccounts = async ({ asks, service }: Talk): Promise<void> => {
+export const askAccounts = async ({ asks, service }: OperationCalls): Promise<void> => {
   const account = (round: number) => ({ name: `account${round}`, role: ["quotes"] })
   const made = await asks("POST /accounts", {
     path: "/accounts",
@@ -42,12 +42,12 @@ export const askAccounts = async ({ asks, service }: Talk): Promise<void> => {
 }
 
 /** The cluster, and actors that rest. */
-export const askCluster = async ({ asks, send, service }: Talk): Promise<void> => {
+export const askCluster = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   await asks("GET /cluster", { path: "/cluster" })
   const resting = async (round: number) => {
     const name = `broken-${round}`
     await send("POST", "/mailboxes", { basic: admin, headers: { Slug: name } })
-    await breakMailbox(service, name)
+    await quarantineMailbox(service, name)
     return `/cluster/quarantine/mailbox/${name}`
   }
   const key = "/cluster/quarantine/{kind}/{id}"

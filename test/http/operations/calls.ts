@@ -1,12 +1,12 @@
 /** What those who ask every operation share. */
 import { expect } from "vitest"
-import { admin, type Asker, type Step } from "../asking.ts"
+import { admin, type OperationRequester, type Step } from "../operation-requests.ts"
 import type { Answered, Harness } from "../harness.ts"
 import type { Receiver } from "../receiver.ts"
 import { stream, type StreamEvent } from "../streams.ts"
 
 /** A running service, the receiver of its pushes, and a way to send requests. */
-export interface Talk {
+export interface OperationCalls {
   readonly service: Harness
   readonly receiver: Receiver
   readonly send: Harness["send"]
@@ -15,13 +15,17 @@ export interface Talk {
   readonly reads: (...paths: ReadonlyArray<string>) => Promise<void>
 }
 
-export const talkTo = (service: Harness, receiver: Receiver, asker: Asker): Talk => ({
+export const callsTo = (
+  service: Harness,
+  receiver: Receiver,
+  requester: OperationRequester
+): OperationCalls => ({
   service,
   receiver,
   send: (...request) => service.send(...request),
-  asks: (key, step) => asker.asks(key, step),
+  asks: (key, step) => requester.asks(key, step),
   reads: async (...paths) => {
-    for (const path of paths) await asker.asks(`GET ${path}`, { path, basic: undefined })
+    for (const path of paths) await requester.asks(`GET ${path}`, { path, basic: undefined })
   }
 })
 

@@ -46,7 +46,7 @@ type InvalidPart = NonNullable<Parameters<Harness["send"]>[2]> & {
   readonly isAnonymous?: boolean
 }
 
-export class Asker {
+export class OperationRequester {
   readonly asked = new Set<string>()
   private readonly service: Harness
   private readonly weak: string

@@ -7,7 +7,7 @@ import { asProcesses, type Site } from "./site.ts"
 
 const reasonMax = 500
 
-export interface Ground {
+export interface ServerHost {
   /** For the titles of tests. */
   readonly title: string
   readonly startSite: () => Promise<Site>
@@ -26,7 +26,7 @@ const findDocker = async (): Promise<Docker | string> => {
 }
 
 /** Servers in containers, or the reason why they cannot run. */
-const tryDocker = async (): Promise<Ground | string> => {
+const tryDocker = async (): Promise<ServerHost | string> => {
   const docker = await findDocker()
   if (typeof docker === "string") return docker
   try {
@@ -58,7 +58,7 @@ const tryDocker = async (): Promise<Ground | string> => {
  * run as processes, and the title and the output give the reason. TEST_DOCKER=never disables
  * Docker, and TEST_DOCKER=must fails without it.
  */
-export const findGround = async (): Promise<Ground> => {
+export const chooseServerHost = async (): Promise<ServerHost> => {
   const wish = process.env["TEST_DOCKER"]
   const tried = wish === "never"
     ? "TEST_DOCKER=never"

@@ -1,10 +1,10 @@
 /** Content, mailboxes and registrations. */
 import { expect } from "vitest"
-import { admin } from "../asking.ts"
-import { firstEvent, item, located, type Talk } from "./talk.ts"
+import { admin } from "../operation-requests.ts"
+import { firstEvent, item, located, type OperationCalls } from "./calls.ts"
 
 /** Content and receipts. */
-export const askContent = async ({ asks, send, service }: Talk): Promise<void> => {
+export const askContent = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   const bodies = { "text/plain": "Hello!" }
   const published = await asks("POST /content", {
     path: "/content",
@@ -38,7 +38,7 @@ const linked = JSON.stringify({ "@id": "http://example.org/ld", name: "x" })
 
 /** Those of a mailbox. */
 const registrations = async (
-  { asks, receiver, send, service }: Talk,
+  { asks, receiver, send, service }: OperationCalls,
   mailbox: string
 ): Promise<void> => {
   const path = `${mailbox}/registrations`
@@ -91,8 +91,8 @@ const registrations = async (
 }
 
 /** Mailboxes, notifications and their stream. */
-export const askMailboxes = async (talk: Talk): Promise<void> => {
-  const { asks, send, service } = talk
+export const askMailboxes = async (calls: OperationCalls): Promise<void> => {
+  const { asks, send, service } = calls
   const opened = await asks("POST /mailboxes", {
     path: "/mailboxes",
     besides: ["weak"],
@@ -133,6 +133,6 @@ export const askMailboxes = async (talk: Talk): Promise<void> => {
     form: () => ({}),
     besides: ["unfit"]
   })
-  await registrations(talk, path)
+  await registrations(calls, path)
   await asks("DELETE /mailboxes/{mailbox}", { path })
 }

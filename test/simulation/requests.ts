@@ -24,7 +24,7 @@ const isDown = "the node is down"
 
 type Settle<Reply> = (answer: Answer<Reply>) => void
 
-export class Asking {
+export class ClientRequest {
   private readonly world: World
   private readonly computer: Computer
   /** Failures that running nodes returned. */

@@ -21,25 +21,25 @@ interface Work {
   readonly _tag: "Work"
 }
 
-export const at = (id: string): Address => address("trier", id)
+export const at = (id: string): Address => address("scripted", id)
 
 /** The actor, and the times at which its timer fired. */
-export const trier = (
+export const scriptedActor = (
   cells: Readonly<Record<string, Cell>>,
   work: (self: Address, peers: Peers) => Effect.Effect<void> = () => Effect.void
 ) => {
-  const woken: Array<number> = []
+  const firedAtMs: Array<number> = []
   const table: BehaviorTable<State, Message, unknown, Work> = {
     Trying: {
       Do: (state, { how }, context) => cells[how]?.(state, context) ?? stay<State>(),
       TimerFired: (state, _, context) => {
-        woken.push(context.nowMs)
+        firedAtMs.push(context.nowMs)
         return cells["TimerFired"]?.(state, context) ?? stay<State>()
       }
     }
   }
   const behavior: Behavior<State, Message, unknown, Work> = {
-    kind: "trier",
+    kind: "scripted",
     initial: { _tag: "Trying", tries: 0 },
     table,
     encode: ({ tries }) => String(tries),
@@ -48,7 +48,7 @@ export const trier = (
     timerMessage: { _tag: "TimerFired" },
     perform: (_, self, peers) => work(self, peers)
   }
-  return { behavior, woken }
+  return { behavior, firedAtMs }
 }
 
 /** A reply; a failure as its tag. */

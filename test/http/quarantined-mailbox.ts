@@ -13,7 +13,7 @@ export const nodeOf = ({ service, services }: Harness, of: Address): Service => 
 }
 
 /** Sends an open mailbox a message that no decoder accepts, until it is in quarantine. */
-export const breakMailbox = async (service: Harness, name: string): Promise<Address> => {
+export const quarantineMailbox = async (service: Harness, name: string): Promise<Address> => {
   const of = address("mailbox", name)
   const { system } = nodeOf(service, of)
   for (;;) {

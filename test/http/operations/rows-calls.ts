@@ -1,10 +1,10 @@
 /** Quotes, customers and queries. */
 import { expect } from "vitest"
-import { admin } from "../asking.ts"
-import { located, type Talk } from "./talk.ts"
+import { admin } from "../operation-requests.ts"
+import { located, type OperationCalls } from "./calls.ts"
 
 /** Quotes. */
-export const askQuotes = async ({ asks, send }: Talk): Promise<void> => {
+export const askQuotes = async ({ asks, send }: OperationCalls): Promise<void> => {
   const price = { currency: "USD", "#text": "1.50" }
   const quote = {
     root: "quote",
@@ -36,7 +36,7 @@ export const askQuotes = async ({ asks, send }: Talk): Promise<void> => {
 }
 
 /** Files of customers. */
-const loads = async ({ asks, send, service }: Talk): Promise<void> => {
+const loads = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   const rows = [{ id: "l1", name: "Ann", age: "30" }, { id: "l2", name: "Bob", age: "40" }]
   const file = {
     path: "/customers",
@@ -68,7 +68,7 @@ const loads = async ({ asks, send, service }: Talk): Promise<void> => {
 }
 
 /** Queries as resources. */
-const queries = async ({ asks, service }: Talk): Promise<void> => {
+const queries = async ({ asks, service }: OperationCalls): Promise<void> => {
   const where = [{ field: "age", op: "ge", value: "21" }, { field: "name", value: "Neo" }]
   const query = {
     root: "query",
@@ -97,8 +97,8 @@ const queries = async ({ asks, service }: Talk): Promise<void> => {
 }
 
 /** Customers, files of them, and queries. */
-export const askCustomers = async (talk: Talk): Promise<void> => {
-  const { asks, service } = talk
+export const askCustomers = async (calls: OperationCalls): Promise<void> => {
+  const { asks, service } = calls
   const customer = {
     root: "customer",
     json: () => ({ name: "Neo", age: 37, city: "Zion" }),
@@ -118,6 +118,6 @@ export const askCustomers = async (talk: Talk): Promise<void> => {
   await asks("GET /customers", { path: all, basic: undefined })
   await asks("POST /customers/{customer}", { path, ...customer })
   await asks("DELETE /customers/{customer}", { path })
-  await loads(talk)
-  await queries(talk)
+  await loads(calls)
+  await queries(calls)
 }

@@ -1,10 +1,10 @@
 /** The bridge, its sessions, and its questions without a session. */
 import { expect } from "vitest"
-import { type Step } from "../asking.ts"
-import { located, type Talk } from "./talk.ts"
+import { type Step } from "../operation-requests.ts"
+import { located, type OperationCalls } from "./calls.ts"
 
 /** A question of a session of its own, those before it answered. */
-const fresh = async ({ send, service }: Talk, ...before: ReadonlyArray<string>) => {
+const fresh = async ({ send, service }: OperationCalls, ...before: ReadonlyArray<string>) => {
   const begun = await send("POST", "/sessions", { body: "<answer continue=\"true\"/>" })
   const path = located(service, [begun])
   for (const step of before) {
@@ -14,9 +14,9 @@ const fresh = async ({ send, service }: Talk, ...before: ReadonlyArray<string>) 
 }
 
 /** A session that is over takes no other answer: each is one of its own. */
-const hardQuestion = async (talk: Talk, over: string): Promise<void> => {
-  const { asks, send } = talk
-  const own = async () => `${await fresh(talk, "name", "quest")}/hard_question`
+const hardQuestion = async (calls: OperationCalls, over: string): Promise<void> => {
+  const { asks, send } = calls
+  const own = async () => `${await fresh(calls, "name", "quest")}/hard_question`
   const text = "What do you mean? An African or European swallow?"
   const key = "/sessions/{session}/hard_question"
   const right = {
@@ -40,7 +40,7 @@ const hardQuestion = async (talk: Talk, over: string): Promise<void> => {
 }
 
 /** The stateless variant. */
-const questions = async ({ asks, reads, send }: Talk): Promise<void> => {
+const questions = async ({ asks, reads, send }: OperationCalls): Promise<void> => {
   await reads("/questions/name_question")
   const [quest, hard] = ["quest_question?name=Robin", "hard_question?name=Robin&quest=Grail"]
   const nobody = { basic: undefined }
@@ -54,8 +54,8 @@ const questions = async ({ asks, reads, send }: Talk): Promise<void> => {
 }
 
 /** The bridge, sessions and questions. */
-export const askBridge = async (talk: Talk): Promise<void> => {
-  const { asks, reads, send, service } = talk
+export const askBridge = async (calls: OperationCalls): Promise<void> => {
+  const { asks, reads, send, service } = calls
   await reads("/cross_bridge")
   const nobody = { basic: undefined }
   const begun = await asks("POST /sessions", {
@@ -77,14 +77,14 @@ export const askBridge = async (talk: Talk): Promise<void> => {
       json: () => ({ text }),
       form: () => ({ answer: text })
     }
-    const first = async () => `${await fresh(talk, ...before)}/${step}`
+    const first = async () => `${await fresh(calls, ...before)}/${step}`
     await asks(`PUT /sessions/{session}/${step}`, { ...answer, path: first, besides: ["unknown"] })
     await send("PUT", answer.path, { body: `<answer>${text}</answer>` })
     await asks(`PUT /sessions/{session}/${step}`, { ...answer, besides: ["unknown"] })
     await asks(`POST /sessions/{session}/${step}`, answer)
     await asks(`GET /sessions/{session}/${step}`, { path: `${path}/${step}`, ...nobody })
   }
-  await hardQuestion(talk, path)
+  await hardQuestion(calls, path)
   await asks("DELETE /sessions/{session}", { path, ...nobody })
-  await questions(talk)
+  await questions(calls)
 }

@@ -7,13 +7,17 @@ import { echoes, receiver } from "../receivers.ts"
 const statusWithinMs = 10_000
 
 /** A page to test: its name, its path, and its status. */
-export interface Sight {
+export interface SamplePage {
   readonly name: string
   readonly path: string
   readonly status: number
 }
 
-const sight = (name: string, path: string, status = 200): Sight => ({ name, path, status })
+const samplePage = (name: string, path: string, status = 200): SamplePage => ({
+  name,
+  path,
+  status
+})
 
 /** Path and query of a URI of the service. */
 const pathOf = (uri: string | null): string => {
@@ -28,7 +32,7 @@ const item = (about: string, url: string, more = ""): string =>
   `<item><description>${about}</description><url>${url}</url>${more}</item>`
 
 /** A mailbox with messages, an empty mailbox, and the page of a notification. */
-const mailboxes = async (base: string): Promise<ReadonlyArray<Sight>> => {
+const mailboxes = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const alice = await openMailbox(base, "alice")
   const path = pathOf(alice.path)
   await openMailbox(base, "bob")
@@ -42,16 +46,16 @@ const mailboxes = async (base: string): Promise<ReadonlyArray<Sight>> => {
   }
   const [first] = deposited
   return [
-    sight("mailboxes", "/mailboxes"),
-    sight("mailbox", path),
-    sight("mailbox-empty", "/mailboxes/bob"),
-    sight("mailbox-shared", pathOf(alice.shared)),
-    sight("notification", pathOf(first?.headers.get("location") ?? null))
+    samplePage("mailboxes", "/mailboxes"),
+    samplePage("mailbox", path),
+    samplePage("mailbox-empty", "/mailboxes/bob"),
+    samplePage("mailbox-shared", pathOf(alice.shared)),
+    samplePage("notification", pathOf(first?.headers.get("location") ?? null))
   ]
 }
 
 /** A notification to three recipients, each with another status. */
-const outgoing = async (base: string): Promise<ReadonlyArray<Sight>> => {
+const outgoing = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const busy = await receiver((_, response) => void response.writeHead(503).end())
   const gone = await receiver((_, response) => void response.writeHead(410).end())
   const to = [`${base}/mailboxes/alice`, `${busy}/inbox`, `${gone}/${"a-long-path/".repeat(8)}`]
@@ -65,13 +69,13 @@ const outgoing = async (base: string): Promise<ReadonlyArray<Sight>> => {
     return ["success", "retry", "failed"].every((one) => actual.includes(one)) ? true : undefined
   }, 100)
   return [
-    sight("outgoing", "/outgoing/admin"),
-    sight("sent", path)
+    samplePage("outgoing", "/outgoing/admin"),
+    samplePage("sent", path)
   ]
 }
 
 /** A verified callback, and one that does not answer the challenge. */
-const registrations = async (base: string): Promise<ReadonlyArray<Sight>> => {
+const registrations = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const origin = await receiver((received, response) => {
     if (!echoes(received, response)) response.writeHead(204).end()
   })
@@ -83,21 +87,21 @@ const registrations = async (base: string): Promise<ReadonlyArray<Sight>> => {
   const active = await register(`${origin}/hook`)
   await register(`${silent}/hook`)
   return [
-    sight("registrations", "/mailboxes/alice/registrations"),
-    sight("registration", active)
+    samplePage("registrations", "/mailboxes/alice/registrations"),
+    samplePage("registration", active)
   ]
 }
 
-const cabinets = async (base: string): Promise<ReadonlyArray<Sight>> => {
+const cabinets = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const document = `<cabinet><title>All the post</title>${
     ["alice", "bob"].map((name) => `<mailbox href="${base}/mailboxes/${name}"/>`).join("")
   }</cabinet>`
   const path = made(await postXml(base, "/cabinets", document, asAdmin))
-  return [sight("cabinets", "/cabinets"), sight("cabinet", path)]
+  return [samplePage("cabinets", "/cabinets"), samplePage("cabinet", path)]
 }
 
 /** A session at its first question, and one with an answer. */
-const sessions = async (base: string): Promise<ReadonlyArray<Sight>> => {
+const sessions = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const begun = made(await postXml(base, "/sessions", "<answer continue=\"true\"/>"))
 
   const body = "<answer continue=\"true\">Sir Robin of Camelot</answer>"
@@ -105,18 +109,18 @@ const sessions = async (base: string): Promise<ReadonlyArray<Sight>> => {
   const name = await send(base, `${begun}/name`, { method: "PUT", headers, body })
   expectStatus(name, 200, 201, 303)
   return [
-    sight("bridge", "/cross_bridge"),
-    sight("sessions", "/sessions"),
-    sight("session", begun),
-    sight("answer", `${begun}/name`),
-    sight("questions", "/questions/quest_question?name=Sir%20Robin")
+    samplePage("bridge", "/cross_bridge"),
+    samplePage("sessions", "/sessions"),
+    samplePage("session", begun),
+    samplePage("answer", `${begun}/name`),
+    samplePage("questions", "/questions/quest_question?name=Sir%20Robin")
   ]
 }
 
 const names = ["Ada Lovelace", "Ben Bitdiddle", "Cy D. Fect", "Dame Shirley", "Emmy Noether"]
 
 /** Quotes, customers for two pages, and a query. */
-const rows = async (base: string): Promise<ReadonlyArray<Sight>> => {
+const rows = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const put = async (path: string, type: string, body: string): Promise<void> => {
     const headers = { ...asAdmin, "content-type": type }
     expectStatus(await send(base, path, { method: "PUT", headers, body }), 200, 201)
@@ -135,30 +139,30 @@ const rows = async (base: string): Promise<ReadonlyArray<Sight>> => {
   const answer = await postXml(base, "/queries", document, asAdmin)
   const query = made(answer)
   return [
-    sight("quotes", "/quotes"),
-    sight("quote", "/quotes/ACME"),
-    sight("customers", "/customers?agemin=21&return=name+age&limit=2"),
-    sight("customer", "/customers/c1"),
-    sight("queries", "/queries"),
-    sight("query", query),
-    sight("query-result", `/customers?query=${encodeURIComponent(query)}`)
+    samplePage("quotes", "/quotes"),
+    samplePage("quote", "/quotes/ACME"),
+    samplePage("customers", "/customers?agemin=21&return=name+age&limit=2"),
+    samplePage("customer", "/customers/c1"),
+    samplePage("queries", "/queries"),
+    samplePage("query", query),
+    samplePage("query-result", `/customers?query=${encodeURIComponent(query)}`)
   ]
 }
 
-const accounts = async (base: string): Promise<ReadonlyArray<Sight>> => {
+const accounts = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const document = "<account><name>carla</name><role>quotes</role></account>"
   const created = expectStatus(await postXml(base, "/accounts", document, asAdmin), 201)
   expectStatus(created, 201)
   if (childOf(parseXml(created.text), "name").text !== "carla") throw new Error("another account")
   return [
-    sight("accounts", "/accounts"),
-    sight("account", "/accounts/carla")
+    samplePage("accounts", "/accounts"),
+    samplePage("account", "/accounts/carla")
   ]
 }
 
 /** Fills the service at `base`; returns every kind of page, as an admin sees it. */
-export const furnish = async (base: string): Promise<ReadonlyArray<Sight>> => [
-  sight("home", "/"),
+export const createSamplePages = async (base: string): Promise<ReadonlyArray<SamplePage>> => [
+  samplePage("home", "/"),
   ...await mailboxes(base),
   ...await outgoing(base),
   ...await registrations(base),
@@ -166,8 +170,8 @@ export const furnish = async (base: string): Promise<ReadonlyArray<Sight>> => [
   ...await sessions(base),
   ...await rows(base),
   ...await accounts(base),
-  sight("cluster", "/cluster"),
-  sight("problems", "/problems"),
-  sight("not-found", "/nothing/here", 404),
-  sight("malformed", "/customers?agemin=old", 400)
+  samplePage("cluster", "/cluster"),
+  samplePage("problems", "/problems"),
+  samplePage("not-found", "/nothing/here", 404),
+  samplePage("malformed", "/customers?agemin=old", 400)
 ]

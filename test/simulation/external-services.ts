@@ -41,7 +41,7 @@ const TURNS = 0.5
 const TURN_MS = 4_000
 const fine: Answer = { code: 202, headers: {}, heard: true, received: true }
 
-export class Outside {
+export class ExternalServices {
   noise: Noise
   readonly deliveries: Array<Delivery> = []
   readonly counts = new Map<string, number>()
@@ -123,7 +123,7 @@ export class Outside {
         const atMs = time.nowMs
         this.deliveries.push({ uri, computer: name, headers, body, atMs, code, retryAfterMs })
         this.trace.note(
-          "outside",
+          "externalServices",
           () => `${uri} of ${name}: ${code} ${heard} ${body.slice(0, 400)}`
         )
         if (!heard) return
@@ -144,7 +144,7 @@ export class Outside {
       const { code } = answer
       const challenge = new URL(uri).searchParams.get("hub.challenge") ?? ""
       const bytes = Buffer.from(challenge)
-      this.trace.note("outside", () => `challenge ${uri}: ${code}`)
+      this.trace.note("externalServices", () => `challenge ${uri}: ${code}`)
       const [callback = ""] = uri.split("?")
       if (code < 300 && !this.echoes.has(callback)) this.echoes.set(callback, time.nowMs)
       const fetched = { uri, code: 200, type: "text/plain", bytes }

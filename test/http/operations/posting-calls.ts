@@ -1,11 +1,11 @@
 /** Outgoing mailboxes and cabinets. */
 import { expect } from "vitest"
-import { admin } from "../asking.ts"
+import { admin } from "../operation-requests.ts"
 import { eventually } from "../receiver.ts"
-import { firstEvent, item, located, type Talk } from "./talk.ts"
+import { firstEvent, item, located, type OperationCalls } from "./calls.ts"
 
 /** Each retry of a notification needs that it has failed again. */
-const retried = async ({ asks, send }: Talk, path: string): Promise<void> => {
+const retried = async ({ asks, send }: OperationCalls, path: string): Promise<void> => {
   const again = async () => {
     await eventually("it has failed again", async () => {
       const { xml } = await send("GET", path, { basic: admin })
@@ -21,8 +21,8 @@ const retried = async ({ asks, send }: Talk, path: string): Promise<void> => {
 }
 
 /** Outgoing notifications and their stream. */
-export const askOutgoing = async (talk: Talk): Promise<void> => {
-  const { asks, receiver, send, service } = talk
+export const askOutgoing = async (calls: OperationCalls): Promise<void> => {
+  const { asks, receiver, send, service } = calls
   await asks("GET /outgoing", { path: "/outgoing" })
   const to = `${receiver.origin}/box`
   await asks("POST /outgoing", {
@@ -60,7 +60,7 @@ export const askOutgoing = async (talk: Talk): Promise<void> => {
     const { xml } = await send("GET", failed, { basic: admin })
     return xml.attributes["status"] === "failed" ? true : undefined
   })
-  await retried(talk, failed)
+  await retried(calls, failed)
   await asks(`POST ${key}`, {
     path: async () => located(service, [await send("POST", path, { basic: admin, body: failing })]),
     form: () => ({ method: "delete" })
@@ -69,7 +69,7 @@ export const askOutgoing = async (talk: Talk): Promise<void> => {
 }
 
 /** Cabinets. */
-export const askCabinets = async ({ asks, send, service }: Talk): Promise<void> => {
+export const askCabinets = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   const box = await send("POST", "/mailboxes", { basic: admin })
   const mailbox = [{ href: located(service, [box]) }]
   await send("POST", located(service, [box]), {
