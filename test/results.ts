@@ -1,26 +1,26 @@
 /**
- * What long runs have shown, one JSON document a line: name, runs, faults, operations, lost. A
- * run appends to the file that RESULTS names; `test/long-run.jsonl` is what is kept of the last,
- * and docs/guarantees.md has a table of it.
+ * Results of long runs, one JSON document a line: name, runs, faults, operations, lost. A run
+ * appends to the file that RESULTS names. `test/long-run.jsonl` has the results of the last runs,
+ * and docs/guarantees.md shows them in a table.
  */
 import { appendFileSync, mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 
 /** One kind of run. */
 export interface Shown {
-  /** What was tried. */
+  /** The title of the test. */
   readonly name: string
-  /** How often, each on another seed, store or moment. */
+  /** The number of runs, each with another seed, store or moment. */
   readonly runs: number
-  /** Faults that were made in all runs. */
+  /** Injected faults in all runs. */
   readonly faults: number
-  /** Acknowledged operations that were looked for afterwards. */
+  /** Acknowledged operations that were checked afterwards. */
   readonly operations: number
-  /** Of these, not there any more. */
+  /** Checked operations whose result was missing. */
   readonly lost: number
 }
 
-/** Keeps what a run has shown, at its end; whoever has lost something throws before. */
+/** Records the result of a run at its end; a run that lost something has thrown before. */
 export const note = (shown: Omit<Shown, "lost">): void => {
   const path = process.env["RESULTS"]
   if (path === undefined || path === "") return
@@ -28,11 +28,11 @@ export const note = (shown: Omit<Shown, "lost">): void => {
   appendFileSync(path, `${JSON.stringify({ ...shown, lost: 0 } satisfies Shown)}\n`)
 }
 
-/** The lines of a file of results; those of one name are added up. */
+/** The results of a file; results of one name are summed. */
 export const shownIn = (text: string): ReadonlyArray<Shown> => {
   const all = new Map<string, Shown>()
   for (const line of text.split("\n").filter((one) => one !== "")) {
-    // Written by `note`, or by who keeps the same form.
+    // Written by `note`, or by a program with the same format.
     const one = JSON.parse(line) as Shown
     const { faults = 0, lost = 0, operations = 0, runs = 0 } = all.get(one.name) ?? {}
     all.set(one.name, {
@@ -48,7 +48,7 @@ export const shownIn = (text: string): ReadonlyArray<Shown> => {
 
 const number = (n: number): string => n.toLocaleString("en-US")
 
-/** The table of a page, as its formatter leaves it. */
+/** The results as a Markdown table, in the formatter's layout. */
 export const tableOf = (shown: ReadonlyArray<Shown>): string => {
   const rows = [
     ["what was tried", "runs", "faults", "operations", "lost"],

@@ -1,4 +1,4 @@
-/** What the tests ask a Docker daemon themselves: HTTP over its socket. */
+/** Requests to a Docker daemon: HTTP over its socket. */
 import { request, type RequestOptions } from "node:http"
 
 const answeredWithinMs = 30_000
@@ -8,7 +8,7 @@ export interface Answered {
   readonly text: string
 }
 
-/** How to get at a daemon; undefined for what is neither a socket nor plain TCP. */
+/** How to connect to a daemon; undefined for neither a socket nor plain TCP. */
 const wayTo = (host: string): RequestOptions | undefined => {
   if (host.startsWith("unix://")) return { socketPath: host.slice("unix://".length) }
   const url = URL.canParse(host) ? new URL(host) : undefined
@@ -16,7 +16,7 @@ const wayTo = (host: string): RequestOptions | undefined => {
   return { host: url.hostname, port: url.port }
 }
 
-/** Asks the daemon at `host`, which is written as DOCKER_HOST is. Fails when none answers. */
+/** Sends a request to the daemon at `host`, in the form of DOCKER_HOST. Fails without an answer. */
 export const ask = (
   host: string,
   method: "GET" | "DELETE",

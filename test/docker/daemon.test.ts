@@ -1,4 +1,4 @@
-/** What keeps a Docker for a test, on a daemon that is none: only what it is asked is shown. */
+/** The process that owns Docker for a test, with a fake daemon that records requests. */
 import { once } from "node:events"
 import { readdirSync } from "node:fs"
 import { createServer } from "node:http"
@@ -10,7 +10,7 @@ import { keeper, startDocker, useDocker } from "./daemon.ts"
 
 afterAll(cleanUp)
 
-/** Answers as a daemon that has two containers, a network and an image with any label. */
+/** Answers like a daemon with two containers, a network and an image for every label. */
 const startFake = async () => {
   const asked: Array<string> = []
   const things: Readonly<Record<string, ReadonlyArray<string>>> = {

@@ -1,6 +1,6 @@
 /**
- * A Docker for a test: the one that answers on this machine, or one of the test's own. What the
- * test makes there bears a label, and is removed however the test ends.
+ * Docker for a test: the daemon of this machine, or one that the test starts. Everything that the
+ * test creates has a label, and is removed however the test ends.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -15,16 +15,16 @@ const answersWithinMs = 5_000
 const upWithinMs = 40_000
 const endsWithinMs = 90_000
 const pollMs = 100
-/** What removes everything at the end: this, compiled. */
+/** The compiled program that removes everything at the end. */
 export const keeper = fileURLToPath(new URL("../../dist/test/docker/child.js", import.meta.url))
 const socketOfAll = "/var/run/docker.sock"
 
 export interface Docker {
-  /** As DOCKER_HOST has it. */
+  /** In the form of DOCKER_HOST. */
   readonly host: string
-  /** For everything that is made there. */
+  /** The label of everything that the test creates. */
   readonly label: { readonly name: string; readonly value: string }
-  /** Removes what bears the label, and ends a daemon of the test's own. */
+  /** Removes everything with the label, and ends a daemon that the test started. */
   readonly end: () => Promise<void>
 }
 
@@ -37,12 +37,12 @@ export const runningDocker = async (): Promise<string | undefined> => {
   return await answers(host) ? host : undefined
 }
 
-/** Uses the daemon at `host`, starting it when `daemon` says how. */
+/** Uses the daemon at `host`; starts it if `daemon` gives a command. */
 const keep = async (host: string, daemon: ReadonlyArray<string> = []): Promise<Docker> => {
   if (!existsSync(keeper)) throw new Error("dist/ is missing: run tsc -b first")
   const label = { name: "restante.test", value: `${process.pid}-${Date.now()}` }
   const args = [keeper, host, `${label.name}=${label.value}`, ...daemon]
-  // In a session of its own: it has to outlive whoever ends the test.
+  // In a separate session, so that it survives a signal to the test's process group.
   const child = spawn(process.execPath, args, { detached: true, stdio: ["pipe", "ignore", "pipe"] })
   const ended = once(child, "close")
   let reported = ""
@@ -62,8 +62,8 @@ const keep = async (host: string, daemon: ReadonlyArray<string> = []): Promise<D
 export const useDocker = (host: string): Promise<Docker> => keep(host)
 
 /**
- * Starts a daemon that touches neither the machine's firewall nor files of another one. Fails, with
- * what it says, where it cannot run: it needs root, control groups and namespaces.
+ * Starts a daemon that changes neither the machine's firewall nor files of another daemon. It needs
+ * root, control groups and namespaces; otherwise it fails with the daemon's output.
  */
 export const startDocker = (program: string): Promise<Docker> => {
   const folder = mkdtempSync(join(tmpdir(), "restante-docker-"))

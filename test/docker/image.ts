@@ -1,4 +1,4 @@
-/** An image of the NATS server that this machine has, without any registry of images. */
+/** Builds an image from this machine's NATS server, without an image registry. */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -9,17 +9,17 @@ import { serverBinary } from "../runtime/nats/servers.ts"
 import type { Docker } from "./daemon.ts"
 
 const builtWithinMs = 60_000
-/** Where the server looks for its configuration, keeps its data, and listens. */
+/** The server's configuration file, data folder and port. */
 export const inImage = { config: "/nats.conf", data: "/data", port: 4222, routePort: 6222 }
 
-/** What a program has to find at the same place: its loader and libraries; none when static. */
+/** The loader and libraries that a program needs at the same paths; none when static. */
 const librariesOf = (program: string): ReadonlyArray<string> => {
   const { code, output } = run("ldd", [program])
   if (code !== 0) return []
   return output.split("\n").flatMap((line) => /(?:^\s*|=> )(\/\S+) \(/.exec(line)?.[1] ?? [])
 }
 
-/** Builds it; its name. */
+/** Builds the image and returns its name. */
 export const buildImage = async ({ label }: Docker): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), "restante-image-"))
   const binary = serverBinary()

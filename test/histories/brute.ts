@@ -1,7 +1,7 @@
-/** Every order of a small history, one by one: what the checker is compared with. */
+/** Tries every order of a small history; tests compare the checker with it. */
 import type { Model, Operation } from "./history.ts"
 
-/** Whether some order of the operations, with some of the unknown ones left out, explains all. */
+/** Whether an order of the operations, without some of the unknown ones, explains all answers. */
 export const isExplained = <State, Input extends { readonly kind: string }, Output>(
   { initial, step }: Model<State, Input, Output>,
   operations: ReadonlyArray<Operation<Input, Output>>

@@ -1,4 +1,4 @@
-/** Small worlds of each model, from which random histories are taken. */
+/** Small input and output domains of each model, for random histories. */
 import type { Model } from "./history.ts"
 import { cabinet, type CabinetInput, type CabinetOutput } from "./models/cabinet.ts"
 import { type MailboxInput, type MailboxOutput, openMailbox } from "./models/mailbox.ts"
@@ -9,7 +9,7 @@ import { registration, type RegistrationInput, type RegistrationOutput,
   type RegistrationStatus } from "./models/registration.ts"
 import { session, type SessionInput, type SessionOutput, sessionSteps } from "./models/session.ts"
 
-/** What may be asked of a resource, and answered, in small. */
+/** All inputs of a resource, and all outputs, in a small domain. */
 export interface Domain<State, Input extends { readonly kind: string }, Output> {
   readonly model: Model<State, Input, Output>
   readonly inputs: ReadonlyArray<Input>
@@ -22,7 +22,7 @@ const entries = ids.flatMap((id) => numbers.map((place) => ({ id, place })))
 const pairs = entries.flatMap((one) => entries.map((other) => [one, other]))
 
 export const mailboxes: Domain<unknown, MailboxInput, MailboxOutput> = {
-  // The states of a model are its own affair.
+  // The type of a model's state is private to the model.
   model: openMailbox as Model<unknown, MailboxInput, MailboxOutput>,
   inputs: [
     ...ids.map((id) => ({ kind: "deposit" as const, id })),

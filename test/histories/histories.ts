@@ -1,7 +1,7 @@
-/** Short ways to write histories down in tests. */
+/** Shorthands for histories in tests. */
 import type { Operation } from "./history.ts"
 
-/** Operations on one resource, each between its two times; without an end it is unknown. */
+/** Operations on one resource, each with its start and end; without an end it is unknown. */
 export const history = <Input, Output>() => {
   const operation = (
     start: number,

@@ -1,41 +1,41 @@
 /** What clients did to resources, and the answers that they received: the input of the checker. */
 
 /**
- * `ok`: answered, so it took effect between its start and its end. `fail`: refused, so it never
- * has an effect. `info`: nobody knows; it may take effect at any time after its start, or never.
+ * `ok`: answered, so the operation took effect between its start and its end. `fail`: refused, so
+ * it has no effect. `info`: unknown; it may take effect at any time after its start, or never.
  */
 export type Outcome = "ok" | "fail" | "info"
 
-/** One operation. Times are of one clock, in any unit; an `info` has no end that matters. */
+/** One operation. Times are of one clock, in any unit; the end of an `info` is ignored. */
 export interface Operation<Input, Output> {
   readonly client: string
   /** Histories are checked resource by resource. */
   readonly resource: string
-  /** What was asked; its `kind` is what reports and counts go by. */
+  /** The request; reports and counts group by its `kind`. */
   readonly input: Input
-  /** What was answered: of an `ok` always; of an `info` where it is known by other means. */
+  /** The answer: always for an `ok`; for an `info` where other operations reveal it. */
   readonly output?: Output | undefined
   readonly start: number
   readonly end: number
   readonly outcome: Outcome
   /**
-   * Those that have one can only have taken effect in this order, as their answers tell: no other
-   * order need be tried. Of an `ok` only, and given by a model's `settle`.
+   * Operations with a rank took effect in this order, as their answers show, so the checker tries
+   * no other. A model's `settle` gives ranks, to `ok` operations only.
    */
   readonly rank?: number
 }
 
-/** What a resource is, one operation after the other. */
+/** A sequential specification of a resource. */
 export interface Model<State, Input extends { readonly kind: string }, Output> {
   readonly initial: State
   /**
-   * The states that the operation may leave behind, none when it cannot have been answered so in
-   * this state. Without an output it is not known what was answered.
+   * The possible states after the operation; none when this answer is impossible in this state.
+   * The answer is unknown when `output` is undefined.
    */
   readonly step: (state: State, input: Input, output: Output | undefined) => ReadonlyArray<State>
-  /** The same for equal states only. */
+  /** Equal exactly for equal states. */
   readonly keyOf: (state: State) => string
-  /** Narrows unknown outcomes by what the whole history of the resource tells of them. */
+  /** Narrows unknown outcomes by the whole history of the resource. */
   readonly settle?: (
     operations: ReadonlyArray<Operation<Input, Output>>
   ) => ReadonlyArray<Operation<Input, Output>>

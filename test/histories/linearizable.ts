@@ -1,22 +1,22 @@
 /**
- * Whether a history is linearizable: the search of Wing and Gong, which puts one operation after
- * the other between its start and its end, with Lowe's memory of what was tried before (Testing for
- * linearizability, 2016). An operation of unknown outcome is put somewhere after its start, or
- * nowhere. The search is bounded; one that gave up has shown nothing, and is a failure.
+ * Checks whether a history is linearizable, by the search of Wing and Gong: it orders operations so
+ * that each takes effect between its start and its end. It remembers visited states (Lowe, Testing for
+ * linearizability, 2016). An operation of unknown outcome takes effect at any time after its
+ * start, or never. The search is bounded; a search that reaches its bound is a failure.
  */
 import { byResource, lineOf, type Model, type Operation } from "./history.ts"
 
-/** Steps of the model that one resource's history may take. */
+/** Bound of the search for one resource, in steps of its model. */
 const stepsMax = 300_000
 const reportedMax = 12
 
 export type Verdict =
   | { readonly _tag: "Linearizable"; readonly steps: number }
-  /** `report`: the longest order found, and what cannot come next. */
+  /** `report`: the longest order found, and the operations that cannot follow it. */
   | { readonly _tag: "Broken"; readonly report: string; readonly steps: number }
   | { readonly _tag: "GaveUp"; readonly report: string; readonly steps: number }
 
-/** Which operations have been put in order. */
+/** The operations that are in the order already. */
 class Taken {
   private readonly words: Uint32Array
 
@@ -37,10 +37,10 @@ class Taken {
   }
 }
 
-/** One place in the order that is being tried: what may come next, and how far that was tried. */
+/** One position of the order: the candidates for it, and how many of them were tried. */
 interface Frame<State> {
   readonly state: State
-  /** Number of the operation that led here; -1 at the beginning. */
+  /** Index of the previous operation; -1 at the beginning. */
   readonly by: number
   readonly nexts: Iterator<readonly [at: number, state: State]>
 }
@@ -49,11 +49,11 @@ class Search<State, Input extends { readonly kind: string }, Output> {
   private readonly model: Model<State, Input, Output>
   private readonly all: ReadonlyArray<Operation<Input, Output>>
   private readonly taken: Taken
-  /** Those with a rank, by it. */
+  /** Operations with a rank, sorted by rank. */
   private readonly ranked: ReadonlyArray<number>
   private readonly seen = new Set<string>()
   private readonly required: number
-  /** Before it all are taken, of those that must be; all are sorted by their start. */
+  /** All required operations before this index are taken; operations are sorted by start. */
   private first = 0
   private requiredTaken = 0
   private steps = 0
@@ -74,7 +74,7 @@ class Search<State, Input extends { readonly kind: string }, Output> {
     this.required = this.all.filter(({ outcome }) => outcome === "ok").length
   }
 
-  /** What may come next: what began before the first of the others ended; what must come first. */
+  /** Candidates that began before the first end of the others; required ones first. */
   private candidates(): ReadonlyArray<number> {
     const must: Array<number> = []
     const may: Array<number> = []
@@ -96,7 +96,7 @@ class Search<State, Input extends { readonly kind: string }, Output> {
     return [...must, ...may].filter(isNext)
   }
 
-  /** The least rank that is not taken. */
+  /** The lowest rank that is not taken yet. */
   private nextRank(): number {
     const at = this.ranked.find((one) => !this.taken.has(one))
     return at === undefined ? Infinity : this.all[at]?.rank ?? Infinity
@@ -178,7 +178,7 @@ export const check = <State, Input extends { readonly kind: string }, Output>(
   limit: number = stepsMax
 ): Verdict => new Search(model, model.settle?.(operations) ?? operations).run(limit)
 
-/** A history that nothing explains, or that was not settled in time. */
+/** A history that no order explains, or a search that reached its bound. */
 export class Contradiction extends Error {
   override readonly name = "Contradiction"
   /** All of the resource's operations. */
@@ -191,8 +191,8 @@ export class Contradiction extends Error {
 }
 
 /**
- * Checks resource by resource; throws a {@link Contradiction} telling what is broken, or what it
- * gave up on.
+ * Checks each resource; throws a {@link Contradiction} that names the broken resource, or the one
+ * whose search reached its bound.
  */
 export const expectLinearizable = <State, Input extends { readonly kind: string }, Output>(
   name: string,

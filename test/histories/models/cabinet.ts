@@ -1,20 +1,20 @@
 /**
- * One mailbox as it is read through a cabinet, with a cursor: each reading begins where an earlier
- * one of the same reader ended. Nothing is missed, nothing invented, nothing out of order, and the
- * cursor never goes back; what was shown before may be shown again. Each mailbox of a cabinet is
- * checked by itself: a merged reading is no snapshot of several.
+ * One mailbox, read through a cabinet with a cursor. Each reading begins at the end of an earlier
+ * one of the same reader. No notification is missing, invented or out of order. The cursor
+ * never goes back; a notification may be shown again. The model checks each mailbox of a cabinet
+ * separately, because a merged listing is not a snapshot of several mailboxes.
  */
 import type { Model, Operation } from "../history.ts"
 
 export type CabinetInput =
   | { readonly kind: "deposit"; readonly id: string }
   | { readonly kind: "remove"; readonly id: string }
-  /** `known`: what this reader was shown up to the cursor `since`. */
+  /** `known`: the notifications that this reader saw up to the cursor `since`. */
   | { readonly kind: "poll"; readonly since: number; readonly known: ReadonlyArray<string> }
 
 export type CabinetOutput =
   | { readonly _tag: "Done" }
-  /** The page's entries, oldest first, and the cursor with which to go on. */
+  /** The page's entries, oldest first, and the cursor of the next page. */
   | { readonly _tag: "Polled"; readonly ids: ReadonlyArray<string>; readonly cursor: number }
 
 export type CabinetOperation = Operation<CabinetInput, CabinetOutput>
@@ -36,8 +36,8 @@ const isInOrder = (of: ReadonlyArray<string>, ids: ReadonlyArray<string>): boole
 }
 
 /**
- * What was shown was stored before; an unknown one that was never shown, and is not removed
- * either, changes nothing for anybody.
+ * Every shown notification was stored before. An unknown deposit that was neither shown nor removed
+ * changes no answer.
  */
 const settle = (
   operations: ReadonlyArray<CabinetOperation>

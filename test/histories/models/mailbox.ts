@@ -1,19 +1,19 @@
 /**
- * A mailbox (A2, A9 to A11): what was deposited stands in order, each under a place of its own
- * that never changes; the same document again is not stored again; what was removed stays away.
+ * A mailbox (A2, A9 to A11). Notifications are in the order of their deposits, and each keeps its
+ * place for ever. A repeated document is not stored again. A removed one never comes back.
  */
 import type { Model, Operation } from "../history.ts"
 
 interface Reported {
   /** Every place at which the document was shown. */
   readonly places: Set<Place>
-  /** When the first showing ended, and the last began. */
+  /** The end of the first answer that showed the document, and the start of the last. */
   end: number
   start: number
 }
 
-/** What was shown of each document, by whatever answer. */
-export const toldOf = (
+/** For each document, all answers that showed it. */
+export const reportedByDocument = (
   operations: ReadonlyArray<MailboxOperation>
 ): ReadonlyMap<string, Reported> => {
   const reported = new Map<string, Reported>()
@@ -38,7 +38,7 @@ export const toldOf = (
   return reported
 }
 
-/** By a key, the first to start of the operations that have one. */
+/** For each key, the operation that started first. */
 const firsts = (
   operations: ReadonlyArray<MailboxOperation>,
   keyOf: (one: MailboxOperation) => Place | undefined
@@ -58,8 +58,8 @@ const isUnknown = ({ outcome }: MailboxOperation) => outcome === "info"
 const none = (one: MailboxOperation): MailboxOperation => ({ ...one, outcome: "fail" })
 
 /**
- * Of unknown removals of one place the first does for all, and none before the place was last
- * shown; it may have been in vain.
+ * Of the unknown removals of one place only the first matters. It took effect after the place was
+ * last shown, or never.
  */
 export const settleRemovals = (
   operations: ReadonlyArray<MailboxOperation>,
@@ -77,10 +77,10 @@ export const settleRemovals = (
 }
 
 /**
- * A document that was shown at one place and never removed from it was stored by the first of its
- * deposits, if all are unknown; the others found it there. One whose document nobody was shown
- * changes nothing for anybody. Neither is so if somebody removed what nobody was shown: it may
- * have been this document, at a place where it stood before.
+ * If all deposits of a document are unknown, and it was shown at one place and never removed, its
+ * first deposit stored it and the others repeated it. A deposit whose document was never shown
+ * changes no answer. Neither holds if a client removed a place that was never shown: this
+ * document may have been there.
  */
 export const settleDeposits = (
   operations: ReadonlyArray<MailboxOperation>,
@@ -130,7 +130,7 @@ export const settleDeposits = (
 export const settle = (
   operations: ReadonlyArray<MailboxOperation>
 ): ReadonlyArray<MailboxOperation> => {
-  const reported = toldOf(operations)
+  const reported = reportedByDocument(operations)
   const shown = new Map<Place, number>()
   for (const { places, start } of reported.values()) {
     const [place] = places
@@ -139,7 +139,7 @@ export const settle = (
   return settleRemovals(settleDeposits(operations, reported), shown)
 }
 
-/** Where a notification stands: its number, which grows, or whatever names it, such as its URI. */
+/** The position of a notification: its number, which grows, or another name, such as its URI. */
 export type Place = number | string
 
 export interface Entry {
@@ -153,7 +153,7 @@ export type MailboxInput =
   | { readonly kind: "deposit"; readonly id: string }
   /** Everything in it. */
   | { readonly kind: "list" }
-  /** What stands after this place. */
+  /** The notifications after this place. */
   | { readonly kind: "since"; readonly place: number }
   | { readonly kind: "latest" }
   | { readonly kind: "read"; readonly place: Place }
@@ -162,14 +162,14 @@ export type MailboxInput =
 
 export type MailboxOutput =
   | { readonly _tag: "Done" }
-  /** Of a creation: it was there before. */
+  /** Of a creation: the mailbox existed already. */
   | { readonly _tag: "Taken" }
   | { readonly _tag: "Deposited"; readonly place: Place }
   | { readonly _tag: "Listed"; readonly entries: ReadonlyArray<Entry> }
   /** Undefined when it is empty. */
   | { readonly _tag: "Latest"; readonly entry: Entry | undefined }
   | { readonly _tag: "Found"; readonly id: string }
-  /** Not there, or not there any more: the entry, or the mailbox. */
+  /** The entry or the mailbox does not exist, or was removed. */
   | { readonly _tag: "Gone" }
 
 export type MailboxOperation = Operation<MailboxInput, MailboxOutput>
@@ -186,7 +186,7 @@ export interface MailboxState {
   readonly stored: ReadonlyArray<Stored>
 }
 
-/** Whether what is known of the places allows them in this order: none twice, numbers growing. */
+/** Whether the known places allow this order: no place occurs twice, and numbers grow. */
 const isOrdered = (stored: ReadonlyArray<Stored>): boolean => {
   const seen = new Set<Place>()
   let last = -Infinity
@@ -202,7 +202,7 @@ const isOrdered = (stored: ReadonlyArray<Stored>): boolean => {
   return true
 }
 
-/** What is stored, knowing where these stand; undefined when they are not what is there. */
+/** The stored notifications with these entries placed; undefined when they do not match. */
 const placed = (
   stored: ReadonlyArray<Stored>,
   shown: (one: Stored) => boolean,
@@ -270,8 +270,8 @@ const latest: Step = (state, output) => {
   return stored === undefined ? [] : [{ ...state, stored }]
 }
 
-/** What stands there: known to, or one that nobody was told the place of. */
-const standing = (
+/** The notification at a place: the known one, or the candidates without a known place. */
+const candidatesAt = (
   { stored }: MailboxState,
   place: Place
 ): { readonly known: Stored | undefined; readonly possible: ReadonlyArray<Stored> } => {
@@ -288,7 +288,7 @@ const replaced = (state: MailboxState, one: Stored, by: Stored): ReadonlyArray<M
 
 const read = (place: Place): Step => (state, output) => {
   if (output === undefined) return [state]
-  const { known, possible } = standing(state, place)
+  const { known, possible } = candidatesAt(state, place)
   if (output._tag === "Gone") return known === undefined ? [state] : []
   if (output._tag !== "Found") return []
   return possible.filter(({ id }) => id === output.id)
@@ -296,7 +296,7 @@ const read = (place: Place): Step => (state, output) => {
 }
 
 const remove = (place: Place): Step => (state, output) => {
-  const { known, possible } = standing(state, place)
+  const { known, possible } = candidatesAt(state, place)
   const isGone = known === undefined && (output === undefined || output._tag === "Gone")
   const isRemoved = output === undefined || output._tag === "Done"
   return [
@@ -332,7 +332,7 @@ const inOpen = (input: MailboxInput): Step => {
 const isDestroyed = (state: MailboxState, output: MailboxOutput | undefined) =>
   output === undefined || output._tag === "Gone" ? [state] : []
 
-/** A mailbox that is there from the beginning, and one that has to be created. */
+/** The model of a mailbox, with its first state. */
 const mailboxModel = (
   is: MailboxState["is"]
 ): Model<MailboxState, MailboxInput, MailboxOutput> => ({

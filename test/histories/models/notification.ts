@@ -1,6 +1,6 @@
 /**
- * An outgoing notification (A5, A6, A8): its recipients go forward by themselves, from waiting over
- * retry to an end, which is final but for a retry by hand; attempts only grow.
+ * An outgoing notification (A5, A6, A8). Each recipient advances by itself from waiting over retry
+ * to an end; only a manual retry leaves an end. The number of attempts never decreases.
  */
 import type { Model, Operation } from "../history.ts"
 
@@ -8,14 +8,14 @@ export type RecipientStatus = "waiting" | "retry" | "success" | "failed"
 
 export interface RecipientShown {
   readonly status: RecipientStatus
-  /** Attempts made in all. */
+  /** The number of all attempts. */
   readonly attempts: number
 }
 
 export type NotificationInput =
   | { readonly kind: "queue"; readonly recipients: number }
   | { readonly kind: "show" }
-  /** Tries the failed recipients again, by hand. */
+  /** Retries the failed recipients manually. */
   | { readonly kind: "retry" }
   | { readonly kind: "delete" }
 
@@ -23,16 +23,16 @@ export type NotificationOutput =
   | { readonly _tag: "Done" }
   /** In the order in which they were given. */
   | { readonly _tag: "Shown"; readonly recipients: ReadonlyArray<RecipientShown> }
-  /** Nothing there (404, 410). */
+  /** The resource does not exist (404) or was removed (410). */
   | { readonly _tag: "Gone" }
 
 export type NotificationOperation = Operation<NotificationInput, NotificationOutput>
 
 export interface NotificationState {
   readonly is: "absent" | "queued" | "deleted"
-  /** As they were last shown. */
+  /** The recipients in the last answer. */
   readonly recipients: ReadonlyArray<RecipientShown>
-  /** Retries by hand since, which may have begun any failed recipient again. */
+  /** Manual retries since then; each may have restarted any failed recipient. */
   readonly isRetried: boolean
 }
 
@@ -43,7 +43,7 @@ const nexts: Readonly<Record<RecipientStatus, ReadonlyArray<RecipientStatus>>> =
   failed: ["failed"]
 }
 
-/** Whether a recipient that was last shown as `before` can be shown as `after`. */
+/** Whether a recipient can change from `before` to `after` between two answers. */
 const goesForward = (
   before: RecipientShown,
   after: RecipientShown,

@@ -1,13 +1,13 @@
-/** One value that is written, read, and exchanged for another. */
+/** One value, with writes, reads and compare-and-set. */
 import type { Model, Operation } from "../history.ts"
 
 export type RegisterInput =
   | { readonly kind: "write"; readonly value: number }
   | { readonly kind: "read" }
-  /** Writes `to` where `from` is. */
+  /** Compare-and-set: writes `to` if the value is `from`. */
   | { readonly kind: "exchange"; readonly from: number; readonly to: number }
 
-/** Of a read its value, of an exchange whether it was made (1) or not (0), of a write nothing. */
+/** A read returns the value; an exchange 1 if it was made, else 0; a write nothing. */
 export type RegisterOutput = number | undefined
 
 export type RegisterOperation = Operation<RegisterInput, RegisterOutput>

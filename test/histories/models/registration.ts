@@ -1,6 +1,7 @@
 /**
- * A push registration (A12): unverified until its callback has echoed; its cursor, the number of
- * the last notification that was acknowledged, only goes forward; what was deleted stays away.
+ * A push registration (A12). It is unverified until its callback has echoed the challenge. Its
+ * cursor is the number of the last acknowledged notification, and never goes back. A deleted
+ * registration never comes back.
  */
 import type { Model, Operation } from "../history.ts"
 
@@ -21,7 +22,7 @@ export type RegistrationOutput =
     readonly status: RegistrationStatus
     readonly cursor: number
   }
-  /** Nothing there (404, 410). */
+  /** The resource does not exist (404) or was removed (410). */
   | { readonly _tag: "Gone" }
 
 export type RegistrationOperation = Operation<RegistrationInput, RegistrationOutput>
@@ -30,7 +31,7 @@ export interface RegistrationState {
   readonly is: "absent" | "registered" | "deleted"
   readonly status: RegistrationStatus
   readonly cursor: number
-  /** It was lifted since it was last shown. */
+  /** The suspension was lifted since the registration was last shown. */
   readonly isLifted: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * A session on the bridge (B2 to B7): three answers in their order, of which the first two may be
- * overwritten until the third ends it, once.
+ * A session on the bridge (B2 to B7): three answers in order. The first two may be overwritten
+ * until the third, which is accepted once, ends the session.
  */
 import type { Model, Operation } from "../history.ts"
 
@@ -11,26 +11,26 @@ export type SessionStatus = SessionStep | "crossed" | "cast"
 export type SessionInput =
   | { readonly kind: "begin" }
   | { readonly kind: "answer"; readonly step: SessionStep; readonly text: string }
-  /** What is recorded of a step. */
+  /** The recorded answer of a step. */
   | { readonly kind: "recorded"; readonly step: SessionStep }
   | { readonly kind: "show" }
   | { readonly kind: "delete" }
 
 export type SessionOutput =
   | { readonly _tag: "Begun" }
-  /** Recorded (201), overwritten (200); of the third: it was right. */
+  /** Recorded (201) or overwritten (200); the third answer was right. */
   | { readonly _tag: "Recorded" }
   | { readonly _tag: "Overwritten" }
-  /** The third answer was wrong, and it is over (406). */
+  /** The third answer was wrong, and the session is over (406). */
   | { readonly _tag: "Cast" }
   /** Out of order (409): nothing was recorded. */
   | { readonly _tag: "TooEarly" }
-  /** It was over before (405). */
+  /** The session was over already (405). */
   | { readonly _tag: "Over" }
   | { readonly _tag: "Answer"; readonly text: string }
   | { readonly _tag: "Shown"; readonly status: SessionStatus }
   | { readonly _tag: "Deleted" }
-  /** Nothing there (404, 410). */
+  /** The session does not exist (404) or was removed (410). */
   | { readonly _tag: "Gone" }
 
 export type SessionOperation = Operation<SessionInput, SessionOutput>
@@ -44,7 +44,7 @@ export interface SessionState {
 const agrees = (reported: SessionOutput, possible: SessionOutput): boolean =>
   JSON.stringify(reported) === JSON.stringify(possible)
 
-/** The states after each answer that can be given; what was given chooses among them. */
+/** The state after each possible answer; the actual answer selects one. */
 const reported = (
   output: SessionOutput | undefined,
   possible: ReadonlyArray<readonly [SessionOutput, SessionState]>

@@ -1,4 +1,4 @@
-/** A value that is published, overwritten and removed for good, as content is (A1, A3). */
+/** A value that is published, overwritten, and removed for ever, like content (A1, A3). */
 import type { Model, Operation } from "../history.ts"
 
 export type StoredInput =
@@ -10,7 +10,7 @@ export type StoredInput =
 export type StoredOutput =
   | { readonly _tag: "Done" }
   | { readonly _tag: "Found"; readonly value: string }
-  /** Nothing there (404, 410). */
+  /** The resource does not exist (404) or was removed (410). */
   | { readonly _tag: "Gone" }
 
 export type StoredOperation = Operation<StoredInput, StoredOutput>

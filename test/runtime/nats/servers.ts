@@ -1,4 +1,4 @@
-/** NATS servers of the tests' own: processes on free loopback ports, each with its folder. */
+/** NATS servers for tests: processes on free loopback ports, each with a folder. */
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream"
 import { connect, type NatsConnection } from "@nats-io/transport-node"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -13,7 +13,7 @@ const START_MS = 20_000
 
 const POLL_MS = 20
 
-/** Servers without a leader answer nobody: they are asked again soon. */
+/** Servers without a leader do not answer, so the request is repeated after this time. */
 const ASK_MS = 500
 
 const PORT_MIN = 11_000
@@ -26,13 +26,13 @@ export interface ServerOptions {
   /** Lines added within `jetstream { … }`, as `sync_interval: always`. */
   readonly jetstream?: string
   /**
-   * Given the ports at which the servers take each other's routes, the ports by which each of them
-   * (by its number) gets at the others: those of proxies. Servers then tell nobody of others.
+   * Receives the route ports of all servers. Returns, for each server by index, the ports of the
+   * proxies to the others. The servers then advertise no addresses of each other.
    */
   readonly routed?: (
     ports: ReadonlyArray<number>
   ) => Promise<(from: number) => ReadonlyArray<number>>
-  /** What a client must present; how readiness is asked too. */
+  /** The credentials of clients; readiness checks use them too. */
   readonly user?: string
   readonly pass?: string
 }
@@ -42,7 +42,7 @@ export interface NatsServer {
   readonly port: number
   /** Ends the process and waits for it: SIGKILL by default. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<void>
-  /** Sends a signal, and does not wait for what comes of it: SIGSTOP, SIGCONT. */
+  /** Sends a signal without waiting for its effect: SIGSTOP, SIGCONT. */
   readonly signal: (signal: NodeJS.Signals) => Promise<void>
   /** Starts the process on the same folder and port, ending one that runs. */
   readonly restart: () => Promise<void>
@@ -61,9 +61,9 @@ export interface NatsCluster {
   readonly urls: ReadonlyArray<string>
   /** The server that leads a stream now. */
   readonly leaderOf: (stream: string) => Promise<NatsServer | undefined>
-  /** Whether every stream has its leader, and every copy all that the leader has. */
+  /** Whether every stream has a leader, and every replica is up to date. */
   readonly isHealthy: () => Promise<boolean>
-  /** Lets another server lead a stream. */
+  /** Makes another server the leader of a stream. */
   readonly stepDown: (stream: string) => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -78,7 +78,7 @@ export const serverBinary = (): string => {
   return found
 }
 
-/** Whether nobody listens at this port of the loopback address. */
+/** Whether this loopback port is free. */
 const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
@@ -87,9 +87,8 @@ const isFree = (port: number): Promise<boolean> =>
   })
 
 /**
- * Ports that nobody listens on, all different. Below those that a system gives to connections
- * (32768 and up on Linux) and those of the services under test (`../http/harness.ts`), so that none
- * is taken while its server is stopped.
+ * Different free ports. They are below the ephemeral ports (32768 and up on Linux) and the ports of
+ * the services under test (`../http/harness.ts`), so that a stopped server's port stays free.
  */
 export const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
   const ports = new Set<number>()
@@ -105,7 +104,7 @@ const exited = (child: ChildProcess): boolean =>
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Ends what is left when the tests' process ends, however it ends. */
+/** Kills the remaining servers when the test process ends. */
 const running = new Set<ChildProcess>()
 
 process.once("exit", () => {
@@ -118,7 +117,7 @@ interface Described {
   readonly options: ServerOptions
 }
 
-/** Whether a server takes clients at this loopback port. */
+/** Whether a server accepts clients at this loopback port. */
 export const takesClients = (port: number, { pass, user }: ServerOptions = {}): Promise<boolean> =>
   connect({
     servers: [`127.0.0.1:${port}`],
@@ -195,8 +194,8 @@ ${options.extra ?? ""}
 `
 
 /**
- * Where a server listens to others (`host:port`), and where it finds them. When these are the only
- * ways to them, nobody listens at the port that it tells of itself. `more` is taken as it is.
+ * The route options of a server: its address (`host:port`) and the others' addresses. With proxies
+ * the server advertises a port that is not in use. `more` is added unchanged.
  */
 export const clusterBlock = (
   listen: string,
@@ -216,7 +215,7 @@ export const startServer = async (options: ServerOptions = {}): Promise<ServerPr
   return serverAt((folder) => ({ port, options, config: config(folder) }))
 }
 
-/** What servers are together, once they have elected a leader of their meta data. */
+/** The names of the servers, once they have elected a leader of their metadata. */
 export const clusterOf = async (
   servers: ReadonlyArray<NatsServer>,
   options: ServerOptions = {}
@@ -270,7 +269,7 @@ export const clusterOf = async (
   }
 }
 
-/** A cluster, with a leader of its meta data elected, and its servers' processes. */
+/** A cluster with an elected metadata leader, and the processes of its servers. */
 export const startCluster = async (
   size = 3,
   options: ServerOptions = {}

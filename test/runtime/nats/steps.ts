@@ -1,4 +1,4 @@
-/** Actors that commit one step after another, and what must be true of them at the end. */
+/** Actors that commit in steps, and the check of their stored state at the end. */
 import { Effect } from "effect"
 import { expect } from "vitest"
 import { address, shardOf } from "../../../runtime/actor/address.ts"
@@ -6,7 +6,7 @@ import type { LogItem } from "../../../runtime/actor/behavior.ts"
 import type { StorageApi } from "../../../runtime/ports/storage.ts"
 import { commitOf, run } from "../../suites/storage-probe.ts"
 
-/** One actor; `step` resolves when a commit is known to be kept. */
+/** One actor; `step` resolves when a commit is certainly stored. */
 export class Stepper {
   readonly address
   readonly items: Array<LogItem> = []
@@ -23,7 +23,7 @@ export class Stepper {
     this.address = address("mailbox", id)
   }
 
-  /** Commits of all forms in turn; `append` items in those that append. */
+  /** Commits every form in turn; the appending forms append this many items. */
   async step(append = 1): Promise<void> {
     const form = this.steps++ % 4
     const appends = form !== 2
@@ -49,7 +49,7 @@ export class Stepper {
     if (timer !== undefined) this.timer = timer ?? undefined
   }
 
-  /** What the store has is what was acknowledged, from the first step to the last. */
+  /** Expects the store to hold exactly the acknowledged steps. */
   async check(storage: StorageApi = this.storage): Promise<void> {
     const { head, revision, state } = this
     expect(await run(storage.load(this.address))).toEqual({ state, revision, head })
@@ -60,7 +60,7 @@ export class Stepper {
   }
 }
 
-/** Lets all of them step until `until` resolves, each its own commits in turn. */
+/** Runs the steps of all actors concurrently until `until` resolves. */
 export const stepping = async (
   steppers: ReadonlyArray<Stepper>,
   until: Promise<unknown>
@@ -80,7 +80,7 @@ export const stepping = async (
 export const steppersOf = (storage: StorageApi, count: number): ReadonlyArray<Stepper> =>
   Array.from({ length: count }, (_, at) => new Stepper(storage, `m${at}`))
 
-/** Runs, and gives up after a while, as the runtime does. */
+/** Runs an effect with the runtime's deadline. */
 export const within = <A, E>(effect: Effect.Effect<A, E>, ms: number): Promise<A | undefined> =>
   run(
     Effect.map(

@@ -1,6 +1,6 @@
 /**
- * What earlier runs found, one file for each target: an array of inputs of which every character is
- * one byte. Inputs that once broke something stay in it for good.
+ * The inputs of earlier runs, one file for each target: an array of texts, each character one byte.
+ * An input that once broke a parser stays in it for ever.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"

@@ -1,20 +1,20 @@
 /**
- * Which blocks of our own modules ran, and how often, from V8's precise coverage: what tells a
- * fuzzer that an input is a new one, and how many steps it took, on whatever machine.
+ * The blocks of our modules that ran, and how often, by V8's precise coverage. The fuzzer learns
+ * from it whether an input is new, and how many steps it took, independent of the machine.
  */
 import { type Profiler, Session } from "node:inspector"
 
-/** Our modules, as sources or as built; not the tests, nor what they are made of. */
+/** Our modules, as sources or built; neither tests nor dependencies. */
 const own = /\/(?:http|actors|client|runtime|deploy)\/(?!.*node_modules)[\w./-]+\.[jt]s$/
 const foreign = /\/(?:node_modules|test)\//
 
-/** What ran since the last look. */
+/** The blocks that ran since the last call. */
 export interface Ran {
   /** Each block that ran. */
   readonly blocks: ReadonlySet<string>
-  /** Each with the power of two of how often it ran. */
+  /** Each block, with the power of two of its count. */
   readonly magnitudes: ReadonlySet<string>
-  /** How often blocks ran, all together. */
+  /** The sum of the counts of all blocks. */
   readonly steps: number
 }
 
@@ -34,10 +34,10 @@ export class Coverage {
     this.#session.disconnect()
   }
 
-  /** What ran since this was asked last. */
+  /** The blocks that ran since the last call. */
   take(): Ran {
     let found: ReadonlyArray<Profiler.ScriptCoverage> | undefined
-    // On one's own thread the answer comes before `post` returns.
+    // On the same thread, `post` returns after the answer.
     this.#session.post("Profiler.takePreciseCoverage", (error, answer) => {
       if (error === null) found = answer.result
     })

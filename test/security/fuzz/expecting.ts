@@ -1,6 +1,6 @@
-/** How a target says that something is not as it must be. */
+/** Assertions of fuzz targets. */
 
-/** A property that does not hold; not one of the service's own failures. */
+/** A violated property, as opposed to a failure of the service. */
 export class Broken extends Error {
   override readonly name = "Broken"
 }
@@ -10,11 +10,11 @@ export const must = (holds: boolean, what: string): void => {
   if (!holds) throw new Broken(what)
 }
 
-/** Throws unless both are the same, as JSON says them. */
+/** Throws unless both have the same JSON text. */
 export const mustEqual = (one: unknown, other: unknown, what: string): void => {
   const [left, right] = [one, other].map((value) => JSON.stringify(value))
   must(left === right, `${what}: ${left?.slice(0, 120)} and ${right?.slice(0, 120)}`)
 }
 
-/** The input as the bytes that came. */
+/** The bytes of the input. */
 export const bytesOf = (input: string): Buffer => Buffer.from(input, "latin1")

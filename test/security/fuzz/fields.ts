@@ -1,4 +1,4 @@
-/** The parsers of header fields, paths, queries and cursors, and of what other services answer. */
+/** The parsers of header fields, paths, queries and cursors, and of other services' answers. */
 import { isIP } from "node:net"
 import { mailboxIn } from "../../../actors/outbound/discovery.ts"
 import { retryAfterMaxMs, retryAfterMs } from "../../../actors/outbound/response.ts"
@@ -144,7 +144,7 @@ const paths: Target = {
         // The pattern has no such parameter.
         continue
       }
-      // What must not be in it is what this is for.
+      // This pattern finds control characters.
       // oxlint-disable-next-line no-control-regex
       must(!/[\u0000-\u001f/\\]/.test(value ?? ""), "a segment is one segment")
       must(value !== "." && value !== "..", "and leads nowhere else")

@@ -1,27 +1,26 @@
 /**
- * A fuzzer with coverage feedback. An input that runs a block which none ran before, or runs one
- * more often by a power of two, is kept, and others are made of it. What a target throws is a
- * finding; so is an input that takes more than its share of steps or of time when a part of it is
- * repeated.
+ * A fuzzer with coverage feedback. It keeps an input that runs a new block, or runs a block more
+ * often by a power of two, and mutates it further. An error of a target is a finding. So is an
+ * input whose steps or time grow too fast when a part of it is repeated.
  *
- * Not jazzer.js: its binary needs glibc 2.38, which Debian 12 has not, and this service needs less.
+ * Not jazzer.js: its binary needs glibc 2.38, and Debian 12 has 2.36.
  */
 import { Coverage } from "./coverage.ts"
 import { Chance, mutated, pumped } from "./mutate.ts"
 
-/** A parser with what must be true of it. */
+/** A parser and its properties. */
 export interface Target {
   readonly name: string
   /** The longest input that can reach it, in bytes. */
   readonly bytesMax: number
   readonly seeds: ReadonlyArray<string>
-  /** What its language is made of. */
+  /** Tokens of its language. */
   readonly tokens: ReadonlyArray<string>
-  /** Throws when it does what it must not. Every character of the input is one byte. */
+  /** Throws when a property is violated. Every character of the input is one byte. */
   readonly run: (input: string) => void
 }
 
-/** What was found, with the smallest input that shows it. */
+/** A finding, with the smallest input that shows it. */
 export interface Finding {
   readonly target: string
   readonly what: string
@@ -31,28 +30,28 @@ export interface Finding {
 export interface Fuzzed {
   readonly executions: number
   readonly features: number
-  /** The inputs that ran something new. */
+  /** The inputs that ran a new block. */
   readonly corpus: ReadonlyArray<string>
   readonly findings: ReadonlyArray<Finding>
 }
 
 export interface Effort {
   readonly seed: number
-  /** Inputs that are tried. */
+  /** The number of inputs to try. */
   readonly executions: number
-  /** Inputs of which a part is repeated. */
+  /** The number of inputs whose parts are repeated. */
   readonly pumps: number
 }
 
-/** Looking at the coverage costs more than an input: one look for so many. */
+/** Inputs for each reading of the coverage, because a reading costs more than an input. */
 const batchInputs = 100
 const inputCharsMax = 2_048
 
-/** Of a part repeated to four times the length, steps and time may grow so much; squared, by 16. */
+/** Growth limit of steps and time when the input grows by four; quadratic growth would be 16. */
 const growth = 4
 const growthMax = 10
 const pumpedCharsMax = 32 * 1024
-/** What takes less is not looked at closer. */
+/** Inputs below this are not measured further. */
 const stepsMin = 20_000
 const suspectMs = 50
 const measurements = 3
@@ -60,7 +59,7 @@ const measurements = 3
 const described = (error: unknown): string =>
   error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 300) : String(error)
 
-/** What the target throws, without the input's own text in it. */
+/** The error of the target, without the text of the input. */
 const failureOf = ({ run }: Target, input: string): string | undefined => {
   try {
     run(input)
@@ -72,7 +71,7 @@ const failureOf = ({ run }: Target, input: string): string | undefined => {
 
 const kindOf = (failure: string): string => failure.slice(0, 40)
 
-/** The input without all that the failure does not need. */
+/** The smallest part of the input that still fails. */
 const shrunk = (target: Target, input: string, failure: string): string => {
   let least = input
   for (let size = Math.ceil(least.length / 2); size >= 1; size = Math.floor(size / 2)) {
@@ -86,7 +85,7 @@ const shrunk = (target: Target, input: string, failure: string): string => {
   return least
 }
 
-/** Processor time of this process, in ms: what others do on the machine counts for little. */
+/** CPU time of this process, ms; other processes on the machine hardly change it. */
 const timed = (run: () => void): number => {
   const before = process.cpuUsage()
   run()
@@ -135,7 +134,7 @@ class Fuzzer {
     }
   }
 
-  /** What there is to begin with is kept, new or not. */
+  /** Keeps all initial inputs, new or not. */
   #begin(inputs: ReadonlyArray<string>): void {
     for (const input of inputs) this.#try(input)
     const { blocks, magnitudes } = this.#coverage.take()
@@ -149,8 +148,8 @@ class Fuzzer {
   }
 
   /**
-   * Tries inputs together, and those that ran something new in halves, down to the one that did,
-   * which is kept.
+   * Tries a batch of inputs. If it ran a new block, both halves are tried, down to the input that
+   * did, which is kept.
    */
   #learn(inputs: ReadonlyArray<string>): void {
     for (const input of inputs) this.#try(input)
@@ -162,7 +161,7 @@ class Fuzzer {
       this.#learn(inputs.slice(0, half))
       return this.#learn(inputs.slice(half))
     }
-    // How often something ran tells of a single input only.
+    // Counts are meaningful for a single input only.
     if (!this.#isNew(blocks) && !this.#isNew(magnitudes)) return
     for (const one of [...blocks, ...magnitudes]) this.#seen.add(one)
     this.#corpus.push(only)
@@ -178,7 +177,7 @@ class Fuzzer {
     this.#learn(inputs)
   }
 
-  /** What one input costs: steps, and processor time. */
+  /** The cost of one input: steps and CPU time. */
   #cost(input: string): { readonly steps: number; readonly ms: number } {
     const ms = timed(() => this.#try(input))
     return { steps: this.#coverage.take().steps, ms }
@@ -195,7 +194,7 @@ class Fuzzer {
     if (much.steps > stepsMin && isGrown(little.steps, much.steps)) {
       this.#found(`steps grow from ${little.steps} to ${much.steps} over ${chars} bytes`, long)
     }
-    // Patterns are not counted in steps.
+    // Regular expressions have no steps.
     if (much.ms < suspectMs) return
     if (isSlow(this.#target, short, long)) {
       this.#found(`time grows too fast over ${chars} bytes`, long)
@@ -217,7 +216,7 @@ class Fuzzer {
   }
 }
 
-/** Tries a target; the same effort finds the same. `corpus` is what was kept of earlier runs. */
+/** Fuzzes a target; deterministic for one effort. `corpus` has the inputs of earlier runs. */
 export const fuzz = (
   target: Target,
   effort: Effort,

@@ -1,6 +1,6 @@
-/** Inputs made of other inputs. Each is text of which every character is one byte. */
+/** Mutations of inputs. Every character of an input is one byte. */
 
-/** Chance that is the same for the same seed (mulberry32). */
+/** Pseudorandom numbers from a seed (mulberry32). */
 export class Chance {
   #state: number
 
@@ -91,7 +91,7 @@ export const mutated: Change = (chance, text, tokens, other) => {
   return changed
 }
 
-/** The text with one part of it repeated until it is so long: what a slow pattern stumbles over. */
+/** The text with one part repeated up to this length; slow patterns fail on such inputs. */
 export const pumped = (text: string, from: number, to: number, chars: number): string => {
   const part = text.slice(from, to) || " "
   const times = Math.max(1, Math.ceil((chars - text.length) / part.length))

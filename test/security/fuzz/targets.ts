@@ -1,4 +1,4 @@
-/** Every parser of what strangers send. */
+/** Every parser of data from strangers. */
 import { documents } from "./documents.ts"
 import { fields } from "./fields.ts"
 import type { Target } from "./fuzzer.ts"
