@@ -1,7 +1,6 @@
-/** For operators (role `admin`): accounts and tokens, the state of the cluster, the archive. */
-import { removeResource } from "./content.ts"
-import { defined, type HttpTransport, type JsonObject, type ListingOptions, listOf, numberOf,
-  optionalNumber, optionalObject, optionalText, pagesOf, parseObject, textOf, unexpected,
+/** For operators (role `admin`): accounts and tokens, and the state of the cluster. */
+import { defined, entriesOf, type HttpTransport, type JsonObject, type ListingOptions, listOf,
+  numberOf, optionalNumber, optionalObject, optionalText, textOf, unexpected,
   withQuery } from "./transport/index.ts"
 
 /** A role of an account. */
@@ -31,6 +30,12 @@ export interface TokenOptions {
   readonly expires?: string | undefined
 }
 
+const listedAccountOf = (document: JsonObject): ListedAccount => {
+  const { role = [] } = document
+  const roles = (Array.isArray(role) ? role : [role]).map(String)
+  return { name: textOf(document, "name"), roles }
+}
+
 const accountPath = (name: string): string => `/accounts/${encodeURIComponent(name)}`
 
 /** The accounts of a service and their tokens. */
@@ -43,37 +48,26 @@ export class Accounts {
 
   /** Creates an account and returns its token, which the service shows only once. */
   async create(name: string, roles: ReadonlyArray<AccountRole> = []): Promise<string> {
-    const { text } = await this.transport.post("/accounts", { name, role: roles })
-    for (const token of listOf(parseObject(text), "token")) {
-      const secret = optionalText(token, "#text")
-      if (secret !== undefined) return secret
-    }
-    return unexpected("there is no token")
+    const { document } = await this.transport.post("/accounts", { name, role: roles })
+    const secrets = listOf(document, "token").map((token) => optionalText(token, "#text"))
+    return secrets.find((secret) => secret !== undefined) ?? unexpected("there is no token")
   }
 
   /** All accounts, by name. */
-  async *list(
+  list(
     { pageSize: limit, signal }: ListingOptions = {}
   ): AsyncGenerator<ListedAccount, void, void> {
-    for await (
-      const page of pagesOf(this.transport, withQuery("/accounts", { limit }), { signal })
-    ) {
-      for (const account of listOf(page, "account")) {
-        const { role = [] } = account
-        const roles = (Array.isArray(role) ? role : [role]).map(String)
-        yield { name: textOf(account, "name"), roles }
-      }
-    }
+    const first = withQuery("/accounts", { limit })
+    return entriesOf(this.transport, first, "account", listedAccountOf, signal)
   }
 
   remove(name: string): Promise<void> {
-    return removeResource(this.transport, accountPath(name))
+    return this.transport.remove(accountPath(name))
   }
 
   /** The tokens of an account, oldest first. */
   async tokens(name: string): Promise<ReadonlyArray<ListedToken>> {
-    const uri = `${accountPath(name)}/tokens`
-    const { document } = await this.transport.json({ method: "GET", uri })
+    const document = await this.transport.get(`${accountPath(name)}/tokens`)
     return listOf(document, "token").map((token) => ({
       id: textOf(token, "id"),
       created: textOf(token, "created"),
@@ -85,15 +79,14 @@ export class Accounts {
   /** Creates another token of an account, which the service shows only once. */
   async createToken(name: string, options: TokenOptions = {}): Promise<string> {
     const uri = `${accountPath(name)}/token`
-    const { text } = await this.transport.post(uri, defined({ ...options }))
-    return textOf(parseObject(text), "#text")
+    const { document } = await this.transport.post(uri, defined({ ...options }))
+    return textOf(document, "#text")
   }
 
   /** Revokes one token, or all tokens of an account. */
   revoke(name: string, tokens: "all" | { readonly id: string }): Promise<void> {
     const uri = `${accountPath(name)}/tokens`
-    return removeResource(
-      this.transport,
+    return this.transport.remove(
       tokens === "all" ? uri : `${uri}/${encodeURIComponent(tokens.id)}`
     )
   }
@@ -164,12 +157,7 @@ const nodeStatusOf = (node: JsonObject, shards: ReadonlyMap<string, number>): No
   }
 }
 
-/** The nodes of the service, as the node that responds sees them. */
-export const clusterStatus = async (
-  transport: HttpTransport,
-  signal?: AbortSignal
-): Promise<ClusterReport> => {
-  const { document } = await transport.json({ method: "GET", uri: "/cluster", signal })
+export const clusterReportOf = (document: JsonObject): ClusterReport => {
   const owners = listOf(nested(document, "owners"), "owner")
   const shards = new Map(owners.map((one) => [textOf(one, "node"), numberOf(one, "count")]))
   return {
@@ -178,13 +166,3 @@ export const clusterStatus = async (
     nodes: listOf(nested(document, "nodes"), "node").map((node) => nodeStatusOf(node, shards))
   }
 }
-
-/** The archive of a running service, as a stream (docs/backup.md). */
-export const downloadArchive = (
-  transport: HttpTransport,
-  signal?: AbortSignal
-): Promise<ReadableStream<Uint8Array>> =>
-  transport.send(
-    { method: "GET", uri: "/archive", accept: "application/json", timeoutMs: null, signal },
-    ({ body }) => body ?? unexpected("it has no body")
-  )

@@ -1,8 +1,7 @@
 /** Cabinets (protocol §1.5): several mailboxes read as one. */
-import { removeResource } from "./content.ts"
 import { type Notification, notificationOf } from "./notifications.ts"
-import { defined, type HttpTransport, type JsonObject, linkOf, type ListingOptions, listOf,
-  optionalText, pagesOf, parseObject, textOf, withQuery } from "./transport/index.ts"
+import { defined, entriesOf, type HttpTransport, type JsonObject, linkOf, type ListingOptions,
+  listOf, optionalText, textOf, withQuery } from "./transport/index.ts"
 
 /** The definition of a cabinet. */
 export interface CabinetContents {
@@ -30,7 +29,9 @@ export interface CabinetPage {
   readonly notifications: ReadonlyArray<Filed>
 }
 
-const documentOf = ({ contains, mailboxes, since, title }: CabinetContents): JsonObject => ({
+export const documentOfCabinet = (
+  { contains, mailboxes, since, title }: CabinetContents
+): JsonObject => ({
   ...defined({ title }),
   mailbox: mailboxes.map((href) => ({ href })),
   ...contains === undefined && since === undefined ? {} : { query: defined({ contains, since }) }
@@ -59,7 +60,7 @@ export class Cabinet {
     } = {}
   ): Promise<CabinetPage> {
     const uri = withQuery(this.href, { since: after, limit })
-    const { document, headers } = await this.transport.json({ method: "GET", uri, signal })
+    const { document, headers } = await this.transport.request({ method: "GET", uri, signal })
     return {
       title: optionalText(document, "title") ?? "",
       cursor: textOf(document, "time"),
@@ -73,38 +74,18 @@ export class Cabinet {
   }
 
   /** All its notifications, page by page. */
-  async *notifications(
+  notifications(
     { after, pageSize, signal }: ListingOptions & { readonly after?: string | undefined } = {}
   ): AsyncGenerator<Filed, void, void> {
     const first = withQuery(this.href, { since: after, limit: pageSize })
-    for await (const page of pagesOf(this.transport, first, { signal })) {
-      yield* listOf(page, "notification").map(filedOf)
-    }
+    return entriesOf(this.transport, first, "notification", filedOf, signal)
   }
 
   async replace(contents: CabinetContents): Promise<void> {
-    await this.transport.put(this.href, documentOf(contents))
+    await this.transport.put(this.href, documentOfCabinet(contents))
   }
 
   delete(): Promise<void> {
-    return removeResource(this.transport, this.href)
-  }
-}
-
-export const createCabinet = async (
-  transport: HttpTransport,
-  contents: CabinetContents
-): Promise<Cabinet> => {
-  const { text } = await transport.post("/cabinets", documentOf(contents))
-  return new Cabinet(transport, textOf(parseObject(text), "href"))
-}
-
-/** The account's own cabinets, newest first. */
-export async function* listCabinets(
-  transport: HttpTransport,
-  { pageSize: limit, signal }: ListingOptions = {}
-): AsyncGenerator<Cabinet, void, void> {
-  for await (const page of pagesOf(transport, withQuery("/cabinets", { limit }), { signal })) {
-    for (const one of listOf(page, "cabinet")) yield new Cabinet(transport, textOf(one, "href"))
+    return this.transport.remove(this.href)
   }
 }

@@ -1,17 +1,16 @@
-/** The client of a restante service. */
-import { Accounts, type ClusterReport, clusterStatus, downloadArchive } from "./administration.ts"
-import { Cabinet, type CabinetContents, createCabinet, listCabinets } from "./cabinets.ts"
-import { type Content, getContent, publish, type Published, type Publishing,
-  type ReadContentOptions, type Receipt, receiptsOf, removeResource, replaceContent, reportReceipt,
-  type WriteCondition } from "./content.ts"
+/** The client of a restante service, and the content resources (protocol §1.1). */
+import { Accounts, type ClusterReport, clusterReportOf } from "./administration.ts"
+import { Cabinet, type CabinetContents, documentOfCabinet } from "./cabinets.ts"
 import { attemptsMax } from "./limits.ts"
-import { type ListedMailbox, listMailboxes, Mailbox, type MailboxSettings, type OpenedMailbox,
-  openMailbox } from "./mailbox.ts"
+import { documentOfMailbox, type ListedMailbox, listedMailboxOf, Mailbox, type MailboxSettings,
+  type OpenedMailbox, secretsOf } from "./mailbox.ts"
 import { Outgoing, type Sending, type SendOptions, type SentNotification } from "./outgoing.ts"
 import { Queries } from "./queries.ts"
-import { beginSession, type ListedSession, listSessions, Session } from "./session.ts"
-import { basicAuthorization, type Fetch, HttpTransport, type ListingOptions,
-  type RequestContentBody, type ServiceRequest, type ServiceResponse } from "./transport/index.ts"
+import { type ListedSession, listedSessionOf, Session } from "./session.ts"
+import { basicAuthorization, createdOf, defined, entriesOf, type Fetch, HttpTransport,
+  type JsonObject, type ListingOptions, listOf, locationOf, newIdempotencyKey, optionalText, pathOf,
+  type PostOptions, type RequestContentBody, type ServiceRequest, type ServiceResponse, textOf,
+  unexpected, withQuery, type WriteCondition } from "./transport/index.ts"
 
 /** The address of the service, and the credentials. */
 export interface ConnectOptions {
@@ -28,6 +27,65 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal | undefined
   /** Most attempts of a request when the service does not respond. */
   readonly attempts?: number | undefined
+}
+
+/** How to publish content. */
+export interface Publishing extends PostOptions {
+  /** A media type; `text/plain; charset=utf-8` for a string, a Blob's own, else octets. */
+  readonly contentType?: string | undefined
+  /** As in `attachment; filename="plan.pdf"`. */
+  readonly disposition?: string | undefined
+  /** A password of 16 or more visible characters, or `generate` for one by the service. */
+  readonly password?: string | undefined
+}
+
+/** Published content. The URI `edit` allows overwriting and removing it. */
+export interface Published {
+  readonly href: string
+  /** The secret edit URI, which the service shows only once. */
+  readonly edit: string
+  /** The message password, if it has one. */
+  readonly password: string | undefined
+}
+
+/** Content with its response. */
+export interface Content {
+  readonly href: string
+  readonly type: string
+  readonly etag: string | undefined
+  readonly lengthBytes: number | undefined
+  /** Read it once, by `text()`, `arrayBuffer()`, `blob()` or `body`. */
+  readonly response: Response
+}
+
+/** How to read content. */
+export interface ReadContentOptions {
+  readonly password?: string | undefined
+  /** First and last byte, both inclusive. */
+  readonly range?: { readonly from: number; readonly to?: number } | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A recipient's report about a message (A4). */
+export interface Receipt {
+  readonly href: string
+  readonly received: string
+  readonly status: string
+  readonly mailbox: string | undefined
+  readonly description: string | undefined
+}
+
+const receiptOf = (document: JsonObject): Receipt => ({
+  href: textOf(document, "href"),
+  received: textOf(document, "received"),
+  status: textOf(document, "status"),
+  mailbox: optionalText(document, "mailbox"),
+  description: optionalText(document, "description")
+})
+
+const typeOf = (body: RequestContentBody): string => {
+  if (typeof body === "string") return "text/plain; charset=utf-8"
+  return body instanceof Blob && body.type !== "" ? body.type : "application/octet-stream"
 }
 
 /** The operations of an account at a service. */
@@ -48,52 +106,114 @@ export class Client {
   }
 
   /** A1: publishes content, and returns its URI and its secret edit URI. */
-  publish(content: RequestContentBody, options: Publishing = {}): Promise<Published> {
-    return publish(this.transport, content, options)
+  async publish(
+    body: RequestContentBody,
+    { contentType, disposition, idempotencyKey, password, signal }: Publishing = {}
+  ): Promise<Published> {
+    const response = await this.transport.request({
+      method: "POST",
+      uri: "/content",
+      headers: {
+        "content-type": contentType ?? typeOf(body),
+        "content-disposition": disposition,
+        "message-password": password,
+        "idempotency-key": idempotencyKey ?? newIdempotencyKey()
+      },
+      body,
+      timeoutMs: null,
+      signal
+    })
+    return {
+      ...createdOf(response),
+      password: response.headers.get("message-password") ??
+        (password === "generate" ? undefined : password)
+    }
   }
 
   /**
    * A3: reads a message by its URI, at this service or another; or the message of a notification,
-   * with the notification's password.
+   * with the notification's password. Only this service receives the account's credentials.
    */
   get(
     message: string | { readonly url: string; readonly password?: string | undefined },
     options: ReadContentOptions = {}
   ): Promise<Content> {
-    if (typeof message === "string") return getContent(this.transport, message, options)
-    return getContent(this.transport, message.url, { password: message.password, ...options })
+    const source = typeof message === "string" ? { url: message } : message
+    const { password, range, signal, url: href } = { ...source, ...options }
+    const request = {
+      method: "GET",
+      uri: href,
+      // Content has any type; a refusal is JSON.
+      accept: "application/problem+json, */*;q=0.9",
+      headers: {
+        "message-password": password,
+        range: range === undefined ? undefined : `bytes=${range.from}-${range.to ?? ""}`
+      },
+      redirect: password === undefined ? "follow" : "error",
+      signal
+    } as const
+    return this.transport.send(request, (response) => {
+      const { headers } = response
+      const length = headers.get("content-length")
+      return {
+        href,
+        type: headers.get("content-type") ?? "application/octet-stream",
+        etag: headers.get("etag") ?? undefined,
+        lengthBytes: length === null ? undefined : Number(length),
+        response
+      }
+    })
   }
 
   /** Overwrites content by its edit URI, or as its owner. Returns the new entity tag. */
-  replace(
+  async replace(
     edit: string,
-    content: RequestContentBody,
-    options: Publishing & WriteCondition = {}
+    body: RequestContentBody,
+    { contentType, disposition, ifMatch, signal }: Publishing & WriteCondition = {}
   ): Promise<string | undefined> {
-    return replaceContent(this.transport, edit, content, options)
+    const { headers } = await this.transport.request({
+      method: "PUT",
+      uri: edit,
+      headers: {
+        "content-type": contentType ?? typeOf(body),
+        "content-disposition": disposition,
+        "if-match": ifMatch
+      },
+      body,
+      timeoutMs: null,
+      signal
+    })
+    return headers.get("etag") ?? undefined
   }
 
   /** Removes content, by its edit URI or as its owner. */
   remove(edit: string, options: WriteCondition = {}): Promise<void> {
-    return removeResource(this.transport, edit, options)
+    return this.transport.remove(edit, options)
   }
 
   /** The receipts of a message, by its edit URI. */
-  receipts(edit: string, signal?: AbortSignal): Promise<ReadonlyArray<Receipt>> {
-    return receiptsOf(this.transport, edit, signal)
+  async receipts(edit: string, signal?: AbortSignal): Promise<ReadonlyArray<Receipt>> {
+    const document = await this.transport.get(`${edit}/receipts`, signal)
+    return listOf(document, "receipt").map(receiptOf)
   }
 
-  /** A4: reports that a message was received or retrieved, or a problem with it. */
-  report(
+  /**
+   * A4: reports that a message was received or retrieved, or a problem with it. Returns the URI of
+   * the receipt.
+   */
+  async report(
     href: string,
-    receipt: {
+    { password, ...receipt }: {
       readonly status: "received" | "retrieved" | "problem"
       readonly mailbox?: string | undefined
       readonly description?: string | undefined
       readonly password?: string | undefined
     }
   ): Promise<string | undefined> {
-    return reportReceipt(this.transport, href, receipt)
+    const { headers } = await this.transport.post(href, receipt, {
+      headers: { "message-password": password }
+    })
+    return headers.get("location") ?? undefined
   }
 
   /** A5: sends a notification to mailboxes anywhere; resolves once it is durably queued. */
@@ -101,14 +221,17 @@ export class Client {
     return this.outgoing.send(sending, options)
   }
 
-  /** A9: opens a mailbox of the account. */
-  openMailbox(
-    options: MailboxSettings & {
+  /** A9: opens a mailbox of the account; Conflict when the name is taken. */
+  async openMailbox(
+    { idempotencyKey, name, ...settings }: MailboxSettings & {
       readonly name?: string | undefined
       readonly idempotencyKey?: string | undefined
     } = {}
   ): Promise<OpenedMailbox> {
-    return openMailbox(this.transport, options)
+    const requested = { ...defined({ name }), ...documentOfMailbox(settings) }
+    const { document } = await this.transport.post("/mailboxes", requested, { idempotencyKey })
+    const href = textOf(document, "href")
+    return { href, mailbox: new Mailbox(this.transport, href), ...secretsOf(document) }
   }
 
   /** A mailbox by its name, its URI or its secret URI; read as the account, or by password. */
@@ -122,25 +245,43 @@ export class Client {
   }
 
   /** The account's mailboxes. */
-  mailboxes(options: ListingOptions = {}): AsyncGenerator<ListedMailbox, void, void> {
-    return listMailboxes(this.transport, options)
+  mailboxes(
+    { pageSize: limit, signal }: ListingOptions = {}
+  ): AsyncGenerator<ListedMailbox, void, void> {
+    const first = withQuery("/mailboxes", { limit })
+    return entriesOf(this.transport, first, "mailbox", listedMailboxOf, signal)
   }
 
-  createCabinet(contents: CabinetContents): Promise<Cabinet> {
-    return createCabinet(this.transport, contents)
+  async createCabinet(contents: CabinetContents): Promise<Cabinet> {
+    const { document } = await this.transport.post("/cabinets", documentOfCabinet(contents))
+    return this.cabinet(textOf(document, "href"))
   }
 
   cabinet(href: string): Cabinet {
     return new Cabinet(this.transport, href)
   }
 
-  cabinets(options: ListingOptions = {}): AsyncGenerator<Cabinet, void, void> {
-    return listCabinets(this.transport, options)
+  /** The account's own cabinets, newest first. */
+  cabinets(
+    { pageSize: limit, signal }: ListingOptions = {}
+  ): AsyncGenerator<Cabinet, void, void> {
+    const first = withQuery("/cabinets", { limit })
+    return entriesOf(
+      this.transport,
+      first,
+      "cabinet",
+      (one) => this.cabinet(textOf(one, "href")),
+      signal
+    )
   }
 
-  /** B1, B2: begins a session. */
-  beginSession(signal?: AbortSignal): Promise<Session> {
-    return beginSession(this.transport, signal)
+  /** B1, B2: begins a session; its first question follows. */
+  async beginSession(signal?: AbortSignal): Promise<Session> {
+    const entry = await this.transport.get("/cross_bridge", signal)
+    const uri = pathOf(textOf(entry, "uri"))
+    return this.session(
+      locationOf(await this.transport.post(uri, { continue: "true" }, { signal }))
+    )
   }
 
   /** A session by its URI. */
@@ -148,18 +289,25 @@ export class Client {
     return new Session(this.transport, href)
   }
 
-  sessions(options: ListingOptions = {}): AsyncGenerator<ListedSession, void, void> {
-    return listSessions(this.transport, options)
+  /** The account's sessions, newest first. */
+  sessions(
+    { pageSize: limit, signal }: ListingOptions = {}
+  ): AsyncGenerator<ListedSession, void, void> {
+    const first = withQuery("/sessions", { limit })
+    return entriesOf(this.transport, first, "session", listedSessionOf, signal)
   }
 
-  /** The nodes of the service (role `admin`). */
-  cluster(signal?: AbortSignal): Promise<ClusterReport> {
-    return clusterStatus(this.transport, signal)
+  /** The nodes of the service, as the node that responds sees them (role `admin`). */
+  async cluster(signal?: AbortSignal): Promise<ClusterReport> {
+    return clusterReportOf(await this.transport.get("/cluster", signal))
   }
 
-  /** The archive of everything that the service stores (role `admin`). */
+  /** The archive of everything that the service stores (role `admin`; docs/backup.md). */
   archive(signal?: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return downloadArchive(this.transport, signal)
+    return this.transport.send(
+      { method: "GET", uri: "/archive", accept: "application/json", timeoutMs: null, signal },
+      ({ body }) => body ?? unexpected("it has no body")
+    )
   }
 
   /**
@@ -167,7 +315,7 @@ export class Client {
    * it has an `idempotency-key`.
    */
   request(request: ServiceRequest): Promise<ServiceResponse> {
-    return this.transport.text(request)
+    return this.transport.request(request)
   }
 }
 

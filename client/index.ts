@@ -5,9 +5,8 @@
 export type { AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount, ListedToken,
   NodeStatus, TokenOptions } from "./administration.ts"
 export type { Cabinet, CabinetContents, CabinetPage, Filed } from "./cabinets.ts"
-export { type Client, connect, type ConnectOptions } from "./client.ts"
-export type { Content, Published, Publishing, ReadContentOptions, Receipt,
-  WriteCondition } from "./content.ts"
+export { type Client, connect, type ConnectOptions, type Content, type Published, type Publishing,
+  type ReadContentOptions, type Receipt } from "./client.ts"
 export type { ListedMailbox, Mailbox, MailboxPage, MailboxSecrets, MailboxSettings, OpenedMailbox,
   ReadOptions } from "./mailbox.ts"
 export type { CachedCopy, Connection, InlineContent, Notification, NotificationInput,
@@ -22,6 +21,6 @@ export { Conflict, ConnectionError, type Fetch, Forbidden, Gone, InvalidSignatur
   type JsonObject, type ListingOptions, NotFound, pathOf, type PostOptions, PreconditionFailed,
   type Problem, ProblemError, type RequestContentBody, RestanteError, type ServiceRequest,
   type ServiceResponse, type SignatureFault, TooLarge, TooManyRequests, Unauthenticated,
-  Unavailable, UnexpectedAnswer, Unprocessable } from "./transport/index.ts"
+  Unavailable, UnexpectedAnswer, Unprocessable, type WriteCondition } from "./transport/index.ts"
 export { type Incoming, type IncomingHeaders, type Push, type PushReceiver, pushReceiver, readPush,
   type Verification, verifyHubPush, verifyPush, verifySignature } from "./webhooks.ts"

@@ -41,8 +41,11 @@ export const retryFieldMsMax = 60_000
 /** Entries of a page by default. */
 export const pageEntries = 100
 
-/** Pages of the list of sessions that are searched for one that is over. */
-export const sessionPagesMax = 50
+/** Entries of the largest page. */
+export const pageEntriesMax = 1000
+
+/** Sessions of the list that are searched for one that is over. */
+export const searchedSessionsMax = 50_000
 
 /** Nesting of elements in a document. */
 export const xmlDepthMax = 64

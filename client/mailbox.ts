@@ -1,13 +1,12 @@
 /** Mailboxes (protocol §1.2): opening, depositing, reading, watching, settings, the end. */
-import { removeResource } from "./content.ts"
 import { longPollSeconds, pageEntries, responseMs } from "./limits.ts"
 import { itemOf, type Notification, type NotificationInput, notificationOf, Watch,
   type Watching } from "./notifications.ts"
-import { createRegistration, listRegistrations, type NewRegistration, Registration,
-  type RegistrationInfo } from "./registration.ts"
-import { basicAuthorization, defined, type HttpTransport, type JsonObject, linkOf,
-  type ListingOptions, listOf, locationOf, objectOf, optionalNumber, optionalText, pagesOf,
-  parseObject, type PostOptions, textOf, withQuery } from "./transport/index.ts"
+import { type NewRegistration, Registration, type RegistrationInfo,
+  registrationInfoOf } from "./registration.ts"
+import { basicAuthorization, defined, entriesOf, HttpTransport, type JsonObject, linkOf,
+  type ListingOptions, listOf, locationOf, objectOf, optionalNumber, optionalText, type PostOptions,
+  textOf, withQuery } from "./transport/index.ts"
 
 /** Settings by the owner. */
 export interface MailboxSettings {
@@ -70,7 +69,15 @@ export interface ListedMailbox {
 /** Later than every notification. */
 const farFuture = "9999-12-31T23:59:59Z"
 
-const documentOf = ({ fetchLimitBytes, ...settings }: MailboxSettings): JsonObject => ({
+export const listedMailboxOf = (document: JsonObject): ListedMailbox => ({
+  href: textOf(document, "href"),
+  title: optionalText(document, "title") ?? "",
+  notifications: optionalNumber(document, "notifications")
+})
+
+export const documentOfMailbox = (
+  { fetchLimitBytes, ...settings }: MailboxSettings
+): JsonObject => ({
   ...defined(settings),
   ...fetchLimitBytes === undefined ? {} : { "fetch-limit": String(fetchLimitBytes) }
 })
@@ -86,7 +93,7 @@ const settingsOf = (document: JsonObject): MailboxSettings =>
     receipts: optionalText(document, "receipts")
   }) as MailboxSettings
 
-const secretsOf = (document: JsonObject): MailboxSecrets => ({
+export const secretsOf = (document: JsonObject): MailboxSecrets => ({
   password: textOf(document, "password"),
   shared: textOf(objectOf(document, "shared"), "href")
 })
@@ -94,13 +101,17 @@ const secretsOf = (document: JsonObject): MailboxSecrets => ({
 /** A mailbox, by its URI. Only its methods send requests. */
 export class Mailbox {
   readonly href: string
+  /** Sends the account's credentials. */
   private readonly transport: HttpTransport
-  private readonly authorization: string | undefined
+  /** Sends the password of the mailbox, if there is one. */
+  private readonly reader: HttpTransport
 
   constructor(transport: HttpTransport, href: string, password?: string) {
     this.transport = transport
     this.href = transport.absolute(href)
-    this.authorization = password === undefined ? undefined : basicAuthorization("reader", password)
+    this.reader = password === undefined
+      ? transport
+      : new HttpTransport(transport.endpoint, basicAuthorization("reader", password))
   }
 
   /** A2: deposits a notification and returns its URI. */
@@ -111,12 +122,11 @@ export class Mailbox {
 
   /** A11: one page. */
   async read({ after, limit, signal, waitSeconds }: ReadOptions = {}): Promise<MailboxPage> {
-    const { document, headers } = await this.transport.json({
+    const { document, headers } = await this.reader.request({
       method: "GET",
       uri: withQuery(this.href, { since: after, limit }),
       headers: waitSeconds === undefined ? {} : { prefer: `wait=${waitSeconds}` },
       timeoutMs: responseMs + (waitSeconds ?? 0) * 1000,
-      authorization: this.authorization,
       signal
     })
     return {
@@ -130,22 +140,19 @@ export class Mailbox {
   }
 
   /** All its notifications, page by page. */
-  async *notifications(
+  notifications(
     { after, pageSize, signal }: ListingOptions & { readonly after?: string | undefined } = {}
   ): AsyncGenerator<Notification, void, void> {
     const first = withQuery(this.href, { since: after, limit: pageSize ?? pageEntries })
-    const { authorization, transport } = this
-    for await (const page of pagesOf(transport, first, { signal, authorization })) {
-      yield* listOf(page, "notification").map(notificationOf)
-    }
+    return entriesOf(this.reader, first, "notification", notificationOf, signal)
   }
 
   /** Its notifications, and new ones as they arrive; see Watch. */
   watch(options: Watching = {}): Watch {
-    const { authorization, href, transport } = this
+    const { href, reader: transport } = this
     const reading = { after: farFuture, limit: 1, signal: options.signal }
     const now = async () => (await this.read(reading)).cursor
-    return new Watch({ transport, href, authorization, now }, options)
+    return new Watch({ transport, href, now }, options)
   }
 
   /** Waits for the next page after a cursor; the page is empty after a timeout. */
@@ -155,84 +162,58 @@ export class Mailbox {
 
   /** One notification, by its URI. */
   async get(href: string, signal?: AbortSignal): Promise<Notification> {
-    const { authorization } = this
-    const request = { method: "GET", uri: href, authorization, signal } as const
-    return notificationOf((await this.transport.json(request)).document)
+    return notificationOf(await this.reader.get(href, signal))
   }
 
   /** Removes a notification. One that is already gone is no failure. */
   remove(notification: string | Notification): Promise<void> {
     const href = typeof notification === "string" ? notification : notification.href
-    return removeResource(this.transport, href, {}, this.authorization)
+    return this.reader.remove(href)
   }
 
   /** Registers a callback for changes (A12). The service shows the secret only once. */
-  register(
-    registration: PostOptions & { readonly callback: string }
+  async register(
+    { callback, ...options }: PostOptions & { readonly callback: string }
   ): Promise<NewRegistration> {
-    return createRegistration(this.transport, this.href, this.authorization, registration)
+    const uri = `${this.href}/registrations`
+    const { document } = await this.reader.post(uri, { callback }, options)
+    const state = registrationInfoOf(document)
+    const secret = textOf(document, "secret")
+    return { registration: this.registration(state.href), secret, state }
   }
 
-  /** The registrations of all readers. */
-  registrations(): Promise<ReadonlyArray<RegistrationInfo>> {
-    return listRegistrations(this.transport, this.href, this.authorization)
+  /** The states of the registrations of all readers. */
+  async registrations(): Promise<ReadonlyArray<RegistrationInfo>> {
+    const infos: Array<RegistrationInfo> = []
+    const first = `${this.href}/registrations`
+    const all = entriesOf(this.reader, first, "registration", registrationInfoOf, undefined)
+    for await (const info of all) infos.push(info)
+    return infos
   }
 
   /** A registration by its URI. */
   registration(href: string): Registration {
-    return new Registration(this.transport, href, this.authorization)
+    return new Registration(this.reader, href)
   }
 
   /** The settings by its owner. */
   async settings(): Promise<MailboxSettings> {
     const uri = withQuery(this.href, { since: farFuture, limit: 1 })
-    return settingsOf((await this.transport.json({ method: "GET", uri })).document)
+    return settingsOf(await this.transport.get(uri))
   }
 
   /** Replaces the settings (owner). An omitted setting has its default. */
   async configure(settings: MailboxSettings): Promise<void> {
-    await this.transport.put(this.href, documentOf(settings))
+    await this.transport.put(this.href, documentOfMailbox(settings))
   }
 
   /** Changes both secrets (owner). */
   async renewSecrets(): Promise<MailboxSecrets> {
-    const { text } = await this.transport.post(`${this.href}/password`)
-    return secretsOf(parseObject(text))
+    return secretsOf((await this.transport.post(`${this.href}/password`)).document)
   }
 
   /** A10: deletes the mailbox and its notifications (owner). */
   delete(): Promise<void> {
-    return removeResource(this.transport, this.href)
-  }
-}
-
-/** A9: opens a mailbox; Conflict when the name is taken. */
-export const openMailbox = async (
-  transport: HttpTransport,
-  { idempotencyKey, name, ...settings }: MailboxSettings & {
-    readonly name?: string | undefined
-    readonly idempotencyKey?: string | undefined
-  }
-): Promise<OpenedMailbox> => {
-  const requested = { ...defined({ name }), ...documentOf(settings) }
-  const { text } = await transport.post("/mailboxes", requested, { idempotencyKey })
-  const document = parseObject(text)
-  const href = textOf(document, "href")
-  return { href, mailbox: new Mailbox(transport, href), ...secretsOf(document) }
-}
-
-/** The account's own mailboxes. */
-export async function* listMailboxes(
-  transport: HttpTransport,
-  { pageSize: limit, signal }: ListingOptions = {}
-): AsyncGenerator<ListedMailbox, void, void> {
-  for await (const page of pagesOf(transport, withQuery("/mailboxes", { limit }), { signal })) {
-    for (const one of listOf(page, "mailbox")) {
-      yield {
-        href: textOf(one, "href"),
-        title: optionalText(one, "title") ?? "",
-        notifications: optionalNumber(one, "notifications")
-      }
-    }
+    return this.transport.remove(this.href)
   }
 }

@@ -1,8 +1,7 @@
 /** Watches a mailbox as an endless stream, over lost connections and restarts of the service. */
-import { removeResource } from "./content.ts"
 import { eventCharsMax, retryAfterMsMax, retryFieldMsMax, silenceMs } from "./limits.ts"
-import { anySignal, backoffMs, Gone, type HttpTransport, type Json, type JsonObject, objectOf,
-  optionalNumber, optionalObject, optionalText, pause, ProblemError, textOf, unexpected,
+import { anySignal, backoffMs, defined, Gone, type HttpTransport, type Json, type JsonObject,
+  objectOf, optionalNumber, optionalObject, optionalText, pause, ProblemError, textOf, unexpected,
   UnexpectedAnswer, withQuery, xmlToJson } from "./transport/index.ts"
 
 /** The copy of a message that a mailbox with `fetch="eager"` stores. */
@@ -87,9 +86,7 @@ export const itemOf = (
 ): JsonObject => ({
   ...extra,
   description,
-  ...url === undefined ? {} : { url },
-  ...password === undefined ? {} : { password },
-  ...content === undefined ? {} : { content: encoded(content) }
+  ...defined({ url, password, content: content && encoded(content) })
 })
 
 /* Server-sent events by the rules of WHATWG HTML §9.2.6, over a fetched stream. */
@@ -242,7 +239,6 @@ export interface Watching {
 export interface Watched {
   readonly transport: HttpTransport
   readonly href: string
-  readonly authorization: string | undefined
   /** Returns the cursor after the newest notification. */
   readonly now: () => Promise<string>
 }
@@ -255,12 +251,9 @@ const isFinal = (error: unknown): boolean =>
 const deleted = (href: string): Gone =>
   new Gone({
     status: 410,
-    type: "about:blank",
     title: "Deleted",
     detail: "the mailbox has been deleted",
-    instance: href.replace(/~.*/, "~"),
-    retryAfterMs: undefined,
-    extensions: {}
+    instance: href.replace(/~.*/, "~")
   })
 
 /**
@@ -319,7 +312,7 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
   }
 
   private async open(parser: EventParser): Promise<AsyncIterable<StreamEvent>> {
-    const { authorization, href, transport } = this.watched
+    const { href, transport } = this.watched
     // The first position may be a time, which is not an event id.
     const isInitial = this.cursor === this.options.after
     const stream = await transport.send(
@@ -329,7 +322,6 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
         // The service sends refusals as JSON.
         accept: "text/event-stream, application/problem+json;q=0.1",
         headers: { "last-event-id": isInitial ? undefined : this.cursor },
-        authorization,
         signal: this.signal,
         // After the first connection, the loop itself retries.
         ...this.opened ? { attempts: 1 } : {}
@@ -353,8 +345,7 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
   private async removeHandled(): Promise<void> {
     const { handled, signal } = this
     if (handled === undefined) return
-    const { authorization, transport } = this.watched
-    await removeResource(transport, handled, { signal }, authorization)
+    await this.watched.transport.remove(handled, { signal })
     this.handled = undefined
   }
 

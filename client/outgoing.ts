@@ -1,10 +1,10 @@
 /** The outgoing mailbox (protocol §1.3): sending, and the progress for each recipient. */
-import { removeResource } from "./content.ts"
 import { changePauseMs, longPollSeconds, pollIntervalMs, responseMs } from "./limits.ts"
 import { itemOf, type NotificationInput } from "./notifications.ts"
-import { backoffMs, ConnectionError, type HttpTransport, type JsonObject, type ListingOptions,
-  listOf, locationOf, numberOf, optionalNumber, optionalText, pagesOf, parseObject, pathOf,
-  type PostOptions, textOf, Unavailable, unexpected, withQuery, wordOf } from "./transport/index.ts"
+import { backoffMs, ConnectionError, type DocumentResponse, entriesOf, type HttpTransport,
+  type JsonObject, type ListingOptions, listOf, locationOf, numberOf, optionalNumber, optionalText,
+  pathOf, type PostOptions, textOf, Unavailable, unexpected, withQuery,
+  wordOf } from "./transport/index.ts"
 
 const recipientStatuses = ["waiting", "retry", "success", "failed"] as const
 
@@ -87,7 +87,7 @@ const recipientOf = (document: JsonObject): Recipient => ({
   problem: optionalText(document, "problem")
 })
 
-const progressOf = (document: JsonObject, headers: Headers): NotificationProgress => ({
+const progressOf = ({ document, headers }: DocumentResponse): NotificationProgress => ({
   href: textOf(document, "href"),
   time: textOf(document, "time"),
   status: wordOf(document, "status", statuses),
@@ -123,9 +123,7 @@ export class SentNotification {
 
   /** Its progress (A6). */
   async status(signal?: AbortSignal): Promise<NotificationProgress> {
-    const request = { method: "GET", uri: this.href, signal } as const
-    const { document, headers } = await this.transport.json(request)
-    return progressOf(document, headers)
+    return progressOf(await this.transport.request({ method: "GET", uri: this.href, signal }))
   }
 
   async recipients(signal?: AbortSignal): Promise<ReadonlyArray<Recipient>> {
@@ -134,8 +132,13 @@ export class SentNotification {
 
   /** Its progress in numbers, without the recipients; undefined when it no longer exists. */
   async summary(signal?: AbortSignal): Promise<ProgressSummary | undefined> {
-    const request = { method: "HEAD", uri: this.href, signal } as const
-    const { headers } = await this.transport.text({ ...request, acceptedStatuses: [404, 410] })
+    const request = {
+      method: "HEAD",
+      uri: this.href,
+      acceptedStatuses: [404, 410],
+      signal
+    } as const
+    const { headers } = await this.transport.request(request)
     const field = headers.get("notification-status")
     return field === null ? undefined : summaryOf(field)
   }
@@ -182,20 +185,19 @@ export class SentNotification {
 
   /** Retries the failed recipients; Conflict when none has failed. */
   async retry(): Promise<NotificationProgress> {
-    const { headers, text } = await this.transport.post(`${this.href}/retry`)
-    return progressOf(parseObject(text), headers)
+    return progressOf(await this.transport.post(`${this.href}/retry`))
   }
 
   /** A8: no attempt starts afterwards. */
   delete(): Promise<void> {
-    return removeResource(this.transport, this.href)
+    return this.transport.remove(this.href)
   }
 
   private async nextChange(
     { etag }: NotificationProgress,
     signal: AbortSignal | undefined
   ): Promise<NotificationProgress | undefined> {
-    const { headers, status, text } = await this.transport.text({
+    const response = await this.transport.request({
       method: "GET",
       uri: this.href,
       headers: { "if-none-match": etag, prefer: `wait=${longPollSeconds}` },
@@ -204,7 +206,7 @@ export class SentNotification {
       attempts: 1,
       signal
     })
-    return status === 304 ? undefined : progressOf(parseObject(text), headers)
+    return response.status === 304 ? undefined : progressOf(response)
   }
 }
 
@@ -214,6 +216,12 @@ export interface Sent {
   readonly time: string
   readonly status: SentStatus
 }
+
+const sentOf = (document: JsonObject): Sent => ({
+  href: textOf(document, "href"),
+  time: textOf(document, "time"),
+  status: wordOf(document, "status", statuses)
+})
 
 /** The account's own outgoing mailbox. */
 export class Outgoing {
@@ -261,15 +269,7 @@ export class Outgoing {
     } = {}
   ): AsyncGenerator<Sent, void, void> {
     const first = withQuery(await this.href(), { status, limit })
-    for await (const page of pagesOf(this.transport, first, { signal })) {
-      for (const one of listOf(page, "notification")) {
-        yield {
-          href: textOf(one, "href"),
-          time: textOf(one, "time"),
-          status: wordOf(one, "status", statuses)
-        }
-      }
-    }
+    yield* entriesOf(this.transport, first, "notification", sentOf, signal)
   }
 
   /** Retries all failed recipients of notifications since this time, RFC 3339. */
@@ -279,8 +279,7 @@ export class Outgoing {
     let [notifications, recipients] = [0, 0]
     const first = withQuery(`${await this.href()}/retry`, { since })
     for (let uri: string | undefined = first; uri !== undefined;) {
-      const { text }: { readonly text: string } = await this.transport.post(uri)
-      const document = parseObject(text)
+      const { document }: DocumentResponse = await this.transport.post(uri)
       notifications += numberOf(document, "notifications")
       recipients += numberOf(document, "recipients")
       const next = optionalText(document, "next")
@@ -297,7 +296,7 @@ export class Outgoing {
       ({ headers }) => headers.get("location")
     )
     if (location !== null) return this.transport.absolute(pathOf(location))
-    const { document } = await this.transport.json({ ...request, redirect: "follow" })
+    const { document } = await this.transport.request({ ...request, redirect: "follow" })
     return this.transport.absolute(pathOf(textOf(document, "href")))
   }
 }

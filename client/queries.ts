@@ -1,10 +1,8 @@
 /** Area C (protocol §3): quotes, customers, and queries as resources. */
-import { removeResource } from "./content.ts"
 import { changePauseMs } from "./limits.ts"
-import { defined, Gone, type HttpTransport, type Json, type JsonObject, linkOf, type ListingOptions,
-  listOf, locationOf, NotFound, numberOf, objectOf, optionalNumber, optionalText, pagesOf,
-  parseObject, pathOf, type RequestContentBody, textOf, unexpected, withQuery,
-  wordOf } from "./transport/index.ts"
+import { createdOf, defined, entriesOf, Gone, type HttpTransport, type Json, type JsonObject,
+  type ListingOptions, listOf, NotFound, numberOf, optionalNumber, optionalObject, optionalText,
+  pathOf, type RequestContentBody, textOf, withQuery, wordOf } from "./transport/index.ts"
 
 /** A quote. The amount is text, since the service stores its exact digits. */
 export interface Quote {
@@ -27,7 +25,7 @@ export interface Customer {
 }
 
 /** A field of a customer. */
-export type CustomerField = "id" | "name" | "age" | "email" | "city" | "country"
+export type CustomerField = Exclude<keyof Customer, "href">
 
 /** A condition on a field, or on other conditions. */
 export type QueryCondition =
@@ -62,14 +60,6 @@ export interface Query {
   readonly limit?: number | undefined
 }
 
-/** The customers to read. */
-export interface CustomerQuery extends ListingOptions {
-  readonly agemin?: number | undefined
-  readonly fields?: ReadonlyArray<CustomerField> | undefined
-  /** URI of a query. */
-  readonly query?: string | undefined
-}
-
 /** The rows to read, as documents. */
 export interface TableQuery extends ListingOptions {
   /** Only customers of this age or older. */
@@ -78,6 +68,11 @@ export interface TableQuery extends ListingOptions {
   readonly fields?: ReadonlyArray<string> | undefined
   /** URI of a query. */
   readonly query?: string | undefined
+}
+
+/** The customers to read. */
+export interface CustomerQuery extends TableQuery {
+  readonly fields?: ReadonlyArray<CustomerField> | undefined
 }
 
 /** A file of customers, and how to load it. */
@@ -107,14 +102,12 @@ export interface LoadProgress {
 }
 
 const quoteOf = (document: JsonObject): Quote => {
-  const price = document["price"]
+  const price = optionalObject(document, "price")
   return {
     href: textOf(document, "href"),
     symbol: textOf(document, "symbol"),
     amount: textOf(document, "price"),
-    currency: typeof price === "object" ?
-      optionalText(objectOf(document, "price"), "currency")
-      : undefined,
+    currency: price && optionalText(price, "currency"),
     updated: textOf(document, "updated")
   }
 }
@@ -151,11 +144,13 @@ const documentOf = (
   { limit, on, order, return: fields, title, where = [] }: Query
 ): JsonObject => ({
   on,
-  ...defined({ title }),
   ...grouped(where),
-  ...fields === undefined ? {} : { return: fields.join(" ") },
-  ...order === undefined ? {} : { order: { ...order } },
-  ...limit === undefined ? {} : { limit: String(limit) }
+  ...defined({
+    title,
+    return: fields?.join(" "),
+    order: order && { ...order },
+    limit: limit?.toString()
+  })
 })
 
 const loadProgressOf = (document: JsonObject): LoadProgress => ({
@@ -188,7 +183,7 @@ export class Queries {
   async quote(symbol: string, signal?: AbortSignal): Promise<Quote | undefined> {
     const uri = withQuery("/quotes", { quotename: symbol })
     try {
-      return quoteOf((await this.transport.json({ method: "GET", uri, signal })).document)
+      return quoteOf(await this.transport.get(uri, signal))
     } catch (error) {
       if (error instanceof NotFound || error instanceof Gone) return undefined
       throw error
@@ -209,12 +204,12 @@ export class Queries {
   ): Promise<Quote> {
     const { amount, currency } = price
     const document = { price: { currency, "#text": amount } }
-    return quoteOf(parseObject((await this.transport.put(quotePath(symbol), document)).text))
+    return quoteOf((await this.transport.put(quotePath(symbol), document)).document)
   }
 
   /** C4 (role `quotes`). */
   removeQuote(symbol: string): Promise<void> {
-    return removeResource(this.transport, quotePath(symbol))
+    return this.transport.remove(quotePath(symbol))
   }
 
   /** C2: customers in the order of their ids, or of the query. */
@@ -223,14 +218,12 @@ export class Queries {
   }
 
   /** Rows of a table as documents, with the fields of a query; page by page. */
-  async *rows(
+  rows(
     table: "customers" | "quotes",
     { agemin, fields, pageSize: limit, query, signal }: TableQuery = {}
   ): AsyncGenerator<JsonObject, void, void> {
     const first = withQuery(`/${table}`, { agemin, query, return: fields?.join(","), limit })
-    for await (const page of pagesOf(this.transport, first, { signal })) {
-      yield* listOf(page, table.slice(0, -1))
-    }
+    return entriesOf(this.transport, first, table.slice(0, -1), (row) => row, signal)
   }
 
   /**
@@ -242,7 +235,7 @@ export class Queries {
     { contentType, onProgress, signal, skipInvalidRows = false }: CustomerFile
   ): Promise<LoadProgress> {
     const prefer = skipInvalidRows ? "respond-async, handling=lenient" : "respond-async"
-    let { document } = await this.transport.json({
+    let { document } = await this.transport.request({
       method: "PUT",
       uri: "/customers",
       headers: { "content-type": contentType, prefer },
@@ -255,8 +248,7 @@ export class Queries {
       onProgress?.(progress)
       if (progress.status === "done") return progress
       await this.transport.pause(changePauseMs, signal)
-      const uri = pathOf(progress.href)
-      document = (await this.transport.json({ method: "GET", uri, signal })).document
+      document = await this.transport.get(pathOf(progress.href), signal)
     }
   }
 
@@ -265,21 +257,17 @@ export class Queries {
     id: string,
     { age, ...texts }: Omit<Customer, "href" | "id">
   ): Promise<Customer> {
-    const document = { ...defined(texts), ...age === undefined ? {} : { age: String(age) } }
-    return customerOf(parseObject((await this.transport.put(customerPath(id), document)).text))
+    const document = defined({ ...texts, age: age?.toString() })
+    return customerOf((await this.transport.put(customerPath(id), document)).document)
   }
 
   removeCustomer(id: string): Promise<void> {
-    return removeResource(this.transport, customerPath(id))
+    return this.transport.remove(customerPath(id))
   }
 
   /** Creates a query. The URI `edit` is secret: it allows changing and removing the query. */
   async create(query: Query): Promise<{ readonly href: string; readonly edit: string }> {
-    const response = await this.transport.post("/queries", documentOf(query))
-    return {
-      href: locationOf(response),
-      edit: linkOf(response.headers.get("link"), "edit") ?? unexpected("no edit link")
-    }
+    return createdOf(await this.transport.post("/queries", documentOf(query)))
   }
 
   async replace(edit: string, query: Query): Promise<void> {
@@ -287,6 +275,6 @@ export class Queries {
   }
 
   remove(edit: string): Promise<void> {
-    return removeResource(this.transport, edit)
+    return this.transport.remove(edit)
   }
 }

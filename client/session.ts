@@ -1,9 +1,7 @@
 /** Sessions (protocol §2): a question is read, answered, and the next one read, to the end. */
-import { removeResource } from "./content.ts"
-import { sessionPagesMax } from "./limits.ts"
-import { type HttpTransport, type JsonObject, type ListingOptions, listOf, locationOf, NotFound,
-  optionalText, pagesOf, parseObject, pathOf, ProblemError, textOf, unexpected,
-  withQuery } from "./transport/index.ts"
+import { pageEntriesMax, searchedSessionsMax } from "./limits.ts"
+import { entriesOf, type HttpTransport, type JsonObject, NotFound, optionalText, ProblemError,
+  textOf, unexpected } from "./transport/index.ts"
 
 /** An answer: text, or the URI of a text that the service reads. */
 export type SessionAnswer = string | { readonly href: string }
@@ -28,21 +26,11 @@ export interface ListedSession {
   readonly started: string
 }
 
-/** Sessions, newest first. */
-export async function* listSessions(
-  transport: HttpTransport,
-  { pageSize: limit, signal }: ListingOptions = {}
-): AsyncGenerator<ListedSession, void, void> {
-  for await (const page of pagesOf(transport, withQuery("/sessions", { limit }), { signal })) {
-    for (const one of listOf(page, "session")) {
-      yield {
-        href: textOf(one, "href"),
-        status: textOf(one, "status"),
-        started: textOf(one, "started")
-      }
-    }
-  }
-}
+export const listedSessionOf = (document: JsonObject): ListedSession => ({
+  href: textOf(document, "href"),
+  status: textOf(document, "status"),
+  started: textOf(document, "started")
+})
 
 /** A session, by its URI. */
 export class Session {
@@ -56,8 +44,7 @@ export class Session {
 
   /** The current question, or the outcome. */
   async state(signal?: AbortSignal): Promise<SessionProgress> {
-    const { document } = await this.transport.json({ method: "GET", uri: this.href, signal })
-    return this.stateOf(document, undefined)
+    return this.stateOf(await this.transport.get(this.href, signal), undefined)
   }
 
   /**
@@ -73,12 +60,11 @@ export class Session {
     } = {}
   ): Promise<SessionProgress> {
     const current = step ?? (await this.state(signal)).step
-    const { attempts, status, text } = await this.transport.put(
+    const { attempts, document, status } = await this.transport.put(
       `${this.href}/${current ?? unexpected("the session is over")}`,
       typeof answer === "string" ? { "#text": answer } : { href: answer.href },
       { acceptedStatuses: [405, 406], signal }
     )
-    const document = parseObject(text)
     if (status === 200 || status === 201) {
       return this.stateOf(document, document["method"] === "GET" ? "crossed" : undefined)
     }
@@ -89,10 +75,7 @@ export class Session {
       status,
       type: optionalText(document, "type") ?? "about:blank",
       title: optionalText(document, "title") ?? "Not accepted",
-      detail: optionalText(document, "detail") ?? optionalText(document, "p"),
-      instance: undefined,
-      retryAfterMs: undefined,
-      extensions: {}
+      detail: optionalText(document, "detail") ?? optionalText(document, "p")
     })
   }
 
@@ -111,13 +94,13 @@ export class Session {
 
   /** An earlier answer: its text, or its URI. */
   async answered(step: string): Promise<SessionAnswer> {
-    const { document } = await this.transport.json({ method: "GET", uri: `${this.href}/${step}` })
+    const document = await this.transport.get(`${this.href}/${step}`)
     const href = optionalText(document, "href")
     return href === undefined ? optionalText(document, "#text") ?? "" : { href }
   }
 
   delete(): Promise<void> {
-    return removeResource(this.transport, this.href)
+    return this.transport.remove(this.href)
   }
 
   private async stateOf(
@@ -138,36 +121,25 @@ export class Session {
   /** Its own document does not have the outcome, but the list of sessions does. */
   private async findOutcome(): Promise<"crossed" | "cast"> {
     const { url } = this.transport.locate(this.href)
-    let page = 0
-    for await (const { session } of pagesOf(this.transport, "/sessions?limit=1000")) {
-      for (const one of listOf({ session: session ?? [] }, "session")) {
-        const status = textOf(one, "status")
-        if (this.transport.locate(textOf(one, "href")).url !== url) continue
+    const first = `/sessions?limit=${pageEntriesMax}`
+    let left = searchedSessionsMax
+    for await (
+      const { href, status } of entriesOf(
+        this.transport,
+        first,
+        "session",
+        listedSessionOf,
+        undefined
+      )
+    ) {
+      if (this.transport.locate(href).url === url) {
         return status === "crossed" || status === "cast"
           ? status
           : unexpected("the session is not over")
       }
-      if (++page >= sessionPagesMax) break
+      if (--left === 0) break
     }
-    throw new NotFound({
-      status: 404,
-      type: "about:blank",
-      title: "Not listed",
-      detail: `the session is not among the last ${sessionPagesMax * 1000}`,
-      instance: undefined,
-      retryAfterMs: undefined,
-      extensions: {}
-    })
+    const detail = `the session is not among the last ${searchedSessionsMax}`
+    throw new NotFound({ status: 404, title: "Not listed", detail })
   }
-}
-
-/** B1, B2: begins a session; its first question follows. */
-export const beginSession = async (
-  transport: HttpTransport,
-  signal?: AbortSignal
-): Promise<Session> => {
-  const entry = await transport.json({ method: "GET", uri: "/cross_bridge", signal })
-  const uri = pathOf(textOf(entry.document, "uri"))
-  const response = await transport.post(uri, { continue: "true" }, { signal })
-  return new Session(transport, locationOf(response))
 }

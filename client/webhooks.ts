@@ -159,7 +159,7 @@ export const verifySignature = async (
   const keys = await Promise.all((typeof secrets === "string" ? [secrets] : secrets).map(secretKey))
   const body = await bytesOf(incoming)
   if (!await isSigned(keys, signatures, joined(`${id}.${time}.`, body))) {
-    invalid("wrong", "no signature is of a secret that is currentSecrets here")
+    invalid("wrong", "no signature matches the body and a secret")
   }
   return { id, timeMs, body }
 }
@@ -188,7 +188,7 @@ export const verifyHubPush = async (
   const keys = await Promise.all(secretTexts.map((secret) => keyOf(encoder.encode(secret))))
   const body = await bytesOf(incoming)
   if (!await isSigned(keys, [signature], joined("", body))) {
-    invalid("wrong", "the signature is not of a secret that is currentSecrets here")
+    invalid("wrong", "the signature does not match the body and a secret")
   }
   return decodePush(body, "")
 }

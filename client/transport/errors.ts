@@ -1,5 +1,4 @@
-/** The errors of this package. An aborted request throws the signal's reason, as fetch does. */
-/** The parent of every error of this package. */
+/** The parent of every error of this package. An aborted request throws the signal's reason. */
 export class RestanteError extends Error {
   override readonly name: string = "RestanteError"
 }
@@ -60,68 +59,54 @@ export class ProblemError extends RestanteError implements Problem {
   readonly retryAfterMs: number | undefined
   readonly extensions: Readonly<Record<string, unknown>>
 
-  constructor(problem: Problem) {
+  constructor(problem: Pick<Problem, "status" | "title"> & Partial<Problem>) {
     const { detail, status, title } = problem
     super(`${status} ${title}${detail === undefined ? "" : `: ${detail}`}`)
     this.status = status
-    this.type = problem.type
+    this.type = problem.type ?? "about:blank"
     this.title = title
     this.detail = detail
     this.instance = problem.instance
     this.retryAfterMs = problem.retryAfterMs
-    this.extensions = problem.extensions
+    this.extensions = problem.extensions ?? {}
   }
 }
 
+/** The parent of an error class. A bundler may rename the class itself. */
+const named = <const Name extends string>(name: Name) =>
+  class extends ProblemError {
+    override readonly name = name
+  }
+
 /** 401: the credentials or the message password are missing or wrong. */
-export class Unauthenticated extends ProblemError {
-  override readonly name = "Unauthenticated"
-}
+export class Unauthenticated extends named("Unauthenticated") {}
 
 /** 403: the account may not do this. */
-export class Forbidden extends ProblemError {
-  override readonly name = "Forbidden"
-}
+export class Forbidden extends named("Forbidden") {}
 
 /** 404: there is no such resource, or the secret part of the URI is wrong. */
-export class NotFound extends ProblemError {
-  override readonly name = "NotFound"
-}
+export class NotFound extends named("NotFound") {}
 
 /** 409: the state of the resource does not allow this, or the name is taken. */
-export class Conflict extends ProblemError {
-  override readonly name = "Conflict"
-}
+export class Conflict extends named("Conflict") {}
 
 /** 410: the resource was deleted. */
-export class Gone extends ProblemError {
-  override readonly name = "Gone"
-}
+export class Gone extends named("Gone") {}
 
 /** 412: the resource changed after the client read it. */
-export class PreconditionFailed extends ProblemError {
-  override readonly name = "PreconditionFailed"
-}
+export class PreconditionFailed extends named("PreconditionFailed") {}
 
 /** 413: the body is too large. */
-export class TooLarge extends ProblemError {
-  override readonly name = "TooLarge"
-}
+export class TooLarge extends named("TooLarge") {}
 
 /** 422: the document breaks a rule, which the detail names. */
-export class Unprocessable extends ProblemError {
-  override readonly name = "Unprocessable"
-}
+export class Unprocessable extends named("Unprocessable") {}
 
 /** 429: too many requests; retry after `retryAfterMs`. */
-export class TooManyRequests extends ProblemError {
-  override readonly name = "TooManyRequests"
-}
+export class TooManyRequests extends named("TooManyRequests") {}
 
 /** 502, 503, 504, 507: the service is temporarily unable to respond. */
-export class Unavailable extends ProblemError {
-  override readonly name = "Unavailable"
-}
+export class Unavailable extends named("Unavailable") {}
 
 const classes: Readonly<Record<number, new(problem: Problem) => ProblemError>> = {
   401: Unauthenticated,

@@ -3,9 +3,10 @@ export { Conflict, ConnectionError, Forbidden, Gone, InvalidSignature, NotFound,
   type Problem, ProblemError, RestanteError, type SignatureFault, TooLarge, TooManyRequests,
   Unauthenticated, Unavailable, UnexpectedAnswer, Unprocessable } from "./errors.ts"
 export { defined, type Json, type JsonObject, listOf, numberOf, objectOf, optionalNumber,
-  optionalObject, optionalText, parseObject, textOf, unexpected, wordOf } from "./json.ts"
-export { linkOf, type ListingOptions, locationOf, pagesOf, pathOf, withQuery } from "./pages.ts"
-export { anySignal, backoffMs, basicAuthorization, type Fetch, HttpTransport, newIdempotencyKey,
-  pause, type PostOptions, problemOf, readBytes, type RequestContentBody, type ServiceRequest,
-  type ServiceResponse } from "./transport.ts"
+  optionalObject, optionalText, textOf, unexpected, wordOf } from "./json.ts"
+export { createdOf, entriesOf, linkOf, type ListingOptions, locationOf, pathOf,
+  withQuery } from "./pages.ts"
+export { anySignal, backoffMs, basicAuthorization, type DocumentResponse, type Fetch, HttpTransport,
+  newIdempotencyKey, pause, type PostOptions, readBytes, type RequestContentBody,
+  type ServiceRequest, type ServiceResponse, type WriteCondition } from "./transport.ts"
 export { xmlToJson } from "./xml.ts"

@@ -1,12 +1,20 @@
 /** Links between resources: the Link field (RFC 8288), queries of URIs, and listings in pages. */
-import { type JsonObject, unexpected } from "./json.ts"
-import type { HttpTransport } from "./transport.ts"
+import { type JsonObject, listOf, unexpected } from "./json.ts"
+import type { DocumentResponse, HttpTransport } from "./transport.ts"
 
 const linkPattern = /<([^>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)/g
 
 /** The URI of a created resource. */
 export const locationOf = ({ headers }: { readonly headers: Headers }): string =>
   headers.get("location") ?? unexpected("no Location")
+
+/** The URIs of a created resource; `edit` is secret. */
+export const createdOf = (
+  response: { readonly headers: Headers }
+): { readonly href: string; readonly edit: string } => ({
+  href: locationOf(response),
+  edit: linkOf(response.headers.get("link"), "edit") ?? unexpected("no edit link")
+})
 
 /** The target of the first link with this relation, as written. */
 export const linkOf = (field: string | null, relation: string): string | undefined => {
@@ -48,19 +56,20 @@ export const withQuery = (
   return text === "" ? path : `${path}?${text}`
 }
 
-/** The documents of all pages (`Link; rel="next"`), each requested when the caller needs it. */
-export async function* pagesOf(
+/**
+ * The entries with this name of a listing at the URI `first`. Each page (`Link; rel="next"`) is
+ * requested when the caller needs it.
+ */
+export async function* entriesOf<A>(
   transport: HttpTransport,
   first: string,
-  options: {
-    readonly signal?: AbortSignal | undefined
-    readonly authorization?: string | undefined
-  } = {}
-): AsyncGenerator<JsonObject, void, void> {
+  name: string,
+  decode: (entry: JsonObject) => A,
+  signal: AbortSignal | undefined
+): AsyncGenerator<A, void, void> {
   for (let uri: string | undefined = first; uri !== undefined;) {
-    const page: { readonly document: JsonObject; readonly headers: Headers } = await transport
-      .json({ method: "GET", uri, ...options })
-    yield page.document
+    const page: DocumentResponse = await transport.request({ method: "GET", uri, signal })
+    yield* listOf(page.document, name).map(decode)
     const next = linkOf(page.headers.get("link"), "next")
     uri = next !== undefined && transport.locate(first).isOwn ? pathOf(next) : next
   }
