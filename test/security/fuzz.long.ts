@@ -1,5 +1,5 @@
 /**
- * Fuzzes every parser for an hour, or for FUZZ_MINUTES. Each round has another seed. A finding is
+ * Fuzzes every parser for 5 minutes, or for FUZZ_MINUTES. Each round has another seed. A finding is
  * reported with its seed, which reproduces it on the stored corpus. With FUZZ_KEEP=1 the shortest
  * inputs that reached new code are added to the corpus.
  */
@@ -8,7 +8,7 @@ import { corpusOf, keepCorpus } from "./fuzz/corpus.ts"
 import { type Finding, fuzz } from "./fuzz/fuzzer.ts"
 import { targets } from "./fuzz/targets.ts"
 
-const minutes = Number(process.env["FUZZ_MINUTES"] ?? 60)
+const minutes = Number(process.env["FUZZ_MINUTES"] ?? 5)
 const isKept = process.env["FUZZ_KEEP"] === "1"
 const effort = { executions: 2_000, pumps: 100 }
 /** Largest stored corpus of a parser: enough to start from, and small to review. */
