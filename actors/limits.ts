@@ -190,61 +190,41 @@ holds(pushReadItems <= pushItemsMax, "a push is read in parts")
 holds(idempotencyAttemptMaxMs < idempotencyRetentionMs, "an attempt is shorter than a key's life")
 
 /** The bounds that an operator, or a test, may set. */
-export interface DeliveryLimits {
+export const deliveryLimits = {
   /** Name, TCP and TLS together (protocol §1.3). */
-  readonly connectMs: number
-  /** One attempt with all its hops, without the wait for permits (protocol §1.3). */
-  readonly attemptMs: number
-  /** How long the body of a response is read if it is not needed. */
-  readonly drainMs: number
-  /** The next address is tried beside the earlier ones after this time (RFC 8305 §5). */
-  readonly nextAddressMs: number
-  /** One request to a name server, and how often it is made. */
-  readonly nameTimeoutMs: number
-  readonly nameTries: number
-  /** Requests in flight: to one origin (protocol §1.3), and of this node. */
-  readonly perOriginMax: number
-  readonly inFlightMax: number
-  /** Requests that wait for a permit: of one origin, of this node, and for how long. */
-  readonly waitingPerOriginMax: number
-  readonly waitingMax: number
-  readonly waitMs: number
-  /** When a request to a full queue is retried; retries a second while the queue is served. */
-  readonly fullRetryMs: number
-  readonly fullRetriesPerSecond: number
-  /** Failures in a row that open an origin's circuit; its first and its longest opening. */
-  readonly failuresMax: number
-  readonly openMs: number
-  readonly openMaxMs: number
-  /** Retries of deferred requests in a second, of this node. */
-  readonly deferredPerSecond: number
-  /** Origins that are remembered while they are idle. */
-  readonly originsMax: number
-  /** With more open connections, none is kept for the next request. */
-  readonly connectionsKeptMax: number
-}
-
-export const deliveryLimits: DeliveryLimits = {
   connectMs: 5_000,
+  /** One attempt with all its hops, without the wait for permits (protocol §1.3). */
   attemptMs: 30_000,
+  /** How long the body of a response is read if it is not needed. */
   drainMs: 2_000,
+  /** The next address is tried beside the earlier ones after this time (RFC 8305 §5). */
   nextAddressMs: 250,
+  /** One request to a name server, and how often it is made. */
   nameTimeoutMs: 1_500,
   nameTries: 2,
+  /** Requests in flight: to one origin (protocol §1.3), and of this node. */
   perOriginMax: 8,
   inFlightMax: 256,
+  /** Requests that wait for a permit: of one origin, of this node, and for how long. */
   waitingPerOriginMax: 4_096,
   waitingMax: 16_384,
   waitMs: 30_000,
+  /** When a request to a full queue is retried; retries a second while the queue is served. */
   fullRetryMs: 1_000,
   fullRetriesPerSecond: 2_500,
+  /** Failures in a row that open an origin's circuit; its first and its longest opening. */
   failuresMax: 10,
   openMs: 1_000,
   openMaxMs: 60_000,
+  /** Retries of deferred requests in a second, of this node. */
   deferredPerSecond: 1_000,
+  /** Origins that are remembered while they are idle. */
   originsMax: 10_000,
+  /** With more open connections, none is kept for the next request. */
   connectionsKeptMax: 1_024
 }
+
+export type DeliveryLimits = Readonly<typeof deliveryLimits>
 
 /** Bytes of a response's body that are read if only its head counts (protocol §1.3). */
 export const answerBytesMax = 64 * 1024

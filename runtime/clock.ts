@@ -2,7 +2,7 @@
  * Delays, waits and deadlines of the runtime. Every call of the store has a deadline, so a store
  * that never answers blocks no actor for ever.
  */
-import { type Cause, Effect, Exit, type Fiber } from "effect"
+import { Cause, Effect, Exit, type Fiber, Option } from "effect"
 import { type StorageFailure, StorageUnavailable } from "./actor/index.ts"
 
 /** Runs an effect with the clock, logger and tracer of the system. */
@@ -50,15 +50,9 @@ export const runWithin = <A, E = StorageFailure>(
   })
 }
 
-/** The failure that the store reported; undefined when it was interrupted or died. */
-export const namedFailure = (cause: Cause.Cause<StorageFailure>): StorageFailure | undefined => {
-  const reason = cause.reasons.find((one) => one._tag === "Fail")
-  return reason?._tag === "Fail" ? reason.error : undefined
-}
-
-/** Whether a call of the store ended in a defect. */
-export const hasDied = (cause: Cause.Cause<StorageFailure>): boolean =>
-  cause.reasons.some((one) => one._tag === "Die")
+/** The failure that a store or registry reported; undefined when the call was interrupted or died. */
+export const failureOf = <E>(cause: Cause.Cause<E>): E | undefined =>
+  Option.getOrUndefined(Cause.findErrorOption(cause))
 
 /** The failure of a store that was interrupted or did not answer. */
 export const storeInterrupted = (): StorageUnavailable =>

@@ -10,7 +10,7 @@ export { ActorDefect, type Address, address, type AnyBehavior, append, type AskF
 export { alone, clustered, type ClusteredOptions, type ClusterView, NodeNameTaken,
   type NodeStatusApi, type NodeView, Placement } from "./cluster/index.ts"
 export { type Limits, makeLimits } from "./limits.ts"
-export type { KindMetrics, LatencyMetric, RuntimeMetrics } from "./metrics.ts"
+export { Histogram, type KindMetrics, type RuntimeMetrics } from "./metrics.ts"
 export type { SystemOptions } from "./node.ts"
 export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type ByteRange, type Commit,
   type ItemsPart, makeMemoryView, type OpenView, type RecordChange, type RecordEntry,

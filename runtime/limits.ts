@@ -3,125 +3,106 @@
  * The relations between limits are checked at start.
  */
 
-export interface Limits {
+/** Limits of one node's runtime; `SystemOptions.limits` replaces some of them. */
+export const defaultLimits = {
   /** Messages without a reply in one actor's inbox; the actor rejects further ones. */
-  readonly inboxMax: number
+  inboxMax: 10_000,
   /** Actors in memory; above this the node passivates the least recently used idle ones. */
-  readonly residentActorsMax: number
+  residentActorsMax: 10_000,
   /** Actors in memory, busy ones too; the node rejects messages that need one more. */
-  readonly activeActorsMax: number
+  activeActorsMax: 50_000,
   /** Actors that the node checks at most when it needs space for one more. */
-  readonly evictionChecksMax: number
+  evictionChecksMax: 64,
   /** The node passivates an actor that receives no message for this time. */
-  readonly idleMs: number
+  idleMs: 60_000,
   /** How often the node passivates idle actors. */
-  readonly sweepMs: number
+  sweepMs: 5_000,
   /** Commits in one group, and groups in flight at once. */
-  readonly groupCommitsMax: number
-  readonly groupsInFlightMax: number
+  groupCommitsMax: 500,
+  groupsInFlightMax: 1,
   /** Appended items in one actor's commit; further items wait for the next commit. */
-  readonly commitItemsMax: number
+  commitItemsMax: 1_000,
   /** How often an actor decides on one message, counting conflicts and failed writes. */
-  readonly decisionAttemptsMax: number
+  decisionAttemptsMax: 3,
   /** Pause before an actor is loaded again after the store failed. */
-  readonly reloadDelayMs: number
+  reloadDelayMs: 50,
   /** Deadline of a call of the store. */
-  readonly storageDeadlineMs: number
+  storageDeadlineMs: 10_000,
   /** Backoff between the restarts of an actor: first and longest. */
-  readonly restartDelayMs: number
-  readonly restartDelayMaxMs: number
+  restartDelayMs: 10,
+  restartDelayMaxMs: 10_000,
   /** This many restarts within the window quarantine an actor. */
-  readonly restartsMax: number
-  readonly restartWindowMs: number
+  restartsMax: 5,
+  restartWindowMs: 60_000,
   /** How long a quarantine lasts unless lifted, and how long callers should wait. */
-  readonly quarantineMs: number
-  readonly quarantineRetryMs: number
+  quarantineMs: 600_000,
+  quarantineRetryMs: 60_000,
   /** How long the callers of an overloaded actor should wait. */
-  readonly overloadRetryMs: number
+  overloadRetryMs: 1_000,
   /** Timers fire at multiples of this time. */
-  readonly timerResolutionMs: number
+  timerResolutionMs: 10,
   /** Longest sleep of the timer service; after it the service notices a clock that jumped. */
-  readonly timerSleepMaxMs: number
+  timerSleepMaxMs: 1_000,
   /**
    * The earliest timers of a shard, this many, are read into memory at once. A shard has at most
    * twice as many in memory, besides deferred and retried ones.
    */
-  readonly shardTimersMax: number
+  shardTimersMax: 512,
   /** Shards whose timers are read at once. */
-  readonly shardLoadsMax: number
+  shardLoadsMax: 4,
   /**
    * How often the timers of a shard are read from the store again: a commit that timed out may be
    * stored much later.
    */
-  readonly timersRescanMs: number
+  timersRescanMs: 600_000,
   /** The same after an indeterminate commit or the crash of an owner; and how many times. */
-  readonly timersDoubtRescanMs: number
-  readonly timersDoubtRescans: number
+  timersDoubtRescanMs: 30_000,
+  timersDoubtRescans: 4,
   /** Timers that are delivered but not yet answered, at once. */
-  readonly timersInFlightMax: number
+  timersInFlightMax: 256,
   /**
    * Due timers of all shards that cannot be delivered yet. At this number the node reads no more
    * from the store until it can deliver some.
    */
-  readonly timersStuckMax: number
-  /** Timers delivered in one step; the others follow `timerResolutionMs` later. */
-  readonly timerBatchMax: number
-  /** Pause before a timer that could not be delivered is delivered again. */
-  readonly timerRetryMs: number
-  /** Deadline of an ask of another node. */
-  readonly askDeadlineMs: number
-  /** First and longest pause before an ask that no node accepted is repeated. */
-  readonly unownedRetryMs: number
-  readonly unownedRetryMaxMs: number
-  /** Asks that wait until a node owns their shards; one more fails. */
-  readonly unownedAsksMax: number
-  /** How long the release of a shard waits for its accepted messages. */
-  readonly handoffMs: number
-  /** How long a drain waits for the handover, and then for commits and effects under way. */
-  readonly drainMs: number
-}
-
-export const defaultLimits: Limits = {
-  inboxMax: 10_000,
-  residentActorsMax: 10_000,
-  activeActorsMax: 50_000,
-  evictionChecksMax: 64,
-  idleMs: 60_000,
-  sweepMs: 5_000,
-  groupCommitsMax: 500,
-  groupsInFlightMax: 1,
-  commitItemsMax: 1_000,
-  decisionAttemptsMax: 3,
-  reloadDelayMs: 50,
-  storageDeadlineMs: 10_000,
-  restartDelayMs: 10,
-  restartDelayMaxMs: 10_000,
-  restartsMax: 5,
-  restartWindowMs: 60_000,
-  quarantineMs: 600_000,
-  quarantineRetryMs: 60_000,
-  overloadRetryMs: 1_000,
-  timerResolutionMs: 10,
-  timerSleepMaxMs: 1_000,
-  shardTimersMax: 512,
-  shardLoadsMax: 4,
-  timersRescanMs: 600_000,
-  timersDoubtRescanMs: 30_000,
-  timersDoubtRescans: 4,
-  timersInFlightMax: 256,
   timersStuckMax: 100_000,
+  /** Timers delivered in one step; the others follow `timerResolutionMs` later. */
   timerBatchMax: 128,
+  /** Pause before a timer that could not be delivered is delivered again. */
   timerRetryMs: 1_000,
+  /** Deadline of an ask of another node. */
   askDeadlineMs: 10_000,
+  /** First and longest pause before an ask that no node accepted is repeated. */
   unownedRetryMs: 10,
   unownedRetryMaxMs: 250,
+  /** Asks that wait until a node owns their shards; one more fails. */
   unownedAsksMax: 10_000,
+  /** How long the release of a shard waits for its accepted messages. */
   handoffMs: 15_000,
+  /** How long a drain waits for the handover, and then for commits and effects under way. */
   drainMs: 20_000
 }
 
-const relations: ReadonlyArray<readonly [string, (limits: Limits) => boolean]> = [
-  ["every limit is at least 1", (l) => Object.values(l).every((value) => value >= 1)],
+export type Limits = Readonly<typeof defaultLimits>
+
+type Relations<L> = ReadonlyArray<readonly [relation: string, holds: (limits: L) => boolean]>
+
+/** The defaults with these changes; a relation that does not hold is a defect at start. */
+const checked = <L extends Readonly<Record<string, number>>>(
+  defaults: L,
+  changes: Partial<L>,
+  relations: Relations<L>
+): L => {
+  const limits = { ...defaults, ...changes }
+  for (const [name, value] of Object.entries(limits)) {
+    if (!(value >= 1)) throw new RangeError(`limits: ${name} >= 1 does not hold`)
+  }
+  for (const [relation, holds] of relations) {
+    if (!holds(limits)) throw new RangeError(`limits: ${relation} does not hold`)
+  }
+  return limits
+}
+
+const relations: Relations<Limits> = [
   ["restartDelayMs <= restartDelayMaxMs", (l) => l.restartDelayMs <= l.restartDelayMaxMs],
   ["quarantineRetryMs <= quarantineMs", (l) => l.quarantineRetryMs <= l.quarantineMs],
   ["restartDelayMaxMs <= restartWindowMs", (l) => l.restartDelayMaxMs <= l.restartWindowMs],
@@ -134,60 +115,43 @@ const relations: ReadonlyArray<readonly [string, (limits: Limits) => boolean]> =
 ]
 
 /** The defaults with these changes; a relation that does not hold is a defect at start. */
-export const makeLimits = (changes: Partial<Limits> = {}): Limits => {
-  const limits = { ...defaultLimits, ...changes }
-  for (const [relation, holds] of relations) {
-    if (!holds(limits)) throw new RangeError(`limits: ${relation} does not hold`)
-  }
-  return limits
-}
+export const makeLimits = (changes: Partial<Limits> = {}): Limits =>
+  checked(defaultLimits, changes, relations)
 
 /* Placement. */
 
-export interface PlacementLimits {
+/** Limits of a node's placement in a cluster. */
+export const defaultPlacementLimits = {
   /** A node's membership expires this long after its last refresh. */
-  readonly ttlMs: number
+  ttlMs: 13_000,
   /** How often a node refreshes its membership. */
-  readonly refreshMs: number
+  refreshMs: 1_000,
   /**
    * A node that cannot refresh stops serving this long before its membership can expire. So a
    * commit that it sent before may be in flight for this time.
    */
-  readonly marginMs: number
-  /** Deadline of a refresh; then the node tries again. */
-  readonly refreshDeadlineMs: number
-  /** Deadline of any other call of the registry. */
-  readonly callDeadlineMs: number
-  /** Pause after a failed call. */
-  readonly retryMs: number
-  /** A joining node gives up after this many failed calls. */
-  readonly joinFailuresMax: number
-  /** Claims that a node takes or releases at once. */
-  readonly callsMax: number
-  /** Shards that a node drains at once; it serves the others meanwhile. */
-  readonly drainsMax: number
-  /** A member whose refreshes were not observed for this time does not count as living. */
-  readonly memberSilentMs: number
-  /** How long a leaving node waits until the others have taken its shards. */
-  readonly takeoverMs: number
-}
-
-export const defaultPlacementLimits: PlacementLimits = {
-  ttlMs: 13_000,
-  refreshMs: 1_000,
   marginMs: 3_000,
+  /** Deadline of a refresh; then the node tries again. */
   refreshDeadlineMs: 2_000,
+  /** Deadline of any other call of the registry. */
   callDeadlineMs: 5_000,
+  /** Pause after a failed call. */
   retryMs: 500,
+  /** A joining node gives up after this many failed calls. */
   joinFailuresMax: 5,
+  /** Claims that a node takes or releases at once. */
   callsMax: 64,
+  /** Shards that a node drains at once; it serves the others meanwhile. */
   drainsMax: 64,
+  /** A member whose refreshes were not observed for this time does not count as living. */
   memberSilentMs: 30_000,
+  /** How long a leaving node waits until the others have taken its shards. */
   takeoverMs: 5_000
 }
 
-const placementRelations: ReadonlyArray<readonly [string, (limits: PlacementLimits) => boolean]> = [
-  ["every limit is at least 1", (l) => Object.values(l).every((value) => value >= 1)],
+export type PlacementLimits = Readonly<typeof defaultPlacementLimits>
+
+const placementRelations: Relations<PlacementLimits> = [
   // Two refreshes may fail before the node stops serving. NATS elections take 4 to 9 s; the node
   // keeps serving meanwhile, because at least `ttlMs - marginMs - refreshMs` remain.
   [
@@ -197,14 +161,9 @@ const placementRelations: ReadonlyArray<readonly [string, (limits: PlacementLimi
   ["ttlMs <= memberSilentMs", (l) => l.ttlMs <= l.memberSilentMs]
 ]
 
-/** The defaults with these changes; a relation that does not hold is a defect at start. */
-export const makePlacementLimits = (changes: Partial<PlacementLimits> = {}): PlacementLimits => {
-  const limits = { ...defaultPlacementLimits, ...changes }
-  for (const [relation, holds] of placementRelations) {
-    if (!holds(limits)) throw new RangeError(`placement limits: ${relation} does not hold`)
-  }
-  return limits
-}
+/** As {@link makeLimits}. */
+export const makePlacementLimits = (changes: Partial<PlacementLimits> = {}): PlacementLimits =>
+  checked(defaultPlacementLimits, changes, placementRelations)
 
 /* The embedded store. */
 

@@ -14,49 +14,27 @@ export interface KindMetrics {
   passivations: number
 }
 
-/** A histogram with fixed upper bounds in ms; the last count is for all greater values. */
-export interface LatencyMetric {
-  readonly boundsMs: ReadonlyArray<number>
-  readonly counts: Array<number>
-  sumMs: number
-  count: number
-}
-
-const latencyBoundsMs = [0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000]
-
-const latency = (): LatencyMetric => ({
-  boundsMs: latencyBoundsMs,
-  counts: Array.from({ length: latencyBoundsMs.length + 1 }, () => 0),
-  sumMs: 0,
-  count: 0
-})
-
-/** A histogram of counts with fixed upper bounds; the last count is for all greater values. */
-export interface SizeMetric {
+/** A histogram with fixed upper bounds; the last count is for all greater values. */
+export class Histogram {
   readonly bounds: ReadonlyArray<number>
   readonly counts: Array<number>
-  sum: number
-  count: number
-}
+  sum = 0
+  count = 0
 
-const sizeBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+  constructor(bounds: ReadonlyArray<number>) {
+    this.bounds = bounds
+    this.counts = Array.from({ length: bounds.length + 1 }, () => 0)
+  }
 
-const sizes = (): SizeMetric => ({
-  bounds: sizeBounds,
-  counts: Array.from({ length: sizeBounds.length + 1 }, () => 0),
-  sum: 0,
-  count: 0
-})
-
-/** Counts the value in its bucket: the first one whose bound is not below it. */
-const tally = (
-  bounds: ReadonlyArray<number>,
-  counts: Array<number>,
-  value: number
-): void => {
-  let at = 0
-  while (at < bounds.length && value > (bounds[at] ?? 0)) at++
-  counts[at] = (counts[at] ?? 0) + 1
+  /** Counts the value in its bucket: the first one whose bound is not below it. */
+  observe(value: number): void {
+    const { bounds, counts } = this
+    let at = 0
+    while (at < bounds.length && value > (bounds[at] ?? 0)) at++
+    counts[at] = (counts[at] ?? 0) + 1
+    this.sum += value
+    this.count++
+  }
 }
 
 /** Observations in {@link RecentValues}. */
@@ -79,46 +57,30 @@ export class RecentValues {
   }
 }
 
-/** Counts one group, written or failed. */
-export const observe = (metrics: CommitMetrics, commits: number, ms: number): void => {
-  const { latency, recentMs, recentSizes, sizes } = metrics
-  metrics.groups++
-  metrics.commits += commits
-  tally(latency.boundsMs, latency.counts, ms)
-  latency.sumMs += ms
-  latency.count++
-  tally(sizes.bounds, sizes.counts, commits)
-  sizes.sum += commits
-  sizes.count++
-  recentMs.add(ms)
-  recentSizes.add(commits)
-}
-
-export interface CommitMetrics {
-  groups: number
-  commits: number
-  failures: number
-  conflicts: number
-  /** From the group's start until it is durable, or has failed. */
-  readonly latency: LatencyMetric
+export class CommitMetrics {
+  commits = 0
+  failures = 0
+  conflicts = 0
+  /** ms from the start of a group until it is durable, or has failed; its count is the groups. */
+  readonly latencyMs = new Histogram([0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000])
   /** Commits of a group. */
-  readonly sizes: SizeMetric
-  readonly recentMs: RecentValues
-  readonly recentSizes: RecentValues
+  readonly sizes = new Histogram([1, 2, 5, 10, 20, 50, 100, 200, 500])
+  readonly recentMs = new RecentValues()
+  readonly recentSizes = new RecentValues()
+
+  /** Counts one group, written or failed. */
+  observe(commits: number, ms: number): void {
+    this.commits += commits
+    this.latencyMs.observe(ms)
+    this.sizes.observe(commits)
+    this.recentMs.add(ms)
+    this.recentSizes.add(commits)
+  }
 }
 
 export class RuntimeMetrics {
   readonly kinds = new Map<string, KindMetrics>()
-  readonly commits: CommitMetrics = {
-    groups: 0,
-    commits: 0,
-    failures: 0,
-    conflicts: 0,
-    latency: latency(),
-    sizes: sizes(),
-    recentMs: new RecentValues(),
-    recentSizes: new RecentValues()
-  }
+  readonly commits = new CommitMetrics()
 
   of(kind: string): KindMetrics {
     let metrics = this.kinds.get(kind)

@@ -2,30 +2,18 @@
  * The counters of the HTTP side: requests by route, method and class of status, and their times.
  * The metrics of deliveries are types only: `actors/` counts them.
  */
+import { Histogram } from "../../runtime/index.ts"
 
-/** Upper bounds of the histogram in ms; one more bucket counts all longer requests. */
-export const durationBoundsMs: ReadonlyArray<number> = [
-  1,
-  2,
-  5,
-  10,
-  20,
-  50,
-  100,
-  250,
-  500,
-  1_000,
-  5_000
-]
+/** Upper bounds of the histogram; one more bucket counts all longer requests. */
+const durationBoundsMs = [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000]
 
 export interface RouteMetrics {
   readonly method: string
   readonly route: string
   /** Requests by status class: 2 for 2xx. */
   readonly classes: Map<number, number>
-  readonly counts: Array<number>
-  count: number
-  sumMs: number
+  /** ms from the head of a request to its answer. */
+  readonly durationMs: Histogram
 }
 
 export class HttpMetrics {
@@ -38,8 +26,7 @@ export class HttpMetrics {
     const key = `${method} ${route}`
     let found = this.routes.get(key)
     if (found === undefined) {
-      const counts = Array.from({ length: durationBoundsMs.length + 1 }, () => 0)
-      found = { method, route, classes: new Map(), counts, count: 0, sumMs: 0 }
+      found = { method, route, classes: new Map(), durationMs: new Histogram(durationBoundsMs) }
       this.routes.set(key, found)
     }
     return found
@@ -50,11 +37,7 @@ export class HttpMetrics {
 export const countRequest = (metrics: RouteMetrics, status: number, durationMs: number): void => {
   const statusClass = Math.floor(status / 100)
   metrics.classes.set(statusClass, (metrics.classes.get(statusClass) ?? 0) + 1)
-  let at = 0
-  while (at < durationBoundsMs.length && durationMs > (durationBoundsMs[at] ?? 0)) at++
-  metrics.counts[at] = (metrics.counts[at] ?? 0) + 1
-  metrics.count++
-  metrics.sumMs += durationMs
+  metrics.durationMs.observe(durationMs)
 }
 
 /** The outbound requests to one origin. */

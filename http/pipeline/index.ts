@@ -7,7 +7,7 @@ export { awaitWritable, ChangeWaiter, preferredWaitSeconds,
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, type HandlerFailure, type HeaderList, HttpError, httpError, invalidTokenError,
   refusalError, toHttpError } from "./http-error.ts"
-export { countRequest, type DeliveryMetrics, durationBoundsMs, HttpMetrics,
+export { countRequest, type DeliveryMetrics, HttpMetrics,
   type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, readKeyedRequest, runOnce } from "./idempotency.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,

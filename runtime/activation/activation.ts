@@ -8,11 +8,11 @@
  * In this file, in order: the context that a node provides; the inbox; the actor as the store has
  * it, and its state in memory; its timers; the activation, which joins these.
  */
-import { Effect, Exit } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
   type DecisionContext, isRefusal, keyOf, type LogItem, Overloaded, type Quarantined, shardOf,
   type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage } from "../actor/index.ts"
-import { hasDied, namedFailure, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
+import { failureOf, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
 import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts"
 import type { Limits } from "../limits.ts"
 import type { KindMetrics } from "../metrics.ts"
@@ -130,7 +130,7 @@ export interface RecoveredActor {
 
 /** A defect of the store is not a defect of the actor. */
 const recoveryAborted = (): Effect.Effect<never, StorageUnavailable> =>
-  Effect.fail(new StorageUnavailable({ detail: "the store broke off" }))
+  Effect.fail(new StorageUnavailable({ detail: "the store threw an error" }))
 
 interface Read {
   readonly loaded: StoredActor
@@ -410,14 +410,14 @@ export class Activation implements CommitSource {
     address: Address,
     behavior: AnyBehavior,
     context: ActivationContext,
-    measures: KindMetrics,
+    metrics: KindMetrics,
     isNew = false
   ) {
     this.address = address
     this.key = keyOf(address)
     this.shard = shardOf(address)
     this.context = context
-    this.metrics = measures
+    this.metrics = metrics
     this.state = new ActorState(behavior, address)
     this.inbox = new Inbox(address, context)
     this.timers = new ActorTimers(address, context.timers)
@@ -528,8 +528,8 @@ export class Activation implements CommitSource {
     runWithin(context, read, context.limits.storageDeadlineMs, (exit) => {
       if (this.phase === "stopped") return
       if (Exit.isSuccess(exit)) return this.resume(exit.value)
-      const failure = namedFailure(exit.cause)
-      if (failure === undefined && hasDied(exit.cause)) return this.defect(exit.cause)
+      const failure = failureOf(exit.cause)
+      if (failure === undefined && Cause.hasDies(exit.cause)) return this.defect(exit.cause)
       const kept = this.inbox.retryable(this.inbox.takeAll(), failure ?? storeInterrupted(), false)
       this.inbox.putFirst(kept)
       if (this.inbox.length > 0) return this.reload(context.limits.reloadDelayMs)

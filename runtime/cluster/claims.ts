@@ -4,11 +4,10 @@
  */
 import { Exit } from "effect"
 import { SHARDS } from "../actor/index.ts"
-import { runWithin, type Timekeeping } from "../clock.ts"
+import { failureOf, runWithin, type Timekeeping } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved,
   type ShardTenure } from "../ports/index.ts"
-import { failureOf } from "./membership.ts"
 
 export interface Holder {
   readonly node: string

@@ -7,10 +7,10 @@
  *
  * In this file, in order: processes and their names; the key and its value; joining; refreshing.
  */
-import { type Cause, Exit, Schema } from "effect"
+import { Exit, Schema } from "effect"
 import { readFileSync, readlinkSync } from "node:fs"
 import { StorageUnavailable } from "../actor/index.ts"
-import { runWithin, type Timekeeping } from "../clock.ts"
+import { failureOf, runWithin, type Timekeeping } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/index.ts"
 import type { NodeView } from "./placement.ts"
@@ -48,12 +48,6 @@ export const isProcessGone = (other: ProcessName): boolean => {
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "ESRCH"
   }
-}
-
-/** The failure of a call of the registry; undefined when it was interrupted or not answered. */
-export const failureOf = <E>(cause: Cause.Cause<E>): E | undefined => {
-  const reason = cause.reasons.find((one) => one._tag === "Fail")
-  return reason?._tag === "Fail" ? reason.error : undefined
 }
 
 const prefix = "node."

@@ -5,9 +5,9 @@
  */
 import { Exit } from "effect"
 import { type StorageFailure, StorageUnavailable } from "../actor/index.ts"
-import { namedFailure, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
+import { failureOf, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
 import type { Limits } from "../limits.ts"
-import { type CommitMetrics, observe } from "../metrics.ts"
+import type { CommitMetrics } from "../metrics.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 
 /** The outcome of a commit, when it is known. */
@@ -37,13 +37,13 @@ export class Committer {
     time: Timekeeping,
     storage: StorageApi,
     limits: Limits,
-    measures: CommitMetrics,
+    metrics: CommitMetrics,
     onFault: (cause: unknown) => void
   ) {
     this.time = time
     this.storage = storage
     this.limits = limits
-    this.metrics = measures
+    this.metrics = metrics
     this.onFault = onFault
   }
 
@@ -98,7 +98,7 @@ export class Committer {
       const call = () => this.storage.commit(group)
       runWithin(this.time, call, storageDeadlineMs, (exit) => {
         this.groupsInFlight--
-        observe(this.metrics, actors.length, performance.now() - startedMs)
+        this.metrics.observe(actors.length, performance.now() - startedMs)
         // The waiting commits are written while these are answered.
         if (Exit.isSuccess(exit)) this.flush()
         this.answer(actors, exit)
@@ -114,7 +114,7 @@ export class Committer {
     exit: Exit.Exit<ReadonlyArray<CommitOutcome>, StorageFailure>
   ): void {
     if (Exit.isFailure(exit)) {
-      const named = namedFailure(exit.cause)
+      const named = failureOf(exit.cause)
       if (named === undefined) this.onFault(exit.cause)
       return this.fail(actors, named ?? storeInterrupted(), named === undefined)
     }

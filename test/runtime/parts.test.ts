@@ -8,7 +8,7 @@ import { Supervisor } from "../../runtime/activation/supervisor.ts"
 import { address, fromKey, fromSubject, isActorId, keyOf, placingPart, shardOf,
   subjectOf } from "../../runtime/actor/address.ts"
 import { makeLimits } from "../../runtime/limits.ts"
-import { observe, RuntimeMetrics } from "../../runtime/metrics.ts"
+import { RuntimeMetrics } from "../../runtime/metrics.ts"
 import { TimerHeap } from "../../runtime/timers/timer-service.ts"
 
 describe("an address", () => {
@@ -180,20 +180,20 @@ describe("the supervisor", () => {
 describe("latency", () => {
   it("is counted under its bound", () => {
     const { commits } = new RuntimeMetrics()
-    const { latency } = commits
-    for (const ms of [0.1, 0.25, 3, 9_000]) observe(commits, 2, ms)
-    expect(latency.counts[0]).toBe(2)
-    expect(latency.counts[latency.boundsMs.indexOf(5)]).toBe(1)
-    expect(latency.counts.at(-1)).toBe(1)
-    expect(latency.count).toBe(4)
-    expect([commits.groups, commits.commits, commits.sizes.counts[1]]).toEqual([4, 8, 4])
+    const { latencyMs } = commits
+    for (const ms of [0.1, 0.25, 3, 9_000]) commits.observe(2, ms)
+    expect(latencyMs.counts[0]).toBe(2)
+    expect(latencyMs.counts[latencyMs.bounds.indexOf(5)]).toBe(1)
+    expect(latencyMs.counts.at(-1)).toBe(1)
+    expect(latencyMs.count).toBe(4)
+    expect([commits.commits, commits.sizes.counts[1]]).toEqual([8, 4])
   })
 
   it("has quantiles of the last groups only", () => {
     const { commits } = new RuntimeMetrics()
     expect(commits.recentMs.quantile(0.5)).toBeUndefined()
-    for (let n = 0; n < 1_000; n++) observe(commits, 1, 5_000)
-    for (let n = 1; n <= 512; n++) observe(commits, n, n / 10)
+    for (let n = 0; n < 1_000; n++) commits.observe(1, 5_000)
+    for (let n = 1; n <= 512; n++) commits.observe(n, n / 10)
     expect(commits.recentMs.quantile(0.5)).toBe(25.6)
     expect(commits.recentMs.quantile(0.99)).toBe(50.7)
     expect(commits.recentMs.quantile(1)).toBe(51.2)

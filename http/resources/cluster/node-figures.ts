@@ -88,8 +88,8 @@ const kindsOf = ({ metrics, quarantined, activations }: Snapshot): ReadonlyArray
   })
 
 const commitsOf = ({ metrics }: Snapshot): NodeFigures["commits"] => {
-  const { commits, conflicts, failures, groups, recentMs, recentSizes } = metrics.commits
-  const totals = { groups, commits, failures, conflicts }
+  const { commits, conflicts, failures, latencyMs, recentMs, recentSizes } = metrics.commits
+  const totals = { groups: latencyMs.count, commits, failures, conflicts }
   const p50Ms = recentMs.quantile(0.5)
   const p99Ms = recentMs.quantile(0.99)
   const groupSizeP50 = recentSizes.quantile(0.5)

@@ -4,8 +4,8 @@
  */
 import { Context, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
-import type { SystemApi } from "../../../runtime/index.ts"
-import { type DeliveryMetrics, durationBoundsMs, type HttpMetrics } from "../../pipeline/index.ts"
+import type { Histogram, SystemApi } from "../../../runtime/index.ts"
+import type { DeliveryMetrics, HttpMetrics } from "../../pipeline/index.ts"
 
 type Attributes = Readonly<Record<string, string>>
 
@@ -44,19 +44,21 @@ class Exporter {
     })
   }
 
+  /** `divisor` converts the values of the histogram to the metric's unit. */
   histogram(
     name: string,
     description: string,
     attributes: Attributes,
-    bounds: ReadonlyArray<number>,
-    read: () => { readonly counts: ReadonlyArray<number>; count: number; sum: number }
+    histogram: Histogram,
+    divisor = 1
   ): void {
+    const bounds = histogram.bounds.map((bound) => bound / divisor)
     this.once(name, attributes, () => {
       const metric = Metric.histogram(name, { description, attributes, boundaries: bounds })
       Metric.registerUnsafe(metric, this.context, {
         get: () => {
-          const { count, counts, sum } = read()
-          return { buckets: cumulative(bounds, counts), count, min: 0, max: 0, sum }
+          const { count, counts, sum } = histogram
+          return { buckets: cumulative(bounds, counts), count, min: 0, max: 0, sum: sum / divisor }
         },
         ...readOnly
       })
@@ -70,6 +72,8 @@ class Exporter {
     register()
   }
 }
+
+const msPerSecond = 1000
 
 const kindSeries = (exporter: Exporter, system: SystemApi): void => {
   const { metrics, activations } = system.snapshot()
@@ -110,7 +114,7 @@ const commitSeries = (exporter: Exporter, system: SystemApi): void => {
   const none = {}
   const counter = (name: string, description: string, read: () => number) =>
     exporter.counter(`restante_${name}_total`, description, none, read)
-  counter("commit_groups", "Commit groups written", () => commits.groups)
+  counter("commit_groups", "Commit groups written", () => commits.latencyMs.count)
   counter("commits", "Commits written in groups", () => commits.commits)
   counter("commit_failures", "Commit groups that the store rejected", () => commits.failures)
   counter("commit_conflicts", "Commits that a fence rejected", () => commits.conflicts)
@@ -118,16 +122,14 @@ const commitSeries = (exporter: Exporter, system: SystemApi): void => {
     "restante_commit_duration_seconds",
     "From the start of a group until it is durable",
     none,
-    commits.latency.boundsMs.map((ms) => ms / 1000),
-    () => ({ ...commits.latency, sum: commits.latency.sumMs / 1000 })
+    commits.latencyMs,
+    msPerSecond
   )
-  const { sizes } = commits
   exporter.histogram(
     "restante_commit_group_commits",
     "Commits in a group",
     none,
-    sizes.bounds,
-    () => sizes
+    commits.sizes
   )
 }
 
@@ -187,8 +189,8 @@ const httpSeries = (exporter: Exporter, httpMetrics: HttpMetrics): void => {
       "restante_http_request_duration_seconds",
       "From the head of a request to its answer",
       { method, route },
-      durationBoundsMs.map((ms) => ms / 1000),
-      () => ({ counts: one.counts, count: one.count, sum: one.sumMs / 1000 })
+      one.durationMs,
+      msPerSecond
     )
   }
 }
