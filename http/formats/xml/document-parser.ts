@@ -1,11 +1,53 @@
 /** Reads the documents that clients send, in XML and JSON, within the operator's limits. */
 import { type DocumentLimits, formBytesMax } from "../../limits.ts"
-import { decodeDocument } from "./decoding.ts"
-import { parseText } from "./document.ts"
-import type { Element, Result, XmlFault } from "./element.ts"
+import { isUtf8Name, parseText, parseWithSources, XmlRejected } from "./document.ts"
+import { type Element, failure, type Result, success, type XmlFault } from "./element.ts"
 import { fromJson, parseExactJson } from "./json.ts"
-import type { NotificationDocument, RuleFault } from "./notification-document.ts"
-import { NotificationParser } from "./notification-parser.ts"
+import { type NotificationDocument, readNotificationElement, type RuleFault,
+  RuleViolation } from "./notification-document.ts"
+import { parsePlainNotification } from "./plain-notification-parser.ts"
+
+const decoder = new TextDecoder("utf-8", { fatal: true })
+
+const malformed = (detail: string): Result<never, XmlFault> =>
+  failure({ _tag: "Malformed", detail })
+
+/**
+ * Whether the bytes begin as only UTF-16 and UTF-32 do: with their byte order mark or a wide `<`.
+ */
+const isWide = (bytes: Uint8Array): boolean => {
+  const first = bytes[0]
+  const second = bytes[1]
+  return (first === 0xfe && second === 0xff) || (first === 0xff && second === 0xfe) ||
+    (first === 0x3c && second === 0) || (first === 0 && (second === 0x3c || second === 0))
+}
+
+const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]+)"?/i
+
+const usualDeclaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
+
+const lineFeed = 10
+
+const space = 32
+
+const isBlank = (code: number): boolean => code === lineFeed || code === space
+
+/**
+ * The document without the usual XML declaration and without white space at its end. saxes spends
+ * as much time on these as on the rest of a small document, and the plain parser rejects them.
+ */
+const withoutProlog = (text: string): string => {
+  let first = 0
+  let end = text.length
+  if (text.startsWith(usualDeclaration)) {
+    first = usualDeclaration.length
+    while (isBlank(text.charCodeAt(first))) first++
+  }
+  // The parser rejects a second declaration.
+  if (text.startsWith("<?", first)) return text
+  while (end > first && isBlank(text.charCodeAt(end - 1))) end--
+  return first === 0 && end === text.length ? text : text.slice(first, end)
+}
 
 /**
  * Each service has one. Bytes that are too many fail with `TooLarge` (413). Bytes that are not
@@ -13,19 +55,30 @@ import { NotificationParser } from "./notification-parser.ts"
  */
 export class DocumentParser {
   readonly limits: DocumentLimits
-  private readonly notifications: NotificationParser
 
   constructor(limits: DocumentLimits) {
     if (limits.documentBytesMax < formBytesMax) {
       throw new Error(`documentBytesMax must be at least ${formBytesMax}, as a form may be`)
     }
     this.limits = limits
-    this.notifications = new NotificationParser(limits)
   }
 
-  /** The text of a body; `contentType` may name its charset. */
+  /** The text of a body, without its byte order mark; `contentType` may name its charset. */
   decode(bytes: Uint8Array, contentType = ""): Result<string, XmlFault> {
-    return decodeDocument(bytes, contentType, this.limits.documentBytesMax)
+    const { documentBytesMax } = this.limits
+    if (bytes.length > documentBytesMax) {
+      return failure({ _tag: "TooLarge", detail: `the document exceeds ${documentBytesMax} bytes` })
+    }
+    const charset = contentType.includes("=") ? charsetPattern.exec(contentType)?.[1] : undefined
+    if (charset !== undefined && !isUtf8Name(charset)) {
+      return malformed(`the charset ${charset.slice(0, 40)} is not supported: send UTF-8`)
+    }
+    if (isWide(bytes)) return malformed("the document is in UTF-16 or UTF-32: send UTF-8")
+    try {
+      return success(decoder.decode(bytes))
+    } catch {
+      return malformed("the document is not valid UTF-8")
+    }
   }
 
   /** The root element of an XML document. */
@@ -53,11 +106,24 @@ export class DocumentParser {
     contentType = ""
   ): Result<NotificationDocument, XmlFault | RuleFault> {
     const text = this.decode(bytes, contentType)
-    return text.ok ? this.notifications.parse(text.value) : text
+    return text.ok ? this.parseNotificationText(text.value) : text
   }
 
   /** {@link parseNotification} of text that is already decoded. */
   parseNotificationText(text: string): Result<NotificationDocument, XmlFault | RuleFault> {
-    return this.notifications.parse(text)
+    const source = withoutProlog(text)
+    const plain = parsePlainNotification(source)
+    if (plain !== undefined) return success(plain)
+    const { recipientsMax, xmlDepthMax } = this.limits
+    try {
+      const { root, sources } = parseWithSources(source, xmlDepthMax)
+      return success(readNotificationElement(root, sources, recipientsMax))
+    } catch (error) {
+      if (error instanceof RuleViolation) {
+        return failure({ _tag: "RuleBroken", rule: error.rule, detail: error.message })
+      }
+      if (error instanceof XmlRejected) return malformed(error.message)
+      throw error
+    }
   }
 }

@@ -1,112 +1,248 @@
 /**
- * Reads documents that are not on the hot path: saxes checks them, then xml-js builds them.
- * xml-js alone overflows the stack on deep input and lets names reach prototypes. It therefore only
- * sees text that passed the check, and its result is copied into our own model.
+ * Parses XML into elements: the only importer of saxes. It rejects what this service does not
+ * accept: document types, processing instructions, reserved or long names, undeclared prefixes, too
+ * many levels, nodes or attributes, and anything but XML 1.0 in UTF-8. A callback of saxes cannot
+ * return a fault, so each check throws `XmlRejected`.
  */
-import xmlJs from "xml-js"
-import { defaultDocumentLimits } from "../../limits.ts"
-import { type Element, failure, type OpenElement, type Result, success,
+import { SaxesParser, type SaxesTagPlain, type XMLDecl } from "saxes"
+import { defaultDocumentLimits, xmlAttributesMax, xmlNameCharsMax,
+  xmlNodesMax } from "../../limits.ts"
+import { type Element, failure, isReservedName, type OpenElement, type Result, success,
   type XmlFault } from "./element.ts"
-import { checkDeclaration, checkNamespaces, checkOpened, guardedParser,
-  usesNamespaces } from "./guarded-parser.ts"
 
-const check = (source: string, depthMax: number): void => {
-  let depth = 0
-  let nodes = 0
-  let prefixed = false
-  const parser = guardedParser({
-    open: (tag) => {
-      depth += 1
-      nodes += 1
-      if (depth === 1) checkDeclaration(parser.xmlDecl)
-      checkOpened(tag.name, tag.attributes, depth, nodes, depthMax)
-      if (!prefixed) prefixed = usesNamespaces(tag.name, tag.attributes)
-    },
-    close: () => {
-      depth -= 1
-    },
-    text: () => {
-      nodes += 1
-    }
-  })
-  parser.write(source).close()
-  if (prefixed) checkNamespaces(source)
+/** The text is not a document that this service accepts; the message is for the client. */
+export class XmlRejected extends Error {}
+
+const reject = (detail: string): never => {
+  throw new XmlRejected(detail)
 }
 
-const copy = (built: xmlJs.Element): Element => {
-  const attributes: Record<string, string> = Object.create(null)
-  for (const [key, value] of Object.entries(built.attributes ?? {})) attributes[key] = String(value)
-  const children: Array<Element | string> = []
-  for (const child of built.elements ?? []) {
-    if (child.type === "element") {
-      children.push(copy(child))
-      continue
-    }
-    const text = child.type === "cdata"
-      ? child.cdata
-      : child.type === "text"
-      ? child.text
-      : undefined
-    if (text === undefined) continue
+const astral = /[\uD800-\uDFFF]/
+
+const checkName = (name: string): void => {
+  if (name.length > xmlNameCharsMax) reject(`a name is longer than ${xmlNameCharsMax} characters`)
+  // Not every XML reader accepts names beyond the basic plane: one would break a whole listing.
+  if (astral.test(name)) reject("a name holds a character that is not accepted")
+  if (isReservedName(name)) reject(`the name ${name} is not accepted`)
+}
+
+/** Checks the names of an element; returns whether it has a prefix or declares a namespace. */
+const checkNames = ({ attributes, name }: SaxesTagPlain): boolean => {
+  checkName(name)
+  let usesNamespaces = name.includes(":")
+  let count = 0
+  for (const key in attributes) {
+    checkName(key)
+    count += 1
+    usesNamespaces ||= key === "xmlns" || key.includes(":")
+  }
+  if (count > xmlAttributesMax) {
+    reject(`an element has more than ${xmlAttributesMax} attributes`)
+  }
+  return usesNamespaces
+}
+
+/** Whether a charset or encoding is UTF-8 or a part of it. */
+export const isUtf8Name = (name: string): boolean => /^(?:utf-?8|us-ascii)$/i.test(name)
+
+const checkDeclaration = ({ encoding, version }: XMLDecl): void => {
+  if (version !== undefined && version !== "1.0") reject("only XML 1.0 is accepted")
+  if (encoding !== undefined && !isUtf8Name(encoding)) {
+    reject(`the declared encoding ${encoding.slice(0, 40)} is not supported: send UTF-8`)
+  }
+}
+
+const saxOptions = {
+  xmlns: false,
+  position: false,
+  forceXMLVersion: true,
+  defaultXMLVersion: "1.0"
+} as const
+
+/** Rejects a document with an undeclared prefix (Namespaces in XML 1.0). */
+const checkNamespaces = (source: string): void => {
+  const parser = new SaxesParser({ ...saxOptions, xmlns: true })
+  parser.on("error", ({ message }) => reject(message))
+  parser.write(source).close()
+}
+
+/** What a builder may read, and what it reports. */
+interface BuilderOptions {
+  /** Levels of elements; the root is level 1. */
+  readonly depthMax: number
+  /** Elements and pieces of text together. */
+  readonly nodesMax: number
+  /** Called after each start tag; `position` is the offset of its end. */
+  readonly onOpen?: (name: string, depth: number, position: number) => void
+  /** Called after each end tag, with the complete element. */
+  readonly onClose?: (element: OpenElement, depth: number, position: number) => void
+}
+
+/** Builds elements from text as it arrives. Do not use one again after it threw. */
+class ElementBuilder {
+  readonly parser: SaxesParser<typeof saxOptions>
+  /** The open elements; the first stands for the document. */
+  readonly stack: Array<OpenElement> = [{ name: "", attributes: {}, children: [] }]
+  /** Nodes so far; a reader of rows resets it. */
+  nodes = 0
+  usesNamespaces = false
+  readonly #options: BuilderOptions
+
+  /**
+   * The parser has seven handlers and must not get an eighth: saxes sets handlers by computed keys,
+   * and with eight of them V8 turns the parser into a dictionary. Every parse is then six times
+   * slower (measured). The declaration is therefore checked at the root element.
+   */
+  constructor(options: BuilderOptions) {
+    this.#options = options
+    const parser = new SaxesParser(saxOptions)
+    parser.on("error", ({ message }) => reject(message))
+    parser.on("doctype", () => reject("a document type declaration is not accepted"))
+    parser.on("processinginstruction", () => reject("a processing instruction is not accepted"))
+    parser.on("opentag", (tag) => this.#open(tag))
+    parser.on("closetag", () => this.#close())
+    const addText = (text: string) => this.#addText(text)
+    parser.on("text", addText)
+    parser.on("cdata", addText)
+    this.parser = parser
+  }
+
+  #open(tag: SaxesTagPlain): void {
+    const { depthMax, nodesMax, onOpen } = this.#options
+    const { stack } = this
+    const depth = stack.length
+    if (depth === 1) checkDeclaration(this.parser.xmlDecl)
+    if (checkNames(tag)) this.usesNamespaces = true
+    if (depth > depthMax) reject(`elements are nested deeper than ${depthMax}`)
+    if (++this.nodes > nodesMax) reject(`there are more than ${nodesMax} elements and texts`)
+    onOpen?.(tag.name, depth, this.parser.position)
+    const element: OpenElement = { name: tag.name, attributes: tag.attributes, children: [] }
+    stack[depth - 1]?.children.push(element)
+    stack.push(element)
+  }
+
+  #close(): void {
+    const { parser, stack } = this
+    const element = stack.pop()
+    if (element !== undefined) this.#options.onClose?.(element, stack.length, parser.position)
+  }
+
+  #addText(text: string): void {
+    this.nodes += 1
+    const children = this.stack.at(-1)?.children ?? []
     const last = children.length - 1
     const before = children[last]
-    if (typeof before === "string") children[last] = before + String(text)
-    else children.push(String(text))
+    if (typeof before === "string") children[last] = before + text
+    else if (text !== "") children.push(text)
   }
-  return { name: built.name ?? "", attributes, children }
 }
 
-/**
- * The root element of a document. Fails with `Malformed`: the text is not well-formed, has a
- * document type or an undeclared prefix, is too deep or too large, or uses a reserved name.
- */
+const rootOf = ({ stack: [document] }: ElementBuilder): Element =>
+  document?.children.find((child) => typeof child !== "string") ??
+    reject("there is no root element")
+
+const parse = (source: string, options: BuilderOptions): Element => {
+  const builder = new ElementBuilder(options)
+  builder.parser.write(source).close()
+  if (builder.usesNamespaces) checkNamespaces(source)
+  return rootOf(builder)
+}
+
+/** The root element of a document; fails with `Malformed`. */
 export const parseText = (
   source: string,
   depthMax = defaultDocumentLimits.xmlDepthMax
 ): Result<Element, XmlFault> => {
   try {
-    check(source, depthMax)
-    // xml2js returns one of two shapes; the non-compact one has `elements`.
-    const built = xmlJs.xml2js(normalize(source), {
-      compact: false,
-      captureSpacesBetweenElements: true,
-      ignoreComment: true,
-      ignoreDeclaration: true
-    }) as xmlJs.Element
-    const root = built.elements?.find((node) => node.type === "element")
-    if (root === undefined) {
-      return failure({ _tag: "Malformed", detail: "there is no root element" })
-    }
-    return success(copy(root))
+    return success(parse(source, { depthMax, nodesMax: xmlNodesMax }))
   } catch (error) {
-    if (error instanceof Error) return failure({ _tag: "Malformed", detail: error.message })
+    if (error instanceof XmlRejected) return failure({ _tag: "Malformed", detail: error.message })
     throw error
   }
 }
 
-/** XML 1.0 §2.11: a line end is one line feed; sax, which xml-js uses, does not normalize. */
-const normalize = (source: string): string =>
-  source.includes("\r") ? source.replace(/\r\n?/g, "\n") : source
+/**
+ * The root element of a document, and the source text of its children and grandchildren. Throws
+ * `XmlRejected`.
+ */
+export const parseWithSources = (
+  source: string,
+  depthMax: number
+): { readonly root: Element; readonly sources: ReadonlyMap<Element, string> } => {
+  const sources = new Map<Element, string>()
+  const starts: Array<number> = []
+  const root = parse(source, {
+    depthMax,
+    nodesMax: xmlNodesMax,
+    onOpen: (_, depth, position) => {
+      if (depth <= 3) starts[depth] = source.lastIndexOf("<", position - 1)
+    },
+    onClose: (element, depth, position) => {
+      if (depth <= 3) sources.set(element, source.slice(starts[depth], position))
+    }
+  })
+  return { root, sources }
+}
 
 /**
  * The children of a fragment that this service wrote and stored, of any size; a fault in it is a
  * defect.
  */
 export const parseFragment = (fragment: string): ReadonlyArray<Element | string> => {
-  const stack: Array<OpenElement> = [{ name: "", attributes: {}, children: [] }]
-  const parser = guardedParser({
-    open: ({ attributes, name }) => {
-      const next: OpenElement = { name, attributes, children: [] }
-      stack.at(-1)?.children.push(next)
-      stack.push(next)
+  const builder = new ElementBuilder({ depthMax: Infinity, nodesMax: Infinity })
+  builder.parser.write(`<fragment>${fragment}</fragment>`).close()
+  return rootOf(builder).children
+}
+
+/** Takes text as it arrives; throws `XmlRejected` if it is not such a document. */
+export interface RowParser {
+  readonly write: (text: string) => void
+  readonly end: () => void
+}
+
+/** Elements and texts in one row. */
+const rowNodesMax = 1_000
+
+/**
+ * Reads `<rootName><rowName/>…</rootName>` and reports each complete row. `charsMax` bounds a row
+ * and the text between two tags, `depthMax` the nesting. Name prefixes are not checked.
+ */
+export const rowParser = (
+  rootName: string,
+  rowName: string,
+  { charsMax, depthMax }: { readonly charsMax: number; readonly depthMax: number },
+  onRow: (row: Element) => void
+): RowParser => {
+  let chars = 0
+  const builder = new ElementBuilder({
+    depthMax,
+    nodesMax: rowNodesMax,
+    onOpen: (name, depth) => {
+      if (depth <= 2) chars = 0
+      if (depth === 1 && name !== rootName) {
+        reject(`the root element must be ${rootName}, not ${name}`)
+      }
+      if (depth === 2 && name !== rowName) reject(`${rootName} may only contain ${rowName}`)
     },
-    close: () => void stack.pop(),
-    text: (text) => {
-      if (stack.length > 1) stack.at(-1)?.children.push(text)
+    onClose: (element, depth) => {
+      if (depth > 2) return
+      chars = 0
+      builder.nodes = 0
+      const root = builder.stack[1] ?? element
+      for (const child of root.children.splice(0)) {
+        if (typeof child !== "string") onRow(child)
+        else if (child.trim() !== "") reject(`${rootName} may not contain text`)
+      }
     }
   })
-  parser.write(`<fragment>${fragment}</fragment>`).close()
-  const root = stack[0]?.children[0]
-  if (root === undefined || typeof root === "string") throw new Error("a fragment has no root")
-  return root.children
+  return {
+    write: (text) => {
+      chars += text.length
+      builder.parser.write(text)
+      if (chars > charsMax + text.length) {
+        reject(`a ${rowName} has more than ${charsMax} characters`)
+      }
+    },
+    end: () => void builder.parser.close()
+  }
 }

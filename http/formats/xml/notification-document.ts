@@ -3,13 +3,14 @@
  * fragment in which it is stored and served.
  */
 import { uriCharsMax } from "../../limits.ts"
-import { type Element, element, escapeAttribute, escapeText } from "./element.ts"
+import { childrenOf, type Element, element, escapeAttribute, escapeText,
+  textOf } from "./element.ts"
 
-/** The elements that the service reads; `to` is a sibling of the item, the others its children. */
-export type NotificationField = "to" | "from" | "description" | "url" | "password" | "content"
+/** The children of the item that the service reads. */
+type ItemField = "from" | "description" | "url" | "password" | "content"
 
 /** The field that a child element of an item holds; undefined for an unknown element. */
-export const fieldOf = (name: string): NotificationField | undefined => {
+export const fieldOf = (name: string): ItemField | undefined => {
   switch (name) {
     case "description":
     case "url":
@@ -57,7 +58,7 @@ export interface RuleFault {
   readonly detail: string
 }
 
-/** A parser's callback throws this; the parser returns it as a `RuleFault`. */
+/** A check throws this; `DocumentParser` returns it as a `RuleFault`. */
 export class RuleViolation extends Error {
   readonly rule: string
   constructor(rule: string, detail: string) {
@@ -66,28 +67,63 @@ export class RuleViolation extends Error {
   }
 }
 
+// eslint-disable-next-line no-control-regex
+const notInUri = /[\u0000- "<>\\^`{|}\u007f\ufffe\uffff]|\p{Surrogate}/u
+
+/** Whether a URI may hold all characters of the text. Non-ASCII characters are accepted (IRIs). */
+export const isUri = (text: string): boolean => !notInUri.test(text)
+
+/** The text, if it can be a URI reference; it may be relative. */
+const checkUri = (what: string, text: string): string => {
+  if (text === "") throw new RuleViolation("uri", `${what} is empty`)
+  if (text.length > uriCharsMax) {
+    throw new RuleViolation("uri", `${what} is longer than ${uriCharsMax}`)
+  }
+  if (!isUri(text)) throw new RuleViolation("uri", `${what} is not a URI`)
+  return text
+}
+
 /** Attributes as XML text, each with a leading space, without the `excluded` ones. */
-export const attributesText = (
+const attributesText = (
   attributes: Readonly<Record<string, string>>,
-  excluded?: ReadonlyArray<string>
+  excluded?: (name: string) => boolean
 ): string => {
   let text = ""
   for (const key in attributes) {
-    if (excluded?.includes(key)) continue
+    if (excluded?.(key) === true) continue
     text += ` ${key}="${escapeAttribute(attributes[key] ?? "")}"`
   }
   return text
 }
 
+/** The child elements of a notification or item, which hold no text between them. */
+const elementsIn = (parent: Element): ReadonlyArray<Element> => {
+  if (parent.children.some((child) => typeof child === "string" && /[^ \t\r\n]/.test(child))) {
+    throw new RuleViolation("stray-text", `${parent.name} holds text between its elements`)
+  }
+  return childrenOf(parent)
+}
+
+const textIn = (field: Element): string => {
+  if (field.children.some((child) => typeof child !== "string")) {
+    throw new RuleViolation("text-only", `${field.name} can only hold text`)
+  }
+  return textOf(field)
+}
+
 const base64Pattern = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** The content of a complete `content` element; throws a `RuleViolation` for invalid base64. */
-export const inlineContent = (
-  type: string,
-  encoding: "base64" | undefined,
-  text: string
-): ParsedInlineContent => {
+const inlineContentOf = (content: Element): ParsedInlineContent => {
+  const text = textIn(content)
+  const type = content.attributes["type"]?.trim()
+  if (type === undefined || !/^[^\s/]+\/[^\s/]+/.test(type)) {
+    throw new RuleViolation("content-type", "item/content needs a media type in its type attribute")
+  }
+  const encoding: string | undefined = content.attributes["encoding"]
   if (encoding === undefined) return { type, encoding, text }
+  if (encoding !== "base64") {
+    throw new RuleViolation("content-encoding", "the encoding of item/content can only be base64")
+  }
   const packed = text.replace(/\s+/g, "")
   if (packed.length % 4 !== 0 || !base64Pattern.test(packed)) {
     throw new RuleViolation("content-encoding", "item/content is not valid base64")
@@ -95,20 +131,99 @@ export const inlineContent = (
   return { type, encoding, text: packed }
 }
 
-// eslint-disable-next-line no-control-regex
-const notInUri = /[\u0000- "<>\\^`{|}\u007f\ufffe\uffff]|\p{Surrogate}/u
-
-/** Whether a URI may hold all characters of the text. Non-ASCII characters are accepted (IRIs). */
-export const isUri = (text: string): boolean => !notInUri.test(text)
-
-/** The text, if it can be a URI reference; else throws a `RuleViolation`. It may be relative. */
-export const checkUri = (what: string, text: string): string => {
-  if (text === "") throw new RuleViolation("uri", `${what} is empty`)
-  if (text.length > uriCharsMax) {
-    throw new RuleViolation("uri", `${what} is longer than ${uriCharsMax}`)
+/** The attributes of the known fields of an item, as text; undefined if there are none. */
+const fieldAttributesOf = (
+  fields: ReadonlyMap<ItemField, Element>
+): Record<string, string> | undefined => {
+  let all: Record<string, string> | undefined
+  for (const [name, { attributes }] of fields) {
+    const text = attributesText(
+      attributes,
+      (key) => name === "content" && (key === "type" || key === "encoding")
+    )
+    if (text !== "") (all ??= Object.create(null) as Record<string, string>)[name] = text
   }
-  if (!isUri(text)) throw new RuleViolation("uri", `${what} is not a URI`)
-  return text
+  return all
+}
+
+type ItemPart = Omit<NotificationDocument, "to" | "from" | "itemAttributes" | "rootExtra">
+
+const readItem = (item: Element, sources: ReadonlyMap<Element, string>): ItemPart => {
+  const fields = new Map<ItemField, Element>()
+  let extra = ""
+  for (const child of elementsIn(item)) {
+    const field = fieldOf(child.name)
+    if (field === undefined) extra += sources.get(child) ?? ""
+    else if (fields.has(field)) throw new RuleViolation("duplicate", `item/${field} occurs twice`)
+    else fields.set(field, child)
+  }
+  const read = (name: ItemField): string | undefined => {
+    const field = fields.get(name)
+    return field === undefined ? undefined : textIn(field)
+  }
+  const description = read("description")
+  const url = read("url")?.trim()
+  const sender = read("from")?.trim()
+  const content = fields.get("content")
+  if (description === undefined) {
+    throw new RuleViolation("description", "item/description is required")
+  }
+  if (!url && content === undefined) {
+    const detail = url === undefined ? "item/url is required" : "item/url is empty, without content"
+    throw new RuleViolation("url", detail)
+  }
+  return {
+    sender: sender === undefined ? undefined : checkUri("item/from", sender),
+    description,
+    url: url ? checkUri("item/url", url) : "",
+    password: read("password")?.trim(),
+    content: content === undefined ? undefined : inlineContentOf(content),
+    fieldAttributes: fieldAttributesOf(fields),
+    extra
+  }
+}
+
+/**
+ * Reads the elements of a notification. `sources` has the source text of the children of the root
+ * and of the item; unknown ones stay as they are, those beside the item with the namespaces of the
+ * root. Throws a `RuleViolation`.
+ */
+export const readNotificationElement = (
+  root: Element,
+  sources: ReadonlyMap<Element, string>,
+  recipientsMax: number
+): NotificationDocument => {
+  if (root.name !== "notification") {
+    throw new RuleViolation("root", `the root element is ${root.name}, not notification`)
+  }
+  const missingNamespaces = ({ attributes }: Element) =>
+    attributesText(
+      root.attributes,
+      (key) => !(key === "xmlns" || key.startsWith("xmlns:")) || Object.hasOwn(attributes, key)
+    )
+  const to: Array<string> = []
+  let item: Element | undefined
+  let rootExtra = ""
+  for (const child of elementsIn(root)) {
+    if (child.name === "to") {
+      if (to.length === recipientsMax) {
+        throw new RuleViolation("recipients", `there are more than ${recipientsMax} to elements`)
+      }
+      to.push(checkUri(`to number ${to.length + 1}`, textIn(child).trim()))
+    } else if (child.name !== "item") {
+      const afterName = (sources.get(child) ?? "").slice(1 + child.name.length)
+      rootExtra += `<${child.name}${missingNamespaces(child)}${afterName}`
+    } else if (item === undefined) item = child
+    else throw new RuleViolation("one-item", "there is more than one item")
+  }
+  if (item === undefined) throw new RuleViolation("item", "item is required")
+  return {
+    to,
+    from: root.attributes["from"]?.trim() === "true",
+    itemAttributes: attributesText(item.attributes) + missingNamespaces(item),
+    ...readItem(item, sources),
+    rootExtra
+  }
 }
 
 /** The fields that the service replaces in a notification that it stores or relays. */
@@ -142,16 +257,16 @@ export const storedFragment = (
   if (sender !== undefined) {
     text += `<from${attributes?.["from"] ?? ""}>${escapeText(sender)}</from>`
   }
-  if (document.content !== undefined) text += contentFragment(document)
-  return `${text}${document.extra}</item>${document.rootExtra}`
+  return `${text}${contentFragment(document)}${document.extra}</item>${document.rootExtra}`
 }
 
-const contentFragment = (document: NotificationDocument): string => {
-  const content = document.content
+const contentFragment = (
+  { content, fieldAttributes }: NotificationDocument
+): string => {
   if (content === undefined) return ""
   const encoding = content.encoding === undefined ? "" : ` encoding="${content.encoding}"`
   return `<content type="${escapeAttribute(content.type)}"${encoding}` +
-    `${document.fieldAttributes?.["content"] ?? ""}>${escapeText(content.text)}</content>`
+    `${fieldAttributes?.["content"] ?? ""}>${escapeText(content.text)}</content>`
 }
 
 /** A notification that the service builds itself, for example from the fields of a form. */

@@ -1,7 +1,7 @@
 /**
  * Reads plain notifications, as nearly all are: elements without attributes whose text has no
- * references. `NotificationParser` takes five times as long for them. It reads every other
- * notification and every one that breaks a rule, so that only one parser explains faults.
+ * references. `DocumentParser` reads every other notification, and every one that breaks a rule,
+ * as a tree, so that only one reader explains faults.
  */
 import { uriCharsMax } from "../../limits.ts"
 import { isReservedName } from "./element.ts"
@@ -60,7 +60,7 @@ const isComplete = (text: string, from: number): boolean => {
 const isPlainUri = (text: string): boolean =>
   text !== "" && text.length <= uriCharsMax && isUri(text)
 
-/** The notification, or undefined if the text is not plain and needs `NotificationParser`. */
+/** The notification, or undefined if the text is not plain and must be read as a tree. */
 export const parsePlainNotification = (text: string): NotificationDocument | undefined => {
   if (!text.startsWith(opening) || notPlain.test(text)) return
   let at = skipBlanks(text, opening.length)
