@@ -215,6 +215,9 @@ export const statusEventPauseMs = 100
 /** How often an open page without an event stream checks its entity tag. */
 export const pageRefreshMs = 3_000
 
+/** Least time between two reads of an open page that follows an event stream. */
+export const pageStreamRefreshMs = 300
+
 /** What a WebSub subscriber may choose (§5.1): bytes of its secret, seconds of its lease. */
 export const subscriberSecretBytesMax = 199
 

@@ -16,8 +16,7 @@ export { clientAddress, makeRateLimiter, type Rate } from "./rate-limiter.ts"
 export { bodyError, nextLink, type PageRequest, readBody, readDocument, readInput, readPageRequest,
   readQuery, type RequestInput, unsupportedMediaType } from "./request-input.ts"
 export { conditionFailed, entityTags, expectedVersion, isConditional, preconditionsHold,
-  renderAnswer, type Rendered, renderedAnswer, renderFailure, renderView,
-  scriptHandler } from "./responses.ts"
+  renderAnswer, type Rendered, renderedAnswer, renderFailure, renderView } from "./responses.ts"
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
 export { absoluteUri, ask, askOrRefusal, expectReply, type HttpSettings, localPath,
   type Service } from "./service.ts"

@@ -1,25 +1,11 @@
 /** Renders a handler's answer: negotiation, validators, preconditions, problems. */
 import { Effect } from "effect"
-import { contentTypeOf, entityTag, linkHeader, type MediaType, negotiate, problemReply, render,
-  represent, type ResourceView, standardTypes } from "../formats/index.ts"
+import { entityTag, linkHeader, type MediaType, negotiate, problemReply, render, represent,
+  type ResourceView, standardTypes } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
-import type { Call, HandlerAnswer, ResourceHandler, ViewAnswer } from "./call.ts"
+import type { Call, HandlerAnswer, ViewAnswer } from "./call.ts"
 import { type HandlerFailure, type HeaderList, httpError, toHttpError } from "./http-error.ts"
 import { evaluatePreconditions, httpDate } from "./preconditions.ts"
-
-/** Serves a script that only changes with the version of the service. */
-export const scriptHandler = (text: string): ResourceHandler => {
-  const etag = entityTag(Buffer.from(text))
-  return {
-    handle: ({ request }) =>
-      Effect.succeed(
-        evaluatePreconditions(request.method, request.headers, { exists: true, etag }) ===
-            "not-modified"
-          ? { _tag: "Plain", status: 304, headers: [["ETag", etag]] }
-          : textAnswer("text/javascript", text, [["ETag", etag], ["Cache-Control", "no-cache"]])
-      )
-  }
-}
 
 /** An answer in memory. */
 export interface Rendered {
@@ -178,16 +164,4 @@ export const renderedAnswer = ({ body, headers, status }: Rendered): HandlerAnsw
   status,
   headers,
   ...body === undefined ? {} : { body }
-})
-
-/** A text of one fixed type, such as a script. */
-export const textAnswer = (
-  type: MediaType,
-  body: string,
-  headers: HeaderList = []
-): HandlerAnswer => ({
-  _tag: "Plain",
-  status: 200,
-  headers: [["Content-Type", contentTypeOf(type)], ...headers],
-  body
 })

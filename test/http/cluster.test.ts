@@ -162,6 +162,9 @@ describe("/cluster", () => {
     const script = await send("GET", "/live.js")
     expect([script.status, script.header("content-type")])
       .toEqual([200, "text/javascript; charset=utf-8"])
+    expect(() => new Function(script.text)).not.toThrow()
+    const unchanged = await send("GET", "/live.js", { headers: { "If-None-Match": script.etag } })
+    expect(unchanged.status).toBe(304)
   })
 
   it("is linked from the home page and the service document", async () => {

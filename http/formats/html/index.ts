@@ -5,6 +5,6 @@ export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm
 export { type PageLink, renderPage } from "./layout.ts"
 export { badge, copyField, emptyState, livePart, liveState, secretsOnce, statusBadge,
   type StatusBadges, table, time, timeAt } from "./parts.ts"
-export { liveScript, liveScriptPath, pageScript, pageTools } from "./scripts.ts"
+export { liveScript, liveScriptPath, pageScript } from "./scripts.ts"
 export { stylesheet } from "./style.ts"
 export { type Html, html, link, nothing } from "./template.ts"

@@ -85,13 +85,13 @@ export const renderPage = (content: HtmlPage): string => {
 <meta name="referrer" content="no-referrer">
 <title>${content.title} · restante</title>
 <link rel="stylesheet" href="/style.css">
-${links.map(headLink)}<script src="/page.js" defer></script>
-${
+${links.map(headLink)}${
     content.script === undefined
       ? nothing
       : html`<script src="${content.script}" defer></script>
 `
-  }</head>
+  }<script src="/page.js" defer></script>
+</head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header><a class="brand" href="/"${

@@ -11,8 +11,8 @@ export const time = (text: string): Html => {
 export const timeAt = (atMs: number): Html => time(new Date(atMs).toISOString())
 
 /** A status; `text` begins with a sign, so that it does not depend on color. */
-export const badge = (kind: "good" | "wait" | "bad", text: string, id?: string): Html =>
-  html`<span class="badge ${kind}"${id === undefined ? nothing : html` id="${id}"`}>${text}</span>`
+export const badge = (kind: "good" | "wait" | "bad", text: string): Html =>
+  html`<span class="badge ${kind}">${text}</span>`
 
 /** The badge of each value of a status. */
 export type StatusBadges<Status extends string> = {
@@ -22,9 +22,8 @@ export type StatusBadges<Status extends string> = {
 /** The badge of a status. */
 export const statusBadge = <Status extends string>(
   badges: StatusBadges<Status>,
-  status: Status,
-  id?: string
-): Html => badge(badges[status][0], badges[status][1], id)
+  status: Status
+): Html => badge(badges[status][0], badges[status][1])
 
 /** The heading of a column; columns of numbers are aligned to the right. */
 export type Heading = string | { readonly number: string }
@@ -52,18 +51,21 @@ ${rows}</tbody></table></div>
 
 /** The text of an empty list; `advice` says how to fill it. */
 export const emptyState = (text: string, advice: Html | string = ""): Html =>
-  html`<p id="empty" class="empty">${text}${advice === "" ? "" : " "}${advice}</p>
+  html`<p class="empty">${text}${advice === "" ? "" : " "}${advice}</p>
 `
 
-/** A part of a page that `/live.js` keeps current; its id must be unique. */
-export const livePart = (id: string, content: Html): Html =>
-  html`<div id="${id}" data-live>
+/**
+ * A part of a page that `/live.js` keeps current; its id must be unique. `stream` is the URI of the
+ * event stream that announces changes.
+ */
+export const livePart = (id: string, content: Html, stream?: string): Html =>
+  html`<div id="${id}" data-live${stream === undefined ? nothing : html` data-stream="${stream}"`}>
 ${content}</div>
 `
 
 /** The status line of a live page; `/live.js` replaces its text. */
 export const liveState: Html =
-  html`<p class="quiet" id="live" role="status">Load this page again to see how it stands.</p>
+  html`<p class="quiet" id="live" role="status">Reload this page to see its current state.</p>
 `
 
 /** A secret to copy; `/page.js` adds a button for it. */

@@ -1,52 +1,32 @@
 /** The scripts of pages. Every page also works without them. */
-import { pageRefreshMs } from "../../limits.ts"
-
-/**
- * Functions that page scripts share. `make` and `link` build nodes: data from the service reaches
- * the page as text only, links are http and https only. `say` writes to `state`, the element with
- * the status of live updates. `follow` shows the events of a stream.
- */
-export const pageTools = `  const say = (text) => {
-    if (state.textContent !== text) state.textContent = text
-  }
-  const make = (name, text, parent) => {
-    const node = document.createElement(name)
-    if (text !== undefined) node.textContent = text
-    parent.append(node)
-    return node
-  }
-  const link = (href, text, parent) => {
-    if (!/^https?:\\/\\//i.test(href)) return make("span", text, parent)
-    const node = make("a", text, parent)
-    node.href = href
-    return node
-  }
-  const follow = (url, event, show, texts) => {
-    const source = new EventSource(url)
-    source.addEventListener("open", () => say(texts.live))
-    source.addEventListener("error", () =>
-      say(source.readyState === EventSource.CLOSED
-        ? texts.closed
-        : "The connection is lost; trying again."))
-    source.addEventListener(event, ({ data }) => show(data))
-    source.addEventListener("gone", () => {
-      source.close()
-      say(texts.gone)
-    })
-  }`
+import { pageRefreshMs, pageStreamRefreshMs } from "../../limits.ts"
 
 export const liveScriptPath = "/live.js"
 
 /**
- * `/live.js`: replaces the live parts of an open page (`livePart`) when the entity tag of the page
- * changes. Focus, selection and scroll positions remain.
+ * `/live.js`: keeps the live parts of an open page (`livePart`) current. It reads the page again
+ * after each event of the stream that a part names in `data-stream`; without a stream it checks the
+ * page's entity tag at intervals. It replaces only the children of a part that have changed, so that
+ * focus, selection, scroll positions and the announcements of `aria-live` remain.
  */
 export const liveScript = `"use strict"
 const state = document.getElementById("live")
 if (state !== null) {
+  const texts = {
+    live: "This page changes by itself.",
+    gone: "This is no longer here.",
+    lost: "The connection is lost; trying again.",
+    unknown: "Reload this page to see its current state."
+  }
   let etag = ""
   const say = (text) => {
     if (state.textContent !== text) state.textContent = text
+  }
+  const liveParts = () => [...document.querySelectorAll("[data-live]")]
+  // The markup that the service sent: /page.js changes the times in it.
+  const sources = new WeakMap()
+  for (const part of liveParts()) {
+    for (const node of part.children) sources.set(node, node.outerHTML)
   }
   const scrolled = (root) => [...root.querySelectorAll(".scroll")]
   const identityOf = (node) => JSON.stringify(
@@ -56,49 +36,72 @@ if (state !== null) {
     const selection = getSelection()
     return selection !== null && !selection.isCollapsed && selection.containsNode(part, true)
   }
-  const replacePart = (part, next) => {
-    const focused = part.contains(document.activeElement)
-      ? identityOf(document.activeElement)
-      : undefined
+  const replaceChanged = (part, next) => {
+    const unchanged = new Map([...part.children].map((node) => [sources.get(node), node]))
+    const nodes = [...next.children].map((node) => {
+      const source = node.outerHTML
+      const same = unchanged.get(source) ?? node
+      unchanged.delete(source)
+      sources.set(same, source)
+      return same
+    })
+    for (const node of [...part.children]) if (!nodes.includes(node)) node.remove()
+    nodes.forEach((node, at) => {
+      if (part.children[at] !== node) part.insertBefore(node, part.children[at] ?? null)
+    })
+  }
+  const updatePart = (part, next) => {
+    const focused = part.contains(document.activeElement) ? document.activeElement : null
     const lefts = scrolled(part).map((one) => one.scrollLeft)
-    part.replaceChildren(...next.childNodes)
+    replaceChanged(part, next)
     scrolled(part).forEach((one, at) => one.scrollLeft = lefts[at] ?? 0)
-    if (focused === undefined) return
-    const same = [...part.querySelectorAll("*")].find((one) => identityOf(one) === focused)
+    if (focused === null || document.activeElement === focused) return
+    const identity = identityOf(focused)
+    const same = [...part.querySelectorAll("*")].find((one) => identityOf(one) === identity)
     same?.focus({ preventScroll: true })
   }
   const show = (text) => {
     const page = new DOMParser().parseFromString(text, "text/html")
-    const parts = [...document.querySelectorAll("[data-live]")]
+    const parts = liveParts()
     if (parts.some((part) => page.getElementById(part.id) === null)) return false
-    for (const part of parts) replacePart(part, page.getElementById(part.id))
+    for (const part of parts) updatePart(part, page.getElementById(part.id))
     return true
   }
   const refresh = async () => {
     const headers = { Accept: "text/html", ...etag === "" ? {} : { "If-None-Match": etag } }
     const answer = await fetch(location.pathname + location.search, { headers, cache: "no-store" })
-    if (answer.status === 410) return "This is no longer here."
-    if (!answer.ok && answer.status !== 304) {
-      return "The service answers " + answer.status + "; trying again."
-    }
-    if (answer.status !== 304) {
-      const text = await answer.text()
-      // The reader may be about to copy the selection.
-      if ([...document.querySelectorAll("[data-live]")].some(isSelected)) return
-      if (!show(text)) return "Load this page again to see how it stands."
-      etag = answer.headers.get("ETag") ?? ""
-    }
-    return "This page changes by itself."
+    if (answer.status === 410) return texts.gone
+    if (answer.status === 304) return texts.live
+    if (!answer.ok) return "The service answers " + answer.status + "; trying again."
+    const text = await answer.text()
+    // The reader may be about to copy the selection.
+    if (liveParts().some(isSelected)) return
+    if (!show(text)) return texts.unknown
+    etag = answer.headers.get("ETag") ?? ""
+    return texts.live
   }
-  const scheduleRefresh = () => setTimeout(async () => {
-    if (document.visibilityState !== "hidden") {
-      const text = await refresh().catch(() => "The connection is lost; trying again.")
-      say(text ?? state.textContent)
+  const stream = document.querySelector("[data-stream]")?.dataset.stream
+  const source = stream === undefined ? undefined : new EventSource(stream)
+  let isStale = false
+  // An "error" is a lost connection; "open" follows it, and events may be missing between.
+  for (const event of ["open", "error", "notification", "status", "gone"]) {
+    source?.addEventListener(event, () => { isStale = true })
+  }
+  const isPolled = () => source === undefined || source.readyState === EventSource.CLOSED
+  const scheduleRefresh = (delayMs) => setTimeout(async () => {
+    if (document.visibilityState === "hidden" || !(isStale || isPolled())) {
+      return scheduleRefresh(delayMs)
     }
-    scheduleRefresh()
-  }, ${pageRefreshMs})
-  say("This page changes by itself.")
-  scheduleRefresh()
+    isStale = false
+    const text = await refresh().catch(() => texts.lost)
+    if (text !== undefined) say(text)
+    if (text === texts.gone) return source?.close()
+    const isCurrent = text === texts.live
+    isStale ||= !isCurrent
+    scheduleRefresh(isCurrent && !isPolled() ? ${pageStreamRefreshMs} : ${pageRefreshMs})
+  }, delayMs)
+  say(texts.live)
+  scheduleRefresh(isPolled() ? ${pageRefreshMs} : ${pageStreamRefreshMs})
 }
 `
 

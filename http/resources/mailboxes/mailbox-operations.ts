@@ -1,8 +1,8 @@
 /** What mailboxes and the notifications in them take and answer (A2, A9 to A11). */
 import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, digits, documentRequestBody, elementText,
-  emptyResponse, eventContent, extensible, feedContent, fileOperation, formRequestBody, formSchema,
-  list, object, oneOf, type OperationGroup, pagingParameters, ref, type RequestBodyDescription,
+  emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema, list, object,
+  oneOf, type OperationGroup, pagingParameters, ref, type RequestBodyDescription,
   type ResponseDescription, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 
@@ -87,11 +87,6 @@ export const mailboxOperations: OperationGroup = {
     }, ["href", "received", "item"]))
   },
   operations: {
-    "GET /mailbox.js": fileOperation(
-      "getMailboxScript",
-      "The script of its page",
-      "text/javascript"
-    ),
     "GET /mailboxes": {
       id: "listMailboxes",
       summary: "The caller's own mailboxes, by name",

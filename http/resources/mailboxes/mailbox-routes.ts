@@ -1,5 +1,5 @@
 /** The routes of mailboxes and their notifications (protocol §1.2). */
-import { type ResourceHandler, type Route, scriptHandler, type Service,
+import { type ResourceHandler, type Route, type Service,
   withFormRedisplay } from "../../pipeline/index.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
@@ -7,10 +7,9 @@ import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
 import { deleteNotification, getMailbox, getNotification,
   postNotificationForm } from "./mailbox-reading.ts"
 import { defaultRetention } from "./mailbox-settings.ts"
-import { depositForm, mailboxScript, openForm } from "./mailbox-views.ts"
+import { depositForm, openForm } from "./mailbox-views.ts"
 
 export const mailboxRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
-  { pattern: "/mailbox.js", methods: { GET: scriptHandler(mailboxScript) } },
   {
     pattern: "/mailboxes",
     methods: {

@@ -1,7 +1,8 @@
 /** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
-import { copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link, nothing,
-  pageTools, renderButton, renderForm, secretsOnce, table, time } from "../../formats/html/index.ts"
+import { copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart,
+  liveScriptPath, liveState, nothing, renderButton, renderForm, secretsOnce, table,
+  time } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childrenOf, type Element, element, escapeAttribute, parseFragment, textOf,
   writeElement, xmlDeclaration } from "../../formats/xml/index.ts"
@@ -44,70 +45,11 @@ export const listingView = (
     links: pageLinks(mailbox, page, next),
     body: () => readerPage(mailbox, page, entries.map((entry) => summaryOf(mailbox, entry))),
     forms: () => readerForms(mailbox, view),
-    script: page.more || query.before !== undefined ? undefined : "/mailbox.js",
+    script: page.more || query.before !== undefined ? undefined : liveScriptPath,
     feed: () => feedOf(mailbox, page, title, { self: selfHref(mailbox, query), next }),
     linkedData: () => inboxDocument(mailbox, page)
   }
 }
-
-/** `/mailbox.js`: adds new notifications to an open page. The page is complete without it. */
-export const mailboxScript = `"use strict"
-const list = document.querySelector("ol[data-stream]")
-const state = document.getElementById("live")
-if (list !== null && window.EventSource !== undefined) {
-${pageTools}
-  const child = (node, name) =>
-    node === undefined ? undefined : [...node.children].find((one) => one.tagName === name)
-  const show = (text) => {
-    const root = new DOMParser().parseFromString(text, "application/xml").documentElement
-    const href = root.getAttribute("href") ?? ""
-    if ([...list.children].some((one) => one.dataset.href === href)) return
-    const item = child(root, "item")
-    const field = (name) => child(item, name)?.textContent ?? ""
-    const entry = document.createElement("li")
-    entry.dataset.href = href
-    const url = field("url")
-    const title = field("description") || url
-    const head = make("p", undefined, entry)
-    if (url === "") head.textContent = title
-    else link(url, title, head)
-    const foot = make("p", undefined, entry)
-    foot.className = "quiet"
-    const received = root.getAttribute("received") ?? ""
-    const time = make("time", received.slice(0, 19).replace("T", " ") + " UTC", foot)
-    time.dateTime = received
-    if (field("from") !== "") {
-      foot.append(" \\u00b7 from ")
-      link(field("from"), field("from"), foot)
-    }
-    if (field("password") !== "") {
-      foot.append(" \\u00b7 password ")
-      const secret = make("span", undefined, foot)
-      secret.dataset.copy = "password"
-      make("code", field("password"), secret)
-    }
-    foot.append(" \\u00b7 ")
-    link(href, "this notification", foot)
-    const form = make("form", undefined, entry)
-    form.action = href
-    form.method = "post"
-    const method = make("input", undefined, form)
-    method.type = "hidden"
-    method.name = "method"
-    method.value = "delete"
-    const button = make("button", "Remove", form)
-    button.className = "small"
-    button.setAttribute("aria-label", "Remove " + title)
-    document.getElementById("empty")?.remove()
-    list.append(entry)
-  }
-  follow(list.dataset.stream, "notification", show, {
-    live: "New notifications appear by themselves.",
-    closed: "Load this page again to see new notifications.",
-    gone: "This mailbox has been removed."
-  })
-}
-`
 
 /* The main fields of a notification, for people and for feeds. */
 
@@ -217,21 +159,20 @@ const readerPage = (
   summaries: ReadonlyArray<NotificationSummary>
 ): Html => {
   const stream = `${mailbox.here}?since=${encodeURIComponent(page.time)}`
-  const list = page.more
-    ? html`<ol class="entries">${summaries.map(entry)}</ol>`
-    : html`<ol class="entries" aria-live="polite" data-stream="${stream}">${
-      summaries.map(entry)
-    }</ol>
-<p class="quiet" id="live" role="status">Load this page again to see new notifications.</p>`
+  const empty = emptyState(
+    "There is nothing here.",
+    "Leave a notification below, or tell others the address of this mailbox."
+  )
+  const list = summaries.map(entry)
   return html`<h2>Notifications</h2>
-${
-    summaries.length === 0
-      ? emptyState(
-        "There is nothing here.",
-        "Leave a notification below, or tell others the address of this mailbox."
-      )
-      : nothing
-  }${list}
+${livePart("no-entries", summaries.length === 0 ? empty : nothing)}${
+    page.more
+      ? html`<ol class="entries">${list}</ol>`
+      // The list itself is the live part, so that its new entries are announced.
+      : html`<ol class="entries" id="entries" aria-live="polite" data-live data-stream="${stream}">
+${list}</ol>
+${liveState}`
+  }
 <p><a href="${mailbox.here}/registrations">Push registrations</a>: callbacks for changes</p>`
 }
 

@@ -1,8 +1,8 @@
 /** What outgoing mailboxes take and answer (A5 to A8). */
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
-  emptyResponse, eventContent, extensible, fileOperation, formRequestBody, formSchema, list, object,
-  oneOf, type OperationGroup, pagingParameters, type RequestBodyDescription, rootElement,
-  seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
+  emptyResponse, eventContent, extensible, formRequestBody, formSchema, list, object, oneOf,
+  type OperationGroup, pagingParameters, type RequestBodyDescription, rootElement, seeOtherResponse,
+  text, uri, viewResponse } from "../../formats/openapi/index.ts"
 
 const status = oneOf("sent", "waiting", "failed")
 
@@ -52,11 +52,6 @@ export const outgoingOperations: OperationGroup = {
     )
   },
   operations: {
-    "GET /outgoing.js": fileOperation(
-      "getOutgoingScript",
-      "The script of its page",
-      "text/javascript"
-    ),
     "GET /outgoing": {
       id: "getOwnOutgoing",
       summary: "Redirects to the caller's own outgoing mailbox",

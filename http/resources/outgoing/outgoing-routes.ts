@@ -1,16 +1,15 @@
 /** The routes of outgoing mailboxes (protocol §1.3). */
-import { type ResourceHandler, type Route, scriptHandler, type Service,
+import { type ResourceHandler, type Route, type Service,
   withFormRedisplay } from "../../pipeline/index.ts"
 import { collectionPath, mailboxPath } from "./outgoing-access.ts"
 import { getOutgoingListing, getOwnOutgoing, postOwnOutgoing,
   postRetrySpan } from "./outgoing-listing.ts"
 import { deleteOutgoing, getOutgoing, postOutgoingForm,
   postRetry } from "./outgoing-notification.ts"
-import { composeForm, outgoingScript, retrySpanForm } from "./outgoing-views.ts"
+import { composeForm, retrySpanForm } from "./outgoing-views.ts"
 import { postOutgoing } from "./submission.ts"
 
 export const outgoingRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
-  { pattern: "/outgoing.js", methods: { GET: scriptHandler(outgoingScript) } },
   {
     pattern: collectionPath,
     methods: {

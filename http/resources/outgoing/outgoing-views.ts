@@ -2,7 +2,7 @@
 import type { NotificationStatus, NotificationView,
   RecipientState } from "../../../actors/notification/index.ts"
 import { deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart, liveScriptPath,
-  liveState, nothing, type PageLink, pageTools, renderForm, statusBadge, type StatusBadges,
+  liveState, nothing, type PageLink, renderForm, statusBadge, type StatusBadges,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isText } from "../../formats/xml/index.ts"
@@ -34,59 +34,6 @@ const badges: StatusBadges<NotificationStatus | RecipientState["status"]> = {
 
 const isoTime = (atMs: number): string => new Date(atMs).toISOString()
 
-/** `/outgoing.js`: keeps an open page of a notification up to date. The page works without it. */
-export const outgoingScript = `"use strict"
-const rows = document.getElementById("recipients")
-const state = document.getElementById("live")
-if (rows !== null && window.EventSource !== undefined) {
-  const badges = ${JSON.stringify(badges)}
-  const badge = (node, status) => {
-    const [kind, text] = badges[status] ?? ["", ""]
-    node.textContent = text
-    node.className = "badge " + kind
-  }
-${pageTools}
-  const rowOf = (recipient) => {
-    const field = (name) => recipient.getAttribute(name)
-    const row = document.createElement("tr")
-    link(field("href") ?? "", field("href") ?? "", make("td", undefined, row))
-    const cell = make("td", undefined, row)
-    badge(make("span", undefined, cell), field("status"))
-    cell.append(" ")
-    const attempts = field("attempts") ?? "0"
-    const details = make("span", attempts + (attempts === "1" ? " attempt" : " attempts"), cell)
-    details.className = "quiet"
-    for (const name of ["last", "next"]) {
-      const text = field(name)
-      if (text === null) continue
-      details.append(" \\u00b7 " + name + " ")
-      make("time", text.slice(0, 19).replace("T", " ") + " UTC", details).dateTime = text
-    }
-    const problem = field("problem")
-    const code = field("code")
-    if (code !== null && problem?.includes(code) !== true) {
-      details.append(" \\u00b7 answered " + code)
-    }
-    if (problem !== null) details.append(" \\u00b7 " + problem)
-    if (field("location") !== null) {
-      details.append(" \\u00b7 ")
-      link(field("location"), "where it is stored", details)
-    }
-    return row
-  }
-  const show = (text) => {
-    const root = new DOMParser().parseFromString(text, "application/xml").documentElement
-    badge(document.getElementById("status"), root.getAttribute("status"))
-    rows.replaceChildren(...[...root.children].map(rowOf))
-  }
-  follow(rows.dataset.stream, "status", show, {
-    live: "This page changes by itself.",
-    closed: "Load this page again to see the status.",
-    gone: "This notification has been removed."
-  })
-}
-`
-
 /** The code of the answer, unless the problem says it. */
 const answered = ({ code, problem }: RecipientState): string | undefined =>
   code === undefined || problem?.includes(String(code)) === true ? undefined : `answered ${code}`
@@ -114,16 +61,21 @@ const notificationPage = (
   { path }: OutgoingNotificationRef,
   { createdAtMs, recipients, status }: NotificationView
 ): Html =>
-  html`<p>${statusBadge(badges, status, "status")} <span class="quiet">sent off ${
-    timeAt(createdAtMs)
-  }</span></p>
+  html`${
+    livePart(
+      "delivery",
+      html`<p>${statusBadge(badges, status)} <span class="quiet">sent ${
+        timeAt(createdAtMs)
+      }</span></p>
 <div class="scroll" role="region" aria-label="Recipients" tabindex="0">
 <table class="stack"><thead><tr><th scope="col">Recipient</th>
 <th scope="col">Status</th></tr></thead>
-<tbody id="recipients" data-stream="${path}">
+<tbody id="recipients">
 ${recipients.map(row)}</tbody></table></div>
-<p class="quiet" id="live" role="status">Load this page again to see the status.</p>
-${
+`,
+      path
+    )
+  }${liveState}${
     renderForm({
       id: "retry",
       action: `${path}/retry`,
@@ -302,7 +254,7 @@ export const statusView = (
   tree: () => statusElement(outgoing, view),
   body: () => notificationPage(outgoing, view),
   links: [{ rel: "collection", href: mailboxPath(view.account), title: "The outgoing mailbox" }],
-  script: "/outgoing.js"
+  script: liveScriptPath
 })
 
 /** A7. */

@@ -8,7 +8,7 @@ import { located, type OperationCalls } from "./calls.ts"
 export const askService = async ({ asks, reads }: OperationCalls): Promise<void> => {
   await reads("/", "/problems", "/openapi.json", "/style.css", "/robots.txt", "/favicon.ico")
   await reads("/livez", "/readyz", "/metrics")
-  await reads("/page.js", "/mailbox.js", "/outgoing.js", "/live.js")
+  await reads("/page.js", "/live.js")
   await asks("GET /archive", { path: "/archive" })
   await asks("GET /problems/{slug}", { path: "/problems/gone", basic: undefined })
 }
