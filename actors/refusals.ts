@@ -33,6 +33,16 @@ export type Reason =
 /** A refusal with a reason of the list. */
 export const deny = (reason: Reason, detail?: string): Decision<never> => refuse(reason, detail)
 
+/** Cells that refuse these messages for one reason. */
+export const denyEach = <Tag extends string>(
+  reason: Reason,
+  ...messages: ReadonlyArray<Tag>
+): { readonly [M in Tag]: () => Decision<never> } =>
+  // The keys are exactly the messages.
+  Object.fromEntries(messages.map((message) => [message, () => deny(reason)])) as {
+    [M in Tag]: () => Decision<never>
+  }
+
 /** Whether a conditional change is too late: the state no longer has the version it expects. */
 export const isOutdated = (
   { version }: { readonly version: number },

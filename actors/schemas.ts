@@ -1,22 +1,23 @@
 /** The schemas that kinds share, and the codecs of their records and messages. */
 import { Schema } from "effect"
 
-/** `encode` and `decode` of a behavior whose record is the JSON of its state. */
-export const jsonRecord = <State>(
-  schema: Schema.Codec<State, unknown>
-): { readonly encode: (state: State) => string; readonly decode: (text: string) => State } => {
-  const decoded = Schema.decodeUnknownSync(schema)
+/**
+ * The codecs of a behavior, whose record is the JSON of its state, and its timer message. An unknown
+ * property of a message is an error.
+ */
+export const codecsOf = <State, Message>(
+  state: Schema.Codec<State, unknown>,
+  message: Schema.Codec<Message, unknown>
+) => {
+  const decode = Schema.decodeUnknownSync(state)
   return {
     // The schemas of states transform nothing, so that the state is its own encoded form.
-    encode: (state) => JSON.stringify(state),
-    decode: (text) => decoded(JSON.parse(text))
-  }
+    encode: (decoded: State): string => JSON.stringify(decoded),
+    decode: (text: string): State => decode(JSON.parse(text)),
+    decodeMessage: Schema.decodeUnknownSync(message, { onExcessProperty: "error" }),
+    timerMessage: { _tag: "TimerFired" }
+  } as const
 }
-
-/** `decodeMessage` of a behavior: an unknown property is an error. */
-export const strictMessage = <Message>(
-  schema: Schema.Codec<Message, unknown>
-): (input: unknown) => Message => Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })
 
 /** SHA-256 as base64url without padding: the only form in which a state stores a secret. */
 export const SecretHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/))

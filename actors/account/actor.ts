@@ -1,7 +1,7 @@
 /** The account bound to the runtime, and to the records that lead to tokens. */
 import { Effect } from "effect"
 import type { Behavior, RecordsApi } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { accountTable } from "./decide.ts"
 import { type AccountAction, AccountMessage, type AccountReply, AccountState,
   tokenRemoval } from "./protocol.ts"
@@ -15,9 +15,7 @@ export const account = (
   kind: accountKind,
   initial: { _tag: "Absent" },
   table: accountTable,
-  ...jsonRecord(AccountState),
-  decodeMessage: strictMessage(AccountMessage),
-  timerMessage: { _tag: "TimerFired" },
+  ...codecsOf(AccountState, AccountMessage),
   perform: ({ account, tokens }) =>
     records.write(tokens.flatMap(({ hash, id }) => tokenRemoval(account, id, hash))).pipe(
       Effect.map((): AccountMessage => ({

@@ -6,7 +6,7 @@
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
 import { accountTokensMax, tokenRemovalRetryMs } from "../limits.ts"
-import { deny, isOutdated, notOwner, type Reason } from "../refusals.ts"
+import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView,
@@ -111,14 +111,17 @@ const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }
 
 /** The cells that are the same before an account is created and after it is removed. */
 const withoutAccount = (reason: "NotFound" | "Gone") => ({
-  Describe: () => deny(reason),
+  ...denyEach(
+    reason,
+    "Describe",
+    "AddToken",
+    "RemoveToken",
+    "RemoveTokens",
+    "SetRoles",
+    "Remove"
+  ),
   Authenticate: () => deny("Unauthenticated"),
-  AddToken: () => deny(reason),
-  RemoveToken: () => deny(reason),
-  RemoveTokens: () => deny(reason),
   TokenRecordsRemoved: () => stay(),
-  SetRoles: () => deny(reason),
-  Remove: () => deny(reason),
   TimerFired: () => stay()
 })
 

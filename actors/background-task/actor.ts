@@ -1,31 +1,17 @@
 /** The background task bound to the runtime: what it fetches, reports and copies. */
-import { Clock, Effect, Semaphore } from "effect"
-import { type Address, address, type Behavior, isRefusal, type Peers } from "../../runtime/index.ts"
-import { fetchBytesInFlightMax, fetchPermitBytes, unavailableRetryMs } from "../limits.ts"
+import { Effect, Semaphore } from "effect"
+import { address, type AskFailure, type Behavior, isRefusal, type Peers,
+  type StorageFailure } from "../../runtime/index.ts"
+import { fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
 import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
   type OwnerSettings } from "../mailbox/index.ts"
-import type { DeliveryOutcome } from "../outbound/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
+import { codecsOf } from "../schemas.ts"
 import { listCopy, removeCopy, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
 import { fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
-import { type BackgroundTaskAction, type BackgroundTaskDependencies, type BackgroundTaskKind,
-  BackgroundTaskMessage, BackgroundTaskState, type ContentCopy } from "./protocol.ts"
-
-/** The notification that a task is for, and what it does. */
-interface TaskTarget {
-  readonly mailbox: string
-  readonly n: number
-  readonly kind: BackgroundTaskKind
-}
-
-const idPattern = /^([a-z0-9][a-z0-9-]{0,63})=([0-9a-z]{1,8})-(fetch|received|retrieved)$/
-
-const targetOf = ({ id }: Address): TaskTarget => {
-  const [, mailbox, n, kind] = idPattern.exec(id) ?? []
-  if (mailbox === undefined || n === undefined) throw new TypeError(`${id} is no background task`)
-  return { mailbox, n: Number.parseInt(n, 36), kind: kind as BackgroundTaskKind } // by the pattern
-}
+import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundTaskMessage,
+  BackgroundTaskState, type ContentCopy, targetOf, type TaskTarget } from "./protocol.ts"
 
 /** The notification and its mailbox's settings; undefined if either is gone. */
 const readNotification = Effect.fnUntraced(function*(peers: Peers, { mailbox, n }: TaskTarget) {
@@ -37,7 +23,7 @@ const readNotification = Effect.fnUntraced(function*(peers: Peers, { mailbox, n 
   return { settings, owner, notification: decodeItem(item.value) }
 })
 
-const isWanted = (settings: OwnerSettings, kind: BackgroundTaskKind): boolean =>
+const isWanted = (settings: OwnerSettings, kind: TaskTarget["kind"]): boolean =>
   kind === "fetch" ? settings.fetch === "eager" : settings.receipts === kind
 
 const obsolete: BackgroundTaskMessage = { _tag: "Obsolete" }
@@ -81,12 +67,24 @@ const attempt = Effect.fnUntraced(function*(
   return attempted({ _tag: "Delivered", code: outcome.fetched.code }, random, copy)
 })
 
-/** A store or actor is unavailable: nothing is counted, and the attempt is repeated soon. */
-const deferred = ({ random }: BackgroundTaskDependencies): Effect.Effect<BackgroundTaskMessage> =>
-  Effect.map(
-    Clock.currentTimeMillis,
-    (nowMs) => attempted({ _tag: "Deferred", untilMs: nowMs + unavailableRetryMs }, random())
-  )
+const performOnCopy = (
+  deps: BackgroundTaskDependencies,
+  peers: Peers,
+  target: TaskTarget,
+  action: Exclude<BackgroundTaskAction, { readonly _tag: "Attempt" }>
+): Effect.Effect<BackgroundTaskMessage, AskFailure | StorageFailure> => {
+  switch (action._tag) {
+    case "ListCopy":
+      return Effect.as(listCopy(deps, peers, target, action.copy), { _tag: "CopyListed" })
+    case "CheckNotification":
+      return Effect.map(
+        readNotification(peers, target),
+        (found) => ({ _tag: "NotificationChecked", exists: found !== undefined })
+      )
+    case "RemoveCopy":
+      return Effect.as(removeCopy(deps, peers, target, action.copy), obsolete)
+  }
+}
 
 export const backgroundTask = (
   deps: BackgroundTaskDependencies
@@ -95,37 +93,20 @@ export const backgroundTask = (
   return {
     kind: backgroundTaskKind,
     initial: { _tag: "Absent" },
-    table: backgroundTaskTable(deps.schedule, (id) => id.endsWith("-fetch")),
-    ...jsonRecord(BackgroundTaskState),
-    decodeMessage: strictMessage(BackgroundTaskMessage),
-    timerMessage: { _tag: "TimerFired" },
-    perform: (action, self, peers): Effect.Effect<BackgroundTaskMessage | void> => {
+    table: backgroundTaskTable(deps.schedule),
+    ...codecsOf(BackgroundTaskState, BackgroundTaskMessage),
+    perform: (action, self, peers) => {
       const target = targetOf(self)
-      switch (action._tag) {
-        case "Attempt":
-          return attempt(deps, peers, memory, target, action.problem).pipe(
-            Effect.catch(() => deferred(deps))
+      if (action._tag === "Attempt") {
+        return attempt(deps, peers, memory, target, action.problem).pipe(
+          // A store or actor is unavailable: nothing is counted, and the attempt is repeated soon.
+          Effect.catch(() =>
+            Effect.map(deferredOutcome, (outcome) => attempted(outcome, deps.random()))
           )
-        // If one of these three fails, the deferred timer fires it again.
-        case "ListCopy":
-          return listCopy(deps, peers, target, action.copy).pipe(
-            Effect.as<BackgroundTaskMessage>({ _tag: "CopyListed" }),
-            Effect.catch(() => Effect.void)
-          )
-        case "CheckNotification":
-          return readNotification(peers, target).pipe(
-            Effect.map((found): BackgroundTaskMessage => ({
-              _tag: "NotificationChecked",
-              exists: found !== undefined
-            })),
-            Effect.catch(() => Effect.void)
-          )
-        case "RemoveCopy":
-          return removeCopy(deps, peers, target, action.copy).pipe(
-            Effect.as(obsolete),
-            Effect.catch(() => Effect.void)
-          )
+        )
       }
+      // If it fails, the deferred timer fires it again.
+      return Effect.catch(performOnCopy(deps, peers, target, action), () => Effect.void)
     }
   }
 }

@@ -11,7 +11,7 @@ import { askMailbox } from "../mailbox/index.ts"
 import type { Fetched } from "../outbound/index.ts"
 import { sha256 } from "../secret-hash.ts"
 import { type BackgroundTaskDependencies, type CachedContent, cachedKey, cachedTable,
-  type ContentCopy } from "./protocol.ts"
+  type ContentCopy, type TaskTarget } from "./protocol.ts"
 
 const idChars = 22
 
@@ -62,16 +62,11 @@ export const storeCopy = Effect.fnUntraced(function*(
   return yield* Effect.ensuring(store, Effect.sync(() => arriving.delete(blobId)))
 })
 
-interface CopySource {
-  readonly mailbox: string
-  readonly n: number
-}
-
 /** Enters the copy for listings, then notifies the mailbox that its listing has changed. */
 export const listCopy = Effect.fnUntraced(function*(
   { records }: BackgroundTaskDependencies,
   peers: Peers,
-  { mailbox, n }: CopySource,
+  { mailbox, n }: TaskTarget,
   { contentId }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   const described = yield* askContent(peers, contentId, {
@@ -91,7 +86,7 @@ export const listCopy = Effect.fnUntraced(function*(
 export const removeCopy = Effect.fnUntraced(function*(
   { records }: BackgroundTaskDependencies,
   peers: Peers,
-  { mailbox, n }: CopySource,
+  { mailbox, n }: TaskTarget,
   { contentId, owner }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   yield* records.write([{

@@ -1,5 +1,6 @@
 /** The two kinds of background tasks: to fetch content (A3), and to send a receipt (A4). */
 import { Effect, type Semaphore } from "effect"
+import { buffer } from "node:stream/consumers"
 import { type AskFailure, isRefusal, type Peers, type Refusal,
   type StorageFailure } from "../../runtime/index.ts"
 import { askContent, type ContentMessage } from "../content/index.ts"
@@ -45,12 +46,6 @@ const tooLarge = (bytesMax: number): DeliveryOutcome => ({
   problem: `the content is larger than ${bytesMax} bytes`
 })
 
-const gather = async (source: AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
-  const chunks: Array<Uint8Array> = []
-  for await (const chunk of source) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
-
 const fetchOwn = Effect.fnUntraced(function*(
   { blobs }: BackgroundTaskDependencies,
   peers: Peers,
@@ -70,7 +65,7 @@ const fetchOwn = Effect.fnUntraced(function*(
   if (source === undefined) {
     return { _tag: "RetryableFailure", problem: "the content is being replaced" }
   }
-  const bytes = yield* Effect.promise(() => gather(source))
+  const bytes = yield* Effect.promise(() => buffer(source))
   const fetched: Fetched = { uri: pointer.url, code: 200, type, bytes }
   return { _tag: "Fetched", fetched }
 })

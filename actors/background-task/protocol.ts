@@ -5,7 +5,7 @@
  * it. It reads what to do from the mailbox and its log in every attempt.
  */
 import { Schema } from "effect"
-import type { BlobsApi, RecordsApi } from "../../runtime/index.ts"
+import type { Address, BlobsApi, RecordsApi } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
@@ -23,9 +23,21 @@ export interface BackgroundTaskDependencies {
   readonly random: () => number
 }
 
-export const BackgroundTaskKind = Schema.Literals(["fetch", "received", "retrieved"])
+/** The notification that a task is for, and what the task does. */
+export interface TaskTarget {
+  readonly mailbox: string
+  /** The notification's number in the mailbox's log. */
+  readonly n: number
+  readonly kind: "fetch" | "received" | "retrieved"
+}
 
-export type BackgroundTaskKind = typeof BackgroundTaskKind.Type
+const idPattern = /^([a-z0-9][a-z0-9-]{0,63})=([0-9a-z]{1,8})-(fetch|received|retrieved)$/
+
+export const targetOf = ({ id }: Address): TaskTarget => {
+  const [, mailbox, n, kind] = idPattern.exec(id) ?? []
+  if (mailbox === undefined || n === undefined) throw new TypeError(`${id} is no background task`)
+  return { mailbox, n: Number.parseInt(n, 36), kind: kind as TaskTarget["kind"] } // by the pattern
+}
 
 /** The copy of a fetch: a content resource of the mailbox's owner. */
 export const ContentCopy = Schema.Struct({ contentId: Schema.String, owner: Schema.String })

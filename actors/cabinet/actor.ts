@@ -1,7 +1,7 @@
 /** The cabinet bound to the runtime. */
 import { Effect } from "effect"
 import type { Behavior, Tagged } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { cabinetTable } from "./decide.ts"
 import { CabinetMessage, type CabinetReply, CabinetState } from "./protocol.ts"
 
@@ -12,8 +12,6 @@ export const cabinet: Behavior<CabinetState, CabinetMessage, CabinetReply, Tagge
   kind: cabinetKind,
   initial: { _tag: "Absent" },
   table: cabinetTable,
-  ...jsonRecord(CabinetState),
-  decodeMessage: strictMessage(CabinetMessage),
-  timerMessage: { _tag: "TimerFired" },
+  ...codecsOf(CabinetState, CabinetMessage),
   perform: () => Effect.void
 }

@@ -2,7 +2,7 @@
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
 import { cabinetMailboxesMax } from "../limits.ts"
-import { deny, isOutdated, notOwner } from "../refusals.ts"
+import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import type { CabinetContent, CabinetMessage, CabinetReply, CabinetState,
   CabinetView } from "./protocol.ts"
 
@@ -25,9 +25,7 @@ export const cabinetTable: Cabinets = {
       }
       return become<CabinetState>(next).reply<CabinetReply>({ _tag: "Created", view: view(next) })
     },
-    Describe: () => deny("NotFound"),
-    Replace: () => deny("NotFound"),
-    Remove: () => deny("NotFound"),
+    ...denyEach("NotFound", "Describe", "Replace", "Remove"),
     TimerFired: () => stay()
   },
   Active: {
@@ -70,10 +68,7 @@ export const cabinetTable: Cabinets = {
     TimerFired: () => stay()
   },
   Removed: {
-    Create: () => deny("Gone"),
-    Describe: () => deny("Gone"),
-    Replace: () => deny("Gone"),
-    Remove: () => deny("Gone"),
+    ...denyEach("Gone", "Create", "Describe", "Replace", "Remove"),
     TimerFired: () => stay()
   }
 }

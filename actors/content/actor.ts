@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { address, type AskFailure, type Behavior, type BlobsApi, type Peers,
   type Refusal } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { contentTable } from "./decide.ts"
 import { type ContentAction, ContentMessage, type ContentReply, ContentState } from "./protocol.ts"
 
@@ -24,9 +24,7 @@ export const content = (
   kind: contentKind,
   initial: { _tag: "Absent" },
   table: contentTable,
-  ...jsonRecord(ContentState),
-  decodeMessage: strictMessage(ContentMessage),
-  timerMessage: { _tag: "TimerFired" },
+  ...codecsOf(ContentState, ContentMessage),
   perform: ({ blobIds }) =>
     Effect.forEach(blobIds, (id) => blobs.remove(id), { discard: true }).pipe(
       Effect.map((): ContentMessage => ({ _tag: "BlobsRemoved", blobIds })),

@@ -5,7 +5,7 @@
 import { append, become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
 import { blobRemovalRetryMs, receiptsMax, removalsMax, staleBlobsMax } from "../limits.ts"
-import { deny, type Reason } from "../refusals.ts"
+import { deny, denyEach, type Reason } from "../refusals.ts"
 import { sameHash } from "../secret-hash.ts"
 import { type ContentAccess, type ContentAction, type ContentMessage, type ContentReply,
   type ContentState, encodeReceipt } from "./protocol.ts"
@@ -81,13 +81,8 @@ const holds = (hasBlob: boolean): Decision<ContentState, ContentReply, ContentAc
   stay<ContentState>().reply<ContentReply>({ _tag: "HasBlob", hasBlob })
 
 /** The cells that are the same before content is published and after it is removed. */
-const withoutContent = (reason: "NotFound" | "Gone") => ({
-  Describe: () => deny(reason),
-  Authorize: () => deny(reason),
-  Overwrite: () => deny(reason),
-  Remove: () => deny(reason),
-  Receipt: () => deny(reason)
-})
+const withoutContent = (reason: "NotFound" | "Gone") =>
+  denyEach(reason, "Describe", "Authorize", "Overwrite", "Remove", "Receipt")
 
 const absent: Contents["Absent"] = {
   Publish: (_state, message, { nowMs }) => {

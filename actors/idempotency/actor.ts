@@ -1,7 +1,7 @@
 /** The memory of an idempotency key bound to the runtime. */
 import { Effect } from "effect"
 import type { Behavior, Tagged } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { idempotencyTable } from "./decide.ts"
 import { IdempotencyMessage, type IdempotencyReply, IdempotencyState } from "./protocol.ts"
 
@@ -13,8 +13,6 @@ export const idempotency: Behavior<IdempotencyState, IdempotencyMessage, Idempot
     kind: idempotencyKind,
     initial: { _tag: "Absent" },
     table: idempotencyTable,
-    ...jsonRecord(IdempotencyState),
-    decodeMessage: strictMessage(IdempotencyMessage),
-    timerMessage: { _tag: "TimerFired" },
+    ...codecsOf(IdempotencyState, IdempotencyMessage),
     perform: () => Effect.void
   }

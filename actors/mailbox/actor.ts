@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type Address, address, type AskFailure, type Behavior, type Peers,
   type Refusal } from "../../runtime/index.ts"
 import { deduplicationWindowItems, expiryReadItems } from "../limits.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { type MailboxLimits, mailboxTable } from "./decide.ts"
 import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./log-item.ts"
 import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
@@ -59,8 +59,7 @@ export const mailbox = (
   kind: mailboxKind,
   initial: { _tag: "Absent" },
   table: mailboxTable(limits),
-  ...jsonRecord(MailboxState),
-  decodeMessage: strictMessage(MailboxMessage),
+  ...codecsOf(MailboxState, MailboxMessage),
   recall: {
     items: deduplicationWindowItems,
     keyOf: itemRepeatKey,
@@ -70,7 +69,6 @@ export const mailbox = (
       return { ...state, lastAtMs: Math.max(state.lastAtMs, itemAtMs(last.value)) }
     }
   },
-  timerMessage: { _tag: "TimerFired" },
   // If a read fails, the deferred timer fires it again.
   perform: ({ numbers }, self, peers) =>
     readExpired(peers, self, numbers).pipe(Effect.catch(() => Effect.void))

@@ -5,7 +5,7 @@
  */
 import { append, become, type BehaviorTable, stay, type Variant } from "../../runtime/index.ts"
 import { registrationsMax } from "../limits.ts"
-import { deny, isOutdated, notOwner, type Reason } from "../refusals.ts"
+import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import { sameHash } from "../secret-hash.ts"
 import { encodeItem, repeatKey } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
@@ -44,19 +44,9 @@ export const mailboxTable = (limits: MailboxLimits): Mailboxes => ({
 
 /** The cells that are the same before a mailbox is created and after it is destroyed. */
 const withoutMailbox = (reason: "NotFound" | "Gone") => ({
-  Describe: () => deny(reason),
-  Deposit: () => deny(reason),
-  List: () => deny(reason),
-  Retrieved: () => deny(reason),
-  Remove: () => deny(reason),
-  Configure: () => deny(reason),
-  ChangeSecrets: () => deny(reason),
-  Destroy: () => deny(reason),
-  Register: () => deny(reason),
-  Unregister: () => deny(reason),
-  ReadHead: () => deny(reason),
-  Registrations: () => deny(reason),
-  CopiesChanged: () => deny(reason),
+  ...denyEach(reason, "Describe", "Deposit", "List", "Retrieved", "Remove", "Configure"),
+  ...denyEach(reason, "ChangeSecrets", "Destroy", "Register", "Unregister", "ReadHead"),
+  ...denyEach(reason, "Registrations", "CopiesChanged"),
   Expire: () => stay()
 })
 

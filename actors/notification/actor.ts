@@ -2,7 +2,7 @@
 import type { Behavior, RecordsApi } from "../../runtime/index.ts"
 import { resultsFoldedAt } from "../limits.ts"
 import type { Schedule } from "../outbound/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { withResults } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
 import { type NotificationAction, NotificationMessage, type NotificationReply,
@@ -22,7 +22,7 @@ export interface NotificationDependencies extends RelayDependencies {
   readonly records: Pick<RecordsApi, "write">
 }
 
-const record = jsonRecord(NotificationState)
+const codecs = codecsOf(NotificationState, NotificationMessage)
 
 /** The state without what is volatile. */
 const stored = (state: NotificationState): NotificationState => {
@@ -41,15 +41,13 @@ export const notification = (
     kind: notificationKind,
     initial: { _tag: "Absent" },
     table: notificationTable(deps.schedule, deps.retentionMs),
-    encode: (state) => record.encode(stored(state)),
-    decode: record.decode,
-    decodeMessage: strictMessage(NotificationMessage),
+    ...codecs,
+    encode: (state) => codecs.encode(stored(state)),
     recall: {
       items: resultsFoldedAt,
       keyOf: () => undefined,
       restore: (state, items) => state._tag === "Queued" ? withResults(state, items) : state
     },
-    timerMessage: { _tag: "TimerFired" },
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)
       // It is removed: its waiting attempts must not start.

@@ -11,7 +11,7 @@ import { append, become, type BehaviorTable, type Decision, type DecisionContext
 import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredInMemoryMs,
   deferredMinMs, recipientsInlineMax, resultsFoldedAt } from "../limits.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
-import { deny, isOutdated, notOwner } from "../refusals.ts"
+import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { afterAttempt, encodeResult, hasEnded, isNext, type Queued, restarted,
   statusOf } from "./attempts.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
@@ -36,10 +36,8 @@ const done: NotificationReply = { _tag: "Done" }
 export const notificationTable = (schedule: Schedule, retentionMs: number): Notifications => ({
   Absent: {
     Create: create(schedule),
-    Describe: () => deny("NotFound"),
+    ...denyEach("NotFound", "Describe", "Retry", "Delete"),
     Attempted: () => stay(),
-    Retry: () => deny("NotFound"),
-    Delete: () => deny("NotFound"),
     TimerFired: () => stay<NotificationState>().setTimer(null)
   },
   Queued: {

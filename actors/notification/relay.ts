@@ -1,9 +1,9 @@
 /** One attempt at a recipient: local delivery, or a request to another service (protocol §1.3). */
-import { Clock, Effect, Tracer } from "effect"
+import { Effect, Tracer } from "effect"
 import type { Address, AskFailure, Peers, StorageFailure } from "../../runtime/index.ts"
-import { unavailableRetryMs } from "../limits.ts"
 import type { Links } from "../links.ts"
-import type { DeliveryOutcome, Outbound, OutboundContent } from "../outbound/index.ts"
+import { deferredOutcome, type DeliveryOutcome, type Outbound,
+  type OutboundContent } from "../outbound/index.ts"
 import { fragmentOf } from "./decide.ts"
 import { deliverLocally, derivedName } from "./local-delivery.ts"
 import type { NotificationAction, NotificationMessage } from "./protocol.ts"
@@ -25,12 +25,6 @@ export type AttemptAction = Extract<NotificationAction, { readonly _tag: "Attemp
 
 /** Undefined if the notification has been removed: the attempt is obsolete. */
 type AttemptOutcome = DeliveryOutcome | undefined
-
-/** No attempt was made: memory, the store or another actor is unavailable. It is retried soon. */
-const deferred: Effect.Effect<DeliveryOutcome> = Effect.map(
-  Clock.currentTimeMillis,
-  (nowMs) => ({ _tag: "Deferred", untilMs: nowMs + unavailableRetryMs })
-)
 
 class RelayAttempt {
   readonly #deps: RelayDependencies
@@ -62,7 +56,7 @@ class RelayAttempt {
     const { to } = this.#action
     this.#resources.running.begin(this.#self.id)
     if (!this.#deps.links.isOwn(to)) return this.#post()
-    return this.#reserve() ? this.#deliverLocally(to) : deferred
+    return this.#reserve() ? this.#deliverLocally(to) : deferredOutcome
   }
 
   end(): void {
@@ -157,7 +151,7 @@ class RelayAttempt {
         )
     })
     return Effect.flatMap(posted, (outcome): Effect.Effect<AttemptOutcome> => {
-      if (notSent === "unavailable") return deferred
+      if (notSent === "unavailable") return deferredOutcome
       return Effect.succeed(notSent === "obsolete" ? undefined : outcome)
     })
   }
@@ -186,7 +180,7 @@ export const makeAttempt = (
   const relay = new RelayAttempt(deps, resources, self, peers, action)
   const { attempt, recipient } = action
   return Effect.suspend(() => relay.begin()).pipe(
-    Effect.catch(() => deferred),
+    Effect.catch(() => deferredOutcome),
     Effect.map((outcome): NotificationMessage | void => {
       if (outcome === undefined) return
       return { _tag: "Attempted", recipient, attempt, outcome, random: deps.random() }

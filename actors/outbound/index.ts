@@ -3,5 +3,5 @@ export { makeOutbound, type OutboundService, readerOf } from "./client.ts"
 export { addressRules } from "./destination.ts"
 export { DeliveryOutcome, type Fetched, type FetchOutcome, type Outbound,
   type OutboundContent } from "./protocol.ts"
-export { dueAtMs, type Schedule, waitMs } from "./schedule.ts"
+export { deferredOutcome, dueAtMs, type Schedule, waitMs } from "./schedule.ts"
 export { hubSignature, webhookHeaders } from "./signatures.ts"

@@ -1,4 +1,6 @@
-/** The retry schedule: when the next attempt is due (protocol §1.3). Pure. */
+/** The retry schedule: when the next attempt is due (protocol §1.3). */
+import { Clock, Effect } from "effect"
+import { unavailableRetryMs } from "../limits.ts"
 import type { DeliveryOutcome } from "./protocol.ts"
 import { retryAfterMaxMs } from "./response.ts"
 
@@ -29,3 +31,9 @@ export const dueAtMs = (
   if (wait === undefined) return undefined
   return nowMs + Math.max(wait, Math.min(failure.retryAfterMs ?? 0, retryAfterMaxMs))
 }
+
+/** No attempt was made: memory, the store or another actor is unavailable. It is retried soon. */
+export const deferredOutcome: Effect.Effect<DeliveryOutcome> = Effect.map(
+  Clock.currentTimeMillis,
+  (nowMs) => ({ _tag: "Deferred", untilMs: nowMs + unavailableRetryMs })
+)

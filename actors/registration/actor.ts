@@ -4,7 +4,7 @@ import type { Address, Behavior, Peers } from "../../runtime/index.ts"
 import { challengeBytesMax } from "../limits.ts"
 import { askMailbox, registrationKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, FetchOutcome, Schedule } from "../outbound/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { registrationTable } from "./decide.ts"
 import { checkMailbox, mailboxOf, PushResources, unavailable } from "./mailbox-reader.ts"
 import { type RegistrationAction, RegistrationMessage, type RegistrationReply,
@@ -72,12 +72,12 @@ const notifyDenied = (
   return Effect.asVoid(outbound.get({ uri, bytesMax: challengeBytesMax }))
 }
 
-const record = jsonRecord(RegistrationState)
+const codecs = codecsOf(RegistrationState, RegistrationMessage)
 
 const encode = (state: RegistrationState): string => {
-  if (state._tag !== "Registered") return record.encode(state)
+  if (state._tag !== "Registered") return codecs.encode(state)
   const { checkAgain: _check, running: _running, verifyingUntilMs: _verifying, ...stored } = state
-  return record.encode(stored)
+  return codecs.encode(stored)
 }
 
 const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage | void> =>
@@ -95,10 +95,8 @@ export const registration = (
     kind: registrationKind,
     initial: { _tag: "Absent" },
     table: registrationTable(deps.schedule),
-    decode: record.decode,
+    ...codecs,
     encode,
-    decodeMessage: strictMessage(RegistrationMessage),
-    timerMessage: { _tag: "TimerFired" },
     perform: (action, self, peers) => {
       switch (action._tag) {
         case "Verify":

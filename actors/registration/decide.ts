@@ -13,7 +13,7 @@ import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
 import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, registrationSecretsMax,
   secretOverlapMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
-import { deny, isOutdated } from "../refusals.ts"
+import { deny, denyEach, isOutdated } from "../refusals.ts"
 import type { RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
 
@@ -56,11 +56,7 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
 
 /** The cells without a registration. The mailbox may still list it, so a timer detaches it. */
 const unregistered = (reason: "NotFound" | "Gone") => ({
-  Unsubscribe: () => deny(reason),
-  Describe: () => deny(reason),
-  Update: () => deny(reason),
-  Rotate: () => deny(reason),
-  Delete: () => deny(reason),
+  ...denyEach(reason, "Unsubscribe", "Describe", "Update", "Rotate", "Delete"),
   Verified: () => stay(),
   Checked: () => stay(),
   Pushed: () => stay(),

@@ -1,7 +1,7 @@
 /** The session bound to the runtime. */
 import { Effect } from "effect"
 import type { Behavior, Tagged } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { sessionTable } from "./decide.ts"
 import { SessionMessage, type SessionReply, SessionState } from "./protocol.ts"
 
@@ -12,8 +12,6 @@ export const session: Behavior<SessionState, SessionMessage, SessionReply, Tagge
   kind: sessionKind,
   initial: { _tag: "Absent" },
   table: sessionTable,
-  ...jsonRecord(SessionState),
-  decodeMessage: strictMessage(SessionMessage),
-  timerMessage: { _tag: "TimerFired" },
+  ...codecsOf(SessionState, SessionMessage),
   perform: () => Effect.void
 }

@@ -5,7 +5,7 @@
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
 import { answerCharsMax } from "../limits.ts"
-import { deny, isOutdated } from "../refusals.ts"
+import { deny, denyEach, isOutdated } from "../refusals.ts"
 import { bridge, type BridgeStep } from "./bridge.ts"
 import type { RecordedAnswer, SessionMessage, SessionReply, SessionState, SessionStatus,
   SessionView } from "./protocol.ts"
@@ -130,10 +130,7 @@ const existing = {
 
 /** The cells that are the same before a session is started and after it is deleted. */
 const withoutSession = (reason: "NotFound" | "Gone") => ({
-  Answer: () => deny(reason),
-  Describe: () => deny(reason),
-  ReadAnswer: () => deny(reason),
-  Delete: () => deny(reason),
+  ...denyEach(reason, "Answer", "Describe", "ReadAnswer", "Delete"),
   TimerFired: () => stay()
 })
 

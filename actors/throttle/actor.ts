@@ -1,7 +1,7 @@
 /** The count of wrong passwords bound to the runtime. */
 import { Effect } from "effect"
 import type { Behavior, Tagged } from "../../runtime/index.ts"
-import { jsonRecord, strictMessage } from "../schemas.ts"
+import { codecsOf } from "../schemas.ts"
 import { throttleTable } from "./decide.ts"
 import { ThrottleMessage, type ThrottleReply, ThrottleState } from "./protocol.ts"
 
@@ -12,8 +12,6 @@ export const throttle: Behavior<ThrottleState, ThrottleMessage, ThrottleReply, T
   kind: throttleKind,
   initial: { _tag: "Counting", count: 0, fromMs: 0, tried: [] },
   table: throttleTable,
-  ...jsonRecord(ThrottleState),
-  decodeMessage: strictMessage(ThrottleMessage),
-  timerMessage: { _tag: "TimerFired" },
+  ...codecsOf(ThrottleState, ThrottleMessage),
   perform: () => Effect.void
 }

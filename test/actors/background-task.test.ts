@@ -7,7 +7,7 @@ import { address, type DecisionContext } from "../../runtime/index.ts"
 import { decider, effectsOf, nowMs, testCells } from "./cells.ts"
 
 const schedule = [0, 1_000, 60_000]
-const table = backgroundTaskTable(schedule, (id) => id.endsWith("-fetch"))
+const table = backgroundTaskTable(schedule)
 const decide = decider<BackgroundTaskState, BackgroundTaskMessage, never, BackgroundTaskAction>(
   table
 )
