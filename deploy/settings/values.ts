@@ -1,5 +1,5 @@
-/** The kinds of values of settings: a schema from text, and the expected form in words. */
-import { Effect, Redacted, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
+/** The kinds of values of settings: a parser of text, and the expected form in words. */
+import { Redacted, Result } from "effect"
 import { IpNetwork } from "effect/net"
 import { claimPathCharsMax, claimPathDotsMax, parseKeySet, type Rate } from "../../http/index.ts"
 
@@ -25,10 +25,17 @@ export const keySetSourceOf = (value: string): KeySetSource | undefined => {
 
 /** A kind of value. `expected` describes it in messages about a wrong value. */
 export interface ValueKind<A> {
-  readonly schema: Schema.Codec<A, string>
-  readonly expected: string
   readonly metavar: string
+  readonly expected: string
+  /** The value of a text; undefined when the text is malformed. */
+  readonly parse: (text: string) => A | undefined
 }
+
+const kind = <A>(
+  metavar: string,
+  expected: string,
+  parse: (text: string) => A | undefined
+): ValueKind<A> => ({ metavar, expected, parse })
 
 const msOf: Readonly<Record<string, number>> = {
   ms: 1,
@@ -88,66 +95,33 @@ const originOf = (text: string): string | undefined => {
   return isHttp && bare ? url.origin : undefined
 }
 
-/** A schema from text by a parser that returns undefined for malformed text. */
-const parsedBy = <A>(
-  to: Schema.Codec<A>,
-  parse: (text: string) => A | undefined
-): Schema.Codec<A, string> =>
-  Schema.String.pipe(Schema.decodeTo(to, {
-    decode: SchemaGetter.transformEffect((text: string) => {
-      const value = parse(text)
-      return value === undefined
-        ? Effect.fail(new SchemaIssue.InvalidValue())
-        : Effect.succeed(value)
-    }),
-    encode: SchemaGetter.transform(String)
-  }))
-
-export const text: ValueKind<string> = {
-  schema: Schema.NonEmptyString,
-  expected: "text",
-  metavar: "text"
-}
+export const text = kind("text", "text", (written) => written === "" ? undefined : written)
 
 /** A whole number between two bounds, both included. */
-export const integer = (minimum: number, maximum: number): ValueKind<number> => ({
-  schema: parsedBy(
-    Schema.Int.check(Schema.isBetween({ minimum, maximum })),
-    (digits) => /^\d{1,15}$/.test(digits) ? Number(digits) : undefined
-  ),
-  expected: `a whole number from ${minimum} to ${maximum}`,
-  metavar: "number"
-})
+export const integer = (minimum: number, maximum: number) =>
+  kind("number", `a whole number from ${minimum} to ${maximum}`, (digits) => {
+    const value = Number(digits)
+    return /^\d{1,15}$/.test(digits) && value >= minimum && value <= maximum ? value : undefined
+  })
 
-export const oneOf = <const Names extends ReadonlyArray<string>>(
-  ...names: Names
-): ValueKind<Names[number]> => ({
-  schema: Schema.Literals(names),
-  expected: `one of ${names.join(", ")}`,
-  metavar: names.join("|")
-})
-
-export const oneNumberOf = <const Numbers extends ReadonlyArray<number>>(
-  ...numbers: Numbers
-): ValueKind<Numbers[number]> => ({
-  schema: parsedBy(
-    Schema.Literals(numbers),
-    (digits) => numbers.find((one) => String(one) === digits)
-  ),
-  expected: `one of ${numbers.join(", ")}`,
-  metavar: numbers.join("|")
-})
+/** One of these texts or numbers. */
+export const oneOf = <const Choice extends string | number>(...choices: ReadonlyArray<Choice>) =>
+  kind(
+    choices.join("|"),
+    `one of ${choices.join(", ")}`,
+    (written) => choices.find((choice) => String(choice) === written)
+  )
 
 const namePattern = /^[A-Za-z0-9_=-]{1,100}$/
 
 export const isNodeName = (text: string): boolean => namePattern.test(text)
 
 /** Name of a node. Keys in NATS contain it, which limits its characters. */
-export const nodeName: ValueKind<string> = {
-  schema: Schema.String.check(Schema.isPattern(namePattern)),
-  expected: "1 to 100 characters of A-Z, a-z, 0-9, _, = and -",
-  metavar: "name"
-}
+export const nodeName = kind(
+  "name",
+  "1 to 100 characters of A-Z, a-z, 0-9, _, = and -",
+  (name) => isNodeName(name) ? name : undefined
+)
 
 /** The address of a NATS server, without credentials, since addresses are logged. */
 const natsServerOf = (text: string): string | undefined => {
@@ -158,25 +132,23 @@ const natsServerOf = (text: string): string | undefined => {
   return bare && hostname !== "" ? whole.replace(/\/$/, "") : undefined
 }
 
-export const natsServer: ValueKind<string> = {
-  schema: parsedBy(Schema.String, natsServerOf),
-  expected: "servers such as nats://host:4222 or tls://host:4222, without credentials",
-  metavar: "url"
-}
+export const natsServer = kind(
+  "url",
+  "servers such as nats://host:4222 or tls://host:4222, without credentials",
+  natsServerOf
+)
+
+const durationExamples = "500ms, 5s, 1m, 30min, 2h, 7d or P30D"
 
 /** Time in ms. */
-export const duration: ValueKind<number> = {
-  schema: parsedBy(Schema.Int, durationMs),
-  expected: "a duration such as 500ms, 5s, 1m, 30min, 2h, 7d or P30D",
-  metavar: "duration"
-}
+export const duration = kind("duration", `a duration such as ${durationExamples}`, durationMs)
 
 /** Time in ms, above 0. */
-export const positiveDuration: ValueKind<number> = {
-  schema: parsedBy(Schema.Int.check(Schema.isGreaterThan(0)), durationMs),
-  expected: "a duration above 0 such as 500ms, 5s, 1m, 30min, 2h, 7d or P30D",
-  metavar: "duration"
-}
+export const positiveDuration = kind(
+  "duration",
+  `a duration above 0 such as ${durationExamples}`,
+  (written) => durationMs(written) || undefined
+)
 
 const rateWindowMaxMs = 86_400_000
 
@@ -190,79 +162,64 @@ const rateOf = (written: string): Rate | undefined => {
     : undefined
 }
 
-export const rate: ValueKind<Rate> = {
-  schema: parsedBy(
-    Schema.Struct({ quota: Schema.Int, windowMs: Schema.Int }),
-    rateOf
-  ),
-  expected: "requests and whole seconds such as 600/1m, 50/s or 10000/1h",
-  metavar: "rate"
-}
+export const rate = kind(
+  "rate",
+  "requests and whole seconds such as 600/1m, 50/s or 10000/1h",
+  rateOf
+)
 
 /** Size in bytes. */
-export const size: ValueKind<number> = {
-  schema: parsedBy(Schema.Int.check(Schema.isGreaterThan(0)), sizeBytes),
-  expected: "a size above 0 such as 65536, 256KiB, 10MiB or 1GiB",
-  metavar: "size"
-}
+export const size = kind(
+  "size",
+  "a size above 0 such as 65536, 256KiB, 10MiB or 1GiB",
+  (written) => sizeBytes(written) || undefined
+)
 
-export const origin: ValueKind<string> = {
-  schema: parsedBy(Schema.String, originOf),
-  expected: "an http or https URL of a host only, such as https://post.example.org",
-  metavar: "url"
-}
+export const origin = kind(
+  "url",
+  "an http or https URL of a host only, such as https://post.example.org",
+  originOf
+)
 
-/** An origin, or `*` for all. */
-export const corsOrigin: ValueKind<string> = {
-  schema: parsedBy(
-    Schema.String,
-    (value) => value === "*" || value === "none" ? value : originOf(value)
-  ),
-  expected: "*, none, or an origin such as https://app.example.org",
-  metavar: "origin"
-}
+/** An origin, `*` for all, or `none`. */
+export const corsOrigin = kind(
+  "origin",
+  "*, none, or an origin such as https://app.example.org",
+  (written) => written === "*" || written === "none" ? written : originOf(written)
+)
 
 /** An address prefix in CIDR form; a bare address is a prefix of that one address. */
-export const network: ValueKind<string> = {
-  schema: parsedBy(Schema.String, networkOf),
-  expected: "address prefixes such as 10.0.0.0/8, 127.0.0.1 or fd00::/8",
-  metavar: "prefix"
-}
+export const network = kind(
+  "prefix",
+  "address prefixes such as 10.0.0.0/8, 127.0.0.1 or fd00::/8",
+  networkOf
+)
 
 /** A token: visible ASCII without spaces. It is never printed. */
-export const secret: ValueKind<Redacted.Redacted> = {
-  schema: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]+$/)).pipe(
-    Schema.decodeTo(Schema.Redacted(Schema.String), {
-      decode: SchemaGetter.transform((value: string) => Redacted.make(value)),
-      encode: SchemaGetter.transform((value: Redacted.Redacted) => Redacted.value(value))
-    })
-  ),
-  expected: "visible ASCII characters without spaces",
-  metavar: "token"
-}
+export const secret = kind(
+  "token",
+  "visible ASCII characters without spaces",
+  (written) => /^[\x21-\x7e]+$/.test(written) ? Redacted.make(written) : undefined
+)
 
 /** Values separated by commas. */
 export const list = <A>(
-  kind: ValueKind<A>,
+  of: ValueKind<A>,
   minimum = 0,
   maximum = 64
-): ValueKind<ReadonlyArray<A>> => ({
-  schema: Schema.String.pipe(
-    Schema.decodeTo(
-      Schema.Array(kind.schema).check(Schema.isBetweenLength(minimum, maximum)),
-      {
-        decode: SchemaGetter.transform((values: string) =>
-          values.split(",").map((value) => value.trim()).filter((value) => value !== "")
-        ),
-        encode: SchemaGetter.transform((values: ReadonlyArray<string>) => values.join(","))
-      }
-    )
-  ),
-  expected: `${
-    minimum === 0 ? "at most" : `${minimum} to`
-  } ${maximum} values, separated by commas: ${kind.expected}`,
-  metavar: `${kind.metavar},…`
-})
+): ValueKind<ReadonlyArray<A>> => {
+  const count = `${minimum === 0 ? "at most" : `${minimum} to`} ${maximum}`
+  return kind(
+    `${of.metavar},…`,
+    `${count} values, separated by commas: ${of.expected}`,
+    (written) => {
+      const parts = written.split(",").map((part) => part.trim()).filter((part) => part !== "")
+      const values = parts.map(of.parse).filter((value) => value !== undefined)
+      const isWhole = values.length === parts.length
+      return isWhole && values.length >= minimum && values.length <= maximum ? values : undefined
+    }
+  )
+}
 
 /** Signatures by a private key only: with a shared secret, a verifier can also sign. */
 export const algorithm = oneOf(
@@ -271,24 +228,18 @@ export const algorithm = oneOf(
 )
 
 /** The name of a claim, or a path to one. */
-export const claim: ValueKind<string> = {
-  schema: parsedBy(
-    Schema.String,
-    (path) =>
-      path.length <= claimPathCharsMax && path.split(".").length <= claimPathDotsMax + 1 &&
-        !/(^|\.)(\.|$)/.test(path)
-        ? path
-        : undefined
-  ),
-  expected: "the name of a claim such as sub, or a path such as realm_access.roles",
-  metavar: "claim"
-}
+export const claim = kind(
+  "claim",
+  "the name of a claim such as sub, or a path such as realm_access.roles",
+  (path) =>
+    path.length <= claimPathCharsMax && path.split(".").length <= claimPathDotsMax + 1 &&
+      !/(^|\.)(\.|$)/.test(path)
+      ? path
+      : undefined
+)
 
-export const keySet: ValueKind<string> = {
-  schema: parsedBy(
-    Schema.String,
-    (value) => keySetSourceOf(value) === undefined ? undefined : value
-  ),
-  expected: "an http or https URL without credentials, a file, or a JWK Set of public keys",
-  metavar: "url|file"
-}
+export const keySet = kind(
+  "url|file",
+  "an http or https URL without credentials, a file, or a JWK Set of public keys",
+  (written) => keySetSourceOf(written) === undefined ? undefined : written
+)

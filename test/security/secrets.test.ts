@@ -137,10 +137,8 @@ describe("16: secrets", () => {
       "actors/account/decide.ts: if (state.tokens.some(({ hash }) => hash === tokenHash)) {",
       "actors/account/decide.ts: if (state.tokens.some(({ id, hash }) => id === tokenId && hash"
       + " === tokenHash)) {",
-      "deploy/settings/settings.ts: const shown = kind === secret"
-      + " ? \"<set>\" : JSON.stringify(value)",
-      "deploy/settings/settings.ts: resolved.push({ setting, source, text:"
-      + " setting.kind === secret ? \"<set>\" : value })",
+      "deploy/settings/settings.ts: const isSecret = (kind: ValueKind<unknown>): boolean =>"
+      + " kind === secret",
       "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
       + " yield* addToken(service, admin, operatorTokenId, tokenHash)",
       "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash)"
