@@ -2,14 +2,14 @@
 export { actorIdOf, type Call, defineHandler, emptyAnswer, type Handled, type HandlerAnswer,
   isPageWanted, noStore, readerHeaders, type ResourceHandler, seeOther, type ViewAnswer,
   viewAnswer } from "./call.ts"
-export { awaitWritable, ChangeWaiter, preferredWaitSeconds,
-  withChangeWaiter } from "./change-waiter.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, type HandlerFailure, type HeaderList, HttpError, httpError, invalidTokenError,
   refusalError, toHttpError } from "./http-error.ts"
 export { countRequest, type DeliveryMetrics, HttpMetrics,
   type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, readKeyedRequest, runOnce } from "./idempotency.ts"
+export { awaitWritable, endRefusedStream, eventStreamAnswer, eventStreamType, longPoll,
+  longPollHeaders, preferredWaitSeconds } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
 export { clientAddress, makeRateLimiter, type Rate } from "./rate-limiter.ts"

@@ -1,139 +1,99 @@
-/** Waiting for a mailbox: long polls (RFC 7240 `wait`) and live event streams. */
+/** Waiting for a mailbox: long polls (RFC 7240 `wait`) and event streams. */
 import { Effect } from "effect"
 import { formatCursor, isRemoval, type MailboxReader } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { eventItemsMax, watchRecheckMs } from "../../limits.ts"
-import { awaitWritable, type Call, type HandlerAnswer, type HandlerFailure, refusalError,
-  type Service, withChangeWaiter } from "../../pipeline/index.ts"
+import { eventItemsMax } from "../../limits.ts"
+import { awaitWritable, type Call, endRefusedStream, eventStreamAnswer, type HandlerAnswer,
+  type HandlerFailure, httpError, longPoll, refusalError,
+  type Service } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
-import { listAs, type MailboxRef } from "./mailbox-access.ts"
-import { entryOf, entryXml, type ListingPage, type ListingQuery, parseListingSince, readPage,
-  reportRetrieved, spansOf } from "./mailbox-listing.ts"
+import { listAs, type MailboxRef, type ProvenReader } from "./mailbox-access.ts"
+import { entryOf, entryXml, type ListingPage, type ListingQuery, listingStart, parseListingSince,
+  readPage, reportRetrieved, spansOf } from "./mailbox-listing.ts"
 
 /**
- * Long poll: the page at once if it has notifications, else after a deposit; empty when the time is
- * over or the server drains. Every read checks the right to read.
+ * The page at once if it has notifications, else after a deposit; empty when the time is over or
+ * the server drains. Every read checks the right to read.
  */
-export const longPoll = (
+export const pollListing = (
   service: Service,
   call: Call,
   mailbox: MailboxRef,
   reader: MailboxReader,
   query: ListingQuery,
   waitSeconds: number
-): Effect.Effect<ListingPage, HandlerFailure> =>
-  withChangeWaiter(
-    service,
-    mailbox.to,
-    call.exchange,
-    Effect.fnUntraced(function*(waiter): Effect.fn.Return<ListingPage, HandlerFailure> {
-      const endMs = performance.now() + waitSeconds * 1000
-      let from = query
-      for (;;) {
-        const reply = yield* listAs(service, mailbox, reader)
-        if (isRefusal(reply)) return yield* refusalError(reply)
-        const page = yield* readPage(service, mailbox, reply.view, from)
-        const leftMs = endMs - performance.now()
-        if (page.entries.length > 0 || leftMs <= 0 || waiter.over) return page
-        // The log may have grown by marks of removals, which the next read skips.
-        from = { ...query, since: parseListingSince(page.time) }
-        if (page.more) continue
-        yield* waiter.next(Math.min(leftMs, watchRecheckMs))
-      }
-    })
-  )
-
-/**
- * One event stream. After each hint of a change it reads the log from its cursor, at the pace of
- * its reader, so that it neither skips nor repeats a notification.
- */
-class MailboxStream {
-  private readonly service: Service
-  private readonly mailbox: MailboxRef
-  private readonly reader: MailboxReader
-  private readonly events: EventStream
-  private after: number
-  private isReading = false
-  private readAgain = false
-
-  constructor(
-    service: Service,
-    mailbox: MailboxRef,
-    reader: MailboxReader,
-    after: number,
-    events: EventStream
-  ) {
-    this.service = service
-    this.mailbox = mailbox
-    this.reader = reader
-    this.after = after
-    this.events = events
-  }
-
-  start(): void {
-    const unwatch = this.service.system.watch(this.mailbox.to, () => this.read())
-    const timer = setInterval(() => this.read(), watchRecheckMs)
-    this.events.onClose(() => {
-      unwatch()
-      clearInterval(timer)
-    })
-    this.read()
-  }
-
-  private read(): void {
-    if (this.isReading) {
-      this.readAgain = true
-      return
+): Effect.Effect<ListingPage, HandlerFailure> => {
+  let from = query
+  const read = Effect.gen(function*(): Effect.fn.Return<ListingPage, HandlerFailure> {
+    const reply = yield* listAs(service, mailbox, reader)
+    if (isRefusal(reply)) return yield* refusalError(reply)
+    for (;;) {
+      const page = yield* readPage(service, mailbox, reply.view, from)
+      // The log may have grown by marks of removals, which the next read skips.
+      from = { ...query, since: parseListingSince(page.time) }
+      if (page.entries.length > 0 || !page.more) return page
     }
-    this.isReading = true
-    this.readAgain = false
-    Effect.runFork(this.sendNew()).addObserver((exit) => {
-      this.isReading = false
-      // The client reconnects with its cursor, and gets the failure as an answer.
-      if (exit._tag === "Failure") this.events.close()
-      else if (this.readAgain && this.events.open) this.read()
-    })
-  }
-
-  private sendNew(): Effect.Effect<void, HandlerFailure> {
-    const { events, mailbox, service } = this
-    return Effect.gen({ self: this }, function*() {
-      while (events.open) {
-        const reply = yield* listAs(service, mailbox, this.reader)
-        if (isRefusal(reply)) {
-          if (reply.reason === "Gone") events.send(eventText({ event: "gone", data: mailbox.href }))
-          return events.close()
-        }
-        const items = yield* service.system.read(mailbox.to, this.after + 1, eventItemsMax)
-        for (const item of items) {
-          if (isRemoval(item.value)) {
-            this.after = item.n
-            continue
-          }
-          const entry = entryOf(item)
-          const id = formatCursor(entry.atMs, entry.n)
-          const data = entryXml(mailbox, entry)
-          if (!events.send(eventText({ event: "notification", id, data }))) return
-          this.after = entry.n
-          if (!events.flowing) yield* awaitWritable(events)
-        }
-        if (!events.open) return
-        const shown = items.filter(({ value }) => !isRemoval(value))
-        reportRetrieved(service, mailbox, spansOf(shown))
-        if (items.length < eventItemsMax) return
-      }
-    })
-  }
+  })
+  return longPoll(service, call, mailbox.to, waitSeconds, read, ({ entries }) => entries.length > 0)
 }
 
-/** The event stream of the notifications after number `after`. */
-export const streamAnswer = (
+/**
+ * Sends the notifications after number `after`; returns the number of the last one. It reads the
+ * log at the pace of the reader, so that it neither skips nor repeats a notification.
+ */
+const sendAfter = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   reader: MailboxReader,
-  after: number
-): HandlerAnswer => ({
-  _tag: "Events",
-  headers: [["Vary", "Accept"], [...mailbox.link]],
-  start: (events) => new MailboxStream(service, mailbox, reader, after, events).start()
+  after: number,
+  events: EventStream
+): Effect.fn.Return<number, HandlerFailure> {
+  let last = after
+  for (;;) {
+    const reply = yield* listAs(service, mailbox, reader)
+    if (isRefusal(reply)) {
+      endRefusedStream(events, reply, mailbox.href)
+      return last
+    }
+    const items = yield* service.system.read(mailbox.to, last + 1, eventItemsMax)
+    const notifications = items.filter(({ value }) => !isRemoval(value))
+    for (const item of notifications) {
+      const entry = entryOf(item)
+      const id = formatCursor(entry.atMs, entry.n)
+      const data = entryXml(mailbox, entry)
+      if (!events.send(eventText({ event: "notification", id, data }))) return last
+      if (!events.flowing) yield* awaitWritable(events)
+    }
+    if (!events.open) return last
+    last = items.at(-1)?.n ?? last
+    reportRetrieved(service, mailbox, spansOf(notifications))
+    if (items.length < eventItemsMax) return last
+  }
+})
+
+/** The event stream of the notifications after Last-Event-ID, else after `since`. */
+export const streamMailbox = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  mailbox: MailboxRef,
+  { reader, view }: ProvenReader,
+  query: ListingQuery
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const lastId = call.request.headers.get("last-event-id") || undefined
+  const since = lastId === undefined ? query.since : parseListingSince(lastId)
+  if (lastId !== undefined && since === undefined) {
+    return yield* httpError("malformed", "Last-Event-ID must be the id of an earlier event")
+  }
+  let after = yield* listingStart(service, mailbox, since, view.head)
+  const headers = [["Vary", "Accept"] as const, mailbox.link]
+  return eventStreamAnswer(
+    service,
+    call,
+    mailbox.to,
+    headers,
+    (events) =>
+      Effect.map(sendAfter(service, mailbox, reader, after, events), (last) => {
+        after = last
+      })
+  )
 })

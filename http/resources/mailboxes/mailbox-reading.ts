@@ -6,22 +6,21 @@ import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
 import { feedTypes, linkedDataType, type MediaType, negotiate,
   notificationTypes } from "../../formats/index.ts"
 import { shownListingsBytesMax } from "../../limits.ts"
-import { ask, type Call, conditionFailed, emptyAnswer, entityTags, expectReply, type HandlerAnswer,
-  type HandlerFailure, type HeaderList, httpError, isConditional, noStore, preconditionsHold,
-  preferredWaitSeconds, readerHeaders, readInput, renderedAnswer, renderView, type Service,
-  type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
+import { ask, type Call, conditionFailed, emptyAnswer, entityTags, eventStreamType, expectReply,
+  type HandlerAnswer, type HandlerFailure, type HeaderList, httpError, isConditional,
+  longPollHeaders, noStore, preconditionsHold, preferredWaitSeconds, readerHeaders, readInput,
+  renderedAnswer, renderView, type Service, type ViewAnswer,
+  viewAnswer } from "../../pipeline/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, type MailboxRef, type ProvenReader,
   requireReader } from "./mailbox-access.ts"
-import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, listingStart, type MailboxEntry,
-  type NumberSpan, parseListingSince, readLatest, readListingQuery, readPage, reportRetrieved,
-  spansOf, withCopies } from "./mailbox-listing.ts"
-import { longPoll, streamAnswer } from "./mailbox-live.ts"
+import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, type MailboxEntry,
+  type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved, spansOf,
+  withCopies } from "./mailbox-listing.ts"
+import { pollListing, streamMailbox } from "./mailbox-live.ts"
 import { listingView, notificationView, publicView } from "./mailbox-views.ts"
 
-const eventStream = "text/event-stream"
-
-const listingTypes = [...feedTypes, linkedDataType, eventStream]
+const listingTypes = [...feedTypes, linkedDataType, eventStreamType]
 
 const entryTypes = [...notificationTypes, linkedDataType]
 
@@ -64,25 +63,6 @@ const publicAnswer = (
       })
   )
 }
-
-/** The event stream, from Last-Event-ID or `since`. */
-const streamMailbox = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
-  { reader, view }: ProvenReader,
-  query: ListingQuery
-): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  const lastId = call.request.headers.get("last-event-id") || undefined
-  const since = lastId === undefined ? query.since : parseListingSince(lastId)
-  if (lastId !== undefined && since === undefined) {
-    return yield* httpError("malformed", "Last-Event-ID must be the id of an earlier event")
-  }
-  const after = yield* listingStart(service, mailbox, since, view.head)
-  return call.request.method === "HEAD"
-    ? emptyAnswer(200, [["Content-Type", eventStream], ["Vary", "Accept"], [...mailbox.link]])
-    : streamAnswer(service, mailbox, reader, after)
-})
 
 /** Without a cursor some types begin with the newest notification, the others with the oldest. */
 const pageReaderOf = (type: MediaType | undefined, { before, since }: ListingQuery) => {
@@ -144,7 +124,7 @@ export const getMailbox = (service: Service) => {
       return yield* publicAnswer(service, mailbox)
     }
     const proven = yield* requireReader(service, call, mailbox)
-    if (type === eventStream) return yield* streamMailbox(service, call, mailbox, proven, query)
+    if (type === eventStreamType) return yield* streamMailbox(service, call, mailbox, proven, query)
     const key = listingKey(call, mailbox, proven, query, type)
     const cached = key === undefined ? undefined : cache.get(key)
     if (cached !== undefined) {
@@ -154,10 +134,8 @@ export const getMailbox = (service: Service) => {
     const waitSeconds = preferredWaitSeconds(call)
     const page = waitSeconds === undefined
       ? yield* pageReaderOf(type, query)(service, mailbox, proven.view, query)
-      : yield* longPoll(service, call, mailbox, proven.reader, query, waitSeconds)
-    const applied: HeaderList = waitSeconds === undefined
-      ? []
-      : [["Preference-Applied", `wait=${waitSeconds}`], ["Vary", "Prefer"]]
+      : yield* pollListing(service, call, mailbox, proven.reader, query, waitSeconds)
+    const applied = waitSeconds === undefined ? [] : longPollHeaders(waitSeconds)
     const dated: { readonly lastModifiedMs?: number } = isFeed(type)
       ? feedDate(service, page.view)
       : {}

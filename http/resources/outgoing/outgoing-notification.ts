@@ -6,137 +6,88 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
 import { writeElement } from "../../formats/xml/index.ts"
-import { statusEventPauseMs, watchRecheckMs } from "../../limits.ts"
-import { ask, awaitWritable, type Call, ChangeWaiter, defineHandler, emptyAnswer, entityTags,
-  expectedVersion, expectReply, type HandlerAnswer, type HandlerFailure, httpError, isPageWanted,
-  preferredWaitSeconds, readerHeaders, readInput, type Rendered, renderedAnswer, renderView,
-  seeOther, type Service, type ViewAnswer, viewAnswer,
-  withChangeWaiter } from "../../pipeline/index.ts"
+import { statusEventPauseMs } from "../../limits.ts"
+import { ask, awaitWritable, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTags,
+  eventStreamAnswer, eventStreamType, expectedVersion, expectReply, type HandlerAnswer,
+  type HandlerFailure, type HeaderList, httpError, isPageWanted, longPoll, longPollHeaders,
+  preferredWaitSeconds, readerHeaders, readInput, renderedAnswer, renderView, seeOther,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
   type OutgoingNotificationRef } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
-const eventStream = "text/event-stream"
-
-const offered = [...standardTypes, eventStream]
-
-/* Waiting for a change. */
+const offered = [...standardTypes, eventStreamType]
 
 /**
- * Long poll (RFC 7240 `wait`): the first answer with another entity tag than If-None-Match names;
- * 304 when the time is over or the server drains.
+ * The event stream of the status: one event for each version that it sees, from the one after
+ * Last-Event-ID. Quick changes share one event.
  */
-const longPoll = (
-  service: Service,
-  call: Call,
-  { to }: OutgoingNotificationRef,
-  answer: Effect.Effect<ViewAnswer, HandlerFailure>,
-  waitSeconds: number
-): Effect.Effect<HandlerAnswer, HandlerFailure> => {
-  const rendered = Effect.map(answer, (view): Rendered => {
-    const { body, headers, status } = renderView(view, call, service.settings.baseUrl)
-    const applied: Rendered["headers"] = [
-      ...headers,
-      ["Preference-Applied", `wait=${waitSeconds}`],
-      ["Vary", "Prefer"]
-    ]
-    return { status, headers: applied, body }
-  })
-  return withChangeWaiter(
-    service,
-    to,
-    call.exchange,
-    Effect.fnUntraced(function*(waiter): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-      const endMs = performance.now() + waitSeconds * 1000
-      for (;;) {
-        const current = yield* rendered
-        const leftMs = endMs - performance.now()
-        if (current.status !== 304 || leftMs <= 0 || waiter.over) return renderedAnswer(current)
-        yield* waiter.next(Math.min(leftMs, watchRecheckMs))
-      }
-    })
-  )
-}
-
-/** Sends one event for each version that it sees; quick changes share one event. */
-const sendVersions = Effect.fnUntraced(function*(
-  service: Service,
-  outgoing: OutgoingNotificationRef,
-  lastVersion: number,
-  events: EventStream,
-  waiter: ChangeWaiter
-): Effect.fn.Return<void, HandlerFailure> {
-  let version = lastVersion
-  while (events.open) {
-    const view = yield* describeAs(service, outgoing.to, outgoing.caller)
-    if (isRefusal(view)) {
-      if (view.reason === "Gone") events.send(eventText({ event: "gone", data: outgoing.href }))
-      return events.close()
-    }
-    if (view.version !== version) {
-      version = view.version
-      const data = writeElement(statusElement(outgoing, view))
-      if (!events.send(eventText({ event: "status", id: String(version), data }))) return
-      yield* awaitWritable(events)
-      yield* Effect.sleep(statusEventPauseMs)
-    }
-    yield* waiter.next(watchRecheckMs)
-  }
-})
-
-/** The event stream of the status, from the version after Last-Event-ID. */
-const streamStatus = (
+const streamStatus = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   outgoing: OutgoingNotificationRef
-): Effect.Effect<HandlerAnswer, HandlerFailure> => {
-  const { headers, method } = call.request
-  const lastId = headers.get("last-event-id") || "0"
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const lastId = call.request.headers.get("last-event-id") || "0"
   if (!/^\d{1,15}$/.test(lastId)) {
-    return Effect.fail(httpError("malformed", "Last-Event-ID must be the id of an earlier event"))
+    return yield* httpError("malformed", "Last-Event-ID must be the id of an earlier event")
   }
-  if (method === "HEAD") {
-    return Effect.succeed(emptyAnswer(200, [["Content-Type", eventStream], ["Vary", "Accept"]]))
-  }
-  return Effect.succeed({
-    _tag: "Events",
-    headers: [["Vary", "Accept"], ["Vary", "Authorization"]],
-    start: (events) => {
-      const waiter = new ChangeWaiter(service, outgoing.to)
-      events.onClose(() => {
-        waiter.end()
-        waiter.close()
-      })
-      const sending = sendVersions(service, outgoing, Number(lastId), events, waiter)
-      Effect.runFork(sending).addObserver((exit) => {
-        // The client reconnects, and gets the failure as an answer.
-        if (exit._tag === "Failure") events.close()
-      })
-    }
+  let version = Number(lastId)
+  const sendStatus = Effect.fnUntraced(function*(
+    events: EventStream
+  ): Effect.fn.Return<void, HandlerFailure> {
+    const view = yield* describeAs(service, outgoing.to, outgoing.caller)
+    if (isRefusal(view)) return endRefusedStream(events, view, outgoing.href)
+    if (view.version === version) return
+    version = view.version
+    const data = writeElement(statusElement(outgoing, view))
+    if (!events.send(eventText({ event: "status", id: String(version), data }))) return
+    yield* awaitWritable(events)
+    yield* Effect.sleep(statusEventPauseMs)
   })
-}
+  const headers: HeaderList = [["Vary", "Accept"], ["Vary", "Authorization"]]
+  return eventStreamAnswer(service, call, outgoing.to, headers, sendStatus)
+})
 
 /* Handlers. */
 
-/** A6, as a document, a long poll or an event stream. */
+/**
+ * A6, as a document, an event stream or a long poll: the first answer with another entity tag than
+ * If-None-Match names, or 304 when the time is over or the server drains.
+ */
 export const getOutgoing = defineHandler(function*(service, call) {
   const { outgoing } = yield* outgoingNotificationOf(service, call)
   const { headers, method } = call.request
-  if (negotiate(headers.get("accept"), offered) === eventStream) {
+  if (negotiate(headers.get("accept"), offered) === eventStreamType) {
     return yield* streamStatus(service, call, outgoing)
   }
-  const answer = Effect.map(describeOutgoing(service, outgoing), (view): ViewAnswer => ({
-    _tag: "View",
-    status: 200,
-    view: statusView(outgoing, view),
-    offered,
-    headers: [statusField(view), ...readerHeaders]
-  }))
-  const waitSeconds = preferredWaitSeconds(call)
-  return waitSeconds === undefined || method !== "GET" || !headers.has("if-none-match")
-    ? yield* answer
-    : yield* longPoll(service, call, outgoing, answer, waitSeconds)
+  const isPolling = method === "GET" && headers.has("if-none-match")
+  const waitSeconds = isPolling ? preferredWaitSeconds(call) : undefined
+  const applied = waitSeconds === undefined ? [] : longPollHeaders(waitSeconds)
+  const read = Effect.map(describeOutgoing(service, outgoing), (view) =>
+    renderView(
+      {
+        _tag: "View",
+        status: 200,
+        view: statusView(outgoing, view),
+        offered,
+        headers: [statusField(view), ...readerHeaders, ...applied]
+      },
+      call,
+      service.settings.baseUrl
+    ))
+  return renderedAnswer(
+    waitSeconds === undefined
+      ? yield* read
+      : yield* longPoll(
+        service,
+        call,
+        outgoing.to,
+        waitSeconds,
+        read,
+        ({ status }) => status !== 304
+      )
+  )
 })
 
 /** POST to …/retry: retries the failed recipients from the start of the schedule. */

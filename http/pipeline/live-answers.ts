@@ -1,0 +1,163 @@
+/** Answers that wait for changes of an actor: long polls (RFC 7240 `wait`) and event streams. */
+import { Effect } from "effect"
+import type { Address, Refusal } from "../../runtime/index.ts"
+import { longPollSecondsMax, readerStallMs, watchRecheckMs } from "../limits.ts"
+import { type EventStream, eventText } from "../wire/index.ts"
+import { type Call, emptyAnswer, type HandlerAnswer } from "./call.ts"
+import type { HandlerFailure, HeaderList } from "./http-error.ts"
+import type { Service } from "./service.ts"
+
+/** The bounded seconds of `Prefer: wait=…`; undefined without it. */
+export const preferredWaitSeconds = (call: Call): number | undefined => {
+  const field = call.request.headers.get("prefer")
+  const seconds = field === undefined
+    ? undefined
+    : /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[;,]|$)/i.exec(field)?.[1]
+  return seconds === undefined ? undefined : Math.min(Number(seconds), longPollSecondsMax)
+}
+
+/** Waits for the next change of an actor, until the client leaves or the server drains. */
+class ChangeWaiter {
+  private readonly unwatch: () => void
+  private ended = false
+  private changed = false
+  private wake: (() => void) | undefined
+
+  constructor({ system }: Service, about: Address) {
+    this.unwatch = system.watch(about, () => {
+      this.changed = true
+      this.wake?.()
+    })
+  }
+
+  /** Whether the client left or the server drains. */
+  get over(): boolean {
+    return this.ended
+  }
+
+  readonly end = (): void => {
+    this.ended = true
+    this.wake?.()
+  }
+
+  /** Waits for the next change since the last wait, at most `atMostMs`; not at all when over. */
+  next(atMostMs: number): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.wake = undefined
+        this.changed = false
+        resume(Effect.void)
+      }
+      const timer = setTimeout(done, atMostMs)
+      if (this.changed || this.ended) done()
+      else this.wake = done
+    })
+  }
+
+  close(): void {
+    this.unwatch()
+  }
+}
+
+/**
+ * A long poll: reads at once and after each change, until `isAnswer` accepts the result, the time
+ * is over, the client leaves or the server drains.
+ */
+export const longPoll = <A, E>(
+  service: Service,
+  { exchange }: Call,
+  about: Address,
+  waitSeconds: number,
+  read: Effect.Effect<A, E>,
+  isAnswer: (result: A) => boolean
+): Effect.Effect<A, E> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const waiter = new ChangeWaiter(service, about)
+      exchange.onAbort(waiter.end)
+      return { waiter, undrain: exchange.onDrain(waiter.end) }
+    }),
+    Effect.fnUntraced(function*({ waiter }): Effect.fn.Return<A, E> {
+      const endMs = performance.now() + waitSeconds * 1000
+      for (;;) {
+        const result = yield* read
+        const leftMs = endMs - performance.now()
+        if (isAnswer(result) || leftMs <= 0 || waiter.over) return result
+        yield* waiter.next(Math.min(leftMs, watchRecheckMs))
+      }
+    }),
+    ({ undrain, waiter }) =>
+      Effect.sync(() => {
+        undrain()
+        waiter.close()
+      })
+  )
+
+/** Header fields of an answer to a long poll. */
+export const longPollHeaders = (waitSeconds: number): HeaderList => [
+  ["Preference-Applied", `wait=${waitSeconds}`],
+  ["Vary", "Prefer"]
+]
+
+/** Waits until the client has read what was sent; disconnects a client that reads nothing. */
+export const awaitWritable = (events: EventStream): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    }
+    const timer = setTimeout(() => events.cut(), readerStallMs)
+    if (events.flowing || !events.open) return done()
+    events.onClose(done)
+    events.onFlowing(done)
+  })
+
+export const eventStreamType = "text/event-stream"
+
+/**
+ * A stream of server-sent events about an actor. `sendNew` sends what is new: at once, and after
+ * each hint of a change. When it fails, the stream ends; the client reconnects and gets the failure
+ * as an answer.
+ */
+export const eventStreamAnswer = (
+  service: Service,
+  { request }: Call,
+  about: Address,
+  headers: HeaderList,
+  sendNew: (events: EventStream) => Effect.Effect<void, HandlerFailure>
+): HandlerAnswer => {
+  if (request.method === "HEAD") {
+    return emptyAnswer(200, [["Content-Type", eventStreamType], ...headers])
+  }
+  const follow = Effect.fnUntraced(function*(events: EventStream, waiter: ChangeWaiter) {
+    while (events.open) {
+      yield* sendNew(events)
+      yield* waiter.next(watchRecheckMs)
+    }
+  })
+  return {
+    _tag: "Events",
+    headers,
+    start: (events) => {
+      const waiter = new ChangeWaiter(service, about)
+      events.onClose(() => {
+        waiter.end()
+        waiter.close()
+      })
+      Effect.runFork(follow(events, waiter)).addObserver((exit) => {
+        if (exit._tag === "Failure") events.close()
+      })
+    }
+  }
+}
+
+/** Ends a stream that its resource refuses; the event `gone` reports that it was removed. */
+export const endRefusedStream = (
+  events: EventStream,
+  { reason }: Refusal,
+  href: string
+): void => {
+  if (reason === "Gone") events.send(eventText({ event: "gone", data: href }))
+  events.close()
+}
