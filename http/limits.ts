@@ -153,9 +153,6 @@ export const tokenRecordsPage = 100
 /** Blobs that one step of the blob garbage collection checks. */
 export const sweepPageBlobs = 500
 
-/** Least age of an orphan in a cluster, where other nodes may be receiving blobs. */
-export const orphanAgeMs = 86_400_000
-
 /** Length of a stored header value, such as Content-Type. */
 export const headerValueCharsMax = 512
 

@@ -16,5 +16,6 @@ export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type Byte
   type ItemsPart, makeMemoryView, type OpenView, type RecordChange, type RecordEntry,
   type RecordPart, type RecordRange, Records, type RecordsApi, Registry, Storage, type StorageApi,
   StoreContents, type StoreContentsApi, type Timer, Transport } from "./ports/index.ts"
+export { type BlobCommit, commitBlob } from "./prepared-blob.ts"
 export type { Snapshot } from "./snapshot.ts"
 export { System, type SystemApi } from "./system.ts"

@@ -505,6 +505,13 @@ export const blobUploadMaxMs = 6 * 3_600_000
 /** How far the clocks of nodes may differ, for the age of orphans. */
 export const blobClockSkewMs = 3_600_000
 
+/** The time after which no commit can be on its way that names a blob, from its upload's begin. */
+export const blobSettledMs = 24 * 3_600_000
+
+if (blobSettledMs <= blobUploadMaxMs + blobClockSkewMs) {
+  throw new Error("runtime/limits.ts: a blob settles only after its upload")
+}
+
 /** A removed blob remains readable this long, plus its transfer time at the lowest rate. */
 export const blobReadGraceMs = 60_000
 

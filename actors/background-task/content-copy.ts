@@ -4,8 +4,9 @@
  */
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { type AskFailure, isRefusal, type Peers, type StorageFailure } from "../../runtime/index.ts"
-import { askContent } from "../content/index.ts"
+import { type AskFailure, commitBlob, isRefusal, type Peers,
+  type StorageFailure } from "../../runtime/index.ts"
+import { askContent, type ContentMessage } from "../content/index.ts"
 import { cachedBytesMax } from "../limits.ts"
 import { askMailbox } from "../mailbox/index.ts"
 import type { Fetched } from "../outbound/index.ts"
@@ -25,7 +26,7 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** Stores a copy for the mailbox's owner. `key` is the random part of the notification's id. */
 export const storeCopy = Effect.fnUntraced(function*(
-  { arriving, blobs }: BackgroundTaskDependencies,
+  { blobs }: BackgroundTaskDependencies,
   peers: Peers,
   key: string,
   owner: string,
@@ -33,14 +34,9 @@ export const storeCopy = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ContentCopy, AskFailure | StorageFailure> {
   const id = sha256(`copy ${key}`).slice(0, idChars)
   const blobId = `${id}=${randomBytes(16).toString("base64url")}`
-  arriving.add(blobId)
-  const store = Effect.gen(function*() {
-    const { digest, lengthBytes } = yield* Effect.catchTags(
-      blobs.put(blobId, single(bytes), cachedBytesMax),
-      // Neither can happen: the bytes are in memory, and were counted.
-      { BlobTooLarge: Effect.die, BlobAborted: Effect.die }
-    )
-    const reply = yield* askContent(peers, id, {
+  const prepared = { id: blobId, source: single(bytes), bytesMax: cachedBytesMax }
+  const publishing = commitBlob(blobs, prepared, ({ digest, lengthBytes }) => {
+    const publish: ContentMessage = {
       _tag: "Publish",
       requestId: id,
       body: {
@@ -54,12 +50,17 @@ export const storeCopy = Effect.fnUntraced(function*(
       // The hash of no known secret: only the owner's account may edit.
       editHash: randomBytes(32).toString("base64url"),
       owner
-    })
-    const isFirst = !isRefusal(reply) && reply._tag === "Published" && !reply.repeated
-    if (!isFirst) yield* blobs.remove(blobId)
-    return { contentId: id, owner }
+    }
+    return Effect.map(askContent(peers, id, publish), (reply) => ({
+      isNamed: !isRefusal(reply) && reply._tag === "Published" && reply.body.blobId === blobId,
+      result: { contentId: id, owner }
+    }))
   })
-  return yield* Effect.ensuring(store, Effect.sync(() => arriving.delete(blobId)))
+  return yield* Effect.catchTags(
+    publishing,
+    // Neither can happen: the bytes are in memory, and were counted.
+    { BlobTooLarge: Effect.die, BlobAborted: Effect.die }
+  )
 })
 
 /** Enters the copy for listings, then notifies the mailbox that its listing has changed. */

@@ -18,8 +18,6 @@ export interface BackgroundTaskDependencies {
   readonly documents: Documents
   readonly blobs: Pick<BlobsApi, "put" | "open" | "remove">
   readonly records: Pick<RecordsApi, "write" | "get">
-  /** Blobs that are stored and not yet referenced by their content. */
-  readonly arriving: Set<string>
   readonly random: () => number
 }
 

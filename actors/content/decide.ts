@@ -80,6 +80,12 @@ const clearRemoved = (
 const holds = (hasBlob: boolean): Decision<ContentState, ContentReply, ContentAction> =>
   stay<ContentState>().reply<ContentReply>({ _tag: "HasBlob", hasBlob })
 
+const publishedReply = ({ body, generation }: Published): ContentReply => ({
+  _tag: "Published",
+  body,
+  generation
+})
+
 /** The cells that are the same before content is published and after it is removed. */
 const withoutContent = (reason: "NotFound" | "Gone") =>
   denyEach(reason, "Describe", "Authorize", "Overwrite", "Remove", "Receipt")
@@ -98,11 +104,7 @@ const absent: Contents["Absent"] = {
       ...owner === undefined ? {} : { owner },
       stale: []
     }
-    return become<ContentState>(kept).reply<ContentReply>({
-      _tag: "Published",
-      generation: 1,
-      repeated: false
-    })
+    return become<ContentState>(kept).reply(publishedReply(kept))
   },
   ...withoutContent("NotFound"),
   HasBlob: () => holds(false),
@@ -115,7 +117,8 @@ const overwrite: Contents["Published"]["Overwrite"] = (state, message, { nowMs }
   const reason = editDenied(state, access)
   if (reason !== undefined) return deny(reason)
   const { generation, lastModifiedMs } = state
-  if (body.blobId === state.body.blobId) {
+  // The message was decided before, and its reply was lost.
+  if (body.blobId === state.body.blobId || state.stale.includes(body.blobId)) {
     return stay().reply<ContentReply>({ _tag: "Overwritten", generation, lastModifiedMs })
   }
   if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
@@ -137,11 +140,7 @@ const overwrite: Contents["Published"]["Overwrite"] = (state, message, { nowMs }
 const published: Contents["Published"] = {
   Publish: (state, { requestId }) =>
     requestId === state.requestId
-      ? stay().reply<ContentReply>({
-        _tag: "Published",
-        generation: state.generation,
-        repeated: true
-      })
+      ? stay().reply(publishedReply(state))
       : deny("Taken"),
   Describe: (state, { access }, { head }) => {
     const reason = readDenied(state, access)
@@ -191,7 +190,8 @@ const published: Contents["Published"] = {
 }
 
 const removed: Contents["Removed"] = {
-  Publish: () => deny("Gone"),
+  // An id is random, so only a repetition of the request that published it knows it.
+  Publish: () => stay().reply<ContentReply>({ _tag: "PublishedOnce" }),
   ...withoutContent("Gone"),
   HasBlob: (state, { blobId }) => holds(state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {

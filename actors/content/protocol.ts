@@ -97,7 +97,13 @@ export interface ContentView {
 }
 
 export type ContentReply =
-  | { readonly _tag: "Published"; readonly generation: number; readonly repeated: boolean }
+  /**
+   * A repeated request gets the body that is held, not the one that it brought: `generation` 1 is
+   * the body of the first attempt, later ones replaced it.
+   */
+  | { readonly _tag: "Published"; readonly body: ContentBody; readonly generation: number }
+  /** A repeated request, whose content has been removed since. */
+  | { readonly _tag: "PublishedOnce" }
   | { readonly _tag: "Described"; readonly view: ContentView }
   | { readonly _tag: "Overwritten"; readonly generation: number; readonly lastModifiedMs: number }
   | { readonly _tag: "Received"; readonly n: number; readonly atMs: number }

@@ -59,7 +59,6 @@ const checkCluster = Effect.fnUntraced(function*(
     documents: notificationDocuments,
     schedule: settings.retrySchedule,
     retentionMs: settings.outgoingRetention,
-    arriving: new Set(),
     random: Math.random
   })
   const { counts, faults } = yield* Effect.tryPromise({

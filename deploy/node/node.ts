@@ -7,10 +7,10 @@ import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
 import { behaviors, linksUnder } from "../../actors/index.ts"
 import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { assertNative, bootstrap, countRequest, CredentialCache, DocumentParser, HttpMetrics,
-  keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
+import { assertNative, bootstrap, collectBlobs, countRequest, CredentialCache, DocumentParser,
+  HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
   notificationDocuments, randomId, resourceTable, resumeLoads, RowCaches, ServerUnavailable,
-  type Service, sweepOrphans, sweepQueries, watchLoads } from "../../http/index.ts"
+  type Service, sweepQueries, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
   System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -42,11 +42,13 @@ export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnav
 /** Interval of the orphan removal in a cluster. */
 const orphanSweepIntervalMs = 6 * 3_600_000
 
-/** Removes blobs that a crash left without content. */
+/** Removes blobs that nobody names. */
 const removeOrphans = (service: Service): Effect.Effect<void> =>
-  sweepOrphans(service).pipe(
-    Effect.flatMap((orphans) =>
-      orphans === 0 ? Effect.void : Effect.logInfo("orphaned blobs removed", { orphans })
+  collectBlobs(service).pipe(
+    Effect.flatMap((collected) =>
+      collected.removed + collected.unanswered === 0
+        ? Effect.void
+        : Effect.logInfo("orphaned blobs removed", collected)
     ),
     Effect.catch((failure) => Effect.logWarning("the removal of orphaned blobs failed", failure))
   )
@@ -79,11 +81,9 @@ interface Shared {
   readonly node: string
   readonly outbound: OutboundService
   readonly issuer: Service["issuer"]
-  /** Blobs that are stored and not yet shown by their content. */
-  readonly arriving: Set<string>
 }
 
-const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Shared) =>
+const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
     return System.layer({
@@ -95,7 +95,6 @@ const systemLayer = (settings: NodeSettings, { arriving, baseUrl, outbound }: Sh
         documents: notificationDocuments,
         schedule: settings.retrySchedule,
         retentionMs: settings.outgoingRetention,
-        arriving,
         random: Math.random
       }),
       limits: {
@@ -158,7 +157,7 @@ const handOver = (placement: PlacementApi, timeoutMs: number): Effect.Effect<voi
 
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  { arriving, baseUrl, issuer, node, outbound }: Shared,
+  { baseUrl, issuer, node, outbound }: Shared,
   httpMetrics: HttpMetrics
 ): Effect.fn.Return<Service, StorageFailure, System | Exclude<Ports, Transport>> {
   const system = yield* System
@@ -197,7 +196,6 @@ const makeService = Effect.fnUntraced(function*(
     documentParser: new DocumentParser(settings),
     rowCaches: new RowCaches(records),
     readRemote: readerOf(outbound),
-    pendingBlobs: arriving,
     startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
     metricsText: makeMetricsText(system, httpMetrics, nowMs, outbound.metrics),
@@ -318,8 +316,7 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
       baseUrl: baseUrlOf(settings, port),
       node: yield* nodeNameOf(settings),
       outbound,
-      issuer: yield* issuerOf(settings),
-      arriving: new Set<string>()
+      issuer: yield* issuerOf(settings)
     }
     return yield* Effect.scoped(serveOver(settings, port, shared, onServing)).pipe(
       Effect.provide(nodeLayer(settings, shared))

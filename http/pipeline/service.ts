@@ -51,8 +51,6 @@ export interface Service {
   readonly credentialCache: CredentialCache
   /** Undefined without rate limits. */
   readonly rateLimiter: RateLimiter | undefined
-  /** Blobs that are stored but not yet referenced; blob garbage collection skips them. */
-  readonly pendingBlobs: Set<string>
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */

@@ -56,7 +56,9 @@ export const makeMemoryBlobs = (): BlobsApi => {
     scan: (after, limit) =>
       Effect.sync(() =>
         [...blobs.keys()].filter((id) => after === undefined || id > after).sort().slice(0, limit)
-      )
+      ),
+    // Nothing outlives its writer here.
+    scanSettled: () => Effect.succeed([])
   }
 }
 

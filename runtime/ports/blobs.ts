@@ -39,17 +39,17 @@ export interface BlobsApi {
   readonly info: (id: string) => Effect.Effect<BlobInfo | undefined, StorageFailure>
   /** Succeeds if the blob does not exist. */
   readonly remove: (id: string) => Effect.Effect<void, StorageFailure>
-  /**
-   * When the blob's upload began, ms since the epoch by the clock of the writing node; undefined
-   * if there is no such blob. Only stores that several nodes write have this function: a single
-   * process knows its own uploads.
-   */
-  readonly begunAtMs?: (id: string) => Effect.Effect<number | undefined, StorageFailure>
   /** Ids ascending, after `after`. */
   readonly scan: (
     after: string | undefined,
     limit: number
   ) => Effect.Effect<ReadonlyArray<string>, StorageFailure>
+  /**
+   * As `scan`, of the settled blobs only: a commit that names a settled blob is stored by now, or
+   * never will be. So a settled blob without an owner is an orphan. A single process settles the
+   * blobs of earlier processes; a cluster settles blobs whose upload began long ago.
+   */
+  readonly scanSettled: BlobsApi["scan"]
 }
 
 export class Blobs extends Context.Service<Blobs, BlobsApi>()("restante/runtime/Blobs") {}

@@ -30,6 +30,5 @@ export const noDependencies: Dependencies = {
   documents: notificationDocuments,
   schedule: [0, 1_000],
   retentionMs: 60_000,
-  arriving: new Set(),
   random: () => 0.5
 }

@@ -2,8 +2,9 @@
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { collectBlobs } from "../../http/blob-garbage.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { sweepOrphans } from "../../http/resources/content/blob-sweep.ts"
+import { StorageUnavailable } from "../../runtime/index.ts"
 import { type Contents, editOf, locationOf, startContents } from "./content-harness.ts"
 import type { Sending } from "./harness.ts"
 
@@ -68,29 +69,59 @@ describe("A4: receipts", () => {
   })
 })
 
+async function* leftBehind() {
+  yield Buffer.from("left behind")
+}
+
 describe("orphans", () => {
-  it("are removed; referenced and arriving blobs remain", async () => {
-    const { blobs } = service.service
-    async function* bytes() {
-      yield Buffer.from("left behind")
-    }
+  const idOf = (name: string) => `AAAAAAAAAAAAAAAAAAAAAA=${name}`
+  const storedIds = () => service.run(service.service.blobs.scan(undefined, 10_000))
+
+  it("are removed when they are settled, and only if no owner names them", async () => {
+    const { blobs, records, system } = service.service
     const href = locationOf(await publish("kept"))
-    await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=orphan", bytes(), 100))
-    await service.run(blobs.put("AAAAAAAAAAAAAAAAAAAAAA=arriving", bytes(), 100))
-    service.service.pendingBlobs.add("AAAAAAAAAAAAAAAAAAAAAA=arriving")
-    // In a cluster another node may be receiving it: a young blob remains.
-    const begunAtMs = () => Effect.succeed(Date.now() - 3_600_000)
-    const among = { ...service.service, blobs: { ...blobs, begunAtMs } }
-    expect(await service.run(sweepOrphans(among))).toBe(0)
-    const later = { ...service.service, nowMs: () => Date.now() + 2 * 86_400_000 }
-    expect(await service.run(sweepOrphans(later))).toBe(1)
-    expect(await service.run(blobs.info("AAAAAAAAAAAAAAAAAAAAAA=orphan"))).toBeUndefined()
-    expect(await service.run(blobs.info("AAAAAAAAAAAAAAAAAAAAAA=arriving"))).toBeDefined()
+    const load = (state: string) => JSON.stringify({ state })
+    await service.run(records.write([
+      { table: "loads", key: "pending", value: load("pending") },
+      { table: "loads", key: "done", value: load("done") }
+    ]))
+    const put = [idOf("orphan"), "load=pending", "load=done", "load=unknown"]
+    for (const id of put) await service.run(blobs.put(id, leftBehind(), 100))
+    const before = await storedIds()
+    // Another upload of this process, or of another node, may still be committed.
+    expect(await service.run(collectBlobs(service.service))).toEqual({ removed: 0, unanswered: 0 })
+    const settled = { ...service.service, blobs: { ...blobs, scanSettled: blobs.scan } }
+    const down = Effect.fail(new StorageUnavailable({ detail: "planned" }))
+    const mute = {
+      ...settled,
+      records: { ...records, get: () => down },
+      system: { ...system, ask: () => down }
+    }
+    const { removed, unanswered } = await service.run(collectBlobs(mute))
+    expect([removed, unanswered]).toEqual([0, before.length])
+    expect(await storedIds()).toEqual(before)
+    expect(await service.run(collectBlobs(settled))).toEqual({ removed: 3, unanswered: 0 })
+    const removals = [idOf("orphan"), "load=done", "load=unknown"]
+    expect(await storedIds()).toEqual(before.filter((id) => !removals.includes(id)))
     expect((await send("GET", href)).text).toBe("kept")
+    await service.run(blobs.remove("load=pending"))
+  })
+
+  it("are not left by a refused commit", async () => {
+    const published = await publish("first")
+    const before = await storedIds()
+    const refused = await send("PUT", `${locationOf(published)}~wrong`, { body: "x" })
+    expect(refused.status).toBe(404)
+    const ifMatch = { body: "x", headers: { "If-Match": "\"none\"" } }
+    expect((await send("PUT", editOf(published), ifMatch)).status).toBe(412)
+    expect(await storedIds()).toEqual(before)
+    expect((await send("PUT", editOf(published), { body: "second" })).status).toBe(204)
+    expect((await send("GET", locationOf(published))).text).toBe("second")
+    await expect.poll(async () => (await storedIds()).length).toBe(before.length)
   })
 
   it("are not left by an upload that breaks off", async () => {
-    const before = await service.run(service.service.blobs.scan(undefined, 10_000))
+    const before = await storedIds()
     const abort = new AbortController()
     async function* dripping() {
       yield Buffer.alloc(100_000)
@@ -101,8 +132,8 @@ describe("orphans", () => {
     // Node's fetch takes an async iterable as a body; the DOM's types do not say so.
     const sent = fetch(`${service.base}/content`, init as unknown as RequestInit)
     await expect(sent).rejects.toThrow()
-    await expect.poll(() => service.service.pendingBlobs.size).toBe(1)
-    expect(await service.run(service.service.blobs.scan(undefined, 10_000))).toEqual(before)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(await storedIds()).toEqual(before)
   })
 })
 

@@ -49,8 +49,7 @@ const drainMs = 2_000
 
 const layerOf = (
   { base, limits, ports }: Options,
-  outbound: Effect.Success<ReturnType<typeof makeOutbound>>,
-  pendingBlobs: Set<string>
+  outbound: Effect.Success<ReturnType<typeof makeOutbound>>
 ) =>
   Layer.unwrap(Effect.gen(function*() {
     return System.layer({
@@ -62,7 +61,6 @@ const layerOf = (
         documents: notificationDocuments,
         schedule,
         retentionMs: 7 * 24 * 60 * 60 * 1000,
-        arriving: pendingBlobs,
         random: Math.random
       }),
       limits
@@ -82,11 +80,10 @@ export const startNode = async (options: Options): Promise<Node> => {
     }),
     scope
   ))
-  const pendingBlobs = new Set<string>()
   const { rateLimits = {}, trustedProxies = [] } = settings
   const httpMetrics = new HttpMetrics()
   const credentialCache = new CredentialCache(nowMs)
-  const runtime = ManagedRuntime.make(layerOf(options, outbound, pendingBlobs))
+  const runtime = ManagedRuntime.make(layerOf(options, outbound))
   const records = await runtime.runPromise(Effect.service(Records))
   const service: Service = {
     settings: {
@@ -114,7 +111,6 @@ export const startNode = async (options: Options): Promise<Node> => {
     documentParser: new DocumentParser(defaultDocumentLimits),
     rowCaches: new RowCaches(records),
     readRemote: readerOf(outbound),
-    pendingBlobs,
     startId: `${name}.test`,
     serviceKey: "the key of these tests",
     httpMetrics,

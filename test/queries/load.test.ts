@@ -2,10 +2,11 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
+import { loadsPage } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { customersTable } from "../../http/resources/customers/customer-table.ts"
 import { applyLoad, resumeLoads } from "../../http/resources/customers/load-application.ts"
-import { type CustomerLoad, loadChanges, loadsTable,
+import { type CustomerLoad, loadBlob, loadChanges, loadNames, loadsTable,
   parseLoad } from "../../http/resources/customers/load.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { makeMemoryBlobs } from "../../runtime/memory/blobs.ts"
@@ -39,7 +40,7 @@ const world = async () => {
   }
   await run(records.write(loadChanges(id, load)))
   let failing = Infinity
-  const shared = { records, blobs, pendingBlobs: new Set<string>(), nowMs: () => 1 }
+  const shared = { records, blobs, nowMs: () => 1 }
   // The part of a service that loads use.
   const service = {
     ...shared,
@@ -114,4 +115,20 @@ it("ends a load whose file is lost, and continues the others", async () => {
   const value = await run(all.records.get(loadsTable, other))
   expect(parseLoad(value ?? "{}")).toMatchObject({ state: "done", at: 7, problems: [{ row: 8 }] })
   await expectWhole(all)
+})
+
+it("continues all loads, however many there are", async () => {
+  const all = await world()
+  const count = 2 * loadsPage + 3
+  const ids = Array.from({ length: count }, (_, at) => `L${String(at).padStart(21, "0")}`)
+  for (const one of ids) {
+    const blob = loadBlob(one)
+    await run(all.blobs.put(blob, bytes(), 1_000_000))
+    await run(all.records.write(loadChanges(one, { ...all.load, blob })))
+    expect(await run(loadNames(all.service, blob))).toBe(true)
+  }
+  await run(resumeLoads(all.service))
+  expect(await run(all.records.keys("loads-pending", [{ limit: 9 }]))).toEqual([[]])
+  expect(await run(all.blobs.scan(undefined, count))).toEqual([])
+  for (const one of ids) expect(await run(loadNames(all.service, loadBlob(one)))).toBe(false)
 })

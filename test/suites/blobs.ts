@@ -131,6 +131,11 @@ export const blobsSuite = (name: string, fresh: Fresh<BlobsApi>): void => {
       expect(contents.some((bytes) => bytes.equals(stored))).toBe(true)
       expect((await run(blobs.info("one")))?.digest).toBe(digestOf(stored))
     })
+    it("has settled nothing that was just stored", async () => {
+      await put("one", randomBytes(10))
+      expect(await run(blobs.scanSettled(undefined, 10))).toEqual([])
+      expect(await run(blobs.scanSettled("o", 10))).toEqual([])
+    })
     it("lists ids page by page", async () => {
       const ids = ["a", "B", "a=1", "a-1", "_", "x".repeat(200)]
       for (const [at, id] of ids.entries()) await put(id, randomBytes(at % 2 === 0 ? 5 : MIB))

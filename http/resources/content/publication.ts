@@ -2,14 +2,15 @@
 import { Effect } from "effect"
 import type { ContentBody, ContentMessage, ContentReply } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
-import { address, BlobTooLarge } from "../../../runtime/index.ts"
+import { address, BlobTooLarge, commitBlob, isRefusal, placingPart,
+  type Refusal } from "../../../runtime/index.ts"
 import { type IdSource, randomId, secretHash } from "../../auth/credentials/index.ts"
 import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { headerValueCharsMax } from "../../limits.ts"
-import { absoluteUri, ask, type Call, conditionFailed, defineHandler, emptyAnswer,
-  type HandlerFailure, httpError, isConditional, preconditionsHold, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, defineHandler, emptyAnswer,
+  expectReply, type HandlerFailure, httpError, isConditional, preconditionsHold, refusalError,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { chosenPassword, contentAddressOf, describeContent,
   requireEditor } from "./content-access.ts"
 import { etagOf } from "./download.ts"
@@ -45,31 +46,51 @@ interface ByteSource {
   readonly fault: () => string | undefined
 }
 
-/** Stores the bytes for `use`; removes them when `use` fails. */
-const withStoredBytes = <A>(
+/** Whether the content of a blob names it: as its body, or as one that it will remove. */
+export const contentNames = (
+  service: Service,
+  blobId: string
+): Effect.Effect<boolean, HandlerFailure> => {
+  const message: ContentMessage = { _tag: "HasBlob", blobId }
+  return Effect.map(
+    ask<ContentReply>(service, address(contentKind, placingPart(blobId)), message),
+    (reply) => expectReply(reply, "HasBlob").hasBlob
+  )
+}
+
+/** Stores the bytes, and asks the content to commit them as its body. */
+const commitBytes = (
   service: Service,
   contentId: string,
   source: ByteSource,
   kind: ContentKind,
-  use: (body: ContentBody) => Effect.Effect<A, HandlerFailure>
-): Effect.Effect<A, HandlerFailure> => {
-  const blobId = `${contentId}=${randomId()}`
-  const { pendingBlobs, settings: { contentBytesMax: bytesMax } } = service
-  pendingBlobs.add(blobId)
-  return Effect.flatMap(
-    service.blobs.put(blobId, source.stream, bytesMax).pipe(
-      Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
-        const fault = source.fault()
-        if (fault === "TooLarge") return Effect.fail(new BlobTooLarge({ bytesMax }))
-        return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)
-      })
-    ),
-    ({ digest, lengthBytes }) =>
-      use({ blobId, ...kind, lengthBytes, digest }).pipe(
-        Effect.tapError(() => Effect.ignore(service.blobs.remove(blobId)))
-      )
-  ).pipe(Effect.ensuring(Effect.sync(() => pendingBlobs.delete(blobId))))
+  isNew: boolean,
+  messageOf: (body: ContentBody) => ContentMessage
+): Effect.Effect<{ readonly body: ContentBody; readonly reply: ContentReply }, HandlerFailure> => {
+  const id = `${contentId}=${randomId()}`
+  const { blobs, settings: { contentBytesMax: bytesMax } } = service
+  const prepared = { id, source: source.stream, bytesMax }
+  return commitBlob(blobs, prepared, ({ digest, lengthBytes }) => {
+    const body: ContentBody = { blobId: id, ...kind, lengthBytes, digest }
+    return Effect.map(
+      askOrRefusal<ContentReply>(service, address(contentKind, contentId), messageOf(body), isNew),
+      (reply) => ({ isNamed: names(reply, id), result: { body, reply } })
+    )
+  }).pipe(
+    Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
+      const fault = source.fault()
+      if (fault === "TooLarge") return Effect.fail(new BlobTooLarge({ bytesMax }))
+      return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)
+    }),
+    Effect.flatMap(({ body, reply }) =>
+      isRefusal(reply) ? Effect.fail(refusalError(reply)) : Effect.succeed({ body, reply })
+    )
+  )
 }
+
+/** Whether a content that replied this has, or has had, the blob as its body. */
+const names = (reply: ContentReply | Refusal, blobId: string): boolean =>
+  reply._tag === "Overwritten" || (reply._tag === "Published" && reply.body.blobId === blobId)
 
 interface Publication {
   readonly ids: IdSource
@@ -83,6 +104,8 @@ interface Published {
   readonly id: string
   readonly editSecret: string
   readonly body: ContentBody
+  /** The request is a repetition, and its content was removed in between. */
+  readonly isRemoved: boolean
 }
 
 const publish = (
@@ -91,25 +114,27 @@ const publish = (
 ): Effect.Effect<Published, HandlerFailure> => {
   const id = ids.id("content")
   const editSecret = ids.secret("edit")
-  return withStoredBytes(service, id, source, kind, (body) => {
-    const message: ContentMessage = {
-      _tag: "Publish",
-      requestId: id,
-      body,
-      editHash: secretHash(editSecret),
-      ...password === undefined ? {} : { passwordHash: secretHash(password) },
-      ...owner === undefined ? {} : { owner }
-    }
-    const to = address(contentKind, id)
-    return ask<Extract<ContentReply, { _tag: "Published" }>>(service, to, message, ids.isRandom)
-      .pipe(
-        // A repeated request finds the content of the first one; these bytes are not needed.
-        Effect.tap(({ repeated }) =>
-          repeated ? Effect.ignore(service.blobs.remove(body.blobId)) : Effect.void
-        ),
-        Effect.as({ id, editSecret, body })
-      )
+  const messageOf = (body: ContentBody): ContentMessage => ({
+    _tag: "Publish",
+    requestId: id,
+    body,
+    editHash: secretHash(editSecret),
+    ...password === undefined ? {} : { passwordHash: secretHash(password) },
+    ...owner === undefined ? {} : { owner }
   })
+  return Effect.flatMap(
+    commitBytes(service, id, source, kind, ids.isRandom, messageOf),
+    ({ body, reply }): Effect.Effect<Published, HandlerFailure> => {
+      if (reply._tag === "PublishedOnce") {
+        return Effect.succeed({ id, editSecret, body, isRemoved: true })
+      }
+      const held = expectReply(reply, "Published")
+      // The ids of a stream depend on its key alone, so another body meets the first one here.
+      return held.generation === 1 && held.body.digest !== body.digest
+        ? Effect.fail(httpError("idempotency-key-reuse", "this key was used with another body"))
+        : Effect.succeed({ id, editSecret, body, isRemoved: false })
+    }
+  )
 }
 
 /** A1: any body, any type, streamed to the store. */
@@ -148,7 +173,7 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** Publishes content that came inlined in a notification. */
+/** Publishes content that came inlined in a notification; reports if it was removed since. */
 export const publishInline = (
   service: Service,
   ids: IdSource,
@@ -159,7 +184,7 @@ export const publishInline = (
     /** The account that may edit it; without one nobody may. */
     readonly owner?: string
   }
-): Effect.Effect<{ readonly href: string }, HandlerFailure> =>
+): Effect.Effect<{ readonly href: string; readonly isRemoved: boolean }, HandlerFailure> =>
   Effect.map(
     publish(service, {
       ids,
@@ -168,7 +193,7 @@ export const publishInline = (
       password: content.password,
       owner: content.owner
     }),
-    ({ id }) => ({ href: absoluteUri(service, `/content/${id}`) })
+    ({ id, isRemoved }) => ({ href: absoluteUri(service, `/content/${id}`), isRemoved })
   )
 
 /** The digest of the body for which the conditions hold; 412 when they do not. */
@@ -194,11 +219,14 @@ export const putContent = defineHandler(function*(service, call) {
   const access = yield* requireEditor(service, call, to)
   const expected = yield* expectedDigest(service, call)
   const kind = yield* kindOf(call)
-  const etag = yield* withStoredBytes(service, to.id, call.body, kind, (body) => {
-    const message: ContentMessage = { _tag: "Overwrite", access, body, ...expected }
-    return Effect.as(ask<ContentReply>(service, to, message), etagOf(body))
+  const messageOf = (body: ContentBody): ContentMessage => ({
+    _tag: "Overwrite",
+    access,
+    body,
+    ...expected
   })
-  return emptyAnswer(204, [["ETag", etag]])
+  const { body } = yield* commitBytes(service, to.id, call.body, kind, false, messageOf)
+  return emptyAnswer(204, [["ETag", etagOf(body)]])
 })
 
 /** DELETE: 204, then 410. */

@@ -157,7 +157,7 @@ export const applyLoad = Effect.fnUntraced(function*(
   id: string,
   pending: CustomerLoad
 ): Effect.fn.Return<CustomerLoad | undefined, HandlerFailure> {
-  const { pendingBlobs, blobs, records } = service
+  const { blobs, records } = service
   const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
   const batches = batchesOf(service, pending, yield* blobs.open(pending.blob), pending.at, size)
   const planner = new LoadPlanner(service, pending)
@@ -176,7 +176,6 @@ export const applyLoad = Effect.fnUntraced(function*(
   const done: CustomerLoad = { ...planner.load, state: "done" }
   if (!(yield* writeStep(service, id, planner.load, { load: done, changes: [] }))) return
   yield* Effect.ignore(blobs.remove(pending.blob))
-  pendingBlobs.delete(pending.blob)
   return done
 })
 
@@ -191,8 +190,6 @@ const resumeLoad = Effect.fnUntraced(function*(
   if (value === undefined) return
   const load = parseLoad(value)
   if (load.state !== "pending" || nowMs() - load.touchedMs < idleMs) return
-  // The blob garbage collection asks content actors only.
-  service.pendingBlobs.add(load.blob)
   yield* applyLoad(service, id, load).pipe(
     Effect.catchTag(
       "BlobMissing",
@@ -216,13 +213,19 @@ export const resumeLoads = Effect.fnUntraced(function*(
   service: Service,
   idleMs = 0
 ): Effect.fn.Return<void, HandlerFailure> {
-  const [ids = []] = yield* service.records.keys(pendingLoads, [{ limit: loadsPage }])
   let failed: HandlerFailure | undefined
-  for (const id of ids) {
-    failed = yield* resumeLoad(service, id, idleMs).pipe(
-      Effect.as(failed),
-      Effect.catch((failure: HandlerFailure) => Effect.succeed(failure))
-    )
+  let after: string | undefined
+  for (;;) {
+    const range = { limit: loadsPage, ...after === undefined ? {} : { after } }
+    const [ids = []] = yield* service.records.keys(pendingLoads, [range])
+    for (const id of ids) {
+      failed = yield* resumeLoad(service, id, idleMs).pipe(
+        Effect.as(failed),
+        Effect.catch((failure: HandlerFailure) => Effect.succeed(failure))
+      )
+    }
+    after = ids.at(-1)
+    if (ids.length < loadsPage) break
   }
   if (failed !== undefined) return yield* Effect.fail(failed)
 })

@@ -3,12 +3,13 @@
  * when it is complete and, unless invalid rows may be skipped, valid. Nothing else changes before.
  */
 import { Effect } from "effect"
+import { type BlobCommit, commitBlob, type StorageFailure } from "../../../runtime/index.ts"
 import type { DocumentParser } from "../../formats/xml/index.ts"
 import { problemsMax } from "../../limits.ts"
 import { type Call, type HandlerFailure, httpError, type Service } from "../../pipeline/index.ts"
 import { CustomerFileParser, FileBroken, type FileFormat } from "./customer-files.ts"
 import { customerOf } from "./customer-input.ts"
-import { type CustomerLoad, loadChanges, type RowProblem } from "./load.ts"
+import { type CustomerLoad, loadBlob, loadChanges, type RowProblem } from "./load.ts"
 
 /** The file is rejected; `problem` names the row, when there is one. */
 class FileRejected extends Error {
@@ -62,16 +63,21 @@ const rejection = ({ message, problem }: FileRejected): HandlerFailure => {
     : httpError("unprocessable", message, [], { row: problem.row })
 }
 
+interface AcceptedLoad {
+  readonly id: string
+  readonly load: CustomerLoad
+}
+
 /** Stores the file of the request as a load. Fails with 400, 413 or 422, and changes nothing. */
 export const receiveLoad = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   format: FileFormat,
   isLenient: boolean
-): Effect.fn.Return<{ readonly id: string; readonly load: CustomerLoad }, HandlerFailure> {
-  const { pendingBlobs, blobs, nowMs, records, settings: { contentBytesMax } } = service
+): Effect.fn.Return<AcceptedLoad, HandlerFailure> {
+  const { blobs, nowMs, records, settings: { contentBytesMax } } = service
   const id = call.ids.id("load")
-  const blob = `load=${id}`
+  const blob = loadBlob(id)
   const checker = new RowChecker(service.documentParser, format, isLenient)
   let rejected: FileRejected | undefined
   async function* checked(): AsyncGenerator<Uint8Array> {
@@ -86,16 +92,7 @@ export const receiveLoad = Effect.fnUntraced(function*(
       throw error
     }
   }
-  const put = blobs.put(blob, checked(), contentBytesMax).pipe(
-    Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
-      if (rejected !== undefined) return Effect.fail(rejection(rejected))
-      const fault = call.body.fault()
-      if (fault === "TooLarge") return Effect.fail(httpError("payload-too-large"))
-      return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)
-    })
-  )
-  const commit = Effect.gen(function*() {
-    yield* put
+  const commit = (): Effect.Effect<BlobCommit<AcceptedLoad>, StorageFailure> => {
     const { problems, rows, skipped } = checker
     const startedMs = nowMs()
     const load: CustomerLoad = {
@@ -111,11 +108,18 @@ export const receiveLoad = Effect.fnUntraced(function*(
       startedMs,
       touchedMs: startedMs
     }
-    yield* records.write(loadChanges(id, load)).pipe(
-      Effect.tapError(() => Effect.ignore(blobs.remove(blob)))
-    )
-    return { id, load }
-  })
-  pendingBlobs.add(blob)
-  return yield* commit.pipe(Effect.onError(() => Effect.sync(() => pendingBlobs.delete(blob))))
+    return Effect.as(records.write(loadChanges(id, load)), {
+      isNamed: true,
+      result: { id, load }
+    })
+  }
+  const prepared = { id: blob, source: checked(), bytesMax: contentBytesMax }
+  return yield* commitBlob(blobs, prepared, commit).pipe(
+    Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
+      if (rejected !== undefined) return Effect.fail(rejection(rejected))
+      const fault = call.body.fault()
+      if (fault === "TooLarge") return Effect.fail(httpError("payload-too-large"))
+      return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)
+    })
+  )
 })

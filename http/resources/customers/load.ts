@@ -1,5 +1,7 @@
 /** A load: a file of customers that the service writes into the table. */
-import type { RecordChange } from "../../../runtime/index.ts"
+import { Effect } from "effect"
+import type { RecordChange, StorageFailure } from "../../../runtime/index.ts"
+import type { Service } from "../../pipeline/index.ts"
 import type { FileFormat } from "./customer-files.ts"
 
 export const loadsTable = "loads"
@@ -37,6 +39,24 @@ export interface CustomerLoad {
 
 // Only this service writes these records.
 export const parseLoad = (value: string): CustomerLoad => JSON.parse(value) as CustomerLoad
+
+const blobPrefix = "load="
+
+/** The id of the blob with the file of a load. */
+export const loadBlob = (id: string): string => blobPrefix + id
+
+/** Whether the blob is the file of a load. */
+export const isLoadBlob = (blobId: string): boolean => blobId.startsWith(blobPrefix)
+
+/** Whether the load of a blob needs it: a load that is done has removed its file. */
+export const loadNames = (
+  { records }: Pick<Service, "records">,
+  blobId: string
+): Effect.Effect<boolean, StorageFailure> =>
+  Effect.map(
+    records.get(loadsTable, blobId.slice(blobPrefix.length)),
+    (value) => value !== undefined && parseLoad(value).state === "pending"
+  )
 
 /** Writes a load. */
 export const loadChanges = (id: string, load: CustomerLoad): ReadonlyArray<RecordChange> => [

@@ -101,9 +101,8 @@ const publishContent = Effect.fnUntraced(function*(
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
-  const { href } = yield* publishInline(service, derived, content).pipe(
-    Effect.catchTag("HttpError", () => publishInline(service, ids, content))
-  )
+  const first = yield* publishInline(service, derived, content)
+  const { href } = first.isRemoved ? yield* publishInline(service, ids, content) : first
   return storedFragment({ ...document, content: undefined }, { url: href })
 })
 

@@ -34,13 +34,13 @@ export interface ReceivedBlob {
   readonly content: Buffer | { readonly file: string }
 }
 
-/** Part of the names of all files that this process writes. */
-const runId = randomBytes(4).toString("hex")
+/** A name for one opening of a store: it distinguishes what this process wrote from the rest. */
+export const newRun = (): string => randomBytes(4).toString("hex")
 
 /** A new name for the content of `id`, relative to the folder of blobs. */
-const newName = (id: string): string => {
+const newName = (id: string, run: string): string => {
   const folder = createHash("sha256").update(id).digest("hex").slice(0, 2)
-  return join(folder, `${id}.${runId}${randomBytes(6).toString("hex")}`)
+  return join(folder, `${id}.${run}${randomBytes(6).toString("hex")}`)
 }
 
 /** The blob id in a file name. */
@@ -72,10 +72,16 @@ const nextChunk = async (
   }
 }
 
+/** Where an upload goes: the folder of the data, the run, and the id of the blob. */
+export interface UploadTarget {
+  readonly dataDir: string
+  readonly run: string
+  readonly id: string
+}
+
 /** Streams a source to memory or, when it is large, to a file. Leaves no file when it rejects. */
 export const receive = async (
-  dataDir: string,
-  id: string,
+  to: UploadTarget,
   source: AsyncIterable<Uint8Array>,
   bytesMax: number,
   abort: UploadAbort
@@ -95,7 +101,7 @@ export const receive = async (
       hash.update(chunk)
       chunks.push(Buffer.from(chunk))
       if (lengthBytes > inlineBlobBytesMax) {
-        return await receiveFile(dataDir, id, chunks, iterator, hash, lengthBytes, bytesMax, abort)
+        return await receiveFile(to, chunks, iterator, hash, lengthBytes, bytesMax, abort)
       }
     }
   } catch (error) {
@@ -107,8 +113,7 @@ export const receive = async (
 }
 
 const receiveFile = async (
-  dataDir: string,
-  id: string,
+  { dataDir, id, run }: UploadTarget,
   received: ReadonlyArray<Buffer>,
   iterator: AsyncIterator<Uint8Array>,
   hash: Hash,
@@ -116,7 +121,7 @@ const receiveFile = async (
   bytesMax: number,
   abort: UploadAbort
 ): Promise<ReceivedBlob> => {
-  const name = newName(id)
+  const name = newName(id, run)
   const temporary = join(uploadsPath(dataDir), randomBytes(12).toString("hex"))
   const target = join(blobsPath(dataDir), name)
   let lengthBytes = receivedBytes
@@ -196,15 +201,16 @@ export async function* fileNames(dataDir: string): AsyncIterable<string> {
 }
 
 /**
- * Deletes the files of earlier processes that no blob names. A file of this process may get its
- * name later. No clock can distinguish the two, because clocks are set back.
+ * Deletes the files of earlier runs that no blob names. A file of this run may get its name later.
+ * No clock can distinguish the two, because clocks are set back.
  */
 export const removeOrphans = async (
   dataDir: string,
+  run: string,
   isNamed: (id: string, name: string) => boolean
 ): Promise<void> => {
   for await (const name of fileNames(dataDir)) {
-    const isOfThisRun = name.slice(name.lastIndexOf(".") + 1).startsWith(runId)
+    const isOfThisRun = name.slice(name.lastIndexOf(".") + 1).startsWith(run)
     if (isOfThisRun || isNamed(idOfName(name), name)) continue
     await rm(join(blobsPath(dataDir), name), { force: true })
   }

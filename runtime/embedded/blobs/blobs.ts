@@ -11,13 +11,15 @@ import { asFailure, keysIn, readSpan, type WriteBatch } from "../engine/index.ts
 import { isGone } from "../folders.ts"
 import { blobKey, bytesKey, endOf } from "../keys.ts"
 import type { EmbeddedStore } from "../storage/index.ts"
-import { abortOf, blobsPath, makeFolder, openFile, receive, type ReceivedBlob, removeOrphans,
-  uploadsPath } from "./blob-files.ts"
+import { abortOf, blobsPath, makeFolder, newRun, openFile, receive, type ReceivedBlob,
+  removeOrphans, uploadsPath } from "./blob-files.ts"
 
 /** What the database stores of a blob. */
 export interface BlobRecord extends BlobInfo {
   /** Name of its file; undefined when the bytes are in the database. */
   readonly file?: string
+  /** The run that wrote it; undefined in the records of earlier versions. */
+  readonly run?: string
 }
 
 export const parseBlob = (text: string): BlobRecord => {
@@ -30,12 +32,16 @@ export const parseBlob = (text: string): BlobRecord => {
 }
 
 class EmbeddedBlobs {
+  readonly run = newRun()
   private readonly store: EmbeddedStore
   /** The records after the group that is being prepared or written. */
   private readonly staged = new Map<string, BlobRecord | undefined>()
+  /** Files of failed writes that the log may hold, by name, with their ids. */
+  private readonly doubtful = new Map<string, string>()
 
   constructor(store: EmbeddedStore) {
     this.store = store
+    store.onReopened(() => this.settleDoubtful())
   }
 
   find(id: string): BlobRecord | undefined {
@@ -45,17 +51,33 @@ class EmbeddedBlobs {
 
   write(id: string, { content, info }: ReceivedBlob): ReturnType<BlobsApi["put"]> {
     const bytes = Buffer.isBuffer(content) ? content : undefined
-    const record: BlobRecord = Buffer.isBuffer(content) ? info : { ...info, file: content.file }
+    const file = Buffer.isBuffer(content) ? {} : { file: content.file }
+    const record: BlobRecord = { ...info, ...file, run: this.run }
+    let isSubmitted = false
     const put = (batch: WriteBatch): void => {
+      isSubmitted = true
       batch.put(blobKey(id), JSON.stringify(record))
       if (bytes !== undefined) batch.putBytes(bytesKey(id), bytes)
     }
     return this.replace(id, record, put).pipe(
       Effect.as(info),
-      Effect.tapCause(() => this.discard(record)),
-      // The file may be deleted only when it is certain that no commit names it.
+      // A write that has failed may be in the log: then the database names the file when it is
+      // open again.
+      Effect.tapCause(() => {
+        if (!isSubmitted) return this.discard(record.file)
+        if (record.file !== undefined) this.doubtful.set(record.file, id)
+        return Effect.void
+      }),
       Effect.uninterruptible
     )
+  }
+
+  /** The database is open again: it now holds the record of a file, or never will. */
+  private settleDoubtful(): void {
+    for (const [file, id] of this.doubtful) {
+      if (this.find(id)?.file !== file) Effect.runFork(this.discard(file))
+    }
+    this.doubtful.clear()
   }
 
   /** Replaces the record of `id`, and deletes the file of the old one. */
@@ -74,15 +96,43 @@ class EmbeddedBlobs {
       this.staged.set(id, record)
     }
     return this.store.submit(prepare, unstage, unstage).pipe(
-      Effect.andThen(() => this.discard(before))
+      Effect.andThen(() => this.discard(before?.file))
     )
   }
 
-  discard(record: BlobRecord | undefined): Effect.Effect<void> {
-    if (record?.file === undefined) return Effect.void
-    const path = join(blobsPath(this.store.dataDir), record.file)
+  discard(file: string | undefined): Effect.Effect<void> {
+    if (file === undefined) return Effect.void
+    const path = join(blobsPath(this.store.dataDir), file)
     // The next start deletes the file as an orphan.
     return Effect.promise(() => rm(path, { force: true }).catch(() => undefined))
+  }
+
+  /** The ids of the first `limit` blobs after `after`. */
+  page(after: string | undefined, limit: number): Promise<Array<string>> | Array<string> {
+    if (limit <= 0) return []
+    const prefix = blobKey("")
+    const from = after === undefined ? { gte: prefix } : { gt: prefix + after }
+    const span = { ...from, lt: endOf(prefix), limit }
+    const rows = readSpan(this.store.database, span, false, false)
+    return rows instanceof Promise
+      ? rows.then((all) => keysIn(all, prefix.length))
+      : keysIn(rows, prefix.length)
+  }
+
+  /** The same of the blobs that an earlier run wrote. */
+  async settledPage(after: string | undefined, limit: number): Promise<Array<string>> {
+    const settled: Array<string> = []
+    for (let last = after; settled.length < limit;) {
+      const ids = await this.page(last, limit)
+      for (const id of ids) {
+        const found = this.find(id)
+        const isSettled = found !== undefined && found.run !== this.run
+        if (isSettled && settled.length < limit) settled.push(id)
+      }
+      last = ids.at(-1)
+      if (last === undefined) break
+    }
+    return settled
   }
 
   async open(id: string, range: ByteRange | undefined): Promise<AsyncIterable<Uint8Array>> {
@@ -126,13 +176,15 @@ export const makeBlobs = Effect.fnUntraced(function*(store: EmbeddedStore) {
   })
   // A failure costs disk space only, and the next start retries.
   yield* Effect.forkScoped(
-    Effect.tryPromise(() => removeOrphans(dataDir, (id, name) => blobs.find(id)?.file === name))
-      .pipe(Effect.ignore)
+    Effect.tryPromise(() =>
+      removeOrphans(dataDir, blobs.run, (id, name) => blobs.find(id)?.file === name)
+    ).pipe(Effect.ignore)
   )
   const api: BlobsApi = {
     put: (id, source, bytesMax) =>
       Effect.tryPromise({
-        try: (signal) => receive(dataDir, id, source, bytesMax, abortOf(signal)),
+        try: (signal) =>
+          receive({ dataDir, id, run: blobs.run }, source, bytesMax, abortOf(signal)),
         catch: (error) =>
           error instanceof BlobTooLarge || error instanceof BlobAborted ? error : asFailure(error)
       }).pipe(Effect.flatMap((received) => blobs.write(id, received))),
@@ -147,17 +199,8 @@ export const makeBlobs = Effect.fnUntraced(function*(store: EmbeddedStore) {
         return found && { lengthBytes: found.lengthBytes, digest: found.digest }
       }),
     remove: (id) => Effect.uninterruptible(blobs.replace(id, undefined, () => undefined)),
-    scan: (after, limit) =>
-      store.read<ReadonlyArray<string>>(() => {
-        if (limit <= 0) return []
-        const prefix = blobKey("")
-        const from = after === undefined ? { gte: prefix } : { gt: prefix + after }
-        const span = { ...from, lt: endOf(prefix), limit }
-        const rows = readSpan(store.database, span, false, false)
-        return rows instanceof Promise
-          ? rows.then((all) => keysIn(all, prefix.length))
-          : keysIn(rows, prefix.length)
-      })
+    scan: (after, limit) => store.read(() => blobs.page(after, limit)),
+    scanSettled: (after, limit) => store.read(() => blobs.settledPage(after, limit))
   }
   return api
 })

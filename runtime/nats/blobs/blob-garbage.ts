@@ -4,8 +4,8 @@
  * ended.
  */
 import { blobClockSkewMs, blobGarbageMax, blobOrphansMax, blobPurgeIntervalMs, blobPurgesInFlight,
-  blobReadGraceMaxMs, blobReadGraceMs, blobReadRateMinBytesPerMs, blobSweepIntervalMs,
-  blobUploadMaxMs, writeTimeoutMs } from "../../limits.ts"
+  blobReadGraceMaxMs, blobReadGraceMs, blobReadRateMinBytesPerMs, blobSettledMs,
+  blobSweepIntervalMs, blobUploadMaxMs, writeTimeoutMs } from "../../limits.ts"
 import { type NatsApi, retryUntilDeadline } from "../connection/index.ts"
 import { callApi, listSubjects, pagesOf, readLastOfMany } from "../stream/index.ts"
 import { begunAtMs, blobsKv, type ChunkSet, chunksFilter, firstChunksFilter, headSubject, idOfHead,
@@ -19,12 +19,15 @@ export interface BlobGarbageTimes {
   readonly sweepMs: number
   /** Chunks are orphans only when their upload began this long ago, ms. */
   readonly orphanMs: number
+  /** Blobs are settled when their upload began this long ago, ms. */
+  readonly settledMs: number
 }
 
 export const blobGarbageTimes: BlobGarbageTimes = {
   readGraceMs: blobReadGraceMs,
   sweepMs: blobSweepIntervalMs,
-  orphanMs: blobUploadMaxMs + blobClockSkewMs
+  orphanMs: blobUploadMaxMs + blobClockSkewMs,
+  settledMs: blobSettledMs
 }
 
 const keyOf = ({ id, set }: ChunkSet): string => `${id}.${set}`

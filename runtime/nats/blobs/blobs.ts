@@ -11,10 +11,10 @@ import { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "../../ports
 import { asStorageUnavailable, Nats, type NatsApi, retryUntilDeadline,
   wait } from "../connection/index.ts"
 import { type BucketFailure, callApi, expectSequence, IdPager, isFull, listSubjects, openBucket,
-  write } from "../stream/index.ts"
+  readLastOfMany, write } from "../stream/index.ts"
 import { BlobGarbageCollector, type BlobGarbageTimes, blobGarbageTimes } from "./blob-garbage.ts"
-import { begunAtMs, blobsKv, type Head, headsFilter, headSubject, idOfHead,
-  newSet } from "./blob-keys.ts"
+import { begunAtMs, blobsKv, type Head, headsFilter, headSubject, idOfHead, newSet,
+  parseHead } from "./blob-keys.ts"
 import { findHead, type FoundBlob, readBlob, storeBlob } from "./blob-transfer.ts"
 
 const asFailure = (error: unknown): StorageFailure =>
@@ -27,11 +27,17 @@ const attempt = <A>(call: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
 
 class NatsBlobs {
   private readonly nats: NatsApi
+  private readonly settledMs: number
   readonly garbage: BlobGarbageCollector
   readonly ids = new IdPager<string>((_, after) => this.list(after), async (ids) => ids)
+  readonly settled = new IdPager<string>(
+    (_, after) => this.list(after),
+    (ids) => this.settledOf(ids)
+  )
 
   constructor(nats: NatsApi, times: BlobGarbageTimes) {
     this.nats = nats
+    this.settledMs = times.settledMs
     this.garbage = new BlobGarbageCollector(nats, times)
   }
 
@@ -113,11 +119,6 @@ class NatsBlobs {
     return found && { lengthBytes: found.head.lengthBytes, digest: found.head.digest }
   }
 
-  async begunAtMs(id: string): Promise<number | undefined> {
-    const found = await findHead(this.nats, id)
-    return found && begunAtMs({ id, set: found.head.set })
-  }
-
   /** Deletes the current head, and none that is written meanwhile. */
   async remove(id: string): Promise<void> {
     const found = await findHead(this.nats, id)
@@ -138,6 +139,17 @@ class NatsBlobs {
     }
     return [...ids].sort()
   }
+
+  /** The blobs whose upload began so long ago that no commit is on its way that names them. */
+  private async settledOf(ids: ReadonlyArray<string>): Promise<ReadonlyArray<string>> {
+    const begunBeforeMs = Date.now() - this.settledMs
+    const heads = await readLastOfMany(this.nats, blobsKv.stream, ids.map(headSubject), 0)
+    const settled = heads.flatMap((stored) => {
+      const id = idOfHead(stored.subject)
+      return begunAtMs({ id, set: parseHead(stored.text()).set }) <= begunBeforeMs ? [id] : []
+    })
+    return settled.sort()
+  }
 }
 
 const apiOf = (blobs: NatsBlobs): BlobsApi => ({
@@ -155,9 +167,9 @@ const apiOf = (blobs: NatsBlobs): BlobsApi => ({
       catch: (error) => error instanceof BlobMissing ? error : asFailure(error)
     }),
   info: (id) => attempt(() => blobs.info(id)),
-  begunAtMs: (id) => attempt(() => blobs.begunAtMs(id)),
   remove: (id) => Effect.uninterruptible(attempt(() => blobs.remove(id))),
-  scan: (after, limit) => attempt(() => blobs.ids.page("", after, limit))
+  scan: (after, limit) => attempt(() => blobs.ids.page("", after, limit)),
+  scanSettled: (after, limit) => attempt(() => blobs.settled.page("", after, limit))
 })
 
 /** The blob port; makes its stream where it does not exist. */

@@ -211,6 +211,16 @@ describe("one server", () => {
       expect((await read(blobs, "one")).equals(kept)).toBe(true)
     })
 
+    it("has settled the blobs whose upload began long ago", async () => {
+      const young = await node()
+      const old = await node({ ...blobGarbageTimes, settledMs: 0 })
+      const ids = Array.from({ length: 5 }, (_, at) => `blob=${at}`)
+      for (const id of ids) await run(young.put(id, one(randomBytes(10)), MIB))
+      expect(await run(young.scanSettled(undefined, 10))).toEqual([])
+      expect(await run(old.scanSettled(undefined, 2))).toEqual(ids.slice(0, 2))
+      expect(await run(old.scanSettled(ids[1], 10))).toEqual(ids.slice(2))
+    })
+
     it("deletes the chunks of a source that failed", async () => {
       const blobs = await node()
       const breaking = async function*() {

@@ -1,0 +1,45 @@
+/**
+ * Garbage collection of blobs. A blob is stored before the commit that names it, so a crash or an
+ * indeterminate commit may leave a blob that nobody names: an orphan. The collection asks the owner
+ * of each settled blob, which is an actor or a record. It removes a blob only when the owner answers
+ * that it does not name it. Running it twice does no harm.
+ */
+import { Effect } from "effect"
+import { sweepPageBlobs } from "./limits.ts"
+import type { HandlerFailure, Service } from "./pipeline/index.ts"
+import { contentNames } from "./resources/content/index.ts"
+import { isLoadBlob, loadNames } from "./resources/customers/index.ts"
+
+/** Whether the owner names the blob. */
+const isNamed = (service: Service, blobId: string): Effect.Effect<boolean, HandlerFailure> =>
+  isLoadBlob(blobId) ? loadNames(service, blobId) : contentNames(service, blobId)
+
+/** What a collection did. */
+export interface CollectedBlobs {
+  readonly removed: number
+  /** Blobs whose owner did not answer; they stay. */
+  readonly unanswered: number
+}
+
+/** Removes every settled orphan. Fails when the blobs cannot be listed or removed. */
+export const collectBlobs = Effect.fnUntraced(function*(
+  service: Service
+): Effect.fn.Return<CollectedBlobs, HandlerFailure> {
+  const { blobs } = service
+  let removed = 0
+  let unanswered = 0
+  let after: string | undefined
+  for (;;) {
+    const ids = yield* blobs.scanSettled(after, sweepPageBlobs)
+    for (const id of ids) {
+      const answer = yield* Effect.catch(isNamed(service, id), () => Effect.succeed(undefined))
+      if (answer === undefined) unanswered++
+      else if (!answer) {
+        yield* blobs.remove(id)
+        removed++
+      }
+    }
+    after = ids.at(-1)
+    if (after === undefined || ids.length < sweepPageBlobs) return { removed, unanswered }
+  }
+})

@@ -1,0 +1,34 @@
+/**
+ * A prepared blob: bytes that are stored before the commit that names them. The commit has three
+ * outcomes. If it names the blob, the blob stays. If it is certain that it does not, the blob is
+ * removed. If the commit fails, the store may have kept it, so the blob stays: blob garbage
+ * collection asks the owner later, when the blob is settled (`BlobsApi.scanSettled`).
+ */
+import { Effect } from "effect"
+import type { BlobAborted, BlobTooLarge, StorageFailure } from "./actor/index.ts"
+import type { BlobInfo, BlobsApi } from "./ports/index.ts"
+
+export interface PreparedBlob {
+  /** A new id; no earlier blob has it. */
+  readonly id: string
+  readonly source: AsyncIterable<Uint8Array>
+  readonly bytesMax: number
+}
+
+/** The certain outcome of a commit: whether its actor or record names the blob. */
+export interface BlobCommit<A> {
+  readonly isNamed: boolean
+  readonly result: A
+}
+
+/** Stores a blob and then commits what names it. A failure of `commit` is indeterminate. */
+export const commitBlob = <A, E>(
+  blobs: Pick<BlobsApi, "put" | "remove">,
+  { bytesMax, id, source }: PreparedBlob,
+  commit: (info: BlobInfo) => Effect.Effect<BlobCommit<A>, E>
+): Effect.Effect<A, E | BlobTooLarge | BlobAborted | StorageFailure> =>
+  Effect.flatMap(blobs.put(id, source, bytesMax), commit).pipe(
+    // If the removal fails, blob garbage collection removes the blob.
+    Effect.tap(({ isNamed }) => isNamed ? Effect.void : Effect.ignore(blobs.remove(id))),
+    Effect.map(({ result }) => result)
+  )
