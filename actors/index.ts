@@ -40,6 +40,7 @@ export { answerCharsMax, cabinetMailboxesMax, receiptsMax, retrievedPerDecisionM
 export { linksUnder } from "./links.ts"
 export { mailboxKind, registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"
+export type { OutboundService } from "./outbound/index.ts"
 export type { Reason } from "./refusals.ts"
 export { sameHash } from "./secret-hash.ts"
 export { bridge, scriptProgress, sessionKind } from "./session/index.ts"

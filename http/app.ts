@@ -7,7 +7,7 @@ import { Cause, Effect, type Exit } from "effect"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
 import { callerKey, isCrossSiteRequest } from "./auth/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
-  httpError, type Match, readKeyedRequest, renderAnswer, type Rendered, renderFailure,
+  httpError, type Match, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
   type ResourceHandler, type Route, runOnce, type Service } from "./pipeline/index.ts"
 import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, preflightHeaders, type RequestBody,
@@ -141,10 +141,9 @@ class Application {
   private run(routed: Routed, call: Call): void {
     const { request } = call
     const startedMs = performance.now()
-    const answer: Effect.Effect<HandlerAnswer | Rendered, HandlerFailure> =
-      hasIdempotencyKey(request)
-        ? this.runKeyed(routed, call)
-        : routed.match.handler.handle(call)
+    const answer: Effect.Effect<HandlerAnswer, HandlerFailure> = hasIdempotencyKey(request)
+      ? this.runKeyed(routed, call)
+      : routed.match.handler.handle(call)
     this.runEffect(withTraceContext(request, answer), (exit) => {
       this.finish(routed, call, exit, (status) => {
         const durationMs = performance.now() - startedMs
@@ -156,7 +155,7 @@ class Application {
   private runKeyed(
     { bodyKind, match: { handler } }: Routed,
     call: Call
-  ): Effect.Effect<Rendered, HandlerFailure> {
+  ): Effect.Effect<PlainAnswer, HandlerFailure> {
     const { service } = this
     const { body, request } = call
     return Effect.gen(function*() {
@@ -164,9 +163,9 @@ class Application {
       const keyed = yield* readKeyedRequest(service, request, caller)
       const runFor = (digest: string) =>
         Effect.map(handler.handle({ ...call, ids: keyed.idsFor(digest) }), (answer) => {
-          const rendered = renderAnswer(answer, call, service.settings.baseUrl)
-          if (rendered === undefined) throw new Error("a POST was answered with a stream")
-          return rendered
+          if (answer._tag === "Plain") return answer
+          if (answer._tag === "View") return renderView(answer, call, service.settings.baseUrl)
+          throw new Error("a POST was answered with a stream")
         })
       if (bodyKind === "stream") {
         // The digest of a stream is known at its end only, after the handler has used its ids.
@@ -180,20 +179,10 @@ class Application {
   private finish(
     { exchange, match, request }: Routed,
     call: Call,
-    exit: Exit.Exit<HandlerAnswer | Rendered, HandlerFailure>,
+    exit: Exit.Exit<HandlerAnswer, HandlerFailure>,
     done: (status: number) => void
   ): void {
-    if (exit._tag === "Success") {
-      const answer = exit.value
-      const rendered = "_tag" in answer
-        ? renderAnswer(answer, call, this.service.settings.baseUrl)
-        : answer
-      if (rendered !== undefined) {
-        exchange.reply(rendered)
-        done(rendered.status)
-      } else if ("_tag" in answer) this.stream(exchange, answer, done)
-      return
-    }
+    if (exit._tag === "Success") return this.answer(exchange, call, exit.value, done)
     const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
     if (reason?._tag === "Fail") return done(this.sendFailure(request, exchange, reason.error))
     const log = Effect.logError("a handler failed with a defect", Cause.pretty(exit.cause))
@@ -204,16 +193,30 @@ class Application {
     done(this.sendFailure(request, exchange, httpError("internal")))
   }
 
-  private stream(exchange: Exchange, answer: HandlerAnswer, done: (status: number) => void): void {
-    if (answer._tag === "Stream") {
-      const { headers, lengthBytes, source, status } = answer
-      exchange.replyStream(status, headers, lengthBytes, source).then(
-        () => done(status),
-        () => done(status)
-      )
-    } else if (answer._tag === "Events") {
-      const events = exchange.events(answer.headers)
-      if (events !== undefined) {
+  private answer(
+    exchange: Exchange,
+    call: Call,
+    answer: HandlerAnswer,
+    done: (status: number) => void
+  ): void {
+    switch (answer._tag) {
+      case "View":
+      case "Plain": {
+        const plain = answer._tag === "View"
+          ? renderView(answer, call, this.service.settings.baseUrl)
+          : answer
+        exchange.reply(plain)
+        return done(plain.status)
+      }
+      case "Stream": {
+        const { headers, lengthBytes, source, status } = answer
+        const ended = () => done(status)
+        exchange.replyStream(status, headers, lengthBytes, source).then(ended, ended)
+        return
+      }
+      case "Events": {
+        const events = exchange.events(answer.headers)
+        if (events === undefined) return
         answer.start(events)
         events.onClose(() => done(200))
       }

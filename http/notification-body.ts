@@ -4,23 +4,12 @@ import { bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
 import { type DocumentParser, failure, isText, type NotificationDocument, notificationElement,
   type Result, type RuleFault, writeElement, type XmlFault } from "./formats/xml/index.ts"
 import { headerValueCharsMax } from "./limits.ts"
-import { type HttpError, httpError, unsupportedMediaType } from "./pipeline/index.ts"
-
-const toHttpError = (fault: XmlFault | RuleFault): HttpError => {
-  switch (fault._tag) {
-    case "TooLarge":
-      return httpError("document-too-large", fault.detail)
-    case "Malformed":
-      return httpError("malformed", fault.detail)
-    case "RuleBroken":
-      return httpError("unprocessable", fault.detail, [], { rule: fault.rule })
-  }
-}
+import { documentError, type HttpError, httpError, unsupportedMediaType } from "./pipeline/index.ts"
 
 const withHttpError = (
   result: Result<NotificationDocument, XmlFault | RuleFault>
 ): Result<NotificationDocument, HttpError> =>
-  result.ok ? result : failure(toHttpError(result.fault))
+  result.ok ? result : failure(documentError(result.fault))
 
 /** The recipients of a form: several fields, or several lines of one. */
 const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
@@ -33,7 +22,7 @@ const readForm = (
   bytes: Uint8Array
 ): Result<NotificationDocument, HttpError> => {
   const fields = parseFormBody(bytes)
-  if (!fields.ok) return failure(httpError("malformed", fields.fault.detail))
+  if (!fields.ok) return failure(httpError("malformed", fields.fault))
   const [description = "", url = "", text = ""] = ["description", "url", "content"].map((name) =>
     (fields.value.get(name) ?? "").replace(/\r\n?/g, "\n")
   )
@@ -63,7 +52,7 @@ export const readNotification = (
       const root = parser.parseJson("notification", bytes, contentType)
       return root.ok
         ? withHttpError(parser.parseNotificationText(writeElement(root.value)))
-        : failure(toHttpError(root.fault))
+        : failure(documentError(root.fault))
     }
     case "form":
       return readForm(parser, bytes)

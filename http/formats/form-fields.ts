@@ -29,27 +29,21 @@ export class FormFields {
   }
 }
 
-/** Why a form was rejected: bad encoding (400) or too large (413). */
-export interface FormFault {
-  readonly _tag: "Malformed" | "TooLarge"
-  readonly detail: string
-}
-
 const decode = (text: string): string => decodeURIComponent(text.replace(/\+/g, " "))
 
 /**
  * Parses a query string (without `?`) or a form. Unlike the WHATWG parser, escapes that are not
- * valid UTF-8 are rejected instead of replaced. Fails with `Malformed` or `TooLarge`.
+ * valid UTF-8 are rejected instead of replaced. Fails with the reason as text.
  */
-export const parseForm = (text: string): Result<FormFields, FormFault> => {
+export const parseForm = (text: string): Result<FormFields, string> => {
   if (text.length > formBytesMax) {
-    return failure({ _tag: "TooLarge", detail: `the form exceeds ${formBytesMax} bytes` })
+    return failure(`the form exceeds ${formBytesMax} bytes`)
   }
   const entries: Array<readonly [string, string]> = []
   for (const pair of text.split("&", formFieldsMax + 1)) {
     if (pair === "") continue
     if (entries.length === formFieldsMax) {
-      return failure({ _tag: "TooLarge", detail: `there are more than ${formFieldsMax} fields` })
+      return failure(`there are more than ${formFieldsMax} fields`)
     }
     const equals = pair.indexOf("=")
     const name = equals === -1 ? pair : pair.slice(0, equals)
@@ -57,7 +51,7 @@ export const parseForm = (text: string): Result<FormFields, FormFault> => {
     try {
       entries.push([decode(name), decode(value)])
     } catch {
-      return failure({ _tag: "Malformed", detail: "a field is not valid percent-encoded UTF-8" })
+      return failure("a field is not valid percent-encoded UTF-8")
     }
   }
   return success(new FormFields(entries))
@@ -66,10 +60,10 @@ export const parseForm = (text: string): Result<FormFields, FormFault> => {
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
 /** Parses a form of a request body. */
-export const parseFormBody = (bytes: Uint8Array): Result<FormFields, FormFault> => {
+export const parseFormBody = (bytes: Uint8Array): Result<FormFields, string> => {
   try {
     return parseForm(decoder.decode(bytes))
   } catch {
-    return failure({ _tag: "Malformed", detail: "the form is not valid UTF-8" })
+    return failure("the form is not valid UTF-8")
   }
 }

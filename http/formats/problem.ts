@@ -111,30 +111,36 @@ ${
 }
 
 /** The path without its secrets, which follow `~` in a segment. */
-export const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
+const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
 
-/** A problem as the body of an answer. */
-export interface ProblemReply {
-  readonly status: number
-  readonly headers: ReadonlyArray<[string, string]>
-  readonly body: string
+/** What a problem's answer depends on; the path becomes its `instance`, without its secrets. */
+interface RequestHead {
+  readonly path: string
+  readonly headers: { readonly get: (name: string) => string | undefined }
 }
 
 /**
- * The answer for a problem. `baseUrl`, without a slash at its end, is the start of the type's URI.
- * `path` is the request's; without its secrets it becomes `instance`.
+ * The answer for a problem. `baseUrl`, without a slash at its end, is the start of the type's URI;
+ * `ownHeaders` are those of this occurrence.
  */
 export const problemReply = (
   problem: ProblemDocument,
-  request: { readonly accept: string | undefined; readonly path: string },
-  baseUrl: string
-): ProblemReply => {
-  const media = typeFor(request.accept)
+  request: RequestHead,
+  baseUrl: string,
+  ownHeaders: ReadonlyArray<readonly [string, string]> = []
+) => {
+  const media = typeFor(request.headers.get("accept"))
   const type = `${baseUrl}/problems/${problem.slug}`
   const instance = withoutSecrets(request.path)
-  const headers: Array<[string, string]> = [["Vary", "Accept"], ["Cache-Control", "no-store"]]
+  const headers: Array<readonly [string, string]> = [
+    ["Vary", "Accept"],
+    ["Cache-Control", "no-store"],
+    ...ownHeaders
+  ]
   const retry = retryAfterSeconds(problem.slug)
-  if (retry !== undefined) headers.push(["Retry-After", String(retry)])
+  if (retry !== undefined && ownHeaders.every(([name]) => name !== "Retry-After")) {
+    headers.push(["Retry-After", String(retry)])
+  }
   if (media === "application/problem+json") {
     const { status, title, detail, extensions } = problem
     headers.push(["Content-Type", media])

@@ -4,14 +4,16 @@ import { isActorId } from "../../runtime/index.ts"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
 import { type MediaType, negotiate, type ResourceView, standardTypes } from "../formats/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
-import type { EventStream, Exchange, HttpRequest, RequestBody } from "../wire/index.ts"
-import { type HandlerFailure, type HeaderList, type HttpError, httpError } from "./http-error.ts"
+import type { EventStream, Exchange, HttpReply, HttpRequest, ReplyHeaders,
+  RequestBody } from "../wire/index.ts"
+import { type HandlerFailure, type HttpError, httpError } from "./http-error.ts"
 import type { Parameters } from "./routing.ts"
 import { absoluteUri, type Service } from "./service.ts"
 
-/** Whether a browser sent a form and expects a redirect to a page. */
-export const isPageWanted = ({ request: { headers } }: Call): boolean =>
-  headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true &&
+/** Whether a browser submitted a form, in its body or the query, and expects a page. */
+export const isPageForm = ({ headers, method }: HttpRequest): boolean =>
+  (method === "GET" ||
+    headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true) &&
   negotiate(headers.get("accept"), standardTypes) === "text/html"
 
 export interface Call {
@@ -34,24 +36,23 @@ export interface ViewAnswer {
   readonly status: number
   readonly view: ResourceView
   readonly offered?: ReadonlyArray<MediaType>
-  readonly headers?: HeaderList
+  readonly headers?: ReplyHeaders
   /** For `Last-Modified`, beside the entity tag. */
   readonly lastModifiedMs?: number
 }
 
+/** An answer in memory: not negotiated, or already rendered. */
+export interface PlainAnswer extends HttpReply {
+  readonly _tag: "Plain"
+}
+
 export type HandlerAnswer =
   | ViewAnswer
-  /** An answer that is not negotiated, with or without a body. */
-  | {
-    readonly _tag: "Plain"
-    readonly status: number
-    readonly headers: HeaderList
-    readonly body?: string | Uint8Array
-  }
+  | PlainAnswer
   | {
     readonly _tag: "Stream"
     readonly status: number
-    readonly headers: HeaderList
+    readonly headers: ReplyHeaders
     /** Undefined if it is unknown: the body is then sent in chunks. */
     readonly lengthBytes: number | undefined
     readonly source: AsyncIterable<Uint8Array>
@@ -59,15 +60,15 @@ export type HandlerAnswer =
   /** A stream of server-sent events; `start` is called once the headers are sent. */
   | {
     readonly _tag: "Events"
-    readonly headers: HeaderList
+    readonly headers: ReplyHeaders
     readonly start: (events: EventStream) => void
   }
 
 /** Header fields of an answer that shows a secret, or changes with every request. */
-export const noStore: HeaderList = [["Cache-Control", "no-store"]]
+export const noStore: ReplyHeaders = [["Cache-Control", "no-store"]]
 
 /** Header fields of an answer that only the authenticated reader may see. */
-export const readerHeaders: HeaderList = [
+export const readerHeaders: ReplyHeaders = [
   ["Vary", "Authorization"],
   ["Cache-Control", "private, no-cache"]
 ]
@@ -106,7 +107,7 @@ export const actorIdOf = (
     : Effect.fail(httpError("not-found"))
 }
 
-export const emptyAnswer = (status: number, headers: HeaderList = []): HandlerAnswer => ({
+export const emptyAnswer = (status: number, headers: ReplyHeaders = []): PlainAnswer => ({
   _tag: "Plain",
   status,
   headers

@@ -1,33 +1,21 @@
 /** Form redisplay: the problem page of a rejected form contains the form with its typed values. */
 import { Effect } from "effect"
 import { type HtmlForm, redisplayedForm, renderForm } from "../formats/html/index.ts"
-import { type FormFields, negotiate, parseForm, parseFormBody,
-  standardTypes } from "../formats/index.ts"
+import { type FormFields, parseForm, parseFormBody } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
-import type { Call, ResourceHandler } from "./call.ts"
+import { type Call, isPageForm, type ResourceHandler } from "./call.ts"
 import { type HandlerFailure, HttpError, toHttpError } from "./http-error.ts"
 import { readBody } from "./request-input.ts"
 
 /** The form that a browser submitted, which may depend on its fields; undefined if none fits. */
 export type FormOf = (call: Call, fields: FormFields) => HtmlForm | undefined
 
-const formType = "application/x-www-form-urlencoded"
-
-/** Whether a browser submitted a form and expects a page. */
-const isFormOfPage = ({ headers, method }: HttpRequest): boolean => {
-  const accept = headers.get("accept")
-  // Programs cause most failures; without `text/html` no negotiation is needed.
-  if (accept === undefined || !accept.includes("text/html")) return false
-  const isForm = method === "GET" || headers.get("content-type")?.startsWith(formType) === true
-  return isForm && negotiate(accept, standardTypes) === "text/html"
-}
-
 /** The fields of a form that a browser submitted from a page; undefined for any other body. */
 export const submittedFields = (
   request: HttpRequest,
   bytes: Uint8Array
 ): FormFields | undefined => {
-  if (!isFormOfPage(request)) return undefined
+  if (!isPageForm(request)) return undefined
   const body = parseFormBody(bytes)
   return body.ok ? body.value : undefined
 }
@@ -78,7 +66,7 @@ export const withFormRedisplay = (
     )
   })
   return (call) =>
-    isFormOfPage(call.request)
+    isPageForm(call.request)
       ? Effect.catch(handle(call), (failure) => failWithForm(call, failure))
       : handle(call)
 }

@@ -8,28 +8,27 @@ import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
   Refusal } from "../../runtime/index.ts"
 import { makeProblem, type ProblemDocument, type ProblemExtensions,
   type ProblemSlug } from "../formats/index.ts"
-
-export type HeaderList = ReadonlyArray<readonly [string, string]>
+import type { ReplyHeaders } from "../wire/index.ts"
 
 /** A request fails with this problem; `headers` are added to the answer. */
 export class HttpError extends Data.TaggedError("HttpError")<{
   readonly problem: ProblemDocument
-  readonly headers: HeaderList
+  readonly headers: ReplyHeaders
 }> {}
 
 /** Everything that a handler may fail with. */
 export type HandlerFailure = HttpError | AskFailure | BlobTooLarge | BlobMissing | BlobAborted
 
-const noHeaders: HeaderList = []
+const noHeaders: ReplyHeaders = []
 
 export const httpError = (
   slug: ProblemSlug,
   detail?: string,
-  headers: HeaderList = noHeaders,
+  headers: ReplyHeaders = noHeaders,
   extensions?: ProblemExtensions
 ): HttpError => new HttpError({ problem: makeProblem(slug, detail, extensions), headers })
 
-const retryAfter = (ms: number): HeaderList => [
+const retryAfter = (ms: number): ReplyHeaders => [
   ["Retry-After", String(Math.max(1, Math.ceil(ms / 1000)))]
 ]
 
@@ -86,7 +85,7 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
  * The challenges of a 401 (protocol §0), each in a field of its own: Chromium reads one challenge
  * per field and shows no login dialog if a second one follows.
  */
-export const challenges: HeaderList = [
+export const challenges: ReplyHeaders = [
   ["WWW-Authenticate", "Basic realm=\"restante\""],
   ["WWW-Authenticate", "Bearer"]
 ]

@@ -1,7 +1,4 @@
-/**
- * The counters of the HTTP side: requests by route, method and class of status, and their times.
- * The metrics of deliveries are types only: `actors/` counts them.
- */
+/** The counters of the HTTP side: requests by route, method and class of status, and their times. */
 import { Histogram } from "../../runtime/index.ts"
 
 /** Upper bounds of the histogram; one more bucket counts all longer requests. */
@@ -38,33 +35,4 @@ export const countRequest = (metrics: RouteMetrics, status: number, durationMs: 
   const statusClass = Math.floor(status / 100)
   metrics.classes.set(statusClass, (metrics.classes.get(statusClass) ?? 0) + 1)
   metrics.durationMs.observe(durationMs)
-}
-
-/** The outbound requests to one origin. */
-export interface OriginDeliveryMetrics {
-  readonly origin: string
-  readonly inFlight: number
-  readonly waiting: number
-  readonly oldestWaitingMs: number
-  /** Whether the circuit breaker is open or half-open. */
-  readonly circuitOpen: boolean
-}
-
-/** Reads the state of outbound requests. */
-export interface OutboundStatus {
-  readonly metrics: () => DeliveryMetrics
-  /** The origins with an open circuit first, then those with the most requests. */
-  readonly busiestOrigins: (max: number) => ReadonlyArray<OriginDeliveryMetrics>
-}
-
-/** The outbound requests. `outcomes` are totals, by name; all others are current values. */
-export interface DeliveryMetrics {
-  readonly outcomes: Readonly<Record<string, number>>
-  /** Current requests. */
-  readonly inFlight: number
-  /** Requests that wait for a permit of their origin, and the wait of the oldest. */
-  readonly waiting: number
-  readonly oldestWaitingMs: number
-  readonly circuitsOpen: number
-  readonly connections: number
 }

@@ -12,8 +12,8 @@ import { type Address, address } from "../../runtime/index.ts"
 import { derivedIds, type IdSource, randomId } from "../auth/credentials/index.ts"
 import { idempotencyKeyCharsMax } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
+import type { PlainAnswer } from "./call.ts"
 import { type HandlerFailure, httpError } from "./http-error.ts"
-import type { Rendered } from "./responses.ts"
 import { ask, askOrRefusal, type Service } from "./service.ts"
 
 /** A request with an Idempotency-Key. */
@@ -67,7 +67,7 @@ const nonceBytes = 12
 
 const tagBytes = 16
 
-const seal = (key: Buffer, answer: Rendered): string => {
+const seal = (key: Buffer, answer: PlainAnswer): string => {
   const nonce = randomBytes(nonceBytes)
   const cipher = createCipheriv("aes-256-gcm", key, nonce)
   const body = answer.body === undefined ? undefined : Buffer.from(answer.body).toString("base64")
@@ -76,7 +76,7 @@ const seal = (key: Buffer, answer: Rendered): string => {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64")
 }
 
-const unseal = (key: Buffer, sealed: string): Rendered => {
+const unseal = (key: Buffer, sealed: string): PlainAnswer => {
   const bytes = Buffer.from(sealed, "base64")
   const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, nonceBytes))
   decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
@@ -88,7 +88,12 @@ const unseal = (key: Buffer, sealed: string): Rendered => {
     readonly headers: ReadonlyArray<[string, string]>
     readonly body?: string
   }
-  return { status, headers, body: body === undefined ? undefined : Buffer.from(body, "base64") }
+  return {
+    _tag: "Plain",
+    status,
+    headers,
+    body: body === undefined ? undefined : Buffer.from(body, "base64")
+  }
 }
 
 const askKey = (service: Service, { address }: KeyedRequest, message: IdempotencyMessage) =>
@@ -104,8 +109,8 @@ export const runOnce = Effect.fnUntraced(function*(
   keyed: KeyedRequest,
   digest: () => string,
   drain: Effect.Effect<void, HandlerFailure>,
-  run: Effect.Effect<Rendered, HandlerFailure>
-): Effect.fn.Return<Rendered, HandlerFailure> {
+  run: Effect.Effect<PlainAnswer, HandlerFailure>
+): Effect.fn.Return<PlainAnswer, HandlerFailure> {
   const { attempt } = keyed
   const begun = yield* askKey(service, keyed, { _tag: "Begin", attempt })
   if (begun._tag === "InProgress") {

@@ -1,22 +1,21 @@
 /** The pass of a request: routing, input, preconditions, idempotency, answers, failures. */
 export { actorIdOf, type Call, defineHandler, emptyAnswer, type Handled, type HandlerAnswer,
-  isPageWanted, noStore, readerHeaders, type ResourceHandler, seeOther, type ViewAnswer,
-  viewAnswer } from "./call.ts"
+  isPageForm, noStore, type PlainAnswer, readerHeaders, type ResourceHandler, seeOther,
+  type ViewAnswer, viewAnswer } from "./call.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
-export { challenges, type HandlerFailure, type HeaderList, HttpError, httpError, invalidTokenError,
-  refusalError, toHttpError } from "./http-error.ts"
-export { countRequest, type DeliveryMetrics, HttpMetrics,
-  type RouteMetrics } from "./http-metrics.ts"
+export { challenges, type HandlerFailure, HttpError, httpError, invalidTokenError, refusalError,
+  toHttpError } from "./http-error.ts"
+export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, readKeyedRequest, runOnce } from "./idempotency.ts"
 export { awaitWritable, endRefusedStream, eventStreamAnswer, eventStreamType, longPoll,
   longPollHeaders, preferredWaitSeconds } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
 export { clientAddress, makeRateLimiter, type Rate } from "./rate-limiter.ts"
-export { bodyError, nextLink, type PageRequest, readBody, readDocument, readInput, readPageRequest,
-  readQuery, type RequestInput, unsupportedMediaType } from "./request-input.ts"
+export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument, readInput,
+  readPageRequest, readQuery, type RequestInput, unsupportedMediaType } from "./request-input.ts"
 export { conditionFailed, entityTags, expectedVersion, isConditional, preconditionsHold,
-  renderAnswer, type Rendered, renderedAnswer, renderFailure, renderView } from "./responses.ts"
+  renderFailure, renderView } from "./responses.ts"
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
 export { absoluteUri, ask, askOrRefusal, expectReply, type HttpSettings, localPath,
   type Service } from "./service.ts"

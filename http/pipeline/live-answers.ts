@@ -2,9 +2,9 @@
 import { Effect } from "effect"
 import type { Address, Refusal } from "../../runtime/index.ts"
 import { longPollSecondsMax, readerStallMs, watchRecheckMs } from "../limits.ts"
-import { type EventStream, eventText } from "../wire/index.ts"
+import { type EventStream, eventText, type ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptyAnswer, type HandlerAnswer } from "./call.ts"
-import type { HandlerFailure, HeaderList } from "./http-error.ts"
+import type { HandlerFailure } from "./http-error.ts"
 import type { Service } from "./service.ts"
 
 /** The bounded seconds of `Prefer: wait=…`; undefined without it. */
@@ -95,7 +95,7 @@ export const longPoll = <A, E>(
   )
 
 /** Header fields of an answer to a long poll. */
-export const longPollHeaders = (waitSeconds: number): HeaderList => [
+export const longPollHeaders = (waitSeconds: number): ReplyHeaders => [
   ["Preference-Applied", `wait=${waitSeconds}`],
   ["Vary", "Prefer"]
 ]
@@ -124,7 +124,7 @@ export const eventStreamAnswer = (
   service: Service,
   { request }: Call,
   about: Address,
-  headers: HeaderList,
+  headers: ReplyHeaders,
   sendNew: (events: EventStream) => Effect.Effect<void, HandlerFailure>
 ): HandlerAnswer => {
   if (request.method === "HEAD") {

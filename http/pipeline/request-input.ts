@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { PageLink } from "../formats/html/index.ts"
 import { acceptedBodies, bodyKind, type FormFields, parseForm,
   parseFormBody } from "../formats/index.ts"
-import { type Element, element } from "../formats/xml/index.ts"
+import { type Element, element, type RuleFault, type XmlFault } from "../formats/xml/index.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
 import type { BodyFault } from "../wire/index.ts"
 import type { Call } from "./call.ts"
@@ -14,7 +14,7 @@ export const readQuery = (call: Call): Effect.Effect<FormFields, HttpError> => {
   const parsed = parseForm(call.request.query)
   return parsed.ok
     ? Effect.succeed(parsed.value)
-    : Effect.fail(httpError("malformed", `query: ${parsed.fault.detail}`))
+    : Effect.fail(httpError("malformed", `query: ${parsed.fault}`))
 }
 
 /** The failure of a document body that did not arrive completely. */
@@ -44,6 +44,18 @@ export type RequestInput =
   | { readonly _tag: "Document"; readonly root: Element; readonly bytes: Uint8Array }
   | { readonly _tag: "Form"; readonly fields: FormFields; readonly bytes: Uint8Array }
 
+/** The failure of a document that is not accepted; the problem names a broken rule. */
+export const documentError = (fault: XmlFault | RuleFault): HttpError => {
+  switch (fault._tag) {
+    case "TooLarge":
+      return httpError("document-too-large", fault.detail)
+    case "Malformed":
+      return httpError("malformed", fault.detail)
+    case "RuleBroken":
+      return httpError("unprocessable", fault.detail, [], { rule: fault.rule })
+  }
+}
+
 /** 415; its headers list the accepted types. */
 export const unsupportedMediaType = (form: boolean, accepted = acceptedBodies(form)): HttpError =>
   httpError("unsupported-media-type", `send one of ${accepted}`, [
@@ -72,16 +84,13 @@ export const readInput = Effect.fnUntraced(function*(
   }
   if (kind === "form") {
     const fields = parseFormBody(bytes)
-    if (!fields.ok) return yield* httpError("malformed", fields.fault.detail)
+    if (!fields.ok) return yield* httpError("malformed", fields.fault)
     return { _tag: "Form", fields: fields.value, bytes }
   }
   const parsed = kind === "json"
     ? call.documentParser.parseJson(rootName, bytes, contentType)
     : call.documentParser.parseXml(bytes, contentType)
-  if (!parsed.ok) {
-    const slug = parsed.fault._tag === "TooLarge" ? "document-too-large" : "malformed"
-    return yield* httpError(slug, parsed.fault.detail)
-  }
+  if (!parsed.ok) return yield* documentError(parsed.fault)
   if (parsed.value.name !== rootName) {
     const detail = `the root element must be ${rootName}, not ${parsed.value.name}`
     return yield* httpError("unprocessable", detail)

@@ -2,22 +2,15 @@
 import { Effect } from "effect"
 import { entityTag, linkHeader, type MediaType, negotiate, problemReply, render, represent,
   type ResourceView, standardTypes } from "../formats/index.ts"
-import type { HttpRequest } from "../wire/index.ts"
-import type { Call, HandlerAnswer, ViewAnswer } from "./call.ts"
-import { type HandlerFailure, type HeaderList, httpError, toHttpError } from "./http-error.ts"
+import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
+import { type Call, emptyAnswer, type PlainAnswer, type ViewAnswer } from "./call.ts"
+import { type HandlerFailure, httpError, toHttpError } from "./http-error.ts"
 import { evaluatePreconditions, httpDate } from "./preconditions.ts"
-
-/** An answer in memory. */
-export interface Rendered {
-  readonly status: number
-  readonly headers: HeaderList
-  readonly body?: string | Uint8Array | undefined
-}
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
 
 /** `no-cache`, unless the answer has a `Cache-Control` of its own. */
-const cacheField = (headers: HeaderList): HeaderList =>
+const cacheField = (headers: ReplyHeaders): ReplyHeaders =>
   headers.some(([name]) => name === "Cache-Control") ? [] : [["Cache-Control", "no-cache"]]
 
 const notAcceptable = (request: HttpRequest, offered: ReadonlyArray<MediaType>, baseUrl: string) =>
@@ -32,7 +25,7 @@ export const renderView = (
   answer: ViewAnswer,
   call: Pick<Call, "request">,
   baseUrl: string
-): Rendered => {
+): PlainAnswer => {
   const { request } = call
   const offered = answer.offered ?? standardTypes
   const type = negotiate(request.headers.get("accept"), offered)
@@ -59,13 +52,13 @@ export const renderView = (
     }
     const state = { exists: true, etag, modifiedMs: answer.lastModifiedMs }
     const outcome = evaluatePreconditions(request.method, request.headers, state)
-    if (outcome === "not-modified") return { status: 304, headers }
+    if (outcome === "not-modified") return emptyAnswer(304, headers)
     if (outcome === "failed") {
       return renderFailure(httpError("precondition-failed"), request, baseUrl)
     }
   }
   headers.push(["Content-Type", contentType])
-  return { status: answer.status, headers, body: bytes }
+  return { _tag: "Plain", status: answer.status, headers, body: bytes }
 }
 
 /** The strong entity tags of all representations of a view at the path of the call. */
@@ -137,31 +130,7 @@ export const renderFailure = (
   failure: HandlerFailure,
   request: HttpRequest,
   baseUrl: string
-): Rendered => {
+): PlainAnswer => {
   const { headers, problem } = toHttpError(failure)
-  const accept = request.headers.get("accept")
-  const reply = problemReply(problem, { accept, path: request.path }, baseUrl)
-  const hasRetryAfter = headers.some(([name]) => name === "Retry-After")
-  const common = hasRetryAfter
-    ? reply.headers.filter(([name]) => name !== "Retry-After")
-    : reply.headers
-  return { status: reply.status, headers: [...common, ...headers], body: reply.body }
+  return { _tag: "Plain", ...problemReply(problem, request, baseUrl, headers) }
 }
-
-/** The rendered answer of a handler; undefined for a stream. */
-export const renderAnswer = (
-  answer: HandlerAnswer,
-  call: Call,
-  baseUrl: string
-): Rendered | undefined => {
-  if (answer._tag === "View") return renderView(answer, call, baseUrl)
-  return answer._tag === "Plain" ? answer : undefined
-}
-
-/** A handler's answer that is already rendered. */
-export const renderedAnswer = ({ body, headers, status }: Rendered): HandlerAnswer => ({
-  _tag: "Plain",
-  status,
-  headers,
-  ...body === undefined ? {} : { body }
-})

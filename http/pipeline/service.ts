@@ -1,5 +1,6 @@
 /** The dependencies of handlers: the actor system, its stores, the settings and the caches. */
 import { Effect } from "effect"
+import type { OutboundService } from "../../actors/index.ts"
 import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
   type SystemApi, type Tagged } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
@@ -7,7 +8,7 @@ import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
-import type { HttpMetrics, OutboundStatus } from "./http-metrics.ts"
+import type { HttpMetrics } from "./http-metrics.ts"
 import type { RateLimiter, RateLimits } from "./rate-limiter.ts"
 
 export interface HttpSettings {
@@ -56,7 +57,8 @@ export interface Service {
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */
   readonly serviceKey: string
   readonly httpMetrics: HttpMetrics
-  readonly deliveries: OutboundStatus
+  /** The state of requests to other services. */
+  readonly deliveries: Pick<OutboundService, "metrics" | "busiestOrigins">
   /** The text of `/metrics`. */
   readonly metricsText: () => string
   /** The archive of the whole store, read while the service runs. */

@@ -1,7 +1,7 @@
 /** The HTTP server: requests, bodies, streams. The only importer of the native package. */
 export { documentBody, noBody, type RequestBody, streamBody } from "./body.ts"
 export { EventStream, eventText } from "./event-stream.ts"
-export { Exchange } from "./exchange.ts"
+export { Exchange, type HttpReply } from "./exchange.ts"
 export { preflightHeaders, type ReplyHeaders } from "./header-fields.ts"
 export type { BodyFault, HttpRequest } from "./request.ts"
 export { assertNative, listen, ServerUnavailable } from "./server.ts"

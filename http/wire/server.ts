@@ -140,9 +140,7 @@ const answerProblem = (
   slug: ProblemSlug,
   detail?: string
 ): void => {
-  const { headers, path } = request
-  const about = { accept: headers.get("accept"), path }
-  exchange.reply(problemReply(makeProblem(slug, detail), about, options.baseUrl))
+  exchange.reply(problemReply(makeProblem(slug, detail), request, options.baseUrl))
 }
 
 const dispatcher = (options: ListenOptions, shared: Shared) => {

@@ -9,6 +9,7 @@ import { element, parseText } from "../../http/formats/xml/index.ts"
 import { chooseRange, contentRange, evaluatePreconditions,
   isIfRangeSatisfied } from "../../http/pipeline/preconditions.ts"
 import { compileRoutes } from "../../http/pipeline/routing.ts"
+import { RequestHeaders } from "../../http/wire/request.ts"
 
 const fields = (values: Record<string, string>) => new Map(Object.entries(values))
 const state = { exists: true, etag: "\"a\"", modifiedMs: Date.UTC(2024, 0, 1, 0, 0, 0, 500) }
@@ -194,7 +195,10 @@ describe("representations", () => {
 })
 
 describe("problems", () => {
-  const about = (accept: string | undefined) => ({ accept, path: "/mailboxes/a~secret/x" })
+  const about = (accept: string | undefined) => ({
+    headers: new RequestHeaders(accept === undefined ? [] : ["accept", accept]),
+    path: "/mailboxes/a~secret/x"
+  })
 
   it("is XML by default, JSON when preferred, a page for browsers", () => {
     const xml = problemReply(
@@ -250,8 +254,10 @@ describe("forms", () => {
       ["", "x"]
     ])
     expect(parsed.ok && parsed.value.all("a")).toEqual(["1 2", "+"])
-    expect(parseForm("a=%ff")).toMatchObject({ fault: { _tag: "Malformed" } })
+    expect(parseForm("a=%ff")).toMatchObject({ fault: expect.stringContaining("UTF-8") })
     expect(parseForm("a=%")).toMatchObject({ ok: false })
-    expect(parseForm("a&".repeat(200))).toMatchObject({ fault: { _tag: "TooLarge" } })
+    expect(parseForm("a&".repeat(200))).toMatchObject({
+      fault: expect.stringContaining("more than")
+    })
   })
 })

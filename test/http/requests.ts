@@ -54,7 +54,7 @@ const queryFaults = (
   query: string
 ): ReadonlyArray<string> => {
   const parsed = parseForm(query)
-  if (!parsed.ok) return [parsed.fault.detail]
+  if (!parsed.ok) return [parsed.fault]
   const entries = parsed.value.entries()
   const declared = parameters.filter((one) => one.in === "query")
   return [
@@ -107,7 +107,7 @@ const bodyFaults = (
   const form = parseForm(body)
   return form.ok
     ? contract.invalid(schema, Object.fromEntries(form.value.entries()))
-    : [form.fault.detail]
+    : [form.fault]
 }
 
 /** How a request differs from the document. */

@@ -10,8 +10,8 @@ import { enterResource, listResources, type NewestFirstIndex,
   removeResource } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, emptyAnswer,
   entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, readerHeaders,
-  readInput, readPageRequest, readQuery, renderedAnswer, renderView, type RequestInput, seeOther,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
+  readInput, readPageRequest, readQuery, renderView, type RequestInput, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { reportRetrieved, spansOf } from "../mailboxes/index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
@@ -123,7 +123,7 @@ export const getCabinet = defineHandler(function*(service, call) {
       reportRetrieved(service, mailbox, runs.flatMap(spansOf))
     }
   }
-  return renderedAnswer(rendered)
+  return rendered
 })
 
 const expectedCabinet = (service: Service, call: Call, ref: CabinetRef) =>

@@ -3,13 +3,11 @@ import { Effect } from "effect"
 import { type Address, address, isActorId } from "../../../runtime/index.ts"
 import { requireAdmin } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
-import { absoluteUri, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure,
-  type HeaderList, httpError, type ResourceHandler, type Route, type Service,
+import { absoluteUri, type Call, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
+  noStore, type ResourceHandler, type Route, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { clusterStatus, quarantinesOf } from "./cluster-status.ts"
 import { clusterPath, clusterView, quarantineView } from "./cluster-views.ts"
-
-const noStore: HeaderList = [["Cache-Control", "no-store"]]
 
 const showCluster = (service: Service): ResourceHandler["handle"] =>
   Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {

@@ -2,8 +2,9 @@
 import { Effect } from "effect"
 import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
 import { type Call, chooseRange, contentRange, emptyAnswer, evaluatePreconditions,
-  type HandlerAnswer, type HandlerFailure, type HeaderList, httpDate, httpError, isIfRangeSatisfied,
+  type HandlerAnswer, type HandlerFailure, httpDate, httpError, isIfRangeSatisfied,
   type Service } from "../../pipeline/index.ts"
+import type { ReplyHeaders } from "../../wire/index.ts"
 import { contentAddressOf, describeContent } from "./content-access.ts"
 
 /** The strong entity tag of a body: 128 bits of its SHA-256. */
@@ -13,14 +14,14 @@ export const etagOf = (body: ContentBody): string => `"${body.digest.slice(0, 22
 const inlineTypes =
   /^(?:text\/plain|image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/[\w.+-]+)\s*(?:;|$)/i
 
-const headersOf = ({ body, hasPassword, lastModifiedMs }: ContentView): HeaderList => [
+const headersOf = ({ body, hasPassword, lastModifiedMs }: ContentView): ReplyHeaders => [
   ["ETag", etagOf(body)],
   ["Last-Modified", httpDate(lastModifiedMs)],
   ["Cache-Control", hasPassword ? "private, no-cache" : "no-cache"],
   ["Accept-Ranges", "bytes"]
 ]
 
-const representationHeaders = ({ disposition, type }: ContentBody): HeaderList => [
+const representationHeaders = ({ disposition, type }: ContentBody): ReplyHeaders => [
   ["Content-Type", type],
   ["Content-Disposition", disposition ?? (inlineTypes.test(type) ? "inline" : "attachment")],
   ["Content-Security-Policy", "sandbox; default-src 'none'"]

@@ -4,7 +4,8 @@ import { liveScript, liveScriptPath, pageScript, stylesheet } from "../../format
 import { contentTypeOf, entityTag } from "../../formats/index.ts"
 import { fixedMaxAgeSeconds } from "../../limits.ts"
 import { type Call, emptyAnswer, evaluatePreconditions, type HandlerAnswer, type HandlerFailure,
-  type HeaderList, httpError, type ResourceHandler, type Route } from "../../pipeline/index.ts"
+  httpError, type ResourceHandler, type Route } from "../../pipeline/index.ts"
+import type { ReplyHeaders } from "../../wire/index.ts"
 
 /** Paths that robots must not read: their URIs may be capabilities or name private resources. */
 const hiddenFromRobots = [
@@ -33,7 +34,7 @@ const file = (
 ): Route<ResourceHandler> => {
   const bytes = Buffer.from(text)
   const etag = entityTag(bytes)
-  const validators: HeaderList = [["ETag", etag], ["Cache-Control", cacheControl]]
+  const validators: ReplyHeaders = [["ETag", etag], ["Cache-Control", cacheControl]]
   const handle = ({ request }: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
     switch (evaluatePreconditions(request.method, request.headers, { exists: true, etag })) {
       case "failed":

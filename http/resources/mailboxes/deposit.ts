@@ -14,9 +14,9 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
 import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
-import { ask, attachForm, bodyError, countRequest, expectReply, type HandlerFailure, type HttpError,
-  httpError, type Parameters, readBody, refusalError, type Rendered, renderedAnswer, renderFailure,
-  renderView, type RouteMetrics, type Service, submittedFields, unsupportedMediaType,
+import { ask, attachForm, bodyError, countRequest, emptyAnswer, expectReply, type HandlerFailure,
+  type HttpError, httpError, type Parameters, type PlainAnswer, readBody, refusalError,
+  renderFailure, renderView, type RouteMetrics, type Service, submittedFields, unsupportedMediaType,
   type ViewAnswer } from "../../pipeline/index.ts"
 import { traceparentOf } from "../../trace-context.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
@@ -69,12 +69,12 @@ const depositAnswer = (
   mailbox: MailboxRef,
   request: HttpRequest,
   href: string
-): Rendered => {
+): PlainAnswer => {
   const status = statusOf(request)
   const accept = request.headers.get("accept")
   const isPage = accept !== undefined && accept.includes("text/html") &&
     negotiate(accept, standardTypes) === "text/html"
-  if (!isPage) return { status, headers: [["Location", href], [...mailbox.link]] }
+  if (!isPage) return emptyAnswer(status, [["Location", href], mailbox.link])
   const view = depositedView(mailbox, href)
   const answer: ViewAnswer = { _tag: "View", status, view, headers: [["Location", href]] }
   return renderView(answer, { request }, service.settings.baseUrl)
@@ -151,7 +151,7 @@ export const postMailbox = defineMailboxHandler(function*(service, call, mailbox
   const body = { document: document.value, digest: documentDigest(bytes) }
   const depositing = deposit(service, mailbox, call.ids, body, account?.name)
   const href = yield* countingWrongCredentials(service, call, depositing)
-  return renderedAnswer(depositAnswer(service, mailbox, call.request, href))
+  return depositAnswer(service, mailbox, call.request, href)
 })
 
 /** One deposit on the hot path. */
@@ -223,9 +223,9 @@ class DirectDeposit {
     this.reply(renderFailure(withMailboxLink(failed, mailbox), request, service.settings.baseUrl))
   }
 
-  private reply(rendered: Rendered): void {
-    this.exchange.reply(rendered)
-    countRequest(this.metrics, rendered.status, performance.now() - this.startedMs)
+  private reply(answer: PlainAnswer): void {
+    this.exchange.reply(answer)
+    countRequest(this.metrics, answer.status, performance.now() - this.startedMs)
   }
 }
 

@@ -7,10 +7,10 @@ import { feedTypes, linkedDataType, type MediaType, negotiate,
   notificationTypes } from "../../formats/index.ts"
 import { shownListingsBytesMax } from "../../limits.ts"
 import { ask, type Call, conditionFailed, emptyAnswer, entityTags, eventStreamType, expectReply,
-  type HandlerAnswer, type HandlerFailure, type HeaderList, httpError, isConditional,
-  longPollHeaders, noStore, preconditionsHold, preferredWaitSeconds, readerHeaders, readInput,
-  renderedAnswer, renderView, type Service, type ViewAnswer,
-  viewAnswer } from "../../pipeline/index.ts"
+  type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
+  preconditionsHold, preferredWaitSeconds, readerHeaders, readInput, renderView, type Service,
+  type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
+import type { ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, type MailboxRef, type ProvenReader,
   requireReader } from "./mailbox-access.ts"
@@ -25,7 +25,7 @@ const listingTypes = [...feedTypes, linkedDataType, eventStreamType]
 const entryTypes = [...notificationTypes, linkedDataType]
 
 /** Header fields of an answer for one reader. Search engines must not list a secret URI. */
-export const mailboxReaderHeaders = ({ secret }: MailboxRef): HeaderList =>
+export const mailboxReaderHeaders = ({ secret }: MailboxRef): ReplyHeaders =>
   secret === undefined ? readerHeaders : [...readerHeaders, ["X-Robots-Tag", "noindex"]]
 
 /** Answers with a view of entries; reports them as retrieved if the answer shows them. */
@@ -40,12 +40,10 @@ const showEntries = (
   if (call.request.method === "GET" && rendered.status === 200) {
     reportRetrieved(service, mailbox, spans)
   }
-  // A refusal in mailbox of the view has none of its links.
-  return renderedAnswer(
-    rendered.status >= 400
-      ? { ...rendered, headers: [...rendered.headers, mailbox.link] }
-      : rendered
-  )
+  // A problem in place of the view has none of its links.
+  return rendered.status >= 400
+    ? { ...rendered, headers: [...rendered.headers, mailbox.link] }
+    : rendered
 }
 
 /** The page for everybody: how to deposit. */

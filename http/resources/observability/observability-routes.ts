@@ -1,10 +1,8 @@
 /** Observability: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
 import { requireAdmin } from "../../auth/index.ts"
-import { type Call, type HandlerAnswer, type HandlerFailure, type HeaderList, httpError,
+import { type Call, type HandlerAnswer, type HandlerFailure, httpError, noStore,
   type ResourceHandler, type Route, type Service } from "../../pipeline/index.ts"
-
-const noStore: HeaderList = [["Cache-Control", "no-store"]]
 
 const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer => ({
   _tag: "Plain",

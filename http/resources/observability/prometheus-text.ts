@@ -4,8 +4,9 @@
  */
 import { Context, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
+import type { OutboundService } from "../../../actors/index.ts"
 import type { Histogram, SystemApi } from "../../../runtime/index.ts"
-import type { DeliveryMetrics, HttpMetrics } from "../../pipeline/index.ts"
+import type { HttpMetrics } from "../../pipeline/index.ts"
 
 type Attributes = Readonly<Record<string, string>>
 
@@ -198,12 +199,13 @@ const httpSeries = (exporter: Exporter, httpMetrics: HttpMetrics): void => {
 /** This outcome is not an attempt: the origin's limiter or circuit breaker prevented it. */
 const deferred = "Deferred"
 
-const deliverySeries = (exporter: Exporter, metrics: () => DeliveryMetrics): void => {
+const deliverySeries = (exporter: Exporter, metrics: OutboundService["metrics"]): void => {
   const none = {}
   const gauge = (name: string, description: string, read: () => number) =>
     exporter.gauge(`restante_delivery_${name}`, description, none, read)
-  for (const name of Object.keys(metrics().outcomes)) {
-    const read = () => metrics().outcomes[name] ?? 0
+  const outcomes = (): Readonly<Record<string, number>> => metrics().outcomes
+  for (const name of Object.keys(outcomes())) {
+    const read = () => outcomes()[name] ?? 0
     if (name === deferred) {
       const about = "Attempts deferred before they began"
       exporter.counter("restante_delivery_deferred_total", about, none, read)
@@ -229,7 +231,7 @@ export const makeMetricsText = (
   system: SystemApi,
   httpMetrics: HttpMetrics,
   nowMs: () => number,
-  delivery?: () => DeliveryMetrics
+  delivery?: OutboundService["metrics"]
 ): () => string => {
   const exporter = new Exporter()
   commitSeries(exporter, system)

@@ -159,7 +159,7 @@ const retrySpanOf = Effect.fnUntraced(function*(
   let text = query.get("since")
   if (text === undefined && bodyKind(call.request.headers.get("content-type")) === "form") {
     const form = parseFormBody(bytes)
-    if (!form.ok) return yield* httpError("malformed", form.fault.detail)
+    if (!form.ok) return yield* httpError("malformed", form.fault)
     text = form.value.get("since")
   }
   // A plus sign that was not encoded has become a space.

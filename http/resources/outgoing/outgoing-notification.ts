@@ -9,10 +9,10 @@ import { writeElement } from "../../formats/xml/index.ts"
 import { statusEventPauseMs } from "../../limits.ts"
 import { ask, awaitWritable, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTags,
   eventStreamAnswer, eventStreamType, expectedVersion, expectReply, type HandlerAnswer,
-  type HandlerFailure, type HeaderList, httpError, isPageWanted, longPoll, longPollHeaders,
-  preferredWaitSeconds, readerHeaders, readInput, renderedAnswer, renderView, seeOther,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
-import { type EventStream, eventText } from "../../wire/index.ts"
+  type HandlerFailure, httpError, isPageForm, longPoll, longPollHeaders, type PlainAnswer,
+  preferredWaitSeconds, readerHeaders, readInput, renderView, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
+import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
   type OutgoingNotificationRef } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
@@ -45,7 +45,7 @@ const streamStatus = Effect.fnUntraced(function*(
     yield* awaitWritable(events)
     yield* Effect.sleep(statusEventPauseMs)
   })
-  const headers: HeaderList = [["Vary", "Accept"], ["Vary", "Authorization"]]
+  const headers: ReplyHeaders = [["Vary", "Accept"], ["Vary", "Authorization"]]
   return eventStreamAnswer(service, call, outgoing.to, headers, sendStatus)
 })
 
@@ -76,18 +76,9 @@ export const getOutgoing = defineHandler(function*(service, call) {
       call,
       service.settings.baseUrl
     ))
-  return renderedAnswer(
-    waitSeconds === undefined
-      ? yield* read
-      : yield* longPoll(
-        service,
-        call,
-        outgoing.to,
-        waitSeconds,
-        read,
-        ({ status }) => status !== 304
-      )
-  )
+  if (waitSeconds === undefined) return yield* read
+  const isNew = ({ status }: PlainAnswer) => status !== 304
+  return yield* longPoll(service, call, outgoing.to, waitSeconds, read, isNew)
 })
 
 /** POST to …/retry: retries the failed recipients from the start of the schedule. */
@@ -98,7 +89,7 @@ export const postRetry = defineHandler(function*(service, call) {
   if (expectReply(reply, "Retried").recipients === 0) {
     return yield* httpError("conflict", "no recipient has failed")
   }
-  if (isPageWanted(call)) return seeOther(service, outgoing.path)
+  if (isPageForm(call.request)) return seeOther(service, outgoing.path)
   const view = yield* describeOutgoing(service, outgoing)
   return viewAnswer(statusView(outgoing, view), {
     status: 202,
@@ -137,5 +128,5 @@ export const postOutgoingForm = defineHandler(function*(service, call) {
     return yield* httpError("unprocessable", "method must be delete, in a form")
   }
   const { account } = yield* removeNotification(service, call)
-  return isPageWanted(call) ? seeOther(service, mailboxPath(account)) : emptyAnswer(204)
+  return isPageForm(call.request) ? seeOther(service, mailboxPath(account)) : emptyAnswer(204)
 })

@@ -8,7 +8,7 @@ import { failure, type NotificationDocument, type Result, storedFragment,
 import { uriCharsMax } from "../../limits.ts"
 import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
 import { askOrRefusal, type Call, defineHandler, expectReply, type HandlerFailure, httpError,
-  isPageWanted, readBody, readerHeaders, refusalError, seeOther, type Service,
+  isPageForm, readBody, readerHeaders, refusalError, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { publishInline } from "../content/index.ts"
 import { describeAs, describeOutgoing, type OutgoingNotificationRef, type OutgoingRef,
@@ -129,7 +129,7 @@ export const postOutgoing = defineHandler(function*(service, call) {
     document: yield* relayedDocument(service, call, mailbox, document.value),
     to: to.value
   }))
-  if (isPageWanted(call)) return seeOther(service, outgoing.path)
+  if (isPageForm(call.request)) return seeOther(service, outgoing.path)
   return viewAnswer(statusView(outgoing, view), {
     status: 202,
     headers: [["Location", outgoing.href], statusField(view), ...readerHeaders]

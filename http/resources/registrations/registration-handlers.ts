@@ -7,9 +7,8 @@ import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { ask, askOrRefusal, type Call, emptyAnswer, entityTags, expectedVersion, expectReply,
-  type HandlerAnswer, type HandlerFailure, httpError, isPageWanted, noStore, readInput,
-  refusalError, type RequestInput, seeOther, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+  type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore, readInput, refusalError,
+  type RequestInput, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { defineMailboxHandler, mailboxReaderHeaders, type MailboxRef,
   type ProvenReader } from "../mailboxes/index.ts"
 import { collectionPath, type DescribedRegistration, describeRegistration, registrationAt,
@@ -266,7 +265,7 @@ export const postRegistrationForm = defineMailboxHandler(function*(service, call
   const method = input._tag === "Form" ? input.fields.get("method") : undefined
   if (method === "put") {
     const lifted = yield* liftRegistration(service, call, mailbox, found, input)
-    return isPageWanted(call)
+    return isPageForm(call.request)
       ? seeOther(service, found.registration.path)
       : registrationAnswer(mailbox, lifted)
   }
@@ -274,7 +273,7 @@ export const postRegistrationForm = defineMailboxHandler(function*(service, call
     return yield* httpError("unprocessable", "method must be put or delete, in a form")
   }
   yield* removeRegistration(service, call, mailbox, found)
-  return isPageWanted(call)
+  return isPageForm(call.request)
     ? seeOther(service, collectionPath(mailbox))
     : emptyAnswer(204, [[...mailbox.link]])
 })

@@ -6,7 +6,7 @@ import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { enterResource, listResources, type NewestFirstIndex,
   removeResource } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, emptyAnswer,
-  entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, isPageWanted,
+  entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, isPageForm,
   refusalError, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { readReference } from "./answer-reference.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
@@ -59,7 +59,7 @@ export const postSessions = defineHandler(function*(service, call) {
   const reply = yield* ask<SessionReply>(service, addressOf(id), message, call.ids.isRandom)
   if (reply._tag === "Rejected") return rejection(call, reply.p, entryLink)
   const { view } = expectReply(reply, "Started")
-  if (input.isForm && isPageWanted(call)) return seeOther(service, sessionPath(id))
+  if (input.isForm && isPageForm(call.request)) return seeOther(service, sessionPath(id))
   return viewAnswer(sessionView(id, view), {
     status: 201,
     headers: [["Location", absoluteUri(service, sessionPath(id))]]
