@@ -11,11 +11,10 @@ export { alone, clustered, type ClusteredOptions, type ClusterView, NodeNameTake
   type NodeStatusApi, type NodeView, Placement } from "./cluster/index.ts"
 export { type Limits, makeLimits } from "./limits.ts"
 export { Histogram, type KindMetrics, type RuntimeMetrics } from "./metrics.ts"
-export type { SystemOptions } from "./node.ts"
+export type { Snapshot, SystemOptions } from "./node.ts"
 export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type ByteRange, type Commit,
   type ItemsPart, makeMemoryView, type OpenView, type RecordChange, type RecordEntry,
   type RecordPart, type RecordRange, Records, type RecordsApi, Registry, Storage, type StorageApi,
   StoreContents, type StoreContentsApi, type Timer, Transport } from "./ports/index.ts"
 export { type BlobCommit, commitBlob } from "./prepared-blob.ts"
-export type { Snapshot } from "./snapshot.ts"
 export { System, type SystemApi } from "./system.ts"

@@ -4,7 +4,8 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects,
-  type FiredTimer, type MessageStep, type ReplyCallback, Supervisor } from "./activation/index.ts"
+  type FiredTimer, type MessageStep, type Quarantine, type ReplyCallback,
+  Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
   type Tagged, UnknownMessage } from "./actor/index.ts"
@@ -15,7 +16,6 @@ import { type Limits, makeLimits } from "./limits.ts"
 import { RuntimeMetrics } from "./metrics.ts"
 import type { Serve, ShardClaim, StorageApi, TransportApi } from "./ports/index.ts"
 import { RemoteAsks } from "./remote-ask.ts"
-import { reasonOf, type Snapshot, snapshotOf } from "./snapshot.ts"
 import { type Deliver, type FiredSignal, TimerService } from "./timers/index.ts"
 import { withTrace } from "./tracing.ts"
 
@@ -24,6 +24,22 @@ export interface SystemOptions {
   readonly limits?: Partial<Limits>
   /** For tests that end the process at a step of a message's life. */
   readonly step?: (step: MessageStep, address: Address) => void
+}
+
+/** The current load and the metrics of one node. */
+export interface Snapshot {
+  /** By kind: actors in memory, and their messages without a reply yet. */
+  readonly activations: ReadonlyMap<string, { readonly active: number; readonly queued: number }>
+  /** Timers in memory: the earliest ones of each shard; the store may have more. */
+  readonly timers: number
+  /** Timers in memory that are due but not yet delivered. */
+  readonly timersDue: number
+  /** Timers that are delivered but not yet answered. */
+  readonly timersInFlight: number
+  readonly earliestTimerMs: number | undefined
+  /** Quarantines in the shards that this node owns. */
+  readonly quarantined: ReadonlyArray<Quarantine>
+  readonly metrics: RuntimeMetrics
 }
 
 interface Ports {
@@ -147,9 +163,29 @@ export class Node {
   }
 
   snapshot(): Snapshot {
-    const { context: { timers }, metrics, placement, directory, supervisor } = this
-    const kinds = this.behaviors.keys()
-    return snapshotOf({ kinds, metrics, placement, directory, supervisor, timers })
+    const { context: { timers }, directory, metrics, placement, supervisor } = this
+    const activations = new Map<string, { active: number; queued: number }>()
+    for (const kind of this.behaviors.keys()) {
+      activations.set(kind, { active: 0, queued: 0 })
+      metrics.of(kind)
+    }
+    for (const { address, queued } of directory.values()) {
+      const kind = activations.get(address.kind)
+      if (kind === undefined) continue
+      kind.active++
+      kind.queued += queued
+    }
+    return {
+      activations,
+      timers: timers.size,
+      timersDue: timers.overdue(),
+      timersInFlight: timers.inFlightCount,
+      earliestTimerMs: timers.earliestMs,
+      // A quarantine does not move with its shard to the next owner.
+      quarantined: supervisor.quarantined()
+        .filter(({ address }) => placement.owns(shardOf(address))),
+      metrics
+    }
   }
 
   private makeContext(
@@ -270,7 +306,7 @@ export class Node {
   private onDefect(address: Address, cause: unknown): number | Quarantined {
     const metrics = this.metrics.of(address.kind)
     metrics.restarts++
-    const delayMs = this.supervisor.restart(address, reasonOf(cause))
+    const delayMs = this.supervisor.restart(address, cause)
     this.log(delayMs === undefined ? "actor quarantined" : "actor restarts", cause, address)
     if (delayMs !== undefined) return delayMs
     metrics.quarantines++

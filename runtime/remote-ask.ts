@@ -85,14 +85,14 @@ export class RemoteAsks {
   private readonly retries: MovedAskRetries
 
   constructor(
-    around: Pick<ActivationContext, "fork" | "later" | "limits">,
+    context: Pick<ActivationContext, "fork" | "later" | "limits">,
     transport: TransportApi,
-    home: LocalNode
+    node: LocalNode
   ) {
-    this.context = around
+    this.context = context
     this.transport = transport
-    this.node = home
-    this.retries = new MovedAskRetries(around.later, around.limits)
+    this.node = node
+    this.retries = new MovedAskRetries(context.later, context.limits)
   }
 
   ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {

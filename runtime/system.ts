@@ -7,9 +7,8 @@ import { askAsEffect, type ReplyCallback } from "./activation/index.ts"
 import type { Address, AskFailure, Peers, Tagged } from "./actor/index.ts"
 import type { Fork } from "./clock.ts"
 import { type ClusterView, type NodeStatusApi, Placement } from "./cluster/index.ts"
-import { liftMessage, Node, type SystemOptions } from "./node.ts"
+import { liftMessage, Node, type Snapshot, type SystemOptions } from "./node.ts"
 import { type HintListener, Storage, type StorageApi, Transport } from "./ports/index.ts"
-import type { Snapshot } from "./snapshot.ts"
 import { withTrace } from "./tracing.ts"
 
 export interface SystemApi extends Peers {

@@ -109,9 +109,4 @@ export class DeduplicationWindow {
     this.younger.add(key, hashOf(key), n)
     this.last = n
   }
-
-  clear(): void {
-    this.younger = undefined
-    this.older = undefined
-  }
 }

@@ -3,6 +3,7 @@
  * Backoff doubles from `restartDelayMs` to `restartDelayMaxMs`; `restartsMax` restarts within
  * `restartWindowMs` quarantine the actor for `quarantineMs`, or until it is lifted.
  */
+import { Cause } from "effect"
 import { type Address, fromKey, keyOf, Quarantined } from "../actor/index.ts"
 import type { Limits } from "../limits.ts"
 
@@ -23,6 +24,23 @@ interface Trouble {
   reason: string
 }
 
+/** Greatest number of characters of an error's name in a reason. */
+const nameCharsMax = 80
+
+const framePattern = /^\s+at .*?((?:[\w-]+\/)?[\w.-]+\.[jt]s:\d+)/m
+
+/**
+ * The error's name and place, such as `TypeError at mailbox/decide.js:40`. It omits the error's
+ * message, which may contain a secret; the log has the message, redacted.
+ */
+export const reasonOf = (cause: unknown): string => {
+  const error = Cause.isCause(cause) ? Cause.squash(cause) : cause
+  if (!(error instanceof Error)) return "the cause is not an Error"
+  const name = error.name.replace(/[^\w.$/ -]/g, "").slice(0, nameCharsMax)
+  const place = framePattern.exec(error.stack?.replace(error.message, "") ?? "")?.[1]
+  return place === undefined ? name : `${name} at ${place}`
+}
+
 export class Supervisor {
   private readonly troubles = new Map<string, Trouble>()
   private readonly limits: Limits
@@ -33,10 +51,11 @@ export class Supervisor {
     this.nowMs = nowMs
   }
 
-  /** Counts a restart; how long to wait before it, in ms; undefined: it is quarantined. */
-  restart(address: Address, reason: string): number | undefined {
+  /** Counts a restart after a defect; how long to wait before it, in ms; undefined: it is quarantined. */
+  restart(address: Address, cause: unknown): number | undefined {
     const nowMs = this.nowMs()
     const key = keyOf(address)
+    const reason = reasonOf(cause)
     const trouble = this.troubles.get(key) ??
       { restartsMs: [], quarantinedUntilMs: 0, reason }
     trouble.reason = reason

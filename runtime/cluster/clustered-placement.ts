@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { SHARDS, type StorageUnavailable } from "../actor/index.ts"
 import { type Fork, laterWith } from "../clock.ts"
 import { makePlacementLimits, type PlacementLimits } from "../limits.ts"
-import { Registry, type RegistryApi } from "../ports/index.ts"
+import { Registry, type RegistryApi, type RegistryEntry } from "../ports/index.ts"
 import { Claims } from "./claims.ts"
 import { Handoff } from "./handoff.ts"
 import { Members } from "./members.ts"
@@ -23,22 +23,13 @@ export interface ClusteredOptions {
   readonly isGone?: (other: ProcessName) => boolean
 }
 
-export interface Clustered {
-  readonly placement: PlacementApi
-  /** Takes the node's name, or returns why it cannot. Call it once, before `placement.follow`. */
-  readonly enter: () => Promise<NodeNameTaken | StorageUnavailable | undefined>
-  /** Receives every change of the registry. */
-  readonly observe: (entry: Parameters<Claims["observe"]>[0]) => void
-  /** Ends at once: other nodes may take the remaining shards. Resolves when the key is gone. */
-  readonly close: () => Promise<void>
-}
-
 /** How often a leaving node checks whether its shards are handed over. */
 const handoverPollMs = 10
 
 const nodePattern = /^[A-Za-z0-9_=-]{1,100}$/
 
-class ClusteredPlacement implements Clustered {
+/** The placement of one node; `follow` makes it claim shards. */
+export class ClusteredPlacement {
   readonly placement: PlacementApi
   private readonly node: string
   private readonly limits: PlacementLimits
@@ -52,6 +43,7 @@ class ClusteredPlacement implements Clustered {
   private closing: Promise<void> | undefined = undefined
   private cancelTick: () => void = () => {}
 
+  /** Throws a TypeError if the node's name is invalid. */
   constructor(registry: RegistryApi, time: ClusterClock, options: ClusteredOptions) {
     const { newIncarnation = () => crypto.randomUUID(), node } = options
     if (!nodePattern.test(node)) throw new TypeError(`not a node name: ${JSON.stringify(node)}`)
@@ -84,14 +76,16 @@ class ClusteredPlacement implements Clustered {
     }
   }
 
-  readonly observe: Clustered["observe"] = (entry) => {
+  /** Receives every change of the registry. */
+  readonly observe = (entry: RegistryEntry): void => {
     this.claims.observe(entry)
     this.members.observe(entry)
     if (memberOf(entry.key) === this.node) this.membership.observe(entry)
     this.handoff.schedule()
   }
 
-  readonly enter: Clustered["enter"] = async () => {
+  /** Takes the node's name, or returns why it cannot. Call it once, before `placement.follow`. */
+  readonly enter = async (): Promise<NodeNameTaken | StorageUnavailable | undefined> => {
     const { limits, membership, node, options, time } = this
     const outcome = await joinCluster(this.registry, time, {
       node,
@@ -108,7 +102,8 @@ class ClusteredPlacement implements Clustered {
     return undefined
   }
 
-  readonly close: Clustered["close"] = () => this.closing ??= this.end()
+  /** Ends at once: other nodes may take the remaining shards. Resolves when the key is gone. */
+  readonly close = (): Promise<void> => this.closing ??= this.end()
 
   private end(): Promise<void> {
     this.cancelTick()
@@ -164,13 +159,6 @@ class ClusteredPlacement implements Clustered {
   }
 }
 
-/** The placement of one node; `follow` makes it claim shards. An invalid name is a defect. */
-export const makeClustered = (
-  registry: RegistryApi,
-  time: ClusterClock,
-  options: ClusteredOptions
-): Clustered => new ClusteredPlacement(registry, time, options)
-
 /**
  * Placement in a cluster: the node joins when the layer is built, takes shards when the system
  * follows the placement, and leaves when the layer's scope closes.
@@ -186,7 +174,7 @@ export const clustered = (
       const nowMs = () => performance.now()
       const time = { fork, later: laterWith(fork), nowMs }
       const processes = { process: thisProcess, isGone: isProcessGone }
-      const node = makeClustered(registry, time, { ...processes, ...options })
+      const node = new ClusteredPlacement(registry, time, { ...processes, ...options })
       yield* registry.watch(node.observe)
       yield* Effect.addFinalizer(() => Effect.promise(node.close))
       const failure = yield* Effect.promise(node.enter)

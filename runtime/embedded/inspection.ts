@@ -14,21 +14,7 @@ import { type OpenFailure, openFailure, openVerified, parseRecord } from "./stor
 export interface EmbeddedInspection {
   /** The database of the folder; undefined when it could not be opened. */
   readonly engine: EngineName | undefined
-  readonly counts: {
-    readonly commits: number
-    /** Actors with a state record, by kind. */
-    readonly actors: Readonly<Record<string, number>>
-    readonly logItems: number
-    readonly timers: number
-    readonly records: number
-    readonly blobs: number
-    /** Bytes of all content. */
-    readonly blobBytes: number
-    /** Log items of removed actors that are not deleted yet. */
-    readonly garbageItems: number
-    /** Files that no blob names; the next start deletes them. */
-    readonly orphanFiles: number
-  }
+  readonly counts: Readonly<ReturnType<typeof newCounts>>
   /** One sentence for each contradiction; empty when the store is intact. */
   readonly faults: ReadonlyArray<string>
 }
@@ -54,13 +40,17 @@ interface InspectedLog {
 
 const newCounts = () => ({
   commits: 0,
+  /** Actors with a state record, by kind. */
   actors: {} as Record<string, number>, // of any kinds
   logItems: 0,
   timers: 0,
   records: 0,
   blobs: 0,
+  /** Bytes of all content. */
   blobBytes: 0,
+  /** Log items of removed actors that are not deleted yet. */
   garbageItems: 0,
+  /** Files that no blob names; the next start deletes them. */
   orphanFiles: 0
 })
 

@@ -23,23 +23,23 @@ export interface ViewApi extends RecordsInMemory {
 /** Opens a view until the scope closes. */
 export type OpenView<E = never> = Effect.Effect<ViewApi, E, Scope.Scope>
 
-/** A view in memory; the process loses it when it ends. */
-export const makeMemoryView = (): ViewApi => {
-  const tables = new RecordTables()
-  let lastNote: string | undefined
-  return {
-    note: () => lastNote,
-    write: async (changes, note) => {
-      tables.apply(changes)
-      lastNote = note
-    },
-    clear: async () => {
-      tables.clear()
-      lastNote = undefined
-    },
-    get: (table, key) => tables.get(table, key),
-    getMany: (table, keys) => tables.getMany(table, keys),
-    range: (table, range) => tables.range(table, range),
-    keys: (table, ranges) => tables.keys(table, ranges)
+class MemoryView extends RecordTables implements ViewApi {
+  private lastNote: string | undefined = undefined
+
+  note(): string | undefined {
+    return this.lastNote
+  }
+
+  async write(changes: ReadonlyArray<RecordChange>, note: string): Promise<void> {
+    this.apply(changes)
+    this.lastNote = note
+  }
+
+  override async clear(): Promise<void> {
+    super.clear()
+    this.lastNote = undefined
   }
 }
+
+/** A view in memory; the process loses it when it ends. */
+export const makeMemoryView = (): ViewApi => new MemoryView()

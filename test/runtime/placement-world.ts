@@ -6,7 +6,7 @@ import { Effect, Logger } from "effect"
 import { SHARDS } from "../../runtime/actor/address.ts"
 import type { StorageUnavailable } from "../../runtime/actor/errors.ts"
 import type { Fork } from "../../runtime/clock.ts"
-import { type Clustered, makeClustered } from "../../runtime/cluster/clustered-placement.ts"
+import { ClusteredPlacement } from "../../runtime/cluster/clustered-placement.ts"
 import { memberKey, memberText, type ProcessName } from "../../runtime/cluster/membership.ts"
 import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
 import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
@@ -36,7 +36,7 @@ const fork: Fork = Effect.runForkWith(
 
 export interface SimulatedNode {
   readonly name: string
-  readonly clustered: Clustered
+  readonly clustered: ClusteredPlacement
   readonly alive: () => boolean
   /** Kills the node. */
   readonly crash: () => void
@@ -162,7 +162,11 @@ export class World {
       process: { host: machine, pid: this.processes.push(() => alive) - 1 },
       isGone: ({ host, pid }: ProcessName) => host === machine && this.processes[pid]?.() !== true
     }
-    const clustered = makeClustered(registry, time, { node: name, newIncarnation, ...known })
+    const clustered = new ClusteredPlacement(registry, time, {
+      node: name,
+      newIncarnation,
+      ...known
+    })
     this.watch(clustered.observe, onNode, () => this.nowMs >= reachesAtMs)
     const node: SimulatedNode = {
       name,
@@ -210,7 +214,7 @@ export class World {
 
   /** Reports changes to a node late and in order; after a disconnection if it is cut off. */
   private watch(
-    saw: Clustered["observe"],
+    saw: ClusteredPlacement["observe"],
     onNode: (run: () => void) => () => void,
     reaches: () => boolean
   ): void {

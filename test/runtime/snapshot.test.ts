@@ -9,7 +9,7 @@ import { shardOf } from "../../runtime/index.ts"
 import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import type { RegistryApi } from "../../runtime/ports/registry.ts"
-import { reasonOf } from "../../runtime/snapshot.ts"
+import { reasonOf } from "../../runtime/activation/supervisor.ts"
 import { at } from "./probe.ts"
 import { dropAll, start, until } from "./rig.ts"
 

@@ -1,5 +1,5 @@
 /** The files of large blobs: `blobs/<2 hex>/<id>.<suffix>`, and `blobs/tmp` during uploads. */
-import { createHash, type Hash, randomBytes } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { BlobAborted, BlobTooLarge } from "../../actor/index.ts"
@@ -81,7 +81,7 @@ export interface UploadTarget {
 
 /** Streams a source to memory or, when it is large, to a file. Leaves no file when it rejects. */
 export const receive = async (
-  to: UploadTarget,
+  { dataDir, id, run }: UploadTarget,
   source: AsyncIterable<Uint8Array>,
   bytesMax: number,
   abort: UploadAbort
@@ -89,66 +89,45 @@ export const receive = async (
   const chunks: Array<Buffer> = []
   const hash = createHash("sha256")
   const iterator = source[Symbol.asyncIterator]()
+  const temporary = join(uploadsPath(dataDir), randomBytes(12).toString("hex"))
+  let file: FileHandle | undefined
   let lengthBytes = 0
   try {
-    for (
-      let chunk = await nextChunk(iterator, abort);
-      chunk !== undefined;
-      chunk = await nextChunk(iterator, abort)
-    ) {
+    for (;;) {
+      const chunk = await nextChunk(iterator, abort)
+      if (chunk === undefined) break
       lengthBytes += chunk.length
       if (lengthBytes > bytesMax) throw new BlobTooLarge({ bytesMax })
       hash.update(chunk)
-      chunks.push(Buffer.from(chunk))
-      if (lengthBytes > inlineBlobBytesMax) {
-        return await receiveFile(to, chunks, iterator, hash, lengthBytes, bytesMax, abort)
+      if (file !== undefined) await writeAll(file, chunk)
+      else {
+        chunks.push(Buffer.from(chunk))
+        if (lengthBytes <= inlineBlobBytesMax) continue
+        file = await open(temporary, "wx")
+        for (const received of chunks.splice(0)) await writeAll(file, received)
       }
     }
+    const info = { lengthBytes, digest: hash.digest("base64url") }
+    if (file === undefined) return { info, content: Buffer.concat(chunks) }
+    const name = newName(id, run)
+    await file.sync()
+    await moveFile(temporary, join(blobsPath(dataDir), name))
+    return { info, content: { file: name } }
   } catch (error) {
     // Lets the source release its resources.
     void iterator.return?.().catch(() => undefined)
-    throw error
-  }
-  return { info: { lengthBytes, digest: hash.digest("base64url") }, content: Buffer.concat(chunks) }
-}
-
-const receiveFile = async (
-  { dataDir, id, run }: UploadTarget,
-  received: ReadonlyArray<Buffer>,
-  iterator: AsyncIterator<Uint8Array>,
-  hash: Hash,
-  receivedBytes: number,
-  bytesMax: number,
-  abort: UploadAbort
-): Promise<ReceivedBlob> => {
-  const name = newName(id, run)
-  const temporary = join(uploadsPath(dataDir), randomBytes(12).toString("hex"))
-  const target = join(blobsPath(dataDir), name)
-  let lengthBytes = receivedBytes
-  const file = await open(temporary, "wx")
-  try {
-    for (const chunk of received) await writeAll(file, chunk)
-    for (
-      let chunk = await nextChunk(iterator, abort);
-      chunk !== undefined;
-      chunk = await nextChunk(iterator, abort)
-    ) {
-      lengthBytes += chunk.length
-      if (lengthBytes > bytesMax) throw new BlobTooLarge({ bytesMax })
-      hash.update(chunk)
-      await writeAll(file, chunk)
-    }
-    await file.sync()
-    await makeFolder(dirname(target))
-    await rename(temporary, target)
-    await syncFolder(dirname(target))
-  } catch (error) {
-    await rm(temporary, { force: true })
+    if (file !== undefined) await rm(temporary, { force: true })
     throw error
   } finally {
-    await file.close()
+    await file?.close()
   }
-  return { info: { lengthBytes, digest: hash.digest("base64url") }, content: { file: name } }
+}
+
+/** Gives a flushed file its durable name. */
+const moveFile = async (from: string, to: string): Promise<void> => {
+  await makeFolder(dirname(to))
+  await rename(from, to)
+  await syncFolder(dirname(to))
 }
 
 const writeAll = async (file: FileHandle, chunk: Uint8Array): Promise<void> => {
