@@ -36,9 +36,6 @@ interface Routed {
   readonly bodyKind: "document" | "stream" | "none"
 }
 
-const bodyKindOf = (handler: ResourceHandler, method: string): Routed["bodyKind"] =>
-  handler.body ?? (method === "POST" || method === "PUT" ? "document" : "none")
-
 const isCompressed = ({ headers }: HttpRequest): boolean => {
   const coding = headers.get("content-encoding")
   return coding !== undefined && coding.trim().toLowerCase() !== "identity"
@@ -88,7 +85,7 @@ class Application {
     const match = this.match(request.method, request.path)
     switch (match._tag) {
       case "Found": {
-        const bodyKind = bodyKindOf(match.handler, request.method)
+        const bodyKind = match.handler.body ?? "none"
         return this.begin({ request, exchange, match, bodyKind })
       }
       case "Options": {

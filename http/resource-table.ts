@@ -1,36 +1,41 @@
-/**
- * The resource table: every path and method of the protocol with its handler. The service does not
- * start if the OpenAPI operations of a resource lack a row.
- */
-import { describedRoutes } from "./openapi-document.ts"
-import type { ResourceHandler, Route, Service } from "./pipeline/index.ts"
-import { accountRoutes } from "./resources/accounts/index.ts"
-import { cabinetRoutes } from "./resources/cabinets/index.ts"
-import { clusterRoutes } from "./resources/cluster/index.ts"
-import { contentRoutes } from "./resources/content/index.ts"
-import { customerRoutes } from "./resources/customers/index.ts"
-import { homeRoutes } from "./resources/home/index.ts"
-import { mailboxRoutes } from "./resources/mailboxes/index.ts"
-import { observabilityRoutes } from "./resources/observability/index.ts"
-import { outgoingRoutes } from "./resources/outgoing/index.ts"
-import { queryRoutes } from "./resources/queries/index.ts"
-import { quoteRoutes } from "./resources/quotes/index.ts"
-import { registrationRoutes } from "./resources/registrations/index.ts"
-import { sessionRoutes } from "./resources/sessions/index.ts"
+/** The resource table: every path and method of the protocol, with its handler and description. */
+import { type DocumentPart, makeDocument } from "./formats/openapi/index.ts"
+import { type HttpSettings, type ResourceHandler, type Route,
+  type Service } from "./pipeline/index.ts"
+import { type Resource, routesOf } from "./resource.ts"
+import { accountResource } from "./resources/accounts/index.ts"
+import { cabinetResource } from "./resources/cabinets/index.ts"
+import { clusterResource } from "./resources/cluster/index.ts"
+import { contentResource } from "./resources/content/index.ts"
+import { customerResource } from "./resources/customers/index.ts"
+import { homeResource } from "./resources/home/index.ts"
+import { mailboxResource } from "./resources/mailboxes/index.ts"
+import { observabilityResource } from "./resources/observability/index.ts"
+import { outgoingResource } from "./resources/outgoing/index.ts"
+import { queryResource } from "./resources/queries/index.ts"
+import { quoteResource } from "./resources/quotes/index.ts"
+import { registrationResource } from "./resources/registrations/index.ts"
+import { sessionResource } from "./resources/sessions/index.ts"
+
+/** The OpenAPI document (protocol §6). */
+export const openapiDocument = (settings: HttpSettings): DocumentPart =>
+  makeDocument(settings, resources)
+
+const resources: ReadonlyArray<Resource> = [
+  homeResource(openapiDocument),
+  contentResource,
+  mailboxResource,
+  registrationResource,
+  outgoingResource,
+  cabinetResource,
+  sessionResource,
+  quoteResource,
+  customerResource,
+  queryResource,
+  accountResource,
+  clusterResource,
+  observabilityResource
+]
 
 export const resourceTable = (service: Service): ReadonlyArray<Route<ResourceHandler>> =>
-  describedRoutes(service, [
-    ...homeRoutes(service),
-    ...contentRoutes(service),
-    ...mailboxRoutes(service),
-    ...cabinetRoutes(service),
-    ...registrationRoutes(service),
-    ...outgoingRoutes(service),
-    ...sessionRoutes(service),
-    ...quoteRoutes(service),
-    ...customerRoutes(service),
-    ...queryRoutes(service),
-    ...accountRoutes(service),
-    ...observabilityRoutes(service),
-    ...clusterRoutes(service)
-  ])
+  routesOf(service, resources)

@@ -79,7 +79,7 @@ export type Handled = Effect.Effect<HandlerAnswer, HandlerFailure>
 export interface ResourceHandler {
   /** The ordinary way: with a fiber, negotiation and preconditions. */
   readonly handle: (call: Call) => Handled
-  /** How the body is read; the default is "document" for POST and PUT, else "none". */
+  /** How the body is read; the default is "none". */
   readonly body?: "document" | "stream" | "none"
   /**
    * The hot path: answers through the exchange without a fiber. The application calls it if the

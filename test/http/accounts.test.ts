@@ -1,8 +1,8 @@
 /** Accounts by their protocol (protocol §4): status, header and parsed body of each row. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
-import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
 import { bootstrap } from "../../http/resources/accounts/bootstrap.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
 const admin = `admin:${adminToken}`
@@ -11,7 +11,7 @@ const formType = "application/x-www-form-urlencoded"
 let service: Harness
 
 beforeAll(async () => {
-  service = await startService(accountRoutes)
+  service = await startService(resourceTable)
 })
 afterAll(() => service.close())
 
@@ -210,7 +210,7 @@ describe("tokens", () => {
 
 describe("bootstrap", () => {
   it("makes up a token for an empty store, and nothing for another", async () => {
-    const fresh = await startService(accountRoutes, {}, { adminToken: undefined })
+    const fresh = await startService(resourceTable, {}, { adminToken: undefined })
     const { token } = fresh.bootstrapped
     expect(fresh.bootstrapped.created).toBe(true)
     const basic = `admin:${token}`
@@ -224,7 +224,7 @@ describe("bootstrap", () => {
   })
 
   it("puts a changed operator's token in place of the one before", async () => {
-    const fresh = await startService(accountRoutes)
+    const fresh = await startService(resourceTable)
     await fresh.run(bootstrap(fresh.service, "second"))
     await fresh.run(bootstrap(fresh.service, "second"))
     expect((await fresh.send("GET", "/accounts", { basic: "admin:second" })).status).toBe(200)

@@ -8,7 +8,6 @@ import { countRequest, HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { observabilityRoutes } from "../../http/resources/observability/observability-routes.ts"
 import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { ActorDefect, AskTimeout, NoOwner, Overloaded, Quarantined, StorageCorrupted, StorageFull,
   StorageUnavailable } from "../../runtime/index.ts"
@@ -210,7 +209,7 @@ describe("seeing inside", () => {
     expect((await send("GET", "/livez")).text).toBe("live\n")
     expect((await send("GET", "/readyz")).status).toBe(200)
     const unready = await startService((shared) =>
-      observabilityRoutes({ ...shared, ready: Effect.fail("the disk is full") })
+      resourceTable({ ...shared, ready: Effect.fail("the disk is full") })
     )
     try {
       expect((await unready.send("GET", "/livez")).status).toBe(200)

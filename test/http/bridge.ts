@@ -1,8 +1,7 @@
 /** A client of the bridge, for the tests of Area B. */
 import { expect } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { contentRoutes } from "../../http/resources/content/content-routes.ts"
-import { sessionRoutes } from "../../http/resources/sessions/session-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { type Answered, startService } from "./harness.ts"
 
 export const formType = "application/x-www-form-urlencoded"
@@ -22,7 +21,7 @@ export const challengeOf = (answered: Answered) => {
 
 /** A service with sessions and content, and the steps of a client. */
 export const startBridge = async () => {
-  const service = await startService((one) => [...sessionRoutes(one), ...contentRoutes(one)])
+  const service = await startService(resourceTable)
   const { send } = service
   const put = (path: string, body: string): Promise<Answered> => send("PUT", path, { body })
   /** Begins a session; returns its path. */

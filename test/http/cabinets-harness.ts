@@ -1,9 +1,6 @@
 /** A service with mailboxes and cabinets, and the requests of their owner. */
 import { childOf, childrenOf, escapeAttribute } from "../../http/formats/xml/index.ts"
-import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
-import { cabinetRoutes } from "../../http/resources/cabinets/cabinet-routes.ts"
-import { contentRoutes } from "../../http/resources/content/content-routes.ts"
-import { mailboxRoutes } from "../../http/resources/mailboxes/mailbox-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 import { childText, itemOf, notification } from "./mailbox-harness.ts"
 
@@ -33,12 +30,7 @@ const expectStatus = (answer: Answered, status: number): Answered => {
 }
 
 export const startCabinets = async (): Promise<Cabinets> => {
-  const service = await startService((one) => [
-    ...mailboxRoutes(one),
-    ...contentRoutes(one),
-    ...accountRoutes(one),
-    ...cabinetRoutes(one)
-  ])
+  const service = await startService(resourceTable)
   const { send } = service
   const account = await send("POST", "/accounts", {
     basic: owner,

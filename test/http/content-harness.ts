@@ -1,5 +1,5 @@
 /** A service with content only, and the requests of a publisher. */
-import { contentRoutes } from "../../http/resources/content/content-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 /** Largest content of this service. */
@@ -23,7 +23,7 @@ export interface Contents extends Harness {
 }
 
 export const startContents = async (): Promise<Contents> => {
-  const service = await startService(contentRoutes, { contentBytesMax: bytesMax })
+  const service = await startService(resourceTable, { contentBytesMax: bytesMax })
   const publish: Contents["publish"] = (body, options = {}) =>
     service.send("POST", "/content", plain(body, options))
   return { ...service, publish }

@@ -1,6 +1,6 @@
 /** Content by its protocol (protocol §1.1): A1, A3, A4, PUT, DELETE, by status, header and body. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { contentRoutes } from "../../http/resources/content/content-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { bytesMax, type Contents, editOf, locationOf, plain,
   startContents } from "./content-harness.ts"
 import { adminToken, startService } from "./harness.ts"
@@ -57,7 +57,7 @@ describe("A1: publishing", () => {
   })
 
   it("may be restricted to accounts", async () => {
-    const strict = await startService(contentRoutes, { publish: "accounts" })
+    const strict = await startService(resourceTable, { publish: "accounts" })
     try {
       expect((await strict.send("POST", "/content", plain("x"))).status).toBe(401)
       const allowed = await strict.send("POST", "/content", plain("x", { basic: admin }))
@@ -178,7 +178,7 @@ describe("message passwords", () => {
   })
 
   it("allow ten wrong attempts a minute from one address", async () => {
-    const strict = await startService(contentRoutes)
+    const strict = await startService(resourceTable)
     try {
       const href = locationOf(await strict.send("POST", "/content", plain("x", withPassword)))
       const wrong = { headers: { "Message-Password": "wrong-wrong-wrong" } }

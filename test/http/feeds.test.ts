@@ -3,7 +3,6 @@ import FeedParser from "feedparser"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { cabinetRoutes } from "../../http/resources/cabinets/cabinet-routes.ts"
 import type { Answered, Sending } from "./harness.ts"
 import { linked } from "./ldn-harness.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
@@ -11,7 +10,7 @@ import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
 let service: Mailboxes
 
 beforeAll(async () => {
-  service = await startMailboxes(cabinetRoutes)
+  service = await startMailboxes()
 })
 afterAll(() => service.close())
 

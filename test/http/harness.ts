@@ -7,11 +7,10 @@ import { randomInt } from "node:crypto"
 import { createServer } from "node:net"
 import type { AccessRecord } from "../../http/app.ts"
 import { childOf, type Element, parseText } from "../../http/formats/xml/index.ts"
-import { openapiDocument } from "../../http/openapi-document.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
-import { resourceTable } from "../../http/resource-table.ts"
+import { openapiDocument } from "../../http/resource-table.ts"
 import { bootstrap, type Bootstrapped } from "../../http/resources/accounts/bootstrap.ts"
 import { openBackend } from "./backends.ts"
 import { anyOf, balance } from "./balancer.ts"
@@ -178,7 +177,7 @@ export const startService = async (
     await serve(port, routes, (access) => void accesses.push(access))
     ports.push(port)
   }
-  const document = openapiDocument(first.service.settings, resourceTable(first.service))
+  const document = openapiDocument(first.service.settings)
   const contract = new Contract(document, routes(first.service))
   const balancer = nodes.length === 1 ? undefined : await balance(front, () => ports)
   return {

@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { problemTypes } from "../../http/formats/problem-types.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { homeRoutes } from "../../http/resources/home/home-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { type Harness, startService } from "./harness.ts"
 
 let service: Harness
 
 beforeAll(async () => {
-  service = await startService(homeRoutes)
+  service = await startService(resourceTable)
 })
 afterAll(() => service.close())
 

@@ -1,11 +1,7 @@
 /** A service with mailboxes, and the requests of its clients. */
 import { childOf, childrenOf, type Element, textOf } from "../../http/formats/xml/index.ts"
-import type { ResourceHandler } from "../../http/pipeline/call.ts"
-import type { Route } from "../../http/pipeline/routing.ts"
 import type { Service } from "../../http/pipeline/service.ts"
-import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
-import { contentRoutes } from "../../http/resources/content/content-routes.ts"
-import { mailboxRoutes } from "../../http/resources/mailboxes/mailbox-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
 /** Credentials of the owner of all mailboxes. */
@@ -37,16 +33,11 @@ const opened = (answer: Answered): Opened => {
   }
 }
 
-/** Starts the service, with the routes of `more`. */
+/** Starts the service; its handlers get the changed one. */
 export const startMailboxes = async (
-  more: (service: Service) => ReadonlyArray<Route<ResourceHandler>> = () => []
+  changed: (service: Service) => Service = (service) => service
 ): Promise<Mailboxes> => {
-  const service = await startService((one) => [
-    ...mailboxRoutes(one),
-    ...contentRoutes(one),
-    ...accountRoutes(one),
-    ...more(one)
-  ])
+  const service = await startService((one) => resourceTable(changed(one)))
   const created = await service.send("POST", "/accounts", {
     basic: owner,
     body: "<account><name>bob</name></account>"

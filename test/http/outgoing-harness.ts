@@ -2,10 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { childrenOf, type Element } from "../../http/formats/xml/index.ts"
-import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
-import { contentRoutes } from "../../http/resources/content/content-routes.ts"
-import { mailboxRoutes } from "../../http/resources/mailboxes/mailbox-routes.ts"
-import { outgoingRoutes } from "../../http/resources/outgoing/outgoing-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 export const admin = `admin:${adminToken}`
@@ -101,12 +98,7 @@ export const each = (answer: Answered, attribute: string): ReadonlyArray<string 
 export const pathOf = (basic: string): string => `/outgoing/${basic.split(":")[0]}`
 
 export const startOutgoing = async (): Promise<OutgoingHarness> => {
-  const service = await startService((one) => [
-    ...outgoingRoutes(one),
-    ...mailboxRoutes(one),
-    ...accountRoutes(one),
-    ...contentRoutes(one)
-  ])
+  const service = await startService(resourceTable)
   return {
     ...service,
     account: async (name) => {

@@ -3,7 +3,6 @@ import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { childOf, childrenOf, type Element, parseText } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
-import { registrationRoutes } from "../../http/resources/registrations/registration-routes.ts"
 import type { Answered, Sending } from "./harness.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
 
@@ -120,7 +119,7 @@ export const isActive = (answer: Answered): boolean =>
 export const startRegistrations = async (
   changed: (service: Service) => Service = (service) => service
 ): Promise<Registrations> => {
-  const service = await startMailboxes((one) => registrationRoutes(changed(one)))
+  const service = await startMailboxes(changed)
   return {
     ...service,
     register: (mailbox, callback, options = {}) =>

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { accountTokensMax } from "../../actors/limits.ts"
 import { childrenOf, textOf } from "../../http/formats/xml/index.ts"
-import { accountRoutes } from "../../http/resources/accounts/account-routes.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
 const admin = `admin:${adminToken}`
@@ -10,7 +10,7 @@ const dayMs = 24 * 60 * 60 * 1000
 
 let service: Harness
 beforeAll(async () => {
-  service = await startService(accountRoutes)
+  service = await startService(resourceTable)
 })
 afterAll(() => service.close())
 

@@ -1,13 +1,40 @@
 /** Derives problems, header fields and security of an operation from its method, path and body. */
 import type { ProblemSlug } from "../problem-types.ts"
-import type { CredentialNeeds, Method, Operation, RequestBodyDescription,
-  RequestHeader } from "./operation.ts"
+import { type CredentialNeeds, emptyResponse, type Method, type Operation, type OperationGroup,
+  type RequestBodyDescription, type RequestHeader, type ResponseDescription } from "./operation.ts"
 
-/** An operation at its place in the routing table. */
-export interface RoutedOperation {
+/** An operation with its method, its path and the tag of its group. */
+export interface RoutedOperation<O extends Operation = Operation> {
   readonly method: Method
   readonly pattern: string
-  readonly operation: Operation
+  readonly tag: string
+  readonly operation: O
+}
+
+const isMethod = (method: string): method is Method =>
+  method === "GET" || method === "POST" || method === "PUT" || method === "DELETE"
+
+/** The operations of a group; throws (a defect) for a key without a known method. */
+export const operationsOf = <O extends Operation>(
+  { operations, tag }: OperationGroup<O>
+): ReadonlyArray<RoutedOperation<O>> =>
+  Object.entries(operations).map(([key, operation]) => {
+    const [method = "", pattern = ""] = key.split(" ")
+    if (!isMethod(method)) throw new Error(`the method of the operation ${key} is unknown`)
+    return { method, pattern, tag, operation }
+  })
+
+const removed: Readonly<Record<number, ResponseDescription>> = {
+  204: emptyResponse("Removed")
+}
+
+/** The answers of an operation by their status; a 201 has the URI of the new resource. */
+export const responsesOf = (
+  { responses = removed }: Operation
+): Readonly<Record<number, ResponseDescription>> => {
+  const created = responses[201]
+  if (created === undefined) return responses
+  return { ...responses, 201: { ...created, headers: ["Location", ...created.headers ?? []] } }
 }
 
 /** The names of a pattern's parameters. */
@@ -16,7 +43,7 @@ export const parametersOf = (pattern: string): ReadonlyArray<string> =>
 
 /** Whether its GET is negotiated and conditional. */
 export const isView = ({ method, operation }: RoutedOperation): boolean =>
-  method === "GET" && Object.values(operation.responses).some((answer) => answer.isView === true)
+  method === "GET" && Object.values(responsesOf(operation)).some((answer) => answer.isView === true)
 
 const isConditional = ({ method, operation }: RoutedOperation): boolean =>
   (method === "PUT" || method === "DELETE") && operation.isUnconditional !== true
@@ -56,7 +83,7 @@ const problemsOfBody: Readonly<Record<RequestBodyDescription["kind"], ReadonlyAr
       "unsupported-media-type"
     ],
     stream: ["malformed", "payload-too-large", "request-timeout", "unsupported-media-type"],
-    empty: ["unsupported-media-type"]
+    none: ["unsupported-media-type"]
   }
 
 /** Every kind of problem that the operation may answer. */

@@ -1,7 +1,7 @@
-/** The OpenAPI document (3.1), from the routing table and the descriptions of its operations. */
+/** The OpenAPI document (3.1) of the operations of all resources. */
 import { type ProblemSlug, problemTypes } from "../problem-types.ts"
-import { headersOf, isView, parametersOf, problemsOf, type RoutedOperation,
-  securityOf } from "./derivation.ts"
+import { headersOf, isView, operationsOf, parametersOf, problemsOf, responsesOf,
+  type RoutedOperation, securityOf } from "./derivation.ts"
 import { type OperationGroup, pathParameters, requestHeaders, type ResponseDescription,
   responseHeaders } from "./operation.ts"
 import { extensible, object, oneOf, rootElement, type Schema, text, uri } from "./schema.ts"
@@ -15,19 +15,13 @@ export interface ServiceDescription {
   readonly version: string
 }
 
-/** One method of a row of the routing table, and the group of its description. */
-export interface DescribedRoute {
-  readonly placed: RoutedOperation
-  readonly area: OperationGroup
-}
-
 const partRef = (kind: string, name: string): DocumentPart => ({
   $ref: `#/components/${kind}/${name}`
 })
 
 const problemSchema: Schema = {
   ...extensible(rootElement("problem", {
-    type: { ...uri, description: "What kind it is; the URI answers with an explanation." },
+    type: { ...uri, description: "The kind of the problem; its URI answers with an explanation." },
     title: text,
     status: { type: ["integer", "string"], description: "A number in JSON." },
     detail: text,
@@ -117,7 +111,7 @@ class DocumentBuilder {
   readonly described: ServiceDescription
   readonly responses: Record<string, DocumentPart> = {
     NotModified: {
-      description: "It is as the client has it",
+      description: "The client has the current representation",
       headers: headerRefs(["ETag", "Vary?", "Cache-Control?", "Link?"])
     },
     Options: { description: "The methods of the resource", headers: headerRefs(["Allow"]) }
@@ -132,12 +126,13 @@ class DocumentBuilder {
   responsesOf(placed: RoutedOperation): Record<string, DocumentPart> {
     const { baseUrl } = this.described
     const all: Record<string, DocumentPart> = {}
-    for (const [status, answer] of Object.entries(placed.operation.responses)) {
+    const described = responsesOf(placed.operation)
+    for (const [status, answer] of Object.entries(described)) {
       all[status] = answerPart(placed, status, answer)
     }
     if (isView(placed)) all["304"] ??= partRef("responses", "NotModified")
     for (const [status, slugs] of byStatus(problemsOf(placed))) {
-      const own = placed.operation.responses[Number(status)]
+      const own = described[Number(status)]
       if (own === undefined) {
         const name = componentName(slugs)
         this.responses[name] ??= problemPart(baseUrl, slugs)
@@ -151,7 +146,7 @@ class DocumentBuilder {
     return all
   }
 
-  operationOf({ area, placed }: DescribedRoute): DocumentPart {
+  operationOf(placed: RoutedOperation): DocumentPart {
     const { body, description, id, needs, query = {}, summary } = placed.operation
     const parameters = [
       ...Object.entries(query).map(([name, one]) => ({ name, in: "query", ...one })),
@@ -161,7 +156,7 @@ class DocumentBuilder {
       operationId: id,
       summary,
       ...description === undefined ? {} : { description },
-      tags: [area.tag],
+      tags: [placed.tag],
       ...parameters.length === 0 ? {} : { parameters },
       ...body === undefined ? {} : { requestBody: bodyPart(body) },
       responses: this.responsesOf(placed),
@@ -195,26 +190,28 @@ const headOf = (
   )
 })
 
-const pathPart = (builder: DocumentBuilder, rows: ReadonlyArray<DescribedRoute>): DocumentPart => {
-  const [first] = rows
-  if (first === undefined) throw new Error("a path has no method")
-  const { pattern } = first.placed
+const pathPart = (
+  builder: DocumentBuilder,
+  pattern: string,
+  operations: ReadonlyArray<RoutedOperation>
+): DocumentPart => {
+  const [first] = operations
+  if (first === undefined) throw new Error(`${pattern} has no method`)
   const names = parametersOf(pattern)
   const part: Record<string, unknown> = names.length === 0
     ? {}
     : { parameters: names.map((name) => partRef("parameters", `path.${name}`)) }
-  for (const row of rows) {
-    const { method } = row.placed
-    const operation = builder.operationOf(row)
-    part[method.toLowerCase()] = operation
-    if (method === "GET") {
-      part["head"] = headOf(operation, builder.responsesOf(row.placed), row.placed)
+  for (const placed of operations) {
+    const operation = builder.operationOf(placed)
+    part[placed.method.toLowerCase()] = operation
+    if (placed.method === "GET") {
+      part["head"] = headOf(operation, builder.responsesOf(placed), placed)
     }
   }
   part["options"] = {
-    operationId: `options${capital(first.placed.operation.id)}`,
+    operationId: `options${capital(first.operation.id)}`,
     summary: "Its methods, also for a preflight (Fetch §4.8)",
-    tags: [first.area.tag],
+    tags: [first.tag],
     responses: {
       "204": partRef("responses", "Options"),
       "429": partRef("responses", "too-many-requests")
@@ -230,8 +227,8 @@ const pathParameter = (name: string): DocumentPart => {
   return { name, in: "path", required: true, ...parameter }
 }
 
-const parameterParts = (rows: ReadonlyArray<DescribedRoute>): DocumentPart => {
-  const names = new Set(rows.flatMap(({ placed }) => parametersOf(placed.pattern)))
+const parameterParts = (patterns: ReadonlyArray<string>): DocumentPart => {
+  const names = new Set(patterns.flatMap(parametersOf))
   return {
     ...Object.fromEntries([...names].map((name) => [`path.${name}`, pathParameter(name)])),
     ...Object.fromEntries(
@@ -251,8 +248,8 @@ const securitySchemes: DocumentPart = {
   basic: {
     type: "http",
     scheme: "basic",
-    description: "An account's name and token; for a mailbox also any name and its password; for "
-      + "a message likewise."
+    description: "An account's name and token. For a mailbox or a message also any name and its "
+      + "password."
   },
   bearer: {
     type: "http",
@@ -267,25 +264,24 @@ const securitySchemes: DocumentPart = {
   }
 }
 
-const about = "Every document is served as XML, HTML, JSON and plain text, as Accept asks; one "
-  + "schema is of its XML and its JSON. URIs are opaque: follow links. Before any resource is "
-  + "reached a request may be refused with 400, 408, 413, 429, 431 or 501, and a method that a "
-  + "resource does not have with 405. Where the operator limits rates, every answer has RateLimit "
-  + "and RateLimit-Policy."
+const about = "Accept chooses the form of every document: XML, HTML, JSON or plain text. One "
+  + "schema describes its XML and its JSON. URIs are opaque: follow links. The service may refuse "
+  + "a request before it reaches a resource, with 400, 408, 413, 429, 431 or 501. A method that "
+  + "the resource does not have is 405. Where the operator limits rates, every answer has "
+  + "RateLimit and RateLimit-Policy."
 
 /** The whole document. */
 export const makeDocument = (
   described: ServiceDescription,
-  rows: ReadonlyArray<DescribedRoute>
+  groups: ReadonlyArray<OperationGroup>
 ): DocumentPart => {
   const builder = new DocumentBuilder(described)
-  const paths = new Map<string, Array<DescribedRoute>>()
-  for (const row of rows) {
-    const { pattern } = row.placed
-    paths.set(pattern, [...paths.get(pattern) ?? [], row])
-  }
-  const areas = [...new Set(rows.map(({ area }) => area))]
-  const pathParts = [...paths].map(([pattern, of]) => [pattern, pathPart(builder, of)] as const)
+  const operations = groups.flatMap(operationsOf)
+  const patterns = [...new Set(operations.map(({ pattern }) => pattern))]
+  const pathParts = patterns.map((pattern) => {
+    const ofPath = operations.filter((operation) => operation.pattern === pattern)
+    return [pattern, pathPart(builder, pattern, ofPath)] as const
+  })
   return {
     openapi: "3.1.0",
     info: {
@@ -296,11 +292,11 @@ export const makeDocument = (
       license: { name: "Apache-2.0", identifier: "Apache-2.0" }
     },
     servers: [{ url: described.baseUrl }],
-    tags: areas.map(({ about: description, tag }) => ({ name: tag, description })),
+    tags: groups.map(({ about: description, tag }) => ({ name: tag, description })),
     paths: Object.fromEntries(pathParts),
     components: {
-      schemas: Object.assign({ Problem: problemSchema }, ...areas.map(({ schemas }) => schemas)),
-      parameters: parameterParts(rows),
+      schemas: Object.assign({ Problem: problemSchema }, ...groups.map(({ schemas }) => schemas)),
+      parameters: parameterParts(patterns),
       headers: headerParts,
       responses: builder.responses,
       securitySchemes

@@ -4,30 +4,8 @@ import { idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
 import type { ProblemSlug } from "../problem-types.ts"
 import { formSchema, ref, type Schema, text } from "./schema.ts"
 
-/** The header fields of every cacheable file, beside Content-Type. */
-export const cacheHeaders: ReadonlyArray<ResponseHeader> = ["ETag", "Cache-Control"]
-
-/** A file that does not change while the service runs. */
-export const fileOperation = (
-  id: string,
-  summary: string,
-  type: string,
-  schema: Schema = text
-): Operation => ({
-  id,
-  summary,
-  headers: ["If-None-Match"],
-  responses: {
-    200: { description: "The file", content: { [type]: schema }, headers: cacheHeaders },
-    304: emptyResponse("It is as the client has it", ["ETag"])
-  }
-})
-
 /** Described methods. The document derives HEAD from GET, and adds OPTIONS to every path. */
 export type Method = "GET" | "POST" | "PUT" | "DELETE"
-
-/** A row of the routing table: `GET /mailboxes/{mailbox}`. */
-export type OperationKey = `${Method} /${string}`
 
 export interface Parameter {
   readonly description: string
@@ -45,8 +23,8 @@ export interface RequestBodyDescription {
   readonly description?: string
   readonly content: Readonly<Record<string, Schema>>
   readonly required: boolean
-  /** A document is read whole, within the bounds of documents; the body of `empty` is not read. */
-  readonly kind: "document" | "stream" | "empty"
+  /** A document is read whole, within the bounds of documents; the body of `none` is not read. */
+  readonly kind: "document" | "stream" | "none"
 }
 
 export interface ResponseDescription {
@@ -67,7 +45,8 @@ export interface Operation {
   readonly query?: Readonly<Record<string, Parameter>>
   readonly headers?: ReadonlyArray<RequestHeader>
   readonly body?: RequestBodyDescription
-  readonly responses: Readonly<Record<number, ResponseDescription>>
+  /** By status; without any it is 204. */
+  readonly responses?: Readonly<Record<number, ResponseDescription>>
   /** Problems beside those that `derivation.ts` derives. */
   readonly problems?: ReadonlyArray<ProblemSlug>
   /** PUT or DELETE without conditions. */
@@ -75,11 +54,12 @@ export interface Operation {
 }
 
 /** The operations of an area, and the schemas that they name. */
-export interface OperationGroup {
+export interface OperationGroup<O extends Operation = Operation> {
   readonly tag: string
   readonly about: string
   readonly schemas: Readonly<Record<string, Schema>>
-  readonly operations: Readonly<Record<OperationKey, Operation>>
+  /** By method and path, such as `GET /mailboxes/{mailbox}`. */
+  readonly operations: Readonly<Record<string, O>>
 }
 
 const negotiated = (schema: Schema): Readonly<Record<string, Schema>> => ({
@@ -122,7 +102,7 @@ export const emptyResponse = (
 
 /** The redirect of a browser after a form. */
 export const seeOtherResponse: ResponseDescription = emptyResponse(
-  "For a page's form: where to go on",
+  "Redirects the browser that submitted the form",
   [
     "Location",
     "Cache-Control"
@@ -156,7 +136,7 @@ export const documentRequestBody = (
 export const buttonRequestBody: RequestBodyDescription = {
   content: { "application/x-www-form-urlencoded": formSchema([]) },
   required: false,
-  kind: "empty"
+  kind: "none"
 }
 
 /** The answer without its HTML type: a browser is redirected instead. */
@@ -174,11 +154,26 @@ export const formRequestBody = (form: Schema): RequestBodyDescription => ({
   kind: "document"
 })
 
+/** PUT and DELETE of a resource from the forms of its page: HTML has neither. */
+export const changeByForm = (
+  name: string,
+  schema: string,
+  form: Schema,
+  needs: CredentialNeeds
+): Pick<Operation, "id" | "summary" | "needs" | "body" | "problems" | "responses"> => ({
+  id: `change${name}ByForm`,
+  summary: "PUT, or with `method=delete` DELETE, for a page's form",
+  needs,
+  body: documentRequestBody(schema, { form }),
+  problems: ["gone", "precondition-failed"],
+  responses: { 303: seeOtherResponse }
+})
+
 /** Request fields. OpenAPI describes Accept, Content-Type and Authorization in other places. */
 export const requestHeaders = {
   "Idempotency-Key": {
-    description: "The same key and body again within 24 hours get the same answer, and make "
-      + "nothing a second time (draft-ietf-httpapi-idempotency-key-header).",
+    description: "A repetition with the same key and body within 24 hours gets the same answer "
+      + "and changes nothing (draft-ietf-httpapi-idempotency-key-header).",
     schema: { type: "string", minLength: 1, maxLength: idempotencyKeyCharsMax + 2 }
   },
   "If-Match": {
@@ -186,7 +181,7 @@ export const requestHeaders = {
     schema: text
   },
   "If-None-Match": {
-    description: "304 on reading, 412 on changing, when one of these entity tags is the "
+    description: "304 to a read and 412 to a change if one of these entity tags is the "
       + "resource's (RFC 9110 §13.1.2).",
     schema: text
   },
@@ -195,21 +190,23 @@ export const requestHeaders = {
   "If-Range": { description: "RFC 9110 §13.1.5.", schema: text },
   Range: { description: "One range of bytes (RFC 9110 §14.2).", schema: text },
   Prefer: {
-    description: "Preferences (RFC 7240): `wait=30` makes a long poll; for a file of customers "
-      + "`handling=lenient` and `respond-async`.",
+    description: "Preferences (RFC 7240): `wait=30` for a long poll; `handling=lenient` and "
+      + "`respond-async` for a file of customers.",
     schema: text
   },
-  Slug: { description: "The wished-for name, percent-encoded (RFC 5023 §9.7).", schema: text },
+  Slug: { description: "The requested name, percent-encoded (RFC 5023 §9.7).", schema: text },
   "Last-Event-ID": {
-    description: "Where a stream of events goes on: the id of the last event that came.",
+    description:
+      "The id of the last event that the client received; the stream continues after it.",
     schema: text
   },
   "Message-Password": {
-    description: "Of a new message: 16 or more visible ASCII characters, or `generate`.",
+    description:
+      "The password of a new message: 16 or more visible ASCII characters, or `generate`.",
     schema: text
   },
   "Content-Disposition": {
-    description: "Kept, and served with the content.",
+    description: "Stored, and served with the content.",
     schema: text
   },
   traceparent: { description: "W3C Trace Context.", schema: text }
@@ -220,27 +217,28 @@ export type RequestHeader = keyof typeof requestHeaders
 /** Answer fields. */
 export const responseHeaders = {
   Accept: "The types that are accepted in a body here.",
-  "Accept-Encoding": "`identity`: a body comes without coding.",
+  "Accept-Encoding": "`identity`: a body must have no content coding.",
   "Accept-Post": "The types that are accepted in a body here.",
   "Accept-Ranges": "`bytes`.",
   Allow: "The methods of the resource.",
-  "Cache-Control": "Who may keep the answer.",
-  "Content-Disposition": "Whether it is for showing or for saving.",
+  "Cache-Control": "Which caches may store the answer.",
+  "Content-Disposition": "Whether a browser shows the content or saves it.",
   "Content-Location": "The resource that the answer shows.",
-  "Content-Range": "Which part it is, and how long the whole.",
+  "Content-Range": "The range of bytes, and the length of the whole.",
   "Content-Security-Policy": "Stored content can never act as this origin.",
   ETag: "The entity tag of this representation, for conditions.",
-  "Last-Modified": "When it was changed.",
+  "Last-Modified": "The time of the last change.",
   Link: "Links (RFC 8288).",
-  Location: "The URI of what was made, or where to go on.",
+  Location: "The URI of the new resource, or the target of the redirect.",
   "Message-Password": "The password that the service chose; shown once.",
-  "Notification-Status": "How it stands: `waiting; success=3; retry=1`.",
+  "Notification-Status": "The status and its counts: `waiting; success=3; retry=1`.",
   "Preference-Applied": "The preferences that were followed (RFC 7240).",
-  RateLimit: "How many requests are left (`r`), and in how many seconds all are again (`t`).",
-  "RateLimit-Policy": "How many requests (`q`) in how many seconds (`w`) by address or account.",
-  "Retry-After": "Seconds after which to try again.",
+  RateLimit: "The remaining requests (`r`), and the seconds until all are available again (`t`).",
+  "RateLimit-Policy":
+    "The allowed requests (`q`) in a number of seconds (`w`) for an address or account.",
+  "Retry-After": "Seconds after which the client may retry.",
   Vary: "Request fields that the answer depends on.",
-  "WWW-Authenticate": "What may be shown for oneself."
+  "WWW-Authenticate": "The accepted authentication schemes."
 } as const satisfies Readonly<Record<string, string>>
 
 type Field = keyof typeof responseHeaders

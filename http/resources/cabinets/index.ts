@@ -1,3 +1,2 @@
 /** Cabinets as resources (protocol §1.5). */
-export { cabinetOperations } from "./cabinet-operations.ts"
-export { cabinetRoutes } from "./cabinet-routes.ts"
+export { cabinetResource } from "./cabinet-resource.ts"

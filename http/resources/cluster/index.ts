@@ -1,4 +1,3 @@
 /** The state of the cluster, for admins (protocol §6). */
-export { clusterOperations } from "./cluster-operations.ts"
-export { clusterRoutes } from "./cluster-routes.ts"
+export { clusterResource } from "./cluster-resource.ts"
 export { keepPublishingFigures } from "./node-figures.ts"

@@ -1,6 +1,5 @@
 /** Customers, one by one and as whole files (protocol §3, C2). */
-export { customerOperations } from "./customer-operations.ts"
-export { customerRoutes } from "./customer-routes.ts"
+export { customerResource } from "./customer-resource.ts"
 export { customersTable } from "./customer-table.ts"
 export { findForm } from "./customer-views.ts"
 export { resumeLoads, watchLoads } from "./load-application.ts"

@@ -1,3 +1,2 @@
 /** The home page, the service document and fixed files (protocol §6). */
-export { homeOperations } from "./home-operations.ts"
-export { homeRoutes } from "./home-routes.ts"
+export { homeResource } from "./home-resource.ts"

@@ -1,11 +1,81 @@
-/** The files that never change while the service runs. */
+/** The files that never change while the service runs, and `/openapi.json`. */
 import { Effect } from "effect"
-import { liveScript, liveScriptPath, pageScript, stylesheet } from "../../formats/html/index.ts"
-import { contentTypeOf, entityTag } from "../../formats/index.ts"
+import { liveScript, pageScript, stylesheet } from "../../formats/html/index.ts"
+import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
+import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
+  text as textSchema } from "../../formats/openapi/index.ts"
 import { fixedMaxAgeSeconds } from "../../limits.ts"
-import { type Call, emptyAnswer, evaluatePreconditions, type HandlerAnswer, type HandlerFailure,
-  httpError, type ResourceHandler, type Route } from "../../pipeline/index.ts"
+import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError,
+  type HttpSettings } from "../../pipeline/index.ts"
+import type { Resource, ResourceOperation } from "../../resource.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
+
+/** A file in one type. */
+interface FixedFile {
+  readonly type: string
+  readonly bytes: Uint8Array
+  readonly etag: string
+  readonly headers: ReplyHeaders
+}
+
+const makeFile = (type: string, text: string, headers: ReplyHeaders): FixedFile => {
+  const bytes = Buffer.from(text)
+  const etag = entityTag(Buffer.from(type + text))
+  return { type, bytes, etag, headers: [["ETag", etag], ...headers] }
+}
+
+/** The file, or 304 or 412 by the preconditions of the request (RFC 9110 §13). */
+const answerFile = ({ request }: Call, file: FixedFile): Handled => {
+  const { bytes, etag, headers, type } = file
+  switch (evaluatePreconditions(request.method, request.headers, { exists: true, etag })) {
+    case "failed":
+      return Effect.fail(httpError("precondition-failed"))
+    case "not-modified":
+      return Effect.succeed(emptyAnswer(304, headers))
+    case "proceed":
+      return Effect.succeed({
+        _tag: "Plain",
+        status: 200,
+        headers: [["Content-Type", type], ...headers],
+        body: bytes
+      })
+  }
+}
+
+/** The description of a file, with the schema of each of its types. */
+const fileOperation = (
+  id: string,
+  summary: string,
+  content: Readonly<Record<string, Schema>>,
+  headers: ReadonlyArray<ResponseHeader> = []
+): Operation => ({
+  id,
+  summary,
+  headers: ["If-Match", "If-None-Match"],
+  problems: ["precondition-failed"],
+  responses: {
+    200: { description: "The file", content, headers: ["ETag", "Cache-Control", ...headers] },
+    304: emptyResponse("The client has the current file", ["ETag"])
+  }
+})
+
+const textFileOperation = (
+  id: string,
+  summary: string,
+  contentType: string,
+  text: string,
+  cacheControl: string
+): ResourceOperation => {
+  const file = makeFile(contentType, text, [["Cache-Control", cacheControl]])
+  return {
+    ...fileOperation(id, summary, { [mediaTypeOf(contentType)]: textSchema }),
+    handle: () => (call) => answerFile(call, file)
+  }
+}
+
+/** A script; browsers check at each page that they have the one of this version. */
+const scriptOperation = (id: string, summary: string, text: string): ResourceOperation =>
+  textFileOperation(id, summary, contentTypeOf("text/javascript"), text, "no-cache")
 
 /** Paths that robots must not read: their URIs may be capabilities or name private resources. */
 const hiddenFromRobots = [
@@ -26,42 +96,71 @@ const icon = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">" 
   "<rect x=\"1\" y=\"3\" width=\"14\" height=\"10\" rx=\"1\" fill=\"#8a2b1a\"/>" +
   "<path d=\"M1.5 4 8 9l6.5-5\" fill=\"none\" stroke=\"#fbf9f4\" stroke-width=\"1.4\"/></svg>\n"
 
-const file = (
-  pattern: string,
-  contentType: string,
-  text: string,
-  cacheControl = `public, max-age=${fixedMaxAgeSeconds}`
-): Route<ResourceHandler> => {
-  const bytes = Buffer.from(text)
-  const etag = entityTag(bytes)
-  const validators: ReplyHeaders = [["ETag", etag], ["Cache-Control", cacheControl]]
-  const handle = ({ request }: Call): Effect.Effect<HandlerAnswer, HandlerFailure> => {
-    switch (evaluatePreconditions(request.method, request.headers, { exists: true, etag })) {
-      case "failed":
-        return Effect.fail(httpError("precondition-failed"))
-      case "not-modified":
-        return Effect.succeed(emptyAnswer(304, validators))
-      case "proceed":
-        return Effect.succeed({
-          _tag: "Plain",
-          status: 200,
-          headers: [["Content-Type", contentType], ...validators],
-          body: bytes
-        })
-    }
-  }
-  return { pattern, methods: { GET: { handle } } }
-}
-
-/** A script, which changes with the version of the service. */
-const script = (pattern: string, text: string): Route<ResourceHandler> =>
-  file(pattern, contentTypeOf("text/javascript"), text, "no-cache")
+const cacheable = `public, max-age=${fixedMaxAgeSeconds}`
 
 /** The stylesheet and the scripts of all pages and of live ones, the robots' file, and the icon. */
-export const fileRoutes: ReadonlyArray<Route<ResourceHandler>> = [
-  file("/style.css", contentTypeOf("text/css"), stylesheet),
-  script("/page.js", pageScript),
-  script(liveScriptPath, liveScript),
-  file("/robots.txt", contentTypeOf("text/plain"), robots),
-  file("/favicon.ico", "image/svg+xml", icon)
-]
+export const fileOperations: Resource["operations"] = {
+  "GET /style.css": textFileOperation(
+    "getStyle",
+    "The stylesheet of all pages",
+    contentTypeOf("text/css"),
+    stylesheet,
+    cacheable
+  ),
+  "GET /page.js": scriptOperation("getPageScript", "The script of all pages", pageScript),
+  "GET /live.js": scriptOperation("getLiveScript", "The script of live pages", liveScript),
+  "GET /robots.txt": textFileOperation(
+    "getRobots",
+    "The paths that robots must not read",
+    contentTypeOf("text/plain"),
+    robots,
+    cacheable
+  ),
+  "GET /favicon.ico": textFileOperation(
+    "getIcon",
+    "The icon of all pages",
+    "image/svg+xml",
+    icon,
+    cacheable
+  )
+}
+
+const openapi: Schema = {
+  type: "object",
+  properties: { openapi: { type: "string", pattern: "^3\\.1\\." } },
+  required: ["openapi", "info", "paths"],
+  additionalProperties: true,
+  externalDocs: { url: "https://spec.openapis.org/oas/v3.1.0" }
+}
+
+const openapiTypes = ["application/json", "application/vnd.oai.openapi+json"]
+
+const openapiHeaders = [["Vary", "Accept"], ["Cache-Control", cacheable]] as const
+
+/** `/openapi.json`; the document is made on the first request for it. */
+export const openapiOperation = (
+  document: (settings: HttpSettings) => DocumentPart
+): ResourceOperation => ({
+  ...fileOperation(
+    "getOpenapi",
+    "This document",
+    Object.fromEntries(openapiTypes.map((type) => [type, openapi])),
+    ["Vary"]
+  ),
+  problems: ["not-acceptable", "precondition-failed"],
+  handle: ({ settings }) => {
+    const files = new Map<string, FixedFile>()
+    return (call) => {
+      const available = openapiTypes
+      const type = negotiate(call.request.headers.get("accept"), available)
+      if (type === undefined) {
+        const detail = `there is ${available.join(", ")}`
+        return Effect.fail(httpError("not-acceptable", detail, [], { available }))
+      }
+      const file = files.get(type) ??
+        makeFile(type, `${JSON.stringify(document(settings))}\n`, openapiHeaders)
+      files.set(type, file)
+      return answerFile(call, file)
+    }
+  }
+})

@@ -230,8 +230,8 @@ class DirectDeposit {
 }
 
 /** The hot path of A2; see `Handler.direct`. */
-export const directDeposit = (service: Service, route: string) => {
-  const metrics = service.httpMetrics.forRoute("POST", route)
+export const directDeposit = (service: Service) => {
+  const metrics = service.httpMetrics.forRoute("POST", "/mailboxes/{mailbox}")
   const mailboxOf = mailboxRefCache(service)
   return (request: HttpRequest, exchange: Exchange, parameters: Parameters): void => {
     const mailbox = mailboxOf(parameters)

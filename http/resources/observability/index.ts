@@ -1,4 +1,3 @@
 /** Health, metrics and the archive of a running node (protocol §6). */
-export { observabilityOperations } from "./observability-operations.ts"
-export { observabilityRoutes } from "./observability-routes.ts"
+export { observabilityResource } from "./observability-resource.ts"
 export { makeMetricsText } from "./prometheus-text.ts"

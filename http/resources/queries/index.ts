@@ -1,3 +1,2 @@
 /** Queries as resources (protocol §3). */
-export { queryOperations } from "./query-operations.ts"
-export { queryRoutes } from "./query-routes.ts"
+export { queryResource } from "./query-resource.ts"

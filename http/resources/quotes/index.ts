@@ -1,5 +1,4 @@
 /** Quotes (protocol §3, C1, C3, C4). */
-export { quoteOperations } from "./quote-operations.ts"
-export { quoteRoutes } from "./quote-routes.ts"
+export { quoteResource } from "./quote-resource.ts"
 export { quotesTable } from "./quote-table.ts"
 export { findForm } from "./quote-views.ts"

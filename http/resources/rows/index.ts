@@ -3,7 +3,7 @@ export { addressHash, assertAddressQuota, collectionPath, creationChanges, expir
   isExpired, isQueryId, ownersTable, parseQuery, queriesTable, queryPath, removalChanges,
   type StoredQuery, sweepQueries } from "./query-store.ts"
 export { readRecord, type RecordResource, removeRecord, replaceRecord } from "./record-resource.ts"
-export { requireRole, rowAnswer, type RowResource, rowRoutes } from "./row-handlers.ts"
+export { requireRole, rowAnswer, rowOperations, type RowResource } from "./row-handlers.ts"
 export { listRows, type RowListing } from "./row-listing.ts"
-export { rowQuery } from "./row-operations.ts"
+export { rowQuery } from "./row-listing.ts"
 export { removalForm, rowTable } from "./row-table.ts"

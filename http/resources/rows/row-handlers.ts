@@ -1,11 +1,15 @@
-/** The handlers of rows (C3, C4): read, put, delete, create, and the forms of their pages. */
+/** The operations of rows (C3, C4): read, put, delete, create, and the forms of their pages. */
 import { Effect } from "effect"
 import type { Role } from "../../../actors/account/index.ts"
 import { requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
+import type { ProblemSlug } from "../../formats/index.ts"
+import { changeByForm, documentRequestBody, formSchema, type Schema, seeOtherResponse,
+  viewResponse } from "../../formats/openapi/index.ts"
 import { absoluteUri, type Call, defineHandler, emptyAnswer, type HandlerAnswer,
-  type HandlerFailure, httpError, readInput, type RequestInput, type ResourceHandler, type Route,
-  seeOther, type Service, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
+  type HandlerFailure, httpError, readInput, type RequestInput, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
+import type { Resource } from "../../resource.ts"
 import { readRecord, type RecordResource, removeRecord, type ReplacedRecord,
   replaceRecord } from "./record-resource.ts"
 
@@ -17,7 +21,7 @@ export interface RowResource extends RecordResource {
   readonly root: "customer" | "quote"
   readonly parameter: "customer" | "symbol"
   readonly isKey: (text: string) => boolean
-  readonly collectionPath: string
+  readonly collectionPath: `/${string}`
   readonly path: (key: string) => string
   /** The form that creates a row at the collection, or changes the row at `action`. */
   readonly fieldsForm: (action: string) => HtmlForm
@@ -130,33 +134,65 @@ const rowHandlers = (resource: RowResource) => {
   return { read, put, remove, create, post }
 }
 
-/** The routes of a kind of rows: its collection, which may accept whole files by PUT, and a row. */
-export const rowRoutes = (
-  service: Service,
-  resource: RowResource,
-  { list, upload }: { readonly list: ResourceHandler; readonly upload?: ResourceHandler }
-): ReadonlyArray<Route<ResourceHandler>> => {
-  const { collectionPath, fieldsForm, parameter } = resource
+/** What the descriptions of two kinds of rows do not share. */
+interface RowTexts {
+  /** The fields of a row's form, and those that a new row needs. */
+  readonly fields: ReadonlyArray<string>
+  readonly createForm: Schema
+  readonly createProblems?: ReadonlyArray<ProblemSlug>
+  readonly create: string
+  readonly put: string
+  readonly remove: string
+}
+
+/** The operations of a kind of rows: creating one at the collection, and those of a row. */
+export const rowOperations = (resource: RowResource, texts: RowTexts): Resource["operations"] => {
+  const { collectionPath, fieldsForm, parameter, role, root } = resource
   const { create, post, put, read, remove } = rowHandlers(resource)
-  return [
-    {
-      pattern: collectionPath,
-      methods: {
-        GET: list,
-        POST: { handle: withFormRedisplay(() => fieldsForm(collectionPath), create(service)) },
-        ...upload === undefined ? {} : { PUT: upload }
+  const name = `${root.charAt(0).toUpperCase()}${root.slice(1)}`
+  const forRole = `for the role ${role}`
+  const shown = viewResponse(name, `The ${root}`)
+  const rowPath = `${collectionPath}/{${parameter}}` as const
+  return {
+    [`POST ${collectionPath}`]: {
+      handle: create,
+      form: () => fieldsForm(collectionPath),
+      id: `create${name}`,
+      summary: `${texts.create}; ${forRole}`,
+      needs: "role",
+      body: documentRequestBody(`New${name}`, { form: texts.createForm }),
+      ...texts.createProblems === undefined ? {} : { problems: texts.createProblems },
+      responses: { 201: shown, 303: seeOtherResponse }
+    },
+    [`GET ${rowPath}`]: {
+      handle: read,
+      id: `get${name}`,
+      summary: `A ${root}`,
+      problems: ["gone"],
+      responses: { 200: shown }
+    },
+    [`PUT ${rowPath}`]: {
+      handle: put,
+      id: `put${name}`,
+      summary: texts.put,
+      needs: "role",
+      body: documentRequestBody(`New${name}`),
+      responses: {
+        200: viewResponse(name, "Replaced the earlier one"),
+        201: viewResponse(name, `A new ${root}`)
       }
     },
-    {
-      pattern: `${collectionPath}/{${parameter}}`,
-      methods: {
-        GET: { handle: read(service) },
-        PUT: { handle: put(service) },
-        POST: {
-          handle: withFormRedisplay(({ request }) => fieldsForm(request.path), post(service))
-        },
-        DELETE: { handle: remove(service) }
-      }
+    [`POST ${rowPath}`]: {
+      handle: post,
+      form: ({ request }) => fieldsForm(request.path),
+      ...changeByForm(name, `New${name}`, formSchema(["method", ...texts.fields]), "role")
+    },
+    [`DELETE ${rowPath}`]: {
+      handle: remove,
+      id: `delete${name}`,
+      summary: texts.remove,
+      needs: "role",
+      problems: ["gone"]
     }
-  ]
+  }
 }

@@ -1,6 +1,8 @@
 /** Pages of rows: C1 without a symbol, and C2 (protocol §3). */
 import { Effect } from "effect"
 import type { PageLink } from "../../formats/html/index.ts"
+import { pagingParameters, type Parameter, text as textSchema,
+  uri } from "../../formats/openapi/index.ts"
 import { pageEntriesDefault, pageEntriesMax, sortedRowsMax } from "../../limits.ts"
 import { absoluteUri, type Call, type HandlerFailure, httpError, readQuery,
   type Service } from "../../pipeline/index.ts"
@@ -8,6 +10,16 @@ import { type CursorPosition, decodeCursor, encodeCursor, fieldsIn, filterOf, ty
   type Order, type RowEntry, type RowFilter, type RowQuery, runQuery, spanOf,
   type TableSchema } from "../../query-engine/index.ts"
 import { readNamedQuery } from "./query-store.ts"
+
+/** The parameters that listings of customers and of quotes share. */
+export const rowQuery: Readonly<Record<string, Parameter>> = {
+  return: {
+    description: "Fields to show, separated by spaces, plus signs or commas; else all.",
+    schema: textSchema
+  },
+  query: { description: "The URI of a query, which must hold too.", schema: uri },
+  ...pagingParameters
+}
 
 /** A page of rows. */
 export interface RowListing {

@@ -1,3 +1,2 @@
 /** The bridge, its sessions, and the stateless questions (protocol §2). */
-export { sessionOperations } from "./session-operations.ts"
-export { sessionRoutes } from "./session-routes.ts"
+export { sessionResource } from "./session-resource.ts"

@@ -10,8 +10,11 @@ import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, em
   refusalError, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { readReference } from "./answer-reference.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
-import { answerPath, type AnswerStep, answerView, collectionPath, entryLink, isOver, listingView,
-  rejection, sessionPath, sessionView } from "./session-views.ts"
+import { answerPath, type AnswerStep, answerView, collectionPath, entryLink, entryView, isOver,
+  listingView, rejection, sessionPath, sessionView } from "./session-views.ts"
+
+/** B1. */
+export const getEntry = () => () => Effect.succeed(viewAnswer(entryView))
 
 /** Every session; they have no owner. */
 const sessionIndex: NewestFirstIndex = { table: "sessions", keysTable: "session-keys" }

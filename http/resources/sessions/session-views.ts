@@ -12,8 +12,6 @@ import type { Call, HandlerAnswer } from "../../pipeline/index.ts"
 /** A step of the script, which also names the resource of its answer. */
 export type AnswerStep = SessionView["recorded"][number]
 
-export const answerSteps: ReadonlyArray<AnswerStep> = ["name", "quest", "hard_question"]
-
 export const entryPath = "/cross_bridge"
 
 export const collectionPath = "/sessions"

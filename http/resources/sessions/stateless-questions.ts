@@ -1,12 +1,11 @@
 /** The stateless questions (B8 to B11): the URI holds the answers so far, nothing is stored. */
-import { Effect } from "effect"
 import { answerCharsMax, bridge, scriptProgress } from "../../../actors/index.ts"
 import { type Control, html, type HtmlForm, link, type PageLink,
   renderForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { element, isText } from "../../formats/xml/index.ts"
-import { type Call, type Handled, type HandlerAnswer, type HttpError, httpError, readQuery,
-  type ResourceHandler, type Route, viewAnswer, withFormRedisplay } from "../../pipeline/index.ts"
+import { defineHandler, type HandlerAnswer, type HttpError, httpError, readQuery,
+  viewAnswer } from "../../pipeline/index.ts"
 import { answerControl, type AnswerStep, entryPath, quoted, rejection } from "./session-views.ts"
 
 /** One question's resource, the query parameter of its answer, and the path that takes it. */
@@ -64,7 +63,7 @@ const questionForm = ({ next, parameter }: Question, p: string, answers: Answers
 })
 
 /** The form that asks for the first refused answer again, with the answers before it. */
-const refusedForm = (fields: FormFields): HtmlForm | undefined => {
+export const refusedForm = (fields: FormFields): HtmlForm | undefined => {
   const answers: Array<readonly [string, string]> = []
   const byStep: { [S in AnswerStep]?: string } = {}
   for (const question of questions) {
@@ -114,8 +113,8 @@ const crossed = (p: string, answers: Answers): HandlerAnswer =>
   })
 
 /** The question at an index: the URI must have the answers to those before it. */
-const getQuestion = (at: number) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HttpError> {
+export const getQuestion = (at: number) =>
+  defineHandler(function*(_, call) {
     const query = yield* readQuery(call)
     const byStep: { [S in AnswerStep]?: string } = {}
     const answers: Array<readonly [string, string]> = []
@@ -135,19 +134,3 @@ const getQuestion = (at: number) =>
     if (question === undefined) throw new Error(`${progress.step} has no resource`)
     return challenge(question, progress.p, answers)
   })
-
-/** The routes of the three questions. */
-export const questionRoutes: ReadonlyArray<Route<ResourceHandler>> = questions.map((
-  { path },
-  at
-) => ({
-  pattern: path,
-  methods: {
-    GET: {
-      handle: withFormRedisplay(
-        (_, fields) => refusedForm(fields),
-        (call): Handled => getQuestion(at)(call)
-      )
-    }
-  }
-}))

@@ -1,11 +1,15 @@
-/** What content and its receipts take and answer (A1, A3, A4). */
-import { attributes, dateTime, digits, documentRequestBody, emptyResponse, list, oneOf,
-  type OperationGroup, ref, type RequestBodyDescription, type ResponseHeader, rootElement, text,
-  uri, viewResponse } from "../../formats/openapi/index.ts"
+/** The operations of content and its receipts (A1, A3, A4). */
+import { attributes, dateTime, digits, documentRequestBody, emptyResponse, list, oneOf, ref,
+  type RequestBodyDescription, type ResponseHeader, rootElement, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { getContent } from "./download.ts"
+import { deleteContent, postContent, putContent } from "./publication.ts"
+import { getReceipt, getReceipts, postReceipt } from "./receipts.ts"
 
 const status = oneOf("received", "retrieved", "problem")
 
-/** Any bytes of any type; a schema has nothing to say of them. */
+/** Any bytes of any type, which no schema describes. */
 const bytes: RequestBodyDescription = { content: { "*/*": {} }, required: false, kind: "stream" }
 
 const validators: ReadonlyArray<ResponseHeader> = ["ETag", "Last-Modified", "Cache-Control"]
@@ -17,7 +21,7 @@ const served: ReadonlyArray<ResponseHeader> = [
   "Content-Security-Policy"
 ]
 
-export const contentOperations: OperationGroup = {
+export const contentResource: Resource = {
   tag: "content",
   about: "The first part of a message: any bytes, at an unguessable URI.",
   schemas: {
@@ -41,15 +45,16 @@ export const contentOperations: OperationGroup = {
   },
   operations: {
     "POST /content": {
+      handle: postContent,
       id: "publishContent",
       summary: "Publishes content (A1)",
-      description: "Anybody may, unless the operator asks for an account.",
+      description: "Anybody may publish, unless the operator requires an account.",
       needs: "anyone",
       headers: ["Message-Password", "Content-Disposition"],
       body: bytes,
-      problems: ["unauthenticated", "unprocessable"],
+      problems: ["unprocessable"],
       responses: {
-        202: viewResponse("Content", "Stored. The link `edit` is for who may change it", [
+        202: viewResponse("Content", "Stored; the link `edit` authorizes changes", [
           "Location",
           "Link",
           "Message-Password?"
@@ -57,6 +62,7 @@ export const contentOperations: OperationGroup = {
       }
     },
     "GET /content/{content}": {
+      handle: getContent,
       id: "getContent",
       summary: "The content as it was published (A3)",
       needs: "message",
@@ -70,50 +76,54 @@ export const contentOperations: OperationGroup = {
       ],
       problems: ["precondition-failed", "range-not-satisfiable"],
       responses: {
-        200: { description: "All of it", content: { "*/*": {} }, headers: served },
+        200: { description: "The whole content", content: { "*/*": {} }, headers: served },
         206: {
-          description: "The part that was asked for",
+          description: "The requested range",
           content: { "*/*": {} },
           headers: [...served, "Content-Range"]
         },
-        304: emptyResponse("It is as the client has it", validators)
+        304: emptyResponse("The client has the current content", validators)
       }
     },
     "POST /content/{content}": {
+      handle: postReceipt,
       id: "sendReceipt",
       summary: "Reports the outcome of the message (A4)",
       needs: "message",
       body: documentRequestBody("NewReceipt"),
-      responses: { 202: viewResponse("Receipt", "Taken", ["Location"]) }
+      responses: { 202: viewResponse("Receipt", "Stored", ["Location"]) }
     },
     "PUT /content/{content}": {
+      handle: putContent,
       id: "replaceContent",
-      summary: "Replaces it, at the edit URI or by its owner",
+      summary: "Replaces the content, at the edit URI or by its owner",
       needs: "anyone",
       headers: ["Content-Disposition"],
       body: bytes,
-      problems: ["unauthenticated", "gone", "too-many-requests"],
-      responses: { 204: emptyResponse("It is replaced", ["ETag"]) }
+      problems: ["gone"],
+      responses: { 204: emptyResponse("Replaced", ["ETag"]) }
     },
     "DELETE /content/{content}": {
+      handle: deleteContent,
       id: "deleteContent",
-      summary: "Removes it, at the edit URI or by its owner",
+      summary: "Removes the content, at the edit URI or by its owner",
       needs: "anyone",
-      problems: ["unauthenticated", "gone", "too-many-requests"],
-      responses: { 204: emptyResponse("It is removed") }
+      problems: ["gone"]
     },
     "GET /content/{content}/receipts": {
+      handle: getReceipts,
       id: "listReceipts",
-      summary: "What its recipients report, below the edit URI or for its owner",
+      summary: "The receipts of its recipients, below the edit URI or for its owner",
       needs: "anyone",
-      problems: ["unauthenticated", "gone", "forbidden"],
-      responses: { 200: viewResponse("Receipts", "All of them, oldest first") }
+      problems: ["gone", "forbidden"],
+      responses: { 200: viewResponse("Receipts", "All receipts, oldest first") }
     },
     "GET /content/{content}/receipts/{receipt}": {
+      handle: getReceipt,
       id: "getReceipt",
       summary: "One receipt",
       needs: "anyone",
-      problems: ["unauthenticated", "gone", "forbidden"],
+      problems: ["gone", "forbidden"],
       responses: { 200: viewResponse("Receipt", "The receipt") }
     }
   }

@@ -1,13 +1,12 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { Effect } from "effect"
-import { defineHandler, httpError, readQuery, type ResourceHandler, type Route, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
-import { listRows, rowAnswer, type RowResource, rowRoutes } from "../rows/index.ts"
+import { defineHandler, httpError, readQuery, viewAnswer } from "../../pipeline/index.ts"
+import { listRows, rowAnswer, type RowResource } from "../rows/index.ts"
 import { isSymbol, quoteOf, symbolIn } from "./quote-input.ts"
 import { goneQuotes, quotesTable } from "./quote-table.ts"
 import { collectionPath, fieldsForm, quotePath, quotesView, quoteView } from "./quote-views.ts"
 
-const quotes: RowResource = {
+export const quotes: RowResource = {
   table: quotesTable.name,
   goneTable: goneQuotes,
   view: quoteView,
@@ -37,7 +36,7 @@ const quotes: RowResource = {
 }
 
 /** C1: one quote by its symbol, or a page of all quotes or of those that a query matches. */
-const list = defineHandler(function*(service, call) {
+export const findQuotes = defineHandler(function*(service, call) {
   const parameters = yield* readQuery(call)
   const symbol = parameters.get("quotename")
   if (symbol !== undefined && parameters.get("query") === undefined) {
@@ -47,6 +46,3 @@ const list = defineHandler(function*(service, call) {
   const listing = yield* listRows(service, call, quotesTable, collectionPath, restriction)
   return viewAnswer(quotesView(service, listing))
 })
-
-export const quoteRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> =>
-  rowRoutes(service, quotes, { list: { handle: list(service) } })

@@ -1,8 +1,11 @@
 /** The operations of queries. */
-import { attributes, dateTime, documentRequestBody, emptyResponse, formSchema, list, object, oneOf,
-  type OperationGroup, pagingParameters, ref, rootElement, type Schema, seeOtherResponse, text, uri,
+import { attributes, changeByForm, dateTime, documentRequestBody, formSchema, list, object, oneOf,
+  pagingParameters, ref, rootElement, type Schema, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import { operators } from "../../query-engine/index.ts"
+import type { Resource } from "../../resource.ts"
+import { deleteQuery, getQueries, getQuery, postQueries, postQueryForm, putQuery,
+  sentQueryForm } from "./query-handlers.ts"
 
 const on = oneOf("customers", "quotes")
 
@@ -35,9 +38,9 @@ const form = formSchema(
   ]
 )
 
-export const queryOperations: OperationGroup = {
+export const queryResource: Resource = {
   tag: "queries",
-  about: "Queries that are too much for an address, as resources of their own.",
+  about: "Queries that are too long for a URI.",
   schemas: {
     Where: object({
       ...attributes({ field: text, op: oneOf(...operators) }),
@@ -47,7 +50,7 @@ export const queryOperations: OperationGroup = {
     Conditions: {
       anyOf: [
         object(conditions),
-        { const: "", description: "None: `all` holds then, and `any` does not." }
+        { const: "", description: "No condition: `all` is true, `any` is false." }
       ]
     },
     Query: rootElement("query", {
@@ -64,47 +67,49 @@ export const queryOperations: OperationGroup = {
   },
   operations: {
     "GET /queries": {
+      handle: getQueries,
       id: "listQueries",
       summary: "The caller's own queries; none without an account",
       needs: "anyone",
       query: pagingParameters,
-      responses: { 200: viewResponse("Queries", "A page of them") }
+      responses: { 200: viewResponse("Queries", "A page of the listing") }
     },
     "POST /queries": {
+      handle: postQueries,
+      form: sentQueryForm,
       id: "createQuery",
-      summary: "Makes a query; its link `edit` is for who may change it",
+      summary: "Creates a query; its link `edit` authorizes changes",
       needs: "anyone",
       body: documentRequestBody("Query", { form }),
-      responses: { 201: viewResponse("Query", "The query", ["Location", "Link"]) }
+      responses: { 201: viewResponse("Query", "The query", ["Link"]) }
     },
     "GET /queries/{query}": {
+      handle: getQuery,
       id: "getQuery",
       summary: "A query",
       problems: ["gone"],
       responses: { 200: viewResponse("Query", "The query", ["Link"]) }
     },
     "PUT /queries/{query}": {
+      handle: putQuery,
       id: "replaceQuery",
-      summary: "Another query in its place, at the edit URI or by its owner",
+      summary: "Replaces a query, at the edit URI or by its owner",
       needs: "anyone",
       body: documentRequestBody("Query"),
-      problems: ["unauthenticated", "gone"],
-      responses: { 200: viewResponse("Query", "The query as it is now", ["Link"]) }
+      problems: ["gone"],
+      responses: { 200: viewResponse("Query", "The changed query", ["Link"]) }
     },
     "POST /queries/{query}": {
-      id: "changeQueryByForm",
-      summary: "PUT, or with `method=delete` DELETE, for a page's form",
-      needs: "anyone",
-      body: documentRequestBody("Query", { form }),
-      problems: ["unauthenticated", "gone", "precondition-failed"],
-      responses: { 303: seeOtherResponse }
+      handle: postQueryForm,
+      form: sentQueryForm,
+      ...changeByForm("Query", "Query", form, "anyone")
     },
     "DELETE /queries/{query}": {
+      handle: deleteQuery,
       id: "deleteQuery",
       summary: "Removes a query, at the edit URI or by its owner",
       needs: "anyone",
-      problems: ["unauthenticated", "gone"],
-      responses: { 204: emptyResponse("It is removed") }
+      problems: ["gone"]
     }
   }
 }

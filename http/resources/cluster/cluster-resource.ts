@@ -1,7 +1,9 @@
 /** The operations of `/cluster` and of quarantines. */
 import { attributes, buttonRequestBody, dateTime, digits, elementText, emptyResponse, flag, list,
-  object, oneOf, type OperationGroup, ref, rootElement, seeOtherResponse, text, uri,
+  object, oneOf, ref, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { getCluster, getQuarantine, liftQuarantine } from "./cluster-handlers.ts"
 
 const commits = attributes({
   groups: digits,
@@ -53,9 +55,9 @@ const node = object({
   quarantines: object({ quarantine: list(ref("Quarantine")) })
 }, ["name", "self", "leaving", "answers"])
 
-export const clusterOperations: OperationGroup = {
+export const clusterResource: Resource = {
   tag: "cluster",
-  about: "How the nodes of the service stand; for the role admin.",
+  about: "The status of the nodes; for the role admin.",
   schemas: {
     Cluster: rootElement("cluster", {
       ...attributes({ node: text, shards: digits, owned: digits }),
@@ -83,30 +85,36 @@ export const clusterOperations: OperationGroup = {
   },
   operations: {
     "GET /cluster": {
+      handle: getCluster,
       id: "getCluster",
-      summary: "Nodes, shards and their owners, and how each node stands",
+      summary: "The nodes and their status, and the owner of each shard",
       needs: "role",
-      responses: { 200: viewResponse("Cluster", "How they stand") }
+      responses: { 200: viewResponse("Cluster", "The status") }
     },
     "GET /cluster/quarantine/{kind}/{id}": {
+      handle: getQuarantine,
       id: "getQuarantine",
-      summary: "An actor that rests after it failed",
+      summary: "A quarantined actor",
       needs: "role",
-      responses: { 200: viewResponse("Quarantine", "Since when, until when, and why") }
+      responses: {
+        200: viewResponse("Quarantine", "The quarantine: its begin, its end and its reason")
+      }
     },
     "POST /cluster/quarantine/{kind}/{id}": {
+      handle: liftQuarantine,
       id: "liftQuarantineByForm",
       summary: "The same as DELETE, for a page's form",
       needs: "role",
       body: buttonRequestBody,
-      responses: { 204: emptyResponse("It works again"), 303: seeOtherResponse }
+      responses: { 204: emptyResponse("The actor receives messages again"), 303: seeOtherResponse }
     },
     "DELETE /cluster/quarantine/{kind}/{id}": {
+      handle: liftQuarantine,
       id: "liftQuarantine",
-      summary: "Has the actor work again",
+      summary: "Lifts the quarantine",
       needs: "role",
       isUnconditional: true,
-      responses: { 204: emptyResponse("It works again") }
+      responses: { 204: emptyResponse("The actor receives messages again") }
     }
   }
 }

@@ -1,14 +1,17 @@
-/** What push registrations take and answer (A12). */
+/** The operations of push registrations (A12). */
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
-  emptyResponse, formRequestBody, formSchema, list, object, oneOf, type OperationGroup, ref,
-  rootElement, seeOtherResponse, text, uri, viewResponse,
-  withoutHtml } from "../../formats/openapi/index.ts"
+  emptyResponse, formRequestBody, formSchema, list, object, oneOf, ref, rootElement,
+  seeOtherResponse, text, uri, viewResponse, withoutHtml } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { deleteRegistration, getRegistration, getRegistrations, postRegistrationForm,
+  postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
+import { registerForm } from "./registration-views.ts"
 
 const status = attribute(text)
 
 const form = attribute(oneOf("native", "websub"))
 
-export const registrationOperations: OperationGroup = {
+export const registrationResource: Resource = {
   tag: "registrations",
   about: "Callbacks that receive the changes of a mailbox: Standard Webhooks, or W3C WebSub.",
   schemas: {
@@ -19,7 +22,10 @@ export const registrationOperations: OperationGroup = {
       status,
       form,
       callback: uri,
-      secret: { type: "string", description: "Of Standard Webhooks, shown this once." },
+      secret: {
+        type: "string",
+        description: "The secret of Standard Webhooks, only in the answer that creates it."
+      },
       account: text,
       cursor: text,
       "lease-until": dateTime,
@@ -42,12 +48,17 @@ export const registrationOperations: OperationGroup = {
   },
   operations: {
     "GET /mailboxes/{mailbox}/registrations": {
+      handle: getRegistrations,
       id: "listRegistrations",
       summary: "The mailbox's registrations",
       needs: "reader",
-      responses: { 200: viewResponse("Registrations", "All of them", ["Link"]) }
+      responses: { 200: viewResponse("Registrations", "All registrations", ["Link"]) }
     },
     "POST /mailboxes/{mailbox}/registrations": {
+      handle: postRegistrations,
+      // No page has a form for a WebSub request.
+      form: ({ request }, fields) =>
+        fields.has("callback") ? registerForm(request.path) : undefined,
       id: "register",
       summary: "Registers a callback, or subscribes by WebSub",
       needs: "reader",
@@ -62,9 +73,9 @@ export const registrationOperations: OperationGroup = {
         ])
       }),
       responses: {
-        201: viewResponse("Registration", "Registered, with its secret", ["Location", "Link"]),
+        201: viewResponse("Registration", "Registered, with its secret", ["Link"]),
         202: {
-          ...viewResponse("Registration", "The intent of the subscriber is verified now", [
+          ...viewResponse("Registration", "The service verifies the intent of the subscriber", [
             "Location?",
             "Link"
           ]),
@@ -73,46 +84,53 @@ export const registrationOperations: OperationGroup = {
       }
     },
     "GET /mailboxes/{mailbox}/registrations/{registration}": {
+      handle: getRegistration,
       id: "getRegistration",
       summary: "A registration and its status",
       needs: "reader",
       responses: { 200: viewResponse("Registration", "The registration", ["Link"]) }
     },
     "PUT /mailboxes/{mailbox}/registrations/{registration}": {
+      handle: putRegistration,
       id: "liftRegistration",
-      summary: "Lifts a suspension or verifies again; it may name another callback",
+      summary: "Lifts a suspension, or verifies again; may change the callback",
       needs: "reader",
       body: documentRequestBody("ChangedRegistration", { isOptional: true }),
       problems: ["conflict"],
-      responses: { 200: viewResponse("Registration", "The registration as it is now", ["Link"]) }
+      responses: { 200: viewResponse("Registration", "The changed registration", ["Link"]) }
     },
     "POST /mailboxes/{mailbox}/registrations/{registration}": {
+      handle: postRegistrationForm,
       id: "changeRegistrationByForm",
-      summary: "PUT or DELETE, as `method` says, for a page's form",
+      summary: "PUT or DELETE, by the field `method`, for a page's form",
       needs: "reader",
       body: formRequestBody(
         formSchema({ method: oneOf("put", "delete"), callback: text }, ["method"])
       ),
       problems: ["precondition-failed"],
       responses: {
-        200: withoutHtml(viewResponse("Registration", "The registration as it is now", ["Link"])),
-        204: emptyResponse("It is removed", ["Link"]),
+        200: withoutHtml(viewResponse("Registration", "The changed registration", ["Link"])),
+        204: emptyResponse("Removed", ["Link"]),
         303: seeOtherResponse
       }
     },
     "DELETE /mailboxes/{mailbox}/registrations/{registration}": {
+      handle: deleteRegistration,
       id: "unregister",
       summary: "Removes a registration; nothing is pushed afterwards",
       needs: "reader",
       problems: ["conflict"],
-      responses: { 204: emptyResponse("It is removed", ["Link"]) }
+      responses: { 204: emptyResponse("Removed", ["Link"]) }
     },
     "POST /mailboxes/{mailbox}/registrations/{registration}/secret": {
+      handle: postSecret,
       id: "rotateSecret",
       summary: "Creates a new secret; the old one also signs for a while",
       needs: "reader",
       body: buttonRequestBody,
-      responses: { 200: viewResponse("Registration", "The new secret, shown this once", ["Link"]) }
+      responses: {
+        200: viewResponse("Registration", "The new secret, only in this answer", ["Link"])
+      }
     }
   }
 }

@@ -1,10 +1,17 @@
-/** What mailboxes and the notifications in them take and answer (A2, A9 to A11). */
+/** The operations of mailboxes and their notifications (A2, A9 to A11). */
 import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, digits, documentRequestBody, elementText,
   emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema, list, object,
-  oneOf, type OperationGroup, pagingParameters, ref, type RequestBodyDescription,
-  type ResponseDescription, rootElement, text, uri,
-  viewResponse } from "../../formats/openapi/index.ts"
+  oneOf, pagingParameters, ref, type RequestBodyDescription, type ResponseDescription, rootElement,
+  text, uri, viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
+import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
+  putMailbox } from "./mailbox-collection.ts"
+import { deleteNotification, getMailbox, getNotification,
+  postNotificationForm } from "./mailbox-reading.ts"
+import { defaultRetention } from "./mailbox-settings.ts"
+import { depositForm, openForm } from "./mailbox-views.ts"
 
 const settings = {
   deposit: oneOf("anyone", "accounts"),
@@ -45,13 +52,13 @@ const deposited: RequestBodyDescription = {
   content: { ...asDocument.content, ...linkedData("A notification in JSON-LD.") }
 }
 
-const kept = (description: string): ResponseDescription => ({
+const stored = (description: string): ResponseDescription => ({
   description,
   content: { "text/html": text },
   headers: ["Location", "Link"]
 })
 
-export const mailboxOperations: OperationGroup = {
+export const mailboxResource: Resource = {
   tag: "mailboxes",
   about: "Durable inboxes: notifications wait here until their readers retrieve them.",
   schemas: {
@@ -59,10 +66,10 @@ export const mailboxOperations: OperationGroup = {
     Mailbox: rootElement("mailbox", {
       ...attributes({ href: uri }),
       title: text,
-      password: { type: "string", description: "Shown in the one answer that makes it." },
+      password: { type: "string", description: "Only in the answer that creates it." },
       shared: {
         ...object(attributes({ href: uri }), ["href"]),
-        description: "A URI that is read without a password; shown with it."
+        description: "A URI for reading without a password; only in the answer that creates it."
       },
       ...settings
     }, ["href"]),
@@ -88,13 +95,16 @@ export const mailboxOperations: OperationGroup = {
   },
   operations: {
     "GET /mailboxes": {
+      handle: getMailboxes,
       id: "listMailboxes",
       summary: "The caller's own mailboxes, by name",
       needs: "account",
       query: pagingParameters,
-      responses: { 200: viewResponse("Mailboxes", "A page of them") }
+      responses: { 200: viewResponse("Mailboxes", "A page of the listing") }
     },
     "POST /mailboxes": {
+      handle: postMailboxes,
+      form: (_call, _fields, { settings }) => openForm(defaultRetention(settings)),
       id: "openMailbox",
       summary: "Opens a mailbox (A9)",
       needs: "account",
@@ -105,12 +115,13 @@ export const mailboxOperations: OperationGroup = {
       }),
       problems: ["gone"],
       responses: {
-        201: viewResponse("Mailbox", "The mailbox, with its secrets", ["Location", "Link"])
+        201: viewResponse("Mailbox", "The mailbox, with its secrets", ["Link"])
       }
     },
     "GET /mailboxes/{mailbox}": {
+      handle: getMailbox,
       id: "readMailbox",
-      summary: "The notifications in it, oldest first (A11)",
+      summary: "The notifications of the mailbox, oldest first (A11)",
       description: "With `Prefer: wait=30` a long poll; as text/event-stream live. Without "
         + "credentials a browser gets the page to deposit at.",
       needs: "reader",
@@ -121,17 +132,17 @@ export const mailboxOperations: OperationGroup = {
           schema: text
         },
         before: {
-          description: "In a feed: only entries older than this one.",
+          description: "Only entries older than this one, for a feed.",
           schema: digits
         },
         limit: pagingParameters["limit"] ?? { description: "", schema: text },
         read: {
-          description: "Asks a browser for a password instead of the page that deposits.",
+          description: "Makes a browser ask for the password, instead of the page for deposits.",
           schema: text
         }
       },
       responses: {
-        200: viewResponse("MailboxListing", "A page of them", [
+        200: viewResponse("MailboxListing", "A page of the listing", [
           "Link",
           "Preference-Applied?",
           "Accept-Post?",
@@ -144,41 +155,48 @@ export const mailboxOperations: OperationGroup = {
       }
     },
     "POST /mailboxes/{mailbox}": {
+      handle: postMailbox,
+      direct: directDeposit,
+      form: ({ parameters }) => depositForm(parameters.get("mailbox")),
+      acceptPost,
       id: "deposit",
       summary: "Deposits a notification (A2)",
       needs: "anyone",
       headers: ["traceparent"],
       body: deposited,
-      problems: ["unauthenticated", "gone"],
+      problems: ["gone"],
       responses: {
-        201: kept("JSON-LD is kept until it is retrieved (W3C LDN §3.3)"),
-        202: kept("Kept until it is retrieved. A browser gets a page")
+        201: stored("Stored until a reader retrieves it; for JSON-LD (W3C LDN §3.3)"),
+        202: stored("Stored until a reader retrieves it; a browser gets a page")
       }
     },
     "PUT /mailboxes/{mailbox}": {
+      handle: putMailbox,
       id: "configureMailbox",
       summary: "Replaces the settings; an absent setting gets its default",
       needs: "role",
       body: documentRequestBody("NewMailbox"),
       problems: ["gone", "conflict"],
-      responses: { 200: viewResponse("Mailbox", "The mailbox as it is now", ["Link"]) }
+      responses: { 200: viewResponse("Mailbox", "The changed mailbox", ["Link"]) }
     },
     "DELETE /mailboxes/{mailbox}": {
+      handle: deleteMailbox,
       id: "deleteMailbox",
       summary: "Removes the mailbox with its notifications (A10)",
       needs: "role",
-      problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("It is removed") }
+      problems: ["gone", "conflict"]
     },
     "POST /mailboxes/{mailbox}/password": {
+      handle: postPassword,
       id: "renewSecrets",
       summary: "Changes both secrets of the mailbox",
       needs: "role",
       body: buttonRequestBody,
       problems: ["gone"],
-      responses: { 200: viewResponse("Mailbox", "The new secrets, shown this once", ["Link"]) }
+      responses: { 200: viewResponse("Mailbox", "The new secrets, only in this answer", ["Link"]) }
     },
     "GET /mailboxes/{mailbox}/notifications/{notification}": {
+      handle: getNotification,
       id: "getNotification",
       summary: "One notification",
       needs: "reader",
@@ -190,20 +208,26 @@ export const mailboxOperations: OperationGroup = {
       }
     },
     "POST /mailboxes/{mailbox}/notifications/{notification}": {
+      handle: postNotificationForm,
       id: "deleteNotificationByForm",
       summary: "The same as DELETE, for a page's form with `method=delete`",
       needs: "reader",
       body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["precondition-failed"],
       responses: {
-        303: emptyResponse("To the mailbox, without it", ["Location", "Cache-Control", "Link"])
+        303: emptyResponse("Redirects the browser to the mailbox", [
+          "Location",
+          "Cache-Control",
+          "Link"
+        ])
       }
     },
     "DELETE /mailboxes/{mailbox}/notifications/{notification}": {
+      handle: deleteNotification,
       id: "deleteNotification",
       summary: "Removes one notification",
       needs: "reader",
-      responses: { 204: emptyResponse("It is removed", ["Link"]) }
+      responses: { 204: emptyResponse("Removed", ["Link"]) }
     }
   }
 }

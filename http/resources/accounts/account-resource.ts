@@ -1,14 +1,18 @@
-/** What the accounts and their tokens take and answer. */
+/** The operations of accounts and their tokens (protocol §4). */
 import { Role } from "../../../actors/account/index.ts"
 import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, formSchema, list,
-  oneOf, type OperationGroup, pagingParameters, ref, rootElement, text, uri,
+  oneOf, pagingParameters, ref, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getToken, getTokens,
+  postAccounts, postToken } from "./account-handlers.ts"
+import { accountForm, tokenForm } from "./account-views.ts"
 
 const role = oneOf(...Role.literals)
 
 const expires = {
   type: "string",
-  description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now on; never by default"
+  description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now; never by default"
 }
 
 const token = {
@@ -16,7 +20,7 @@ const token = {
   ...elementText("The token itself, in the one answer to the request that made it.")
 }
 
-export const accountOperations: OperationGroup = {
+export const accountResource: Resource = {
   tag: "accounts",
   about: "Accounts, their roles and their tokens.",
   schemas: {
@@ -38,13 +42,16 @@ export const accountOperations: OperationGroup = {
   },
   operations: {
     "GET /accounts": {
+      handle: getAccounts,
       id: "listAccounts",
       summary: "All accounts, by name; for the role admin",
       needs: "role",
       query: pagingParameters,
-      responses: { 200: viewResponse("Accounts", "A page of them") }
+      responses: { 200: viewResponse("Accounts", "A page of the listing") }
     },
     "POST /accounts": {
+      handle: postAccounts,
+      form: () => accountForm,
       id: "createAccount",
       summary: "Creates an account; for the role admin",
       needs: "role",
@@ -52,9 +59,10 @@ export const accountOperations: OperationGroup = {
         form: formSchema({ name: text, role: oneOf("", ...Role.literals) }, ["name"])
       }),
       problems: ["gone"],
-      responses: { 201: viewResponse("Account", "The account, with its first token", ["Location"]) }
+      responses: { 201: viewResponse("Account", "The account, with its first token") }
     },
     "GET /accounts/{account}": {
+      handle: getAccount,
       id: "getAccount",
       summary: "An account, for itself and the role admin",
       needs: "role",
@@ -62,13 +70,16 @@ export const accountOperations: OperationGroup = {
       responses: { 200: viewResponse("Account", "The account") }
     },
     "DELETE /accounts/{account}": {
+      handle: deleteAccount,
       id: "deleteAccount",
       summary: "Removes an account; for the role admin",
       needs: "role",
       problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("It is removed, and its tokens are invalid") }
+      responses: { 204: emptyResponse("Removed; its tokens are invalid") }
     },
     "POST /accounts/{account}/token": {
+      handle: postToken,
+      form: ({ parameters }) => tokenForm(parameters.get("account")),
       id: "createToken",
       summary: "Creates another token, for the account itself and the role admin",
       needs: "role",
@@ -77,35 +88,39 @@ export const accountOperations: OperationGroup = {
         isOptional: true
       }),
       problems: ["gone"],
-      responses: { 201: viewResponse("Token", "The token, shown this once", ["Location"]) }
+      responses: { 201: viewResponse("Token", "The token, only in this answer") }
     },
     "GET /accounts/{account}/tokens": {
+      handle: getTokens,
       id: "listTokens",
       summary: "The tokens of an account, without their secrets",
       needs: "role",
       problems: ["gone"],
-      responses: { 200: viewResponse("Tokens", "All of them") }
+      responses: { 200: viewResponse("Tokens", "All tokens") }
     },
     "DELETE /accounts/{account}/tokens": {
+      handle: deleteTokens,
       id: "deleteTokens",
       summary: "Revokes all tokens of an account",
       needs: "role",
       problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("All of them are invalid") }
+      responses: { 204: emptyResponse("All tokens are invalid") }
     },
     "GET /accounts/{account}/tokens/{token}": {
+      handle: getToken,
       id: "getToken",
       summary: "A token, without its secret",
       needs: "role",
       problems: ["gone"],
-      responses: { 200: viewResponse("Token", "Which one it is") }
+      responses: { 200: viewResponse("Token", "The name of the token and its times") }
     },
     "DELETE /accounts/{account}/tokens/{token}": {
+      handle: deleteToken,
       id: "deleteToken",
       summary: "Revokes a token",
       needs: "role",
       problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("It is invalid") }
+      responses: { 204: emptyResponse("The token is invalid") }
     }
   }
 }

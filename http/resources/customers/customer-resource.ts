@@ -1,8 +1,11 @@
 /** The operations of customers and of files of customers (C2). */
-import { attributes, dateTime, digits, documentRequestBody, elementText, emptyResponse, formSchema,
-  list, object, oneOf, type OperationGroup, ref, type RequestBodyDescription, rootElement,
-  seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
-import { rowQuery } from "../rows/index.ts"
+import { attributes, dateTime, digits, elementText, formSchema, list, object, oneOf, ref,
+  type RequestBodyDescription, rootElement, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { rowOperations, rowQuery } from "../rows/index.ts"
+import { customers, findCustomers, getLoad, putCustomers,
+  sentFindForm } from "./customer-handlers.ts"
 import { ageMax, customersTable as table } from "./customer-table.ts"
 
 const age = {
@@ -40,9 +43,9 @@ const file: RequestBodyDescription = {
   }
 }
 
-export const customerOperations: OperationGroup = {
+export const customerResource: Resource = {
   tag: "customers",
-  about: "Customers by age, by query, and in files of many.",
+  about: "Customers, found by age or by query, and stored one by one or in files.",
   schemas: {
     NewCustomer: rootElement(
       "customer",
@@ -76,35 +79,28 @@ export const customerOperations: OperationGroup = {
         description: "The problems of skipped rows."
       }
     }, ["href", "status", "rows", "created", "replaced", "skipped"]),
-    RowProblem: object({ ...attributes({ row: digits }), ...elementText("What is wrong.") })
+    RowProblem: object({ ...attributes({ row: digits }), ...elementText("The problem.") })
   },
   operations: {
     "GET /customers": {
+      handle: findCustomers,
+      form: sentFindForm,
       id: "findCustomers",
       summary: "Customers by least age and by query (C2)",
       query: {
         agemin: {
-          description: "Of this age or older.",
+          description: "The least age.",
           schema: { anyOf: [{ type: "integer" }, { const: "" }] }
         },
         ...rowQuery
       },
       problems: ["unprocessable"],
-      responses: { 200: viewResponse("Customers", "A page of them") }
-    },
-    "POST /customers": {
-      id: "createCustomer",
-      summary: "A new customer, whose id the service chooses; for the role customers",
-      needs: "role",
-      body: documentRequestBody("NewCustomer", { form: formSchema(fields, ["name", "age"]) }),
-      responses: {
-        201: viewResponse("Customer", "The customer", ["Location"]),
-        303: seeOtherResponse
-      }
+      responses: { 200: viewResponse("Customers", "A page of the listing") }
     },
     "PUT /customers": {
+      handle: putCustomers,
       id: "loadCustomers",
-      summary: "A whole file of customers; for the role customers",
+      summary: "Stores a whole file of customers; for the role customers",
       description: "With `Prefer: handling=lenient` rows with a fault are skipped; with "
         + "`respond-async` the answer does not wait.",
       needs: "role",
@@ -113,44 +109,24 @@ export const customerOperations: OperationGroup = {
       problems: ["unprocessable"],
       responses: {
         200: viewResponse("Load", "All rows are in the table", ["Location", "Preference-Applied?"]),
-        202: viewResponse("Load", "They will be", ["Location", "Preference-Applied?"])
+        202: viewResponse("Load", "The rows will be in the table", [
+          "Location",
+          "Preference-Applied?"
+        ])
       }
     },
-    "GET /customers/{customer}": {
-      id: "getCustomer",
-      summary: "A customer",
-      problems: ["gone"],
-      responses: { 200: viewResponse("Customer", "The customer") }
-    },
-    "PUT /customers/{customer}": {
-      id: "putCustomer",
-      summary: "Sets a customer; for the role customers",
-      needs: "role",
-      body: documentRequestBody("NewCustomer"),
-      responses: {
-        200: viewResponse("Customer", "Set over an earlier one"),
-        201: viewResponse("Customer", "A new customer", ["Location"])
-      }
-    },
-    "POST /customers/{customer}": {
-      id: "changeCustomerByForm",
-      summary: "PUT, or with `method=delete` DELETE, for a page's form",
-      needs: "role",
-      body: documentRequestBody("NewCustomer", { form: formSchema(["method", ...fields]) }),
-      problems: ["gone", "precondition-failed"],
-      responses: { 303: seeOtherResponse }
-    },
-    "DELETE /customers/{customer}": {
-      id: "deleteCustomer",
-      summary: "Removes a customer; for the role customers",
-      needs: "role",
-      problems: ["gone"],
-      responses: { 204: emptyResponse("It is removed") }
-    },
+    ...rowOperations(customers, {
+      fields,
+      createForm: formSchema(fields, ["name", "age"]),
+      create: "A new customer, whose id the service chooses",
+      put: "Sets a customer; for the role customers",
+      remove: "Removes a customer; for the role customers"
+    }),
     "GET /loads/{load}": {
+      handle: getLoad,
       id: "getLoad",
-      summary: "How a load of a file stands",
-      responses: { 200: viewResponse("Load", "How it stands") }
+      summary: "The progress of a load",
+      responses: { 200: viewResponse("Load", "The progress") }
     }
   }
 }

@@ -1,8 +1,16 @@
-/** What outgoing mailboxes take and answer (A5 to A8). */
+/** The operations of outgoing mailboxes (A5 to A8). */
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
   emptyResponse, eventContent, extensible, formRequestBody, formSchema, list, object, oneOf,
-  type OperationGroup, pagingParameters, type RequestBodyDescription, rootElement, seeOtherResponse,
-  text, uri, viewResponse } from "../../formats/openapi/index.ts"
+  pagingParameters, type RequestBodyDescription, rootElement, seeOtherResponse, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { mailboxPath } from "./outgoing-access.ts"
+import { getOutgoingListing, getOwnOutgoing, postOwnOutgoing,
+  postRetrySpan } from "./outgoing-listing.ts"
+import { deleteOutgoing, getOutgoing, postOutgoingForm,
+  postRetry } from "./outgoing-notification.ts"
+import { composeForm, retrySpanForm } from "./outgoing-views.ts"
+import { postOutgoing } from "./submission.ts"
 
 const status = oneOf("sent", "waiting", "failed")
 
@@ -26,12 +34,12 @@ const replayForm: RequestBodyDescription = {
   required: false
 }
 
-export const outgoingOperations: OperationGroup = {
+export const outgoingResource: Resource = {
   tag: "outgoing",
   about: "Sends notifications to one or more mailboxes, and retries until they arrive.",
   schemas: {
     SentNotification: extensible(rootElement("notification", {
-      from: attribute({ type: ["string", "boolean"], description: "Names the sender." }),
+      from: attribute({ type: ["string", "boolean"], description: "The name of the sender." }),
       to: { anyOf: [uri, list(uri)] },
       item: { type: "object", additionalProperties: true }
     }, ["to", "item"])),
@@ -53,30 +61,47 @@ export const outgoingOperations: OperationGroup = {
   },
   operations: {
     "GET /outgoing": {
+      handle: getOwnOutgoing,
       id: "getOwnOutgoing",
       summary: "Redirects to the caller's own outgoing mailbox",
       needs: "account",
-      responses: { 303: emptyResponse("Where it is", ["Location", "Vary", "Cache-Control"]) }
+      responses: {
+        303: emptyResponse("Redirects to the outgoing mailbox", [
+          "Location",
+          "Vary",
+          "Cache-Control"
+        ])
+      }
     },
     "POST /outgoing": {
+      handle: postOwnOutgoing,
       id: "sendFromOwn",
       summary: "Redirects a submission to the caller's own outgoing mailbox",
       needs: "account",
-      body: { ...formRequestBody(sentForm), required: false, kind: "empty" },
-      responses: { 307: emptyResponse("Where it is", ["Location", "Vary", "Cache-Control"]) }
+      body: { ...formRequestBody(sentForm), required: false, kind: "none" },
+      responses: {
+        307: emptyResponse("Redirects to the outgoing mailbox", [
+          "Location",
+          "Vary",
+          "Cache-Control"
+        ])
+      }
     },
     "GET /outgoing/{account}": {
+      handle: getOutgoingListing,
       id: "listOutgoing",
-      summary: "What was sent, newest first (A7)",
+      summary: "The sent notifications, newest first (A7)",
       needs: "role",
       query: {
         ...pagingParameters,
         status: { description: "Only notifications with this status.", schema: status }
       },
       problems: ["gone"],
-      responses: { 200: viewResponse("OutgoingListing", "A page of it") }
+      responses: { 200: viewResponse("OutgoingListing", "A page of the listing") }
     },
     "POST /outgoing/{account}": {
+      handle: postOutgoing,
+      form: ({ parameters }) => composeForm(mailboxPath(parameters.get("account"))),
       id: "send",
       summary: "Sends a notification to one or more mailboxes (A5)",
       needs: "role",
@@ -89,21 +114,29 @@ export const outgoingOperations: OperationGroup = {
       }
     },
     "POST /outgoing/{account}/retry": {
+      handle: postRetrySpan,
+      form: ({ parameters }) => retrySpanForm(mailboxPath(parameters.get("account"))),
       id: "replay",
       summary: "Retries the failed recipients of a span of time",
       needs: "role",
       query: {
-        since: { description: "The begin of the span (RFC 3339); or in the form.", schema: text },
+        since: {
+          description: "The begin of the span (RFC 3339), unless the form has it.",
+          schema: text
+        },
         after: { description: "The cursor of `next`.", schema: text }
       },
       body: replayForm,
       problems: ["gone"],
-      responses: { 202: viewResponse("Retried", "How many are retried") }
+      responses: {
+        202: viewResponse("Retried", "The numbers of retried notifications and recipients")
+      }
     },
     "GET /outgoing/{account}/{notification}": {
+      handle: getOutgoing,
       id: "getOutgoing",
       summary: "The status of a notification and of each recipient (A6)",
-      description: "With `Prefer: wait=30` and If-None-Match a long poll for a change.",
+      description: "With `Prefer: wait=30` and If-None-Match the answer waits for a change.",
       needs: "role",
       headers: ["Prefer", "Last-Event-ID"],
       problems: ["gone", "malformed"],
@@ -117,21 +150,23 @@ export const outgoingOperations: OperationGroup = {
       }
     },
     "POST /outgoing/{account}/{notification}": {
+      handle: postOutgoingForm,
       id: "deleteOutgoingByForm",
       summary: "The same as DELETE, for a page's form with `method=delete`",
       needs: "role",
       body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["gone", "precondition-failed"],
-      responses: { 204: emptyResponse("It is removed"), 303: seeOtherResponse }
+      responses: { 204: emptyResponse("Removed"), 303: seeOtherResponse }
     },
     "DELETE /outgoing/{account}/{notification}": {
+      handle: deleteOutgoing,
       id: "deleteOutgoing",
-      summary: "Removes it; no attempt starts afterwards (A8)",
+      summary: "Removes the notification; no attempt starts afterwards (A8)",
       needs: "role",
-      problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("It is removed") }
+      problems: ["gone", "conflict"]
     },
     "POST /outgoing/{account}/{notification}/retry": {
+      handle: postRetry,
       id: "retryOutgoing",
       summary: "Retries its failed recipients",
       needs: "role",

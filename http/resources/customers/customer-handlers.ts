@@ -3,9 +3,8 @@ import { Effect } from "effect"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { absoluteUri, type Call, defineHandler, type HandlerAnswer, type HandlerFailure, httpError,
-  readQuery, type RequestInput, type ResourceHandler, type Route, type Service, viewAnswer,
-  withFormRedisplay } from "../../pipeline/index.ts"
-import { listRows, requireRole, type RowResource, rowRoutes } from "../rows/index.ts"
+  readQuery, type RequestInput, viewAnswer } from "../../pipeline/index.ts"
+import { listRows, requireRole, type RowResource } from "../rows/index.ts"
 import { acceptedFiles, formatOf } from "./customer-files.ts"
 import { type CustomerInput, customerInputIn, idIn, isCustomerId, rowOf } from "./customer-input.ts"
 import { customerChanges, customerRemoval, customersTable,
@@ -27,7 +26,7 @@ const readFields = (input: RequestInput): Effect.Effect<CustomerInput, HandlerFa
     : Effect.fail(httpError("unprocessable", fields.fault))
 }
 
-const customers: RowResource = {
+export const customers: RowResource = {
   table: customersTable.name,
   goneTable: goneCustomers,
   view: customerView,
@@ -54,7 +53,7 @@ const customers: RowResource = {
 }
 
 /** C2. */
-const list = defineHandler(function*(service, call) {
+export const findCustomers = defineHandler(function*(service, call) {
   // Browsers send empty fields of a form.
   const text = (yield* readQuery(call)).get("agemin")?.trim() ?? ""
   if (text !== "" && !/^[+-]?\d{1,9}$/.test(text)) {
@@ -75,7 +74,7 @@ const prefers = ({ request }: Call, preference: string): boolean =>
  * handling=lenient` it skips invalid rows. With `respond-async` the answer does not wait until the
  * rows are in the table.
  */
-const upload = defineHandler(function*(service, call) {
+export const putCustomers = defineHandler(function*(service, call) {
   yield* requireRole(service, call, "customers")
   const { headers } = call.request
   if (headers.has("if-match") || headers.has("if-none-match")) {
@@ -114,7 +113,7 @@ const upload = defineHandler(function*(service, call) {
   return done === undefined ? answer(202, pending) : answer(200, done)
 })
 
-const readLoad = defineHandler(function*(service, call) {
+export const getLoad = defineHandler(function*(service, call) {
   const id = call.parameters.get("load")
   if (!isLoadId(id) || call.parameters.secret("load") !== undefined) {
     return yield* httpError("not-found")
@@ -125,15 +124,7 @@ const readLoad = defineHandler(function*(service, call) {
 })
 
 /** The form of a listing that failed, with its query. */
-const sentFindForm = (_: Call, fields: FormFields): HtmlForm => {
+export const sentFindForm = (_: Call, fields: FormFields): HtmlForm => {
   const query = fields.get("query")
   return findForm(query === undefined ? {} : { query })
 }
-
-export const customerRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
-  ...rowRoutes(service, customers, {
-    list: { handle: withFormRedisplay(sentFindForm, list(service)) },
-    upload: { handle: upload(service), body: "stream" }
-  }),
-  { pattern: "/loads/{load}", methods: { GET: { handle: readLoad(service) } } }
-]

@@ -1,13 +1,17 @@
-/** What cabinets take and answer. */
-import { attributes, dateTime, digits, documentRequestBody, emptyResponse, feedContent, flag,
-  formSchema, list, object, type OperationGroup, pagingParameters, ref, rootElement,
-  seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
+/** The operations of cabinets (protocol §1.5). */
+import { attributes, changeByForm, dateTime, digits, documentRequestBody, feedContent, flag,
+  formSchema, list, object, pagingParameters, ref, rootElement, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { deleteCabinet, getCabinet, getCabinets, postCabinetForm, postCabinets,
+  putCabinet } from "./cabinet-handlers.ts"
+import { createForm, replaceForm } from "./cabinet-views.ts"
 
 const query = object(attributes({ contains: text, since: text }))
 
-export const cabinetOperations: OperationGroup = {
+export const cabinetResource: Resource = {
   tag: "cabinets",
-  about: "Several mailboxes read as one.",
+  about: "Merged views of several mailboxes.",
   schemas: {
     NewCabinet: rootElement("cabinet", {
       title: text,
@@ -37,22 +41,26 @@ export const cabinetOperations: OperationGroup = {
   },
   operations: {
     "GET /cabinets": {
+      handle: getCabinets,
       id: "listCabinets",
       summary: "The caller's own cabinets, newest first",
       needs: "account",
       query: pagingParameters,
-      responses: { 200: viewResponse("Cabinets", "A page of them") }
+      responses: { 200: viewResponse("Cabinets", "A page of the listing") }
     },
     "POST /cabinets": {
+      handle: postCabinets,
+      form: (_call, _fields, service) => createForm(service),
       id: "createCabinet",
       summary: "Creates a cabinet",
       needs: "account",
       body: documentRequestBody("NewCabinet", {
         form: formSchema(["title", "mailbox", "contains", "since"], ["mailbox"])
       }),
-      responses: { 201: viewResponse("Cabinet", "The cabinet", ["Location"]) }
+      responses: { 201: viewResponse("Cabinet", "The cabinet") }
     },
     "GET /cabinets/{cabinet}": {
+      handle: getCabinet,
       id: "readCabinet",
       summary: "The notifications of all its mailboxes, in order of receipt",
       needs: "role",
@@ -64,32 +72,33 @@ export const cabinetOperations: OperationGroup = {
         }
       },
       problems: ["gone"],
-      responses: { 200: viewResponse("CabinetListing", "A page of them", [], feedContent) }
+      responses: { 200: viewResponse("CabinetListing", "A page of the listing", [], feedContent) }
     },
     "PUT /cabinets/{cabinet}": {
+      handle: putCabinet,
       id: "replaceCabinet",
       summary: "Replaces the contents of the cabinet",
       needs: "role",
       body: documentRequestBody("NewCabinet"),
       problems: ["gone", "conflict"],
-      responses: { 200: viewResponse("Cabinet", "The cabinet as it is now") }
+      responses: { 200: viewResponse("Cabinet", "The changed cabinet") }
     },
     "POST /cabinets/{cabinet}": {
-      id: "changeCabinetByForm",
-      summary: "PUT, or with `method=delete` DELETE, for a page's form",
-      needs: "role",
-      body: documentRequestBody("NewCabinet", {
-        form: formSchema(["method", "title", "mailbox", "contains", "since"])
-      }),
-      problems: ["gone", "precondition-failed"],
-      responses: { 303: seeOtherResponse }
+      handle: postCabinetForm,
+      form: ({ request }, _fields, service) => replaceForm(service, request.path),
+      ...changeByForm(
+        "Cabinet",
+        "NewCabinet",
+        formSchema(["method", "title", "mailbox", "contains", "since"]),
+        "role"
+      )
     },
     "DELETE /cabinets/{cabinet}": {
+      handle: deleteCabinet,
       id: "deleteCabinet",
       summary: "Removes the cabinet; its mailboxes stay",
       needs: "role",
-      problems: ["gone", "conflict"],
-      responses: { 204: emptyResponse("It is removed") }
+      problems: ["gone", "conflict"]
     }
   }
 }

@@ -8,8 +8,7 @@ import type { FormFields } from "../../formats/index.ts"
 import type { Element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Call, clientAddress, defineHandler, emptyAnswer, type HandlerFailure,
   httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest, type RequestInput,
-  type ResourceHandler, type Route, seeOther, type Service, viewAnswer,
-  withFormRedisplay } from "../../pipeline/index.ts"
+  seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
 import { addressHash, assertAddressQuota, collectionPath, creationChanges, goneQueries, isExpired,
   isQueryId, ownersTable, parseQuery, queriesTable, queryPath, readRecord, type RecordResource,
@@ -88,7 +87,7 @@ const queryOf = Effect.fnUntraced(
   }
 )
 
-const create = defineHandler(function*(service, call) {
+export const postQueries = defineHandler(function*(service, call) {
   const account = yield* optionalAccount(service, call)
   const query = yield* queryOf(call, yield* readInput(call, "query", { form: true }))
   const { ids, request } = call
@@ -112,7 +111,7 @@ const create = defineHandler(function*(service, call) {
   })
 })
 
-const read = defineHandler(function*(service, call) {
+export const getQuery = defineHandler(function*(service, call) {
   const { id, resource, secret } = yield* queryRefOf(call)
   const value = yield* readRecord(service, resource, id)
   if (secret === undefined) return viewAnswer(queryView(service, id, value))
@@ -137,7 +136,7 @@ const replaceQuery = Effect.fnUntraced(function*(
   return value
 })
 
-const put = defineHandler(function*(service, call) {
+export const putQuery = defineHandler(function*(service, call) {
   const ref = yield* queryRefOf(call)
   const value = yield* replaceQuery(service, call, ref, yield* readInput(call, "query"))
   return viewAnswer(queryView(service, ref.id, value, ref.secret), { headers: noStore })
@@ -150,13 +149,13 @@ const removeQuery = (
 ): Effect.Effect<void, HandlerFailure> =>
   removeRecord(service, call, ref.resource, ref.id, authorizeChange(service, call, ref))
 
-const remove = defineHandler(function*(service, call) {
+export const deleteQuery = defineHandler(function*(service, call) {
   yield* removeQuery(service, call, yield* queryRefOf(call))
   return emptyAnswer(204)
 })
 
 /** PUT and DELETE from the forms of the query's page: HTML has neither. */
-const post = defineHandler(function*(service, call) {
+export const postQueryForm = defineHandler(function*(service, call) {
   const ref = yield* queryRefOf(call)
   const input = yield* readInput(call, "query", { form: true })
   if (input._tag === "Form" && input.fields.get("method") === "delete") {
@@ -168,7 +167,7 @@ const post = defineHandler(function*(service, call) {
 })
 
 /** The caller's own queries. */
-const list = defineHandler(function*(service, call) {
+export const getQueries = defineHandler(function*(service, call) {
   const account = yield* optionalAccount(service, call)
   const page = yield* readPageRequest(call, isQueryId)
   const prefix = `${account?.name ?? ""}/`
@@ -186,23 +185,5 @@ const list = defineHandler(function*(service, call) {
   return viewAnswer(queriesView(service, stored, next), { headers: readerHeaders })
 })
 
-const formOf = ({ request }: Call, fields: FormFields): HtmlForm => sentForm(request.path, fields)
-
-export const queryRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
-  {
-    pattern: collectionPath,
-    methods: {
-      GET: { handle: list(service) },
-      POST: { handle: withFormRedisplay(formOf, create(service)) }
-    }
-  },
-  {
-    pattern: `${collectionPath}/{query}`,
-    methods: {
-      GET: { handle: read(service) },
-      PUT: { handle: put(service) },
-      POST: { handle: withFormRedisplay(formOf, post(service)) },
-      DELETE: { handle: remove(service) }
-    }
-  }
-]
+export const sentQueryForm = ({ request }: Call, fields: FormFields): HtmlForm =>
+  sentForm(request.path, fields)

@@ -4,10 +4,9 @@ import { html, link, type PageLink, table } from "../../formats/html/index.ts"
 import { isProblemSlug, parseForm, problemTypes, problemTypeView,
   type ResourceView } from "../../formats/index.ts"
 import { element } from "../../formats/xml/index.ts"
-import { absoluteUri, type Call, type Handled, type HandlerAnswer, type HandlerFailure, httpError,
-  type ResourceHandler, type Route, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, type Handled, httpError, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
-import { fileRoutes } from "./static-files.ts"
 import { tour } from "./tour.ts"
 
 /** The entry points of the service document. */
@@ -79,12 +78,12 @@ const home = (service: Service, mailbox: string | undefined): ResourceView => ({
 })
 
 /** The home page; an invalid `mailbox` is ignored, as unknown parameters are. */
-const getHome = (service: Service) =>
-  Effect.fnUntraced(function*(call: Call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const query = parseForm(call.request.query)
-    const mailbox = query.ok ? query.value.get("mailbox")?.trim() : undefined
-    return viewAnswer(home(service, mailbox !== undefined && isSlug(mailbox) ? mailbox : undefined))
-  })
+export const getHome = (service: Service) => ({ request }: Call): Handled => {
+  const query = parseForm(request.query)
+  const mailbox = query.ok ? query.value.get("mailbox")?.trim() : undefined
+  const isNamed = mailbox !== undefined && isSlug(mailbox)
+  return Effect.succeed(viewAnswer(home(service, isNamed ? mailbox : undefined)))
+}
 
 const problemsLink: PageLink = { rel: "collection", href: "/problems", title: "All problems" }
 
@@ -116,20 +115,12 @@ const problemList = (service: Service): ResourceView => ({
     )
 })
 
-const problem = ({ parameters }: Call): Handled => {
+export const getProblems = (service: Service) => (): Handled =>
+  Effect.succeed(viewAnswer(problemList(service)))
+
+export const getProblem = () => ({ parameters }: Call): Handled => {
   const view = problemTypeView(parameters.get("slug"))
   return view === undefined || parameters.secret("slug") !== undefined
     ? Effect.fail(httpError("not-found"))
     : Effect.succeed(viewAnswer({ ...view, links: [problemsLink] }))
 }
-
-/** The home page and service document, the problems, and the static files. */
-export const homeRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
-  { pattern: "/", methods: { GET: { handle: getHome(service) } } },
-  {
-    pattern: "/problems",
-    methods: { GET: { handle: () => Effect.succeed(viewAnswer(problemList(service))) } }
-  },
-  { pattern: "/problems/{slug}", methods: { GET: { handle: problem } } },
-  ...fileRoutes
-]

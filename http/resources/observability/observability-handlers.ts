@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { requireAdmin } from "../../auth/index.ts"
 import { type Call, type HandlerAnswer, type HandlerFailure, httpError, noStore,
-  type ResourceHandler, type Route, type Service } from "../../pipeline/index.ts"
+  type ResourceHandler, type Service } from "../../pipeline/index.ts"
 
 const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer => ({
   _tag: "Plain",
@@ -50,28 +50,15 @@ class Archives {
   })
 }
 
-export const observabilityRoutes = (service: Service): ReadonlyArray<Route<ResourceHandler>> => [
-  { pattern: "/archive", methods: { GET: { handle: new Archives(service).get } } },
-  { pattern: "/livez", methods: { GET: { handle: () => Effect.succeed(text("live\n")) } } },
-  {
-    pattern: "/readyz",
-    methods: {
-      GET: {
-        handle: () =>
-          service.ready.pipe(
-            Effect.as(text("ready\n")),
-            Effect.mapError((reason) => httpError("storage-unavailable", `not ready: ${reason}`))
-          )
-      }
-    }
-  },
-  {
-    pattern: "/metrics",
-    methods: {
-      GET: {
-        handle: () =>
-          Effect.sync(() => text(service.metricsText(), "text/plain; version=0.0.4; charset=utf-8"))
-      }
-    }
-  }
-]
+export const getArchive = (service: Service): ResourceHandler["handle"] => new Archives(service).get
+
+export const getLive = () => () => Effect.succeed(text("live\n"))
+
+export const getReady = (service: Service) => () =>
+  service.ready.pipe(
+    Effect.as(text("ready\n")),
+    Effect.mapError((reason) => httpError("storage-unavailable", `not ready: ${reason}`))
+  )
+
+export const getMetrics = (service: Service) => () =>
+  Effect.sync(() => text(service.metricsText(), "text/plain; version=0.0.4; charset=utf-8"))

@@ -1,0 +1,53 @@
+/** The operations of `/livez`, `/readyz`, `/metrics` and `/archive`. */
+import { text } from "../../formats/openapi/index.ts"
+import type { Resource, ResourceOperation } from "../../resource.ts"
+import { getArchive, getLive, getMetrics, getReady } from "./observability-handlers.ts"
+
+const plain = (
+  handle: ResourceOperation["handle"],
+  id: string,
+  summary: string,
+  description: string
+): ResourceOperation => ({
+  handle,
+  id,
+  summary,
+  responses: {
+    200: { description, content: { "text/plain": text }, headers: ["Cache-Control"] }
+  }
+})
+
+export const observabilityResource: Resource = {
+  tag: "operation",
+  about: "For operators: probes, metrics, and an archive of the whole store.",
+  schemas: {},
+  operations: {
+    "GET /livez": plain(getLive, "getLive", "Whether the process lives", "The process lives"),
+    "GET /readyz": plain(
+      getReady,
+      "getReady",
+      "Whether this node takes requests; else 503",
+      "It does"
+    ),
+    "GET /metrics": plain(
+      getMetrics,
+      "getMetrics",
+      "Measures, in the text format of Prometheus",
+      "Measures"
+    ),
+    "GET /archive": {
+      handle: getArchive,
+      id: "getArchive",
+      summary: "The whole store as an archive for `restante restore`",
+      needs: "role",
+      problems: ["conflict"],
+      responses: {
+        200: {
+          description: "The archive; its last line confirms that it is complete",
+          content: { "application/octet-stream": {} },
+          headers: ["Cache-Control", "Content-Disposition"]
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/** The operations of quotes (C1, C3, C4). */
+import { attribute, attributes, dateTime, elementText, formSchema, list, object, ref, rootElement,
+  text, uri, viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource } from "../../resource.ts"
+import { rowOperations, rowQuery } from "../rows/index.ts"
+import { findQuotes, quotes } from "./quote-handlers.ts"
+
+const price = {
+  anyOf: [
+    text,
+    object({ currency: attribute(text), ...elementText("The digits, exactly as sent.") })
+  ]
+}
+
+/** A price as clients send it: JSON may have it as a number. */
+const newPrice = {
+  anyOf: [
+    { type: ["string", "number"] },
+    object({ currency: attribute(text), "#text": { type: ["string", "number"] } })
+  ]
+}
+
+const fields = ["price", "currency", "name"]
+
+export const quoteResource: Resource = {
+  tag: "quotes",
+  about: "Prices by symbol, with exact decimals.",
+  schemas: {
+    NewQuote: rootElement("quote", {
+      ...attributes({ symbol: text, href: uri }),
+      price: newPrice,
+      name: text,
+      updated: text
+    }, ["price"]),
+    Quote: rootElement("quote", {
+      ...attributes({ href: uri, symbol: text }),
+      price,
+      name: text,
+      updated: dateTime
+    }, ["href", "symbol"]),
+    Quotes: rootElement("quotes", { quote: list(ref("Quote")) }, ["quote"]),
+    QuoteOrQuotes: { anyOf: [ref("Quotes"), ref("Quote")] }
+  },
+  operations: {
+    "GET /quotes": {
+      handle: findQuotes,
+      id: "findQuotes",
+      summary: "One quote by `quotename`, or all of them (C1)",
+      query: {
+        quotename: { description: "The symbol of one quote.", schema: text },
+        ...rowQuery
+      },
+      problems: ["not-found", "gone", "unprocessable"],
+      responses: { 200: viewResponse("QuoteOrQuotes", "The quote, or a page of quotes") }
+    },
+    ...rowOperations(quotes, {
+      fields,
+      createForm: formSchema(["symbol", ...fields], ["symbol", "price"]),
+      createProblems: ["gone", "not-found"],
+      create: "Sets the quote of the symbol in the document",
+      put: "Sets a quote; for the role quotes (C3)",
+      remove: "Removes a delisted symbol; for the role quotes (C4)"
+    })
+  }
+}

@@ -1,0 +1,176 @@
+/** The operations of sessions and of the stateless questions (Area B). */
+import { attribute, attributes, dateTime, documentRequestBody, elementText, formRequestBody,
+  formSchema, list, object, oneOf, pagingParameters, type Parameter, type ResponseDescription,
+  rootElement, seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
+import type { Resource, ResourceOperation } from "../../resource.ts"
+import { deleteSession, getAnswer, getEntry, getSession, getSessions, postAnswerForm, postSessions,
+  putAnswer } from "./session-handlers.ts"
+import { type AnswerStep, questionForm, stepTitles } from "./session-views.ts"
+import { getQuestion, refusedForm } from "./stateless-questions.ts"
+
+const answered = object(attributes({ href: uri }), ["href"])
+
+/** The answer to a missing or wrong answer. */
+const rejected: ResponseDescription = {
+  ...viewResponse("Rejection", "Rejected by the bridge-keeper, or no acceptable type", [
+    "Vary",
+    "Cache-Control"
+  ]),
+  isView: false
+}
+
+const pageForm = formSchema(["answer", "href", "continue"])
+
+const answerOperations = (step: AnswerStep): Resource["operations"] => {
+  const path = `/sessions/{session}/${step}` as const
+  const name = step === "hard_question" ? "HardQuestion" : step === "name" ? "Name" : "Quest"
+  const headers = ["Location", "Content-Location"] as const
+  return {
+    [`GET ${path}`]: {
+      handle: getAnswer(step),
+      id: `getAnswer${name}`,
+      summary: `The recorded answer to ${step}`,
+      problems: ["gone"],
+      responses: { 200: viewResponse("Answer", "The answer") }
+    },
+    [`PUT ${path}`]: {
+      handle: putAnswer(step),
+      id: `answer${name}`,
+      summary: `Answers ${step}, or answers it again`,
+      description: "409 out of order; 405 when the conversation is over.",
+      body: documentRequestBody("Answer"),
+      problems: ["gone", "conflict", "method-not-allowed"],
+      responses: {
+        // The conversation is over after the last answer, which therefore cannot be replaced.
+        ...step === "hard_question"
+          ? {}
+          : { 200: viewResponse("Challenge", "Replaced the earlier answer", headers) },
+        201: viewResponse("Challenge", "Recorded, with the next question", headers),
+        406: rejected
+      }
+    },
+    [`POST ${path}`]: {
+      handle: postAnswerForm(step),
+      form: ({ request }) => questionForm(request.path, stepTitles[step]),
+      id: `answer${name}ByForm`,
+      summary: "The same as PUT, for a page's form",
+      body: formRequestBody(pageForm),
+      problems: ["gone", "method-not-allowed", "precondition-failed"],
+      responses: { 303: seeOtherResponse, 406: rejected }
+    }
+  }
+}
+
+const answerParameter = (description: string, required: boolean): Parameter => ({
+  description,
+  schema: text,
+  required
+})
+
+const name = answerParameter("The answer to the first question.", true)
+
+const quest = answerParameter("The answer to the second question.", true)
+
+const question = (
+  at: number,
+  id: string,
+  summary: string,
+  query: Readonly<Record<string, Parameter>>
+): ResourceOperation => ({
+  handle: getQuestion(at),
+  form: (_, fields) => refusedForm(fields),
+  id,
+  summary,
+  query,
+  problems: ["unprocessable"],
+  responses: { 200: viewResponse("Challenge", "The next question"), 406: rejected }
+})
+
+export const sessionResource: Resource = {
+  tag: "sessions",
+  about: "Conversations whose every state has a URI, and the same questions without a session.",
+  schemas: {
+    Answer: rootElement("answer", {
+      ...attributes({ continue: text, href: uri }),
+      text: { type: "string", description: "The text of the answer, in JSON." },
+      ...elementText("The answer.")
+    }),
+    Challenge: rootElement("challenge", {
+      session: attribute(uri),
+      p: text,
+      method: oneOf("GET", "PUT", "POST"),
+      uri: {
+        anyOf: [
+          uri,
+          object({ parameter: attribute(text), ...elementText("The URI.") }, ["parameter"])
+        ]
+      },
+      name: answered,
+      quest: answered,
+      hard_question: answered
+    }, ["p", "method", "uri"]),
+    Rejection: rootElement("p", {
+      p: { type: "string", description: "In JSON; in XML the text of the root." },
+      ...elementText("The words of the bridge-keeper.")
+    }),
+    Sessions: rootElement("sessions", {
+      session: list(
+        object({
+          ...attributes({ href: uri, started: dateTime }),
+          status: attribute(oneOf("name", "quest", "hard_question", "crossed", "cast"))
+        }, ["href", "status", "started"])
+      )
+    }, ["session"])
+  },
+  operations: {
+    "GET /cross_bridge": {
+      handle: getEntry,
+      id: "crossBridge",
+      summary: "The entry of a session (B1)",
+      responses: { 200: viewResponse("Challenge", "The request that begins a session", ["Link"]) }
+    },
+    "GET /sessions": {
+      handle: getSessions,
+      id: "listSessions",
+      summary: "All sessions, newest first (B3)",
+      query: pagingParameters,
+      responses: { 200: viewResponse("Sessions", "A page of the listing", ["Link"]) }
+    },
+    "POST /sessions": {
+      handle: postSessions,
+      id: "startSession",
+      summary: "Begins a session (B2)",
+      body: documentRequestBody("Answer", { form: pageForm }),
+      problems: ["gone"],
+      responses: {
+        201: viewResponse("Challenge", "The first question"),
+        303: seeOtherResponse,
+        406: rejected
+      }
+    },
+    "GET /sessions/{session}": {
+      handle: getSession,
+      id: "getSession",
+      summary: "The current challenge of a session (B4)",
+      problems: ["gone"],
+      responses: { 200: viewResponse("Challenge", "The next question, and the answers so far") }
+    },
+    "DELETE /sessions/{session}": {
+      handle: deleteSession,
+      id: "deleteSession",
+      summary: "Removes a session",
+      problems: ["gone", "conflict"]
+    },
+    ...answerOperations("name"),
+    ...answerOperations("quest"),
+    ...answerOperations("hard_question"),
+    "GET /questions/name_question": question(0, "askName", "The first question (B8)", {}),
+    "GET /questions/quest_question": question(1, "askQuest", "The second question (B9)", { name }),
+    "GET /questions/hard_question": question(
+      2,
+      "askHardQuestion",
+      "The third question, or the judgement of its answer (B10, B11)",
+      { name, quest, air_speed: answerParameter("The answer to the third question.", false) }
+    )
+  }
+}
