@@ -1,7 +1,7 @@
 /** Builds and reads the XML documents of background tasks and relays, for `actors`. */
 import type { Documents } from "../actors/background-task/index.ts"
-import { childOf, element, parseFragment, textOf, writeElement,
-  xmlDeclaration } from "./formats/xml/index.ts"
+import { childOf, childText, element, optionalElement, parseFragment,
+  writeDocument } from "./formats/xml/index.ts"
 import { activityOf } from "./resources/mailboxes/index.ts"
 
 /** A notification as an inbox elsewhere takes it (Linked Data Notifications §3.2). */
@@ -16,24 +16,13 @@ interface Activities {
 export const notificationDocuments: Documents & Activities = {
   activityOf: (fragment, target) => activityOf(fragment, { target }),
   pointerOf: (fragment) => {
-    const item = parseFragment(fragment).find((child) =>
-      typeof child !== "string" && child.name === "item"
-    )
-    if (item === undefined || typeof item === "string") return undefined
-    const url = childOf(item, "url")
-    const password = childOf(item, "password")
-    if (url === undefined) return undefined
-    return {
-      url: textOf(url).trim(),
-      password: password === undefined ? undefined : textOf(password)
-    }
+    const item = childOf({ children: parseFragment(fragment) }, "item")
+    const url = item === undefined ? undefined : childText(item, "url")
+    if (item === undefined || url === undefined) return undefined
+    return { url: url.trim(), password: childText(item, "password") }
   },
   receiptDocument: ({ description, mailbox, status }) =>
-    xmlDeclaration + writeElement(
-      element(
-        "receipt",
-        { status, mailbox },
-        description === undefined ? undefined : element("description", {}, description)
-      )
+    writeDocument(
+      element("receipt", { status, mailbox }, optionalElement("description", description))
     )
 }

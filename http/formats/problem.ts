@@ -7,7 +7,7 @@ import { type Html, html, link, nothing, renderPage } from "./html/index.ts"
 import { type MediaType, negotiate } from "./negotiation.ts"
 import { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 import type { ResourceView } from "./representations.ts"
-import { type Element, element, isName, isText, writeDocument } from "./xml/index.ts"
+import { type Element, element, isName, printable, writeDocument } from "./xml/index.ts"
 
 /** Members of a problem beyond the standard ones; their names must be XML names. */
 export type ProblemExtensions = Readonly<Record<string, string | number | ReadonlyArray<string>>>
@@ -65,7 +65,6 @@ const typeFor = (accept: string | undefined): MediaType => {
 }
 
 /** Text of a request in a form that XML can hold. */
-const printable = (text: string): string => isText(text) ? text : JSON.stringify(text)
 
 const extensionElements = (extensions: ProblemExtensions): ReadonlyArray<Element> =>
   Object.entries(extensions).filter(([name]) => isName(name)).map(([name, value]) =>

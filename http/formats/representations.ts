@@ -7,15 +7,15 @@ import { type Feed, toAtom, toRss } from "./feeds.ts"
 import { type Html, type PageLink, renderElement, renderPage } from "./html/index.ts"
 import type { MediaType } from "./negotiation.ts"
 import { toText } from "./plain-text.ts"
-import { type Element, toJson, writeDocument } from "./xml/index.ts"
+import { type Element, parseFragment, toJson, writeDocument, xmlDeclaration } from "./xml/index.ts"
 
 /**
- * The content of an answer. If `xml`, the complete document, is present, only HTML, text and JSON
- * need `tree`, which may therefore be lazy.
+ * The content of an answer: its document is `tree`, or `xml` with the XML declaration. A view
+ * without both is served as HTML only.
  */
 export interface ResourceView {
   readonly title: string
-  readonly tree: Element | (() => Element)
+  readonly tree?: Element | (() => Element)
   readonly xml?: string | undefined
   readonly links?: ReadonlyArray<PageLink> | undefined
   /** Replaces the generic rendering of the tree in the HTML page. */
@@ -64,8 +64,14 @@ const contentTypes: ReadonlyMap<MediaType, string> = new Map([
 export const contentTypeOf = (type: MediaType): string =>
   contentTypes.get(type) ?? withCharset(type)
 
-const treeOf = (view: ResourceView): Element =>
-  typeof view.tree === "function" ? view.tree() : view.tree
+const treeOf = ({ title, tree, xml = "" }: ResourceView): Element => {
+  if (tree !== undefined) return typeof tree === "function" ? tree() : tree
+  const [root] = parseFragment(xml.slice(xmlDeclaration.length))
+  if (root === undefined || typeof root === "string") {
+    throw new Error(`the page "${title}" is served as HTML only`)
+  }
+  return root
+}
 
 const bodyOf = (view: ResourceView): Html => {
   if (view.body === undefined) return renderElement(treeOf(view))

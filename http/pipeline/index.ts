@@ -12,10 +12,11 @@ export { awaitWritable, endRefusedStream, eventStreamAnswer, eventStreamType, lo
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
 export { clientAddress, makeRateLimiter, type Rate } from "./rate-limiter.ts"
-export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument, readInput,
-  readPageRequest, readQuery, type RequestInput, unsupportedMediaType } from "./request-input.ts"
+export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument,
+  readFormMethod, readInput, readLimit, readPageRequest, readQuery, type RequestInput,
+  unsupportedMediaType } from "./request-input.ts"
 export { conditionFailed, entityTags, expectedVersion, isConditional, preconditionsHold,
   renderFailure, renderView } from "./responses.ts"
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
-export { absoluteUri, ask, askOrRefusal, expectReply, type HttpSettings, localPath,
-  type Service } from "./service.ts"
+export { absoluteUri, ask, askOrRefusal, describeActor, expectReply, failRefused, type HttpSettings,
+  localPath, type Service } from "./service.ts"

@@ -108,32 +108,48 @@ export const readDocument = (
     return input.root
   })
 
+/** The method that a page's form replaces, since HTML has neither PUT nor DELETE; 422 for others. */
+export const readFormMethod = Effect.fnUntraced(function*<const Method extends string>(
+  call: Call,
+  rootName: string,
+  methods: ReadonlyArray<Method>
+): Effect.fn.Return<{ readonly method: Method; readonly input: RequestInput }, HttpError> {
+  const input = yield* readInput(call, rootName, { form: true })
+  const field = input._tag === "Form" ? input.fields.get("method") : undefined
+  const method = methods.find((one) => one === field)
+  return method === undefined
+    ? yield* httpError("unprocessable", `method must be ${methods.join(" or ")}, in a form`)
+    : { method, input }
+})
+
 /** The requested part of a listing; `after` is the cursor of a `next` link. */
 export interface PageRequest {
   readonly limit: number
   readonly after: string | undefined
 }
 
+/** `limit` of a query; undefined without one, 400 for an invalid one. */
+export const readLimit = (query: FormFields): Effect.Effect<number | undefined, HttpError> => {
+  const limit = query.get("limit")
+  return limit !== undefined && (!/^[1-9]\d{0,8}$/.test(limit) || Number(limit) > pageEntriesMax)
+    ? Effect.fail(
+      httpError("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
+    )
+    : Effect.succeed(limit === undefined ? undefined : Number(limit))
+}
+
 /** Reads `limit` and `after` of the query; fails with 400 if either is invalid. */
-export const readPageRequest = (
+export const readPageRequest = Effect.fnUntraced(function*(
   call: Call,
   isCursor: (text: string) => boolean
-): Effect.Effect<PageRequest, HttpError> =>
-  Effect.flatMap(readQuery(call), (query) => {
-    const limit = query.get("limit")
-    const after = query.get("after")
-    if (limit !== undefined && (!/^[1-9]\d{0,8}$/.test(limit) || Number(limit) > pageEntriesMax)) {
-      const detail = `limit must be a whole number from 1 to ${pageEntriesMax}`
-      return Effect.fail(httpError("malformed", detail))
-    }
-    if (after !== undefined && !isCursor(after)) {
-      return Effect.fail(httpError("malformed", "after is not a cursor of this listing"))
-    }
-    return Effect.succeed({
-      limit: limit === undefined ? pageEntriesDefault : Number(limit),
-      after
-    })
-  })
+): Effect.fn.Return<PageRequest, HttpError> {
+  const query = yield* readQuery(call)
+  const after = query.get("after")
+  const limit = yield* readLimit(query)
+  return after !== undefined && !isCursor(after)
+    ? yield* httpError("malformed", "after is not a cursor of this listing")
+    : { limit: limit ?? pageEntriesDefault, after }
+})
 
 /** The link to the page after the last of `keys`; none if this page is not full. */
 export const nextLink = (

@@ -90,8 +90,25 @@ export const ask = <Reply>(
   message: Tagged,
   isNew = false
 ): Effect.Effect<Reply, AskFailure | HttpError> =>
+  failRefused(askOrRefusal<Reply>(service, to, message, isNew))
+
+/** The view in an actor's reply to `message`, or its refusal. */
+export const describeActor = <View>(
+  service: Service,
+  to: Address,
+  message: Tagged
+): Effect.Effect<View | Refusal, AskFailure> =>
+  Effect.map(
+    askOrRefusal<{ readonly _tag: string; readonly view: View }>(service, to, message),
+    (reply) => isRefusal(reply) ? reply : reply.view
+  )
+
+/** Fails with the problem of a refusal. */
+export const failRefused = <Reply, E>(
+  asked: Effect.Effect<Reply | Refusal, E>
+): Effect.Effect<Reply, E | HttpError> =>
   Effect.flatMap(
-    askOrRefusal<Reply>(service, to, message, isNew),
+    asked,
     (reply): Effect.Effect<Reply, HttpError> =>
       isRefusal(reply) ? Effect.fail(refusalError(reply)) : Effect.succeed(reply)
   )

@@ -52,6 +52,9 @@ const forbidden = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|\p{Surro
 /** Whether a string can be written as XML text: no control characters, no lone surrogates. */
 export const isText = (text: string): boolean => !forbidden.test(text)
 
+/** The text of another service; one that XML cannot hold is escaped as JSON. */
+export const printable = (text: string): string => isText(text) ? text : JSON.stringify(text)
+
 const unsafeInText = /[&<>\r\u0000-\u0008\u000B\u000C\u000E-\u001F\uD800-\uDFFF\uFFFE\uFFFF]/
 
 const unsafeInAttribute =
@@ -94,6 +97,12 @@ export const element = (
   return { name, attributes: own, children: present }
 }
 
+/** An element with this content; undefined without any. */
+export const optionalElement = (
+  name: string,
+  content: string | number | undefined
+): Element | undefined => content === undefined ? undefined : element(name, {}, content)
+
 /** The text of an element and of its descendants, in document order. */
 export const textOf = (node: Element): string => {
   let text = ""
@@ -108,11 +117,20 @@ export const childrenOf = (node: Element, name?: string): ReadonlyArray<Element>
   )
 
 /** The first child element of a name. */
-export const childOf = (node: Element, name: string): Element | undefined => {
-  for (const child of node.children) {
+export const childOf = (
+  { children }: Pick<Element, "children">,
+  name: string
+): Element | undefined => {
+  for (const child of children) {
     if (typeof child !== "string" && child.name === name) return child
   }
   return undefined
+}
+
+/** The text of the first child element of a name. */
+export const childText = (node: Element, name: string): string | undefined => {
+  const child = childOf(node, name)
+  return child === undefined ? undefined : textOf(child)
 }
 
 const openTag = (node: Element): string => {

@@ -11,7 +11,7 @@ import { type Element, parseFragment } from "../../formats/xml/index.ts"
 import { askedAtOnceMax, cabinetChunkItemsMin, cabinetScanCharsMax, cabinetScanItemsMax,
   pageEntriesMax } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
-import { listAs, listingStart, type MailboxEntry, type MailboxRef, mailboxRefNamed,
+import { describeForReader, listingStart, type MailboxEntry, type MailboxRef, mailboxRefNamed,
   readPage } from "../mailboxes/index.ts"
 import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./cabinet-cursor.ts"
 
@@ -138,11 +138,11 @@ const viewOf = Effect.fnUntraced(function*(
   { secretHash }: CabinetMailbox
 ): Effect.fn.Return<MailboxView | undefined, HandlerFailure> {
   const reader = { account: owner, ...secretHash === undefined ? {} : { secretHash } }
-  const reply = yield* listAs(service, mailbox, reader).pipe(
+  const view = yield* describeForReader(service, mailbox, reader).pipe(
     // A quarantined mailbox does not stop the others: its notifications come when it is back.
     Effect.catchTag("Quarantined", () => Effect.succeed(undefined))
   )
-  return reply === undefined || isRefusal(reply) ? undefined : reply.view
+  return view === undefined || isRefusal(view) ? undefined : view
 })
 
 /** A mailbox, read from where the request and the query begin. */

@@ -8,8 +8,7 @@ import { type Element, element, escapeAttribute, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { containsCharsMax, titleCharsMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { entryElement, entryItem, feedLinks, mailboxRefNamed,
-  summaryOf } from "../mailboxes/index.ts"
+import { entryItem, feedLinks, mailboxRefNamed, summaryOf } from "../mailboxes/index.ts"
 import type { MergedEntry, MergedPage } from "./cabinet-merge.ts"
 
 export const collectionPath = "/cabinets"
@@ -123,11 +122,6 @@ export const cabinetDocument = (
 })
 
 /** A notification with the mailbox that holds it. */
-const mergedElement = ({ entry, mailbox }: MergedEntry): Element => {
-  const notification = entryElement(mailbox, entry)
-  return { ...notification, attributes: { ...notification.attributes, mailbox: mailbox.href } }
-}
-
 const mergedXml = ({ entry, mailbox }: MergedEntry): string => {
   const href = escapeAttribute(mailbox.href)
   return `<notification href="${href}/notifications/${entry.id}" received="${entry.received}" ` +
@@ -164,7 +158,6 @@ export const pageView = (
   const next = page.hasMore
     ? `${href}?since=${encodeURIComponent(page.time)}&limit=${limit}`
     : undefined
-  const root = { href, title: cabinet.title ?? "", time: page.time }
   const parts = [
     ...page.mailboxes.map(({ isReadable, mailbox }) =>
       element("mailbox", { href: mailbox.href, readable: String(isReadable) })
@@ -174,9 +167,8 @@ export const pageView = (
   return {
     title,
     xml: `${xmlDeclaration}<cabinet href="${escapeAttribute(href)}" ` +
-      `title="${escapeAttribute(root.title)}" time="${page.time}">` +
+      `title="${escapeAttribute(cabinet.title ?? "")}" time="${page.time}">` +
       `${parts.map(writeElement).join("")}${page.entries.map(mergedXml).join("")}</cabinet>`,
-    tree: () => element("cabinet", root, ...parts, ...page.entries.map(mergedElement)),
     links: [
       collectionLink,
       ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }],

@@ -2,7 +2,8 @@
 import { decodeReceipt } from "../../../actors/content/index.ts"
 import { receiptsMax } from "../../../actors/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
-import { childOf, childrenOf, type Element, element, textOf } from "../../formats/xml/index.ts"
+import { childrenOf, childText, type Element, element,
+  optionalElement } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import { absoluteUri, type Call, defineHandler, expectReply, httpError, readDocument, type Service,
   viewAnswer } from "../../pipeline/index.ts"
@@ -28,11 +29,11 @@ const receiptOf = (root: Element): Receipt | string => {
   if (mailbox !== undefined && !isHttpUri(mailbox)) return "mailbox must be an http or https URI"
   const unknown = childrenOf(root).find(({ name }) => name !== "description")
   if (unknown !== undefined) return `a receipt has no ${unknown.name}`
-  const description = childOf(root, "description")
+  const description = childText(root, "description")
   return {
     status,
     ...mailbox === undefined ? {} : { mailbox },
-    ...description === undefined ? {} : { description: textOf(description) }
+    ...description === undefined ? {} : { description }
   }
 }
 
@@ -73,7 +74,7 @@ const receiptElement = (service: Service, call: Call, { n, value }: LogItem): El
       status,
       mailbox
     },
-    description === undefined ? undefined : element("description", {}, description)
+    optionalElement("description", description)
   )
 }
 

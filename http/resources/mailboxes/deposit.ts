@@ -14,7 +14,7 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
 import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
-import { ask, attachForm, bodyError, countRequest, emptyAnswer, expectReply, type HandlerFailure,
+import { ask, attachForm, bodyError, countRequest, emptyAnswer, failRefused, type HandlerFailure,
   type HttpError, httpError, type Parameters, type PlainAnswer, readBody, refusalError,
   renderFailure, renderView, type RouteMetrics, type Service, submittedFields, unsupportedMediaType,
   type ViewAnswer } from "../../pipeline/index.ts"
@@ -22,7 +22,7 @@ import { traceparentOf } from "../../trace-context.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { publishInline } from "../content/index.ts"
 import { isLinkedData, readLinkedData } from "../interop/index.ts"
-import { checkSecret, defineMailboxHandler, type MailboxRef, mailboxRefCache,
+import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefCache,
   withMailboxLink } from "./mailbox-access.ts"
 import { depositedView, depositForm } from "./mailbox-views.ts"
 
@@ -94,10 +94,8 @@ const publishContent = Effect.fnUntraced(function*(
   const { digest, document } = deposit
   const content = yield* inlinedContent(document)
   // A mailbox that will refuse the notification must not cause a publication.
-  const message: MailboxMessage = { _tag: "Describe", reader: {} }
-  const reply = yield* ask<MailboxReply>(service, mailbox.to, message)
-  const { view } = expectReply(reply, "Described")
-  if (view.settings.deposit === "accounts" && account === undefined) {
+  const { settings } = yield* failRefused(describeMailbox(service, mailbox))
+  if (settings.deposit === "accounts" && account === undefined) {
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
@@ -155,78 +153,72 @@ export const postMailbox = defineMailboxHandler(function*(service, call, mailbox
 })
 
 /** One deposit on the hot path. */
-class DirectDeposit {
-  private readonly service: Service
-  private readonly mailbox: MailboxRef
-  private readonly request: HttpRequest
-  private readonly exchange: Exchange
-  private readonly metrics: RouteMetrics
-  private readonly startedMs = performance.now()
-  private bytes: Uint8Array | undefined
+interface DirectDeposit {
+  readonly service: Service
+  readonly mailbox: MailboxRef
+  readonly request: HttpRequest
+  readonly exchange: Exchange
+  readonly metrics: RouteMetrics
+  readonly startedMs: number
+}
 
-  constructor(
-    service: Service,
-    mailbox: MailboxRef,
-    request: HttpRequest,
-    exchange: Exchange,
-    metrics: RouteMetrics
-  ) {
-    this.service = service
-    this.mailbox = mailbox
-    this.request = request
-    this.exchange = exchange
-    this.metrics = metrics
+const replyDirectly = (
+  { exchange, metrics, startedMs }: DirectDeposit,
+  answer: PlainAnswer
+): void => {
+  exchange.reply(answer)
+  countRequest(metrics, answer.status, performance.now() - startedMs)
+}
+
+const accept = (direct: DirectDeposit, href: string): void => {
+  const { mailbox, request, service } = direct
+  replyDirectly(direct, depositAnswer(service, mailbox, request, href))
+}
+
+/** `bytes` is the body, undefined if it was not read. */
+const refuse = (direct: DirectDeposit, failure: HandlerFailure, bytes?: Uint8Array): void => {
+  const { mailbox, request, service: { settings } } = direct
+  const fields = bytes === undefined ? undefined : submittedFields(request, bytes)
+  const failed = fields === undefined
+    ? failure
+    : attachForm(failure, fields, depositForm(mailbox.name))
+  replyDirectly(direct, renderFailure(withMailboxLink(failed, mailbox), request, settings.baseUrl))
+}
+
+/** Continues with an effect, for the deposits that need more than one message. */
+const forkDirect = (
+  direct: DirectDeposit,
+  bytes: Uint8Array,
+  effect: Effect.Effect<string, HandlerFailure>
+): void => {
+  Effect.runFork(effect).addObserver((exit) => {
+    if (exit._tag === "Success") return accept(direct, exit.value)
+    const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
+    refuse(direct, reason?._tag === "Fail" ? reason.error : httpError("internal"), bytes)
+  })
+}
+
+const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: string): void => {
+  const { mailbox, request, service } = direct
+  const document = readDeposit(service, bytes, contentType)
+  if (!document.ok) return refuse(direct, document.fault, bytes)
+  const digest = documentDigest(bytes)
+  if (mailbox.secret !== undefined || needsPublication(document.value)) {
+    const body = { document: document.value, digest }
+    return forkDirect(direct, bytes, deposit(service, mailbox, randomIds, body, undefined))
   }
-
-  run(bytes: Uint8Array, contentType: string): void {
-    const { mailbox, service } = this
-    this.bytes = bytes
-    const document = readDeposit(service, bytes, contentType)
-    if (!document.ok) return this.refuse(document.fault)
-    const digest = documentDigest(bytes)
-    if (mailbox.secret !== undefined || needsPublication(document.value)) {
-      const body = { document: document.value, digest }
-      return this.fork(deposit(service, mailbox, randomIds, body, undefined))
+  const message = depositMessage(storedFragment(document.value), digest, randomIds, undefined)
+  service.system.askByCallback(mailbox.to, message, (failure, reply) => {
+    if (failure !== undefined) return refuse(direct, failure, bytes)
+    if (isRefusal(reply)) return refuse(direct, refusalError(reply), bytes)
+    // A mailbox replies to a Deposit with a refusal or with this.
+    const deposited = reply as Deposited
+    const { idRandom, n } = deposited
+    if (idRandom === undefined) {
+      return forkDirect(direct, bytes, findDeposited(service, mailbox, message, deposited))
     }
-    const message = depositMessage(storedFragment(document.value), digest, randomIds, undefined)
-    service.system.askByCallback(mailbox.to, message, (failure, reply) => {
-      if (failure !== undefined) return this.refuse(failure)
-      if (isRefusal(reply)) return this.refuse(refusalError(reply))
-      // A mailbox replies to a Deposit with a refusal or with this.
-      const deposited = reply as Deposited
-      const { idRandom, n } = deposited
-      if (idRandom === undefined) {
-        return this.fork(findDeposited(service, mailbox, message, deposited))
-      }
-      this.accept(notificationHref(mailbox, n, idRandom))
-    }, traceparentOf(this.request))
-  }
-
-  private fork(effect: Effect.Effect<string, HandlerFailure>): void {
-    Effect.runFork(effect).addObserver((exit) => {
-      if (exit._tag === "Success") return this.accept(exit.value)
-      const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
-      this.refuse(reason?._tag === "Fail" ? reason.error : httpError("internal"))
-    })
-  }
-
-  private accept(href: string): void {
-    this.reply(depositAnswer(this.service, this.mailbox, this.request, href))
-  }
-
-  refuse(failure: HandlerFailure): void {
-    const { bytes, mailbox, request, service } = this
-    const fields = bytes === undefined ? undefined : submittedFields(request, bytes)
-    const failed = fields === undefined
-      ? failure
-      : attachForm(failure, fields, depositForm(mailbox.name))
-    this.reply(renderFailure(withMailboxLink(failed, mailbox), request, service.settings.baseUrl))
-  }
-
-  private reply(answer: PlainAnswer): void {
-    this.exchange.reply(answer)
-    countRequest(this.metrics, answer.status, performance.now() - this.startedMs)
-  }
+    accept(direct, notificationHref(mailbox, n, idRandom))
+  }, traceparentOf(request))
 }
 
 /** The hot path of A2; see `Handler.direct`. */
@@ -240,19 +232,20 @@ export const directDeposit = (service: Service) => {
         renderFailure(httpError("not-found"), request, service.settings.baseUrl)
       )
     }
-    const direct = new DirectDeposit(service, mailbox, request, exchange, metrics)
+    const startedMs = performance.now()
+    const direct: DirectDeposit = { service, mailbox, request, exchange, metrics, startedMs }
     const contentType = request.headers.get("content-type") ?? ""
     if (bodyKind(contentType) === undefined) {
-      return direct.refuse(unsupportedMediaType(true, acceptPost))
+      return refuse(direct, unsupportedMediaType(true, acceptPost))
     }
     exchange.bytes(service.documentParser.limits.documentBytesMax, (body) => {
-      if (!(body instanceof Uint8Array)) return direct.refuse(bodyError(body))
+      if (!(body instanceof Uint8Array)) return refuse(direct, bodyError(body))
       try {
-        direct.run(body, contentType)
+        depositDirectly(direct, body, contentType)
       } catch (defect) {
         // An exception in the server's callback would end the process.
         Effect.runFork(Effect.logError("a deposit failed with a defect", defect))
-        if (!exchange.answered) direct.refuse(httpError("internal"))
+        if (!exchange.answered) refuse(direct, httpError("internal"), body)
       }
     })
   }

@@ -1,9 +1,10 @@
 /** Mailboxes as resources (protocol §1.2). */
-export { defineMailboxHandler, listAs, type MailboxRef, mailboxRefNamed, type ProvenReader,
-  requireReader } from "./mailbox-access.ts"
-export { entryElement, feedLinks, listingStart, type MailboxEntry, parseListingSince, readPage,
-  reportRetrieved, spansOf } from "./mailbox-listing.ts"
+export { defineMailboxHandler, describeForReader, type MailboxRef, mailboxRefNamed,
+  type ProvenReader, requireReader } from "./mailbox-access.ts"
+export { feedLinks, listingStart, type MailboxEntry, parseListingSince, readPage, reportRetrieved,
+  spansOf } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"
 export { fieldsOf, parseTitle } from "./mailbox-settings.ts"
-export { activityOf, depositForm, entryItem, summaryOf } from "./mailbox-views.ts"
+export { activityOf, depositForm, entryItem, notificationControls,
+  summaryOf } from "./mailbox-views.ts"

@@ -2,14 +2,13 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { mailboxKind } from "../../../actors/index.ts"
-import type { MailboxMessage, MailboxReader, MailboxReply,
-  MailboxView } from "../../../actors/mailbox/index.ts"
+import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { authenticate, checkPasswordThrottle, countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { mailboxRefsMax } from "../../limits.ts"
-import { absoluteUri, askOrRefusal, type Call, challenges, type HandlerAnswer, type HandlerFailure,
+import { absoluteUri, type Call, challenges, describeActor, type HandlerAnswer, type HandlerFailure,
   HttpError, httpError, type Parameters, refusalError, type ResourceHandler, type Service,
   toHttpError } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
@@ -97,18 +96,27 @@ export const defineMailboxHandler = (
   }
 }
 
+/** A mailbox as an account sees it, or as anybody does; or the refusal of its actor. */
+export const describeMailbox = (service: Service, { to }: MailboxRef, account?: string) => {
+  const reader: MailboxReader = account === undefined ? {} : { account }
+  const message: MailboxMessage = { _tag: "Describe", reader }
+  return describeActor<MailboxView>(service, to, message)
+}
+
 /** A reader who may read, and the mailbox at the time of the check. */
 export interface ProvenReader {
   readonly reader: MailboxReader
   readonly view: MailboxView
 }
 
-type Listed = Extract<MailboxReply, { readonly _tag: "Listed" }>
-
 /** Checks the right to read; returns the mailbox, or the refusal. */
-export const listAs = (service: Service, mailbox: MailboxRef, reader: MailboxReader) => {
+export const describeForReader = (
+  service: Service,
+  { to }: MailboxRef,
+  reader: MailboxReader
+) => {
   const message: MailboxMessage = { _tag: "List", reader }
-  return askOrRefusal<Listed>(service, mailbox.to, message)
+  return describeActor<MailboxView>(service, to, message)
 }
 
 /** Reads by the secret of the URI: a wrong secret is indistinguishable from a missing mailbox. */
@@ -118,9 +126,9 @@ const readBySecret = Effect.fnUntraced(function*(
   secret: string
 ): Effect.fn.Return<ProvenReader, HandlerFailure> {
   const reader: MailboxReader = { secretHash: secretHash(secret) }
-  const reply = yield* listAs(service, mailbox, reader)
-  if (!isRefusal(reply)) return { reader, view: reply.view }
-  return yield* reply.reason === "Unauthenticated" ? httpError("not-found") : refusalError(reply)
+  const view = yield* describeForReader(service, mailbox, reader)
+  if (!isRefusal(view)) return { reader, view }
+  return yield* view.reason === "Unauthenticated" ? httpError("not-found") : refusalError(view)
 })
 
 /**
@@ -144,9 +152,9 @@ export const requireReader = Effect.fnUntraced(function*(
     ...account === undefined ? {} : { account: account.name },
     ...password === undefined ? {} : { secretHash: secretHash(password) }
   }
-  const reply = yield* listAs(service, mailbox, reader)
-  if (!isRefusal(reply)) return { reader, view: reply.view }
-  if (reply.reason !== "Unauthenticated") return yield* refusalError(reply)
+  const view = yield* describeForReader(service, mailbox, reader)
+  if (!isRefusal(view)) return { reader, view }
+  if (view.reason !== "Unauthenticated") return yield* refusalError(view)
   if (password !== undefined) yield* countWrongPassword(service, call)
   return yield* httpError(
     "unauthenticated",

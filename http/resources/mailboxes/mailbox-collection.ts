@@ -10,11 +10,11 @@ import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/
 import { standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, slugCharsMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, defineHandler, emptyAnswer, entityTags,
-  expectedVersion, expectReply, type HandlerFailure, httpError, noStore, readDocument,
+  expectedVersion, failRefused, type HandlerFailure, httpError, noStore, readDocument,
   readerHeaders, readInput, readPageRequest, refusalError, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
-import { checkSecret, defineMailboxHandler, type MailboxRef, mailboxRefNamed,
+import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefNamed,
   withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
 import { type FieldReader, fieldsOf, parseSettings } from "./mailbox-settings.ts"
@@ -26,11 +26,6 @@ import { listingView, mailboxesView, type OwnedMailbox, secretsView,
  * decides who owns it.
  */
 const ownersTable = "mailboxes-by-owner"
-
-const describeFor = (account: string): MailboxMessage => ({
-  _tag: "Describe",
-  reader: { account }
-})
 
 /** Removes a mailbox from an account's list. A failure leaves a hint that the list ignores. */
 const removeFromOwner = (
@@ -81,13 +76,11 @@ const nameOf = (call: Call, field: FieldReader): Effect.Effect<string, HandlerFa
 const removeTakenName = Effect.fnUntraced(function*(
   service: Service,
   owner: string,
-  { name, to }: MailboxRef
+  mailbox: MailboxRef
 ): Effect.fn.Return<void, HandlerFailure> {
-  const reply = yield* askOrRefusal<MailboxReply>(service, to, describeFor(owner))
-  const isOthers = isRefusal(reply)
-    ? reply.reason === "Gone"
-    : !expectReply(reply, "Described").view.isOwner
-  if (isOthers) yield* removeFromOwner(service, owner, name)
+  const view = yield* describeMailbox(service, mailbox, owner)
+  const isOthers = isRefusal(view) ? view.reason === "Gone" : !view.isOwner
+  if (isOthers) yield* removeFromOwner(service, owner, mailbox.name)
 })
 
 /** A9. The name enters the account's list first, so that the list never lacks a mailbox. */
@@ -126,15 +119,13 @@ export const postMailboxes = defineHandler(function*(service, call) {
 /** Of these names, those of existing mailboxes that the account owns. */
 const listOwned = (service: Service, account: string, names: ReadonlyArray<string>) =>
   Effect.forEach(names, (name) => {
-    const { href, to } = mailboxRefNamed(service, name)
+    const mailbox = mailboxRefNamed(service, name)
     return Effect.map(
-      askOrRefusal<MailboxReply>(service, to, describeFor(account)),
-      (reply): ReadonlyArray<OwnedMailbox> => {
-        if (isRefusal(reply)) return []
-        const { view } = expectReply(reply, "Described")
-        if (!view.isOwner) return []
+      describeMailbox(service, mailbox, account),
+      (view): ReadonlyArray<OwnedMailbox> => {
+        if (isRefusal(view) || !view.isOwner) return []
         const { notifications, settings: { title = "" } } = view
-        return [{ name, href, title, notifications }]
+        return [{ name, href: mailbox.href, title, notifications }]
       }
     )
   }, { concurrency: askedAtOnceMax }).pipe(Effect.map((owned) => owned.flat()))
@@ -172,15 +163,14 @@ export const getMailboxes = defineHandler(function*(service, call) {
 const expectedSettings = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  { name, to }: MailboxRef,
+  { name }: MailboxRef,
   account: AuthenticatedAccount
 ): Effect.fn.Return<{ readonly ifVersion?: number }, HandlerFailure> {
   const mailbox = mailboxRefNamed(service, name)
   return yield* expectedVersion(
     call,
     Effect.gen(function*() {
-      const reply = yield* ask<MailboxReply>(service, to, describeFor(account.name))
-      const { view } = expectReply(reply, "Described")
+      const view = yield* failRefused(describeMailbox(service, mailbox, account.name))
       // Who may not change the mailbox learns nothing of its state: the actor refuses with 403.
       if (!view.isOwner && !account.roles.includes("admin")) {
         return yield* httpError("forbidden")
@@ -218,14 +208,13 @@ export const putMailbox = defineMailboxHandler(function*(service, call, mailbox)
 export const deleteMailbox = defineMailboxHandler(function*(service, call, mailbox) {
   const account = yield* requireAccount(service, call)
   yield* checkSecret(service, mailbox)
-  const described = yield* ask<MailboxReply>(service, mailbox.to, describeFor(account.name))
+  const { owner } = yield* failRefused(describeMailbox(service, mailbox, account.name))
   const message: MailboxMessage = {
     _tag: "Destroy",
     caller: callerOf(account),
     ...yield* expectedSettings(service, call, mailbox, account)
   }
   yield* ask<MailboxReply>(service, mailbox.to, message)
-  const { owner } = expectReply(described, "Described").view
   yield* removeFromOwner(service, owner, mailbox.name)
   return emptyAnswer(204)
 })

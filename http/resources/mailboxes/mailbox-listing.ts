@@ -11,10 +11,9 @@ import { decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage, typ
 import { StorageUnavailable } from "../../../runtime/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
 import { linkedDataType, type MediaType } from "../../formats/index.ts"
-import { type Element, element, escapeAttribute, parseFragment,
-  writeElement } from "../../formats/xml/index.ts"
+import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
 import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
-import { absoluteUri, type Call, type HandlerFailure, httpError, readQuery,
+import { absoluteUri, type Call, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
 import { inboxRel, type MailboxRef } from "./mailbox-access.ts"
 
@@ -53,15 +52,7 @@ export const readListingQuery = Effect.fnUntraced(function*(
     return yield* httpError("malformed", "before must come from a link of a page")
   }
   const before = beforeText === undefined ? undefined : Number(beforeText)
-  const limitText = fields.get("limit")
-  const limit = limitText === undefined ? undefined : Number(limitText)
-  if (
-    limit !== undefined && !(/^\d{1,4}$/.test(limitText ?? "") && limit >= 1
-      && limit <= pageEntriesMax)
-  ) {
-    return yield* httpError("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
-  }
-  return { since, before, limit, read: fields.has("read") }
+  return { since, before, limit: yield* readLimit(fields), read: fields.has("read") }
 })
 
 /** One notification of a listing. */
@@ -183,17 +174,6 @@ export const afterOpening = ({ fragment, id, received }: MailboxEntry): string =
 /** One notification as XML, on its own. */
 export const entryXml = (mailbox: MailboxRef, entry: MailboxEntry): string =>
   openingOf(mailbox) + afterOpening(entry)
-
-/** One notification as an element. */
-export const entryElement = (
-  mailbox: MailboxRef,
-  { fragment, id, received }: MailboxEntry
-): Element =>
-  element(
-    "notification",
-    { href: `${mailbox.here}/notifications/${id}`, received },
-    ...parseFragment(fragment)
-  )
 
 /** Numbers of notifications, both ends inclusive. */
 export interface NumberSpan {

@@ -3,11 +3,11 @@ import { Effect } from "effect"
 import { formatCursor, isRemoval, type MailboxReader } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { eventItemsMax } from "../../limits.ts"
-import { awaitWritable, type Call, endRefusedStream, eventStreamAnswer, type HandlerAnswer,
-  type HandlerFailure, httpError, longPoll, refusalError,
+import { awaitWritable, type Call, endRefusedStream, eventStreamAnswer, failRefused,
+  type HandlerAnswer, type HandlerFailure, httpError, longPoll,
   type Service } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
-import { listAs, type MailboxRef, type ProvenReader } from "./mailbox-access.ts"
+import { describeForReader, type MailboxRef, type ProvenReader } from "./mailbox-access.ts"
 import { entryOf, entryXml, type ListingPage, type ListingQuery, listingStart, parseListingSince,
   readPage, reportRetrieved, spansOf } from "./mailbox-listing.ts"
 
@@ -25,10 +25,9 @@ export const pollListing = (
 ): Effect.Effect<ListingPage, HandlerFailure> => {
   let from = query
   const read = Effect.gen(function*(): Effect.fn.Return<ListingPage, HandlerFailure> {
-    const reply = yield* listAs(service, mailbox, reader)
-    if (isRefusal(reply)) return yield* refusalError(reply)
+    const view = yield* failRefused(describeForReader(service, mailbox, reader))
     for (;;) {
-      const page = yield* readPage(service, mailbox, reply.view, from)
+      const page = yield* readPage(service, mailbox, view, from)
       // The log may have grown by marks of removals, which the next read skips.
       from = { ...query, since: parseListingSince(page.time) }
       if (page.entries.length > 0 || !page.more) return page
@@ -50,9 +49,9 @@ const sendAfter = Effect.fnUntraced(function*(
 ): Effect.fn.Return<number, HandlerFailure> {
   let last = after
   for (;;) {
-    const reply = yield* listAs(service, mailbox, reader)
-    if (isRefusal(reply)) {
-      endRefusedStream(events, reply, mailbox.href)
+    const view = yield* describeForReader(service, mailbox, reader)
+    if (isRefusal(view)) {
+      endRefusedStream(events, view, mailbox.href)
       return last
     }
     const items = yield* service.system.read(mailbox.to, last + 1, eventItemsMax)

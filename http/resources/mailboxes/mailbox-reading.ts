@@ -6,19 +6,19 @@ import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
 import { feedTypes, linkedDataType, type MediaType, negotiate,
   notificationTypes } from "../../formats/index.ts"
 import { shownListingsBytesMax } from "../../limits.ts"
-import { ask, type Call, conditionFailed, emptyAnswer, entityTags, eventStreamType, expectReply,
+import { ask, type Call, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
-  preconditionsHold, preferredWaitSeconds, readerHeaders, readInput, renderView, type Service,
+  preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
   type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
-import type { ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
-import { defineMailboxHandler, type MailboxRef, type ProvenReader,
+import { defineMailboxHandler, describeMailbox, type MailboxRef, type ProvenReader,
   requireReader } from "./mailbox-access.ts"
 import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, type MailboxEntry,
   type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved, spansOf,
   withCopies } from "./mailbox-listing.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
 import { listingView, notificationView, publicView } from "./mailbox-views.ts"
+import type { ReplyHeaders } from "../../wire/index.ts"
 
 const listingTypes = [...feedTypes, linkedDataType, eventStreamType]
 
@@ -50,17 +50,15 @@ const showEntries = (
 const publicAnswer = (
   service: Service,
   mailbox: MailboxRef
-): Effect.Effect<HandlerAnswer, HandlerFailure> => {
-  const message: MailboxMessage = { _tag: "Describe", reader: {} }
-  return Effect.map(
-    ask<MailboxReply>(service, mailbox.to, message),
-    (reply) =>
-      viewAnswer(publicView(mailbox, expectReply(reply, "Described").view), {
+): Effect.Effect<HandlerAnswer, HandlerFailure> =>
+  Effect.map(
+    failRefused(describeMailbox(service, mailbox)),
+    (view) =>
+      viewAnswer(publicView(mailbox, view), {
         offered: listingTypes,
         headers: [["Vary", "Authorization"], ["Accept-Post", acceptPost]]
       })
   )
-}
 
 /** Without a cursor some types begin with the newest notification, the others with the oldest. */
 const pageReaderOf = (type: MediaType | undefined, { before, since }: ListingQuery) => {
@@ -210,10 +208,7 @@ export const deleteNotification = defineMailboxHandler(function*(service, call, 
 
 /** DELETE from the form of a page, which redirects the browser to the mailbox. */
 export const postNotificationForm = defineMailboxHandler(function*(service, call, mailbox) {
-  const input = yield* readInput(call, "notification", { form: true })
-  if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
-    return yield* httpError("unprocessable", "method must be delete, in a form")
-  }
+  yield* readFormMethod(call, "notification", ["delete"])
   yield* removeNotification(service, call, mailbox)
   return emptyAnswer(303, [
     ["Location", `${mailbox.here}${mailbox.secret === undefined ? "?read=" : ""}`],

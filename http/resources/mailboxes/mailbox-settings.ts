@@ -1,7 +1,7 @@
 /** The mailbox document, read and written (protocol §1.2). */
 import { type OwnerSettings, parseDuration } from "../../../actors/mailbox/index.ts"
-import { childOf, type Element, element, failure, isText, type Result, success,
-  textOf } from "../../formats/xml/index.ts"
+import { childText, type Element, element, failure, isText, optionalElement, type Result,
+  success } from "../../formats/xml/index.ts"
 import { titleCharsMax } from "../../limits.ts"
 import type { HttpSettings, RequestInput } from "../../pipeline/index.ts"
 
@@ -11,9 +11,8 @@ export type FieldReader = (name: string) => string | undefined
 /** The fields of a mailbox document; its title may also be the attribute of a listing. */
 export const fieldsOf = (input: RequestInput): FieldReader => (name) => {
   if (input._tag === "Form") return input.fields.get(name)?.trim() || undefined
-  const child = childOf(input.root, name)
   const attribute = name === "title" ? input.root.attributes[name] : undefined
-  return (child === undefined ? attribute : textOf(child))?.trim() || undefined
+  return (childText(input.root, name) ?? attribute)?.trim() || undefined
 }
 
 const parseOption = <Value extends string>(
@@ -87,15 +86,14 @@ export const parseSettings = (
 }
 
 /** The settings as elements, without the title. */
-export const settingsElements = (settings: OwnerSettings): ReadonlyArray<Element> => [
-  element("deposit", {}, settings.deposit),
-  element("retention", {}, settings.retention),
-  element("fetch", {}, settings.fetch),
-  ...settings.fetchLimitBytes === undefined
-    ? []
-    : [element("fetch-limit", {}, settings.fetchLimitBytes)],
-  element("receipts", {}, settings.receipts)
-]
+export const settingsElements = (settings: OwnerSettings): ReadonlyArray<Element> =>
+  [
+    element("deposit", {}, settings.deposit),
+    element("retention", {}, settings.retention),
+    element("fetch", {}, settings.fetch),
+    optionalElement("fetch-limit", settings.fetchLimitBytes),
+    element("receipts", {}, settings.receipts)
+  ].filter((child) => child !== undefined)
 
 /** The secrets of a mailbox; only the answer that creates them has them. */
 export interface MailboxSecretUris {
@@ -113,7 +111,7 @@ export const mailboxDocument = (
     "mailbox",
     { href },
     settings === undefined ? undefined : element("title", {}, settings.title),
-    secrets === undefined ? undefined : element("password", {}, secrets.password),
+    optionalElement("password", secrets?.password),
     secrets === undefined ? undefined : element("shared", { href: secrets.sharedHref }),
     ...settings === undefined ? [] : settingsElements(settings)
   )

@@ -1,22 +1,21 @@
 /** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
-import { copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart,
-  liveScriptPath, liveState, nothing, renderButton, renderForm, secretsOnce, table,
+import { type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link,
+  livePart, liveScriptPath, liveState, nothing, renderButton, renderForm, secretsOnce, table,
   time } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
-import { childOf, childrenOf, type Element, element, escapeAttribute, parseFragment, textOf,
+import { childOf, childText, type Element, element, escapeAttribute, parseFragment, textOf,
   writeElement, xmlDeclaration } from "../../formats/xml/index.ts"
 import { slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import { linkedDataOf } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
-import { afterOpening, depositLinks, entryElement, entryXml, feedLinks, type ListingPage,
-  type ListingQuery, type MailboxEntry, nextHref, openingOf, pageLinks,
-  selfHref } from "./mailbox-listing.ts"
+import { afterOpening, depositLinks, entryXml, feedLinks, type ListingPage, type ListingQuery,
+  type MailboxEntry, nextHref, openingOf, pageLinks, selfHref } from "./mailbox-listing.ts"
 import { defaultRetention, mailboxDocument, type MailboxSecretUris,
   settingsElements } from "./mailbox-settings.ts"
 
-/** The view of a page: its XML joins stored fragments; other formats are built when requested. */
+/** The view of a page, whose XML joins the stored fragments. */
 export const listingView = (
   mailbox: MailboxRef,
   page: ListingPage,
@@ -35,13 +34,6 @@ export const listingView = (
   return {
     title,
     xml: `${xml}</mailbox>`,
-    tree: () =>
-      element(
-        "mailbox",
-        { href: mailbox.href, title: settings.title ?? "", time },
-        ...own,
-        ...entries.map((entry) => entryElement(mailbox, entry))
-      ),
     links: pageLinks(mailbox, page, next),
     body: () => readerPage(mailbox, page, entries.map((entry) => summaryOf(mailbox, entry))),
     forms: () => readerForms(mailbox, view),
@@ -67,13 +59,9 @@ const entryHref = (mailbox: MailboxRef, entry: MailboxEntry): string =>
   `${mailbox.here}/notifications/${entry.id}`
 
 export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): NotificationSummary => {
-  const item = parseFragment(entry.fragment).find((child) =>
-    typeof child !== "string" && child.name === "item"
-  )
-  const field = (name: string): string | undefined => {
-    const child = item === undefined || typeof item === "string" ? undefined : childOf(item, name)
-    return child === undefined ? undefined : textOf(child)
-  }
+  const item = childOf({ children: parseFragment(entry.fragment) }, "item")
+  const field = (name: string): string | undefined =>
+    item === undefined ? undefined : childText(item, name)
   return {
     href: entryHref(mailbox, entry),
     received: entry.received,
@@ -110,27 +98,30 @@ const entry = (summary: NotificationSummary): Html => {
   return entryItem(summary, nothing, renderButton(href, "Remove", about, { method: "delete" }))
 }
 
-/** The form that deposits (A2); the service publishes the message that is written in it. */
+/** The controls of a notification; the service publishes the message that is written in them. */
+export const notificationControls = (readers: string): ReadonlyArray<Control> => [
+  { name: "description", label: "What it is about", required: true, maxlength: 1000 },
+  {
+    name: "content",
+    label: "The message itself",
+    type: "textarea",
+    hint: `It is published for ${readers}.`
+  },
+  {
+    name: "url",
+    label: "Address of the message",
+    type: "url",
+    maxlength: uriCharsMax,
+    hint: "The address of a message that is already published, instead of its text."
+  }
+]
+
+/** The form that deposits (A2). */
 export const depositForm = (name: string): HtmlForm => ({
   id: "deposit",
   action: `/mailboxes/${name}`,
   legend: "Leave a notification here",
-  controls: [
-    { name: "description", label: "What it is about", required: true, maxlength: 1000 },
-    {
-      name: "content",
-      label: "The message itself",
-      type: "textarea",
-      hint: "It is published for the readers of the mailbox."
-    },
-    {
-      name: "url",
-      label: "Address of the message",
-      type: "url",
-      maxlength: uriCharsMax,
-      hint: "The address of a message that is already published, instead of its text."
-    }
-  ],
+  controls: notificationControls("the readers of the mailbox"),
   submit: "Deposit"
 })
 
@@ -198,9 +189,6 @@ const notificationForms = ({ href, password, url }: NotificationSummary): Html =
 /** The page of a mailbox for everybody who may not read it. */
 export const publicView = (mailbox: MailboxRef, { settings }: MailboxView): ResourceView => ({
   title: settings.title ?? mailbox.name,
-  tree: () => {
-    throw new Error("the public page is served as HTML only")
-  },
   body: () =>
     html`<p>This is a mailbox. ${
       settings.deposit === "anyone"
@@ -216,9 +204,6 @@ ${
 /** The page after a deposit. */
 export const depositedView = (mailbox: MailboxRef, href: string): ResourceView => ({
   title: "Deposited",
-  tree: () => {
-    throw new Error("this page is served as HTML only")
-  },
   body: () =>
     html`<p>The notification is deposited, and kept until it is retrieved.</p>
 <p class="quiet">${link(href)}</p>
@@ -366,14 +351,9 @@ export const inboxDocument = (mailbox: MailboxRef, { entries }: ListingPage): st
     contains: entries.map((entry) => entryHref(mailbox, entry)).toReversed()
   })
 
-const textIn = (item: Element, name: string): string | undefined => {
-  const child = childOf(item, name)
-  return child === undefined ? undefined : textOf(child)
-}
-
 /** The announced object: the URI of the message, and its inlined content if that is text. */
 const objectOf = (item: Element): unknown => {
-  const url = textIn(item, "url")
+  const url = childText(item, "url")
   const content = childOf(item, "content")
   if (content === undefined || content.attributes["encoding"] !== undefined) return url
   return {
@@ -392,19 +372,14 @@ interface ActivityContext {
 }
 
 const announce = (fragment: string, { id, published, target }: ActivityContext): unknown => {
-  const root: Element = {
-    name: "notification",
-    attributes: {},
-    children: parseFragment(fragment)
-  }
-  const [item] = childrenOf(root, "item")
+  const item = childOf({ children: parseFragment(fragment) }, "item")
   if (item === undefined) throw new Error("a stored notification has no item")
   return {
     "@context": "https://www.w3.org/ns/activitystreams",
     id,
     type: "Announce",
-    summary: escaped(textIn(item, "description") ?? ""),
-    actor: textIn(item, "from"),
+    summary: escaped(childText(item, "description") ?? ""),
+    actor: childText(item, "from"),
     object: objectOf(item),
     target,
     published
@@ -433,7 +408,6 @@ export const notificationView = (mailbox: MailboxRef, entry: MailboxEntry): Reso
   return {
     title: summary.description === "" ? "A notification" : summary.description,
     xml: xmlDeclaration + entryXml(mailbox, entry),
-    tree: () => entryElement(mailbox, entry),
     linkedData: () => activityDocument(mailbox, entry),
     links: [
       ...depositLinks(mailbox),

@@ -1,12 +1,11 @@
 /** Which outgoing mailbox or notification a path names, and who may use it (protocol §1.3). */
 import { Effect } from "effect"
 import { notificationKind } from "../../../actors/index.ts"
-import type { NotificationMessage, NotificationReply,
-  NotificationView } from "../../../actors/notification/index.ts"
-import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
+import type { NotificationMessage, NotificationView } from "../../../actors/notification/index.ts"
+import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
-import { absoluteUri, actorIdOf, askOrRefusal, type Call, expectReply, type HandlerFailure,
-  httpError, refusalError, type Service } from "../../pipeline/index.ts"
+import { absoluteUri, actorIdOf, type Call, describeActor, type HandlerFailure, httpError,
+  refusalError, type Service } from "../../pipeline/index.ts"
 import { accountRefOf, describeAccount } from "../accounts/index.ts"
 
 /** The actor of an outgoing notification. */
@@ -96,16 +95,10 @@ export const outgoingRefNamed = (
 })
 
 /** The status of a notification, or the refusal of its actor. */
-export const describeAs = Effect.fnUntraced(function*(
-  service: Service,
-  to: Address,
-  caller: AuthenticatedAccount
-): Effect.fn.Return<NotificationView | Refusal, HandlerFailure> {
+export const describeAs = (service: Service, to: Address, caller: AuthenticatedAccount) => {
   const message: NotificationMessage = { _tag: "Describe", caller: callerOf(caller) }
-  const reply = yield* askOrRefusal<NotificationReply>(service, to, message)
-  if (isRefusal(reply)) return reply
-  return expectReply(reply, "Described").view
-})
+  return describeActor<NotificationView>(service, to, message)
+}
 
 /** The status of a notification; 404 for one of another account, 410 for a removed one. */
 export const describeOutgoing = Effect.fnUntraced(function*(

@@ -1,6 +1,5 @@
 /** The entries of an outgoing mailbox: their listing (A7), and the retry of a span of them. */
 import { Effect } from "effect"
-import { parseSince } from "../../../actors/mailbox/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationStatus } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
@@ -17,6 +16,7 @@ import { describeAs, existingOutgoingRef, mailboxPath, notificationAddress,
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
 import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
+import { parseListingSince } from "../mailboxes/index.ts"
 
 const redirectToOwn = Effect.fnUntraced(function*(
   service: Service,
@@ -162,15 +162,11 @@ const retrySpanOf = Effect.fnUntraced(function*(
     if (!form.ok) return yield* httpError("malformed", form.fault)
     text = form.value.get("since")
   }
-  // A plus sign that was not encoded has become a space.
-  const since = parseSince((text ?? "").trim().replace(/ (\d\d:\d\d)$/, "+$1"))
+  const since = parseListingSince((text ?? "").trim())
   if (since?._tag !== "At") {
     return yield* httpError("malformed", "since must be a time (RFC 3339): where to begin")
   }
-  const after = query.get("after")
-  if (after !== undefined && !isCursor(after)) {
-    return yield* httpError("malformed", "after is no cursor of this listing")
-  }
+  const { after } = yield* readPageRequest(call, isCursor)
   return { sinceMs: since.atMs, after }
 })
 

@@ -10,7 +10,7 @@ import { statusEventPauseMs } from "../../limits.ts"
 import { ask, awaitWritable, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTags,
   eventStreamAnswer, eventStreamType, expectedVersion, expectReply, type HandlerAnswer,
   type HandlerFailure, httpError, isPageForm, longPoll, longPollHeaders, type PlainAnswer,
-  preferredWaitSeconds, readerHeaders, readInput, renderView, seeOther, type Service,
+  preferredWaitSeconds, readerHeaders, readFormMethod, renderView, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
@@ -123,10 +123,7 @@ export const deleteOutgoing = defineHandler(function*(service, call) {
 
 /** DELETE from the form of a page. */
 export const postOutgoingForm = defineHandler(function*(service, call) {
-  const input = yield* readInput(call, "notification", { form: true })
-  if (input._tag !== "Form" || input.fields.get("method") !== "delete") {
-    return yield* httpError("unprocessable", "method must be delete, in a form")
-  }
+  yield* readFormMethod(call, "notification", ["delete"])
   const { account } = yield* removeNotification(service, call)
   return isPageForm(call.request) ? seeOther(service, mailboxPath(account)) : emptyAnswer(204)
 })

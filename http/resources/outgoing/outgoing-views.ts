@@ -5,11 +5,11 @@ import { deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart,
   liveState, nothing, type PageLink, renderForm, statusBadge, type StatusBadges,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, isText } from "../../formats/xml/index.ts"
-import { uriCharsMax } from "../../limits.ts"
+import { type Element, element, printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { mailboxPath, notificationPath, type OutgoingNotificationRef,
   type OutgoingRef } from "./outgoing-access.ts"
+import { notificationControls } from "../mailboxes/index.ts"
 
 /** One notification of a listing. */
 export interface ListedOutgoing {
@@ -110,7 +110,7 @@ const filters = (mailbox: OutgoingRef, chosen: NotificationStatus | undefined): 
     })
   }</p>`
 
-/** The form that sends (A5); the service publishes the message that is written in it. */
+/** The form that sends (A5). */
 export const composeForm = (action: string, to = ""): HtmlForm => ({
   id: "send",
   action,
@@ -125,25 +125,8 @@ export const composeForm = (action: string, to = ""): HtmlForm => ({
       rows: 3,
       hint: "Addresses of mailboxes, one a line."
     },
-    { name: "description", label: "What it is about", required: true, maxlength: 1000 },
-    {
-      name: "content",
-      label: "The message itself",
-      type: "textarea",
-      hint: "It is published for the recipients."
-    },
-    {
-      name: "url",
-      label: "Address of the message",
-      type: "url",
-      maxlength: uriCharsMax,
-      hint: "The address of a message that is already published, instead of its text."
-    },
-    {
-      name: "from",
-      label: "Name this outgoing mailbox as the sender",
-      type: "checkbox"
-    }
+    ...notificationControls("the recipients"),
+    { name: "from", label: "Name this outgoing mailbox as the sender", type: "checkbox" }
   ],
   submit: "Send"
 })
@@ -192,16 +175,21 @@ const listingForms = (mailbox: OutgoingRef): Html =>
 
 /** Continues a retry of a span: the same request with another cursor. */
 const continueForm = (action: string): Html =>
-  renderForm({ id: "go-on", action, legend: "There may be more", controls: [], submit: "Go on" })
+  renderForm({
+    id: "continue",
+    action,
+    legend: "There may be more",
+    controls: [],
+    submit: "Continue"
+  })
 
 /* The documents. */
 
 const optionalTime = (atMs: number | undefined): string | undefined =>
   atMs === undefined ? undefined : isoTime(atMs)
 
-/** Text of another service; what XML cannot hold is escaped. */
-const printable = (text: string | undefined): string | undefined =>
-  text === undefined || isText(text) ? text : JSON.stringify(text)
+const optionalText = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : printable(text)
 
 const recipientElement = (recipient: RecipientState): Element =>
   element("recipient", {
@@ -211,8 +199,8 @@ const recipientElement = (recipient: RecipientState): Element =>
     last: optionalTime(recipient.lastAtMs),
     next: optionalTime(recipient.nextAtMs),
     code: recipient.code,
-    location: printable(recipient.location),
-    problem: printable(recipient.problem)
+    location: optionalText(recipient.location),
+    problem: optionalText(recipient.problem)
   })
 
 /** The status of a notification (A6). */

@@ -1,12 +1,11 @@
 /** Which registration a path names, and who may use it (protocol §1.4). */
 import { Effect } from "effect"
 import { registrationKind } from "../../../actors/index.ts"
-import type { RegistrationMessage, RegistrationReply,
-  RegistrationView } from "../../../actors/registration/index.ts"
-import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
+import type { RegistrationMessage, RegistrationView } from "../../../actors/registration/index.ts"
+import { type Address, address } from "../../../runtime/index.ts"
 import { documentDigest } from "../../auth/credentials/index.ts"
 import { authenticate } from "../../auth/index.ts"
-import { askOrRefusal, type Call, expectReply, type HandlerFailure, httpError, refusalError,
+import { type Call, describeActor, failRefused, type HandlerFailure, httpError,
   type Service } from "../../pipeline/index.ts"
 import { type MailboxRef, mailboxRefNamed, type ProvenReader,
   requireReader } from "../mailboxes/index.ts"
@@ -58,15 +57,9 @@ export const requireSubscriber = Effect.fnUntraced(function*(
 })
 
 /** A registration, or the refusal of its actor. */
-export const describeRegistration = (
-  service: Service,
-  to: Address
-): Effect.Effect<RegistrationView | Refusal, HandlerFailure> => {
+export const describeRegistration = (service: Service, to: Address) => {
   const message: RegistrationMessage = { _tag: "Describe" }
-  return Effect.map(
-    askOrRefusal<RegistrationReply>(service, to, message),
-    (reply) => isRefusal(reply) ? reply : expectReply(reply, "Described").view
-  )
+  return describeActor<RegistrationView>(service, to, message)
 }
 
 /** A registration that a request names, and its state. */
@@ -89,6 +82,5 @@ export const registrationAt = Effect.fnUntraced(function*(
     return yield* httpError("not-found")
   }
   const registration = registrationNamed(mailbox, id)
-  const view = yield* describeRegistration(service, registration.to)
-  return isRefusal(view) ? yield* refusalError(view) : { registration, view }
+  return { registration, view: yield* failRefused(describeRegistration(service, registration.to)) }
 })

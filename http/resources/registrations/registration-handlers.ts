@@ -6,9 +6,10 @@ import type { RegistrationMessage, RegistrationReply,
 import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { ask, askOrRefusal, type Call, emptyAnswer, entityTags, expectedVersion, expectReply,
-  type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore, readInput, refusalError,
-  type RequestInput, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { ask, askOrRefusal, type Call, describeActor, emptyAnswer, entityTags, expectedVersion,
+  expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore,
+  readFormMethod, readInput, refusalError, type RequestInput, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { defineMailboxHandler, mailboxReaderHeaders, type MailboxRef,
   type ProvenReader } from "../mailboxes/index.ts"
 import { collectionPath, type DescribedRegistration, describeRegistration, registrationAt,
@@ -206,12 +207,13 @@ const changeRegistration = (
   registration: RegistrationRef,
   message: RegistrationMessage
 ): Effect.Effect<DescribedRegistration, HandlerFailure> =>
-  Effect.map(ask<RegistrationReply>(service, registration.to, message), (reply) => ({
-    registration,
-    view: expectReply(reply, "Described").view
-  }))
+  Effect.map(
+    failRefused(describeActor<RegistrationView>(service, registration.to, message)),
+    (view) => ({ registration, view })
+  )
 
-const liftRegistration = Effect.fnUntraced(function*(
+/** Verifies the registration again, with the callback of the input if it has one. */
+const updateRegistration = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   mailbox: MailboxRef,
@@ -232,7 +234,7 @@ export const putRegistration = defineMailboxHandler(function*(service, call, mai
   const input = yield* readInput(call, "registration", { mayBeEmpty: true })
   return registrationAnswer(
     mailbox,
-    yield* liftRegistration(service, call, mailbox, found, input)
+    yield* updateRegistration(service, call, mailbox, found, input)
   )
 })
 
@@ -261,16 +263,12 @@ export const deleteRegistration = defineMailboxHandler(function*(service, call, 
 /** PUT and DELETE from the forms of a registration's page. */
 export const postRegistrationForm = defineMailboxHandler(function*(service, call, mailbox) {
   const found = yield* registrationAt(service, call, mailbox)
-  const input = yield* readInput(call, "registration", { form: true })
-  const method = input._tag === "Form" ? input.fields.get("method") : undefined
+  const { input, method } = yield* readFormMethod(call, "registration", ["put", "delete"])
   if (method === "put") {
-    const lifted = yield* liftRegistration(service, call, mailbox, found, input)
+    const changed = yield* updateRegistration(service, call, mailbox, found, input)
     return isPageForm(call.request)
       ? seeOther(service, found.registration.path)
-      : registrationAnswer(mailbox, lifted)
-  }
-  if (method !== "delete") {
-    return yield* httpError("unprocessable", "method must be put or delete, in a form")
+      : registrationAnswer(mailbox, changed)
   }
   yield* removeRegistration(service, call, mailbox, found)
   return isPageForm(call.request)

@@ -1,6 +1,6 @@
 /** Input of registrations: a callback, or the fields of a WebSub request. */
 import type { FormFields } from "../../formats/index.ts"
-import { childOf, failure, type Result, success, textOf } from "../../formats/xml/index.ts"
+import { childText, failure, type Result, success } from "../../formats/xml/index.ts"
 import { leaseSecondsDefault, leaseSecondsMax, subscriberSecretBytesMax,
   uriCharsMax } from "../../limits.ts"
 import type { RequestInput } from "../../pipeline/index.ts"
@@ -8,9 +8,10 @@ import type { MailboxRef } from "../mailboxes/index.ts"
 
 /** The callback in a document or in the form of a page, unchecked. */
 export const callbackIn = (input: RequestInput): string | undefined => {
-  if (input._tag === "Form") return input.fields.get("callback")?.trim() || undefined
-  const child = childOf(input.root, "callback")
-  return child === undefined ? undefined : textOf(child).trim() || undefined
+  const text = input._tag === "Form"
+    ? input.fields.get("callback")
+    : childText(input.root, "callback")
+  return text?.trim() || undefined
 }
 
 /** The callback, or its fault, which begins with the name of the field. */

@@ -4,7 +4,7 @@ import { type Control, copyField, deleteForm, emptyState, type Html, html, type 
   livePart, liveScriptPath, liveState, methodControl, nothing, type PageLink, renderForm,
   secretsOnce, statusBadge, type StatusBadges, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, isText } from "../../formats/xml/index.ts"
+import { type Element, element, optionalElement, printable } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
 import { collectionHref, collectionPath, type DescribedRegistration,
@@ -80,7 +80,7 @@ const facts = (view: RegistrationView): Html =>
   }</span></p>
 <dl class="facts">${row("Callback", view.callback)}${
     row("Form", view.form === "native" ? "native: signed by Standard Webhooks" : "WebSub")
-  }${row("Account", view.account)}${timeRow("RegistrationView", view.createdAtMs)}${
+  }${row("Account", view.account)}${timeRow("Created", view.createdAtMs)}${
     timeRow("Lease until", view.leaseUntilMs)
   }${row("Acknowledged up to", view.cursor)}${row("Attempts", view.attempts)}${
     timeRow("Last attempt", view.lastAtMs)
@@ -144,14 +144,8 @@ const secretPage = (
 
 const isoTime = (atMs: number): string => new Date(atMs).toISOString()
 
-/** Text of another service; what XML cannot hold is escaped. */
-const printable = (text: string): string => isText(text) ? text : JSON.stringify(text)
-
-const optional = (name: string, value: string | number | undefined): Element | undefined =>
-  value === undefined ? undefined : element(name, {}, value)
-
 const optionalTime = (name: string, atMs: number | undefined): Element | undefined =>
-  atMs === undefined ? undefined : element(name, {}, isoTime(atMs))
+  optionalElement(name, atMs === undefined ? undefined : isoTime(atMs))
 
 /** The registration document; `secret` only in the answer that shows it. */
 const registrationElement = (
@@ -163,15 +157,15 @@ const registrationElement = (
     "registration",
     { href, status: view.status, form: view.form, created: isoTime(view.createdAtMs) },
     element("callback", {}, view.callback),
-    optional("secret", secret),
-    optional("account", view.account),
+    optionalElement("secret", secret),
+    optionalElement("account", view.account),
     element("cursor", {}, view.cursor),
     optionalTime("lease-until", view.leaseUntilMs),
     element("attempts", {}, view.attempts),
     optionalTime("last", view.lastAtMs),
     optionalTime("next", view.nextAtMs),
-    optional("code", view.code),
-    optional("problem", view.problem === undefined ? undefined : printable(view.problem)),
+    optionalElement("code", view.code),
+    optionalElement("problem", view.problem === undefined ? undefined : printable(view.problem)),
     optionalTime("rotated-until", view.rotatedUntilMs)
   )
 
