@@ -6,7 +6,7 @@ import { type AskFailure, isRefusal, type Peers, type Refusal,
 import { askContent, type ContentMessage } from "../content/index.ts"
 import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
 import type { OwnerSettings } from "../mailbox/index.ts"
-import type { DeliveryOutcome, Fetched, FetchOutcome } from "../outbound/index.ts"
+import type { DeliveryFailure, DeliveryOutcome, Fetched, FetchOutcome } from "../outbound/index.ts"
 import { sha256 } from "../secret-hash.ts"
 import type { BackgroundTaskDependencies, OutgoingReceipt, Pointer } from "./protocol.ts"
 
@@ -24,9 +24,7 @@ const accessOf = ({ password }: Pointer) =>
   password === undefined ? {} : { passwordHash: sha256(password) }
 
 /** The outcome of a refusal by content of this service: that of its status code. */
-const outcomeOf = (
-  { reason }: Refusal
-): Extract<DeliveryOutcome, { _tag: "PermanentFailure" | "RetryableFailure" }> => {
+const outcomeOf = ({ reason }: Refusal): DeliveryFailure => {
   switch (reason) {
     case "Gone":
       return { _tag: "PermanentFailure", code: 410, problem: "the content was deleted" }
@@ -41,7 +39,7 @@ const outcomeOf = (
   }
 }
 
-const tooLarge = (bytesMax: number): DeliveryOutcome => ({
+const tooLarge = (bytesMax: number): DeliveryFailure => ({
   _tag: "PermanentFailure",
   problem: `the content is larger than ${bytesMax} bytes`
 })
@@ -58,7 +56,7 @@ const fetchOwn = Effect.fnUntraced(function*(
   if (isRefusal(reply)) return outcomeOf(reply)
   if (reply._tag !== "Described") throw new Error(`content replied ${reply._tag}`)
   const { blobId, lengthBytes, type } = reply.view.body
-  if (lengthBytes > bytesMax) return tooLarge(bytesMax) as FetchOutcome // never Delivered
+  if (lengthBytes > bytesMax) return tooLarge(bytesMax)
   const source = yield* blobs.open(blobId).pipe(
     Effect.catchTag("BlobMissing", () => Effect.succeed(undefined))
   )

@@ -24,11 +24,6 @@ export const statusOf = (recipients: ReadonlyArray<RecipientState>): Notificatio
 export const isNext = (recipient: RecipientState | undefined, attempt: number): boolean =>
   recipient !== undefined && !hasEnded(recipient) && recipient.attempts + 1 === attempt
 
-const codeOf = ({ code }: { readonly code?: number }): { readonly code?: number } =>
-  code === undefined ? {} : { code }
-
-const shortened = (problem: string): string => problem.slice(0, problemCharsMax)
-
 /** The recipient after an attempt that was made; its result replaces the previous one. */
 const afterResult = (
   schedule: Schedule,
@@ -38,24 +33,20 @@ const afterResult = (
   nowMs: number
 ): RecipientState => {
   const made = { to, attempts: attempts + 1, tries: tries + 1, lastAtMs: nowMs }
-  switch (outcome._tag) {
-    case "Delivered": {
-      const { code, location = "" } = outcome
-      const isKept = location !== "" && location.length <= locationCharsMax
-      return { ...made, status: "success", code, ...isKept ? { location } : {} }
-    }
-    case "PermanentFailure": {
-      const problem = shortened(outcome.problem)
-      return { ...made, status: "failed", ...codeOf(outcome), problem }
-    }
-    case "RetryableFailure": {
-      const failure = { ...codeOf(outcome), problem: shortened(outcome.problem) }
-      const nextAtMs = dueAtMs(schedule, made.tries, outcome, nowMs, random)
-      return nextAtMs === undefined
-        ? { ...made, status: "failed", ...failure }
-        : { ...made, status: "retry", nextAtMs, ...failure }
-    }
+  if (outcome._tag === "Delivered") {
+    const { code, location = "" } = outcome
+    const isKept = location !== "" && location.length <= locationCharsMax
+    return { ...made, status: "success", code, ...isKept ? { location } : {} }
   }
+  const { code } = outcome
+  const problem = outcome.problem.slice(0, problemCharsMax)
+  const failure = code === undefined ? { problem } : { code, problem }
+  const nextAtMs = outcome._tag === "RetryableFailure"
+    ? dueAtMs(schedule, made.tries, outcome, nowMs, random)
+    : undefined
+  return nextAtMs === undefined
+    ? { ...made, status: "failed", ...failure }
+    : { ...made, status: "retry", nextAtMs, ...failure }
 }
 
 /** The recipient after an attempt. A deferred attempt was not made, and is repeated. */

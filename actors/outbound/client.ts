@@ -42,12 +42,8 @@ const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
   const { allow, ca, dnsServers, hostsFile, nowMs, random, userAgent } = options
   const limits = makeDeliveryLimits(options.limits)
   const rules = addressRules(allow)
-  const names = makeNameResolver({
-    limits,
-    ...dnsServers === undefined ? {} : { dnsServers },
-    ...hostsFile === undefined ? {} : { hostsFile }
-  })
-  const connector = makeConnector({ limits, names, rules, ...ca === undefined ? {} : { ca } })
+  const names = makeNameResolver({ limits, dnsServers, hostsFile })
+  const connector = makeConnector({ limits, names, rules, ca })
   const agent = new Agent({
     connect: connector.connect,
     connections: limits.perOriginMax,
@@ -66,13 +62,11 @@ const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
       await agent.destroy()
     })
   )
-  const destinations = new DestinationCache(rules)
-  const limiter = new OriginLimiter({ limits, nowMs, random })
   const resources: OutboundResources = {
     agent,
     connector,
-    destinations,
-    limiter,
+    destinations: new DestinationCache(rules),
+    limiter: new OriginLimiter({ limits, nowMs, random }),
     limits,
     userAgent,
     nowMs

@@ -20,8 +20,8 @@ export interface NameResolver {
 export interface NameResolverOptions {
   readonly limits: Pick<DeliveryLimits, "nameTimeoutMs" | "nameTries">
   /** Instead of the system's, as `127.0.0.1:53`. */
-  readonly dnsServers?: ReadonlyArray<string>
-  readonly hostsFile?: string
+  readonly dnsServers?: ReadonlyArray<string> | undefined
+  readonly hostsFile?: string | undefined
 }
 
 /** Reads a file again if it has changed; its text is empty if it is missing or too large. */
@@ -119,7 +119,7 @@ export interface ConnectorOptions {
   readonly rules: AddressRules
   readonly limits: Pick<DeliveryLimits, "connectMs" | "nextAddressMs">
   /** Certificates that are trusted instead of the system's, as PEM. */
-  readonly ca?: ReadonlyArray<string>
+  readonly ca?: ReadonlyArray<string> | undefined
 }
 
 /** One IPv6, one IPv4 and so on (RFC 8305 §4), the first few. */

@@ -5,7 +5,7 @@ import { brotliDecompress, gunzip, inflate } from "node:zlib"
 import { type Agent, type Dispatcher, errors } from "undici"
 import { answerBytesMax, type DeliveryLimits } from "../limits.ts"
 import { connectionFailureOf, ForbiddenAddress, noAnswerInTime, notAllowed } from "./problems.ts"
-import type { DeliveryOutcome } from "./protocol.ts"
+import type { DeliveryFailure } from "./protocol.ts"
 
 /** The decompressed body; or why there is none. */
 export type Decoded =
@@ -76,7 +76,7 @@ export interface ExchangeResponse {
 /** No response, or no valid one. `health` is what that says of the origin. */
 export interface ExchangeFailure {
   readonly _tag: "Failed"
-  readonly outcome: Exclude<DeliveryOutcome, { readonly _tag: "Delivered" | "Deferred" }>
+  readonly outcome: DeliveryFailure
   readonly health: "failing" | "unknown"
 }
 

@@ -29,6 +29,11 @@ export const DeliveryOutcome = Schema.Union([
 
 export type DeliveryOutcome = typeof DeliveryOutcome.Type
 
+export type DeliveryFailure = Extract<
+  DeliveryOutcome,
+  { readonly _tag: "PermanentFailure" | "RetryableFailure" }
+>
+
 /** Headers and body of a post; `headers` has neither Host, nor Content-Length, nor credentials. */
 export interface OutboundContent {
   readonly headers: Readonly<Record<string, string>>

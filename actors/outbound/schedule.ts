@@ -1,7 +1,7 @@
 /** The retry schedule: when the next attempt is due (protocol §1.3). */
 import { Clock, Effect } from "effect"
 import { unavailableRetryMs } from "../limits.ts"
-import type { DeliveryOutcome } from "./protocol.ts"
+import type { DeliveryFailure, DeliveryOutcome } from "./protocol.ts"
 import { retryAfterMaxMs } from "./response.ts"
 
 /** The wait before each attempt in ms, the first included; after the last one it has failed. */
@@ -23,13 +23,14 @@ export const waitMs = (schedule: Schedule, made: number, random: number): number
 export const dueAtMs = (
   schedule: Schedule,
   made: number,
-  failure: Extract<DeliveryOutcome, { readonly _tag: "RetryableFailure" }>,
+  failure: DeliveryFailure,
   nowMs: number,
   random: number
 ): number | undefined => {
   const wait = waitMs(schedule, made, random)
   if (wait === undefined) return undefined
-  return nowMs + Math.max(wait, Math.min(failure.retryAfterMs ?? 0, retryAfterMaxMs))
+  const { retryAfterMs = 0 } = "retryAfterMs" in failure ? failure : {}
+  return nowMs + Math.max(wait, Math.min(retryAfterMs, retryAfterMaxMs))
 }
 
 /** No attempt was made: memory, the store or another actor is unavailable. It is retried soon. */

@@ -12,7 +12,7 @@ import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, registrationSecretsMax,
   secretOverlapMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
-import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
+import { type DeliveryFailure, dueAtMs, type Schedule } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
 import type { RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
@@ -360,14 +360,9 @@ const retrySoon = (state: Registered, nowMs: number): RegistrationDecision => {
   return proceed(next, nowMs, { checks: false, isChanged: isPushing, laterMs })
 }
 
-type Failure = Extract<
-  DeliveryOutcome,
-  { readonly _tag: "PermanentFailure" | "RetryableFailure" }
->
-
 const withFailure = (
   state: Registered,
-  { code, problem }: Failure,
+  { code, problem }: DeliveryFailure,
   nowMs: number
 ): Registered => ({
   ...without(state, "code"),
@@ -380,15 +375,12 @@ const withFailure = (
 const retryAtMs = (
   schedule: Schedule,
   tries: number,
-  failure: Failure,
+  failure: DeliveryFailure,
   nowMs: number,
   random: number
 ): number => {
-  const retryable = failure._tag === "RetryableFailure"
-    ? failure
-    : { _tag: "RetryableFailure", problem: failure.problem } as const
   const made = Math.min(tries, schedule.length - 1)
-  const dueMs = dueAtMs(schedule, made, retryable, nowMs, random) ?? 0
+  const dueMs = dueAtMs(schedule, made, failure, nowMs, random) ?? 0
   return Math.max(dueMs, nowMs + unavailableRetryMs)
 }
 

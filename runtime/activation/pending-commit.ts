@@ -130,28 +130,15 @@ export class PendingCommit {
     revision: number,
     state: string | undefined
   ): Commit {
-    const { consumedSignal, signals, timerAtMs: timer } = this
-    if (this.removesActor) {
-      return {
-        address,
-        expected: revision,
-        state: null,
-        head: 0,
-        append: none,
-        remove: none,
-        timer: null,
-        signals,
-        consumedSignal
-      }
-    }
+    const { consumedSignal, removesActor, signals } = this
     return {
       address,
       expected: revision,
-      state,
-      head: this.head,
-      append: this.kept(),
-      remove: this.removals ?? none,
-      timer,
+      state: removesActor ? null : state,
+      head: removesActor ? 0 : this.head,
+      append: removesActor ? none : this.kept(),
+      remove: removesActor ? none : this.removals ?? none,
+      timer: removesActor ? null : this.timerAtMs,
       signals,
       consumedSignal
     }

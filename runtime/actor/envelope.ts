@@ -5,29 +5,14 @@
  */
 import { Result, Schema } from "effect"
 import type { AnyBehavior, Tagged } from "./behavior.ts"
-import { ActorDefect, type AskFailure, AskTimeout, MessageTooLarge, NoOwner, Overloaded,
-  Quarantined, StorageCorrupted, StorageFull, StorageUnavailable,
-  UnknownMessage } from "./errors.ts"
-
-const Failure = Schema.Union([
-  ActorDefect,
-  AskTimeout,
-  MessageTooLarge,
-  NoOwner,
-  Overloaded,
-  Quarantined,
-  StorageCorrupted,
-  StorageFull,
-  StorageUnavailable,
-  UnknownMessage
-])
+import { AskFailure, UnknownMessage } from "./errors.ts"
 
 const Answer = Schema.Union([
   Schema.Struct({ _tag: Schema.tag("Reply"), reply: Schema.optional(Schema.Unknown) }),
-  Schema.Struct({ _tag: Schema.tag("Failure"), failure: Failure })
+  Schema.Struct({ _tag: Schema.tag("Failure"), failure: AskFailure })
 ])
 
-const encodeFailure = Schema.encodeSync(Failure)
+const encodeFailure = Schema.encodeSync(AskFailure)
 
 const decodeAnswer = Schema.decodeUnknownResult(Answer)
 

@@ -107,12 +107,17 @@ export class UnknownMessage extends Schema.TaggedError<UnknownMessage>()("Unknow
 }) {}
 
 /** All failures of an ask. */
-export type AskFailure =
-  | StorageFailure
-  | Overloaded
-  | Quarantined
-  | ActorDefect
-  | NoOwner
-  | AskTimeout
-  | MessageTooLarge
-  | UnknownMessage
+export const AskFailure = Schema.Union([
+  ActorDefect,
+  AskTimeout,
+  MessageTooLarge,
+  NoOwner,
+  Overloaded,
+  Quarantined,
+  StorageCorrupted,
+  StorageFull,
+  StorageUnavailable,
+  UnknownMessage
+])
+
+export type AskFailure = typeof AskFailure.Type

@@ -2,7 +2,7 @@
  * The claims of shards: one registry key per shard, changed by compare-and-set only. A claim is
  * valid while the membership of its holder's incarnation exists.
  */
-import { Exit } from "effect"
+import { Exit, Option, Schema } from "effect"
 import { SHARDS } from "../actor/index.ts"
 import { failureOf, runWithin, type Timekeeping } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
@@ -42,27 +42,21 @@ export const shardOfKey = (key: string): number | undefined => {
   return Number.isInteger(shard) && shard >= 0 && shard < SHARDS ? shard : undefined
 }
 
-const numberOf = (value: unknown): number | undefined =>
-  typeof value === "number" ? value : undefined
+/** As claims are written: `node` is null when the claim was released. */
+const decodeClaim = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({
+  node: Schema.NullOr(Schema.String),
+  incarnation: Schema.optionalKey(Schema.String),
+  after: Schema.optionalKey(Schema.Number),
+  orphaned: Schema.optionalKey(Schema.Boolean)
+})))
 
 /** Decodes a claim; a removed or unreadable one has no holder. */
 const readClaim = (value: string | undefined, revision: number): Claim => {
-  const unreadable = { ...unclaimed, revision, claim: revision }
-  if (value === undefined) return unreadable
-  try {
-    const { after, incarnation, node, orphaned } = JSON.parse(value)
-    return typeof node === "string" && typeof incarnation === "string"
-      ? {
-        holder: { node, incarnation },
-        revision,
-        claim: revision,
-        after: numberOf(after),
-        orphaned: orphaned === true
-      }
-      : { ...unclaimed, revision, claim: numberOf(after) ?? revision }
-  } catch {
-    return unreadable
-  }
+  const { after, incarnation, node, orphaned = false } =
+    Option.getOrUndefined(decodeClaim(value)) ?? {}
+  return typeof node === "string" && incarnation !== undefined
+    ? { holder: { node, incarnation }, revision, claim: revision, after, orphaned }
+    : { ...unclaimed, revision, claim: after ?? revision }
 }
 
 export class Claims {

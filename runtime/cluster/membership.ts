@@ -7,7 +7,7 @@
  *
  * In this file, in order: processes and their names; the key and its value; joining; refreshing.
  */
-import { Exit, Schema } from "effect"
+import { Exit, Option, Schema } from "effect"
 import { readFileSync, readlinkSync } from "node:fs"
 import { StorageUnavailable } from "../actor/index.ts"
 import { failureOf, runWithin, type Timekeeping } from "../clock.ts"
@@ -86,22 +86,16 @@ export const memberText = (
   { incarnation, leaving, process }: Omit<ClusterMember, "node">
 ): string => JSON.stringify({ incarnation, leaving, process })
 
-const readProcess = (value: Partial<ProcessName> | undefined): ProcessName | undefined => {
-  const { host, pid } = value ?? {}
-  return typeof host === "string" && typeof pid === "number" ? { host, pid } : undefined
-}
+const decodeMember = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({
+  incarnation: Schema.String,
+  leaving: Schema.optionalKey(Schema.Boolean),
+  process: Schema.optionalKey(Schema.Struct({ host: Schema.String, pid: Schema.Number }))
+})))
 
 /** Decodes a membership; undefined when there is none, or it is unreadable. */
 export const readMember = (node: string, { value }: RegistryEntry): ClusterMember | undefined => {
-  if (value === undefined) return
-  try {
-    const { incarnation, leaving, process } = JSON.parse(value)
-    return typeof incarnation === "string"
-      ? { node, incarnation, leaving: leaving === true, process: readProcess(process) }
-      : undefined
-  } catch {
-    return
-  }
+  const member = Option.getOrUndefined(decodeMember(value))
+  return member && { leaving: false, ...member, node }
 }
 
 /** Another running process has this node name. */

@@ -35,11 +35,11 @@ class EmbeddedContents implements ActorSource {
     ])
   }
 
-  async look(of: Address): Promise<ActorRead> {
-    return this.store.database().withSnapshot((view) => this.lookIn(view, of))
+  async readRecord(of: Address): Promise<ActorRead> {
+    return this.store.database().withSnapshot((view) => this.recordIn(view, of))
   }
 
-  private async lookIn(view: EngineSnapshot, of: Address): Promise<ActorRead> {
+  private async recordIn(view: EngineSnapshot, of: Address): Promise<ActorRead> {
     const [record, bare, timer, signal] = this.texts(of, view)
     const parsed = record === undefined ? undefined : parseRecord(record)
     const life = parsed?.epoch ?? Number(bare ?? 0)
@@ -67,7 +67,7 @@ class EmbeddedContents implements ActorSource {
   }
 
   async numbers(of: Address): Promise<ReadonlyArray<number>> {
-    const { life } = await this.look(of)
+    const { life } = await this.readRecord(of)
     const numbers: Array<number> = []
     for await (const page of this.pages(keys.logPrefix(life), false)) {
       for (const [key] of page) numbers.push(keys.lastNumber(key))

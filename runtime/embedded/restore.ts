@@ -3,7 +3,7 @@
  * after the last one. Only another restore opens such a folder, and begins from nothing.
  */
 import { Effect } from "effect"
-import { closeSync, existsSync, fsyncSync, openSync, writeSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { mkdir, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { StorageCorrupted, StorageLocked, StorageUnavailable } from "../actor/index.ts"
@@ -24,13 +24,7 @@ export const assertWhole = (dataDir: string): void => {
 }
 
 const writeMark = (dataDir: string): void => {
-  const file = openSync(markPath(dataDir), "w")
-  try {
-    writeSync(file, `${process.pid}\n`)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
+  writeFileSync(markPath(dataDir), `${process.pid}\n`, { flush: true })
   flushFolder(dataDir)
 }
 

@@ -84,7 +84,7 @@ export interface ActorRead {
 
 /** The store's part of reading an actor. */
 export interface ActorSource {
-  readonly look: (address: Address) => Promise<ActorRead>
+  readonly readRecord: (address: Address) => Promise<ActorRead>
   readonly read: (address: Address, from: number, limit: number) => Promise<ReadonlyArray<LogItem>>
   /** Numbers of all items. */
   readonly numbers: (address: Address) => Promise<ReadonlyArray<number>>
@@ -144,7 +144,7 @@ class LongActor {
   async lastPart(first: ActorRead): Promise<ActorPart> {
     const { address, source } = this
     for (let attempts = 1;; attempts++) {
-      const before = await source.look(address)
+      const before = await source.readRecord(address)
       if (before.life !== first.life && this.yielded.length > 0) {
         const detail = `${address.kind}/${address.id} was removed and created again during the read`
         throw new StorageUnavailable({ detail })
@@ -152,7 +152,7 @@ class LongActor {
       let items = await readRest(source, address, this.last + 1)
       const isChanged = before.fence !== first.fence
       const present = isChanged ? new Set(await source.numbers(address)) : undefined
-      const after = await source.look(address)
+      const after = await source.readRecord(address)
       const steady = isUnchanged(before, after)
       if (!steady && attempts < attemptsMax) continue
       // The latest state may refer to items that were appended since.
@@ -176,10 +176,10 @@ export async function* readActor(
   source: ActorSource,
   address: Address
 ): AsyncGenerator<ItemsPart | ActorPart> {
-  let before = await source.look(address)
+  let before = await source.readRecord(address)
   let items = await source.read(address, 1, firstPageItems)
   for (let attempts = 1; items.length < firstPageItems; attempts++) {
-    const after = await source.look(address)
+    const after = await source.readRecord(address)
     const steady = isUnchanged(before, after)
     if (steady || attempts === attemptsMax) {
       const { state } = after

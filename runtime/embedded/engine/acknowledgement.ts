@@ -4,7 +4,7 @@
  * that commits are missing. Two slots are written in turn, so that a torn write leaves the other.
  * A slot has 16 bytes: a magic number, the count (u64, big endian) and a CRC-32 of both.
  */
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { crc32 } from "node:zlib"
 import { flushFolder, unlessGone } from "../folders.ts"
@@ -42,9 +42,6 @@ export const readAcknowledged = (dataDir: string): number | null | undefined => 
 export const createAcknowledged = (dataDir: string): void => {
   const bytes = Buffer.alloc(SLOTS[1] + ACKNOWLEDGEMENT_BYTES)
   for (const at of SLOTS) writeAcknowledgement(bytes.subarray(at), 0)
-  const file = openSync(acknowledgedPath(dataDir), "w")
-  writeSync(file, bytes)
-  fsyncSync(file)
-  closeSync(file)
+  writeFileSync(acknowledgedPath(dataDir), bytes, { flush: true })
   flushFolder(dataDir)
 }

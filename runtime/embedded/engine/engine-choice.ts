@@ -39,12 +39,6 @@ const loaders: Readonly<Record<EngineName, () => Promise<unknown>>> = {
   leveldb: () => import("classic-level")
 }
 
-/** A view needs less memory than a store. */
-const viewOpeners: Readonly<Record<EngineName, (path: string) => Promise<Database>>> = {
-  rocksdb: (path) => openRocksdb(path, true, viewMemtableBytes),
-  leveldb: (path) => openLeveldb(path, true)
-}
-
 /**
  * The database of a folder; undefined when there is no store. A store without a file `engine` has
  * RocksDB. Throws StorageCorrupted when the file `engine` names no database.
@@ -136,6 +130,9 @@ export const viewEngine = async (wanted: EngineName | undefined): Promise<Engine
   return wanted
 }
 
-/** Opens or creates the database of a view. Rejects with the binding's own error. */
+/**
+ * Opens or creates the database of a view, which needs less memory than a store. Rejects with the
+ * binding's own error.
+ */
 export const openViewDatabase = (path: string, engine: EngineName): Promise<Database> =>
-  viewOpeners[engine](path)
+  engine === "rocksdb" ? openRocksdb(path, true, viewMemtableBytes) : openLeveldb(path, true)

@@ -73,7 +73,7 @@ class NatsContents implements ActorSource {
     return bucket
   }
 
-  async look(of: Address): Promise<ActorRead> {
+  async readRecord(of: Address): Promise<ActorRead> {
     const bucket = this.bucketOf(of)
     const { floor, head, seq, text } = await loadEntry(this.nats, bucket, of)
     const { signal, timer } = actorKeys(bucket, of)
