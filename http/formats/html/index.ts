@@ -3,7 +3,7 @@ export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm, renderButton,
   renderForm } from "./forms.ts"
 export { type PageLink, renderPage } from "./layout.ts"
-export { badge, copyField, emptyState, livePart, liveState, secretsOnce, statusBadge,
+export { badge, copyField, emptyState, type Heading, livePart, liveState, secretsOnce, statusBadge,
   type StatusBadges, table, time, timeAt } from "./parts.ts"
 export { liveScript, liveScriptPath, pageScript } from "./scripts.ts"
 export { stylesheet } from "./style.ts"

@@ -1,9 +1,9 @@
 /** The page of the cluster. It is complete without a script; `/live.js` keeps it current. */
-import { badge, type Html, html, livePart, liveState, nothing, table as scrolling,
+import { badge, type Heading, type Html, html, livePart, liveState, nothing, table,
   timeAt } from "../../formats/html/index.ts"
 import { type ClusterNode, type ClusterStatus, quarantinesOf, ranges,
   type ShardHolding } from "./cluster-status.ts"
-import type { NodeFigures, QuarantineFigures } from "./node-figures.ts"
+import type { KindFigures, NodeFigures, OriginFigures, QuarantineFigures } from "./node-figures.ts"
 
 /**
  * Each color has enough contrast with white letters (WCAG 1.4.3) and with light and dark paper
@@ -100,7 +100,7 @@ export const picture = ({ holdings, owners }: ClusterStatus): Html => {
 height="${height}" viewBox="${box}" preserveAspectRatio="xMinYMin meet"
 font-family="system-ui,sans-serif" font-size="11" text-anchor="middle">
 <title id="shards-title">Shards by node</title>
-<desc id="shards-about">${counts.join(", ")}. The table that follows says which.</desc>
+<desc id="shards-about">${counts.join(", ")}. The table that follows lists them.</desc>
 <g fill="currentColor" opacity="0.75" font-size="10" text-anchor="end">${
     rowNumbers(owners.length)
   }</g>
@@ -125,48 +125,55 @@ const durationText = (seconds: number): string => {
   return parts.slice(0, 2).join(" ") || "0 s"
 }
 
-const ms = (value: number | undefined): string =>
+const ms = (value: number | undefined): string | undefined =>
   value === undefined
-    ? "–"
+    ? undefined
     : value >= 1_000
     ? `${(value / 1_000).toFixed(1)} s`
     : `${value.toFixed(value < 10 ? 1 : 0)} ms`
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
 
-/** Headings of text columns; all other columns are numbers. */
-const texts = new Set([
-  "Node",
-  "Which",
-  "Version",
-  "Stands on",
-  "Kind",
-  "Next",
-  "Origin",
-  "Circuit"
-])
+interface Column<Item> {
+  readonly heading: Heading
+  readonly cell: (item: Item) => Html
+}
 
-const table = (about: string, heads: ReadonlyArray<string>, rows: ReadonlyArray<Html>): Html =>
-  scrolling(
+/** A column of markup. */
+const words = <Item>(heading: string, read: (item: Item) => Html): Column<Item> => ({
+  heading,
+  cell: (item) => html`<td>${read(item)}</td>`
+})
+
+/** A column of numbers, with units or a dash. */
+const figure = <Item>(
+  heading: string,
+  read: (item: Item) => string | number | undefined
+): Column<Item> => ({
+  heading: { number: heading },
+  cell: (item) => {
+    const value = read(item) ?? "–"
+    const text = typeof value === "number" ? value.toLocaleString("en") : value
+    return html`<td class="num">${text}</td>`
+  }
+})
+
+/** A table with a row for each item; the first column names it. */
+const figureTable = <Item>(
+  about: string,
+  items: ReadonlyArray<Item>,
+  [heading, nameOf]: readonly [heading: string, nameOf: (item: Item) => Html | string],
+  columns: ReadonlyArray<Column<Item>>
+): Html =>
+  table(
     about,
-    heads.map((head) => texts.has(head) ? head : { number: head }),
-    rows,
+    [heading, ...columns.map((column) => column.heading)],
+    items.map((item) =>
+      html`<tr><th scope="row">${nameOf(item)}</th>${columns.map(({ cell }) => cell(item))}</tr>
+`
+    ),
     "figures"
   )
-
-const formatCell = (cell: string | number): string =>
-  typeof cell === "number" ? cell.toLocaleString("en") : cell
-
-/** A row: cells of markup are text, all others are numbers or a dash. */
-const row = (head: Html | string, ...cells: ReadonlyArray<Html | string | number>): Html =>
-  html`<tr><th scope="row">${head}</th>${
-    cells.map((cell) =>
-      typeof cell === "object"
-        ? html`<td>${cell}</td>`
-        : html`<td class="num">${formatCell(cell)}</td>`
-    )
-  }</tr>
-`
 
 const holdingRow = ({ node, shards }: ShardHolding, position: number): Html =>
   html`<tr><th scope="row">${
@@ -181,9 +188,14 @@ const sum = (
   of: (figures: NodeFigures) => number
 ): number => nodes.reduce((total, { figures }) => figures ? total + of(figures) : total, 0)
 
+const sumOf = (
+  kinds: ReadonlyArray<KindFigures>,
+  field: Exclude<keyof KindFigures, "kind">
+): number => kinds.reduce((total, kind) => total + kind[field], 0)
+
 /** The number of quarantined actors. */
 const countQuarantined = (nodes: ReadonlyArray<ClusterNode>): number =>
-  sum(nodes, ({ kinds }) => kinds.reduce((all, { quarantined }) => all + quarantined, 0))
+  sum(nodes, ({ kinds }) => sumOf(kinds, "quarantined"))
 
 const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
   const silent = nodes.filter(({ figures }) => figures === undefined).length
@@ -194,15 +206,15 @@ const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
     silent === 0 ? nothing : html`, <b>${silent} not answering</b>`
   } · ${
     owned === owners.length
-      ? `all ${owned} shards held`
-      : html`<b>${owned} of ${owners.length} shards held</b>`
+      ? `all ${owned} shards owned`
+      : html`<b>${owned} of ${owners.length} shards owned</b>`
   } · ${plural(waits, "delivery", "deliveries")} waiting · ${
     quarantined === 0
       ? "nothing quarantined"
       : html`<a href="#quarantines"><b>${quarantined} quarantined</b></a>`
   }</p>
 <p class="quiet">As node ${self} sees it.${
-    nodes.length === 1 ? nothing : " What other nodes tell of themselves is up to 3 s old."
+    nodes.length === 1 ? nothing : " The figures of other nodes are up to 3 s old."
   }</p>
 `
 }
@@ -221,80 +233,94 @@ const aboutOf = ({ figures, incarnation }: ClusterNode): Html =>
       }</span> `
   }<span class="quiet">incarnation ${incarnation}</span>`
 
-const nodeRow = (one: ClusterNode): Html => {
-  const { figures } = one
-  const counts = figures === undefined
-    ? ["–", "–", "–"]
-    : [sumOf(figures, "active"), sumOf(figures, "queued"), mebibytes(figures.memoryBytes)]
-  return row(nameOf(one), ...counts, html`${figures?.engine ?? "–"}`, aboutOf(one))
+const nodeTable = (nodes: ReadonlyArray<ClusterNode>): Html =>
+  figureTable("Nodes", nodes, ["Node", nameOf], [
+    figure("Actors", ({ figures }) => figures && sumOf(figures.kinds, "active")),
+    figure("Queue", ({ figures }) => figures && sumOf(figures.kinds, "queued")),
+    figure("Memory", ({ figures }) => figures && mebibytes(figures.memoryBytes)),
+    words("Storage", ({ figures }) => html`${figures?.engine ?? "–"}`),
+    words("Version", aboutOf)
+  ])
+
+/** A node that answers, with its figures. */
+interface AnsweringNode {
+  readonly node: string
+  readonly figures: NodeFigures
 }
 
-const sumOf = ({ kinds }: NodeFigures, field: "active" | "queued"): number =>
-  kinds.reduce((total, kind) => total + kind[field], 0)
-
-/** The nodes that answer, with their figures. */
-const answering = (
-  nodes: ReadonlyArray<ClusterNode>
-): ReadonlyArray<{ readonly node: string; readonly figures: NodeFigures }> =>
+const answering = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<AnsweringNode> =>
   nodes.flatMap(({ figures, node }) => figures === undefined ? [] : [{ node, figures }])
 
-const commitRow = (node: string, { commits }: NodeFigures): Html =>
-  row(
-    node,
-    ms(commits.p50Ms),
-    ms(commits.p99Ms),
-    commits.groupSizeP50 === undefined
-      ? "–"
-      : `${commits.groupSizeP50}, at most ${commits.groupSizeMax ?? "–"}`,
-    commits.commits,
-    commits.conflicts,
-    commits.failures
-  )
+const nodeColumn = ["Node", ({ node }: AnsweringNode) => node] as const
 
-const timerRow = (node: string, { timers }: NodeFigures): Html =>
-  row(
-    node,
-    timers.due,
-    timers.underWay,
-    timers.known,
-    timers.nextMs === undefined ? html`–` : timeAt(timers.nextMs)
-  )
+const commitTable = (nodes: ReadonlyArray<AnsweringNode>): Html =>
+  figureTable("Commits", nodes, nodeColumn, [
+    figure("Half within", ({ figures: { commits } }) => ms(commits.p50Ms)),
+    figure("99 % within", ({ figures: { commits } }) => ms(commits.p99Ms)),
+    figure(
+      "In a group",
+      ({ figures: { commits: { groupSizeMax = "–", groupSizeP50 } } }) =>
+        groupSizeP50 === undefined ? undefined : `${groupSizeP50}, at most ${groupSizeMax}`
+    ),
+    figure("Commits", ({ figures: { commits } }) => commits.commits),
+    figure("Conflicts", ({ figures: { commits } }) => commits.conflicts),
+    figure("Failures", ({ figures: { commits } }) => commits.failures)
+  ])
 
-const deliveryRow = (node: string, { deliveries }: NodeFigures): Html =>
-  row(
-    node,
-    deliveries.waiting,
-    deliveries.inFlight,
-    deliveries.waiting === 0 ? "–" : durationText(deliveries.oldestWaitingMs / 1_000),
-    deliveries.circuitsOpen
-  )
-
-const originRows = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<Html> =>
-  answering(nodes).flatMap(({ figures, node }) =>
-    figures.deliveries.origins.map((one) =>
-      row(
-        one.origin,
-        html`${node}`,
-        one.circuitOpen ? badge("bad", "✗ open") : badge("good", "✓ closed"),
-        one.waiting,
-        one.inFlight,
-        one.waiting === 0 ? "–" : durationText(one.oldestWaitingMs / 1_000)
-      )
+const timerTable = (nodes: ReadonlyArray<AnsweringNode>): Html =>
+  figureTable("Timers", nodes, nodeColumn, [
+    figure("Due", ({ figures: { timers } }) => timers.due),
+    figure("Under way", ({ figures: { timers } }) => timers.underWay),
+    figure("In memory", ({ figures: { timers } }) => timers.known),
+    words(
+      "Next",
+      ({ figures: { timers: { nextMs } } }) => nextMs === undefined ? html`–` : timeAt(nextMs)
     )
-  )
+  ])
+
+/** The age of the oldest of the waiting deliveries. */
+const oldestWait = (
+  { oldestWaitingMs, waiting }: { readonly waiting: number; readonly oldestWaitingMs: number }
+): string | undefined => waiting === 0 ? undefined : durationText(oldestWaitingMs / 1_000)
+
+const deliveryTable = (nodes: ReadonlyArray<AnsweringNode>): Html =>
+  figureTable("Deliveries", nodes, nodeColumn, [
+    figure("Waiting", ({ figures: { deliveries } }) => deliveries.waiting),
+    figure("In flight", ({ figures: { deliveries } }) => deliveries.inFlight),
+    figure("Oldest waits", ({ figures: { deliveries } }) => oldestWait(deliveries)),
+    figure("Circuits open", ({ figures: { deliveries } }) => deliveries.circuitsOpen)
+  ])
+
+const originTable = (
+  origins: ReadonlyArray<OriginFigures & { readonly node: string }>
+): Html =>
+  figureTable("Origins", origins, ["Origin", ({ origin }) => origin], [
+    words("Node", ({ node }) => html`${node}`),
+    words("Circuit", ({ circuitOpen }) =>
+      circuitOpen ? badge("bad", "✗ open") : badge("good", "✓ closed")),
+    figure("Waiting", ({ waiting }) =>
+      waiting),
+    figure("In flight", ({ inFlight }) => inFlight),
+    figure("Oldest waits", oldestWait)
+  ])
+
+const kindColumns = [
+  ["In memory", "active"],
+  ["Queue", "queued"],
+  ["Decisions", "decisions"],
+  ["Refusals", "refusals"],
+  ["Restarts", "restarts"],
+  ["Quarantined", "quarantined"]
+] as const
 
 /** The actors of all nodes that answer, by kind. */
-const kindRows = (nodes: ReadonlyArray<ClusterNode>): ReadonlyArray<Html> => {
-  const totals = new Map<string, Array<number>>()
-  for (const { figures } of answering(nodes)) {
-    for (const kind of figures.kinds) {
-      const { active, decisions, quarantined, queued, refusals, restarts } = kind
-      const before = totals.get(kind.kind) ?? []
-      const counts = [active, queued, decisions, refusals, restarts, quarantined]
-      totals.set(kind.kind, counts.map((count, at) => count + (before[at] ?? 0)))
-    }
-  }
-  return [...totals].map(([kind, counts]) => row(kind, ...counts))
+const kindTable = (nodes: ReadonlyArray<AnsweringNode>): Html => {
+  const all = nodes.flatMap(({ figures }) => figures.kinds)
+  const kinds = [...new Set(all.map(({ kind }) => kind))]
+  const columns = kindColumns.map(([heading, field]) =>
+    figure(heading, (name: string) => sumOf(all.filter(({ kind }) => kind === name), field))
+  )
+  return figureTable("Actors", kinds, ["Kind", (kind) => kind], columns)
 }
 
 /** A quarantined actor, and the form that lifts its quarantine. */
@@ -322,26 +348,16 @@ ${
 `
 }
 
-const deliveries = (nodes: ReadonlyArray<ClusterNode>): Html => {
-  const origins = originRows(nodes)
+const deliveries = (nodes: ReadonlyArray<AnsweringNode>): Html => {
+  const origins = nodes.flatMap(({ figures, node }) =>
+    figures.deliveries.origins.map((origin) => ({ ...origin, node }))
+  )
   return html`<h2>Deliveries to other services</h2>
-${
-    table(
-      "Deliveries",
-      ["Node", "Waiting", "In flight", "Oldest waits", "Circuits open"],
-      answering(nodes).map(({ figures, node }) => deliveryRow(node, figures))
-    )
-  }${
+${deliveryTable(nodes)}${
     origins.length === 0
-      ? html`<p>No origin is in trouble or has anything to do.</p>`
-      : html`<p>The origins in trouble, and those with most to do:</p>
-${
-        table(
-          "Origins",
-          ["Origin", "Node", "Circuit", "Waiting", "In flight", "Oldest waits"],
-          origins
-        )
-      }`
+      ? html`<p>No origin has waiting deliveries or an open circuit.</p>`
+      : html`<p>The origins with an open circuit, and those with the most deliveries:</p>
+${originTable(origins)}`
   }`
 }
 
@@ -352,38 +368,18 @@ export const clusterPage = (
 ): Html => {
   const { holdings, nodes } = status
   const answers = answering(nodes)
+  const shards = table(
+    "Shards",
+    ["Node", { number: "Count" }, "Which"],
+    holdings.map(holdingRow),
+    "figures"
+  )
   const all = html`${summary(status)}<h2>Shards</h2>
-${picture(status)}${table("Shards", ["Node", "Count", "Which"], holdings.map(holdingRow))}${
-    quarantines(status, pathOf)
-  }<h2>Nodes</h2>
-${
-    table(
-      "Nodes",
-      ["Node", "Actors", "Queue", "Memory", "Stands on", "Version"],
-      nodes.map(nodeRow)
-    )
-  }<h2>Actors</h2>
-${
-    table(
-      "Actors",
-      ["Kind", "In memory", "Queue", "Decisions", "Refusals", "Restarts", "Quarantined"],
-      kindRows(nodes)
-    )
-  }<h2>Commits</h2>
+${picture(status)}${shards}${quarantines(status, pathOf)}<h2>Nodes</h2>
+${nodeTable(nodes)}<h2>Actors</h2>
+${kindTable(answers)}<h2>Commits</h2>
 <p class="quiet">Latency and size of the last 512 groups; totals since the start.</p>
-${
-    table(
-      "Commits",
-      ["Node", "Half within", "99 % within", "In a group", "Commits", "Conflicts", "Failures"],
-      answers.map(({ figures, node }) => commitRow(node, figures))
-    )
-  }<h2>Timers</h2>
-${
-    table(
-      "Timers",
-      ["Node", "Due", "Under way", "In memory", "Next"],
-      answers.map(({ figures, node }) => timerRow(node, figures))
-    )
-  }${deliveries(nodes)}`
+${commitTable(answers)}<h2>Timers</h2>
+${timerTable(answers)}${deliveries(answers)}`
   return html`${livePart("cluster", all)}${liveState}`
 }
