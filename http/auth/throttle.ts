@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { throttleKind } from "../../actors/index.ts"
 import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throttle/index.ts"
 import { address } from "../../runtime/index.ts"
-import { ask, type Call, clientAddress, type HandlerFailure, type HttpError, httpError,
+import { ask, type Call, clientAddress, type HandlerFailure, httpError,
   type Service } from "../pipeline/index.ts"
 import { isSlug } from "../slug.ts"
 import { secretHash } from "./credentials/index.ts"
@@ -15,24 +15,40 @@ import { secretHash } from "./credentials/index.ts"
 /** Characters of a hash that distinguish wrong tries in a window but do not reveal the token. */
 const tryChars = 10
 
+/** The detail of 429 by what was counted. */
+const tooMany: Readonly<Record<Counted, string>> = {
+  passwords: "too many wrong passwords from this address",
+  tokens: "too many wrong tokens from this address",
+  account: "too many wrong tokens for this account, one of them from this address"
+}
+
+type CountedMessage = Extract<ThrottleMessage, { readonly of: Counted }>
+
+/** Asks the throttle of an address or account; returns how long the client has to wait. */
 const askThrottle = (
   service: Service,
-  of: string,
-  message: Extract<ThrottleMessage, { readonly of: Counted }>
-) =>
-  Effect.map(
-    ask<ThrottleReply>(service, address(throttleKind, secretHash(`${message.of}\n${of}`)), message),
-    ({ waitMs }) => waitMs
+  addressOrAccount: string,
+  message: CountedMessage
+): Effect.Effect<number, HandlerFailure> => {
+  const to = address(throttleKind, secretHash(`${message.of}\n${addressOrAccount}`))
+  return Effect.map(ask<ThrottleReply>(service, to, message), ({ waitMs }) => waitMs)
+}
+
+/** {@link askThrottle}; fails with 429 and Retry-After if the client has to wait. */
+const passThrottle = (
+  service: Service,
+  addressOrAccount: string,
+  message: CountedMessage
+): Effect.Effect<void, HandlerFailure> =>
+  Effect.flatMap(
+    askThrottle(service, addressOrAccount, message),
+    (waitMs) =>
+      waitMs <= 0 ? Effect.void : Effect.fail(
+        httpError("too-many-requests", tooMany[message.of], [
+          ["Retry-After", String(Math.ceil(waitMs / 1000))]
+        ])
+      )
   )
-
-const tooMany = (detail: string, waitMs: number): HttpError =>
-  httpError("too-many-requests", detail, [["Retry-After", String(Math.ceil(waitMs / 1000))]])
-
-const manyPasswords = "too many wrong passwords from this address"
-
-const manyTokens = "too many wrong tokens from this address"
-
-const manyOfAccount = "too many wrong tokens for this account, one of them from this address"
 
 const clientOf = (service: Service, { request }: Call): string =>
   clientAddress(request, service.settings.trustedProxies)
@@ -46,16 +62,11 @@ const accountOf = ({ identity }: Call): string | undefined =>
     : undefined
 
 /** Fails with 429 and Retry-After if the address sent too many wrong passwords. */
-export const checkPasswordThrottle = Effect.fnUntraced(function*(
+export const checkPasswordThrottle = (
   service: Service,
   call: Call
-): Effect.fn.Return<void, HandlerFailure> {
-  const waitMs = yield* askThrottle(service, clientOf(service, call), {
-    _tag: "Check",
-    of: "passwords"
-  })
-  if (waitMs > 0) return yield* tooMany(manyPasswords, waitMs)
-})
+): Effect.Effect<void, HandlerFailure> =>
+  passThrottle(service, clientOf(service, call), { _tag: "Check", of: "passwords" })
 
 /**
  * Fails with 429 if the address, or the account that it names, had too many wrong tokens. It asks
@@ -70,29 +81,24 @@ export const checkTokenThrottle = Effect.fnUntraced(function*(
   const { credentialCache } = service
   const client = clientOf(service, call)
   if (credentialCache.isRemembered(tokenHash) || !credentialCache.isSuspect(client)) return
-  const waitMs = yield* askThrottle(service, client, { _tag: "Check", of: "tokens" })
-  if (waitMs > 0) return yield* tooMany(manyTokens, waitMs)
+  yield* passThrottle(service, client, { _tag: "Check", of: "tokens" })
   const account = accountOf(call)
-  if (account === undefined) return
-  const accountWaitMs = yield* askThrottle(service, account, { _tag: "Check", of: "account" })
-  if (accountWaitMs > 0) return yield* tooMany(manyOfAccount, accountWaitMs)
+  if (account !== undefined) yield* passThrottle(service, account, { _tag: "Check", of: "account" })
 })
 
 /** Counts a wrong token for the named account; fails with 429 if there were too many. */
-const countForAccount = Effect.fnUntraced(function*(
+const countForAccount = (
   service: Service,
   call: Call,
-  of: string
-): Effect.fn.Return<void, HandlerFailure> {
+  tokenHash: string
+): Effect.Effect<void, HandlerFailure> => {
   const account = accountOf(call)
-  if (account === undefined) return
-  const waitMs = yield* askThrottle(service, account, {
+  return account === undefined ? Effect.void : passThrottle(service, account, {
     _tag: "RecordFailure",
     of: "account",
-    try: of
+    try: tokenHash.slice(0, tryChars)
   })
-  if (waitMs > 0) return yield* tooMany(manyOfAccount, waitMs)
-})
+}
 
 /** Counts a wrong token for its address and account; fails with 429 if there were too many. */
 export const countWrongToken = Effect.fnUntraced(function*(
@@ -102,14 +108,12 @@ export const countWrongToken = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, HandlerFailure> {
   const client = clientOf(service, call)
   service.credentialCache.markSuspect(client)
-  const of = tokenHash.slice(0, tryChars)
-  const waitMs = yield* askThrottle(service, client, {
+  yield* passThrottle(service, client, {
     _tag: "RecordFailure",
     of: "tokens",
-    try: of
+    try: tokenHash.slice(0, tryChars)
   })
-  if (waitMs > 0) return yield* tooMany(manyTokens, waitMs)
-  yield* countForAccount(service, call, of)
+  yield* countForAccount(service, call, tokenHash)
 })
 
 /** Counts a wrong password; with Basic it may also be a wrong token of an account. */
@@ -122,5 +126,5 @@ export const countWrongPassword = Effect.fnUntraced(function*(
   yield* askThrottle(service, client, { _tag: "RecordFailure", of: "passwords" })
   if (identity._tag !== "Basic") return
   service.credentialCache.markSuspect(client)
-  yield* countForAccount(service, call, secretHash(identity.password).slice(0, tryChars))
+  yield* countForAccount(service, call, secretHash(identity.password))
 })

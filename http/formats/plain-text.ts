@@ -16,9 +16,9 @@ const writeNode = (node: Element, depth: number, lines: Array<string>): void => 
   }
 }
 
-/** The text of a document, after an optional title; it ends with a line feed. */
-export const toText = (root: Element, title?: string): string => {
-  const lines: Array<string> = title === undefined ? [] : [title, ""]
+/** The text of a document; it ends with a line feed. */
+export const toText = (root: Element): string => {
+  const lines: Array<string> = []
   writeNode(root, 0, lines)
   return `${lines.join("\n")}\n`
 }

@@ -6,55 +6,42 @@
  *
  * Effect's RateLimiter is not used: it starts a fiber for each request and never forgets a key.
  */
+import { Result } from "effect"
+import { IpNetwork, NetAddress } from "effect/net"
 import { LRUCache } from "lru-cache"
-import { BlockList, isIP, isIPv6 } from "node:net"
 import { type CredentialCache, identityOf, secretHash } from "../auth/credentials/index.ts"
 import { forwardedMax, ratedMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { type HttpError, httpError } from "./http-error.ts"
 
-type Family = "ipv4" | "ipv6"
-
-/** The canonical form of an address; IPv4 mapped to IPv6 becomes IPv4. Undefined if invalid. */
-const canonicalAddress = (text: string): string | undefined => {
+/** The address in a text, perhaps with a port; IPv4 mapped to IPv6 becomes IPv4. */
+const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
   const bare = text.trim().replace(/^"|"$/g, "").replace(/^\[(.*)\](?::\d+)?$/, "$1")
-  const address = /^\d+\.\d+\.\d+\.\d+:\d+$/.test(bare) ? bare.replace(/:\d+$/, "") : bare
-  if (isIP(address) === 0 || address.includes("%")) return undefined
-  if (!isIPv6(address)) return address
-  // The URL parser writes the shortest form (RFC 5952).
-  const short = new URL(`http://[${address}]`).hostname.slice(1, -1)
-  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(short)
-  if (mapped === null) return short
-  const [high = 0, low = 0] = mapped.slice(1).map((part) => Number.parseInt(part, 16))
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".")
+  const parsed = NetAddress.ipFromString(bare.replace(/^([\d.]+):\d+$/, "$1"))
+  return Result.isSuccess(parsed) ? NetAddress.toCanonical(parsed.success) : undefined
 }
 
-const familyOf = (address: string): Family => address.includes(":") ? "ipv6" : "ipv4"
+const parsedNetworks = new WeakMap<ReadonlyArray<string>, ReadonlyArray<IpNetwork.IpNetwork>>()
 
-const blockLists = new WeakMap<ReadonlyArray<string>, BlockList>()
-
-const blockListOf = (prefixes: ReadonlyArray<string>): BlockList => {
-  const cached = blockLists.get(prefixes)
-  if (cached !== undefined) return cached
-  const list = new BlockList()
-  for (const prefix of prefixes) {
-    const [address = "", bits] = prefix.split("/")
-    const family = familyOf(address)
-    list.addSubnet(address, Number(bits ?? (family === "ipv6" ? 128 : 32)), family)
+/** The networks of prefixes, which are parsed once for each array. */
+const networksOf = (prefixes: ReadonlyArray<string>): ReadonlyArray<IpNetwork.IpNetwork> => {
+  let networks = parsedNetworks.get(prefixes)
+  if (networks === undefined) {
+    networks = prefixes.map((prefix) => {
+      const [text = "", bits] = prefix.split("/")
+      const address = NetAddress.ipFromStringUnsafe(text)
+      return IpNetwork.fromAddressUnsafe(address, Number(bits ?? NetAddress.width(address)))
+    })
+    parsedNetworks.set(prefixes, networks)
   }
-  blockLists.set(prefixes, list)
-  return list
+  return networks
 }
 
 /** An IPv6 address becomes its /64, since one client usually has all of it. */
-const networkOf = (address: string): string => {
-  if (!address.includes(":")) return address
-  const [head = "", tail] = address.split("::")
-  const front = head === "" ? [] : head.split(":")
-  const back = tail === undefined || tail === "" ? [] : tail.split(":")
-  const zeros = Array.from({ length: Math.max(0, 8 - front.length - back.length) }, () => "0")
-  return `${[...front, ...zeros, ...back].slice(0, 4).join(":")}::/64`
-}
+const clientKey = (address: NetAddress.IpAddress): string =>
+  NetAddress.isIpv4Address(address)
+    ? NetAddress.formatIp(address)
+    : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, 64))
 
 /**
  * The client's address: the peer of the connection or, behind trusted proxies, the last address in
@@ -64,21 +51,20 @@ export const clientAddress = (
   { headers, remoteAddress }: Pick<HttpRequest, "headers" | "remoteAddress">,
   trustedProxies: ReadonlyArray<string>
 ): string => {
-  const near = canonicalAddress(remoteAddress)
-  if (near === undefined) return remoteAddress
-  if (trustedProxies.length === 0) return networkOf(near)
-  const trusted = blockListOf(trustedProxies)
-  const isTrusted = (address: string) => trusted.check(address, familyOf(address))
+  let last = parseAddress(remoteAddress)
+  if (last === undefined) return remoteAddress
+  if (trustedProxies.length === 0) return clientKey(last)
+  const trusted = networksOf(trustedProxies)
   const hops = (headers.get("x-forwarded-for") ?? "").split(",").slice(-forwardedMax).toReversed()
-  let last = near
   for (const hop of hops) {
-    if (!isTrusted(last)) break
-    const address = canonicalAddress(hop)
+    const near = last
+    if (!trusted.some((network) => IpNetwork.contains(network, near))) break
+    const address = parseAddress(hop)
     // A proxy writes valid addresses: the client wrote this one.
     if (address === undefined) break
     last = address
   }
-  return networkOf(last)
+  return clientKey(last)
 }
 
 /** `quota` requests in each window, also all at once. */

@@ -165,7 +165,7 @@ describe("the client's address", () => {
     ["0000:0000:0000:0000:0000:ffff:0a00:0001", "192.0.2.3", ["10.0.0.1/32"], "192.0.2.3"],
     ["2001:db8:0:1:aaaa::1", undefined, [], "2001:db8:0:1::/64"],
     ["2001:db8:0:1::2", undefined, [], "2001:db8:0:1::/64"],
-    ["fd00::1", "[2001:db8::5]:443", ["fd00::/8"], "2001:db8:0:0::/64"],
+    ["fd00::1", "[2001:db8::5]:443", ["fd00::/8"], "2001:db8::/64"],
     ["", undefined, ["10.0.0.0/8"], ""]
   ])("near %s, forwarded for %s, trusting %s: %s", (near, forwarded, trusted, expected) => {
     expect(client(near, forwarded, ...trusted)).toBe(expected)

@@ -17,11 +17,17 @@ export class CredentialCache {
   readonly #nowMs: () => number
   /** By the hash of the token. */
   readonly #validTokens = new LRUCache<string, ValidToken>({ max: provenTokensMax })
-  /** By client address: until when it is suspect, in ms since the epoch. */
-  readonly #suspects = new LRUCache<string, number>({ max: suspectsMax })
+  /** Addresses that presented wrong credentials within the window. */
+  readonly #suspects: LRUCache<string, true>
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
+    this.#suspects = new LRUCache({
+      max: suspectsMax,
+      ttl: wrongAttemptsWindowMs,
+      ttlResolution: 0,
+      perf: { now: nowMs }
+    })
   }
 
   /** Whether any address may be suspect: a quick check for every request. */
@@ -57,16 +63,11 @@ export class CredentialCache {
 
   /** The address presented wrong credentials. */
   markSuspect(client: string): void {
-    this.#suspects.set(client, this.#nowMs() + wrongAttemptsWindowMs)
+    this.#suspects.set(client, true)
   }
 
   /** Whether the address presented wrong credentials to this node within the window. */
   isSuspect(client: string): boolean {
-    const untilMs = this.#suspects.get(client)
-    if (untilMs === undefined) return false
-    const leftMs = untilMs - this.#nowMs()
-    if (leftMs > 0 && leftMs <= wrongAttemptsWindowMs) return true
-    this.#suspects.delete(client)
-    return false
+    return this.#suspects.get(client) !== undefined
   }
 }

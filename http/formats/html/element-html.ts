@@ -1,7 +1,7 @@
 /** Any document as HTML: repeated elements become tables or entries, `href` becomes a link. */
 import { childrenOf, type Element } from "../xml/index.ts"
 import { time } from "./parts.ts"
-import { type Html, html, type Interpolation, isLinkable, link, nothing } from "./template.ts"
+import { type Html, html, isLinkable, link } from "./template.ts"
 
 const words = (name: string): string => {
   const text = name.replace(/^.*:/, "").replace(/[-_]/g, " ")
@@ -27,25 +27,20 @@ const labelOf = (node: Element): string => {
   return text === "" ? node.attributes["href"] ?? "" : text
 }
 
+/** The attributes that are shown, without the address. */
+const attributesOf = (node: Element): ReadonlyArray<readonly [name: string, text: string]> =>
+  Object.entries(node.attributes)
+    .filter(([key]) => key !== "href" && !key.startsWith("xmlns"))
+
 /** The text and attributes of an element without child elements, on one line. */
 const leaf = (node: Element): Html => {
   const href = node.attributes["href"]
-  const parts: Array<Interpolation> = []
-  if (href !== undefined) parts.push(link(href, labelOf(node)))
-  else parts.push(value(ownText(node)))
-  for (const key in node.attributes) {
-    if (key === "href" || key.startsWith("xmlns")) continue
-    parts.push(
-      html` <span class="quiet">${words(key)}: ${value(node.attributes[key] ?? "")}</span>`
+  return html`${href === undefined ? value(ownText(node)) : link(href, labelOf(node))}${
+    attributesOf(node).map(([key, text]) =>
+      html` <span class="quiet">${words(key)}: ${value(text)}</span>`
     )
-  }
-  return html`${parts}`
+  }`
 }
-
-const attributeRows = (node: Element): ReadonlyArray<Html> =>
-  Object.entries(node.attributes)
-    .filter(([key]) => key !== "href" && !key.startsWith("xmlns"))
-    .map(([key, text]) => html`<dt>${words(key)}</dt><dd>${value(text)}</dd>`)
 
 /** Groups children by name, in the order in which each name first occurs. */
 const grouped = (node: Element): ReadonlyMap<string, ReadonlyArray<Element>> => {
@@ -88,32 +83,29 @@ const table = (rows: ReadonlyArray<Element>): Html => {
 
 const isRow = (node: Element): boolean => node.children.length === 0
 
-const group = (name: string, members: ReadonlyArray<Element>): Html => {
-  const first = members[0]
-  if (first === undefined) return nothing
-  if (members.length > 1 && members.every(isRow)) {
-    return html`<dt>${words(name)}</dt><dd>${table(members)}</dd>`
-  }
-  if (members.length === 1) {
-    return html`<dt>${words(name)}</dt><dd>${
-      isLeaf(first) ? leaf(first) : renderElement(first)
-    }</dd>`
-  }
-  return html`<dt>${words(name)}</dt><dd><ol class="entries">${
-    members.map((member) => html`<li>${isLeaf(member) ? leaf(member) : renderElement(member)}</li>`)
-  }</ol></dd>`
+/** The members of a group: a table, one element, or a list. */
+const group = (members: ReadonlyArray<Element>): Html => {
+  if (members.length > 1 && members.every(isRow)) return table(members)
+  const shown = members.map((member) => isLeaf(member) ? leaf(member) : renderElement(member))
+  return members.length === 1
+    ? html`${shown}`
+    : html`<ol class="entries">${shown.map((member) => html`<li>${member}</li>`)}</ol>`
 }
 
 /** The content of an element as HTML; the parser bounds the depth of the recursion. */
 export const renderElement = (node: Element): Html => {
   const href = node.attributes["href"]
   const text = ownText(node)
-  const rows = [...attributeRows(node)]
-  for (const [name, members] of grouped(node)) rows.push(group(name, members))
-  return html`${href === undefined ? nothing : html`<p>${link(href)}</p>`}${
-    text === "" ? nothing : html`<p>${text}</p>`
+  const rows = attributesOf(node).map(([key, own]) =>
+    html`<dt>${words(key)}</dt><dd>${value(own)}</dd>`
+  )
+  for (const [name, members] of grouped(node)) {
+    rows.push(html`<dt>${words(name)}</dt><dd>${group(members)}</dd>`)
+  }
+  return html`${href !== undefined && html`<p>${link(href)}</p>`}${
+    text !== "" && html`<p>${text}</p>`
   }${
-    rows.length === 0 ? nothing : html`<dl>${rows}</dl>
+    rows.length > 0 && html`<dl>${rows}</dl>
 `
   }`
 }

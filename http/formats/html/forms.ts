@@ -1,5 +1,5 @@
 /** Forms that work without a script; every control has a label. */
-import { type Html, html, nothing } from "./template.ts"
+import { attribute, type Html, html } from "./template.ts"
 
 /** One control of a form. `type` is an input type, `textarea` or `select`. */
 export interface Control {
@@ -45,75 +45,68 @@ export interface HtmlForm {
 }
 
 const input = (control: Control, id: string, described: Html): Html => {
-  const required = control.required === true ? html` required` : nothing
-  const length = control.maxlength === undefined
-    ? nothing
-    : html` maxlength="${control.maxlength}"`
-  const pattern = control.pattern === undefined ? nothing : html` pattern="${control.pattern}"`
-  const complete = html` autocomplete="${control.autocomplete ?? "off"}"`
-  const value = control.value ?? ""
-  const invalid = control.fault === undefined ? nothing : html` aria-invalid="true" autofocus`
-  const shared = html`id="${id}" name="${control.name}"${required}${described}${invalid}`
-  switch (control.type) {
+  const { code = false, fault, maxlength, name, required, type = "text", value = "" } = control
+  const isFaulty = fault !== undefined
+  const shared = html`id="${id}" name="${name}"${attribute("required", required)}${described}${
+    attribute("aria-invalid", isFaulty ? "true" : undefined)
+  }${attribute("autofocus", isFaulty)}`
+  const length = attribute("maxlength", maxlength)
+  switch (type) {
     case "textarea":
       return html`<textarea ${shared}${length} rows="${control.rows ?? 4}"${
-        control.code === true ? html` class="code" spellcheck="false"` : nothing
-      }>
+        attribute("class", code && "code")
+      }${attribute("spellcheck", code && "false")}>
 ${value}</textarea>`
     case "select":
       return html`<select ${shared}>${
         (control.options ?? []).map(([option, label]) =>
-          option === value
-            ? html`<option value="${option}" selected>${label}</option>`
-            : html`<option value="${option}">${label}</option>`
+          html`<option value="${option}"${
+            attribute("selected", option === value)
+          }>${label}</option>`
         )
       }</select>`
     case "checkbox":
-      return value === "true"
-        ? html`<input type="checkbox" value="true" checked ${shared}>`
-        : html`<input type="checkbox" value="true" ${shared}>`
+      return html`<input type="checkbox" value="true"${
+        attribute("checked", value === "true")
+      } ${shared}>`
     default:
-      return html`<input type="${
-        control.type ?? "text"
-      }" value="${value}" ${shared}${length}${pattern}${complete}${
-        control.inputmode === undefined ? nothing : html` inputmode="${control.inputmode}"`
+      return html`<input type="${type}" value="${value}" ${shared}${length}${
+        attribute("pattern", control.pattern)
+      } autocomplete="${control.autocomplete ?? "off"}"${
+        attribute("inputmode", control.inputmode)
       }>`
   }
 }
-
-/** The id of a control's element. */
-export const controlId = (form: HtmlForm, { name }: Control): string => `${form.id ?? "f"}-${name}`
 
 const row = (form: HtmlForm, control: Control): Html => {
   if (control.type === "hidden") {
     return html`<input type="hidden" name="${control.name}" value="${control.value ?? ""}">`
   }
   const { fault, hint, label, width } = control
-  const id = controlId(form, control)
+  const id = `${form.id ?? "f"}-${control.name}`
   const about = [
     ...fault === undefined ? [] : [`${id}-fault`],
     ...hint === undefined ? [] : [`${id}-hint`]
   ]
-  const described = about.length === 0 ? nothing : html` aria-describedby="${about.join(" ")}"`
+  const described = attribute("aria-describedby", about.join(" ") || undefined)
   const notes = html`${
-    fault === undefined
-      ? nothing
-      : html`<small id="${id}-fault" class="fault">✗ ${fault}</small>`
-  }${hint === undefined ? nothing : html`<small id="${id}-hint">${hint}</small>`}`
+    fault !== undefined && html`<small id="${id}-fault" class="fault">✗ ${fault}</small>`
+  }${hint !== undefined && html`<small id="${id}-hint">${hint}</small>`}`
   const field = input(control, id, described)
   if (control.type === "checkbox") {
     return html`<p class="check">${field} <label for="${id}">${label}</label>${notes}</p>`
   }
-  const part = width === undefined ? nothing : html` class="${width}"`
-  return html`<p${part}><label for="${id}">${label}</label>${field}${notes}</p>`
+  return html`<p${
+    attribute("class", width)
+  }><label for="${id}">${label}</label>${field}${notes}</p>`
 }
 
 /** The markup of a form. */
 export const renderForm = (definition: HtmlForm): Html => {
   const { action, controls, legend, method = "post", submit, tone } = definition
-  const danger = tone === undefined ? nothing : html` class="${tone}"`
+  const danger = attribute("class", tone)
   return html`<form action="${action}" method="${method}">
-<fieldset${danger}>${legend === undefined ? nothing : html`<legend>${legend}</legend>`}
+<fieldset${danger}>${legend !== undefined && html`<legend>${legend}</legend>`}
 ${controls.map((control) => row(definition, control))}
 <p><button type="submit"${danger}>${submit}</button></p>
 </fieldset></form>
@@ -152,11 +145,6 @@ export const renderButton = (
     )
   }<button type="submit" class="small" aria-label="${text} ${about}">${text}</button></form>`
 
-const withValue = (control: Control, value: string | undefined): Control => {
-  if (control.type === "hidden") return control
-  return { ...control, value: value ?? "" }
-}
-
 /** The control of a fault: the first whose name occurs in the fault's text. */
 const controlOfFault = (
   controls: ReadonlyArray<Control>,
@@ -181,7 +169,8 @@ export const redisplayedForm = (
   return {
     ...definition,
     controls: definition.controls.map((control) => ({
-      ...withValue(control, valueOf(control.name)),
+      ...control,
+      ...control.type === "hidden" ? {} : { value: valueOf(control.name) ?? "" },
       ...control === faulty ? { fault } : {}
     }))
   }

@@ -1,5 +1,5 @@
 /** The frame of every page: readable on a phone and without a script. */
-import { type Html, html, isLinkable, nothing } from "./template.ts"
+import { attribute, type Html, html, isLinkable, nothing } from "./template.ts"
 
 /** A link of a resource (RFC 8288). With a title it also shows in the page's navigation. */
 export interface PageLink {
@@ -23,9 +23,10 @@ export interface HtmlPage {
 
 const headLink = (item: PageLink): Html => {
   if (!isLinkable(item.href)) return nothing
-  const type = item.type === undefined ? nothing : html` type="${item.type}"`
-  const title = item.title === undefined ? nothing : html` title="${item.title}"`
-  return html`<link rel="${item.rel}" href="${item.href}"${type}${title}>
+  const { href, rel, title, type } = item
+  return html`<link rel="${rel}" href="${href}"${attribute("type", type)}${
+    attribute("title", title)
+  }>
 `
 }
 
@@ -36,7 +37,7 @@ const navigation = (links: ReadonlyArray<PageLink>): Html => {
     shown.map((item) => html`<li><a href="${item.href}" rel="${item.rel}">${item.title}</a></li>`)
   }</ul></nav>
 `
-  return html`<div id="related" data-live>${shown.length === 0 ? nothing : list}</div>
+  return html`<div id="related" data-live>${shown.length > 0 && list}</div>
 `
 }
 
@@ -62,9 +63,8 @@ const service: ReadonlyArray<Entry> = [
 
 /** `aria-current` of the link to `target` on the page of `path` (WAI-ARIA 1.2 §6.6). */
 const current = (path: string | undefined, target: string, roots: ReadonlyArray<string>): Html => {
-  if (path === target) return html` aria-current="page"`
   const isInside = roots.some((one) => path === one || path?.startsWith(`${one}/`) === true)
-  return isInside ? html` aria-current="true"` : nothing
+  return attribute("aria-current", path === target ? "page" : isInside && "true")
 }
 
 const entries = (all: ReadonlyArray<Entry>, at: string | undefined): Html =>
@@ -86,9 +86,7 @@ export const renderPage = (content: HtmlPage): string => {
 <title>${content.title} · restante</title>
 <link rel="stylesheet" href="/style.css">
 ${links.map(headLink)}${
-    content.script === undefined
-      ? nothing
-      : html`<script src="${content.script}" defer></script>
+    content.script !== undefined && html`<script src="${content.script}" defer></script>
 `
   }<script src="/page.js" defer></script>
 </head>
@@ -100,7 +98,7 @@ ${links.map(headLink)}${
 <main id="main" tabindex="-1">
 <h1>${content.title}</h1>
 ${content.body}
-${navigation(links)}${content.forms ?? nothing}</main>
+${navigation(links)}${content.forms}</main>
 <footer><nav aria-label="Service">${entries(service, content.path)}</nav>
 <p>Every page is also XML, JSON and plain text, by <code>Accept</code>.</p></footer>
 </body>

@@ -1,5 +1,5 @@
 /** Parts of many pages: times, badges, tables, live parts. */
-import { type Html, html, nothing } from "./template.ts"
+import { attribute, type Html, html } from "./template.ts"
 
 /** A time of RFC 3339 in UTC; `/page.js` converts it to the reader's locale. */
 export const time = (text: string): Html => {
@@ -59,7 +59,7 @@ export const emptyState = (text: string, advice: Html | string = ""): Html =>
  * event stream that announces changes.
  */
 export const livePart = (id: string, content: Html, stream?: string): Html =>
-  html`<div id="${id}" data-live${stream === undefined ? nothing : html` data-stream="${stream}"`}>
+  html`<div id="${id}" data-live${attribute("data-stream", stream)}>
 ${content}</div>
 `
 

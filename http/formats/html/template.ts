@@ -23,7 +23,7 @@ export const raw = (text: string): Html => ({ _tag: "Html", text })
 export const nothing: Html = raw("")
 
 /** Text for element content and for attribute values in double or single quotes. */
-export const escapeHtml = (text: string): string =>
+const escapeHtml = (text: string): string =>
   /[&<>"']/.test(text)
     ? text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
       .replace(/"/g, "&quot;").replace(/'/g, "&#39;")
@@ -50,6 +50,12 @@ export const html = (
   return raw(text) // every part is a literal of the source or went through `render`
 }
 
+/** An attribute with a leading space; `true` has no value, undefined and false no attribute. */
+export const attribute = (name: string, value: string | number | boolean | undefined): Html => {
+  if (value === undefined || value === false) return nothing
+  return raw(value === true ? ` ${name}` : ` ${name}="${escapeHtml(String(value))}"`) // escaped
+}
+
 const safeReference = /^(?:https?:\/\/|mailto:|\/(?!\/)|[?#]|\.{1,2}\/)/i
 
 /** Whether a URI may be a link: http, https, mailto or this origin; never `javascript:`. */
@@ -59,7 +65,5 @@ export const isLinkable = (uri: string): boolean =>
 /** A link, or only its text if `isLinkable` rejects the URI. */
 export const link = (uri: string, text: string = uri, rel?: string): Html =>
   isLinkable(uri)
-    ? rel === undefined
-      ? html`<a href="${uri}">${text}</a>`
-      : html`<a href="${uri}" rel="${rel}">${text}</a>`
+    ? html`<a href="${uri}"${attribute("rel", rel)}>${text}</a>`
     : html`${text}`
