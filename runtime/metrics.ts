@@ -2,16 +2,16 @@
  * The metrics of the runtime: plain numbers, because the hot path updates them. The exporter reads
  * them from a snapshot.
  */
-export interface KindMetrics {
+export class KindMetrics {
   /** Decisions; `refusals` counts those that refused. */
-  decisions: number
-  refusals: number
-  restarts: number
-  quarantines: number
+  decisions = 0
+  refusals = 0
+  restarts = 0
+  quarantines = 0
   /** Messages that were decided again, after a conflict or a failed write. */
-  retriedDecisions: number
-  activations: number
-  passivations: number
+  retriedDecisions = 0
+  activations = 0
+  passivations = 0
 }
 
 /** A histogram with fixed upper bounds; the last count is for all greater values. */
@@ -85,15 +85,7 @@ export class RuntimeMetrics {
   of(kind: string): KindMetrics {
     let metrics = this.kinds.get(kind)
     if (metrics === undefined) {
-      metrics = {
-        decisions: 0,
-        refusals: 0,
-        restarts: 0,
-        quarantines: 0,
-        retriedDecisions: 0,
-        activations: 0,
-        passivations: 0
-      }
+      metrics = new KindMetrics()
       this.kinds.set(kind, metrics)
     }
     return metrics

@@ -9,7 +9,7 @@ import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, E
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
   type Tagged, UnknownMessage } from "./actor/index.ts"
-import { type Fork, laterWith, runWithin, type Timekeeping, waitUntil } from "./clock.ts"
+import { type Fork, laterWith, runWithin, waitUntil } from "./clock.ts"
 import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"
 import { type Limits, makeLimits } from "./limits.ts"
@@ -82,12 +82,8 @@ export class Node {
       deliverIfOwned: (to, message, done) => this.deliverIfOwned(to, message, done),
       onFault: (to, cause) => this.log("a reply's receiver threw", cause, to)
     })
-    this.shards = new Shards(this.context, {
-      storage: this.context.storage,
-      transport: ports.transport,
-      limits,
+    this.shards = new Shards(this.context, ports.transport, {
       serve: (to, envelope) => this.serve(to, envelope),
-      timers: this.context.timers,
       onTaken: (shard) => {
         this.context.effects.open(shard)
         this.remote.taken(shard)
@@ -336,12 +332,8 @@ export class Node {
 }
 
 /** The node's part of {@link Shards}. */
-interface ShardsContext {
-  readonly storage: StorageApi
-  readonly transport: TransportApi
-  readonly limits: Limits
+interface ShardEvents {
   readonly serve: Serve
-  readonly timers: TimerService
   readonly onTaken: (shard: number) => void
   /** Resolves when nothing of the shard is under way. */
   readonly onLost: (shard: number) => Promise<void>
@@ -354,12 +346,14 @@ export class Shards {
   /** Shards whose timers are to be loaded, in order. */
   private readonly toLoad = new Set<number>()
   private loading = 0
-  private readonly time: Timekeeping
-  private readonly context: ShardsContext
+  private readonly context: ActivationContext
+  private readonly transport: TransportApi
+  private readonly events: ShardEvents
 
-  constructor(time: Timekeeping, context: ShardsContext) {
-    this.time = time
+  constructor(context: ActivationContext, transport: TransportApi, events: ShardEvents) {
     this.context = context
+    this.transport = transport
+    this.events = events
   }
 
   /** Takes and releases shards as the placement reports; the result releases all. */
@@ -386,15 +380,14 @@ export class Shards {
   private take(shard: number, claim: ShardClaim | undefined): void {
     if (this.scopes.has(shard)) return
     const scope = Scope.makeUnsafe()
-    const { onFault, onTaken, serve, timers, transport } = this.context
+    const { onFault, onTaken, serve } = this.events
     this.scopes.set(shard, scope)
     onTaken(shard)
-    this.time.fork(Scope.provide(transport.serve(shard, serve, claim), scope)).addObserver(
-      (exit) => {
-        if (Exit.isFailure(exit)) onFault(exit.cause)
-      }
-    )
-    timers.take(shard, claim?.orphaned === true)
+    const serving = Scope.provide(this.transport.serve(shard, serve, claim), scope)
+    this.context.fork(serving).addObserver((exit) => {
+      if (Exit.isFailure(exit)) onFault(exit.cause)
+    })
+    this.context.timers.take(shard, claim?.orphaned === true)
   }
 
   private loadNext(): void {
@@ -406,12 +399,12 @@ export class Shards {
       if (scope === undefined) continue
       this.loading++
       const call = () => storage.timers(shard, timers.loadLimit(shard))
-      runWithin(this.time, call, limits.storageDeadlineMs, (exit) => {
+      runWithin(this.context, call, limits.storageDeadlineMs, (exit) => {
         this.loading--
         // A shard that was lost and taken again has its own load: this one is outdated.
         const current = () => this.scopes.get(shard) === scope
         if (current() && !(Exit.isSuccess(exit) && timers.finishLoad(shard, exit.value))) {
-          this.time.later(limits.timerRetryMs, () => current() && this.load(shard))
+          this.context.later(limits.timerRetryMs, () => current() && this.load(shard))
         }
         this.loadNext()
       })
@@ -419,7 +412,7 @@ export class Shards {
   }
 
   private async lose(shard: number): Promise<void> {
-    await Promise.all([this.close(shard), this.context.onLost(shard)])
+    await Promise.all([this.close(shard), this.events.onLost(shard)])
   }
 
   private close(shard: number): Promise<void> {
@@ -427,7 +420,7 @@ export class Shards {
     this.scopes.delete(shard)
     if (scope === undefined) return Promise.resolve()
     return new Promise((resolve) => {
-      this.time.fork(Scope.close(scope, Exit.void)).addObserver(() => resolve())
+      this.context.fork(Scope.close(scope, Exit.void)).addObserver(() => resolve())
     })
   }
 }

@@ -6,60 +6,7 @@ import { Effect, Exit, Result } from "effect"
 import type { ActivationContext, ReplyCallback } from "./activation/index.ts"
 import { type Address, type AskFailure, decodeReply, encodeMessage, keyOf, NoOwner, shardOf,
   type Tagged } from "./actor/index.ts"
-import type { Later } from "./clock.ts"
-import type { Limits } from "./limits.ts"
 import type { TransportApi } from "./ports/index.ts"
-
-/** Repeats an ask, or ends it when the node has stopped. */
-type Retry = (stopped: boolean) => void
-
-/** The asks that wait for their shards to be owned. */
-export class MovedAskRetries {
-  private readonly shards = new Map<number, Set<Retry>>()
-  private readonly later: Later
-  private readonly limits: Limits
-  private count = 0
-  private stopped = false
-
-  constructor(later: Later, limits: Limits) {
-    this.later = later
-    this.limits = limits
-  }
-
-  /** The delay after attempt number `attempts`, from 0, ms. */
-  delayMs(attempts: number): number {
-    const { unownedRetryMaxMs, unownedRetryMs } = this.limits
-    return Math.min(unownedRetryMs * 2 ** attempts, unownedRetryMaxMs)
-  }
-
-  /** Calls `retry` after the delay; false when too many asks wait. */
-  wait(shard: number, delayMs: number, retry: Retry): boolean {
-    if (this.stopped || this.count >= this.limits.unownedAsksMax) return false
-    this.count++
-    const waiting = this.shards.get(shard) ?? new Set()
-    this.shards.set(shard, waiting)
-    const run: Retry = (stopped) => {
-      if (!waiting.delete(run)) return
-      if (waiting.size === 0 && this.shards.get(shard) === waiting) this.shards.delete(shard)
-      this.count--
-      cancel()
-      retry(stopped)
-    }
-    waiting.add(run)
-    const cancel = this.later(delayMs, () => run(false))
-    return true
-  }
-
-  /** This node has taken the shard: its asks are repeated at once. */
-  taken(shard: number): void {
-    for (const run of [...this.shards.get(shard) ?? []]) run(false)
-  }
-
-  stop(): void {
-    this.stopped = true
-    for (const waiting of [...this.shards.values()]) for (const run of [...waiting]) run(true)
-  }
-}
 
 interface LocalNode {
   /** Delivers a message to a shard that this node owns; false for any other shard. */
@@ -79,10 +26,13 @@ interface RemoteAsk {
 }
 
 export class RemoteAsks {
-  private readonly context: Pick<ActivationContext, "fork" | "limits">
+  private readonly context: Pick<ActivationContext, "fork" | "later" | "limits">
   private readonly transport: TransportApi
   private readonly node: LocalNode
-  private readonly retries: MovedAskRetries
+  /** By shard: how to repeat the asks that wait until a node owns it. */
+  private readonly waiting = new Map<number, Set<() => void>>()
+  private waitingCount = 0
+  private stopped = false
 
   constructor(
     context: Pick<ActivationContext, "fork" | "later" | "limits">,
@@ -92,20 +42,21 @@ export class RemoteAsks {
     this.context = context
     this.transport = transport
     this.node = node
-    this.retries = new MovedAskRetries(context.later, context.limits)
   }
 
   ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
     this.send({ to, message, done, trace, attempts: 0, waitedMs: 0 })
   }
 
-  /** This node has taken the shard. */
+  /** This node has taken the shard: the asks that wait for it are repeated at once. */
   taken(shard: number): void {
-    this.retries.taken(shard)
+    for (const repeat of [...this.waiting.get(shard) ?? []]) repeat()
   }
 
+  /** The node has stopped: the asks that wait fail. */
   stop(): void {
-    this.retries.stop()
+    this.stopped = true
+    for (const shard of [...this.waiting.keys()]) this.taken(shard)
   }
 
   private send(ask: RemoteAsk): void {
@@ -130,16 +81,32 @@ export class RemoteAsks {
     })
   }
 
-  /** No node accepted it: repeats the ask later; false when its deadline has passed. */
+  /** No node accepted it: repeats the ask later; false if its deadline passes or too many wait. */
   private wait(ask: RemoteAsk): boolean {
-    const { done, message, to } = ask
-    const delayMs = this.retries.delayMs(ask.attempts++)
+    const { askDeadlineMs, unownedAsksMax, unownedRetryMaxMs, unownedRetryMs } = this.context.limits
+    const delayMs = Math.min(unownedRetryMs * 2 ** ask.attempts++, unownedRetryMaxMs)
     ask.waitedMs += delayMs
-    if (ask.waitedMs >= this.context.limits.askDeadlineMs) return false
-    return this.retries.wait(shardOf(to), delayMs, (stopped) => {
-      if (stopped) return this.answer(ask, this.noOwner(to))
-      if (!this.node.deliverIfOwned(to, message, done)) this.send(ask)
-    })
+    if (ask.waitedMs >= askDeadlineMs) return false
+    if (this.stopped || this.waitingCount >= unownedAsksMax) return false
+    const shard = shardOf(ask.to)
+    const waiting = this.waiting.get(shard) ?? new Set()
+    const repeat = (): void => {
+      if (!waiting.delete(repeat)) return
+      if (waiting.size === 0 && this.waiting.get(shard) === waiting) this.waiting.delete(shard)
+      this.waitingCount--
+      cancel()
+      this.repeat(ask)
+    }
+    this.waiting.set(shard, waiting.add(repeat))
+    this.waitingCount++
+    const cancel = this.context.later(delayMs, repeat)
+    return true
+  }
+
+  private repeat(ask: RemoteAsk): void {
+    const { done, message, to } = ask
+    if (this.stopped) return this.answer(ask, this.noOwner(to))
+    if (!this.node.deliverIfOwned(to, message, done)) this.send(ask)
   }
 
   private answer({ done, to }: RemoteAsk, failure: AskFailure | undefined, reply?: unknown): void {

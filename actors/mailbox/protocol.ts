@@ -1,6 +1,7 @@
 /** The mailbox: its state record, its messages and its replies (protocol §1.2). */
 import { Effect, Schema } from "effect"
 import { Caller, Count, SecretHash } from "../schemas.ts"
+import { Range, Retrieval } from "./ranges.ts"
 
 /** What an owner may set; times in ms, sizes in bytes. */
 export const OwnerSettings = Schema.Struct({
@@ -28,8 +29,6 @@ export const defaultSettings: OwnerSettings = {
   receipts: "none"
 }
 
-const Range = Schema.Struct({ from: Count, to: Count })
-
 /** A count that older records do not have. */
 const LaterCount = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
 
@@ -53,7 +52,7 @@ export const MailboxState = Schema.Union([
     /** The removed ones; the smallest ranges beyond the bound are forgotten. */
     gone: Schema.Array(Range),
     /** The retrieved ones, and when; the smallest ranges beyond the bound are forgotten. */
-    retrieved: Schema.Array(Schema.Struct({ from: Count, to: Count, atMs: Count })),
+    retrieved: Schema.Array(Retrieval),
     /** Its push registrations: the part of their ids after the `=`. Each change signals them. */
     registrations: Schema.Array(Schema.String).pipe(
       Schema.withDecodingDefaultKey(Effect.succeed([]))

@@ -2,17 +2,17 @@
  * Sets of log numbers as ascending, disjoint ranges, both ends inclusive: what a mailbox knows
  * of its items without reading them.
  */
+import { Schema } from "effect"
+import { Count } from "../schemas.ts"
 
-export interface Range {
-  readonly from: number
-  readonly to: number
-}
+export const Range = Schema.Struct({ from: Count, to: Count })
+
+export type Range = typeof Range.Type
 
 /** The numbers of a range, and when they were retrieved. */
-export interface Retrieval extends Range {
-  /** ms since the epoch. */
-  readonly atMs: number
-}
+export const Retrieval = Schema.Struct({ from: Count, to: Count, atMs: Count })
+
+export type Retrieval = typeof Retrieval.Type
 
 const size = (range: Range): number => range.to - range.from + 1
 

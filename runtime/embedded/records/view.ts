@@ -16,18 +16,26 @@ const changeOf = ({ key, table, value }: RecordChange): BatchChange => {
     : { type: "put", key: name, value: Buffer.from(value) }
 }
 
-class EmbeddedView {
+class EmbeddedView implements ViewApi {
   private readonly folder: string
   private readonly engine: EngineName
   private open: Database | undefined
-  readonly cache = new ReadCache(recordsIn(() => this.database()))
+  private readonly cache = new ReadCache(recordsIn(() => this.database()))
+  readonly get = this.cache.get
+  readonly getMany = this.cache.getMany
+  readonly range = this.cache.range
+  readonly keys = this.cache.keys
 
   constructor(folder: string, engine: EngineName) {
     this.folder = folder
     this.engine = engine
   }
 
-  database(): Database {
+  note(): string | undefined {
+    return this.database().getText(VIEW_KEY)
+  }
+
+  private database(): Database {
     if (this.open !== undefined) return this.open
     throw new StorageUnavailable({ detail: "the view is not open" })
   }
@@ -81,28 +89,15 @@ export const embeddedView = (
   folder: string,
   wanted?: EngineName
 ): OpenView<StorageLocked | StorageUnavailable> =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.tryPromise({
-        try: async () => {
-          const view = new EmbeddedView(folder, await viewEngine(wanted))
-          await view.start()
-          return view
-        },
-        catch: (error) =>
-          error instanceof StorageLocked
-            ? error
-            : new StorageUnavailable({ detail: detailOf(error) })
-      }),
-      (view) => Effect.promise(() => view.stop())
-    ),
-    (view): ViewApi => ({
-      get: view.cache.get,
-      getMany: view.cache.getMany,
-      range: view.cache.range,
-      keys: view.cache.keys,
-      note: () => view.database().getText(VIEW_KEY),
-      write: (changes, note) => view.write(changes, note),
-      clear: () => view.clear()
-    })
+  Effect.acquireRelease(
+    Effect.tryPromise({
+      try: async () => {
+        const view = new EmbeddedView(folder, await viewEngine(wanted))
+        await view.start()
+        return view
+      },
+      catch: (error) =>
+        error instanceof StorageLocked ? error : new StorageUnavailable({ detail: detailOf(error) })
+    }),
+    (view) => Effect.promise(() => view.stop())
   )
