@@ -23,3 +23,13 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   message: Schema.String,
   exitCode: ExitCode
 }) {}
+
+/** The failure of a command. */
+export const failed = (
+  message: string,
+  exitCode: CommandFailed["exitCode"] = exitCodes.failed
+): CommandFailed => new CommandFailed({ message, exitCode })
+
+/** The message of an error. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)

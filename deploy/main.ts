@@ -4,35 +4,13 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
-import { accountCommand, backupCommand, bridgeCommand, checkCommand, configCommand, doctorCommand,
-  loadCommand, migrateCommand, outboxCommand, presenter, queryCommand, readCommand, registerCommand,
-  registrationsCommand, rejectRetiredFlags, restoreCommand, sendCommand, serveCommand, topCommand,
-  watchCommand } from "./cli/index.ts"
+import { commands, presenter, rejectRetiredFlags } from "./cli/index.ts"
 import { CommandFailed, exitCodes } from "./command-failure.ts"
 import { version } from "./version.ts"
 
 const restante = Command.make("restante").pipe(
   Command.withDescription("Poste restante over HTTP: mailboxes, sessions and queries"),
-  Command.withSubcommands([
-    serveCommand,
-    configCommand,
-    doctorCommand,
-    topCommand,
-    accountCommand,
-    checkCommand,
-    backupCommand,
-    restoreCommand,
-    migrateCommand,
-    sendCommand,
-    outboxCommand,
-    readCommand,
-    watchCommand,
-    registerCommand,
-    registrationsCommand,
-    queryCommand,
-    loadCommand,
-    bridgeCommand
-  ])
+  Command.withSubcommands(commands)
 )
 
 const exitCodeOf = (failure: unknown): number => {

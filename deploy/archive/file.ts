@@ -1,29 +1,22 @@
 /** The files of archives: written to a temporary name and renamed, and verified before use. */
+import { Schema } from "effect"
 import { createReadStream, existsSync } from "node:fs"
 import { open, rename, rm } from "node:fs/promises"
 import { dirname } from "node:path"
-import { Readable } from "node:stream"
+import { PassThrough, type Writable } from "node:stream"
+import { pipeline } from "node:stream/promises"
 import { constants, createGunzip, createGzip } from "node:zlib"
-import { StorageCorrupted } from "../../runtime/index.ts"
 import { gzipLevel, writeBytes } from "../limits.ts"
+import { observed } from "../streams.ts"
 import { ArchiveCorrupted, Decoder } from "./format.ts"
-import type { ArchivePart } from "./parts.ts"
-import { readAll } from "./store-reader.ts"
 
 /** The file of a new archive already exists. */
-export class FileExists extends Error {}
+export class FileExists extends Schema.TaggedError<FileExists>()("FileExists", {
+  path: Schema.String
+}) {}
 
 /** Only the owner may read it: it contains the secret of the service. */
-const MODE = 0o600
-
-const compress = (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => {
-  const gzip = createGzip({ level: gzipLevel, chunkSize: writeBytes })
-  const readable = Readable.from(source, { objectMode: false, highWaterMark: writeBytes })
-  readable.once("error", (error) => gzip.destroy(error))
-  // An error before the first read needs a listener; the reader receives it, too.
-  gzip.once("error", () => {})
-  return readable.pipe(gzip)
-}
+const fileMode = 0o600
 
 const flushFolder = async (file: string): Promise<void> => {
   const folder = await open(dirname(file) || ".", "r")
@@ -34,50 +27,41 @@ const flushFolder = async (file: string): Promise<void> => {
   }
 }
 
-/** Writes to standard output with backpressure. */
-const writeToOutput = async (source: AsyncIterable<Uint8Array>): Promise<number> => {
-  let written = 0
-  for await (const bytes of source) {
-    written += bytes.length
-    if (!process.stdout.write(bytes)) {
-      await new Promise((resolve) => process.stdout.once("drain", resolve))
-    }
-  }
-  return written
-}
-
-const writeToFile = async (path: string, source: AsyncIterable<Uint8Array>): Promise<number> => {
-  if (existsSync(path)) throw new FileExists(path)
+/** Calls `write` with a temporary file, which has its path only when it is complete. */
+const writeFile = async (path: string, write: (file: Writable) => Promise<void>): Promise<void> => {
+  if (existsSync(path)) throw new FileExists({ path })
   const partial = `${path}.partial`
   await rm(partial, { force: true })
-  const file = await open(partial, "wx", MODE)
-  let written = 0
+  const file = await open(partial, "wx", fileMode)
   try {
-    for await (const bytes of source) {
-      await file.writeFile(bytes)
-      written += bytes.length
-    }
-    await file.sync()
+    await write(file.createWriteStream({ flush: true }))
+    if (existsSync(path)) throw new FileExists({ path })
+    await rename(partial, path)
   } catch (error) {
-    await file.close()
     await rm(partial, { force: true })
     throw error
   }
-  await file.close()
-  if (existsSync(path)) throw new FileExists(path)
-  await rename(partial, path)
   await flushFolder(path)
-  return written
 }
 
 /** Writes an archive to a path, or to standard output for `-`; returns its bytes. */
-export const save = (
+export const save = async (
   path: string,
   bytes: AsyncIterable<Uint8Array>,
   isPlain: boolean
 ): Promise<number> => {
-  const source = isPlain ? bytes : compress(bytes)
-  return path === "-" ? writeToOutput(source) : writeToFile(path, source)
+  let written = 0
+  const count = (source: AsyncIterable<Uint8Array>) =>
+    observed(source, (chunk) => {
+      written += chunk.length
+    })
+  const compress = isPlain
+    ? new PassThrough()
+    : createGzip({ level: gzipLevel, chunkSize: writeBytes })
+  const isFile = path !== "-"
+  const write = (to: Writable) => pipeline(bytes, compress, count, to, { end: isFile })
+  await (isFile ? writeFile(path, write) : write(process.stdout))
+  return written
 }
 
 const isGzip = async (path: string): Promise<boolean> => {
@@ -109,18 +93,3 @@ async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
 
 /** The decoder of a file. */
 export const decoderOf = (path: string): Decoder => new Decoder(bytesOf(path))
-
-/** Reads a whole archive without storing it. Throws {@link ArchiveCorrupted}. */
-export const verify = async (
-  path: string,
-  onPart: (part: ArchivePart) => void
-): Promise<Decoder> => {
-  const decoder = decoderOf(path)
-  try {
-    await readAll(decoder.parts(), onPart)
-  } catch (error) {
-    if (error instanceof StorageCorrupted) throw new ArchiveCorrupted({ detail: error.detail })
-    throw error
-  }
-  return decoder
-}

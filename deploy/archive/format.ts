@@ -1,9 +1,9 @@
 /** The format of archives (README.md): an encoder, and a decoder that verifies. */
 import { Schema } from "effect"
 import { createHash } from "node:crypto"
-import { address, fromKey, keyOf, type LogItem, SHARDS } from "../../runtime/index.ts"
+import { type Address, fromKey, keyOf, type LogItem, SHARDS } from "../../runtime/index.ts"
 import { archiveFormatVersion, lineBytesMax, trailerBytesMax, writeBytes } from "../limits.ts"
-import { type ArchivePart, Counter, groupItems } from "./parts.ts"
+import { type ArchivePart, BlobChecksum, type BlobPart, Counter, groupItems } from "./parts.ts"
 
 /** The archive is truncated, corrupted, or of another format. */
 export class ArchiveCorrupted extends Schema.TaggedError<ArchiveCorrupted>()("ArchiveCorrupted", {
@@ -11,7 +11,7 @@ export class ArchiveCorrupted extends Schema.TaggedError<ArchiveCorrupted>()("Ar
 }) {}
 
 /** A blob was removed while it was read. Its part does not count. */
-export class BlobLost extends Error {}
+export class BlobRemoved extends Error {}
 
 const corrupted = (detail: string): never => {
   throw new ArchiveCorrupted({ detail })
@@ -22,7 +22,7 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Items = Schema.Array(Schema.Tuple([Count, Schema.String]))
 
 /** The first line. */
-export const Header = Schema.Struct({
+const Header = Schema.Struct({
   restante: Schema.Literal("archive"),
   format: Count,
   /** The version of the service. */
@@ -37,7 +37,7 @@ export const Header = Schema.Struct({
 export type Header = typeof Header.Type
 
 /** The last line; `sha256` is the hexadecimal digest of all bytes before it. */
-export const Trailer = Schema.Struct({
+const Trailer = Schema.Struct({
   end: Schema.Literal(true),
   counts: Schema.Struct({
     actors: Schema.Record(Schema.String, Count),
@@ -55,7 +55,7 @@ export const Trailer = Schema.Struct({
 export type Trailer = typeof Trailer.Type
 
 /** A line between the two. */
-export const Line = Schema.Union([
+const Line = Schema.Union([
   Schema.Struct({ of: Schema.String, items: Items }),
   Schema.Struct({
     actor: Schema.String,
@@ -74,7 +74,28 @@ export const Line = Schema.Union([
   Schema.Struct({ blobEnd: Schema.Literals(["whole", "lost"]) })
 ])
 
-export type Line = typeof Line.Type
+type Line = typeof Line.Type
+
+const decodeAnyLine = Schema.decodeUnknownSync(
+  Schema.fromJsonString(Schema.Union([Header, Trailer, ...Line.members]))
+)
+
+const decodeLine = (
+  line: Buffer,
+  fault = "a line has an unknown form"
+): Header | Line | Trailer => {
+  try {
+    return decodeAnyLine(line.toString("utf8"))
+  } catch (error) {
+    return corrupted(`${fault}: ${String(error).slice(0, 200)}`)
+  }
+}
+
+/** Decodes the last line; throws {@link ArchiveCorrupted} for any other. */
+const decodeTrailer = (line: Buffer): Trailer => {
+  const decoded = line.length === 0 ? undefined : decodeLine(line)
+  return decoded !== undefined && "end" in decoded ? decoded : corrupted("it is truncated")
+}
 
 export const headerOf = (version: string, source: Header["source"], nowMs: number): Header => ({
   restante: "archive",
@@ -90,7 +111,7 @@ const pairsOf = (items: ReadonlyArray<LogItem>) => items.map(({ n, value }) => [
 const itemsLines = (of: string, pieces: ReadonlyArray<ReadonlyArray<LogItem>>) =>
   pieces.map((items): Line => ({ of, items: pairsOf(items) }))
 
-const linesOf = (part: Exclude<ArchivePart, { _tag: "Blob" }>): ReadonlyArray<Line> => {
+const linesOf = (part: Exclude<ArchivePart, BlobPart>): ReadonlyArray<Line> => {
   switch (part._tag) {
     case "Items":
       return itemsLines(keyOf(part.address), groupItems(part.items))
@@ -134,34 +155,33 @@ export class Encoder {
       if (this.pendingBytes >= writeBytes) yield this.flush()
     }
     yield this.flush()
-    const { counts, unsteady } = this.counter
+    const { changedActors: unsteady, counts } = this.counter
     const sha256 = this.sha256.digest("hex")
     const trailer: Trailer = { end: true, counts, unsteady, sha256 }
     yield Buffer.from(`${JSON.stringify(trailer)}\n`)
   }
 
-  /** The encoder writes the bytes before it knows the end: the last line tells if they count. */
-  private async *blob(part: Extract<ArchivePart, { _tag: "Blob" }>): AsyncGenerator<Buffer> {
+  /** The encoder writes the bytes before it knows whether they are whole, as the last line says. */
+  private async *blob(part: BlobPart): AsyncGenerator<Buffer> {
     const { digest, id, lengthBytes } = part
     this.writeLine({ blob: id, lengthBytes, digest })
-    let found = 0
-    const hash = createHash("sha256")
+    const checksum = new BlobChecksum()
+    let isWhole = false
     try {
       for await (const bytes of part.bytes) {
-        found += bytes.length
-        hash.update(bytes)
+        checksum.add(bytes)
         this.writeLine({ bytes: bytes.length })
         this.write(Buffer.from(bytes))
         this.write(feed)
         if (this.pendingBytes >= writeBytes) yield this.flush()
       }
+      isWhole = checksum.matches(part)
     } catch {
-      found = -1
+      // It was removed, or cannot be read.
     }
-    const isWhole = found === lengthBytes && hash.digest("base64url") === digest
     this.writeLine({ blobEnd: isWhole ? "whole" : "lost" })
     if (isWhole) this.counter.add(part)
-    else this.counter.lost++
+    else this.counter.removedBlobs++
   }
 
   private writeLine(line: Line | Header): void {
@@ -183,21 +203,16 @@ export class Encoder {
 }
 
 /** Whether the counts of the parts are those of the trailer. */
-const hasCounts = ({ counts, unsteady }: Counter, trailer: Trailer): boolean =>
-  JSON.stringify(counts) === JSON.stringify(trailer.counts) && unsteady === trailer.unsteady
+const hasCounts = ({ changedActors, counts }: Counter, trailer: Trailer): boolean =>
+  JSON.stringify(counts) === JSON.stringify(trailer.counts) && changedActors === trailer.unsteady
 
-const decodeLine = Schema.decodeUnknownSync(Line)
-
-const decodeHeader = Schema.decodeUnknownSync(Header)
-
-const decodeTrailer = Schema.decodeUnknownSync(Trailer)
-
-const LINE_FEED = 0x0a
+const lineFeed = 0x0a
 
 /** Reads lines and blocks of bytes from a stream. */
 class Lines {
+  /** Of the bytes so far; the caller of {@link line} adds each line. */
+  readonly checksum = createHash("sha256")
   private readonly source: AsyncIterator<Uint8Array>
-  private readonly hash = createHash("sha256")
   private buffer: Buffer = Buffer.alloc(0)
   private at = 0
 
@@ -214,11 +229,11 @@ class Lines {
     return true
   }
 
-  /** The next line, which is not yet in the checksum; undefined at the end. */
+  /** The next line; undefined at the end. */
   async line(): Promise<Buffer | undefined> {
     let from = this.at
     for (;;) {
-      const end = this.buffer.indexOf(LINE_FEED, from)
+      const end = this.buffer.indexOf(lineFeed, from)
       if (end >= 0) {
         const line = this.buffer.subarray(this.at, end + 1)
         this.at = end + 1
@@ -227,17 +242,10 @@ class Lines {
       const available = this.buffer.length - this.at
       if (available > lineBytesMax) corrupted("a line is too long")
       if (!(await this.readMore())) {
-        return available === 0
-          ? undefined
-          : corrupted("it ends within a line")
+        return available === 0 ? undefined : corrupted("it ends within a line")
       }
       from = this.at + available
     }
-  }
-
-  /** Adds to the checksum. */
-  addToChecksum(bytes: Uint8Array): void {
-    this.hash.update(bytes)
   }
 
   async bytes(count: number): Promise<Buffer> {
@@ -246,46 +254,18 @@ class Lines {
       if (!(await this.readMore())) corrupted("it ends within a blob")
     }
     const bytes = this.buffer.subarray(this.at, this.at + count)
-    if (this.buffer[this.at + count] !== LINE_FEED) corrupted("a piece of a blob does not end")
-    this.addToChecksum(this.buffer.subarray(this.at, this.at + count + 1))
+    if (this.buffer[this.at + count] !== lineFeed) corrupted("a piece of a blob does not end")
+    this.checksum.update(this.buffer.subarray(this.at, this.at + count + 1))
     this.at += count + 1
     return bytes
   }
-
-  get sha256(): string {
-    return this.hash.copy().digest("hex")
-  }
 }
 
-const parseLine = (line: Uint8Array): unknown => {
-  try {
-    // A schema decodes it next.
-    return JSON.parse(Buffer.from(line).toString("utf8")) as unknown
-  } catch {
-    return corrupted("a line is not JSON")
-  }
-}
-
-const decode = <A>(decoder: (input: unknown) => A, input: unknown): A => {
-  try {
-    return decoder(input)
-  } catch (error) {
-    return corrupted(`a line has an unknown form: ${String(error).slice(0, 200)}`)
-  }
-}
-
-/** Decodes the last line; throws {@link ArchiveCorrupted} for any other. */
-const trailerOf = (line: Uint8Array): Trailer => {
-  const value = line.length === 0 ? undefined : parseLine(line)
-  const isEnd = typeof value === "object" && value !== null && "end" in value
-  return isEnd ? decode(decodeTrailer, value) : corrupted("it is truncated")
-}
-
-const addressOf = (key: string) => {
+const addressOf = (key: string): Address => {
   try {
     return fromKey(key)
   } catch {
-    return corrupted(`${key.slice(0, 100)} is not an actor`)
+    return corrupted(`${key.slice(0, 100)} is not an address`)
   }
 }
 
@@ -296,7 +276,7 @@ export class Decoder {
   readonly counter = new Counter()
   private readonly lines: Lines
   /** Whether the last blob was removed while it was read. */
-  private isLost = false
+  private isRemoved = false
   /** The last line, after a complete read. */
   trailer: Trailer | undefined
 
@@ -304,34 +284,31 @@ export class Decoder {
     this.lines = new Lines(source)
   }
 
-  private async next(): Promise<unknown> {
-    const line = await this.lines.line()
-    if (line === undefined) return corrupted("it is truncated")
-    const value = parseLine(line)
-    const isEnd = typeof value === "object" && value !== null && "end" in value
-    if (!isEnd) this.lines.addToChecksum(line)
-    return value
+  private async next(fault?: string): Promise<Header | Line | Trailer> {
+    const bytes = await this.lines.line()
+    if (bytes === undefined) return corrupted("it is truncated")
+    const line = decodeLine(bytes, fault)
+    if (!("end" in line)) this.lines.checksum.update(bytes)
+    return line
   }
 
   private async begin(): Promise<void> {
-    const first = await this.next()
-    if (typeof first !== "object" || first === null || !("restante" in first)) {
-      corrupted("it is not an archive of restante")
+    const fault = "it is not an archive of restante"
+    const header = await this.next(fault)
+    if (!("restante" in header)) return corrupted(fault)
+    const { format, shards, version } = header
+    if (format > archiveFormatVersion) {
+      corrupted(`it is of format ${format}, by version ${version}: use that version`)
     }
-    const header = decode(decodeHeader, first)
-    if (header.format > archiveFormatVersion) {
-      corrupted(`it is of format ${header.format}, by version ${header.version}: use that version`)
-    }
-    if (header.shards !== SHARDS) corrupted(`it has ${header.shards} shards instead of ${SHARDS}`)
+    if (shards !== SHARDS) corrupted(`it has ${shards} shards instead of ${SHARDS}`)
   }
 
   /** All parts, to the verified end. Throws {@link ArchiveCorrupted}. */
   async *parts(): AsyncGenerator<ArchivePart> {
     await this.begin()
     for (;;) {
-      const value = await this.next()
-      if (typeof value === "object" && value !== null && "end" in value) return this.end(value)
-      const line = decode(decodeLine, value)
+      const line = await this.next()
+      if ("end" in line) return this.end(line)
       if ("blob" in line) {
         yield* this.blob(line)
         continue
@@ -342,7 +319,7 @@ export class Decoder {
     }
   }
 
-  private partOf(line: Exclude<Line, { blob: string }>): Exclude<ArchivePart, { _tag: "Blob" }> {
+  private partOf(line: Header | Line): Exclude<ArchivePart, BlobPart> {
     if ("of" in line) {
       return { _tag: "Items", address: addressOf(line.of), items: itemsOf(line.items) }
     }
@@ -354,48 +331,43 @@ export class Decoder {
     if ("record" in line) {
       return { _tag: "Record", table: line.table, key: line.record, value: line.value }
     }
-    return corrupted("bytes of a blob occur without a blob")
+    return corrupted("a line is not at its place: a second header, or bytes without a blob")
   }
 
   private async *blob(line: Extract<Line, { blob: string }>): AsyncGenerator<ArchivePart> {
     const { blob: id, digest, lengthBytes } = line
-    try {
-      address("content", id)
-    } catch {
-      corrupted(`${id.slice(0, 100)} is not a blob`)
-    }
+    addressOf(`content/${id}`)
     const pieces = this.pieces(id, lengthBytes)
     const part: ArchivePart = { _tag: "Blob", id, lengthBytes, digest, bytes: pieces }
-    this.isLost = false
+    this.isRemoved = false
     yield part
     // Skips the bytes that the reader of the part has not read.
     try {
       while ((await pieces.next()).done !== true);
     } catch (error) {
-      if (!(error instanceof BlobLost)) throw error
+      if (!(error instanceof BlobRemoved)) throw error
     }
-    if (!this.isLost) this.counter.add(part)
+    if (!this.isRemoved) this.counter.add(part)
   }
 
   private async *pieces(id: string, lengthBytes: number): AsyncGenerator<Uint8Array> {
     let found = 0
     for (;;) {
-      const line = decode(decodeLine, await this.next())
+      const line = await this.next()
       if ("bytes" in line) {
         found += line.bytes
         yield await this.lines.bytes(line.bytes)
       } else if ("blobEnd" in line) {
-        this.isLost = line.blobEnd === "lost"
-        if (this.isLost) throw new BlobLost(`blob ${id} was removed while it was read`)
+        this.isRemoved = line.blobEnd === "lost"
+        if (this.isRemoved) throw new BlobRemoved(`blob ${id} was removed while it was read`)
         if (found !== lengthBytes) corrupted(`blob ${id} has ${found} bytes of ${lengthBytes}`)
         return
       } else corrupted(`blob ${id} does not end`)
     }
   }
 
-  private async end(value: unknown): Promise<void> {
-    const trailer = decode(decodeTrailer, value)
-    if (trailer.sha256 !== this.lines.sha256) corrupted("its checksum differs")
+  private async end(trailer: Trailer): Promise<void> {
+    if (trailer.sha256 !== this.lines.checksum.digest("hex")) corrupted("its checksum differs")
     if (await this.lines.line() !== undefined) corrupted("data follows its end")
     if (!hasCounts(this.counter, trailer)) corrupted("its counts differ")
     this.trailer = trailer
@@ -406,26 +378,25 @@ export class Decoder {
 export class StreamVerifier {
   /** Bytes so far. */
   bytes = 0
-  /** The last line, after {@link end}. */
+  /** The last line, at the end. */
   trailer: Trailer | undefined
-  private readonly hash = createHash("sha256")
-  /** The last bytes, which may be the last line. */
-  private tail: Buffer = Buffer.alloc(0)
 
-  add(bytes: Uint8Array): void {
-    this.bytes += bytes.length
-    this.tail = Buffer.concat([this.tail, bytes])
-    const certain = Math.max(0, this.tail.length - trailerBytesMax)
-    this.hash.update(this.tail.subarray(0, certain))
-    this.tail = this.tail.subarray(certain)
-  }
-
-  /** Throws {@link ArchiveCorrupted}. */
-  end(): void {
-    const last = this.tail.lastIndexOf(LINE_FEED, -2) + 1
-    this.hash.update(this.tail.subarray(0, last))
-    const trailer = trailerOf(this.tail.subarray(last))
-    if (trailer.sha256 !== this.hash.digest("hex")) corrupted("its checksum differs")
-    this.trailer = trailer
+  /** The same bytes. Throws {@link ArchiveCorrupted} at the end. */
+  async *verify(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const hash = createHash("sha256")
+    // The last bytes, which may be the last line.
+    let tail: Buffer = Buffer.alloc(0)
+    for await (const bytes of source) {
+      this.bytes += bytes.length
+      tail = Buffer.concat([tail, bytes])
+      const certain = Math.max(0, tail.length - trailerBytesMax)
+      hash.update(tail.subarray(0, certain))
+      tail = tail.subarray(certain)
+      yield bytes
+    }
+    const last = tail.lastIndexOf(lineFeed, -2) + 1
+    hash.update(tail.subarray(0, last))
+    this.trailer = decodeTrailer(tail.subarray(last))
+    if (this.trailer.sha256 !== hash.digest("hex")) corrupted("its checksum differs")
   }
 }

@@ -1,6 +1,6 @@
 /** Archives of whole stores: backup, restore and migration. */
 export { archiveFailed } from "./failure-messages.ts"
-export { type BlobPart, Counter, type Counts, rowsOf } from "./parts.ts"
+export { BlobChecksum, type BlobPart, Counter, type Counts, rowsOf } from "./parts.ts"
 export { archiveOf, type ArchiveSource, blobOf, partsOf } from "./store-reader.ts"
 export { type ArchiveFailure, openSource } from "./stores.ts"
 export { backUp, backUpRunning, migrate, type OnProgress, restore,

@@ -1,5 +1,5 @@
 /** The parts of an archive, and their counts. */
-import { hash } from "node:crypto"
+import { createHash, hash } from "node:crypto"
 import { type ActorPart, type ItemsPart, keyOf, type LogItem,
   type RecordPart } from "../../runtime/index.ts"
 import { commitItems, itemsBytes } from "../limits.ts"
@@ -11,8 +11,24 @@ export interface BlobPart {
   readonly lengthBytes: number
   /** SHA-256 of the bytes, base64url. */
   readonly digest: string
-  /** Throws BlobLost when the blob was removed during the read; the part does not count then. */
+  /** Throws BlobRemoved when the blob was removed during the read; the part does not count then. */
   readonly bytes: AsyncIterable<Uint8Array>
+}
+
+/** Length and digest of the bytes of a blob, to compare with its part. */
+export class BlobChecksum {
+  lengthBytes = 0
+  private readonly hash = createHash("sha256")
+
+  add(bytes: Uint8Array): void {
+    this.lengthBytes += bytes.length
+    this.hash.update(bytes)
+  }
+
+  /** Whether these are all bytes of the blob; called once, at the end. */
+  matches({ digest, lengthBytes }: BlobPart): boolean {
+    return this.lengthBytes === lengthBytes && this.hash.digest("base64url") === digest
+  }
 }
 
 export type ArchivePart = ItemsPart | ActorPart | RecordPart | BlobPart
@@ -45,9 +61,9 @@ export class Counter {
   blobs = 0
   blobBytes = 0
   /** Actors that changed during every read. */
-  unsteady = 0
+  changedActors = 0
   /** Blobs that were removed while they were read. */
-  lost = 0
+  removedBlobs = 0
   private sum = 0
   /** Hashes of the items of the current actor; its last part can mark some as removed. */
   private readonly itemHashes = new Map<number, number>()
@@ -92,7 +108,7 @@ export class Counter {
     for (const n of removed) this.addHash(MODULUS - (this.itemHashes.get(n) ?? 0))
     this.itemHashes.clear()
     this.logItems -= removed.length
-    if (!steady) this.unsteady++
+    if (!steady) this.changedActors++
     if (timer !== undefined) {
       this.timers++
       this.addHash(hash48("timer", key, timer))

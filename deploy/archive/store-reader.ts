@@ -1,6 +1,5 @@
 /** Reads a whole store as parts: actors, each content's bytes before it, then records and blobs. */
 import { Effect, Schema } from "effect"
-import { createHash } from "node:crypto"
 import { ContentState } from "../../actors/content/index.ts"
 import { contentKind, idempotencyKind, notificationKind,
   registrationKind } from "../../actors/index.ts"
@@ -8,8 +7,8 @@ import { type ActorPart, BlobMissing, type BlobsApi, type ItemsPart, StorageCorr
   type StoreContentsApi } from "../../runtime/index.ts"
 import { blobReadsMax, blobsPage } from "../limits.ts"
 import { version } from "../version.ts"
-import { BlobLost, Encoder, type Header, headerOf } from "./format.ts"
-import type { ArchivePart, BlobPart } from "./parts.ts"
+import { BlobRemoved, Encoder, type Header, headerOf } from "./format.ts"
+import { type ArchivePart, BlobChecksum, type BlobPart } from "./parts.ts"
 
 /**
  * Kinds whose state refers to mailboxes are read before the mailboxes: deliveries of a relay,
@@ -54,78 +53,63 @@ const onlyPart = async (parts: AsyncIterable<ItemsPart | ActorPart>) => {
   return undefined
 }
 
-class Reader {
-  private readonly source: ArchiveSource
-  /** Blobs that precede their content. */
-  private readonly emitted = new Set<string>()
-
-  constructor(source: ArchiveSource) {
-    this.source = source
-  }
-
-  /**
-   * The bytes of a content resource come before it. A writer that replaces them stores the content
-   * before it removes the old bytes. So a content resource whose bytes are gone is read again.
-   */
-  private async *withBlob(part: ActorPart): AsyncGenerator<ArchivePart> {
-    let current: ActorPart | undefined = part
-    for (let tries = 1; current !== undefined; tries++) {
-      const id = blobOf(current)
-      const blob = id === undefined ? undefined : await readBlob(this.source, id)
-      if (id === undefined || blob !== undefined || tries === blobReadsMax) {
-        if (blob !== undefined) {
-          this.emitted.add(blob.id)
-          yield blob
-        }
-        yield current
-        return
-      }
-      current = await onlyPart(this.source.contents.actor(part.address))
+/**
+ * An actor without a long log. The bytes of a content resource come before it. A writer that
+ * replaces them stores the content before it removes the old bytes. So a content resource whose
+ * bytes are gone is read again.
+ */
+async function* withBlob(source: ArchiveSource, part: ActorPart): AsyncGenerator<ArchivePart> {
+  let current: ActorPart | undefined = part
+  for (let reads = 1; current !== undefined; reads++) {
+    const id = blobOf(current)
+    const blob = id === undefined ? undefined : await readBlob(source, id)
+    if (id === undefined || blob !== undefined || reads === blobReadsMax) {
+      if (blob !== undefined) yield blob
+      return yield current
     }
-  }
-
-  async *parts(): AsyncGenerator<ArchivePart> {
-    const { blobs, contents } = this.source
-    let isLong = false
-    for await (const part of contents.actors(referringKinds)) {
-      // The items of an actor with a long log were separate parts.
-      if (part._tag === "Items" || isLong) yield part
-      else yield* this.withBlob(part)
-      isLong = part._tag === "Items"
-    }
-    yield* contents.records()
-    let after: string | undefined
-    do {
-      const ids: ReadonlyArray<string> = await Effect.runPromise(blobs.scan(after, blobsPage))
-      for (const id of ids) {
-        if (this.emitted.has(id)) continue
-        const blob = await readBlob(this.source, id)
-        if (blob !== undefined) yield blob
-      }
-      after = ids.at(-1)
-    } while (after !== undefined)
+    current = await onlyPart(source.contents.actor(part.address))
   }
 }
 
 /** Everything in the store. Throws StorageFailure. */
-export const partsOf = (source: ArchiveSource): AsyncIterable<ArchivePart> =>
-  new Reader(source).parts()
+export async function* partsOf(source: ArchiveSource): AsyncGenerator<ArchivePart> {
+  const { blobs, contents } = source
+  const withContent = new Set<string>()
+  let isLong = false
+  for await (const actorPart of contents.actors(referringKinds)) {
+    // The items of an actor with a long log were separate parts.
+    if (actorPart._tag === "Items" || isLong) yield actorPart
+    else {
+      for await (const part of withBlob(source, actorPart)) {
+        if (part._tag === "Blob") withContent.add(part.id)
+        yield part
+      }
+    }
+    isLong = actorPart._tag === "Items"
+  }
+  yield* contents.records()
+  let after: string | undefined
+  do {
+    const ids: ReadonlyArray<string> = await Effect.runPromise(blobs.scan(after, blobsPage))
+    for (const id of ids.filter((one) => !withContent.has(one))) {
+      const blob = await readBlob(source, id)
+      if (blob !== undefined) yield blob
+    }
+    after = ids.at(-1)
+  } while (after !== undefined)
+}
 
 /** Reads a blob to its end; false when it was removed. Throws when its digest differs. */
-const verifyBlob = async ({ bytes, digest, id, lengthBytes }: BlobPart): Promise<boolean> => {
-  const hash = createHash("sha256")
-  let found = 0
+const verifyBlob = async (part: BlobPart): Promise<boolean> => {
+  const checksum = new BlobChecksum()
   try {
-    for await (const piece of bytes) {
-      found += piece.length
-      hash.update(piece)
-    }
+    for await (const piece of part.bytes) checksum.add(piece)
   } catch (error) {
-    if (error instanceof BlobLost) return false
+    if (error instanceof BlobRemoved) return false
     throw error
   }
-  if (found === lengthBytes && hash.digest("base64url") === digest) return true
-  throw new StorageCorrupted({ detail: `blob ${id} does not match its digest` })
+  if (checksum.matches(part)) return true
+  throw new StorageCorrupted({ detail: `blob ${part.id} does not match its digest` })
 }
 
 /** Reads all parts without storing them, and verifies the blobs. */

@@ -1,11 +1,12 @@
 /** Writes parts into an empty store, through its ports. */
 import { Effect } from "effect"
+import { Readable } from "node:stream"
 import { type ActorPart, type Address, type BlobsApi, type Commit, type ItemsPart, keyOf,
   type LogItem, type RecordChange, type RecordsApi, type StorageApi,
   StorageUnavailable } from "../../runtime/index.ts"
 import { archiveGroupBytesMax, commitRemovals, concurrentGroups, concurrentSmallBlobs, groupActors,
   groupRecords, smallBlobBytes } from "../limits.ts"
-import { BlobLost } from "./format.ts"
+import { BlobRemoved } from "./format.ts"
 import { type ArchivePart, type BlobPart, groupItems } from "./parts.ts"
 
 /** A new store to fill. */
@@ -99,11 +100,10 @@ class StoreWriter {
     const outcomes = await Effect.runPromise(this.target.storage.commit(group))
     return outcomes.map((outcome, at) => {
       if (outcome._tag === "Committed") return outcome.revision
-      const of = group[at]?.address
-      const detail = `${
-        of === undefined ? "?" : keyOf(of)
-      } already exists, or occurs twice in the archive`
-      throw new StorageUnavailable({ detail })
+      const address = group[at]?.address
+      throw new StorageUnavailable({
+        detail: `${address && keyOf(address)} already exists, or occurs twice in the archive`
+      })
     })
   }
 
@@ -125,20 +125,21 @@ class StoreWriter {
     }
   }
 
+  /** The log that this part of an actor continues, or a new one. */
+  private longLogOf(address: Address): LongLog {
+    const long = this.long ?? { address, revision: 0, head: 0 }
+    if (keyOf(long.address) === keyOf(address)) return long
+    throw new StorageUnavailable({ detail: `the log of ${keyOf(long.address)} is incomplete` })
+  }
+
   private async writeItems({ address, items }: ItemsPart): Promise<void> {
-    this.long ??= { address, revision: 0, head: 0 }
-    if (keyOf(this.long.address) !== keyOf(address)) {
-      throw new StorageUnavailable({
-        detail: `the log of ${keyOf(this.long.address)} is incomplete`
-      })
-    }
+    this.long = this.longLogOf(address)
     await this.append(this.long, items)
   }
 
   private async writeActor(part: ActorPart): Promise<void> {
     const { address, head, items, removed, state, timer } = part
-    const { long } = this
-    const isSmall = long === undefined && groupItems(items).length <= 1
+    const isSmall = this.long === undefined && groupItems(items).length <= 1
     if (!isSmall || (state === undefined && head > 0)) return this.writeLongLog(part)
     if (state === undefined && timer === undefined) return
     this.commits.push({ ...emptyCommit, address, expected: 0, state, head, append: items, timer })
@@ -154,11 +155,8 @@ class StoreWriter {
 
   private async writeLongLog(part: ActorPart): Promise<void> {
     const { address, head, items, removed, state, timer } = part
-    const long = this.long ?? { address, revision: 0, head: 0 }
+    const long = this.longLogOf(address)
     this.long = undefined
-    if (keyOf(long.address) !== keyOf(address)) {
-      throw new StorageUnavailable({ detail: `the log of ${keyOf(long.address)} is incomplete` })
-    }
     await this.append(long, items)
     const left = state === undefined ? [] : removed
     for (let at = 0; at < left.length; at += commitRemovals) {
@@ -168,15 +166,8 @@ class StoreWriter {
       long.revision = revision
     }
     const isGone = state === undefined && (removed.length > 0 || long.revision > 0)
-    const text = isGone ? null : state
-    await this.commit([{
-      ...emptyCommit,
-      address,
-      expected: long.revision,
-      state: text,
-      head,
-      timer
-    }])
+    const common = { address, expected: long.revision, head, timer }
+    await this.commit([{ ...emptyCommit, ...common, state: isGone ? null : state }])
   }
 
   private async flushCommits(): Promise<void> {
@@ -201,10 +192,10 @@ class StoreWriter {
     try {
       for await (const piece of part.bytes) pieces.push(Uint8Array.from(piece))
     } catch (error) {
-      if (error instanceof BlobLost) return
+      if (error instanceof BlobRemoved) return
       throw error
     }
-    await this.smallBlobs.start(() => this.putBlob(part, iterate(pieces)))
+    await this.smallBlobs.start(() => this.putBlob(part, Readable.from(pieces)))
   }
 
   private async putBlob(part: BlobPart, source: AsyncIterable<Uint8Array>): Promise<void> {
@@ -220,16 +211,12 @@ class StoreWriter {
     const { digest, id, lengthBytes } = part
     const put = this.target.blobs.put(id, watched(), Number.MAX_SAFE_INTEGER)
     const exit = await Effect.runPromiseExit(put)
-    if (failure instanceof BlobLost) return
+    if (failure instanceof BlobRemoved) return
     if (failure !== undefined) throw failure
     const info = await Effect.runPromise(exit)
     if (info.digest === digest && info.lengthBytes === lengthBytes) return
     throw new StorageUnavailable({ detail: `blob ${id} does not match its digest` })
   }
-}
-
-async function* iterate(pieces: ReadonlyArray<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* pieces
 }
 
 /** Writes all parts durably. Throws the failures of the ports and of the parts. */

@@ -5,8 +5,7 @@ import { join } from "node:path"
 import { beginRestoring, embedded, endRestoring,
   type OpenFailure } from "../../runtime/embedded/index.ts"
 import { Blobs, type BlobsApi, Records, type RecordsApi, Storage, type StorageApi,
-  StorageUnavailable, StoreContents, type StoreContentsApi,
-  type StoreFormatUnsupported } from "../../runtime/index.ts"
+  StorageUnavailable, StoreContents, type StoreContentsApi } from "../../runtime/index.ts"
 import { assertWhole, beginRestore, type BucketsDiffer, connection, hasContents, Nats, natsBlobs,
   natsContents, natsRecords, natsRegistry, natsStorage,
   type NatsTooOld } from "../../runtime/nats/index.ts"
@@ -58,15 +57,12 @@ const portsOf = Effect.fnUntraced(function*<E, R>(
 const cluster = (settings: NodeSettings, servers: ReadonlyArray<string>) =>
   Layer.provideMerge(natsRegistry, connection(natsOptions(settings, servers, "command")))
 
-const natsPorts = (
-  settings: NodeSettings
-): Layer.Layer<Ports, StorageUnavailable | StoreFormatUnsupported | BucketsDiffer, Nats> =>
-  Layer.mergeAll(
-    natsStorage({ buckets: settings.clusterBuckets }),
-    natsContents({ buckets: settings.clusterBuckets }),
-    natsRecords,
-    natsBlobs()
-  )
+const natsPorts = ({ clusterBuckets: buckets }: NodeSettings) =>
+  Layer.mergeAll(natsStorage({ buckets }), natsContents({ buckets }), natsRecords, natsBlobs())
+
+const noStore = new StorageUnavailable({
+  detail: "there is no store: check the data directory or NATS_URL"
+})
 
 /** Opens the store of the settings for reading; an embedded store must be stopped. */
 export const openSource = Effect.fnUntraced(function*(
@@ -74,20 +70,12 @@ export const openSource = Effect.fnUntraced(function*(
 ): Effect.fn.Return<OpenStore, OpeningFailure, Scope.Scope> {
   const { dataDir, natsUrl } = settings
   if (natsUrl === undefined) {
-    if (!existsSync(join(dataDir, "store"))) {
-      return yield* new StorageUnavailable({
-        detail: "there is no store: check the data directory or NATS_URL"
-      })
-    }
+    if (!existsSync(join(dataDir, "store"))) return yield* noStore
     return yield* portsOf("embedded", embedded(dataDir, { engine: settings.storageEngine }))
   }
   const common = yield* Layer.build(cluster(settings, natsUrl))
   return yield* Effect.gen(function*() {
-    if (!(yield* hasContents(yield* Nats))) {
-      return yield* new StorageUnavailable({
-        detail: "there is no store: check the data directory or NATS_URL"
-      })
-    }
+    if (!(yield* hasContents(yield* Nats))) return yield* noStore
     yield* assertWhole
     return yield* portsOf("nats", natsPorts(settings))
   }).pipe(Effect.provide(common))

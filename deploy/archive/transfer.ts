@@ -1,9 +1,11 @@
 /** Backup, restore and migration of stores, with a comparison of the result. */
 import { Effect, type Scope } from "effect"
+import { StorageCorrupted } from "../../runtime/index.ts"
 import { failpoint } from "../backend/index.ts"
 import type { NodeSettings } from "../settings/index.ts"
-import { decoderOf, save, verify } from "./file.ts"
-import { ArchiveCorrupted, type Decoder, Encoder, StreamVerifier } from "./format.ts"
+import { observed } from "../streams.ts"
+import { decoderOf, save } from "./file.ts"
+import { ArchiveCorrupted, Encoder, StreamVerifier } from "./format.ts"
 import { type ArchivePart, Counter, type Counts, differences } from "./parts.ts"
 import { archiveOf, partsOf, readAll } from "./store-reader.ts"
 import { writeParts } from "./store-writer.ts"
@@ -16,9 +18,9 @@ export type OnProgress = (step: string, counter: Counter) => void
 export interface BackupResult {
   readonly counts: Counts
   /** Actors that changed during every read. */
-  readonly unsteady: number
+  readonly changedActors: number
   /** Blobs that were removed while they were read; a running service does not report them. */
-  readonly lost: number
+  readonly removedBlobs: number
   /** Bytes of the file. */
   readonly fileBytes: number
 }
@@ -29,25 +31,23 @@ export interface RestoreResult {
   readonly isSame: boolean
 }
 
-/** Runs a long task. Interrupted, it ends at its next part, by `throwIfInterrupted`. */
+/**
+ * Runs a long task, which calls `onPart` after each part. Interrupted, the task ends at its next
+ * part.
+ */
 const longTask = <A>(
-  task: (throwIfInterrupted: () => void) => Promise<A>
+  onProgress: () => void,
+  task: (onPart: () => void) => Promise<A>
 ): Effect.Effect<A, ArchiveFailure> =>
   Effect.tryPromise({
-    try: (signal) => task(() => signal.throwIfAborted()),
+    try: (signal) =>
+      task(() => {
+        signal.throwIfAborted()
+        onProgress()
+      }),
     // The tagged failures are Errors, too.
     catch: (error) => error instanceof Error ? error : new Error(String(error))
   })
-
-async function* observed<A>(
-  source: AsyncIterable<A>,
-  onItem: (item: A) => void
-): AsyncGenerator<A> {
-  for await (const item of source) {
-    onItem(item)
-    yield item
-  }
-}
 
 /** Writes the whole store of the settings into a file, or standard output for `-`. */
 export const backUp = Effect.fnUntraced(function*(
@@ -58,15 +58,12 @@ export const backUp = Effect.fnUntraced(function*(
 ): Effect.fn.Return<BackupResult, ArchiveFailure, Scope.Scope> {
   const source = yield* openSource(settings)
   const encoder = new Encoder()
-  const fileBytes = yield* longTask((throwIfInterrupted) => {
-    const bytes = observed(archiveOf(source, encoder), () => {
-      throwIfInterrupted()
-      onProgress("backing up", encoder.counter)
-    })
-    return save(path, bytes, isPlain)
-  })
-  const { counts, lost, unsteady } = encoder.counter
-  return { counts, unsteady, lost, fileBytes }
+  const fileBytes = yield* longTask(
+    () => onProgress("backing up", encoder.counter),
+    (onPart) => save(path, observed(archiveOf(source, encoder), onPart), isPlain)
+  )
+  const { changedActors, counts, removedBlobs } = encoder.counter
+  return { counts, changedActors, removedBlobs, fileBytes }
 })
 
 /** Saves the archive of a running service, and verifies it before the file has its name. */
@@ -77,21 +74,13 @@ export const backUpRunning = Effect.fnUntraced(function*(
   onBytes: (sum: number) => void
 ): Effect.fn.Return<BackupResult, ArchiveFailure> {
   const verifier = new StreamVerifier()
-  async function* verified(throwIfInterrupted: () => void): AsyncGenerator<Uint8Array> {
-    for await (const bytes of archive) {
-      throwIfInterrupted()
-      verifier.add(bytes)
-      onBytes(verifier.bytes)
-      yield bytes
-    }
-    verifier.end()
-  }
-  const fileBytes = yield* longTask((throwIfInterrupted) =>
-    save(path, verified(throwIfInterrupted), isPlain)
+  const fileBytes = yield* longTask(
+    () => onBytes(verifier.bytes),
+    (onPart) => save(path, observed(verifier.verify(archive), onPart), isPlain)
   )
   const { trailer } = verifier
   if (trailer === undefined) return yield* new ArchiveCorrupted({ detail: "it is truncated" })
-  return { counts: trailer.counts, unsteady: trailer.unsteady, lost: 0, fileBytes }
+  return { counts: trailer.counts, changedActors: trailer.unsteady, removedBlobs: 0, fileBytes }
 })
 
 /** Fills a new store and compares. A node serves it only if everything is the same. */
@@ -102,20 +91,22 @@ const fillAndCompare = Effect.fnUntraced(function*(
   onProgress: OnProgress
 ): Effect.fn.Return<RestoreResult, ArchiveFailure> {
   const step = failpoint(process.env["RESTANTE_FAILPOINT"])
-  yield* longTask((throwIfInterrupted) =>
-    writeParts(target, parts, (part) => {
-      throwIfInterrupted()
-      if (part._tag === "Actor") step?.("committed", part.address)
-      onProgress("writing", expected)
-    })
+  yield* longTask(
+    () => onProgress("writing", expected),
+    (onPart) =>
+      writeParts(target, parts, (part) => {
+        if (part._tag === "Actor") step?.("committed", part.address)
+        onPart()
+      })
   )
   const actual = new Counter()
-  yield* longTask((throwIfInterrupted) =>
-    readAll(partsOf(target), (part) => {
-      throwIfInterrupted()
-      actual.add(part)
-      onProgress("reading back", actual)
-    })
+  yield* longTask(
+    () => onProgress("reading back", actual),
+    (onPart) =>
+      readAll(partsOf(target), (part) => {
+        actual.add(part)
+        onPart()
+      })
   )
   const rows = differences(expected.counts, actual.counts)
   const isSame = rows.every((row) => row.same)
@@ -129,16 +120,18 @@ export const restore = Effect.fnUntraced(function*(
   path: string,
   onProgress: OnProgress
 ): Effect.fn.Return<RestoreResult, ArchiveFailure, Scope.Scope> {
-  const counter = new Counter()
-  yield* longTask((throwIfInterrupted) =>
-    verify(path, (part) => {
-      throwIfInterrupted()
-      counter.add(part)
-      onProgress("verifying", counter)
-    })
+  const verified = decoderOf(path)
+  yield* longTask(
+    () => onProgress("verifying", verified.counter),
+    (onPart) => readAll(verified.parts(), onPart)
+  ).pipe(
+    Effect.catchIf(
+      (failure) => failure instanceof StorageCorrupted,
+      ({ detail }) => Effect.fail(new ArchiveCorrupted({ detail }))
+    )
   )
   const target = yield* openTarget(settings)
-  const decoder: Decoder = decoderOf(path)
+  const decoder = decoderOf(path)
   return yield* fillAndCompare(target, decoder.parts(), decoder.counter, onProgress)
 })
 

@@ -10,6 +10,7 @@ import { alone, type Blobs, clustered, type Limits, makeMemoryView, type NodeNam
 import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, natsBlobs,
   natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage, type NatsTooOld,
   natsTransport } from "../../runtime/nats/index.ts"
+import { reasonOf } from "../command-failure.ts"
 import { isNodeName, type NodeSettings } from "../settings/index.ts"
 
 /** File in the data directory with the name of a cluster's node. */
@@ -42,13 +43,12 @@ const storedName = (dataDir: string): Effect.Effect<string, NodeUnnamed> => {
   const read = (): string => {
     createNameFile(dataDir, file)
     const name = readFileSync(file, "utf8").trim()
-    if (!isNodeName(name)) throw new Error("it holds no name of a node")
+    if (!isNodeName(name)) throw new Error("its text is not a valid node name")
     return name
   }
   return Effect.try({
     try: read,
-    catch: (error) =>
-      new NodeUnnamed({ file, detail: error instanceof Error ? error.message : String(error) })
+    catch: (error) => new NodeUnnamed({ file, detail: reasonOf(error) })
   })
 }
 

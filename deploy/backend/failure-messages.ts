@@ -1,6 +1,6 @@
 /** The message for the operator when a store cannot be used, and the exit code. */
 import type { EngineDiffers, EngineMissing, EngineName } from "../../runtime/embedded/index.ts"
-import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
 import type { BackendFailure } from "./backend.ts"
 
 const modules: Readonly<Record<EngineName, { name: string; platforms: string }>> = {
@@ -36,48 +36,51 @@ const engineMissing = (folder: string, { detail, engine, reason }: EngineMissing
   return `the store in ${folder} is a ${engine} database, and ${cause}${advice}`
 }
 
+type Message<Failure> = (
+  location: string,
+  failure: Failure
+) => string | readonly [message: string, exitCode: CommandFailed["exitCode"]]
+
+/** Without an exit code, the failure is temporary. */
+const messages: {
+  readonly [Tag in BackendFailure["_tag"]]: Message<Extract<BackendFailure, { readonly _tag: Tag }>>
+} = {
+  StorageLocked: (location, { pid }) =>
+    `${location} is in use by ${pid === undefined ? "another process" : `process ${pid}`}`,
+  StorageCorrupted: (location, { detail }) => [
+    `${location} is corrupted: ${detail}`,
+    exitCodes.corrupted
+  ],
+  StorageFull: (location, { detail }) => `${location} has no room left: ${detail}`,
+  StorageUnavailable: (location, { detail }) => `${location} cannot be used: ${detail}`,
+  StoreFormatUnsupported: (location, { found, supported }) => [
+    `${location} cannot be opened: its store has the format ${found}, and this ` +
+    `version reads ${supported}. Start with an empty store (another DATA_DIR, or ` +
+    "deleted NATS streams), or run the version that wrote this one",
+    exitCodes.configuration
+  ],
+  EngineDiffers: (_, failure) => [engineDiffers(failure), exitCodes.configuration],
+  EngineMissing: (location, failure) => [engineMissing(location, failure), exitCodes.configuration],
+  NatsTooOld: (location, { found, wanted }) =>
+    `${location} is version ${found}; ${wanted} or newer is needed`,
+  BucketsDiffer: (location, { found, wanted }) =>
+    `${location} has ${found}, and this node is configured for ${wanted}: ` +
+    "CLUSTER_BUCKETS cannot change after the first start",
+  NodeNameTaken: (location, { node }) =>
+    `another process is the node ${node} of the cluster on ${location}: ` +
+    "give each node its own NODE_ID or its own data directory",
+  NodeUnnamed: (_, { detail, file }) => `${file} cannot be used for this node's name: ${detail}`
+}
+
+export const isBackendFailure = (failure: object): failure is BackendFailure =>
+  "_tag" in failure && Object.hasOwn(messages, String(failure._tag))
+
 /** The failure of a command whose store, at `location`, cannot be used. */
 export const backendFailed = (location: string, failure: BackendFailure): CommandFailed => {
-  const { configuration, corrupted, unavailable } = exitCodes
-  const fail = (
-    message: string,
-    exitCode: CommandFailed["exitCode"] = unavailable
-  ): CommandFailed => new CommandFailed({ message, exitCode })
-  switch (failure._tag) {
-    case "StorageLocked": {
-      const holder = failure.pid === undefined ? "another process" : `process ${failure.pid}`
-      return fail(`${location} is in use by ${holder}`)
-    }
-    case "StorageCorrupted":
-      return fail(`${location} is corrupted: ${failure.detail}`, corrupted)
-    case "StorageFull":
-      return fail(`${location} has no room left: ${failure.detail}`)
-    case "StorageUnavailable":
-      return fail(`${location} cannot be used: ${failure.detail}`)
-    case "StoreFormatUnsupported":
-      return fail(
-        `${location} cannot be opened: its store has the format ${failure.found}, and this ` +
-          `version reads ${failure.supported}. Start with an empty store (another DATA_DIR, or ` +
-          "deleted NATS streams), or run the version that wrote this one",
-        configuration
-      )
-    case "EngineDiffers":
-      return fail(engineDiffers(failure), configuration)
-    case "EngineMissing":
-      return fail(engineMissing(location, failure), configuration)
-    case "NatsTooOld":
-      return fail(`${location} is version ${failure.found}; ${failure.wanted} or newer is needed`)
-    case "BucketsDiffer":
-      return fail(
-        `${location} has ${failure.found}, and this node is configured for ${failure.wanted}: ` +
-          "CLUSTER_BUCKETS cannot change after the first start"
-      )
-    case "NodeNameTaken":
-      return fail(
-        `another process is the node ${failure.node} of the cluster on ${location}: ` +
-          "give each node its own NODE_ID or its own data directory"
-      )
-    case "NodeUnnamed":
-      return fail(`${failure.file} cannot be used for this node's name: ${failure.detail}`)
-  }
+  // Each entry takes the failure of its own tag.
+  const described = (messages[failure._tag] as Message<BackendFailure>)(location, failure)
+  const [message, exitCode] = typeof described === "string"
+    ? [described, exitCodes.unavailable] as const
+    : described
+  return failed(message, exitCode)
 }

@@ -2,4 +2,4 @@
 export { backend, type BackendFailure, groupLimits, isClustered, natsOptions, nodeNameOf,
   type Ports } from "./backend.ts"
 export { failpoint } from "./failpoint.ts"
-export { backendFailed } from "./failure-messages.ts"
+export { backendFailed, isBackendFailure } from "./failure-messages.ts"

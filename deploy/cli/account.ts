@@ -1,11 +1,11 @@
 /** `restante account …`: the accounts of a running service. */
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { adminFlags, jsonFlag, switchFlag, textFlag } from "./flags.ts"
+import { adminFlags, jsonFlag, switchFlag, textArgument, textFlag } from "./flags.ts"
 import { asAdmin, call, wrongUsage } from "./service.ts"
-import { plain, printJson, table } from "./terminal.ts"
+import { plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
 
-const pageSize = 1000
+const accountsOfPage = 1000
 
 const Slug = Schema.String.pipe(Schema.check(
   Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
@@ -13,10 +13,7 @@ const Slug = Schema.String.pipe(Schema.check(
   })
 ))
 
-const name = Argument.String("name").pipe(
-  Argument.withDescription("Name of the account"),
-  Argument.withSchema(Slug)
-)
+const name = textArgument("name", "Name of the account").pipe(Argument.withSchema(Slug))
 
 const common = { ...adminFlags, name, json: jsonFlag() }
 
@@ -47,11 +44,10 @@ const list = Command.make(
   { ...adminFlags, json: jsonFlag("One JSON object a line") },
   Effect.fnUntraced(function*({ json, ...flags }) {
     yield* call(yield* asAdmin(flags), async ({ accounts }) => {
-      for await (const { name, roles } of accounts.list({ pageSize })) {
-        const line = json
-          ? JSON.stringify({ name, role: roles })
-          : `${name}\t${roles.join(",")}`.trimEnd()
-        process.stdout.write(`${line}\n`)
+      for await (const { name, roles } of accounts.list({ pageSize: accountsOfPage })) {
+        printLine(
+          json ? JSON.stringify({ name, role: roles }) : `${name}\t${roles.join(",")}`.trimEnd()
+        )
       }
     })
   })
@@ -62,7 +58,7 @@ const remove = Command.make(
   common,
   Effect.fnUntraced(function*({ json, name, ...flags }) {
     yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.remove(name))
-    yield* json ? printJson({ removed: name }) : Console.error(`Account ${name} is removed.`)
+    yield* printOutcome(json, { removed: name }, `Account ${name} is removed.`)
   })
 ).pipe(Command.withDescription("Remove an account"))
 
@@ -70,10 +66,7 @@ const token = Command.make(
   "token",
   {
     ...common,
-    label: Flag.String("name").pipe(
-      Flag.withDescription("What the token is for"),
-      Flag.optional
-    ),
+    label: textFlag("name", "text", "What the token is for"),
     expires: textFlag(
       "expires",
       "time|duration",
@@ -96,9 +89,12 @@ const tokens = Command.make(
   Effect.fnUntraced(function*({ json, name, ...flags }) {
     const tokens = yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.tokens(name))
     if (json) return yield* printJson(tokens)
-    const rows = tokens.map((
-      { created, expires = "never", id, name = "" }
-    ) => [id, created, expires, plain(name)])
+    const rows = tokens.map(({ created, expires = "never", id, name: label = "" }) => [
+      id,
+      created,
+      expires,
+      plain(label)
+    ])
     yield* Console.log(table([["ID", "CREATED", "EXPIRES", "NAME"], ...rows]))
   })
 ).pipe(Command.withDescription("List the tokens of an account, without their text"))
@@ -107,10 +103,7 @@ const revoke = Command.make(
   "revoke",
   {
     ...common,
-    id: Argument.String("token").pipe(
-      Argument.withDescription("Id of the token, as tokens lists it"),
-      Argument.optional
-    ),
+    id: textArgument("token", "Id of the token, as tokens lists it").pipe(Argument.optional),
     all: switchFlag("all", "All tokens of the account")
   },
   Effect.fnUntraced(function*({ all, id, json, name, ...flags }) {
@@ -118,10 +111,8 @@ const revoke = Command.make(
     if ((token === undefined) !== all) return yield* wrongUsage("give either one token or --all")
     const revoked = token === undefined ? "all" : { id: token }
     yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.revoke(name, revoked))
-    if (json) return yield* printJson({ account: name, revoked: token ?? "all" })
-    yield* Console.error(
-      token === undefined ? `All tokens of ${name} are revoked.` : `A token of ${name} is revoked.`
-    )
+    const message = all ? `All tokens of ${name} are revoked.` : `A token of ${name} is revoked.`
+    yield* printOutcome(json, { account: name, revoked: token ?? "all" }, message)
   })
 ).pipe(Command.withDescription("Revoke one token of an account, or all"))
 

@@ -1,12 +1,13 @@
 /** `restante backup`, `restore`, `migrate` and `check`: whole stores. */
 import { Console, Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import type { OnProgress, RestoreResult } from "../archive/index.ts"
-import { type CommandFailed, exitCodes } from "../command-failure.ts"
+import { type CommandFailed, exitCodes, failed, reasonOf } from "../command-failure.ts"
 import { storageLocation } from "../settings/index.ts"
-import { adminFlags, jsonFlag, loadSettingsOf, storeFlags, switchFlag, textFlag } from "./flags.ts"
-import { asAdmin, call, failed, type ServiceLocation, wrongUsage } from "./service.ts"
-import { mustComplete, printJson, progressLine, table } from "./terminal.ts"
+import { adminFlags, jsonFlag, loadSettingsOf, storeFlags, switchFlag, textArgument,
+  textFlag } from "./flags.ts"
+import { asAdmin, call, type ServiceLocation, wrongUsage } from "./service.ts"
+import { mustComplete, plural, printJson, progressLine, table } from "./terminal.ts"
 
 const progressIntervalMs = 500
 
@@ -14,9 +15,6 @@ const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} 
 
 /** Only these commands load the module of archives, which needs native modules. */
 const archiveModule = Effect.promise(() => import("../archive/index.ts"))
-
-const fileArgument = (description: string) =>
-  Argument.String("file").pipe(Argument.withDescription(description))
 
 /** Runs `use` to its end, and shows its progress on a terminal. */
 export const withProgress = <A, E, R>(
@@ -40,7 +38,7 @@ const printComparison = Effect.fnUntraced(function*(
   { isSame, rows }: RestoreResult,
   json: boolean
 ): Effect.fn.Return<void, CommandFailed> {
-  if (json) yield* printJson({ place: store, same: isSame, counts: rows })
+  if (json) yield* printJson({ location: store, same: isSame, counts: rows })
   else {
     const lines = rows.map(({ from, name, same, to }) => [name, from, to, same ? "" : "differs"])
     yield* Console.log(table([["WHAT", "WRITTEN", "READ BACK", ""], ...lines]))
@@ -59,8 +57,7 @@ async function* bytesOfService(
   try {
     yield* stream
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw failed(`${baseUrl} cannot be reached: ${reason}`, exitCodes.unavailable)
+    throw failed(`${baseUrl} cannot be reached: ${reasonOf(error)}`, exitCodes.unavailable)
   }
 }
 
@@ -68,11 +65,8 @@ export const backupCommand = Command.make(
   "backup",
   {
     ...storeFlags,
-    file: fileArgument("The new archive; the file must not exist. -: standard output"),
-    url: Flag.String("url").pipe(
-      Flag.withDescription("Of the running service at this address, instead of a store"),
-      Flag.optional
-    ),
+    file: textArgument("file", "The new archive; the file must not exist. -: standard output"),
+    url: textFlag("url", "uri", "Of the running service at this address, instead of a store"),
     token: adminFlags.token,
     plain: switchFlag("plain", "Do not compress"),
     json: jsonFlag()
@@ -89,18 +83,20 @@ export const backupCommand = Command.make(
         const onBytes = (sum: number) => line.show(() => mebibytes(sum))
         return yield* backUpRunning(bytesOfService(service, stream), file, plain, onBytes)
       }))
-    const { counts, fileBytes, lost, unsteady } = yield* Effect.mapError(
+    const { changedActors, counts, fileBytes, removedBlobs } = yield* Effect.mapError(
       backup,
       (failure) => archiveFailed(store, file, failure)
     )
     // Standard output may be the archive itself.
     const print = file === "-" ? Console.error : Console.log
     if (json) {
-      const document = { place: store, file, fileBytes, counts, unsteady, lost }
+      const document = { location: store, file, fileBytes, counts, changedActors, removedBlobs }
       return yield* print(JSON.stringify(document, null, 2))
     }
     yield* print(table(rowsOf(counts)))
-    if (unsteady > 0) yield* print(`${unsteady} actor(s) changed during every read`)
+    if (changedActors > 0) {
+      yield* print(`${plural(changedActors, "actor")} changed during every read`)
+    }
     yield* print(`${store}: ${fileBytes} bytes in ${file}`)
   })
 ).pipe(
@@ -126,14 +122,14 @@ export const checkCommand = Command.make(
     const { check } = yield* Effect.promise(() => import("../doctor/index.ts"))
     const location = storageLocation(settings)
     const { counts, problems, store } = yield* check(settings)
-    if (json) yield* printJson({ place: location, store, counts, problems })
+    if (json) yield* printJson({ location, engine: store, counts, problems })
     else {
       if (store !== undefined) yield* Console.log(`store: ${store}`)
       for (const [name, count] of Object.entries(counts)) yield* Console.log(`${name}: ${count}`)
       for (const problem of problems) yield* Console.error(`problem: ${problem}`)
     }
     if (problems.length > 0) {
-      return yield* failed(`${location}: ${problems.length} problem(s) found`)
+      return yield* failed(`${location}: ${plural(problems.length, "problem")} found`)
     }
     if (!json) yield* Console.log(`${location}: ok`)
   })
@@ -182,7 +178,7 @@ export const migrateCommand = Command.make(
 
 export const restoreCommand = Command.make(
   "restore",
-  { ...storeFlags, file: fileArgument("The archive"), json: jsonFlag() },
+  { ...storeFlags, file: textArgument("file", "The archive"), json: jsonFlag() },
   Effect.fnUntraced(function*({ file, json, ...flags }) {
     const { settings } = yield* loadSettingsOf(flags)
     const { archiveFailed, restore } = yield* archiveModule

@@ -1,8 +1,8 @@
 /** The progress of a sent notification: one line on standard error. */
 import { Effect } from "effect"
 import type { NotificationProgress, RecipientStatus } from "../../client/index.ts"
-import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import { call, failed, type ServiceLocation } from "./service.ts"
+import { type CommandFailed, failed } from "../command-failure.ts"
+import { call, type ServiceLocation } from "./service.ts"
 import { mustComplete, plain, plural, type Screen, standardError } from "./terminal.ts"
 
 const tickMs = 1_000
@@ -55,7 +55,7 @@ export class ProgressLine {
   show(progress: NotificationProgress | undefined, nowMs: number): void {
     this.progress = progress
     const text = progress === undefined
-      ? "the service does not respond; trying again"
+      ? "the service does not respond; retrying"
       : progressText(progress, nowMs)
     // The time to the next attempt is no change.
     const change = progress && `${text.split(" · ")[0]} ${nextAttemptMs(progress)}` || text
@@ -101,12 +101,16 @@ export const showProgress = (
 export const expectDelivered = (
   { recipients }: NotificationProgress
 ): Effect.Effect<void, CommandFailed> => {
-  const lost = recipients.filter(({ status }) => status === "failed")
-  if (lost.length === 0) return Effect.void
-  const listed = lost.slice(0, listedRecipientsMax).map(({ href, problem = "failed" }) =>
+  const undelivered = recipients.filter(({ status }) => status === "failed")
+  if (undelivered.length === 0) return Effect.void
+  const listed = undelivered.slice(0, listedRecipientsMax).map(({ href, problem = "failed" }) =>
     `${plain(href)}: ${plain(problem)}`
   )
-  const more = lost.length > listed.length ? [`and ${lost.length - listed.length} more`] : []
-  const first = `not delivered to ${plural(lost.length, "recipient")} of ${recipients.length}:`
-  return Effect.fail(failed([first, ...listed, ...more].join("\n"), exitCodes.failed))
+  const others = undelivered.length - listed.length
+  const first = `not delivered to ${
+    plural(undelivered.length, "recipient")
+  } of ${recipients.length}:`
+  return Effect.fail(
+    failed([first, ...listed, ...others > 0 ? [`and ${others} more`] : []].join("\n"))
+  )
 }

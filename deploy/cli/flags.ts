@@ -1,7 +1,7 @@
 /** Flags that several commands have, and the settings of this process. */
-import { Effect, Option, type Redacted, Result, Schema } from "effect"
-import { Flag } from "effect/cli"
-import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { Effect, Option, Record, type Redacted, Result, Schema } from "effect"
+import { Argument, Flag } from "effect/cli"
+import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
 import { allSettings, type LoadedSettings, loadSettings,
   replacementOfFlag } from "../settings/index.ts"
 
@@ -30,11 +30,15 @@ export const storeFlags: typeof settingFlags = Object.fromEntries(
 
 const { "base-url": baseUrl } = settingFlags
 
+/** A flag with a secret, which may be missing. */
+export const secretFlag = (name: string, description: string) =>
+  Flag.Redacted(name).pipe(Flag.withDescription(description), Flag.optional)
+
 const serviceFlags = (about: string) => ({
-  ...(baseUrl === undefined ? {} : {
+  ...baseUrl === undefined ? {} : {
     "base-url": baseUrl.pipe(Flag.withDescription("Where the service is (BASE_URL)"))
-  }),
-  token: Flag.Redacted("token").pipe(Flag.withDescription(about), Flag.optional)
+  },
+  token: secretFlag("token", about)
 })
 
 /** Flags of commands for admins only. */
@@ -51,20 +55,6 @@ export interface ServiceFlags {
   readonly "base-url"?: Option.Option<string>
 }
 
-/** Flags of commands that read a mailbox. */
-export const mailboxFlags = {
-  ...accountFlags,
-  password: Flag.Redacted("password").pipe(
-    Flag.withDescription("Password of the mailbox"),
-    Flag.optional
-  )
-}
-
-/** The values of these flags. */
-export interface MailboxFlags extends ServiceFlags {
-  readonly password: Option.Option<Redacted.Redacted>
-}
-
 /** A flag without a value. */
 export const switchFlag = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
@@ -79,6 +69,25 @@ export const textFlag = (name: string, metavar: string, description: string) =>
     Flag.optional
   )
 
+/** An argument with a text. */
+export const textArgument = (name: string, description: string) =>
+  Argument.String(name).pipe(Argument.withDescription(description))
+
+/** A flag with one of these words, which may be missing. */
+export const wordFlag = <const Word extends string>(
+  name: string,
+  words: ReadonlyArray<Word>,
+  description: string
+) => Flag.Literals(name, words).pipe(Flag.withDescription(description), Flag.optional)
+
+/** A flag with a whole number of 1 or more. */
+export const countFlag = (name: string, metavar: string, maximum: number, description: string) =>
+  Flag.Int(name).pipe(
+    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))),
+    Flag.withMetavar(metavar),
+    Flag.withDescription(description)
+  )
+
 export const sinceFlag = textFlag(
   "since",
   "time",
@@ -86,25 +95,18 @@ export const sinceFlag = textFlag(
 )
 
 export const limitFlag = (description: string) =>
-  Flag.Int("limit").pipe(
-    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))),
-    Flag.withMetavar("number"),
-    Flag.withDescription(description),
-    Flag.withDefault(100)
-  )
+  countFlag("limit", "number", 1_000_000_000, description).pipe(Flag.withDefault(100))
+
+const misconfigured = (message: string): CommandFailed => failed(message, exitCodes.configuration)
 
 /** The settings of this process, with these flags over its environment. */
 export const loadSettingsOf = (
   flags: Readonly<Record<string, Option.Option<string>>>
-): Effect.Effect<LoadedSettings, CommandFailed> => {
-  const texts = Object.fromEntries(
-    Object.entries(flags).map(([name, value]) => [name, Option.getOrUndefined(value)])
-  )
-  const loaded = loadSettings(process.env, texts)
-  if (Result.isSuccess(loaded)) return Effect.succeed(loaded.success)
-  const { message } = loaded.failure
-  return Effect.fail(new CommandFailed({ message, exitCode: exitCodes.configuration }))
-}
+): Effect.Effect<LoadedSettings, CommandFailed> =>
+  Effect.suspend(() => {
+    const loaded = loadSettings(process.env, Record.map(flags, Option.getOrUndefined))
+    return Effect.fromResult(Result.mapError(loaded, ({ message }) => misconfigured(message)))
+  })
 
 /** Fails with the name of the new flag where the command line has one of an earlier version. */
 export const rejectRetiredFlags = (
@@ -114,9 +116,9 @@ export const rejectRetiredFlags = (
     const [, name = ""] = /^--([a-z-]+)/.exec(arg) ?? []
     const replacement = replacementOfFlag(name)
     if (replacement !== undefined) {
-      const message =
+      return Effect.fail(misconfigured(
         `the command line has --${name}, which is no longer a flag: use --${replacement}`
-      return Effect.fail(new CommandFailed({ message, exitCode: exitCodes.configuration }))
+      ))
     }
   }
   return Effect.void

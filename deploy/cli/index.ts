@@ -1,11 +1,34 @@
-/** The commands of `restante`. */
-export { accountCommand } from "./account.ts"
-export { backupCommand, checkCommand, migrateCommand, restoreCommand } from "./archive.ts"
-export { bridgeCommand } from "./bridge.ts"
+/** The command line of `restante`. */
+import { accountCommand } from "./account.ts"
+import { backupCommand, checkCommand, migrateCommand, restoreCommand } from "./archive.ts"
+import { bridgeCommand } from "./bridge.ts"
+import { readCommand, registerCommand, registrationsCommand, watchCommand } from "./mailbox.ts"
+import { configCommand, doctorCommand, serveCommand } from "./node.ts"
+import { outboxCommand, sendCommand } from "./outgoing.ts"
+import { loadCommand, queryCommand } from "./tables.ts"
+import { topCommand } from "./top.ts"
+
 export { rejectRetiredFlags } from "./flags.ts"
-export { readCommand, registerCommand, registrationsCommand, watchCommand } from "./mailbox.ts"
-export { configCommand, doctorCommand, serveCommand } from "./node.ts"
-export { outboxCommand, sendCommand } from "./outgoing.ts"
-export { loadCommand, queryCommand } from "./tables.ts"
 export { presenter } from "./terminal.ts"
-export { topCommand } from "./top.ts"
+
+/** The commands, in the order in which the help lists them. */
+export const commands = [
+  serveCommand,
+  configCommand,
+  doctorCommand,
+  topCommand,
+  accountCommand,
+  checkCommand,
+  backupCommand,
+  restoreCommand,
+  migrateCommand,
+  sendCommand,
+  outboxCommand,
+  readCommand,
+  watchCommand,
+  registerCommand,
+  registrationsCommand,
+  queryCommand,
+  loadCommand,
+  bridgeCommand
+] as const

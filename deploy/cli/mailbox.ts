@@ -1,21 +1,31 @@
 /** `restante read`, `watch`, `register` and `registrations …`: the mailboxes of a service. */
 import { Console, Effect, Option, Redacted } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Command } from "effect/cli"
 import { createWriteStream } from "node:fs"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
 import { type Client, type Mailbox, type Notification, pathOf, type Registration,
   type RegistrationInfo } from "../../client/index.ts"
-import type { CommandFailed } from "../command-failure.ts"
-import { jsonFlag, limitFlag, type MailboxFlags, mailboxFlags, sinceFlag, switchFlag,
-  textFlag } from "./flags.ts"
-import { call, failed, locateService, type ServiceLocation, wrongUsage } from "./service.ts"
-import { endWithReader, plain, printJson, table } from "./terminal.ts"
-
-const pageEntriesMax = 1000
+import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
+import { accountFlags, jsonFlag, limitFlag, secretFlag, type ServiceFlags, sinceFlag, switchFlag,
+  textArgument, textFlag } from "./flags.ts"
+import { call, locateService, type ServiceLocation, wrongUsage } from "./service.ts"
+import { endWithReader, pageSizeFor, plain, printJson, printLine, printOutcome, table,
+  take } from "./terminal.ts"
 
 const verificationMs = 15_000
+
+/** Flags of commands that read a mailbox. */
+const mailboxFlags = {
+  ...accountFlags,
+  password: secretFlag("password", "Password of the mailbox")
+}
+
+/** The values of these flags. */
+interface MailboxFlags extends ServiceFlags {
+  readonly password: Option.Option<Redacted.Redacted>
+}
 
 /** A mailbox, or a resource of one, at a service. */
 interface MailboxLocation {
@@ -81,8 +91,9 @@ const callMailbox = <A>(
 ): Effect.Effect<A, CommandFailed> =>
   call(service, (client) => use(client.mailbox(path, { password }), client), messages)
 
-const mailboxArgument = Argument.String("mailbox").pipe(
-  Argument.withDescription("Its URI, with or without the secret part, or its name")
+const mailboxArgument = textArgument(
+  "mailbox",
+  "Its URI, with or without the secret part, or its name"
 )
 
 const documentOf = ({ href, item, received }: Notification) => ({ href, received, item })
@@ -104,7 +115,7 @@ const saveMessage = (
     // The same streams in two declarations.
     const source = Readable.fromWeb(body as NodeStream)
     await pipeline(source, target, { end: file !== "-" }).catch((error: unknown) => {
-      throw failed(`${file}: ${error instanceof Error ? error.message : String(error)}`)
+      throw failed(`${file}: ${reasonOf(error)}`)
     })
   })
 
@@ -123,9 +134,7 @@ export const readCommand = Command.make(
   "read",
   {
     ...mailboxFlags,
-    which: Argument.String("mailbox").pipe(
-      Argument.withDescription("Its URI or name; or the URI of a notification in it")
-    ),
+    which: textArgument("mailbox", "Its URI or name; or the URI of a notification in it"),
     since: sinceFlag,
     limit: limitFlag("How many at most, the oldest first"),
     save: textFlag("save", "file", "Write the message of the notification; - for standard output"),
@@ -142,16 +151,11 @@ export const readCommand = Command.make(
       return yield* wrongUsage("--save is of one notification: give its URI")
     }
     const rows: Array<ReadonlyArray<string>> = []
-    const options = {
-      after: Option.getOrUndefined(since),
-      pageSize: Math.min(limit, pageEntriesMax)
-    }
+    const options = { after: Option.getOrUndefined(since), pageSize: pageSizeFor(limit) }
     yield* callMailbox(location, async (mailbox) => {
-      let left = limit
-      for await (const notification of mailbox.notifications(options)) {
-        if (json) process.stdout.write(`${JSON.stringify(documentOf(notification))}\n`)
+      for await (const notification of take(mailbox.notifications(options), limit)) {
+        if (json) printLine(JSON.stringify(documentOf(notification)))
         else rows.push([...cells(notification), notification.href])
-        if (--left === 0) break
       }
     })
     if (json) return
@@ -196,24 +200,20 @@ export const watchCommand = Command.make(
       const wasLost = isLost
       isLost = state === "waiting"
       if (isLost === wasLost) return
-      const text = isLost
-        ? "The service does not answer; trying again."
-        : "The service answers again."
-      process.stderr.write(`${text}\n`)
+      process.stderr.write(
+        isLost ? "The service does not respond; retrying.\n" : "The service responds again.\n"
+      )
     }
     yield* callMailbox(location, async (mailbox) => {
       const after = Option.getOrUndefined(since)
-      for await (
-        const { description, href, received, url } of mailbox.watch({ after, onConnection })
-      ) {
-        const line = json
-          ? JSON.stringify({ href, received, description, url })
-          : [received, description, url].map(plain).join("\t")
-        process.stdout.write(`${line}\n`)
+      for await (const notification of mailbox.watch({ after, onConnection })) {
+        const { description, href, received, url } = notification
+        const document = { href, received, description, url }
+        printLine(json ? JSON.stringify(document) : cells(notification).join("\t"))
       }
     }, watchRefusals)
   })
-).pipe(Command.withDescription("Print the notifications of a mailbox, and those to come"))
+).pipe(Command.withDescription("Print the notifications of a mailbox, and new ones as they arrive"))
 
 const heading = ["STATUS", "FORM", "ATTEMPTS", "NEXT", "CALLBACK", "REGISTRATION", "PROBLEM"]
 
@@ -252,9 +252,7 @@ export const registerCommand = Command.make(
   {
     ...mailboxFlags,
     mailbox: mailboxArgument,
-    callback: Argument.String("callback").pipe(
-      Argument.withDescription("The URI that receives the pushes")
-    ),
+    callback: textArgument("callback", "The URI that receives the pushes"),
     wait: switchFlag("wait", "Wait until the callback has echoed its challenge"),
     json: jsonFlag()
   },
@@ -280,7 +278,7 @@ export const registerCommand = Command.make(
   Command.withDescription("Push the changes of a mailbox to a callback"),
   Command.withExamples([{
     command: "restante register alice https://app.example.org/hooks/alice --wait",
-    description: "Push, signed, once the callback has answered its challenge"
+    description: "Push, signed, once the callback has echoed its challenge"
   }])
 )
 
@@ -295,7 +293,7 @@ const registrationCommand = <A>(
     name,
     {
       ...mailboxFlags,
-      which: Argument.String("registration").pipe(Argument.withDescription("Its URI")),
+      which: textArgument("registration", "Its URI"),
       json: jsonFlag()
     },
     Effect.fnUntraced(function*({ json, which, ...flags }) {
@@ -316,7 +314,7 @@ const listRegistrations = Command.make(
     const infos = yield* callMailbox(location, (mailbox) => mailbox.registrations())
     if (json) {
       for (const info of infos) yield* Console.log(JSON.stringify(registrationDocument(info)))
-    } else if (infos.length === 0) yield* Console.error("Nobody is registered.")
+    } else if (infos.length === 0) yield* Console.error("The mailbox has no registrations.")
     else yield* Console.log(table([heading, ...infos.map(registrationCells)]))
   })
 ).pipe(Command.withDescription("List the registrations of a mailbox"))
@@ -347,8 +345,7 @@ export const registrationsCommand = Command.make("registrations").pipe(
       "delete",
       "End a registration",
       (registration) => registration.delete(),
-      (_, json, path) =>
-        json ? printJson({ deleted: path }) : Console.error("The registration is deleted.")
+      (_, json, path) => printOutcome(json, { deleted: path }, "The registration is deleted.")
     )
   ])
 )

@@ -1,36 +1,23 @@
 /** `restante serve`, `config` and `doctor`: one node. */
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
-import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { failed } from "../command-failure.ts"
 import { baseUrlOf, type NodeSettings, type ResolvedSetting } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { jsonFlag, loadSettingsOf, settingFlags } from "./flags.ts"
 import { plain, plural, printJson, table } from "./terminal.ts"
 
-interface Row {
-  readonly name: string
-  readonly value: string | null
-  readonly source: string
-  readonly env: string
-  readonly flag: string | null
-  readonly about: string
-}
-
-const row = (settings: NodeSettings) => ({ setting, source, text }: ResolvedSetting): Row => {
-  const derived = setting.key === "baseUrl" && text === undefined && settings.port !== 0
+/** One row of the list of settings. The base URL may be derived from the port. */
+const row = (settings: NodeSettings) => ({ setting, source, text }: ResolvedSetting) => {
+  const isDerived = setting.key === "baseUrl" && text === undefined && settings.port !== 0
   return {
     name: setting.key,
-    value: derived ? baseUrlOf(settings, settings.port) : text ?? null,
-    source: derived ? "port" : source,
+    value: isDerived ? baseUrlOf(settings, settings.port) : text ?? null,
+    source: isDerived ? "port" : source,
     env: setting.variable,
     flag: setting.flag === undefined ? null : `--${setting.flag}`,
     about: setting.description
   }
-}
-
-const lines = (rows: ReadonlyArray<Row>): string => {
-  const cells = rows.map((one) => [one.name, one.value || "-", one.source, one.env])
-  return table([["SETTING", "VALUE", "FROM", "VARIABLE"], ...cells])
 }
 
 export const configCommand = Command.make(
@@ -42,7 +29,9 @@ export const configCommand = Command.make(
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { resolved, settings } = yield* loadSettingsOf(flags)
     const rows = resolved.map(row(settings))
-    yield* json ? printJson(rows) : Console.log(lines(rows))
+    if (json) return yield* printJson(rows)
+    const cells = rows.map(({ env, name, source, value }) => [name, value || "-", source, env])
+    yield* Console.log(table([["SETTING", "VALUE", "FROM", "VARIABLE"], ...cells]))
   })
 ).pipe(
   Command.withDescription("Show every setting, its value and where the value comes from")
@@ -67,8 +56,7 @@ export const doctorCommand = Command.make(
     }
     const failing = findings.filter(({ state }) => state === "fail").length
     if (failing === 0) return
-    const message = `${plural(failing, "thing")} must be corrected before a node can run`
-    return yield* new CommandFailed({ message, exitCode: exitCodes.failed })
+    return yield* failed(`${plural(failing, "thing")} must be corrected before a node can run`)
   })
 ).pipe(
   Command.withDescription("Examine settings, store, NATS, clock and limits, and advise")

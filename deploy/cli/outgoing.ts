@@ -2,13 +2,15 @@
 import { Console, Effect, Option, Redacted, type Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { extname } from "node:path"
-import { type NotificationProgress, pathOf, type Published,
-  type Recipient } from "../../client/index.ts"
+import { type NotificationProgress, pathOf, type Published, type Recipient, type Sent,
+  type SentStatus } from "../../client/index.ts"
 import type { CommandFailed } from "../command-failure.ts"
 import { expectDelivered, showProgress } from "./delivery-progress.ts"
-import { accountFlags, jsonFlag, limitFlag, sinceFlag, switchFlag, textFlag } from "./flags.ts"
+import { accountFlags, jsonFlag, limitFlag, secretFlag, sinceFlag, switchFlag, textArgument,
+  textFlag, wordFlag } from "./flags.ts"
 import { asAccount, call, pathMatching, type ServiceLocation, wrongUsage } from "./service.ts"
-import { bytesOf, endWithReader, plain, plural, printJson, table, webStream } from "./terminal.ts"
+import { bytesOf, endWithReader, pageSizeFor, plain, plural, printJson, printLine, printOutcome,
+  table, take, webStream } from "./terminal.ts"
 
 const types: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
@@ -58,13 +60,10 @@ const checkMessage = (
   if (Option.isSome(type) && Option.isNone(content)) {
     return Effect.fail(wrongUsage("--type applies to --content only: remove it"))
   }
-  if (Option.isSome(url) && Option.isSome(password)) {
-    const isGenerated = Redacted.value(password.value) === "generate"
-    if (isGenerated) {
-      return Effect.fail(wrongUsage("only the password of --content can be generated"))
-    }
-  }
-  return Effect.void
+  const isGenerated = Option.isSome(password) && Redacted.value(password.value) === "generate"
+  return Option.isSome(url) && isGenerated
+    ? Effect.fail(wrongUsage("only the password of --content can be generated"))
+    : Effect.void
 }
 
 /** Publishes the file of the message, if it has one. */
@@ -128,9 +127,9 @@ export const sendCommand = Command.make(
     url: textFlag("url", "uri", "The URI of the message, if it is already published"),
     content: textFlag("content", "file", "A file to publish as the message; - for standard input"),
     type: textFlag("type", "media-type", "Media type of the content; by the file name by default"),
-    password: Flag.Redacted("password").pipe(
-      Flag.withDescription("Message password; with --content, generate lets the service choose"),
-      Flag.optional
+    password: secretFlag(
+      "password",
+      "Message password; with --content, generate lets the service choose"
     ),
     from: switchFlag("from", "Send the URI of the outgoing mailbox to the recipients"),
     wait: switchFlag("wait", "Show the progress until every recipient has it or has failed"),
@@ -158,23 +157,23 @@ export const sendCommand = Command.make(
   ])
 )
 
-const pageEntriesMax = 1000
-
 /** Notifications of a listing whose summaries are requested concurrently. */
 const concurrentSummaries = 8
 
 const outbox = Command.make("outbox", {
-  status: Flag.Literals("status", ["sent", "waiting", "failed"]).pipe(
-    Flag.withDescription("Only notifications with this status"),
-    Flag.optional
+  status: wordFlag(
+    "status",
+    ["sent", "waiting", "failed"],
+    "Only notifications with this status"
   ),
   limit: limitFlag("How many at most, the newest first")
 }).pipe(
   Command.withSharedFlags({ ...accountFlags, json: jsonFlag("JSON; in a list, one object a line") })
 )
 
-const which = Argument.String("notification").pipe(
-  Argument.withDescription("Its URI, or its id in the account's outgoing mailbox")
+const which = textArgument(
+  "notification",
+  "Its URI, or its id in the account's outgoing mailbox"
 )
 
 /** The path of the notification of a URI, or of an id in the account's own mailbox. */
@@ -227,15 +226,13 @@ const retry = Command.make(
     const service = yield* asAccount(flags)
     if (Option.isSome(since)) {
       const retried = yield* call(service, ({ outgoing }) => outgoing.retrySince(since.value))
-      if (json) return yield* printJson(retried)
       const notifications = plural(retried.notifications, "notification")
       const recipients = plural(retried.recipients, "recipient")
-      yield* Console.error(`Trying again: ${recipients} of ${notifications}.`)
+      yield* printOutcome(json, retried, `Retrying ${recipients} of ${notifications}.`)
     } else if (Option.isSome(which)) {
       const path = yield* notificationPath(service, which.value)
       const progress = yield* call(service, ({ outgoing }) => outgoing.sent(path).retry())
-      if (json) return yield* printJson(documentOf(progress))
-      yield* Console.error("Its failed recipients are tried again.")
+      yield* printOutcome(json, documentOf(progress), "Retrying its failed recipients.")
     }
   })
 ).pipe(Command.withDescription("Retry failed recipients"))
@@ -248,7 +245,7 @@ const remove = Command.make(
     const service = yield* asAccount(flags)
     const path = yield* notificationPath(service, which)
     yield* call(service, ({ outgoing }) => outgoing.sent(path).delete())
-    yield* json ? printJson({ deleted: path }) : Console.error("The notification is deleted.")
+    yield* printOutcome(json, { deleted: path }, "The notification is deleted.")
   })
 ).pipe(Command.withDescription("Delete a notification; no attempt starts afterwards"))
 
@@ -258,11 +255,11 @@ const list = (
   { json, limit, status }: {
     readonly json: boolean
     readonly limit: number
-    readonly status: "sent" | "waiting" | "failed" | undefined
+    readonly status: SentStatus | undefined
   }
 ): Effect.Effect<void, CommandFailed> =>
   call(service, async ({ outgoing }) => {
-    const print = async (batch: ReadonlyArray<{ href: string; time: string }>): Promise<void> => {
+    const print = async (batch: ReadonlyArray<Sent>): Promise<void> => {
       const summaries = await Promise.all(
         batch.map(({ href }) => outgoing.sent(pathOf(href)).summary())
       )
@@ -273,15 +270,13 @@ const list = (
           .join(" ")
         const row = { href, time, status: summary.status, counts }
         const cells = [time, summary.status, counts, href].map(plain)
-        process.stdout.write(`${json ? JSON.stringify(row) : cells.join("\t")}\n`)
+        printLine(json ? JSON.stringify(row) : cells.join("\t"))
       }
     }
-    let batch: Array<{ href: string; time: string }> = []
-    let left = limit
-    for await (const one of outgoing.list({ pageSize: Math.min(limit, pageEntriesMax), status })) {
-      batch.push(one)
-      if (--left === 0) break
-      if (batch.length < concurrentSummaries) continue
+    let batch: Array<Sent> = []
+    const listed = take(outgoing.list({ pageSize: pageSizeFor(limit), status }), limit)
+    for await (const one of listed) {
+      if (batch.push(one) < concurrentSummaries) continue
       await print(batch)
       batch = []
     }

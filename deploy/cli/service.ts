@@ -2,13 +2,9 @@
 import { Effect, Option, Redacted } from "effect"
 import { type Client, connect, ConnectionError, pathOf, ProblemError,
   UnexpectedAnswer } from "../../client/index.ts"
-import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { CommandFailed, exitCodes, failed, reasonOf } from "../command-failure.ts"
 import { baseUrlOf } from "../settings/index.ts"
 import { loadSettingsOf, type ServiceFlags } from "./flags.ts"
-
-/** The failure of a command. */
-export const failed = (message: string, exitCode: 1 | 2 | 75 = exitCodes.failed): CommandFailed =>
-  new CommandFailed({ message, exitCode })
 
 /** The failure of a wrong command line. */
 export const wrongUsage = (message: string): CommandFailed => failed(message, exitCodes.usage)
@@ -39,7 +35,7 @@ export const failureOf = (
   }
   if (error instanceof ConnectionError) return failed(error.message, exitCodes.unavailable)
   if (error instanceof UnexpectedAnswer) return notUnderstood()
-  return failed(error instanceof Error ? error.message : String(error))
+  return failed(reasonOf(error))
 }
 
 /**
@@ -59,6 +55,8 @@ export const call = <A>(
     catch: (error) => failureOf(error, messages)
   })
 
+type Role = "admin" | "account"
+
 const tokenOfEnvironment = (): Redacted.Redacted | undefined => {
   const value = process.env["RESTANTE_TOKEN"]?.trim()
   return value === undefined || value === "" ? undefined : Redacted.make(value)
@@ -67,7 +65,7 @@ const tokenOfEnvironment = (): Redacted.Redacted | undefined => {
 /** The service of the flags and the environment; only an `admin` ignores RESTANTE_TOKEN. */
 export const locateService = Effect.fnUntraced(function*(
   { "base-url": baseUrl, token }: ServiceFlags,
-  role: "admin" | "account"
+  role: Role
 ): Effect.fn.Return<ServiceLocation & { readonly isExplicit: boolean }, CommandFailed> {
   const { settings } = yield* loadSettingsOf(baseUrl === undefined ? {} : { "base-url": baseUrl })
   const environment = role === "account" ? tokenOfEnvironment() : undefined
@@ -82,23 +80,21 @@ export const locateService = Effect.fnUntraced(function*(
   }
 })
 
+/** The service for a role, whose token `variable` has. */
+const requireToken = (role: Role, variable: string) =>
+  Effect.fnUntraced(function*(
+    flags: ServiceFlags
+  ): Effect.fn.Return<ServiceLocation, CommandFailed> {
+    const service = yield* locateService(flags, role)
+    if (service.token !== undefined) return service
+    return yield* wrongUsage(`an ${role}'s token is needed: set ${variable}, or give --token`)
+  })
+
 /** The service for an admin. */
-export const asAdmin = Effect.fnUntraced(function*(
-  flags: ServiceFlags
-): Effect.fn.Return<ServiceLocation, CommandFailed> {
-  const service = yield* locateService(flags, "admin")
-  if (service.token !== undefined) return service
-  return yield* wrongUsage("an admin's token is needed: set ADMIN_TOKEN, or give --token")
-})
+export const asAdmin = requireToken("admin", "ADMIN_TOKEN")
 
 /** The service for the account of a token. */
-export const asAccount = Effect.fnUntraced(function*(
-  flags: ServiceFlags
-): Effect.fn.Return<ServiceLocation, CommandFailed> {
-  const service = yield* locateService(flags, "account")
-  if (service.token !== undefined) return service
-  return yield* wrongUsage("an account's token is needed: set RESTANTE_TOKEN, or give --token")
-})
+export const asAccount = requireToken("account", "RESTANTE_TOKEN")
 
 /** The path of a URI of the service, where it matches the pattern. */
 export const pathMatching = (uri: string, pattern: RegExp): string | undefined => {

@@ -4,14 +4,14 @@ import { Argument, Command, Flag } from "effect/cli"
 import { extname } from "node:path"
 import { Readable } from "node:stream"
 import type { JsonObject, LoadProgress } from "../../client/index.ts"
-import { accountFlags, jsonFlag, limitFlag, switchFlag, textFlag } from "./flags.ts"
+import { observed } from "../streams.ts"
+import { accountFlags, jsonFlag, limitFlag, switchFlag, textArgument, textFlag,
+  wordFlag } from "./flags.ts"
 import { asAccount, call, locateService, wrongUsage } from "./service.ts"
-import { bytesOf, endWithReader, plain, plural, progressLine, table,
+import { bytesOf, endWithReader, pageSizeFor, plain, plural, printLine, progressLine, table, take,
   webStream } from "./terminal.ts"
 
 const progressIntervalMs = 100
-
-const pageEntriesMax = 1000
 
 const types = {
   csv: "text/csv; charset=utf-8",
@@ -30,18 +30,6 @@ const formatByExtension: Readonly<Record<string, Format>> = {
   ".xml": "xml"
 }
 
-async function* counted(
-  bytes: AsyncIterable<Uint8Array>,
-  onBytes: (sum: number) => void
-): AsyncGenerator<Uint8Array> {
-  let sum = 0
-  for await (const chunk of bytes) {
-    sum += chunk.length
-    onBytes(sum)
-    yield chunk
-  }
-}
-
 const summaryOf = ({ created, replaced, rows, skipped }: LoadProgress): string =>
   `${plural(rows, "row")}: ${created} new, ${replaced} replaced, ${skipped} skipped`
 
@@ -52,13 +40,8 @@ export const loadCommand = Command.make(
     table: Argument.Literals("table", ["customers"]).pipe(
       Argument.withDescription("The table to load: customers")
     ),
-    file: Argument.String("file").pipe(
-      Argument.withDescription("A file in UTF-8, or - for standard input")
-    ),
-    format: Flag.Literals("format", formats).pipe(
-      Flag.withDescription("By the file's name by default"),
-      Flag.optional
-    ),
+    file: textArgument("file", "A file in UTF-8, or - for standard input"),
+    format: wordFlag("format", formats, "By the file's name by default"),
     continue: switchFlag("continue", "Skip rows with a fault, instead of refusing the file"),
     json: jsonFlag("Print the result as JSON")
   },
@@ -70,10 +53,11 @@ export const loadCommand = Command.make(
     const service = yield* asAccount(flags)
     const line = progressLine(progressIntervalMs)
     const load = yield* Effect.scoped(Effect.flatMap(bytesOf(file), (source) => {
-      const bytes = counted(
-        source,
-        (sum) => line.show(() => `sent ${(sum / 1e6).toFixed(1)} MB`)
-      )
+      let sentBytes = 0
+      const bytes = observed<Uint8Array>(source, ({ length }) => {
+        sentBytes += length
+        line.show(() => `sent ${(sentBytes / 1e6).toFixed(1)} MB`)
+      })
       return call(
         service,
         ({ queries }) =>
@@ -156,14 +140,12 @@ export const queryCommand = Command.make(
       agemin: Option.getOrUndefined(agemin),
       fields: Option.getOrUndefined(fields)?.split(/[\s,]+/),
       query: Option.getOrUndefined(query),
-      pageSize: Math.min(limit, pageEntriesMax)
+      pageSize: pageSizeFor(limit)
     }
     yield* call(service, async ({ queries }) => {
-      let left = limit
-      for await (const row of queries.rows(table, options)) {
-        if (json) process.stdout.write(`${JSON.stringify(row)}\n`)
+      for await (const row of take(queries.rows(table, options), limit)) {
+        if (json) printLine(JSON.stringify(row))
         else rows.push(row)
-        if (--left === 0) break
       }
     })
     if (!json) yield* Console.log(tableOf(rows, table === "customers" ? "id" : "symbol"))

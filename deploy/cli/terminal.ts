@@ -3,12 +3,36 @@ import { Console, Effect, type Scope } from "effect"
 import { CliOutput } from "effect/cli"
 import { open } from "node:fs/promises"
 import { Readable } from "node:stream"
-import { type CommandFailed, exitCodes } from "../command-failure.ts"
-import { failed } from "./service.ts"
+import { type CommandFailed, exitCodes, failed, reasonOf } from "../command-failure.ts"
+
+/** Entries of the largest page of the service. */
+const pageEntriesMax = 1000
+
+/** The page size for a listing of which `limit` entries are used. */
+export const pageSizeFor = (limit: number): number => Math.min(limit, pageEntriesMax)
+
+/** At most `limit` entries of a listing. */
+export async function* take<A>(
+  listing: AsyncIterable<A>,
+  limit: number
+): AsyncGenerator<A, void, void> {
+  let left = limit
+  for await (const entry of listing) {
+    yield entry
+    if (--left === 0) return
+  }
+}
 
 /** A document for programs. */
 export const printJson = (document: unknown): Effect.Effect<void> =>
   Console.log(JSON.stringify(document, null, 2))
+
+/** The outcome of a command: a document for programs, or a message for people. */
+export const printOutcome = (json: boolean, document: object, message: string) =>
+  json ? printJson(document) : Console.error(message)
+
+/** One line of a listing. */
+export const printLine = (line: string): boolean => process.stdout.write(`${line}\n`)
 
 /** Control characters, line separators, and characters that change the direction of text. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
@@ -63,9 +87,7 @@ export interface Screen {
 }
 
 export const standardError: Screen = {
-  write: (text) => {
-    process.stderr.write(text)
-  },
+  write: (text) => void process.stderr.write(text),
   isTerminal: process.stderr.isTTY
 }
 
@@ -103,7 +125,7 @@ export const bytesOf = (
 ): Effect.Effect<Readable, CommandFailed, Scope.Scope> =>
   file === "-" ? Effect.succeed(process.stdin) : Effect.gen(function*() {
     const unreadable = (cause: unknown): CommandFailed =>
-      failed(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`)
+      failed(`${file} cannot be read: ${reasonOf(cause)}`)
     const handle = yield* Effect.acquireRelease(
       Effect.tryPromise({ try: () => open(file), catch: unreadable }),
       (handle) => Effect.promise(() => handle.close())

@@ -1,11 +1,11 @@
 /** `restante top`: a live view of a node or a whole cluster. */
-import { Console, Effect, Option, Result, Schema } from "effect"
+import { Console, Effect, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
-import type { ClusterReport, KindStatus, NodeStatus } from "../../client/index.ts"
+import type { ClusterReport, NodeStatus } from "../../client/index.ts"
 import { exitCodes } from "../command-failure.ts"
-import { adminFlags, jsonFlag } from "./flags.ts"
+import { adminFlags, countFlag, jsonFlag } from "./flags.ts"
 import { asAdmin, call } from "./service.ts"
-import { endWithReader, table } from "./terminal.ts"
+import { endWithReader, plural, table } from "./terminal.ts"
 
 const clear = "\x1b[H\x1b[2J"
 
@@ -13,29 +13,10 @@ const alternateOn = "\x1b[?1049h\x1b[?25l"
 
 const alternateOff = "\x1b[?25h\x1b[?1049l"
 
-/** One node in numbers. Rates are known from the second sample on. */
-interface NodeLine {
-  readonly name: string
-  readonly state: NodeStatus["state"]
-  readonly uptimeSeconds: number | undefined
-  readonly memoryBytes: number | undefined
-  readonly shards: number
-  readonly actors: number
-  readonly queued: number
-  readonly quarantined: number
-  readonly decisionsPerSecond: number | undefined
-  readonly commitsPerSecond: number | undefined
-  readonly commitP99Ms: number | undefined
-  readonly timersDue: number
-  readonly deliveriesWaiting: number
-  readonly deliveriesInFlight: number
-  readonly circuitsOpen: number
-}
-
 const total = (
   { kinds }: NodeStatus,
   count: "active" | "queued" | "decisions" | "quarantined"
-): number => kinds.reduce((sum, kind: KindStatus) => sum + kind[count], 0)
+): number => kinds.reduce((sum, kind) => sum + kind[count], 0)
 
 /** A counter that decreased belongs to a process that restarted. */
 const perSecond = (
@@ -47,36 +28,27 @@ const perSecond = (
     ? undefined
     : (now - before) / seconds
 
-/** A line for each node; `before` is the sample some seconds ago. */
-const linesOf = (
-  now: ClusterReport,
-  before: ClusterReport | undefined,
-  seconds: number
-): ReadonlyArray<NodeLine> => {
-  const earlier = new Map(before?.nodes.map((node) => [node.name, node]))
-  return now.nodes.map((node): NodeLine => {
-    const last = earlier.get(node.name)
-    const { commitP99Ms, memoryBytes, name, shards, state, uptimeSeconds } = node
-    return {
-      name,
-      state,
-      uptimeSeconds,
-      memoryBytes,
-      shards,
-      actors: total(node, "active"),
-      queued: total(node, "queued"),
-      quarantined: total(node, "quarantined"),
-      decisionsPerSecond: last &&
-        perSecond(total(node, "decisions"), total(last, "decisions"), seconds),
-      commitsPerSecond: perSecond(node.commits, last?.commits, seconds),
-      commitP99Ms,
-      timersDue: node.timersDue ?? 0,
-      deliveriesWaiting: node.deliveriesWaiting ?? 0,
-      deliveriesInFlight: node.deliveriesInFlight ?? 0,
-      circuitsOpen: node.circuitsOpen ?? 0
-    }
-  })
-}
+/** One node in numbers; `before` is its sample some seconds ago, which rates need. */
+const lineOf = (node: NodeStatus, before: NodeStatus | undefined, seconds: number) => ({
+  name: node.name,
+  state: node.state,
+  uptimeSeconds: node.uptimeSeconds,
+  memoryBytes: node.memoryBytes,
+  shards: node.shards,
+  actors: total(node, "active"),
+  queued: total(node, "queued"),
+  quarantined: total(node, "quarantined"),
+  decisionsPerSecond: before &&
+    perSecond(total(node, "decisions"), total(before, "decisions"), seconds),
+  commitsPerSecond: perSecond(node.commits, before?.commits, seconds),
+  commitP99Ms: node.commitP99Ms,
+  timersDue: node.timersDue ?? 0,
+  deliveriesWaiting: node.deliveriesWaiting ?? 0,
+  deliveriesInFlight: node.deliveriesInFlight ?? 0,
+  circuitsOpen: node.circuitsOpen ?? 0
+})
+
+type NodeLine = ReturnType<typeof lineOf>
 
 /** Conditions that need an operator. */
 const noticesOf = (
@@ -126,28 +98,21 @@ const screenOf = (
   time: string
 ): string => {
   const { owned, shards } = cluster
-  const summary = `${time}  ${lines.length} node(s), ${owned} of ${shards} shards served`
+  const summary = `${time}  ${plural(lines.length, "node")}, ${owned} of ${shards} shards owned`
   const headings = columns.map(([heading]) => heading)
   const rows = lines.map((line) => columns.map(([, cell]) => cell(line)))
   const notices = noticesOf(cluster, lines).map((notice) => `! ${notice}`)
   return [summary, "", table([headings, ...rows]), ...notices].join("\n")
 }
 
-const wholeNumber = (name: string, metavar: string, maximum: number, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))),
-    Flag.withMetavar(metavar),
-    Flag.withDescription(description)
-  )
-
 export const topCommand = Command.make(
   "top",
   {
     ...adminFlags,
-    interval: wholeNumber("interval", "seconds", 3_600, "Time between two samples").pipe(
+    interval: countFlag("interval", "seconds", 3_600, "Time between two samples").pipe(
       Flag.withDefault(2)
     ),
-    count: wholeNumber(
+    count: countFlag(
       "count",
       "number",
       Number.MAX_SAFE_INTEGER,
@@ -165,7 +130,9 @@ export const topCommand = Command.make(
     const sample = Effect.fnUntraced(function*() {
       const nowMs = performance.now()
       const cluster = yield* call(service, (client) => client.cluster())
-      const lines = linesOf(cluster, before, (nowMs - beforeMs) / 1_000)
+      const seconds = (nowMs - beforeMs) / 1_000
+      const earlier = new Map(before?.nodes.map((node) => [node.name, node]))
+      const lines = cluster.nodes.map((node) => lineOf(node, earlier.get(node.name), seconds))
       before = cluster
       beforeMs = nowMs
       const time = new Date().toISOString()

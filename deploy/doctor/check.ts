@@ -1,11 +1,9 @@
 /** `restante check`: verifies a stopped store, or a cluster while its nodes run. */
 import { Effect, type Scope } from "effect"
-import { behaviors, linksUnder } from "../../actors/index.ts"
-import { makeOutbound } from "../../actors/outbound/index.ts"
-import { notificationDocuments } from "../../http/index.ts"
 import { inspect } from "../../runtime/embedded/index.ts"
 import { archiveFailed, type ArchiveFailure, openSource } from "../archive/index.ts"
 import { backendFailed, isClustered } from "../backend/index.ts"
+import { behaviorsOf, outboundOf } from "../behaviors.ts"
 import type { CommandFailed } from "../command-failure.ts"
 import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { inspectStore } from "./store-inspection.ts"
@@ -46,21 +44,9 @@ const checkCluster = Effect.fnUntraced(function*(
 ): Effect.fn.Return<CheckReport, ArchiveFailure, Scope.Scope> {
   const { blobs, contents, records } = yield* openSource(settings)
   // Only their decoders are used.
-  const all = behaviors({
-    blobs,
-    records,
-    outbound: yield* makeOutbound({
-      allow: settings.outboundAllow,
-      userAgent: "restante",
-      nowMs: () => Date.now(),
-      random: Math.random
-    }),
-    links: linksUnder(baseUrlOf(settings, settings.port)),
-    documents: notificationDocuments,
-    schedule: settings.retrySchedule,
-    retentionMs: settings.outgoingRetention,
-    random: Math.random
-  })
+  const outbound = yield* outboundOf(settings.outboundAllow)
+  const baseUrl = baseUrlOf(settings, settings.port)
+  const all = behaviorsOf(settings, baseUrl, { blobs, records, outbound })
   const { counts, faults } = yield* Effect.tryPromise({
     try: () => inspectStore({ blobs, contents }, all),
     catch: (error) => error instanceof Error ? error : new Error(String(error))

@@ -11,23 +11,21 @@ export interface Finding {
   readonly advice: string | undefined
 }
 
-export const ok = (name: string, found: string): Finding => ({
-  name,
-  state: "ok",
-  found,
-  advice: undefined
-})
+/** A finding that is `ok` unless one of the conditions holds. */
+export const finding = (
+  name: string,
+  found: string,
+  advice: string,
+  { fails = false, warns = false }: { readonly fails?: boolean; readonly warns?: boolean }
+): Finding => {
+  if (!fails && !warns) return { name, state: "ok", found, advice: undefined }
+  return { name, state: fails ? "fail" : "warn", found, advice }
+}
 
-export const warn = (name: string, found: string, advice: string): Finding => ({
-  name,
-  state: "warn",
-  found,
-  advice
-})
+export const ok = (name: string, found: string): Finding => finding(name, found, "", {})
 
-export const fail = (name: string, found: string, advice: string): Finding => ({
-  name,
-  state: "fail",
-  found,
-  advice
-})
+export const warn = (name: string, found: string, advice: string): Finding =>
+  finding(name, found, advice, { warns: true })
+
+export const fail = (name: string, found: string, advice: string): Finding =>
+  finding(name, found, advice, { fails: true })

@@ -1,6 +1,6 @@
 /** Findings about the machine and the settings. */
-import { constants } from "node:fs"
-import { access, readFile, stat, statfs } from "node:fs/promises"
+import { constants, existsSync, statSync } from "node:fs"
+import { access, readFile, statfs } from "node:fs/promises"
 import { totalmem } from "node:os"
 import { dirname, resolve } from "node:path"
 import { addressRules } from "../../actors/outbound/index.ts"
@@ -8,7 +8,7 @@ import { assertNative, ServerUnavailable } from "../../http/index.ts"
 import { clockEarliestMs, diskMinBytes, diskWantedBytes, filesMin, filesWanted, memoryWantedBytes,
   tokenCharactersMin } from "../limits.ts"
 import { adminTokenOf, type NodeSettings } from "../settings/index.ts"
-import { fail, type Finding, ok, warn } from "./finding.ts"
+import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
 const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 
@@ -39,8 +39,10 @@ export const openFiles = (): Finding => {
   const advice =
     `every connection is an open file: allow ${filesWanted} (ulimit -n, LimitNOFILE= of ` +
     "systemd, --ulimit nofile= of Docker)"
-  if (limit < filesMin) return fail("open files", found, advice)
-  return limit < filesWanted ? warn("open files", found, advice) : ok("open files", found)
+  return finding("open files", found, advice, {
+    fails: limit < filesMin,
+    warns: limit < filesWanted
+  })
 }
 
 /** Memory of the machine, or of the control group of the process. */
@@ -48,56 +50,44 @@ export const memory = async (): Promise<Finding> => {
   const group = await readFile("/sys/fs/cgroup/memory.max", "utf8").catch(() => "max")
   const bytes = Math.min(totalmem(), Number(group.trim()) || Infinity)
   const found = `${gigabytes(bytes)} for this process`
-  return bytes < memoryWantedBytes
-    ? warn("memory", found, "give a node 512 MiB or more; see the sizing page")
-    : ok("memory", found)
-}
-
-interface Existing {
-  readonly near: string
-  readonly isFolder: boolean
+  const advice = "give a node 512 MiB or more; see the sizing page"
+  return finding("memory", found, advice, { warns: bytes < memoryWantedBytes })
 }
 
 /** The nearest existing ancestor of a path. */
-const nearestExisting = async (path: string): Promise<Existing> => {
-  const found = await stat(path).catch(() => undefined)
-  const above = dirname(path)
-  return found === undefined && above !== path
-    ? nearestExisting(above)
-    : { near: path, isFolder: found?.isDirectory() === true }
-}
+const nearestExisting = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
 /** The folder of the store, and the free space of its disk. */
 export const dataFolder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArray<Finding>> => {
   const path = resolve(dataDir)
-  const { isFolder, near } = await nearestExisting(path)
-  if (!isFolder) {
-    return [
-      fail("data folder", `${near} is no folder`, "set DATA_DIR to a folder, or to a new one")
-    ]
+  const near = nearestExisting(path)
+  const name = "data folder"
+  if (!statSync(near).isDirectory()) {
+    return [fail(name, `${near} is no folder`, "set DATA_DIR to a folder, or to a new one")]
   }
-  const made = near === path ? path : `${path}, to be created`
   const mayWrite = await access(near, constants.W_OK | constants.X_OK).then(
     () => true,
     () => false
   )
   const writing = mayWrite
-    ? ok("data folder", made)
-    : fail("data folder", `${near} cannot be written to`, "set DATA_DIR, or its owner and mode")
+    ? ok(name, near === path ? path : `${path}, to be created`)
+    : fail(name, `${near} cannot be written to`, "set DATA_DIR, or its owner and mode")
   const { bavail, bsize } = await statfs(near)
   const bytes = bavail * bsize
-  const found = `${gigabytes(bytes)} free`
   const advice = "free space, or set DATA_DIR to another disk: a full disk refuses deposits (507)"
-  if (bytes < diskMinBytes) return [writing, fail("disk", found, advice)]
-  return [writing, bytes < diskWantedBytes ? warn("disk", found, advice) : ok("disk", found)]
+  const space = finding("disk", `${gigabytes(bytes)} free`, advice, {
+    fails: bytes < diskMinBytes,
+    warns: bytes < diskWantedBytes
+  })
+  return [writing, space]
 }
 
 /** The clock alone; other findings compare it. */
 export const clock = (nowMs: number): Finding => {
+  const advice = "set the clock, and synchronize it by NTP (chrony, systemd-timesyncd)"
   const found = new Date(nowMs).toISOString()
-  return nowMs < clockEarliestMs
-    ? fail("clock", found, "set the clock, and keep it by NTP (chrony, systemd-timesyncd)")
-    : ok("clock", found)
+  return finding("clock", found, advice, { fails: nowMs < clockEarliestMs })
 }
 
 /** The token of account admin. */
@@ -147,10 +137,8 @@ export const outbound = ({ outboundAllow }: NodeSettings): Finding => {
   const found = outboundAllow.length === 0
     ? "public addresses only"
     : `public addresses, and ${outboundAllow.join(", ")}`
-  return open.length === 0 ? ok("outbound rules", found) : warn(
-    "outbound rules",
-    found,
+  const advice =
     `accounts that send or register can make the service connect to ${open.join(", ")}: ` +
-      "allow only single hosts in OUTBOUND_ALLOW"
-  )
+    "allow only single hosts in OUTBOUND_ALLOW"
+  return finding("outbound rules", found, advice, { warns: open.length > 0 })
 }

@@ -6,32 +6,30 @@ import { backend, backendFailed, natsOptions } from "../backend/index.ts"
 import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
   requestMs } from "../limits.ts"
 import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
-import { fail, type Finding, ok, warn } from "./finding.ts"
+import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
 /** Opens the embedded store like a node; a store in use is fine. */
 export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
   Effect.scoped(Layer.build(backend(settings, "doctor"))).pipe(
     Effect.as(ok("store", `${settings.dataDir} opens`)),
     Effect.catch((failure) => {
-      if (failure._tag === "StorageLocked") {
-        return Effect.succeed(ok("store", backendFailed(settings.dataDir, failure).message))
-      }
-      const { message } = backendFailed(storageLocation(settings), failure)
+      const { message } = backendFailed(settings.dataDir, failure)
+      const advice = "run `restante check`; restore a backup if the store is corrupted"
       return Effect.succeed(
-        fail("store", message, "run `restante check`; restore a backup if the store is corrupted")
+        finding("store", message, advice, { fails: failure._tag !== "StorageLocked" })
       )
     })
   )
 
 /** The offset of another clock. It is known up to the round trip of the request. */
 const clockOffset = (name: string, aheadMs: number, uncertaintyMs: number): Finding => {
-  const off = Math.max(0, Math.abs(aheadMs) - uncertaintyMs)
-  const found = `${(off / 1_000).toFixed(1)} s apart from this machine's`
+  const offsetMs = Math.max(0, Math.abs(aheadMs) - uncertaintyMs)
+  if (offsetMs <= clockWarnMs) return ok(name, "agrees with this machine's")
+  const found = `${(offsetMs / 1_000).toFixed(1)} s apart from this machine's`
   const advice =
     "synchronize the clocks by NTP (chrony, systemd-timesyncd): signatures and times " +
     "of receipt depend on them"
-  if (off > clockFailMs) return fail(name, found, advice)
-  return off > clockWarnMs ? warn(name, found, advice) : ok(name, "agrees with this machine's")
+  return finding(name, found, advice, { fails: offsetMs > clockFailMs, warns: true })
 }
 
 const streamFindings = async ({ jsm, nc }: NatsApi): Promise<ReadonlyArray<Finding>> => {
@@ -64,9 +62,9 @@ const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
   const where = cluster === "" ? "one server" : `the cluster ${cluster}`
   const findings = [
     ok("NATS", `version ${version}, ${where}, JetStream with ${account.streams} streams`),
-    roundTripMs > natsRoundTripWarnMs
-      ? warn("NATS round trip", `${roundTripMs} ms`, "put nodes and servers near each other")
-      : ok("NATS round trip", `${roundTripMs} ms`)
+    finding("NATS round trip", `${roundTripMs} ms`, "put nodes and servers near each other", {
+      warns: roundTripMs > natsRoundTripWarnMs
+    })
   ]
   if (payload < natsPayloadWantedBytes) {
     const advice = "set max_payload to 1MB: otherwise larger documents are refused"

@@ -1,9 +1,9 @@
 /** Inspects a whole store for contradictions, while nodes may use it. */
 import { Effect } from "effect"
-import { createHash } from "node:crypto"
 import { type ActorPart, type AnyBehavior, keyOf } from "../../runtime/index.ts"
-import { type ArchiveSource, blobOf, type BlobPart, Counter, type Counts,
+import { type ArchiveSource, BlobChecksum, blobOf, type BlobPart, Counter, type Counts,
   partsOf } from "../archive/index.ts"
+import { reasonOf } from "../command-failure.ts"
 
 /** The result: counts, and a sentence for each fault. */
 export interface StoreInspection {
@@ -74,25 +74,24 @@ class Inspector {
     return true
   }
 
-  private async inspectBlob({ bytes, digest, id, lengthBytes }: BlobPart): Promise<void> {
-    const hash = createHash("sha256")
-    let found = 0
+  private async inspectBlob(part: BlobPart): Promise<void> {
+    const { bytes, id, lengthBytes } = part
+    const checksum = new BlobChecksum()
     try {
-      for await (const piece of bytes) {
-        found += piece.length
-        hash.update(piece)
-      }
+      for await (const piece of bytes) checksum.add(piece)
     } catch (error) {
       if (await Effect.runPromise(this.source.blobs.info(id)) !== undefined) {
-        this.faults.push(`blob ${id}: ${error instanceof Error ? error.message : String(error)}`)
+        this.faults.push(`blob ${id}: ${reasonOf(error)}`)
       }
       return
     }
-    if (found !== lengthBytes) {
-      this.faults.push(`blob ${id}: ${found} bytes instead of ${lengthBytes}`)
-    } else if (hash.digest("base64url") !== digest) {
-      this.faults.push(`blob ${id}: its SHA-256 differs`)
-    }
+    if (checksum.matches(part)) return
+    const found = checksum.lengthBytes
+    this.faults.push(
+      found === lengthBytes
+        ? `blob ${id}: its SHA-256 differs`
+        : `blob ${id}: ${found} bytes instead of ${lengthBytes}`
+    )
   }
 }
 

@@ -1,10 +1,11 @@
 /** The external issuer of tokens: its settings, and how the node loads its keys. */
 import { Effect, Schema, type Scope } from "effect"
 import { readFile } from "node:fs/promises"
-import { makeOutbound, readerOf } from "../../actors/outbound/index.ts"
+import { readerOf } from "../../actors/outbound/index.ts"
 import { Issuer, keySetBytesMax, metadataUrl, parseKeySet, parseKeysUrl } from "../../http/index.ts"
+import { outboundOf } from "../behaviors.ts"
+import { reasonOf } from "../command-failure.ts"
 import { type KeySetSource, keySetSourceOf, type NodeSettings } from "../settings/index.ts"
-import { version } from "../version.ts"
 
 /** A setting of the issuer is wrong, or names an unusable file. */
 export class IssuerUnusable extends Schema.TaggedError<IssuerUnusable>()("IssuerUnusable", {
@@ -24,8 +25,6 @@ const keySourceOf = (jwks: string | undefined, issuer: string): KeySource | unde
   return url === undefined ? undefined : { _tag: "Issuer", metadataUrl: url }
 }
 
-const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
-
 const fileText = (file: string): Effect.Effect<string, string> =>
   Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: reasonOf })
 
@@ -43,14 +42,7 @@ const makeReader = Effect.fnUntraced(function*(
     fileText(caFile),
     (reason) => new IssuerUnusable({ message: `auth.ca cannot be read: ${reason}` })
   )
-  const outbound = yield* makeOutbound({
-    allow: everyNetwork,
-    userAgent: `restante/${version}`,
-    nowMs: () => Date.now(),
-    random: Math.random,
-    ...ca === undefined ? {} : { ca: [ca] }
-  })
-  const read = readerOf(outbound)
+  const read = readerOf(yield* outboundOf(everyNetwork, ca))
   const accept = "application/jwk-set+json, application/json;q=0.9, */*;q=0.1"
   return (url) =>
     Effect.map(read(url, accept, keySetBytesMax), ({ bytes }) => new TextDecoder().decode(bytes))

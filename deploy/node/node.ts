@@ -5,17 +5,18 @@
  */
 import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
-import { behaviors, linksUnder } from "../../actors/index.ts"
-import { makeOutbound, type OutboundService, readerOf } from "../../actors/outbound/index.ts"
+import { setTimeout as sleep } from "node:timers/promises"
+import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, bootstrap, collectBlobs, countRequest, CredentialCache, DocumentParser,
   HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
-  notificationDocuments, randomId, resourceTable, resumeLoads, RowCaches, ServerUnavailable,
-  type Service, sweepQueries, watchLoads } from "../../http/index.ts"
+  randomId, resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
+  watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
   System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
 import { backend, failpoint, groupLimits, isClustered, nodeNameOf,
   type Ports } from "../backend/index.ts"
+import { behaviorsOf, outboundOf } from "../behaviors.ts"
 import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
@@ -72,8 +73,6 @@ const sweepMsMax = 5_000
 const corsOriginOf = (settings: NodeSettings): string | undefined =>
   settings.corsOrigin === "none" ? undefined : settings.corsOrigin
 
-type PlacementApi = Placement["Service"]
-
 /** Services that the actors and HTTP share, beside the stores. */
 interface Shared {
   readonly baseUrl: string
@@ -87,15 +86,10 @@ const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
     return System.layer({
-      behaviors: behaviors({
+      behaviors: behaviorsOf(settings, baseUrl, {
         blobs: yield* Blobs,
         records: yield* Records,
-        outbound,
-        links: linksUnder(baseUrl),
-        documents: notificationDocuments,
-        schedule: settings.retrySchedule,
-        retentionMs: settings.outgoingRetention,
-        random: Math.random
+        outbound
       }),
       limits: {
         ...groupLimits(settings),
@@ -119,7 +113,7 @@ export interface ServingNode {
   readonly host: string
   readonly port: number
   /** Where the node stores everything, for people. */
-  readonly place: string
+  readonly location: string
   /** The database of an embedded store, for people; undefined in a cluster. */
   readonly engine: string | undefined
   /** Its name in its cluster; undefined when it is alone. */
@@ -129,7 +123,7 @@ export interface ServingNode {
 }
 
 /** Fails, with the reason, while the node is not a member of its cluster or is leaving it. */
-const checkMembership = (placement: PlacementApi): Effect.Effect<void, string> =>
+const checkMembership = (placement: Placement["Service"]): Effect.Effect<void, string> =>
   Effect.suspend(() => {
     if (!placement.isLeaseValid()) {
       return Effect.fail("this node is currently not a member of its cluster")
@@ -143,17 +137,10 @@ const checkMembership = (placement: PlacementApi): Effect.Effect<void, string> =
  * Hands the actors over to other nodes, for `timeoutMs` at most. HTTP continues, since it reaches
  * the actors on any node.
  */
-const handOver = (placement: PlacementApi, timeoutMs: number): Effect.Effect<void> =>
-  Effect.promise(async () => {
-    const leaving = placement.leave()
-    if (leaving === undefined) return
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs)
-    })
-    await Promise.race([leaving, late])
-    clearTimeout(timer)
-  })
+const handOver = (placement: Placement["Service"], timeoutMs: number): Effect.Effect<void> =>
+  Effect.promise(() =>
+    Promise.race([placement.leave(), sleep(timeoutMs, undefined, { ref: false })])
+  )
 
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
@@ -289,7 +276,7 @@ const serveOver = Effect.fnUntraced(function*(
     baseUrl,
     host: settings.host,
     port,
-    place: storageLocation(settings),
+    location: storageLocation(settings),
     engine: isClustered(settings) ? undefined : service.engine,
     node: isClustered(settings) ? shared.node : undefined,
     adminToken: token
@@ -306,16 +293,10 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
     // A first start that cannot serve must not generate a token that is never printed.
     yield* Effect.try({ try: assertNative, catch: asUnavailable })
     const port = yield* portOf(settings)
-    const outbound = yield* makeOutbound({
-      allow: settings.outboundAllow,
-      userAgent: `restante/${version}`,
-      nowMs: () => Date.now(),
-      random: Math.random
-    })
     const shared = {
       baseUrl: baseUrlOf(settings, port),
       node: yield* nodeNameOf(settings),
-      outbound,
+      outbound: yield* outboundOf(settings.outboundAllow),
       issuer: yield* issuerOf(settings)
     }
     return yield* Effect.scoped(serveOver(settings, port, shared, onServing)).pipe(

@@ -2,16 +2,16 @@
 import { Effect } from "effect"
 import type { ServerUnavailable } from "../../http/index.ts"
 import { backendFailed, type BackendFailure } from "../backend/index.ts"
-import { CommandFailed, exitCodes } from "../command-failure.ts"
+import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
 import { type LoadedSettings, storageLocation } from "../settings/index.ts"
 import type { IssuerUnusable } from "./issuer.ts"
 import { runNode, type ServingNode } from "./node.ts"
 
 const banner = (version: string, serving: ServingNode): string => {
-  const { adminToken, baseUrl, engine, host, node, place, port } = serving
+  const { adminToken, baseUrl, engine, host, location, node, port } = serving
   const storeText = node === undefined
-    ? `${engine} store in ${place}`
-    : `node ${node} of the cluster on ${place}`
+    ? `${engine} store in ${location}`
+    : `node ${node} of the cluster on ${location}`
   const lines = [`restante ${version} on ${host}:${port}, ${storeText}`, `  ${baseUrl}/`]
   if (adminToken !== undefined) {
     lines.push(
@@ -33,10 +33,10 @@ const failureOf = (
     return backendFailed(location, failure)
   }
   const isConfiguration = _tag === "IssuerUnusable" || failure.reason === "NativeModule"
-  return new CommandFailed({
-    message: failure.message,
-    exitCode: isConfiguration ? exitCodes.configuration : exitCodes.unavailable
-  })
+  return failed(
+    failure.message,
+    isConfiguration ? exitCodes.configuration : exitCodes.unavailable
+  )
 }
 
 /** Without BASE_URL, the URIs of a cluster's node point to its own machine. */
@@ -44,8 +44,8 @@ const warnOfBaseUrl = ({ baseUrl, natsUrl }: LoadedSettings["settings"]): Effect
   natsUrl === undefined || baseUrl !== undefined
     ? Effect.void
     : Effect.logWarning(
-      "BASE_URL is not set: URIs begin with this node's own port on localhost, and not " +
-        "with what the other nodes' do"
+      "BASE_URL is not set: URIs begin with localhost and this node's port, which other " +
+        "machines cannot reach. Set BASE_URL to the same address on every node"
     )
 
 /** Serves until it is interrupted, then drains. */

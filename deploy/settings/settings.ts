@@ -245,8 +245,8 @@ const authProblems = (
 }
 
 /**
- * Reads every setting, and fails with a line for each problem. `environment` is by variable, where an
- * empty one counts as unset; `flags` by name without dashes.
+ * Reads every setting, and fails with a line for each problem. `environment` is by variable,
+ * `flags` by name without dashes.
  */
 export const loadSettings = (
   environment: Texts,

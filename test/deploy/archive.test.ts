@@ -96,7 +96,7 @@ describe("an archive", () => {
     const { counts } = encoder.counter
     expect(counts).toMatchObject({ actors: { box: 4 }, timers: 4, records: 1, blobs: 3 })
     expect(counts.logItems).toBe(3 + 899 + 96 + 1 - 2 + 3 + 700)
-    expect(encoder.counter).toMatchObject({ lost: 1, unsteady: 1 })
+    expect(encoder.counter).toMatchObject({ removedBlobs: 1, changedActors: 1 })
     for (const size of [1_000, 65_536, bytes.length]) {
       const { counter, decoder } = await counted(bytes, size)
       expect(counter.counts).toEqual(counts)

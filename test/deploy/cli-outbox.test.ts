@@ -78,7 +78,7 @@ describe("restante outbox", () => {
     const uri = await sent("/404-1/since")
     const time = new Date(Date.now() - 3_600_000).toISOString()
     const ran = await restante(["outbox", "retry", "--since", time])
-    expect(ran.stderr).toMatch(/^Trying again: \d+ recipients? of \d+ notifications?\.$/m)
+    expect(ran.stderr).toMatch(/^Retrying \d+ recipients? of \d+ notifications?\.$/m)
     expect(ran.status).toBe(0)
     expect((await restante(["outbox", "show", uri, "--watch"])).status).toBe(0)
   })

@@ -84,7 +84,7 @@ describe("the progress line", () => {
     line.end()
     expect(written).toEqual([
       "0 of 1 delivered, 1 retrying · next attempt in 2 s\n",
-      "the service does not respond; trying again\n",
+      "the service does not respond; retrying\n",
       "1 of 1 delivered\n"
     ])
   })

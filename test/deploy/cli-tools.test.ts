@@ -129,7 +129,7 @@ describe("restante register", () => {
     expect(await restante(["registrations", "delete", uri])).toMatchObject({ status: 0 })
     expect(await restante(["registrations", "show", uri])).toMatchObject({ status: 1 })
     const { stderr } = await restante(["registrations", "list", "alice"])
-    expect(stderr).toContain("Nobody is registered")
+    expect(stderr).toContain("has no registrations")
   })
 
   it("reports that the callback does not echo", async () => {

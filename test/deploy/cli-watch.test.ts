@@ -51,7 +51,7 @@ describe("restante watch", () => {
       ["first", "second", "third"].map((name) => [name, `http://sender.test/${name}`])
     )
     expect(watching.output.stderr).toBe(
-      "The service does not answer; trying again.\nThe service answers again.\n"
+      "The service does not respond; retrying.\nThe service responds again.\n"
     )
   })
 

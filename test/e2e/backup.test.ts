@@ -61,7 +61,7 @@ it("contains everything acknowledged before, while clients continue", async () =
   await clients
   expect(saved, saved.output).toMatchObject({ code: 0 })
   expect(JSON.parse(saved.output)).toMatchObject({
-    place: base,
+    location: base,
     counts: { actors: { session: 1, notification: 20 }, blobs: 1 }
   })
   const dataDir = join(temporaryFolder(), "restored")
