@@ -34,11 +34,10 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
 export { accountKind } from "./account/index.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
-export { idempotencyKind } from "./idempotency/index.ts"
 export { answerCharsMax, cabinetMailboxesMax, receiptsMax, retrievedPerDecisionMax,
   wrongAttemptsWindowMs } from "./limits.ts"
 export { linksUnder } from "./links.ts"
-export { mailboxKind, registrationKind } from "./mailbox/index.ts"
+export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"
 export type { OutboundService } from "./outbound/index.ts"
 export type { Reason } from "./refusals.ts"

@@ -4,6 +4,7 @@
  * the origin; `run` calls the handler; `finish` sends the answer or the problem.
  */
 import { Cause, Effect, type Exit } from "effect"
+import type { StoredDeposit } from "../actors/idempotency/index.ts"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
 import { callerKey, isCrossSiteRequest } from "./auth/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
@@ -132,7 +133,11 @@ class Application {
       : noBody
     const identity = identityOf(request)
     const ids = randomIds
-    this.run(routed, { request, exchange, parameters, allow, identity, body, documentParser, ids })
+    const key = undefined
+    this.run(
+      routed,
+      { request, exchange, parameters, allow, identity, body, documentParser, ids, key }
+    )
   }
 
   private run(routed: Routed, call: Call): void {
@@ -150,26 +155,30 @@ class Application {
   }
 
   private runKeyed(
-    { bodyKind, match: { handler } }: Routed,
+    { bodyKind, match: { handler, parameters } }: Routed,
     call: Call
   ): Effect.Effect<PlainAnswer, HandlerFailure> {
     const { service } = this
     const { body, request } = call
     return Effect.gen(function*() {
       const caller = yield* callerKey(service, call)
-      const keyed = yield* readKeyedRequest(service, request, caller)
-      const runFor = (digest: string) =>
-        Effect.map(handler.handle({ ...call, ids: keyed.idsFor(digest) }), (answer) => {
+      const { keyBeside } = handler
+      const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)
+      const keyed = yield* readKeyedRequest(service, request, caller, beside)
+      const { fingerprintOf, hash, idsFor } = keyed
+      if (bodyKind !== "stream") yield* body.bytes
+      const fingerprint = () => fingerprintOf(body.digest())
+      // The digest of a stream is known at its end only, after the handler has used its ids.
+      const knownFingerprint = bodyKind === "stream" ? undefined : fingerprint()
+      const ids = idsFor(knownFingerprint ?? "stream")
+      const run = (stored: StoredDeposit | undefined) =>
+        Effect.map(handler.handle({ ...call, ids, key: { hash, stored } }), (answer) => {
           if (answer._tag === "Plain") return answer
           if (answer._tag === "View") return renderView(answer, call, service.settings.baseUrl)
           throw new Error("a POST was answered with a stream")
         })
-      if (bodyKind === "stream") {
-        // The digest of a stream is known at its end only, after the handler has used its ids.
-        return yield* runOnce(service, keyed, body.digest, drainBody(body), runFor("stream"))
-      }
-      yield* body.bytes
-      return yield* runOnce(service, keyed, body.digest, Effect.void, runFor(body.digest()))
+      const drain = bodyKind === "stream" ? drainBody(body) : Effect.void
+      return yield* runOnce(service, keyed, { drain, fingerprint, knownFingerprint, run })
     })
   }
 

@@ -1,8 +1,8 @@
 /**
  * Garbage collection of blobs. A blob is stored before the commit that names it, so a crash or an
  * indeterminate commit may leave a blob that nobody names: an orphan. The collection asks the owner
- * of each settled blob, which is an actor or a record. It removes a blob only when the owner answers
- * that it does not name it. Running it twice does no harm.
+ * of each settled blob, which is an actor or a record. It removes a blob only when the owner
+ * answers that it does not name it. Running it twice does no harm.
  */
 import { Effect } from "effect"
 import { sweepPageBlobs } from "./limits.ts"

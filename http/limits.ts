@@ -162,6 +162,11 @@ export const datedAfterMs = 5_000
 /** Log numbers that a page of the newest scans backwards, when most entries are removed. */
 export const latestScannedMax = 10_000
 
+/** Log items that the search for a keyed deposit reads after a crash, and those of one read. */
+export const keyedSearchItems = 10_000
+
+export const keyedSearchPage = 100
+
 /** Size of the cache of rendered mailbox listings. */
 export const shownListingsBytesMax = 4 * 1024 * 1024
 

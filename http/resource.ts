@@ -11,6 +11,8 @@ export interface ResourceOperation extends Operation {
   readonly handle: (service: Service) => ResourceHandler["handle"]
   /** The form of a page that submits here: the problem page of a rejected form shows it again. */
   readonly form?: (call: Call, fields: FormFields, service: Service) => HtmlForm | undefined
+  /** See {@link ResourceHandler}. */
+  readonly keyBeside?: string
   /** The hot path; see {@link ResourceHandler}. */
   readonly direct?: (service: Service) => NonNullable<ResourceHandler["direct"]>
   /** `Accept-Post` of the path's answers to OPTIONS, where clients look for it. */
@@ -20,13 +22,14 @@ export interface ResourceOperation extends Operation {
 export type Resource = OperationGroup<ResourceOperation>
 
 const handlerOf = (service: Service, operation: ResourceOperation): ResourceHandler => {
-  const { body, direct, form, handle } = operation
+  const { body, direct, form, handle, keyBeside } = operation
   const handler = handle(service)
   return {
     handle: form === undefined
       ? handler
       : withFormRedisplay((call, fields) => form(call, fields, service), handler),
     body: body?.kind ?? "none",
+    ...keyBeside === undefined ? {} : { keyBeside },
     ...direct === undefined ? {} : { direct: direct(service) }
   }
 }

@@ -2,9 +2,11 @@
 import { Effect } from "effect"
 import { address, type AskFailure, type Behavior, type BlobsApi, type Peers,
   type Refusal } from "../../runtime/index.ts"
+import { receiptsMax } from "../limits.ts"
 import { codecsOf } from "../schemas.ts"
 import { contentTable } from "./decide.ts"
-import { type ContentAction, ContentMessage, type ContentReply, ContentState } from "./protocol.ts"
+import { type ContentAction, ContentMessage, type ContentReply, ContentState,
+  receiptRequestId } from "./protocol.ts"
 
 export const contentKind = "content"
 
@@ -25,6 +27,8 @@ export const content = (
   initial: { _tag: "Absent" },
   table: contentTable,
   ...codecsOf(ContentState, ContentMessage),
+  // All receipts of a content fit the window, and none is removed before the content.
+  recall: { items: receiptsMax, keyOf: receiptRequestId, restore: (state) => state },
   perform: ({ blobIds }) =>
     Effect.forEach(blobIds, (id) => blobs.remove(id), { discard: true }).pipe(
       Effect.map((): ContentMessage => ({ _tag: "BlobsRemoved", blobIds })),

@@ -170,12 +170,14 @@ const published: Contents["Published"] = {
     const stale = [...state.stale, state.body.blobId]
     return clearRemoved({ _tag: "Removed", stale, receiptsLeft: head }, nowMs).reply(done)
   },
-  Receipt: (state, { access, value }, { nowMs, head }) => {
+  Receipt: (state, { access, requestId, value }, { findDuplicate, head, nowMs }) => {
     const reason = readDenied(state, access)
     if (reason !== undefined) return deny(reason)
+    const first = requestId === undefined ? undefined : findDuplicate(requestId)
+    if (first !== undefined) return stay().reply<ContentReply>({ _tag: "Received", n: first })
     if (head >= receiptsMax) return deny("Full", "the message has the maximum number of receipts")
-    return append<ContentState>(encodeReceipt(nowMs, value))
-      .reply<ContentReply>({ _tag: "Received", n: head + 1, atMs: nowMs })
+    return append<ContentState>(encodeReceipt(nowMs, value, requestId))
+      .reply<ContentReply>({ _tag: "Received", n: head + 1 })
   },
   HasBlob: (state, { blobId }) =>
     holds(state.body.blobId === blobId || state.stale.includes(blobId)),

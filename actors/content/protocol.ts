@@ -51,6 +51,8 @@ export const ContentAccess = Schema.Struct({
 
 export type ContentAccess = typeof ContentAccess.Type
 
+const RequestId = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
+
 export const ContentMessage = Schema.Union([
   /** Publishes a body that is stored (A1). */
   Schema.TaggedStruct("Publish", {
@@ -75,7 +77,12 @@ export const ContentMessage = Schema.Union([
     ifDigest: Schema.optionalKey(Schema.String)
   }),
   /** Stores a receipt (A4) as a log item; {@link decodeReceipt} reads it. */
-  Schema.TaggedStruct("Receipt", { access: ContentAccess, value: Schema.String }),
+  Schema.TaggedStruct("Receipt", {
+    access: ContentAccess,
+    value: Schema.String,
+    /** Of a request with a key: a repetition is answered with the first receipt. */
+    requestId: Schema.optionalKey(RequestId)
+  }),
   /** Whether a blob belongs to this content; blob garbage collection asks for orphans. */
   Schema.TaggedStruct("HasBlob", { blobId: Schema.String }),
   /** The blobs are gone from the store. */
@@ -106,7 +113,7 @@ export type ContentReply =
   | { readonly _tag: "PublishedOnce" }
   | { readonly _tag: "Described"; readonly view: ContentView }
   | { readonly _tag: "Overwritten"; readonly generation: number; readonly lastModifiedMs: number }
-  | { readonly _tag: "Received"; readonly n: number; readonly atMs: number }
+  | { readonly _tag: "Received"; readonly n: number }
   | { readonly _tag: "HasBlob"; readonly hasBlob: boolean }
   | { readonly _tag: "Done" }
 
@@ -125,9 +132,16 @@ export interface StoredReceipt {
   readonly value: string
 }
 
-/** The log item of a receipt. */
-export const encodeReceipt = (atMs: number, value: string): string =>
-  `${atMs.toString(36)}\n${value}`
+/** The log item of a receipt: `<time, ms since the epoch, base 36>[ <request id>]\n<value>`. */
+export const encodeReceipt = (
+  atMs: number,
+  value: string,
+  requestId: string | undefined
+): string => `${atMs.toString(36)}${requestId === undefined ? "" : ` ${requestId}`}\n${value}`
+
+/** The id of the request in a receipt's log item. */
+export const receiptRequestId = (item: string): string | undefined =>
+  item.slice(0, item.indexOf("\n")).split(" ")[1]
 
 /** The receipt of a log item. */
 export const decodeReceipt = (item: string): StoredReceipt => {

@@ -1,5 +1,9 @@
-/** What the memory of an idempotency key decides. */
-import { become, type BehaviorTable, type Decision, stay,
+/**
+ * What the memory of an idempotency key decides. An attempt whose outcome is unknown keeps the key:
+ * the next attempt with the same request finds what was stored. Only a request that certainly has
+ * changed nothing frees its key.
+ */
+import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { idempotencyAttemptMaxMs, idempotencyRetentionMs } from "../limits.ts"
 import { deny } from "../refusals.ts"
@@ -7,11 +11,16 @@ import type { IdempotencyMessage, IdempotencyReply, IdempotencyState } from "./p
 
 type Keys = BehaviorTable<IdempotencyState, IdempotencyMessage, IdempotencyReply>
 
+type Begun = Variant<IdempotencyState, "Begun">
+
 type Used = Variant<IdempotencyState, "Begun" | "Done">
 
-const proceed: IdempotencyReply = { _tag: "Proceed" }
-
 const acknowledged: IdempotencyReply = { _tag: "Acknowledged" }
+
+const proceed = ({ stored }: { readonly stored?: Begun["stored"] }): IdempotencyReply => ({
+  _tag: "Proceed",
+  ...stored === undefined ? {} : { stored }
+})
 
 /** The retention of a key begins with its first use, whatever its result. */
 const expire = (state: Used, nowMs: number): Decision<IdempotencyState> => {
@@ -28,51 +37,91 @@ const isOfEarlierStart = (earlier: string, later: string): boolean => {
   return laterStart !== undefined && node === sameNode && start !== laterStart
 }
 
+/** The state after an attempt that has ended, so that another one may begin at once. */
+const ended = (state: Begun, fingerprint = state.fingerprint): Begun => ({
+  ...state,
+  ...fingerprint === undefined ? {} : { fingerprint },
+  attemptAtMs: 0,
+  isDoubtful: true
+})
+
+const begin = (
+  state: Begun,
+  { attempt, fingerprint }: Variant<IdempotencyMessage, "Begin">,
+  { nowMs }: DecisionContext
+) => {
+  if (attempt === state.attempt) return stay().reply(proceed(state))
+  // An attempt that neither ended nor gave up was cut off; a clock that ran back counts too.
+  const ageMs = nowMs - state.attemptAtMs
+  const mayLive = ageMs >= 0 && ageMs < idempotencyAttemptMaxMs
+  if (mayLive && !isOfEarlierStart(state.attempt, attempt)) {
+    return stay().reply<IdempotencyReply>({ _tag: "InProgress" })
+  }
+  const first = state.fingerprint ?? fingerprint
+  if (fingerprint !== undefined && first !== fingerprint) {
+    return stay().reply<IdempotencyReply>({ _tag: "OtherRequest" })
+  }
+  const next: Begun = { ...ended(state, first), attempt, attemptAtMs: nowMs }
+  return become<IdempotencyState>(next).reply(proceed(next))
+}
+
 export const idempotencyTable: Keys = {
   Absent: {
-    Begin: (_state, { attempt }, { nowMs }) =>
-      become<IdempotencyState>({ _tag: "Begun", attempt, firstAtMs: nowMs, attemptAtMs: nowMs })
+    Begin: (_state, { attempt, fingerprint }, { nowMs }) =>
+      become<IdempotencyState>({
+        _tag: "Begun",
+        attempt,
+        firstAtMs: nowMs,
+        attemptAtMs: nowMs,
+        ...fingerprint === undefined ? {} : { fingerprint }
+      })
         .setTimer(nowMs + idempotencyRetentionMs)
-        .reply(proceed),
+        .reply(proceed({})),
     Complete: () => deny("NotFound"),
     Abandon: () => stay().reply(acknowledged),
+    Interrupt: () => stay().reply(acknowledged),
     TimerFired: () => stay()
   },
   Begun: {
-    Begin: (state, { attempt }, { nowMs }) => {
-      if (attempt === state.attempt) return stay().reply(proceed)
-      // An attempt that neither ended nor gave up was cut off; a clock that ran back counts too.
-      const ageMs = nowMs - state.attemptAtMs
-      const mayLive = ageMs >= 0 && ageMs < idempotencyAttemptMaxMs
-      if (mayLive && !isOfEarlierStart(state.attempt, attempt)) {
-        return stay().reply<IdempotencyReply>({ _tag: "InProgress" })
-      }
-      return become<IdempotencyState>({ ...state, attempt, attemptAtMs: nowMs }).reply(proceed)
-    },
-    Complete: (state, { attempt, bodyDigest, sealed }) =>
+    Begin: begin,
+    Complete: (state, { attempt, fingerprint, sealed }) =>
       attempt === state.attempt
         ? become<IdempotencyState>({
           _tag: "Done",
           attempt,
           firstAtMs: state.firstAtMs,
-          bodyDigest,
+          fingerprint,
           sealed
         })
           .reply(acknowledged)
         : deny("Superseded"),
-    Abandon: (state, { attempt }) =>
+    Abandon: (state, { attempt }) => {
+      if (attempt !== state.attempt) return deny("Superseded")
+      // This attempt has changed nothing; an earlier one may have.
+      return state.isDoubtful === true || state.stored !== undefined
+        ? become<IdempotencyState>(ended(state)).reply(acknowledged)
+        : stay<IdempotencyState>().removeActor().reply(acknowledged)
+    },
+    Interrupt: (state, { attempt, fingerprint }) =>
       attempt === state.attempt
-        ? stay<IdempotencyState>().removeActor().reply(acknowledged)
+        ? become<IdempotencyState>(ended(state, fingerprint ?? state.fingerprint))
+          .reply(acknowledged)
         : deny("Superseded"),
-    TimerFired: (state, _message, { nowMs }) => expire(state, nowMs)
+    // The mailbox signals in the commit of the deposit; the hint is the number of the log item.
+    TimerFired: (state, _message, { hint, isSignal, nowMs }) =>
+      isSignal
+        ? become<IdempotencyState>({ ...state, stored: hint === undefined ? {} : { n: hint } })
+        : expire(state, nowMs)
   },
   Done: {
-    Begin: ({ bodyDigest, sealed }) =>
-      stay().reply<IdempotencyReply>({ _tag: "Done", bodyDigest, sealed }),
+    Begin: ({ fingerprint, sealed }) =>
+      stay().reply<IdempotencyReply>({ _tag: "Done", fingerprint, sealed }),
     Complete: (state, { attempt }) =>
       attempt === state.attempt ? stay().reply(acknowledged) : deny("Superseded"),
     Abandon: (state, { attempt }) =>
       attempt === state.attempt ? stay().reply(acknowledged) : deny("Superseded"),
-    TimerFired: (state, _message, { nowMs }) => expire(state, nowMs)
+    Interrupt: (state, { attempt }) =>
+      attempt === state.attempt ? stay().reply(acknowledged) : deny("Superseded"),
+    TimerFired: (state, _message, { isSignal, nowMs }) => isSignal ? stay() : expire(state, nowMs)
   }
 }

@@ -1,6 +1,7 @@
 /**
  * The memory of one idempotency key (protocol §0, Repeating): its state record, its messages
- * and its replies. An address's id is a hash of whose key it is and of the key.
+ * and its replies. An address's id is a hash of whose key it is and of the key. The key of a
+ * deposit is in the shard of its mailbox: `<mailbox>=<hash>`.
  */
 import { Schema } from "effect"
 import { Count } from "../schemas.ts"
@@ -11,14 +12,31 @@ import { Count } from "../schemas.ts"
  */
 const attempt = Schema.String
 
+/** Of the request, so that another request under the same key is noticed. */
+const fingerprint = Schema.String
+
+/** Number of the log item that a deposit has become; unknown after a crash. */
+const Stored = Schema.Struct({ n: Schema.optionalKey(Count) })
+
+export type StoredDeposit = typeof Stored.Type
+
 export const IdempotencyState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
-  Schema.TaggedStruct("Begun", { attempt, firstAtMs: Count, attemptAtMs: Count }),
+  Schema.TaggedStruct("Begun", {
+    attempt,
+    firstAtMs: Count,
+    /** 0: the attempt has ended. */
+    attemptAtMs: Count,
+    fingerprint: Schema.optionalKey(fingerprint),
+    /** The outcome of an earlier attempt is unknown. */
+    isDoubtful: Schema.optionalKey(Schema.Boolean),
+    /** An attempt has stored its deposit. */
+    stored: Schema.optionalKey(Stored)
+  }),
   Schema.TaggedStruct("Done", {
     attempt,
     firstAtMs: Count,
-    /** Of the request's body, so that another body under the same key is noticed. */
-    bodyDigest: Schema.String,
+    fingerprint,
     /** The answer, sealed by who gave it: it may hold secrets. */
     sealed: Schema.String
   })
@@ -27,24 +45,25 @@ export const IdempotencyState = Schema.Union([
 export type IdempotencyState = typeof IdempotencyState.Type
 
 export const IdempotencyMessage = Schema.Union([
-  Schema.TaggedStruct("Begin", { attempt }),
-  Schema.TaggedStruct("Complete", {
-    attempt,
-    bodyDigest: Schema.String,
-    sealed: Schema.String
-  }),
-  /** The request was refused and changed nothing: the key is free again. */
+  /** The fingerprint of a stream is known at its end only. */
+  Schema.TaggedStruct("Begin", { attempt, fingerprint: Schema.optionalKey(fingerprint) }),
+  Schema.TaggedStruct("Complete", { attempt, fingerprint, sealed: Schema.String }),
+  /** The attempt was refused and changed nothing. */
   Schema.TaggedStruct("Abandon", { attempt }),
+  /** The outcome of the attempt is unknown: the key is kept for a repetition. */
+  Schema.TaggedStruct("Interrupt", { attempt, fingerprint: Schema.optionalKey(fingerprint) }),
   Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type IdempotencyMessage = typeof IdempotencyMessage.Type
 
 export type IdempotencyReply =
-  /** Carry the request out, then complete or abandon it. */
-  | { readonly _tag: "Proceed" }
+  /** Carry the request out, then complete, abandon or interrupt it. */
+  | { readonly _tag: "Proceed"; readonly stored?: StoredDeposit }
   /** Another attempt is running: 409. */
   | { readonly _tag: "InProgress" }
+  /** The key belongs to another request, whose outcome is unknown: 422. */
+  | { readonly _tag: "OtherRequest" }
   /** The stored response. */
-  | { readonly _tag: "Done"; readonly bodyDigest: string; readonly sealed: string }
+  | { readonly _tag: "Done"; readonly fingerprint: string; readonly sealed: string }
   | { readonly _tag: "Acknowledged" }

@@ -13,7 +13,7 @@ import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, Mailbo
 import { covers, subtract } from "./ranges.ts"
 import { beginExpiry, clearDestroyed, finishExpiry, nextTimerMs, recordRetrieval,
   removeItems } from "./removal.ts"
-import { isWatched, partOf, signalDeposit, signalRegistrations } from "./signals.ts"
+import { isWatched, partOf, signalDeposit, signalKey, signalRegistrations } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
 
@@ -150,17 +150,19 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
 
 const deposit =
   ({ notificationsMax }: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
-  (state, { fragment, digest, idRandom, account }, { nowMs, head, findDuplicate, self }) => {
+  (state, { fragment, digest, idRandom, account, key }, { nowMs, head, findDuplicate, self }) => {
     if (state.settings.deposit === "accounts" && account === undefined) {
       return deny("Unauthenticated")
     }
     const first = findDuplicate(repeatKey(digest))
-    if (first !== undefined && !covers(state.gone, first)) {
+    // The digest of a keyed deposit is that of its key: the item is of an earlier attempt, also
+    // when it is removed by now.
+    if (first !== undefined && (key !== undefined || !covers(state.gone, first))) {
       return stay().reply<MailboxReply>({
         _tag: "Deposited",
         n: first,
         repeated: true,
-        idRandom: undefined,
+        idRandom: key === undefined ? undefined : idRandom,
         atMs: undefined
       })
     }
@@ -170,6 +172,7 @@ const deposit =
     // The log has the time of its last item, so that a deposit writes no state record.
     if (atMs !== state.lastAtMs) decision.becomeInMemory(receivedAt(state, atMs))
     if (isWatched(state)) signalDeposit(decision, state, self, head + 1)
+    if (key !== undefined) signalKey(decision, self, key, head + 1)
     return decision.reply<MailboxReply>({
       _tag: "Deposited",
       n: head + 1,

@@ -7,4 +7,4 @@ export { decodeItem, decodeRemoval, isRemoval, itemAtMs, notificationId, parseNo
   partChars } from "./log-item.ts"
 export { MailboxMessage, MailboxReader, type MailboxReply, type MailboxView,
   OwnerSettings } from "./protocol.ts"
-export { backgroundTaskKind, registrationKind } from "./signals.ts"
+export { backgroundTaskKind, idempotencyKind, registrationKind } from "./signals.ts"

@@ -88,6 +88,8 @@ const RegistrationId = Schema.String.check(
   Schema.isPattern(/^(?:[a-z0-9-]{1,64}=)?[A-Za-z0-9_-]{8,64}$/)
 )
 
+const Key = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/))
+
 /** A notification that was removed. */
 const Removal = Schema.Struct({ n: Count, idRandom: Part })
 
@@ -108,11 +110,13 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("Deposit", {
     /** The `item` element as XML. */
     fragment: Schema.String,
-    /** 128 bits of the document's SHA-256, base64url. */
+    /** 128 bits of the document's SHA-256, or derived from the request's key; base64url. */
     digest: Part,
-    /** 128 random bits, base64url. */
+    /** 128 random bits, base64url; with a key the same in each attempt. */
     idRandom: Part,
-    account: Schema.optionalKey(Schema.String)
+    account: Schema.optionalKey(Schema.String),
+    /** The id of the request's idempotency key is `<mailbox>=<key>`. */
+    key: Schema.optionalKey(Key)
   }),
   /** The right to read the log, and its head (A11). */
   Schema.TaggedStruct("List", { reader: MailboxReader }),
@@ -166,12 +170,12 @@ export type MailboxReply =
     readonly repeated: boolean
   }
   | { readonly _tag: "Described"; readonly view: MailboxView; readonly mayRead: boolean }
-  /** Stored as item `n`. A repeated one was stored before: its random part is in the log. */
+  /** Stored as item `n`. A repeated one was stored before. */
   | {
     readonly _tag: "Deposited"
     readonly n: number
     readonly repeated: boolean
-    /** The stored item's own; undefined when repeated. */
+    /** The stored item's own; undefined when it is in the log only. */
     readonly idRandom: string | undefined
     readonly atMs: number | undefined
   }

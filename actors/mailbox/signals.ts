@@ -1,6 +1,7 @@
 /**
- * The signals of a mailbox's commits: to its push registrations, and to the background tasks of
- * its notifications. Their ids begin with its name, so that they are in its shard. Pure.
+ * The signals of a mailbox's commits: to its push registrations, to the background tasks of its
+ * notifications, and to the idempotency keys of its deposits. Their ids begin with its name, so
+ * that they are in its shard. Pure.
  */
 import { type Address, address, type Variant } from "../../runtime/index.ts"
 import type { MailboxState } from "./protocol.ts"
@@ -8,6 +9,8 @@ import type { MailboxState } from "./protocol.ts"
 export const registrationKind = "registration"
 
 export const backgroundTaskKind = "background-task"
+
+export const idempotencyKind = "idempotency"
 
 type Open = Variant<MailboxState, "Open">
 
@@ -41,6 +44,16 @@ export const signalBackgroundTasks = (
   for (const n of numbers) {
     decision.signal(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${kind}`))
   }
+}
+
+/** Signals the idempotency key of a deposit that the commit stores it as item `n`. */
+export const signalKey = (
+  decision: SignalingDecision,
+  self: Address,
+  key: string,
+  n: number
+): void => {
+  decision.signal(address(idempotencyKind, `${self.id}=${key}`), n)
 }
 
 /** Whether a deposit sends signals. */

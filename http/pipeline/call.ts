@@ -1,5 +1,6 @@
 /** A request as a handler receives it, and the answer that it returns. */
 import { Effect } from "effect"
+import type { StoredDeposit } from "../../actors/idempotency/index.ts"
 import { isActorId } from "../../runtime/index.ts"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
 import { type MediaType, negotiate, type ResourceView, standardTypes } from "../formats/index.ts"
@@ -28,6 +29,16 @@ export interface Call {
   readonly identity: Identity
   /** Draws new ids and secrets; a repeated request with an Idempotency-Key draws the same. */
   readonly ids: IdSource
+  /** The request's Idempotency-Key; undefined without one. */
+  readonly key: CallKey | undefined
+}
+
+/** What a handler may need to know of an Idempotency-Key. */
+export interface CallKey {
+  /** Names the key beside its actor: see {@link ResourceHandler.keyBeside}. */
+  readonly hash: string
+  /** An earlier attempt has stored the deposit. */
+  readonly stored: StoredDeposit | undefined
 }
 
 /** A negotiated answer. The answer to a GET has an ETag and honors preconditions. */
@@ -81,6 +92,11 @@ export interface ResourceHandler {
   readonly handle: (call: Call) => Handled
   /** How the body is read; the default is "none". */
   readonly body?: "document" | "stream" | "none"
+  /**
+   * The path parameter of an actor that may signal the request's idempotency key: the key's actor
+   * is in that actor's shard.
+   */
+  readonly keyBeside?: string
   /**
    * The hot path: answers through the exchange without a fiber. The application calls it if the
    * request has neither credentials nor an Idempotency-Key.

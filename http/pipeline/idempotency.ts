@@ -1,26 +1,32 @@
 /**
- * `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): within 24 h, the same key and body
- * get the same answer. The service stores the answer encrypted, with a cipher key derived from the
- * client's key, so that the store alone does not reveal its secrets. The ids and secrets of the
- * request are derived likewise: a repetition after a crash finds what the first attempt created.
+ * `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): within 24 h, the same key and
+ * request get the same answer, also when the outcome of the first attempt is unknown. The service
+ * stores the answer encrypted, with a cipher key derived from the client's key, so that the store
+ * alone does not reveal its secrets. The ids and secrets of the request are derived likewise: a
+ * repetition finds what an earlier attempt created.
  */
-import { Effect } from "effect"
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
-import type { IdempotencyMessage, IdempotencyReply } from "../../actors/idempotency/index.ts"
+import { type Cause, Effect } from "effect"
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync,
+  randomBytes } from "node:crypto"
+import type { IdempotencyMessage, IdempotencyReply,
+  StoredDeposit } from "../../actors/idempotency/index.ts"
 import { idempotencyKind } from "../../actors/index.ts"
-import { type Address, address } from "../../runtime/index.ts"
+import { type Address, address, isActorId } from "../../runtime/index.ts"
 import { derivedIds, type IdSource, randomId } from "../auth/credentials/index.ts"
 import { idempotencyKeyCharsMax } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import type { PlainAnswer } from "./call.ts"
 import { type HandlerFailure, httpError } from "./http-error.ts"
-import { ask, askOrRefusal, type Service } from "./service.ts"
+import { ask, askOrRefusal, expectReply, type Service } from "./service.ts"
 
 /** A request with an Idempotency-Key. */
 export interface KeyedRequest {
   readonly address: Address
-  /** The ids for a body of this digest: another body with the same key gets others. */
-  readonly idsFor: (bodyDigest: string) => IdSource
+  readonly hash: string
+  /** Identifies the request by its body and the header fields that change its meaning. */
+  readonly fingerprintOf: (bodyDigest: string) => string
+  /** The ids for a request of this fingerprint: another one with the same key gets others. */
+  readonly idsFor: (fingerprint: string) => IdSource
   readonly sealKey: Buffer
   readonly attempt: string
 }
@@ -40,11 +46,18 @@ const keyIn = (header: string): string | undefined => {
 export const hasIdempotencyKey = ({ headers, method }: HttpRequest): boolean =>
   method === "POST" && headers.has("idempotency-key")
 
-/** The keyed request of `caller`, who alone may repeat it; fails with 400 for an invalid key. */
+/** The header fields that are part of a request's fingerprint (protocol §7). */
+const fingerprintFields = ["content-type", "slug", "message-password"]
+
+/**
+ * The keyed request of `caller`, who alone may repeat it; fails with 400 for an invalid key. Its
+ * actor is beside the actor of the id `beside`, which may signal it.
+ */
 export const readKeyedRequest = (
   service: Service,
   request: HttpRequest,
-  caller: string
+  caller: string,
+  beside: string | undefined
 ): Effect.Effect<KeyedRequest, HandlerFailure> => {
   const key = keyIn(request.headers.get("idempotency-key") ?? "")
   if (key === undefined) {
@@ -55,10 +68,19 @@ export const readKeyedRequest = (
   }
   const { serviceKey, startId } = service
   const scope = createHash("sha256").update(`${caller}\n${request.path}\n${key}`).digest()
+  const hash = createHash("sha256").update(scope).digest("base64url")
+  const placed = `${beside ?? ""}=${hash}`
+  const sealKey = Buffer.from(hkdfSync("sha256", scope, serviceKey, "answer", 32))
+  const fields = fingerprintFields.map((name) => request.headers.get(name) ?? "")
   return Effect.succeed({
-    address: address(idempotencyKind, createHash("sha256").update(scope).digest("base64url")),
-    idsFor: (digest) => derivedIds(serviceKey, `${scope.toString("base64url")}\n${digest}`),
-    sealKey: Buffer.from(hkdfSync("sha256", scope, serviceKey, "answer", 32)),
+    // No actor has a beside that is no id.
+    address: address(idempotencyKind, beside !== undefined && isActorId(placed) ? placed : hash),
+    hash,
+    fingerprintOf: (digest) =>
+      createHmac("sha256", sealKey).update([...fields, digest].join("\n")).digest("base64url"),
+    idsFor: (fingerprint) =>
+      derivedIds(serviceKey, `${scope.toString("base64url")}\n${fingerprint}`),
+    sealKey,
     attempt: `${startId}.${randomId()}`
   })
 }
@@ -99,41 +121,75 @@ const unseal = (key: Buffer, sealed: string): PlainAnswer => {
 const askKey = (service: Service, { address }: KeyedRequest, message: IdempotencyMessage) =>
   ask<IdempotencyReply>(service, address, message)
 
+/** A request whose handler runs once for its key. */
+export interface KeyedHandling {
+  /** Undefined for a stream, whose fingerprint is known after `run` or `drain`. */
+  readonly knownFingerprint: string | undefined
+  readonly fingerprint: () => string
+  /** Reads the rest of the body of a repetition, which is answered without running. */
+  readonly drain: Effect.Effect<void, HandlerFailure>
+  readonly run: (stored: StoredDeposit | undefined) => Effect.Effect<PlainAnswer, HandlerFailure>
+}
+
 /**
- * Runs a request once for its key. `digest` is the digest of the body after `run`, or after `drain`
- * for a repetition, which answers without running. Fails with 409 while another attempt runs and
- * with 422 if the key was used with another body.
+ * Whether a request that failed so has certainly changed nothing. A failure of the service leaves
+ * that open: the store may have kept a commit whose reply is lost.
+ */
+const isRefused = (failure: HandlerFailure): boolean =>
+  failure._tag === "HttpError"
+    ? failure.problem.status < 500
+    : failure._tag === "BlobTooLarge" || failure._tag === "BlobAborted"
+
+const wasRefused = ({ reasons }: Cause.Cause<HandlerFailure>): boolean =>
+  reasons.every((reason) => reason._tag === "Fail" && isRefused(reason.error))
+
+/**
+ * Runs a request once for its key. Fails with 409 while another attempt runs and with 422 if the
+ * key was used with another request. A request that was refused frees its key.
  */
 export const runOnce = Effect.fnUntraced(function*(
   service: Service,
   keyed: KeyedRequest,
-  digest: () => string,
-  drain: Effect.Effect<void, HandlerFailure>,
-  run: Effect.Effect<PlainAnswer, HandlerFailure>
+  { drain, fingerprint, knownFingerprint, run }: KeyedHandling
 ): Effect.fn.Return<PlainAnswer, HandlerFailure> {
   const { attempt } = keyed
-  const begun = yield* askKey(service, keyed, { _tag: "Begin", attempt })
+  const known = knownFingerprint === undefined ? {} : { fingerprint: knownFingerprint }
+  const begun = yield* askKey(service, keyed, { _tag: "Begin", attempt, ...known })
   if (begun._tag === "InProgress") {
     return yield* httpError("conflict", "another request with this Idempotency-Key is running", [
       ["Retry-After", "1"]
     ])
   }
+  if (begun._tag === "OtherRequest") return yield* otherRequest
   if (begun._tag === "Done") {
     yield* drain
-    if (digest() !== begun.bodyDigest) {
-      return yield* httpError("idempotency-key-reuse", "this key was used with another body")
-    }
+    if (fingerprint() !== begun.fingerprint) return yield* otherRequest
     return unseal(keyed.sealKey, begun.sealed)
   }
   const abandon = Effect.ignore(askKey(service, keyed, { _tag: "Abandon", attempt }))
-  const answer = yield* Effect.onError(run, () => abandon)
-  if (answer.status >= 300) {
-    yield* abandon
+  const interrupt = Effect.ignore(askKey(service, keyed, { _tag: "Interrupt", attempt, ...known }))
+  const { stored } = expectReply(begun, "Proceed")
+  const answer = yield* Effect.onError(
+    run(stored),
+    (cause) => wasRefused(cause) ? abandon : interrupt
+  )
+  if (answer.status >= 400) {
+    yield* answer.status >= 500 ? interrupt : abandon
     return answer
   }
   const sealed = seal(keyed.sealKey, answer)
-  const done: IdempotencyMessage = { _tag: "Complete", attempt, bodyDigest: digest(), sealed }
+  const done: IdempotencyMessage = {
+    _tag: "Complete",
+    attempt,
+    fingerprint: fingerprint(),
+    sealed
+  }
   // The actor refuses if another attempt replaced this slow one; both created the same.
-  yield* askOrRefusal<IdempotencyReply>(service, keyed.address, done)
+  yield* Effect.onError(
+    askOrRefusal<IdempotencyReply>(service, keyed.address, done),
+    () => interrupt
+  )
   return answer
 })
+
+const otherRequest = httpError("idempotency-key-reuse", "this key was used with another request")

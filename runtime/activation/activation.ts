@@ -234,7 +234,14 @@ export class ActorState {
   constructor(behavior: AnyBehavior, address: Address) {
     this.behavior = behavior
     this.shard = shardOf(address)
-    this.context = { self: address, nowMs: 0, head: 0, hint: undefined, findDuplicate: findNothing }
+    this.context = {
+      self: address,
+      nowMs: 0,
+      head: 0,
+      isSignal: false,
+      hint: undefined,
+      findDuplicate: findNothing
+    }
     this.state = behavior.initial
   }
 
@@ -255,9 +262,14 @@ export class ActorState {
   }
 
   /** See {@link decideOn}. */
-  decide(message: Tagged, nowMs: number, hint: number | undefined): AnyDecision | undefined {
+  decide(
+    message: Tagged,
+    nowMs: number,
+    signal: FiredSignal | undefined
+  ): AnyDecision | undefined {
     this.context.nowMs = nowMs
-    this.context.hint = hint
+    this.context.isSignal = signal !== undefined
+    this.context.hint = signal?.hint
     this.context.head = this.head
     return decideOn(this.behavior, this.state, message, this.context, this.shard)
   }
@@ -550,7 +562,7 @@ export class Activation implements CommitSource {
     this.metrics.decisions++
     let decision: AnyDecision | undefined
     try {
-      decision = this.state.decide(entry.message, nowMs, entry.due?.signal?.hint)
+      decision = this.state.decide(entry.message, nowMs, entry.due?.signal)
     } catch (cause) {
       this.inbox.answer(entry, new ActorDefect({ key: this.key }))
       return this.defect(cause)

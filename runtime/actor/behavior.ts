@@ -27,6 +27,8 @@ export interface DecisionContext {
   readonly nowMs: number
   /** Number of the last log item, counted from 1; 0 before the first. */
   readonly head: number
+  /** Whether the message is the timer message for a signal of another actor. */
+  readonly isSignal: boolean
   /**
    * The number of the signal that fired ({@link Decision.signal}); the signal's commit is durable.
    * Undefined for all other messages, and after a crash.

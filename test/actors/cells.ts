@@ -38,7 +38,14 @@ export const decider =
     >
     const cell = rows[state._tag]?.[message._tag]
     if (cell === undefined) throw new Error(`no cell ${state._tag}.${message._tag}`)
-    const known = { nowMs, head: 0, self, hint: undefined, findDuplicate: () => undefined }
+    const known = {
+      nowMs,
+      head: 0,
+      self,
+      isSignal: false,
+      hint: undefined,
+      findDuplicate: () => undefined
+    }
     return cell(state, message, { ...known, ...context })
   }
 

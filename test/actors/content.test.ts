@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest"
 import { contentTable as table } from "../../actors/content/decide.ts"
 import { type ContentAction, type ContentMessage, type ContentReply, type ContentState,
-  decodeReceipt } from "../../actors/content/protocol.ts"
+  decodeReceipt, encodeReceipt, receiptRequestId } from "../../actors/content/protocol.ts"
 import { blobRemovalRetryMs, receiptsMax, staleBlobsMax } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
@@ -195,7 +195,16 @@ describe("the content's table", () => {
       const decision = decide(kept, receipt(password), { head: 4 })
       expect(decision.nextState).toBeUndefined()
       expect(decision.items?.map(decodeReceipt)).toEqual([{ atMs: nowMs, value: "<receipt/>" }])
-      expect(decision.answer).toEqual({ _tag: "Received", n: 5, atMs: nowMs })
+      expect(decision.answer).toEqual({ _tag: "Received", n: 5 })
+      const requestId = "request".padEnd(22, "_")
+      const keyed = { ...receipt(password), requestId }
+      const [item = ""] = decide(kept, keyed, { head: 4 }).items ?? []
+      expect(decodeReceipt(item)).toEqual({ atMs: nowMs, value: "<receipt/>" })
+      expect([receiptRequestId(item), receiptRequestId(encodeReceipt(nowMs, "a b", undefined))])
+        .toEqual([requestId, undefined])
+      const findDuplicate = (key: string) => key === requestId ? 2 : undefined
+      const repeated = { head: receiptsMax, findDuplicate }
+      expectOnlyReply(decide(kept, keyed, repeated), { _tag: "Received", n: 2 })
       expectRefused(decide(kept, receipt(password), { head: receiptsMax }), "Full")
       expectRefused(decide(kept, receipt({})), "Unauthenticated")
       expectRefused(decide(kept, receipt(wrongEdit)), "NotFound")

@@ -17,12 +17,19 @@ const begun: IdempotencyState = {
   firstAtMs: nowMs,
   attemptAtMs: nowMs
 }
-const answer = { bodyDigest: "d1", sealed: "s1" }
+const answer = { fingerprint: "f1", sealed: "s1" }
+/** The attempt has ended, and its outcome is unknown. */
+const doubtful: IdempotencyState = { ...begun, attemptAtMs: 0, isDoubtful: true }
 const finished: IdempotencyState = { _tag: "Done", attempt: "a1", firstAtMs: nowMs, ...answer }
 
 const begin = (attempt: string): IdempotencyMessage => ({ _tag: "Begin", attempt })
 const complete = (attempt: string): IdempotencyMessage => ({ _tag: "Complete", attempt, ...answer })
 const abandon = (attempt: string): IdempotencyMessage => ({ _tag: "Abandon", attempt })
+const interrupt = (attempt: string, fingerprint?: string): IdempotencyMessage => ({
+  _tag: "Interrupt",
+  attempt,
+  ...fingerprint === undefined ? {} : { fingerprint }
+})
 const timerFired: IdempotencyMessage = { _tag: "TimerFired" }
 const proceed = { _tag: "Proceed" }
 const acknowledged = { _tag: "Acknowledged" }
@@ -47,7 +54,11 @@ describe("the idempotency key's table", () => {
     },
     "Absent.Complete": () => expectRefused(decide(absent, complete("a1")), "NotFound"),
     "Absent.Abandon": () => expectOnlyReply(decide(absent, abandon("a1")), acknowledged),
-    "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
+    "Absent.Interrupt": () => expectOnlyReply(decide(absent, interrupt("a1")), acknowledged),
+    "Absent.TimerFired": () => {
+      expectOnlyReply(decide(absent, timerFired), undefined)
+      expectOnlyReply(decide(absent, timerFired, { isSignal: true, hint: 3 }), undefined)
+    },
 
     "Begun.Begin": () => {
       expectOnlyReply(decide(begun, begin("a1")), proceed)
@@ -55,13 +66,23 @@ describe("the idempotency key's table", () => {
       expectOnlyReply(decide(begun, begin("a2"), last), inProgress)
       const lateMs = nowMs + idempotencyAttemptMaxMs
       const late = decide(begun, begin("a2"), { nowMs: lateMs })
-      expect(late.nextState).toEqual({ ...begun, attempt: "a2", attemptAtMs: lateMs })
+      const next = { ...begun, attempt: "a2", attemptAtMs: lateMs, isDoubtful: true }
+      expect(late.nextState).toEqual(next)
       expect(late.answer).toEqual(proceed)
       expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer).toEqual(proceed)
       const started: IdempotencyState = { ...begun, attempt: "n1.s1.r1" }
       expect(decide(started, begin("n1.s2.r2")).answer).toEqual(proceed)
       expectOnlyReply(decide(started, begin("n1.s1.r2")), inProgress)
       expectOnlyReply(decide(started, begin("n2.s2.r2")), inProgress)
+      // After an ambiguous failure the next attempt begins at once, and only with the same request.
+      expect(decide(doubtful, begin("a2")).answer).toEqual(proceed)
+      const known: IdempotencyState = { ...doubtful, fingerprint: "f1" }
+      const same: IdempotencyMessage = { _tag: "Begin", attempt: "a2", fingerprint: "f1" }
+      expect(decide(known, same).nextState)
+        .toEqual({ ...known, attempt: "a2", attemptAtMs: nowMs })
+      expectOnlyReply(decide(known, { ...same, fingerprint: "f2" }), { _tag: "OtherRequest" })
+      const stored = { ...known, stored: { n: 7 } }
+      expect(decide(stored, same).answer).toEqual({ ...proceed, stored: { n: 7 } })
     },
     "Begun.Complete": () => {
       const decision = decide(begun, complete("a1"))
@@ -74,8 +95,30 @@ describe("the idempotency key's table", () => {
       expect(decision.removesActor).toBe(true)
       expect(decision.answer).toEqual(acknowledged)
       expectRefused(decide(begun, abandon("a2")), "Superseded")
+      // The refused attempt changed nothing; an earlier one may have.
+      const again: IdempotencyState = { ...begun, isDoubtful: true }
+      expect(decide(again, abandon("a1"))).toMatchObject({
+        nextState: doubtful,
+        removesActor: false
+      })
+      const stored: IdempotencyState = { ...begun, stored: {} }
+      expect(decide(stored, abandon("a1")).nextState).toEqual({ ...doubtful, stored: {} })
     },
-    "Begun.TimerFired": expires(begun),
+    "Begun.Interrupt": () => {
+      const decision = decide(begun, interrupt("a1"))
+      expect(decision.nextState).toEqual(doubtful)
+      expect(decision.answer).toEqual(acknowledged)
+      expect(decide(begun, interrupt("a1", "f1")).nextState)
+        .toEqual({ ...doubtful, fingerprint: "f1" })
+      expectRefused(decide(begun, interrupt("a2")), "Superseded")
+    },
+    "Begun.TimerFired": () => {
+      expires(begun)()
+      const signal = { isSignal: true }
+      expect(effectsOf(decide(begun, timerFired, { ...signal, hint: 3 })))
+        .toEqual({ nextState: { ...begun, stored: { n: 3 } } })
+      expect(decide(doubtful, timerFired, signal).nextState).toEqual({ ...doubtful, stored: {} })
+    },
 
     "Done.Begin": () => expectOnlyReply(decide(finished, begin("a2")), { _tag: "Done", ...answer }),
     "Done.Complete": () => {
@@ -86,11 +129,45 @@ describe("the idempotency key's table", () => {
       expectOnlyReply(decide(finished, abandon("a1")), acknowledged)
       expectRefused(decide(finished, abandon("a2")), "Superseded")
     },
-    "Done.TimerFired": expires(finished)
+    "Done.Interrupt": () => {
+      expectOnlyReply(decide(finished, interrupt("a1")), acknowledged)
+      expectRefused(decide(finished, interrupt("a2")), "Superseded")
+    },
+    "Done.TimerFired": () => {
+      expires(finished)()
+      expectOnlyReply(decide(finished, timerFired, { isSignal: true, hint: 3 }), undefined)
+    }
   })
 })
 
 describe("an idempotency key", () => {
+  it("keeps the key of an ambiguous attempt until its retention ends", () => {
+    const commands = array(constantFrom("refused", "ambiguous", "restart", "lost"), {
+      minLength: 1,
+      maxLength: 12
+    })
+    assert(
+      property(commands, (sequence) => {
+        const actor = new Model(idempotency)
+        let isKept = false
+        let atMs = nowMs
+        sequence.forEach((outcome, at) => {
+          const attempt = `a${at}`
+          const other: IdempotencyMessage = { _tag: "Begin", attempt: "b", fingerprint: "other" }
+          expect(actor.send({ _tag: "Begin", attempt, fingerprint: "f1" }, atMs)).toEqual(proceed)
+          if (outcome === "restart") actor.restart()
+          if (outcome === "lost" || outcome === "restart") atMs += idempotencyAttemptMaxMs
+          else actor.send(outcome === "refused" ? abandon(attempt) : interrupt(attempt), atMs)
+          isKept ||= outcome !== "refused"
+          if (isKept) expect(actor.send(other, atMs)).toEqual({ _tag: "OtherRequest" })
+          else expect(actor.state).toEqual(absent)
+        })
+        expect(actor.timerAtMs).toBe(isKept ? nowMs + idempotencyRetentionMs : null)
+      }),
+      { numRuns: 200 }
+    )
+  })
+
   it("lets one attempt at a time through, and answers alike once it is complete", () => {
     const commands = array(
       record({

@@ -3,6 +3,7 @@ import { expiryReadRetryMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import { defaultSettings, type MailboxMessage,
   type MailboxState } from "../../actors/mailbox/protocol.ts"
+import { address } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, bob, changeSecrets, configure, create, decide, deposit, describeIt, destroy,
   destroyed, done, expire, fetched, list, ms30Days, nobody, open, part, readHead, register,
@@ -68,6 +69,15 @@ describe("an open mailbox", () => {
       const first = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
       expect(decide(first, deposit, { head: 3, findDuplicate }).answer)
         .toMatchObject({ n: 4, repeated: false })
+      // The item of an earlier attempt with the same key, though it is removed.
+      const keyed = { ...deposit, key: "key".padEnd(43, "_") }
+      expectOnlyReply(decide(first, keyed, { head: 3, findDuplicate }), {
+        ...repeated,
+        idRandom: part("random")
+      })
+      expect(decide(open, keyed, { head: 2, self }).signals).toEqual([
+        { address: address("idempotency", `${self.id}=${keyed.key}`), hint: 3 }
+      ])
       expectRefused(decide(open, deposit, { head: 3 }), "Full")
       const closed: MailboxState = {
         ...open,

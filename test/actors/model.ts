@@ -19,6 +19,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   private foreignAtMs: number | undefined = undefined
   private foreignHint: number | undefined = undefined
   private hint: number | undefined = undefined
+  private isSignal = false
   private head = 0
   private record: string | undefined = undefined
   private readonly behavior: Behavior<S, M, R, A>
@@ -32,8 +33,15 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   send(message: M, nowMs: number): unknown {
     // Every message must come through the envelope as it went in.
     expect(this.behavior.decodeMessage(JSON.parse(JSON.stringify(message)))).toEqual(message)
-    const context = { nowMs, head: this.head, hint: this.hint, findDuplicate: this.findDuplicate }
+    const context = {
+      nowMs,
+      head: this.head,
+      isSignal: this.isSignal,
+      hint: this.hint,
+      findDuplicate: this.findDuplicate
+    }
     this.hint = undefined
+    this.isSignal = false
     const decision = decider(this.behavior.table)(this.state, message, context)
     if (decision.removesActor) {
       this.log.clear()
@@ -71,8 +79,8 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   fireTimer(nowMs: number, most = 100): void {
     for (let count = 0; this.isDue(nowMs); count++) {
       expect(count).toBeLessThan(most)
-      const hint = this.meetForeign()
-      this.hint = hint
+      this.isSignal = this.foreignAtMs !== undefined
+      this.hint = this.meetForeign()
       this.send(this.behavior.timerMessage, nowMs)
     }
   }

@@ -131,7 +131,7 @@ const publish = (
       const held = expectReply(reply, "Published")
       // The ids of a stream depend on its key alone, so another body meets the first one here.
       return held.generation === 1 && held.body.digest !== body.digest
-        ? Effect.fail(httpError("idempotency-key-reuse", "this key was used with another body"))
+        ? Effect.fail(httpError("idempotency-key-reuse", "this key was used with another request"))
         : Effect.succeed({ id, editSecret, body, isRemoved: false })
     }
   )

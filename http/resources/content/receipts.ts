@@ -46,7 +46,12 @@ export const postReceipt = defineHandler(function*(service, call) {
     service,
     call,
     to,
-    (access) => ({ _tag: "Receipt", access, value: JSON.stringify(receipt) })
+    (access) => ({
+      _tag: "Receipt",
+      access,
+      value: JSON.stringify(receipt),
+      ...call.key === undefined ? {} : { requestId: call.ids.id("receipt") }
+    })
   )
   const { n } = expectReply(reply, "Received")
   const href = absoluteUri(service, `/content/${to.id}/receipts/${n}`)

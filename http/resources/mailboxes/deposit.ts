@@ -3,7 +3,8 @@
  * credentials takes the hot path, which starts no fiber.
  */
 import { Effect } from "effect"
-import { decodeItem, type MailboxMessage, type MailboxReply,
+import type { StoredDeposit } from "../../../actors/idempotency/index.ts"
+import { decodeItem, isRemoval, type MailboxMessage, type MailboxReply,
   notificationId } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { derivedIds, documentDigest, type IdSource,
@@ -13,11 +14,12 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
   standardTypes } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
+import { keyedSearchItems, keyedSearchPage } from "../../limits.ts"
 import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
-import { ask, attachForm, bodyError, countRequest, emptyAnswer, failRefused, type HandlerFailure,
-  type HttpError, httpError, type Parameters, type PlainAnswer, readBody, refusalError,
-  renderFailure, renderView, type RouteMetrics, type Service, submittedFields, unsupportedMediaType,
-  type ViewAnswer } from "../../pipeline/index.ts"
+import { ask, attachForm, bodyError, type CallKey, countRequest, emptyAnswer, failRefused,
+  type HandlerFailure, type HttpError, httpError, type Parameters, type PlainAnswer, readBody,
+  refusalError, renderFailure, renderView, type RouteMetrics, type Service, submittedFields,
+  unsupportedMediaType, type ViewAnswer } from "../../pipeline/index.ts"
 import { traceparentOf } from "../../trace-context.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { publishInline } from "../content/index.ts"
@@ -32,13 +34,15 @@ const depositMessage = (
   fragment: string,
   digest: string,
   ids: IdSource,
-  account: string | undefined
+  account: string | undefined,
+  key?: CallKey
 ): MailboxMessage => ({
   _tag: "Deposit",
   fragment,
   digest,
   idRandom: ids.id("notification"),
-  ...account === undefined ? {} : { account }
+  ...account === undefined ? {} : { account },
+  ...key === undefined ? {} : { key: key.hash }
 })
 
 const notificationHref = (mailbox: MailboxRef, n: number, idRandom: string): string =>
@@ -123,19 +127,45 @@ const findDeposited = Effect.fnUntraced(function*(
   return yield* httpError("overloaded")
 })
 
+/**
+ * The URI of a deposit that an earlier attempt with the same key has stored. Its number is unknown
+ * after a crash: then it is searched from the end of the log. 410 if it was removed since.
+ */
+const findByKey = Effect.fnUntraced(function*(
+  service: Service,
+  mailbox: MailboxRef,
+  ids: IdSource,
+  { n }: StoredDeposit
+): Effect.fn.Return<string, HandlerFailure> {
+  const idRandom = ids.id("notification")
+  if (n !== undefined) return notificationHref(mailbox, n, idRandom)
+  const { head } = yield* failRefused(describeMailbox(service, mailbox))
+  for (let to = head; to > Math.max(0, head - keyedSearchItems); to -= keyedSearchPage) {
+    const from = Math.max(1, to - keyedSearchPage + 1)
+    const items = yield* service.system.read(mailbox.to, from, to - from + 1)
+    const found = items.find(({ value }) =>
+      !isRemoval(value) && decodeItem(value).idRandom === idRandom
+    )
+    if (found !== undefined) return notificationHref(mailbox, found.n, idRandom)
+  }
+  return yield* httpError("gone", "the notification was stored, and has been removed since")
+})
+
 /** A deposit that first checks a secret URI and publishes inlined content. */
 const deposit = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   ids: IdSource,
   body: { readonly document: NotificationDocument; readonly digest: string },
-  account: string | undefined
+  account: string | undefined,
+  key?: CallKey
 ): Effect.fn.Return<string, HandlerFailure> {
   yield* checkSecret(service, mailbox)
+  if (key?.stored !== undefined) return yield* findByKey(service, mailbox, ids, key.stored)
   const fragment = needsPublication(body.document)
     ? yield* publishContent(service, mailbox, ids, body, account)
     : storedFragment(body.document)
-  const message = depositMessage(fragment, body.digest, ids, account)
+  const message = depositMessage(fragment, body.digest, ids, account, key)
   const reply = yield* ask<Deposited>(service, mailbox.to, message)
   return yield* findDeposited(service, mailbox, message, reply)
 })
@@ -146,8 +176,11 @@ export const postMailbox = defineMailboxHandler(function*(service, call, mailbox
   const document = readDeposit(service, bytes, call.request.headers.get("content-type") ?? "")
   if (!document.ok) return yield* document.fault
   const account = yield* authenticate(service, call)
-  const body = { document: document.value, digest: documentDigest(bytes) }
-  const depositing = deposit(service, mailbox, call.ids, body, account?.name)
+  const { ids, key } = call
+  // A key recognizes its own deposit only; without one the same document is recognized.
+  const digest = key === undefined ? documentDigest(bytes) : ids.id("deposit")
+  const body = { document: document.value, digest }
+  const depositing = deposit(service, mailbox, ids, body, account?.name, key)
   const href = yield* countingWrongCredentials(service, call, depositing)
   return depositAnswer(service, mailbox, call.request, href)
 })

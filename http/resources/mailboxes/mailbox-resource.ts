@@ -157,6 +157,7 @@ export const mailboxResource: Resource = {
     "POST /mailboxes/{mailbox}": {
       handle: postMailbox,
       direct: directDeposit,
+      keyBeside: "mailbox",
       form: ({ parameters }) => depositForm(parameters.get("mailbox")),
       acceptPost,
       id: "deposit",
