@@ -2,7 +2,7 @@
  * How a request fails: `httpError` is a problem of the catalog in `formats/problem-types.ts`, and
  * `toHttpError` maps every other failure of a handler to one. `formats/problem.ts` renders it.
  */
-import { Data } from "effect"
+import { Data, Effect } from "effect"
 import type { Reason } from "../../actors/index.ts"
 import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
   Refusal } from "../../runtime/index.ts"
@@ -27,6 +27,10 @@ export const httpError = (
   headers: ReplyHeaders = noHeaders,
   extensions?: ProblemExtensions
 ): HttpError => new HttpError({ problem: makeProblem(slug, detail, extensions), headers })
+
+/** 422: a valid document whose content breaks a rule. */
+export const unprocessable = (detail: string): Effect.Effect<never, HttpError> =>
+  Effect.fail(httpError("unprocessable", detail))
 
 const retryAfter = (ms: number): ReplyHeaders => [
   ["Retry-After", String(Math.max(1, Math.ceil(ms / 1000)))]

@@ -4,7 +4,7 @@ export { actorIdOf, type Call, type CallKey, defineHandler, emptyAnswer, type Ha
   seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, type HandlerFailure, HttpError, httpError, invalidTokenError, refusalError,
-  toHttpError } from "./http-error.ts"
+  toHttpError, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, readKeyedRequest, runOnce } from "./idempotency.ts"
 export { awaitWritable, endRefusedStream, eventStreamAnswer, eventStreamType, longPoll,

@@ -7,7 +7,7 @@ import { childOf, childrenOf, failure, isText, type Result,
   success } from "../../formats/xml/index.ts"
 import { containsCharsMax, uriCharsMax } from "../../limits.ts"
 import { type HttpError, httpError, type RequestInput, type Service } from "../../pipeline/index.ts"
-import { fieldsOf, parseTitle } from "../mailboxes/index.ts"
+import { fieldsOf, readTitle } from "../mailboxes/index.ts"
 import { timeOf } from "./cabinet-cursor.ts"
 
 /** The fields of a document or form, unchecked; an empty field is undefined. */
@@ -90,28 +90,20 @@ const parseQuery = (
   })
 }
 
-const parseContents = (service: Service, fields: CabinetFields): Result<CabinetContent, string> => {
-  const { hrefs, title } = fields
-  const parsedTitle = parseTitle(title)
-  if (!parsedTitle.ok) return parsedTitle
-  const mailboxes = mailboxesOf(service, hrefs)
-  if (!mailboxes.ok) return mailboxes
-  const query = parseQuery(fields)
-  if (!query.ok) return query
-  return success({
-    ...parsedTitle.value,
-    mailboxes: mailboxes.value,
-    ...query.value === undefined ? {} : { query: query.value }
-  })
-}
-
 /** The contents of a document or form; 422 with the first fault. */
-export const contentsOf = (
+export const contentsOf = Effect.fnUntraced(function*(
   service: Service,
   input: RequestInput
-): Effect.Effect<CabinetContent, HttpError> => {
-  const contents = parseContents(service, cabinetFieldsOf(input))
-  return contents.ok
-    ? Effect.succeed(contents.value)
-    : Effect.fail(httpError("unprocessable", contents.fault))
-}
+): Effect.fn.Return<CabinetContent, HttpError> {
+  const fields = cabinetFieldsOf(input)
+  const title = yield* readTitle(fields.title)
+  const mailboxes = mailboxesOf(service, fields.hrefs)
+  if (!mailboxes.ok) return yield* httpError("unprocessable", mailboxes.fault)
+  const query = parseQuery(fields)
+  if (!query.ok) return yield* httpError("unprocessable", query.fault)
+  return {
+    ...title,
+    mailboxes: mailboxes.value,
+    ...query.value === undefined ? {} : { query: query.value }
+  }
+})

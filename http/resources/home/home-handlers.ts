@@ -13,7 +13,7 @@ import { tour } from "./tour.ts"
 const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: string]> = [
   ["content", "/content", "Content: POST publishes a resource"],
   ["mailboxes", "/mailboxes", "Mailboxes: POST opens one, GET lists your own"],
-  ["outgoing", "/outgoing", "Your outgoing mailbox: POST there sends, and is tried again"],
+  ["outgoing", "/outgoing", "Your outgoing mailbox: POST sends, with retries"],
   ["cabinets", "/cabinets", "Cabinets: several mailboxes read as one"],
   ["bridge", "/cross_bridge", "The Bridge of Death: where a session begins"],
   ["sessions", "/sessions", "Sessions: all that came to the bridge"],
@@ -22,17 +22,17 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["customers", "/customers", "Customers: GET with agemin and return"],
   ["queries", "/queries", "Queries: POST makes one too long for an address"],
   ["accounts", "/accounts", "Accounts and their tokens"],
-  ["cluster", "/cluster", "How the service stands, for the role admin"],
+  ["cluster", "/cluster", "The state of the service, for the role admin"],
   ["problems", "/problems", "The errors that this service answers"],
   ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
 ]
 
 const homeBody = (service: Service, mailbox: string | undefined) =>
-  html`<p class="lead">Mail that the post office keeps until its recipient calls for it.
-Publish something, tell a mailbox that it is there, and whoever reads the mailbox fetches it.</p>
+  html`<p class="lead">Mail that the post office keeps until its recipient collects it. Publish a message
+and deposit a notification of it in a mailbox; the readers of the mailbox fetch it.</p>
 <p>Every message, mailbox, delivery and conversation is a resource with an address of its own: a
-page for you, XML, JSON or plain text for a program. What this service has answered for is on disk,
-and is done, however often it is interrupted.</p>
+page for you, XML, JSON or plain text for a program. Whatever the service has accepted is on disk; it
+will be delivered even if the service restarts.</p>
 <h2>Try it in a minute</h2>
 ${tour(service, mailbox)}
 <h2>The same by program</h2>
@@ -53,7 +53,7 @@ ${tour(service, mailbox)}
 <li>${link("/problems", "Problems")}: every error, and what to do about it</li>
 <li>Feeds: a mailbox and a cabinet are Atom and RSS at their own address, by <code>Accept</code>; a
 mailbox is an inbox of Linked Data Notifications, too</li>
-<li>${link("/cluster", "The cluster")}, how the service stands, and ${
+<li>${link("/cluster", "The cluster")}, the state of the service, and ${
     link("/accounts", "all accounts")
   }: for the role admin</li>
 </ul>

@@ -19,7 +19,7 @@ const openForm: HtmlForm = {
     label: "Name of the new mailbox",
     maxlength: slugCharsMax,
     pattern: slugPattern,
-    hint: "Small letters, digits and hyphens; left empty, one is chosen."
+    hint: "Small letters, digits and hyphens. If it is empty, the service chooses a name."
   }],
   submit: "Open a mailbox"
 }
@@ -30,13 +30,15 @@ const useForm = (mailbox: string | undefined): HtmlForm => ({
   method: "get",
   controls: [{
     name: "mailbox",
-    label: mailbox === undefined ? "Or the name of one that there is" : "The mailbox to go on with",
+    label: mailbox === undefined
+      ? "Or the name of an existing mailbox"
+      : "The mailbox for the next steps",
     required: true,
     maxlength: slugCharsMax,
     pattern: slugPattern,
     value: mailbox ?? ""
   }],
-  submit: mailbox === undefined ? "Go on with it" : "Take this one"
+  submit: "Use this mailbox"
 })
 
 const bridgeForm: HtmlForm = {
@@ -89,8 +91,8 @@ const firstSteps = (mailbox: string | undefined): ReadonlyArray<Step> => [
   {
     id: "sign-in",
     title: "Sign in",
-    about: html`You need the name and a token of an account; whoever runs the service has them, and
-the first account is <code>admin</code>. The browser asks for both as soon as a step needs them: try
+    about: html`You need the name and a token of an account. The operator of the service has them;
+the first account is <code>admin</code>. The browser asks for both when a step needs them: try
 ${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
   },
   {
@@ -118,39 +120,42 @@ const mailboxSteps = (service: Service, mailbox: string | undefined): ReadonlyAr
       id: "note",
       title: "Leave a note in it",
       about:
-        html`Anybody may, who knows the address. A notification says what it is about, and where
-the message itself is; what you write here is published for it.`,
+        html`Anybody who knows the address may leave a notification. It says what the message is
+about, and where it is; the service publishes the message that you write here.`,
       form: form(() => stepForm(depositForm(mailbox ?? "")))
     },
     {
       id: "read",
       title: "Read it",
       about:
-        html`As a page that fills by itself, as XML or JSON, as an event stream, or with any feed
+        html`As a page that changes by itself, as XML or JSON, as an event stream, or with any feed
 reader: Atom and RSS are at the same address.`,
       form: form(() => html`<p>${link(`${path}?read=`, `Read ${mailbox ?? ""}`)}</p>`)
     },
     {
       id: "send",
-      title: "Send, and see what becomes of it",
-      about: html`What is POSTed to ${link("/outgoing", "your outgoing mailbox")} goes to all its
-recipients, here and elsewhere, and is tried again until it is there; the page shows how each one
-stands.`,
+      title: "Send, and follow the delivery",
+      about: html`The service delivers what you POST to
+${
+        link("/outgoing", "your outgoing mailbox")
+      } to all recipients, here and elsewhere, and retries until
+it arrives. The page shows the status of each recipient.`,
       form: form(() => stepForm(composeForm("/outgoing", href)))
     },
     {
       id: "push",
-      title: "Be told",
-      about:
-        html`Register a callback, and each change is pushed to it, signed by Standard Webhooks; or
-subscribe to the feed by WebSub.`,
+      title: "Receive pushes",
+      about: html`Register a callback, and the service pushes each change to it, signed by Standard
+Webhooks; or subscribe to the feed by WebSub.`,
       form: form(() => stepForm(registerForm(`${path}/registrations`)))
     },
     {
       id: "gather",
-      title: "Read several as one",
-      about: html`${link("/cabinets", "A cabinet")} shows many mailboxes as one, and may look for a
-text in them.`,
+      title: "Read several mailboxes as one",
+      about: html`${
+        link("/cabinets", "A cabinet")
+      } shows many mailboxes as one, and can filter them by
+a text.`,
       form: form(() => renderForm(cabinetForm(href)))
     }
   ]
@@ -168,11 +173,11 @@ ${link("/questions/name_question", "without a session")}.`,
   },
   {
     id: "ask",
-    title: "Ask",
+    title: "Query",
     about: html`${link("/quotes", "Quotes")} and ${
       link("/customers?agemin=21&return=name+age", "customers of 21 and older")
-    } are found by their address; what is more than that can say is ${
-      link("/queries", "a query with an address of its own")
+    } are found by an address. A query too long for one becomes ${
+      link("/queries", "a resource with its own address")
     }.`,
     form: html`${renderForm(findCustomers({ least: "21", fields: "name age" }))}${
       renderForm(findQuote())

@@ -17,7 +17,7 @@ import { isSlug } from "../../slug.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefNamed,
   withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
-import { type FieldReader, fieldsOf, parseSettings } from "./mailbox-settings.ts"
+import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
 
@@ -88,8 +88,7 @@ export const postMailboxes = defineHandler(function*(service, call) {
   const account = yield* requireAccount(service, call)
   const field = fieldsOf(yield* readInput(call, "mailbox", { form: true, mayBeEmpty: true }))
   const mailbox = mailboxRefNamed(service, yield* nameOf(call, field))
-  const settings = parseSettings(field, service.settings)
-  if (!settings.ok) return yield* httpError("unprocessable", settings.fault)
+  const settings = yield* readSettings(field, service.settings)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
   const key = `${account.name}/${mailbox.name}`
   yield* service.records.write([{ table: ownersTable, key, value: "" }])
@@ -97,7 +96,7 @@ export const postMailboxes = defineHandler(function*(service, call) {
     _tag: "Create",
     requestId: call.ids.id("request"),
     owner: account.name,
-    settings: settings.value,
+    settings,
     ...hashes
   }
   const reply = yield* askOrRefusal<MailboxReply>(service, mailbox.to, message)
@@ -110,7 +109,7 @@ export const postMailboxes = defineHandler(function*(service, call) {
       )
       : refusalError(reply)
   }
-  return viewAnswer(secretsView(mailbox, secrets, settings.value), {
+  return viewAnswer(secretsView(mailbox, secrets, settings), {
     status: 201,
     headers: [["Location", mailbox.href], ...noStore]
   })
@@ -192,16 +191,15 @@ export const putMailbox = defineMailboxHandler(function*(service, call, mailbox)
   yield* checkSecret(service, mailbox)
   const root = yield* readDocument(call, "mailbox")
   const field = fieldsOf({ _tag: "Document", root, bytes: new Uint8Array() })
-  const settings = parseSettings(field, service.settings)
-  if (!settings.ok) return yield* httpError("unprocessable", settings.fault)
+  const settings = yield* readSettings(field, service.settings)
   const message: MailboxMessage = {
     _tag: "Configure",
     caller: callerOf(account),
-    settings: settings.value,
+    settings,
     ...yield* expectedSettings(service, call, mailbox, account)
   }
   yield* ask<MailboxReply>(service, mailbox.to, message)
-  return viewAnswer(settingsView(mailbox, settings.value))
+  return viewAnswer(settingsView(mailbox, settings))
 })
 
 /** A10: removes the mailbox with its notifications. */

@@ -1,9 +1,11 @@
 /** The mailbox document, read and written (protocol §1.2). */
+import { Effect } from "effect"
 import { type OwnerSettings, parseDuration } from "../../../actors/mailbox/index.ts"
-import { childText, type Element, element, failure, isText, optionalElement, type Result,
-  success } from "../../formats/xml/index.ts"
+import { childText, type Element, element, isText,
+  optionalElement } from "../../formats/xml/index.ts"
 import { titleCharsMax } from "../../limits.ts"
-import type { HttpSettings, RequestInput } from "../../pipeline/index.ts"
+import { type HttpError, type HttpSettings, type RequestInput,
+  unprocessable } from "../../pipeline/index.ts"
 
 /** A field of a document or form by its name; undefined when it is absent or empty. */
 export type FieldReader = (name: string) => string | undefined
@@ -15,37 +17,37 @@ export const fieldsOf = (input: RequestInput): FieldReader => (name) => {
   return (childText(input.root, name) ?? attribute)?.trim() || undefined
 }
 
-const parseOption = <Value extends string>(
+const readOption = <Value extends string>(
   field: FieldReader,
   name: string,
   values: readonly [Value, ...ReadonlyArray<Value>]
-): Result<Value, string> => {
+): Effect.Effect<Value, HttpError> => {
   const text = field(name)
   const found = text === undefined ? values[0] : values.find((value) => value === text)
   return found === undefined
-    ? failure(`${name} must be one of ${values.join(", ")}`)
-    : success(found)
+    ? unprocessable(`${name} must be one of ${values.join(", ")}`)
+    : Effect.succeed(found)
 }
 
-/** The title in a field, or its fault. */
-export const parseTitle = (
+/** The title in a field; 422 for an invalid one. */
+export const readTitle = (
   title: string | undefined
-): Result<{ readonly title?: string }, string> => {
-  if (title === undefined) return success({})
+): Effect.Effect<{ readonly title?: string }, HttpError> => {
+  if (title === undefined) return Effect.succeed({})
   return title.length > titleCharsMax || !isText(title)
-    ? failure(`title may have ${titleCharsMax} characters at the most, none of them control`)
-    : success({ title })
+    ? unprocessable(`title may have ${titleCharsMax} characters at the most, none of them control`)
+    : Effect.succeed({ title })
 }
 
-const fetchLimitOf = (
+const readFetchLimit = (
   field: FieldReader,
   bytesMax: number
-): Result<{ readonly fetchLimitBytes?: number }, string> => {
+): Effect.Effect<{ readonly fetchLimitBytes?: number }, HttpError> => {
   const text = field("fetch-limit")
-  if (text === undefined) return success({})
+  if (text === undefined) return Effect.succeed({})
   return /^\d{1,15}$/.test(text) && Number(text) <= bytesMax
-    ? success({ fetchLimitBytes: Number(text) })
-    : failure(`fetch-limit must be a number of bytes, at most ${bytesMax}`)
+    ? Effect.succeed({ fetchLimitBytes: Number(text) })
+    : unprocessable(`fetch-limit must be a number of bytes, at most ${bytesMax}`)
 }
 
 const dayMs = 86_400_000
@@ -54,36 +56,28 @@ const dayMs = 86_400_000
 export const defaultRetention = ({ retentionMs }: HttpSettings): string =>
   retentionMs % dayMs === 0 ? `P${retentionMs / dayMs}D` : `PT${Math.ceil(retentionMs / 1000)}S`
 
-/** The settings of a document or form, with defaults for absent ones; or the fault of a field. */
-export const parseSettings = (
+/** The settings of a document or form, with defaults for absent ones; 422 for an invalid one. */
+export const readSettings = Effect.fnUntraced(function*(
   field: FieldReader,
   defaults: HttpSettings
-): Result<OwnerSettings, string> => {
-  const title = parseTitle(field("title"))
-  if (!title.ok) return title
-  const deposit = parseOption(field, "deposit", ["anyone", "accounts"])
-  if (!deposit.ok) return deposit
-  const fetch = parseOption(field, "fetch", ["never", "eager"])
-  if (!fetch.ok) return fetch
-  const receipts = parseOption(field, "receipts", ["none", "received", "retrieved"])
-  if (!receipts.ok) return receipts
-  const limit = fetchLimitOf(field, defaults.contentBytesMax)
-  if (!limit.ok) return limit
+): Effect.fn.Return<OwnerSettings, HttpError> {
   const retention = field("retention") ?? defaultRetention(defaults)
   const retentionMs = parseDuration(retention)
   if (retentionMs === undefined) {
-    return failure("retention must be a duration of ISO 8601 such as P30D, 100 years at the most")
+    return yield* unprocessable(
+      "retention must be a duration of ISO 8601 such as P30D, 100 years at the most"
+    )
   }
-  return success({
-    ...title.value,
-    deposit: deposit.value,
+  return {
+    ...yield* readTitle(field("title")),
+    deposit: yield* readOption(field, "deposit", ["anyone", "accounts"]),
     retention,
     retentionMs,
-    fetch: fetch.value,
-    ...limit.value,
-    receipts: receipts.value
-  })
-}
+    fetch: yield* readOption(field, "fetch", ["never", "eager"]),
+    ...yield* readFetchLimit(field, defaults.contentBytesMax),
+    receipts: yield* readOption(field, "receipts", ["none", "received", "retrieved"])
+  }
+})
 
 /** The settings as elements, without the title. */
 export const settingsElements = (settings: OwnerSettings): ReadonlyArray<Element> =>

@@ -193,7 +193,7 @@ export const publicView = (mailbox: MailboxRef, { settings }: MailboxView): Reso
     html`<p>This is a mailbox. ${
       settings.deposit === "anyone"
         ? "Anybody may leave a notification in it."
-        : "Whoever has an account here may leave a notification in it."
+        : "Anybody with an account here may leave a notification in it."
     }</p>
 ${
       renderForm(depositForm(mailbox.name))
@@ -208,7 +208,7 @@ export const depositedView = (mailbox: MailboxRef, href: string): ResourceView =
     html`<p>The notification is deposited, and kept until it is retrieved.</p>
 <p class="quiet">${link(href)}</p>
 <p>${link(`/mailboxes/${mailbox.name}`, "Back to the mailbox")}, or ${
-      link(`/?mailbox=${mailbox.name}#read`, "on with the tour")
+      link(`/?mailbox=${mailbox.name}#read`, "continue the tour")
     }</p>`,
   links: [{ rel: "mailbox", href: mailbox.href }]
 })
@@ -233,7 +233,7 @@ export const openForm = (retention: string): HtmlForm => ({
       label: "Who may deposit",
       type: "select",
       width: "half",
-      options: [["anyone", "anybody"], ["accounts", "whoever has an account"]]
+      options: [["anyone", "anybody"], ["accounts", "anybody with an account"]]
     },
     {
       name: "retention",
@@ -293,8 +293,8 @@ const secretsPage = (
       ["Password, to read it with any user name", copyField("password", password)],
       ["Shared address, to read it without a password", link(sharedHref)]
     ])
-  }<p>What now? ${link(`/mailboxes/${name}?read=`, "Read it")}, or ${
-    link(`/?mailbox=${name}#note`, "go on with the tour")
+  }<p>Next: ${link(`/mailboxes/${name}?read=`, "read it")}, or ${
+    link(`/?mailbox=${name}#note`, "continue the tour")
   } and leave a note in it.</p>`
 
 /** A mailbox with its secrets, which no other answer shows; with its settings when it is new. */

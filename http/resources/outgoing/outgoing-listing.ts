@@ -8,9 +8,9 @@ import { bodyKind, parseFormBody } from "../../formats/index.ts"
 import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
   queueDelayMaxMs } from "../../limits.ts"
 import { type IndexEntry, isCursor } from "../../newest-first-index.ts"
-import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type HandlerAnswer,
-  type HandlerFailure, httpError, noStore, type PageRequest, readBody, readerHeaders,
-  readPageRequest, readQuery, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type HandlerFailure,
+  httpError, noStore, type PageRequest, readBody, readerHeaders, readPageRequest, readQuery,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { describeAs, existingOutgoingRef, mailboxPath, notificationAddress,
   type OutgoingRef } from "./outgoing-access.ts"
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
@@ -18,26 +18,19 @@ import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
 import { parseListingSince } from "../mailboxes/index.ts"
 
-const redirectToOwn = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  status: 303 | 307
-): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  const { name } = yield* requireAccount(service, call)
-  return emptyAnswer(status, [
-    ["Location", absoluteUri(service, mailboxPath(name))],
-    ["Vary", "Authorization"],
-    ...noStore
-  ])
-})
-
-/** Redirects `/outgoing` to the caller's own outgoing mailbox. */
-export const getOwnOutgoing = (service: Service) => (call: Call) =>
-  redirectToOwn(service, call, 303)
-
-/** Redirects a submission, which the client POSTs again (RFC 9110 §15.4.8). */
-export const postOwnOutgoing = (service: Service) => (call: Call) =>
-  redirectToOwn(service, call, 307)
+/**
+ * Redirects `/outgoing` to the caller's own outgoing mailbox; after 307 the client repeats its POST
+ * there (RFC 9110 §15.4.8).
+ */
+export const redirectToOwn = (status: 303 | 307) =>
+  defineHandler(function*(service, call) {
+    const { name } = yield* requireAccount(service, call)
+    return emptyAnswer(status, [
+      ["Location", absoluteUri(service, mailboxPath(name))],
+      ["Vary", "Authorization"],
+      ...noStore
+    ])
+  })
 
 /* The listing. */
 

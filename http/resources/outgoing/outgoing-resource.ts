@@ -5,8 +5,7 @@ import { attribute, attributes, buttonRequestBody, dateTime, digits, documentReq
   viewResponse } from "../../formats/openapi/index.ts"
 import type { Resource } from "../../resource.ts"
 import { mailboxPath } from "./outgoing-access.ts"
-import { getOutgoingListing, getOwnOutgoing, postOwnOutgoing,
-  postRetrySpan } from "./outgoing-listing.ts"
+import { getOutgoingListing, postRetrySpan, redirectToOwn } from "./outgoing-listing.ts"
 import { deleteOutgoing, getOutgoing, postOutgoingForm,
   postRetry } from "./outgoing-notification.ts"
 import { composeForm, retrySpanForm } from "./outgoing-views.ts"
@@ -61,7 +60,7 @@ export const outgoingResource: Resource = {
   },
   operations: {
     "GET /outgoing": {
-      handle: getOwnOutgoing,
+      handle: redirectToOwn(303),
       id: "getOwnOutgoing",
       summary: "Redirects to the caller's own outgoing mailbox",
       needs: "account",
@@ -74,7 +73,7 @@ export const outgoingResource: Resource = {
       }
     },
     "POST /outgoing": {
-      handle: postOwnOutgoing,
+      handle: redirectToOwn(307),
       id: "sendFromOwn",
       summary: "Redirects a submission to the caller's own outgoing mailbox",
       needs: "account",

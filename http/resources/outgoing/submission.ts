@@ -10,6 +10,7 @@ import { inlinedContent, needsPublication, readNotification } from "../../notifi
 import { askOrRefusal, type Call, defineHandler, expectReply, type HandlerFailure, httpError,
   isPageForm, readBody, readerHeaders, refusalError, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
+import { traceparentOf } from "../../trace-context.ts"
 import { publishInline } from "../content/index.ts"
 import { describeAs, describeOutgoing, type OutgoingNotificationRef, type OutgoingRef,
   outgoingRefNamed, senderRefOf } from "./outgoing-access.ts"
@@ -38,11 +39,9 @@ const recipientsOf = ({ to }: NotificationDocument): Result<ReadonlyArray<string
   return success([...unique.values()])
 }
 
-const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/
-
 /** The trace that the request belongs to (W3C Trace Context §3.2), or a new one. */
 const traceIdOf = ({ ids, request }: Call): string =>
-  traceparent.exec(request.headers.get("traceparent") ?? "")?.[1] ??
+  traceparentOf(request)?.split("-")[1] ??
     Buffer.from(ids.id("trace"), "base64url").toString("hex")
 
 /** The document that every recipient receives: without `to`, its content published. */

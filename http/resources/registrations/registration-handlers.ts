@@ -15,8 +15,8 @@ import { defineMailboxHandler, mailboxReaderHeaders, type MailboxRef,
 import { collectionPath, type DescribedRegistration, describeRegistration, registrationAt,
   registrationNamed, type RegistrationRef, requireSubscriber,
   subscriptionNamed } from "./registration-access.ts"
-import { callbackIn, type HubRequest, isHubRequest, parseCallback,
-  parseHubRequest } from "./registration-input.ts"
+import { callbackIn, type HubRequest, isHubRequest, readCallback,
+  readHubRequest } from "./registration-input.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
 
 /* Creation (A12). */
@@ -126,15 +126,13 @@ export const postRegistrations = defineMailboxHandler(function*(service, call, m
   const proven = yield* requireSubscriber(service, call, mailbox)
   const input = yield* readInput(call, "registration", { form: true })
   if (input._tag === "Form" && isHubRequest(input.fields)) {
-    const request = parseHubRequest(input.fields, mailbox)
-    if (!request.ok) return yield* httpError("unprocessable", request.fault)
-    return request.value.mode === "subscribe"
-      ? yield* subscribe(service, call, mailbox, proven, request.value)
-      : yield* unsubscribe(service, call, mailbox, request.value.callback)
+    const request = yield* readHubRequest(input.fields, mailbox)
+    return request.mode === "subscribe"
+      ? yield* subscribe(service, call, mailbox, proven, request)
+      : yield* unsubscribe(service, call, mailbox, request.callback)
   }
-  const callback = parseCallback("callback", callbackIn(input))
-  if (!callback.ok) return yield* httpError("unprocessable", callback.fault)
-  return yield* createNative(service, call, mailbox, proven, callback.value)
+  const callback = yield* readCallback("callback", callbackIn(input))
+  return yield* createNative(service, call, mailbox, proven, callback)
 })
 
 /* Reading. */
@@ -172,21 +170,18 @@ export const getRegistration = defineMailboxHandler(function*(service, call, mai
 /* Changes. */
 
 /** Another callback than before; 422 for a bad one, or in the WebSub form. */
-const changedCallback = (
+const changedCallback = Effect.fnUntraced(function*(
   input: RequestInput,
   { view }: DescribedRegistration
-): Effect.Effect<{ readonly callback?: string }, HandlerFailure> => {
+): Effect.fn.Return<{ readonly callback?: string }, HandlerFailure> {
   const text = callbackIn(input)
-  if (text === undefined || text === view.callback) return Effect.succeed({})
-  const callback = parseCallback("callback", text)
-  if (!callback.ok) return Effect.fail(httpError("unprocessable", callback.fault))
-  return view.form === "native"
-    ? Effect.succeed({ callback: callback.value })
-    : Effect.fail(httpError(
-      "unprocessable",
-      "the callback names a WebSub subscription: subscribe the other callback"
-    ))
-}
+  if (text === undefined || text === view.callback) return {}
+  const callback = yield* readCallback("callback", text)
+  return view.form === "native" ? { callback } : yield* httpError(
+    "unprocessable",
+    "the callback names a WebSub subscription: subscribe the other callback"
+  )
+})
 
 const expectedRegistration = (
   call: Call,

@@ -57,13 +57,16 @@ const collectionPage = (
   mailbox: MailboxRef,
   all: ReadonlyArray<DescribedRegistration>
 ): Html =>
-  html`<p>Whatever changes in the mailbox is pushed to each of these.</p>
+  html`<p>The service pushes every change of the mailbox to each of these callbacks.</p>
 ${
     livePart(
       "entries",
       all.length > 0
         ? html`<ul class="entries">${all.map(entry)}</ul>`
-        : emptyState("There is nothing here.", "Register the address of a program that listens.")
+        : emptyState(
+          "There is nothing here.",
+          "Register the URI of a program that receives pushes."
+        )
     )
   }${liveState}${renderForm(registerForm(collectionPath(mailbox)))}`
 
@@ -123,7 +126,7 @@ const websubForms = ({ path }: RegistrationRef): Html =>
 const registrationPage = (registration: RegistrationRef, view: RegistrationView): Html =>
   html`${livePart("facts", facts(view))}${liveState}${
     view.form === "native" ? nativeForms(registration, view) : websubForms(registration)
-  }${deleteForm(registration.path, "End it: nothing is pushed after that", "End")}`
+  }${deleteForm(registration.path, "End it: the service pushes nothing after that", "End")}`
 
 const secretPage = (
   { path }: RegistrationRef,

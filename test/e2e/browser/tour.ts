@@ -8,7 +8,7 @@ const entries = ".entries > li"
 /** Goes to the home page, and continues with the mailbox, like a returning user. */
 const home = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
   await (await keys.to("restante")).enter()
-  await keys.to("Or the name of one that there is")
+  await keys.to("Or the name of an existing mailbox")
   await (await keys.types(mailbox)).enter()
   expect(new URL(tab.page.url()).search).toBe(`?mailbox=${mailbox}`)
 }
@@ -22,12 +22,12 @@ const openAndFill = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<v
   await keys.to("Name of the new mailbox")
   await (await keys.types(mailbox)).enter()
   expect(await tab.heading()).toBe(mailbox)
-  await (await keys.to("go on with the tour")).enter()
+  await (await keys.to("continue the tour")).enter()
   await (await keys.to("What it is about")).types("the kettle")
   await (await keys.to("The message itself")).types("It is on.")
   await (await keys.to("Deposit")).enter()
   expect(await tab.heading()).toBe("Deposited")
-  await (await keys.to("on with the tour")).enter()
+  await (await keys.to("continue the tour")).enter()
   await (await keys.to(`Read ${mailbox}`)).enter()
   expect(await tab.page.locator(entries).count()).toBe(1)
   await (await keys.to("the kettle")).enter()
