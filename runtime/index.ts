@@ -6,7 +6,7 @@ export { ActorDefect, type Address, address, type AnyBehavior, append, type AskF
   type LogItem, MessageTooLarge, NoOwner, Overloaded, type Peers, placingPart, Quarantined,
   type Recall, type Refusal, refuse, RevisionConflict, shardOf, SHARDS, stay, StorageCorrupted,
   type StorageFailure, StorageFull, StorageLocked, StorageUnavailable, StoreFormatUnsupported,
-  subjectOf, type Tagged, UnknownMessage, type Variant } from "./actor/index.ts"
+  subjectOf, type Tagged, UnknownMessage, ValueTooLarge, type Variant } from "./actor/index.ts"
 export { alone, clustered, type ClusteredOptions, type ClusterView, NodeNameTaken,
   type NodeStatusApi, type NodeView, Placement } from "./cluster/index.ts"
 export { type Limits, makeLimits } from "./limits.ts"

@@ -17,9 +17,10 @@ export const defaultLimits = {
   idleMs: 60_000,
   /** How often the node passivates idle actors. */
   sweepMs: 5_000,
-  /** Commits in one group, and groups in flight at once. */
+  /** Commits in one group; groups and unanswered commits in flight at once in one stream. */
   groupCommitsMax: 500,
   groupsInFlightMax: 1,
+  commitsInFlightMax: 4_000,
   /** Appended items in one actor's commit; further items wait for the next commit. */
   commitItemsMax: 1_000,
   /** How often an actor decides on one message, counting conflicts and failed writes. */

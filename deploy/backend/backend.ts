@@ -66,12 +66,12 @@ export const nodeNameOf = (settings: NodeSettings): Effect.Effect<string, NodeUn
 /**
  * The embedded store flushes one group while the node replies to the messages of the previous one.
  * Its groups are large enough to share a flush, and small enough to overlap on a busy node. On
- * NATS a group ends with its slowest commit, so many groups are in flight. The storage batches
- * their messages to the servers.
+ * NATS only the commits in flight of a stream are bounded: a group ends with its slowest commit,
+ * which must delay no other, and the storage batches the messages to the servers.
  */
 export const groupLimits = (settings: NodeSettings): Partial<Limits> =>
   isClustered(settings)
-    ? { groupCommitsMax: 500, groupsInFlightMax: 16 }
+    ? { groupCommitsMax: 500, groupsInFlightMax: 4_000 }
     : { groupCommitsMax: 64 }
 
 /** The fields that are not undefined. */

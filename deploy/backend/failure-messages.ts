@@ -53,6 +53,7 @@ const messages: {
   ],
   StorageFull: (location, { detail }) => `${location} has no room left: ${detail}`,
   StorageUnavailable: (location, { detail }) => `${location} cannot be used: ${detail}`,
+  ValueTooLarge: (location, { detail }) => `${location} cannot be used: ${detail}`,
   StoreFormatUnsupported: (location, { found, supported }) => [
     `${location} cannot be opened: its store has the format ${found}, and this ` +
     `version reads ${supported}. Start with an empty store (another DATA_DIR, or ` +

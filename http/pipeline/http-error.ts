@@ -55,6 +55,8 @@ export const toHttpError = (failure: HandlerFailure): HttpError => {
       return httpError("payload-too-large", `content may have at most ${failure.bytesMax} bytes`)
     case "MessageTooLarge":
       return httpError("payload-too-large", `a message may have at most ${failure.bytesMax} bytes`)
+    case "ValueTooLarge":
+      return httpError("payload-too-large", "this is larger than the store takes")
     case "BlobMissing":
       return httpError("not-found")
     case "BlobAborted":

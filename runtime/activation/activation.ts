@@ -11,7 +11,8 @@
 import { Cause, Effect, Exit } from "effect"
 import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
   type DecisionContext, isRefusal, keyOf, type LogItem, Overloaded, type Quarantined, shardOf,
-  type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage } from "../actor/index.ts"
+  type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage,
+  type ValueTooLarge } from "../actor/index.ts"
 import { failureOf, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
 import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts"
 import type { Limits } from "../limits.ts"
@@ -108,7 +109,7 @@ export class Inbox extends Queue<InboxMessage> {
     // When the disk is full the request fails at once, and the client retries. A commit that the
     // store may have kept must not be decided twice.
     const final = indeterminate || failure._tag === "StorageFull" ||
-      failure._tag === "StorageCorrupted"
+      failure._tag === "StorageCorrupted" || failure._tag === "ValueTooLarge"
     const kept: Array<InboxMessage> = []
     for (const entry of entries) {
       const hopeless = this.closed || (final && entry.writes) ||
@@ -416,6 +417,8 @@ export class Activation implements CommitSource {
   /** Decisions or replies are under way: a message that arrives meanwhile waits. */
   private busy = false
   private restartAfterMs: number | undefined = undefined
+  /** So many messages are decided each for a commit of its own. */
+  private separate = 0
   private cancelReload: (() => void) | undefined = undefined
 
   constructor(
@@ -514,7 +517,30 @@ export class Activation implements CommitSource {
 
   /** The commit failed; `indeterminate` when the store may have kept it. */
   commitFailed(failure: StorageFailure, indeterminate: boolean): void {
-    this.retryLost(this.commits.landed(), failure, this.context.limits.reloadDelayMs, indeterminate)
+    const lost = this.commits.landed()
+    if (failure._tag === "ValueTooLarge") return this.dropTooLarge(lost, failure)
+    this.retryLost(lost, failure, this.context.limits.reloadDelayMs, indeterminate)
+  }
+
+  /**
+   * The store can never keep this commit. The messages of a merged one are decided again, each for
+   * a commit of its own. A message that is alone fails, and its actor has broken an invariant.
+   */
+  private dropTooLarge(lost: PendingCommit, failure: ValueTooLarge): void {
+    // Reads and later messages, too.
+    this.separate = this.inbox.unreplied
+    if (lost.messages.filter(({ writes }) => writes).length > 1) {
+      this.retryLost(lost, new StorageUnavailable({ detail: failure.detail }), 0, false)
+    } else this.dropDefective(lost, failure)
+  }
+
+  private dropDefective(lost: PendingCommit, failure: ValueTooLarge): void {
+    if (this.phase === "stopped") this.context.onFault(this.address, failure)
+    const restart = this.phase === "stopped" ? 0 : this.context.onDefect(this.address, failure)
+    if (typeof restart === "number") return this.retryLost(lost, failure, restart, false)
+    this.stop(restart)
+    this.retryLost(lost, failure, 0, false)
+    this.context.onEnd(this)
   }
 
   /** The state cannot be encoded: the commit is dropped, and its messages fail. */
@@ -530,7 +556,7 @@ export class Activation implements CommitSource {
 
   private isBlocked(): boolean {
     return this.phase !== "live" || this.restartAfterMs !== undefined ||
-      this.commits.blocked(this.context.limits.commitItemsMax)
+      this.commits.blocked(this.separate > 0 ? 0 : this.context.limits.commitItemsMax)
   }
 
   private load(): void {
@@ -560,6 +586,7 @@ export class Activation implements CommitSource {
   private decide(entry: InboxMessage): void {
     const nowMs = this.context.nowMs()
     this.metrics.decisions++
+    if (this.separate > 0) this.separate--
     let decision: AnyDecision | undefined
     try {
       decision = this.state.decide(entry.message, nowMs, entry.due?.signal)
@@ -652,7 +679,11 @@ export class Activation implements CommitSource {
     const kept = this.inbox.retryable(lost.messages, failure, indeterminate)
     if (pending !== undefined) {
       this.timers.armLost(pending, false)
-      kept.push(...this.inbox.retryable(pending.messages, failure, false))
+      // Later messages may fit: they are decided again without the one that did not.
+      const later = failure._tag === "ValueTooLarge"
+        ? new StorageUnavailable({ detail: failure.detail })
+        : failure
+      kept.push(...this.inbox.retryable(pending.messages, later, false))
     }
     this.metrics.retriedDecisions += kept.length
     this.inbox.putFirst(kept)

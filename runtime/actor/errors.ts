@@ -29,6 +29,15 @@ export class StorageFull extends Schema.TaggedError<StorageFull>()("StorageFull"
   detail: Schema.String
 }) {}
 
+/** A text is larger than the store takes: it can never be stored, and nothing of its commit was. */
+export class ValueTooLarge extends Schema.TaggedError<ValueTooLarge>()("ValueTooLarge", {
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
 /** The store is corrupted: a wrong checksum, a missing part or an unreadable record. */
 export class StorageCorrupted extends Schema.TaggedError<StorageCorrupted>()("StorageCorrupted", {
   detail: Schema.String
@@ -40,7 +49,7 @@ export class StorageLocked extends Schema.TaggedError<StorageLocked>()("StorageL
   pid: Schema.UndefinedOr(Schema.Number)
 }) {}
 
-export type StorageFailure = StorageUnavailable | StorageFull | StorageCorrupted
+export type StorageFailure = StorageUnavailable | StorageFull | StorageCorrupted | ValueTooLarge
 
 /** The store has a format that this version cannot read. */
 export class StoreFormatUnsupported
@@ -117,7 +126,8 @@ export const AskFailure = Schema.Union([
   StorageCorrupted,
   StorageFull,
   StorageUnavailable,
-  UnknownMessage
+  UnknownMessage,
+  ValueTooLarge
 ])
 
 export type AskFailure = typeof AskFailure.Type

@@ -9,4 +9,4 @@ export { decodeMessage, decodeReply, encodeAskFailure, encodeMessage,
 export { ActorDefect, type AskFailure, AskTimeout, BlobAborted, BlobMissing, BlobTooLarge,
   LogConflict, MessageTooLarge, NoOwner, Overloaded, Quarantined, RevisionConflict,
   StorageCorrupted, type StorageFailure, StorageFull, StorageLocked, StorageUnavailable,
-  StoreFormatUnsupported, UnknownMessage } from "./errors.ts"
+  StoreFormatUnsupported, UnknownMessage, ValueTooLarge } from "./errors.ts"

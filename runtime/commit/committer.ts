@@ -2,6 +2,9 @@
  * Group commit: the pending commits of many actors are written as one group. An actor has at
  * most one commit in flight. What it decides meanwhile makes up its next one, so that a hot actor
  * is not limited to one message for each disk flush.
+ *
+ * A group has commits of one stream of the store, and each stream has its own bounds, so a stream
+ * without a leader delays no other. Each member is answered as soon as its outcome is known.
  */
 import { Exit } from "effect"
 import { type StorageFailure, StorageUnavailable } from "../actor/index.ts"
@@ -10,11 +13,12 @@ import type { Limits } from "../limits.ts"
 import type { CommitMetrics } from "../metrics.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 
-/** The outcome of a commit, when it is known. */
-export type CertainOutcome = Exclude<CommitOutcome, { readonly _tag: "Indeterminate" }>
+/** The outcome of a commit that was or was not kept for certain. */
+export type CertainOutcome = Extract<CommitOutcome, { readonly _tag: "Committed" | "Conflict" }>
 
 /** What the committer needs of an actor that has something to commit. */
 export interface CommitSource {
+  readonly shard: number
   /** Returns the pending commit, which is in flight from now on; undefined: there is none. */
   readonly takeCommit: () => Commit | undefined
   readonly committed: (outcome: CertainOutcome) => void
@@ -22,14 +26,35 @@ export interface CommitSource {
   readonly commitFailed: (failure: StorageFailure, indeterminate: boolean) => void
 }
 
+/** What waits for one stream of the store, and what is in flight there. */
+class StreamQueue {
+  waiting: Array<CommitSource> = []
+  groups = 0
+  /** Commits in flight that are not answered. */
+  unanswered = 0
+
+  get isIdle(): boolean {
+    return this.waiting.length === 0 && this.groups === 0
+  }
+
+  take(count: number): ReadonlyArray<CommitSource> {
+    const { waiting } = this
+    this.waiting = waiting.slice(count)
+    return waiting.length <= count ? waiting : waiting.slice(0, count)
+  }
+}
+
+/** The members of a group, each until it is answered. */
+type Members = Array<CommitSource | undefined>
+
 export class Committer {
   private readonly time: Timekeeping
   private readonly storage: StorageApi
   private readonly limits: Limits
   private readonly metrics: CommitMetrics
   private readonly onFault: (cause: unknown) => void
-  private waiting: Array<CommitSource> = []
-  private groupsInFlight = 0
+  /** By the number of the stream. */
+  private readonly streams: Array<StreamQueue | undefined> = []
   private scheduled = false
   private stopped = false
 
@@ -49,96 +74,122 @@ export class Committer {
 
   /** Adds an actor to the next group; it must not join again before it is answered. */
   join(actor: CommitSource): void {
-    this.waiting.push(actor)
-    this.schedule()
+    const at = this.storage.streamOf(actor.shard)
+    const stream = this.streams[at] ??= new StreamQueue()
+    stream.waiting.push(actor)
+    this.schedule(stream)
   }
 
   /** Whether nothing waits and nothing is in flight. */
   get isIdle(): boolean {
-    return this.waiting.length === 0 && this.groupsInFlight === 0
+    return this.streams.every((stream) => stream?.isIdle !== false)
   }
 
   /** Writes nothing more: waiting commits fail. Groups in flight are still answered. */
   stop(): void {
     this.stopped = true
-    this.schedule()
+    for (const stream of this.streams) if (stream !== undefined) this.schedule(stream)
   }
 
-  private room(): boolean {
-    return this.waiting.length > 0 &&
-      (this.stopped || this.groupsInFlight < this.limits.groupsInFlightMax)
+  /** How many commits the next group may have. */
+  private room(stream: StreamQueue): number {
+    const { commitsInFlightMax, groupCommitsMax, groupsInFlightMax } = this.limits
+    const { groups, unanswered, waiting } = stream
+    if (this.stopped) return waiting.length
+    if (groups >= groupsInFlightMax) return 0
+    return Math.min(waiting.length, groupCommitsMax, commitsInFlightMax - unanswered)
   }
 
-  private schedule(): void {
-    if (this.scheduled || !this.room()) return
+  private schedule(stream: StreamQueue): void {
+    if (this.scheduled || this.room(stream) <= 0) return
     this.scheduled = true
-    // Everything that this turn of the event loop decides goes into one group.
-    setImmediate(this.flush)
+    // Everything that this turn of the event loop decides goes into one group of its stream.
+    setImmediate(this.flushAll)
   }
 
-  private readonly flush = (): void => {
+  private readonly flushAll = (): void => {
     this.scheduled = false
-    if (!this.room()) return
-    const { groupCommitsMax, storageDeadlineMs } = this.limits
-    const joined = this.waiting.slice(0, groupCommitsMax)
-    this.waiting = this.waiting.slice(groupCommitsMax)
-    const actors: Array<CommitSource> = []
+    for (const stream of this.streams) {
+      if (stream !== undefined) this.flush(stream)
+    }
+  }
+
+  private flush(stream: StreamQueue): void {
+    const room = this.room(stream)
+    if (room <= 0) return
+    const members: Members = []
     const group: Array<Commit> = []
-    for (const actor of joined) {
+    for (const actor of stream.take(room)) {
       const commit = this.runIsolated(() => actor.takeCommit())
       if (commit === undefined) continue
-      actors.push(actor)
+      members.push(actor)
       group.push(commit)
     }
     if (this.stopped) {
-      this.fail(actors, new StorageUnavailable({ detail: "the node has stopped" }), false)
-    } else if (group.length > 0) {
-      const startedMs = performance.now()
-      this.groupsInFlight++
-      const call = () => this.storage.commit(group)
-      runWithin(this.time, call, storageDeadlineMs, (exit) => {
-        this.groupsInFlight--
-        this.metrics.observe(actors.length, performance.now() - startedMs)
-        // The waiting commits are written while these are answered.
-        if (Exit.isSuccess(exit)) this.flush()
-        this.answer(actors, exit)
-        this.schedule()
-      })
-      return
-    }
-    this.schedule()
+      this.fail(members, new StorageUnavailable({ detail: "the node has stopped" }), false)
+    } else if (group.length > 0) this.write(stream, members, group)
+    this.schedule(stream)
   }
 
-  private answer(
-    actors: ReadonlyArray<CommitSource>,
-    exit: Exit.Exit<ReadonlyArray<CommitOutcome>, StorageFailure>
-  ): void {
-    if (Exit.isFailure(exit)) {
-      const named = failureOf(exit.cause)
-      if (named === undefined) this.onFault(exit.cause)
-      return this.fail(actors, named ?? storeInterrupted(), named === undefined)
+  private write(stream: StreamQueue, members: Members, group: ReadonlyArray<Commit>): void {
+    const startedMs = performance.now()
+    stream.groups++
+    stream.unanswered += group.length
+    const report = (at: number, outcome: CommitOutcome | undefined): void => {
+      const actor = members[at]
+      if (actor === undefined) return
+      members[at] = undefined
+      stream.unanswered--
+      this.answer(actor, outcome)
     }
-    const outcomes = exit.value
-    for (let at = 0; at < actors.length; at++) {
-      const actor = actors[at]
-      const outcome = outcomes[at]
-      if (actor === undefined) continue
-      if (outcome === undefined || outcome._tag === "Indeterminate") {
-        this.fail([actor], storeInterrupted(), true)
-        continue
+    const call = () =>
+      this.storage.commit(group, (at, outcome) => {
+        report(at, outcome)
+        this.schedule(stream)
+      })
+    runWithin(this.time, call, this.limits.storageDeadlineMs, (exit) => {
+      stream.groups--
+      this.metrics.observe(group.length, performance.now() - startedMs)
+      if (Exit.isSuccess(exit)) {
+        // The waiting commits are written while these are answered.
+        this.flush(stream)
+        for (let at = 0; at < members.length; at++) report(at, exit.value[at])
+      } else {
+        const left = members.splice(0)
+        for (const actor of left) if (actor !== undefined) stream.unanswered--
+        const named = failureOf(exit.cause)
+        if (named === undefined) this.onFault(exit.cause)
+        this.fail(left, named ?? storeInterrupted(), named === undefined)
       }
-      if (outcome._tag === "Conflict") this.metrics.conflicts++
-      this.runIsolated(() => actor.committed(outcome))
+      this.schedule(stream)
+    })
+  }
+
+  /** `outcome`: undefined where the store has reported none. */
+  private answer(actor: CommitSource, outcome: CommitOutcome | undefined): void {
+    switch (outcome?._tag) {
+      case "Committed":
+        return void this.runIsolated(() => actor.committed(outcome))
+      case "Conflict":
+        this.metrics.conflicts++
+        return void this.runIsolated(() => actor.committed(outcome))
+      case "Refused":
+        return this.fail([actor], outcome.failure, false)
+      default:
+        return this.fail([actor], storeInterrupted(), true)
     }
   }
 
   private fail(
-    actors: ReadonlyArray<CommitSource>,
+    members: Members,
     failure: StorageFailure,
     indeterminate: boolean
   ): void {
-    this.metrics.failures++
-    for (const actor of actors) this.runIsolated(() => actor.commitFailed(failure, indeterminate))
+    for (const actor of members) {
+      if (actor === undefined) continue
+      this.metrics.failures++
+      this.runIsolated(() => actor.commitFailed(failure, indeterminate))
+    }
   }
 
   /** An error of one actor must not keep the others of its group from their outcomes. */

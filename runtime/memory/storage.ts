@@ -4,8 +4,8 @@
  */
 import { Effect, Layer } from "effect"
 import { fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"
-import { assertCommit, type Commit, type CommitOutcome, conflictOf, Storage, type StorageApi,
-  type StoredTimer, type TimerPage } from "../ports/index.ts"
+import { assertCommit, type Commit, type CommitOutcome, conflictOf, soleStream, Storage,
+  type StorageApi, type StoredTimer, type TimerPage } from "../ports/index.ts"
 
 interface Actor {
   state: string | undefined
@@ -117,6 +117,7 @@ export const makeMemoryStorage = (): StorageApi => {
 
   return {
     engine: "memory",
+    streamOf: soleStream,
     commit: (group) => Effect.sync(() => group.map(apply)),
     load: (address) =>
       Effect.sync(() => {

@@ -6,8 +6,8 @@ export { RecordTables } from "./record-table.ts"
 export { assertExpected, byBytes, type RecordChange, type RecordEntry, type RecordRange, Records,
   type RecordsApi, type RecordsInMemory, Watchers } from "./records.ts"
 export { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "./registry.ts"
-export { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, Storage,
-  type StorageApi, type StoredActor, type StoredTimer, type Timer,
+export { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, type ReportOutcome,
+  soleStream, Storage, type StorageApi, type StoredActor, type StoredTimer, type Timer,
   type TimerPage } from "./storage.ts"
 export { type HintListener, type Serve, type ShardClaim, type ShardTenure, Transport,
   type TransportApi } from "./transport.ts"

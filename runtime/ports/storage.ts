@@ -5,7 +5,8 @@
  * An actor has a state record with a revision, a log of numbered items, at most one timer of its
  * own, and at most one signal that other actors set. Only its own commits write its timer. They can
  * only remove the signal, and only the one that they name. A {@link Commit} is kept whole or not at
- * all; each commit of a group has its own outcome, and a commit that is reported is durable.
+ * all. Each commit of a group has its own outcome, which no other member delays. A commit that is
+ * reported is durable.
  */
 import { Context, type Effect } from "effect"
 import { type Address, keyOf, LogConflict, type LogItem, RevisionConflict,
@@ -80,8 +81,13 @@ export type CommitOutcome =
     readonly signalRevisions: ReadonlyArray<number>
   }
   | { readonly _tag: "Conflict"; readonly conflict: RevisionConflict | LogConflict }
+  /** Nothing of the commit was kept, nor will be. */
+  | { readonly _tag: "Refused"; readonly failure: StorageFailure }
   /** The actor is another's by now, and whether the commit was kept before cannot be told. */
   | { readonly _tag: "Indeterminate" }
+
+/** Takes the outcome of the member of a group at this index, once. */
+export type ReportOutcome = (at: number, outcome: CommitOutcome) => void
 
 /** An actor as the store knows it. */
 export interface StoredActor {
@@ -96,14 +102,22 @@ export interface StorageApi {
   /** What everything is kept in, for people: `RocksDB`, `LevelDB`, `JetStream`, `memory`. */
   readonly engine: string
   /**
-   * Outcomes in the order of the group; groups are applied in the order they were handed in. A
-   * failure means that nothing of the group was kept, since the runtime decides again on it: a
-   * store in doubt reads back before it says so. One that does not answer for
-   * `limits.storageDeadlineMs`, or breaks off, is asked to end; the commit may be kept then, and
-   * the callers are told that it failed.
+   * The stream that a shard is stored in, from 0 on. Streams fail and stall each by itself, so a
+   * group has commits of one stream only.
+   */
+  readonly streamOf: (shard: number) => number
+  /**
+   * Outcomes in the order of the group; groups of one stream are applied in the order they were
+   * handed in. A store that knows the outcomes at different times calls `report` with each as soon
+   * as it is known; the result then repeats them.
+   *
+   * A failure refuses all members that were not reported. Since the runtime decides them again, a
+   * store in doubt reads back before it fails. When the call is interrupted (the runtime does so
+   * after `limits.storageDeadlineMs`), members that were not reported are indeterminate.
    */
   readonly commit: (
-    group: ReadonlyArray<Commit>
+    group: ReadonlyArray<Commit>,
+    report?: ReportOutcome
   ) => Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure>
   readonly load: (address: Address) => Effect.Effect<StoredActor, StorageFailure>
   /**
@@ -137,6 +151,9 @@ export interface StorageApi {
 }
 
 export class Storage extends Context.Service<Storage, StorageApi>()("restante/runtime/Storage") {}
+
+/** {@link StorageApi.streamOf} of a store that is one stream. */
+export const soleStream = (): number => 0
 
 /** Of a commit without signals. */
 export const noSignals: ReadonlyArray<never> = []

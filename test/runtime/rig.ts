@@ -7,14 +7,19 @@ import { type Address, alone, type AskFailure, isRefusal, Placement, Storage, ty
   Transport } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
-import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
+import type { Commit, CommitOutcome, ReportOutcome,
+  StorageApi } from "../../runtime/ports/storage.ts"
 import type { TransportApi } from "../../runtime/ports/transport.ts"
 import { type Message, probe, type Reply } from "./probe.ts"
 
 type Outcomes = Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure>
 
 /** One step of the script: the outcome of the next group. */
-export type Act = (group: ReadonlyArray<Commit>, inner: StorageApi) => Outcomes
+export type Act = (
+  group: ReadonlyArray<Commit>,
+  inner: StorageApi,
+  report: ReportOutcome | undefined
+) => Outcomes
 
 export const fails: Act = () => Effect.fail(new StorageUnavailable({ detail: "as scripted" }))
 export const isFull: Act = () => Effect.fail(new StorageFull({ detail: "as scripted" }))
@@ -55,11 +60,11 @@ export const scripted = (inner: StorageApi = makeMemoryStorage()): Scripted => {
     groups,
     loads,
     gate,
-    commit: (group) =>
+    commit: (group, report) =>
       Effect.suspend(() => {
         groups.push(group)
         const act = acts.shift()
-        const outcome = act === undefined ? inner.commit(group) : act(group, inner)
+        const outcome = act === undefined ? inner.commit(group) : act(group, inner, report)
         return Effect.andThen(Effect.promise(() => closed), outcome)
       }),
     load: (of) =>

@@ -109,6 +109,7 @@ export class SharedStore {
       cutUntilMs: 0,
       storage: {
         engine: inner.engine,
+        streamOf: inner.streamOf,
         commit,
         load: (address) => read(() => inner.load(address)),
         read: (address, from, limit) => read(() => inner.read(address, from, limit)),

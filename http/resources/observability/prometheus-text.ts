@@ -95,7 +95,7 @@ const actorMetrics = ({ activations, metrics }: Snapshot): ReadonlyArray<string>
 const commitMetrics = ({ metrics: { commits } }: Snapshot): ReadonlyArray<string> => [
   counter("commit_groups", "Commit groups written", commits.latencyMs.count),
   counter("commits", "Commits written in groups", commits.commits),
-  counter("commit_failures", "Commit groups that the store rejected", commits.failures),
+  counter("commit_failures", "Commits that the store refused or did not answer", commits.failures),
   counter("commit_conflicts", "Commits that a fence rejected", commits.conflicts),
   histogram(
     "commit_duration_seconds",

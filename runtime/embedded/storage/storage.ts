@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { type Address, keyOf, type LogItem, StorageCorrupted } from "../../actor/index.ts"
 import { cachedFencesMax } from "../../limits.ts"
-import { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, type StorageApi,
-  type StoredActor, type TimerPage } from "../../ports/index.ts"
+import { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, soleStream,
+  type StorageApi, type StoredActor, type TimerPage } from "../../ports/index.ts"
 import { type EngineSnapshot, engineTitles, keysIn, readSpan,
   type WriteBatch } from "../engine/index.ts"
 import * as keys from "../keys.ts"
@@ -354,6 +354,7 @@ export const makeStorage = (store: EmbeddedStore, sweeper: LogSweeper): StorageA
   const storage = new EmbeddedStorage(store, sweeper)
   return {
     engine: engineTitles[store.database().engine],
+    streamOf: soleStream,
     commit: (group) => Effect.suspend(() => storage.commit(group)),
     load: (address) => store.read(() => storage.load(address)),
     read: (address, from, limit) => store.read(() => storage.read(address, from, limit)),

@@ -39,7 +39,7 @@ export interface NatsApi {
   /**
    * Publishes and returns the reply. `headersText` is a whole header block:
    * `NATS/1.0\r\nName: value\r\n\r\n`. Rejects with NoReply at the time limit (whether the message
-   * arrived is unknown), at once when nobody is subscribed, and when the connection closes.
+   * arrived is unknown), at once when nobody is subscribed, and when the connection is lost.
    */
   readonly request: Requests["request"]
   /** Publishes and returns all replies up to one with a status; rejects as `request` does. */

@@ -18,7 +18,7 @@ export const isNoResponders = ({ data, headers }: Msg): boolean =>
 
 /** No reply came. Only after `no responders` is it certain that nobody received the message. */
 export class NoReply extends Error {
-  readonly reason: "timeout" | "no responders" | "closed"
+  readonly reason: "timeout" | "no responders" | "disconnected" | "closed"
 
   constructor(subject: string, reason: NoReply["reason"]) {
     super(`${subject}: ${reason}`)
@@ -69,6 +69,7 @@ export class Requests {
     })
     this.sweep = setInterval(() => this.expire(), requestSweepMs)
     this.sweep.unref()
+    void this.followConnection()
     void nc.closed().then(() => {
       clearInterval(this.sweep)
       this.endAll("closed")
@@ -135,6 +136,16 @@ export class Requests {
       this.pending.delete(token)
       pending.reject(new NoReply(pending.subject, "no responders"))
     } else if (pending.take(reply)) this.pending.delete(token)
+  }
+
+  /**
+   * A connection that breaks loses the replies on their way, and the client drops what is published
+   * until it has connected again. So all requests fail at once rather than at their time limits.
+   */
+  private async followConnection(): Promise<void> {
+    for await (const { type } of this.nc.status()) {
+      if (type === "disconnect" || type === "reconnect") this.endAll("disconnected")
+    }
   }
 
   /** Time limits differ, so this checks all; few requests wait that long. */

@@ -3,7 +3,8 @@
  * this node by compare-and-set. So a batch that arrives late, after it was sent again, cannot undo
  * what was written since.
  */
-import { type StorageFailure, StorageFull, StorageUnavailable } from "../../actor/index.ts"
+import { type StorageFailure, StorageFull, StorageUnavailable,
+  ValueTooLarge } from "../../actor/index.ts"
 import { batchMessagesMax, batchTargetMessages, giveUpMs, headerReserveBytes, recordKeyBytesMax,
   recordMarkerTtl, retryDelayMs } from "../../limits.ts"
 import type { RecordChange } from "../../ports/index.ts"
@@ -84,7 +85,7 @@ export class RecordWriter {
     this.nats = nats
   }
 
-  /** Why these changes can never be written. */
+  /** Why the store can never write these changes. */
   refusal(changes: ReadonlyArray<RecordChange>): StorageFailure | undefined {
     if (changes.length >= batchMessagesMax) {
       const detail = `${changes.length} records at once; the servers take ${batchMessagesMax - 1}`
@@ -93,10 +94,10 @@ export class RecordWriter {
     const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - headerReserveBytes
     for (const { key, table, value } of changes) {
       if (recordSubject(table, key).length > recordKeyBytesMax) {
-        return new StorageFull({ detail: `a key of ${key.length} characters in ${table}` })
+        return new ValueTooLarge({ detail: `a key of ${key.length} characters in ${table}` })
       }
       if (Buffer.byteLength(value ?? "") > bytesMax) {
-        return new StorageFull({ detail: `a record of ${table} is larger than max_payload` })
+        return new ValueTooLarge({ detail: `a record of ${table} is larger than max_payload` })
       }
     }
     return undefined

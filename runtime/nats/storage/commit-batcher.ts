@@ -6,32 +6,84 @@ import { type Address, keyOf, type StorageFailure } from "../../actor/index.ts"
 import { batchesInFlight, batchFailuresMax, batchMessagesMax, batchTargetBytes, batchTargetMessages,
   cachedActorsMax, singleWritesInFlight, writeModeSamples, writeModeWindows,
   writeModeWindowsMax } from "../../limits.ts"
-import type { Commit, CommitOutcome } from "../../ports/index.ts"
+import type { Commit, CommitOutcome, ReportOutcome } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
 import { write, type WriteResult } from "../stream/index.ts"
 import type { ActorEntry, LogMessage } from "./actor-entry.ts"
 import type { CommitPlan } from "./commit-plan.ts"
 
+/** The outcomes of one group: each is reported as soon as it is known. */
+export class GroupOutcomes {
+  /** The caller no longer waits: unsettled commits are not sent again. */
+  abandoned = false
+  private readonly outcomes: Array<CommitOutcome> = []
+  private left: number
+  private readonly reportOutcome: ReportOutcome | undefined
+  private readonly end: (outcomes: ReadonlyArray<CommitOutcome>) => void
+
+  constructor(
+    size: number,
+    report: ReportOutcome | undefined,
+    end: (outcomes: ReadonlyArray<CommitOutcome>) => void
+  ) {
+    this.left = size
+    this.reportOutcome = report
+    this.end = end
+    if (size === 0) end([])
+  }
+
+  settle(at: number, outcome: CommitOutcome): void {
+    this.outcomes[at] = outcome
+    this.reportOutcome?.(at, outcome)
+    if (--this.left === 0) this.end(this.outcomes)
+  }
+}
+
 /** One commit that is being written. */
-export interface CommitJob {
+export class CommitJob {
   readonly commit: Commit
-  readonly id: string
-  readonly sinceMs: number
-  readonly bytes: number
   /** The items that it appends. */
   readonly logMessages: ReadonlyArray<LogMessage>
-  readonly done: (outcome: CommitOutcome) => void
-  /** Certainly nothing was stored. */
-  readonly failed: (failure: StorageFailure) => void
-  readonly broken: (defect: unknown) => void
+  readonly id: string
+  readonly bytes: number
+  readonly sinceMs = performance.now()
   /** The actor was read from the leader for this commit. */
-  isReloaded: boolean
+  isReloaded = false
   /** A write of it may have been stored, or may still be. */
-  mayBeStored: boolean
+  mayBeStored = false
   /** Failed writes. */
-  failures: number
-  /** The caller no longer waits: the commit is not sent again. */
-  abandoned: boolean
+  failures = 0
+  private readonly group: GroupOutcomes
+  private readonly at: number
+
+  constructor(
+    commit: Commit,
+    logMessages: ReadonlyArray<LogMessage>,
+    id: string,
+    bytes: number,
+    group: GroupOutcomes,
+    at: number
+  ) {
+    this.commit = commit
+    this.logMessages = logMessages
+    this.id = id
+    this.bytes = bytes
+    this.group = group
+    this.at = at
+  }
+
+  get abandoned(): boolean {
+    return this.group.abandoned
+  }
+
+  settle(outcome: CommitOutcome): void {
+    this.group.settle(this.at, outcome)
+  }
+
+  /** Certainly nothing of it was stored. */
+  refuse(failure: StorageFailure): void {
+    this.settle({ _tag: "Refused", failure })
+  }
 }
 
 /** An actor that was written or loaded recently: what is known of it, and its waiting commits. */

@@ -370,15 +370,16 @@ export const conflictOf = (entry: ActorEntry, commit: Commit): Conflict | undefi
 export const conflictAfterReload = (
   known: ActorEntry,
   fresh: ActorEntry,
-  commit: Commit
-): Conflict | undefined =>
-  conflictOf(fresh, commit) ??
-    // The key's mark may have expiring, or been purged, after a removal.
-    (fresh.seq === known.seq || fresh.seq === 0 ? undefined : new RevisionConflict({
-      key: keyOf(commit.address),
-      expected: commit.expected,
-      actual: fresh.revision
-    }))
+  { commit, id }: Pick<CommitWork, "commit" | "id">
+): Conflict | undefined => {
+  const found = conflictOf(fresh, commit)
+  if (found !== undefined) return found
+  // After a removal the key's marker may have expired, or been purged. The commit itself writes the
+  // key to set its cap.
+  if (fresh.seq === known.seq || fresh.seq === 0 || fresh.commit === id) return undefined
+  const { address, expected } = commit
+  return new RevisionConflict({ key: keyOf(address), expected, actual: fresh.revision })
+}
 
 export const conflict = (conflict: Conflict): CommitOutcome => ({ _tag: "Conflict", conflict })
 

@@ -3,13 +3,13 @@
  * leaves its batch. After a write without an acknowledgement, the writer reads the actor from the
  * leader before it reports an outcome.
  */
-import { StorageFull, StorageUnavailable } from "../../actor/index.ts"
+import { keyOf, type StorageFailure, StorageFull, StorageUnavailable } from "../../actor/index.ts"
 import { batchMessagesMax, batchTargetMessages, cachedStateCharsMax, giveUpMs,
   retryDelayMs } from "../../limits.ts"
-import type { Commit } from "../../ports/index.ts"
+import type { Commit, CommitOutcome } from "../../ports/index.ts"
 import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
 import { actorKeys, type Bucket, callApi, isFull, isSequenceConflict, type NotStored,
-  readLastFromLeader, type StreamMessage, write } from "../stream/index.ts"
+  readLastFromLeader, write } from "../stream/index.ts"
 import { type ActorEntry, isCapped } from "./actor-entry.ts"
 import { commitOfKey, loadEntry } from "./actor-log.ts"
 import { type ActorQueue, type BatchMember, CommitBatcher,
@@ -19,93 +19,30 @@ import { capPlan, type CommitPlan, committed, type CommitWork, conflict, conflic
   uncapPlan } from "./commit-plan.ts"
 import { type LogTrim, noTrim, planTrim } from "./log-trim.ts"
 
-interface FailedStep {
-  readonly written: NotStored
-  /** Whether it was the last step, which makes the commit effective. */
-  readonly wasLast: boolean
-}
+const wrongSequenceCode = 10_071
 
-/** Writes one step; returns the actor after it, or why the step was not stored. */
-const writeStep = async (
-  nats: NatsApi,
-  plan: CommitPlan,
-  wasLast: boolean
-): Promise<ActorEntry | FailedStep> => {
-  const written = await write(nats, plan.messages)
-  return written._tag === "Stored" ? plan.after(written.first) : { written, wasLast }
-}
+/** A commit that is being written, alone or in a batch. */
+type WrittenMember = Pick<BatchMember, "entry" | "job" | "plan" | "queue">
 
-const writeSteps = async (
-  nats: NatsApi,
-  bucket: Bucket,
-  entry: ActorEntry,
-  work: CommitWork
-): Promise<ActorEntry | FailedStep> => {
-  const capped = await writeStep(nats, capPlan(bucket, entry, work), false)
-  if ("written" in capped) return capped
-  for (const messages of itemPlans(bucket, capped, work, batchTargetMessages)) {
-    const written = await write(nats, messages)
-    if (written._tag !== "Stored") return { written, wasLast: false }
-  }
-  return writeStep(nats, uncapPlan(bucket, entry, capped, work), true)
-}
+const indeterminate: CommitOutcome = { _tag: "Indeterminate" }
 
-/** While leaders change, a server may report a conflict for a write that was stored. */
-const mayBeStored = ({ wasLast, written }: FailedStep): boolean =>
-  wasLast && (written._tag === "Indeterminate" || isSequenceConflict(written.code))
+const refused = (failure: StorageFailure): CommitOutcome => ({ _tag: "Refused", failure })
 
-const tooLarge = (messages: ReadonlyArray<StreamMessage>): StorageFull | undefined =>
-  messages.length <= batchMessagesMax
-    ? undefined
-    : new StorageFull({
-      detail: `a commit changes ${messages.length} keys besides its appended items; ` +
-        `one atomic batch takes ${batchMessagesMax}: split the commit`
-    })
+const isLarge = ({ messages }: CommitPlan): boolean => messages.length > batchMessagesMax
 
-/**
- * Writes a commit of more messages than one atomic batch takes. The first batches write its items
- * above a cap in the state's record, so readers ignore them. The last batch writes everything else
- * and lifts the cap. Readers always ignore the items of an interrupted commit. Never rejects.
- */
-export const writeLargeCommit = async (
-  nats: NatsApi,
-  bucket: Bucket,
-  job: CommitJob
-): Promise<void> => {
-  const { commit, id } = job
-  let isIndeterminate = false
-  while (!job.abandoned) {
-    try {
-      const entry = await loadEntry(nats, bucket, commit.address)
-      if (entry.commit === id && !isCapped(entry)) {
-        return job.done(committed(commit, entry.revision, Number.NaN))
-      }
-      const found = conflictOf(entry, commit)
-      if (found !== undefined) {
-        return job.done(isIndeterminate ? { _tag: "Indeterminate" } : conflict(found))
-      }
-      const work = { ...job, trim: await planTrim(nats, bucket, entry, commit, true) }
-      const refusal = tooLarge(uncapPlan(bucket, entry, entry, work).messages)
-      if (refusal !== undefined) return job.failed(refusal)
-      const outcome = await writeSteps(nats, bucket, entry, work)
-      if (!("written" in outcome)) {
-        return job.done(committed(commit, outcome.revision, Number.NaN))
-      }
-      const { written, written: { detail } } = outcome
-      isIndeterminate ||= mayBeStored(outcome)
-      job.mayBeStored ||= written._tag === "Indeterminate"
-      const full = isFull(written)
-      const isOver = full || performance.now() - job.sinceMs > giveUpMs
-      if (isOver && !job.mayBeStored) {
-        return job.failed(full ? new StorageFull({ detail }) : new StorageUnavailable({ detail }))
-      }
-    } catch (error) {
-      if (nats.nc.isClosed()) return job.broken(error)
-      if (!job.mayBeStored) return job.failed(asStorageUnavailable(error))
-    }
-    await wait(retryDelayMs)
-  }
-}
+/** A step before the last stores nothing that counts: the actor must be read, and that is all. */
+const interrupted = ({ detail, ...step }: NotStored): NotStored => ({
+  _tag: "Rejected",
+  code: step._tag === "Rejected" ? step.code : wrongSequenceCode,
+  detail
+})
+
+const workOf = ({ commit, id, logMessages }: CommitJob, trim: LogTrim): CommitWork => ({
+  commit,
+  id,
+  logMessages,
+  trim
+})
 
 export class BucketWriter {
   readonly bucket: Bucket
@@ -176,7 +113,7 @@ export class BucketWriter {
     try {
       await this.reload(queue)
     } catch (error) {
-      return this.finish(queue, job, () => job.failed(asStorageUnavailable(error)))
+      return this.finish(queue, job, refused(asStorageUnavailable(error)))
     }
     this.start(queue, job)
   }
@@ -186,7 +123,7 @@ export class BucketWriter {
     const found = conflictOf(entry, commit)
     if (found !== undefined) {
       if (!job.isReloaded) return void this.reloadAndStart(queue, job)
-      return this.finish(queue, job, () => job.done(conflict(found)))
+      return this.finish(queue, job, conflict(found))
     }
     if (commit.remove.length === 0) this.add(queue, job, entry, noTrim(entry))
     else void this.trimAndAdd(queue, job, entry)
@@ -197,35 +134,74 @@ export class BucketWriter {
     try {
       this.add(queue, job, entry, await planTrim(this.nats, this.bucket, entry, job.commit))
     } catch (error) {
-      this.finish(queue, job, () => job.failed(asStorageUnavailable(error)))
+      this.finish(queue, job, refused(asStorageUnavailable(error)))
     }
   }
 
   private add(queue: ActorQueue, job: CommitJob, entry: ActorEntry, trim: LogTrim): void {
-    const plan = planCommit(this.bucket, entry, { ...job, trim })
-    if (plan.messages.length === 0) {
-      return this.finish(
-        queue,
-        job,
-        () => job.done(committed(job.commit, entry.revision, Number.NaN))
-      )
-    }
-    if (plan.messages.length > batchMessagesMax) return void this.writeLarge(queue, job)
-    this.batcher.add({ queue, job, entry, plan, readyMs: performance.now() })
+    const plan = planCommit(this.bucket, entry, workOf(job, trim))
+    if (plan.messages.length > 0) return this.place({ queue, job, entry, plan })
+    this.finish(queue, job, committed(job.commit, entry.revision, Number.NaN))
   }
 
-  private async writeLarge(queue: ActorQueue, job: CommitJob): Promise<void> {
+  private place(member: WrittenMember): void {
+    const { entry, job, plan, queue } = member
+    if (!isLarge(plan)) this.batcher.add({ queue, job, entry, plan, readyMs: performance.now() })
+    // The record is written again with its text, which a fenced entry does not have.
+    else if (entry.isFenced) void this.resolve(member)
+    else void this.writeLarge(member)
+  }
+
+  /**
+   * Writes a commit of more messages than one atomic batch takes. The first batches write its items
+   * above a cap in the state's record, so readers ignore them. The last batch writes everything
+   * else and lifts the cap. Readers always ignore the items of an interrupted commit.
+   */
+  private async writeLarge(member: WrittenMember): Promise<void> {
+    const { entry, job, queue } = member
+    const { commit } = job
     queue.entry = undefined
-    await writeLargeCommit(this.nats, this.bucket, job)
-    this.next(queue)
+    try {
+      const work = workOf(job, await planTrim(this.nats, this.bucket, entry, commit, true))
+      const { length: keys } = uncapPlan(this.bucket, entry, entry, work).messages
+      if (keys > batchMessagesMax) {
+        const detail = `${keyOf(commit.address)}: a commit changes ${keys} keys besides its ` +
+          `appended items; one atomic batch takes ${batchMessagesMax}: split the commit`
+        return this.finish(queue, job, refused(new StorageFull({ detail })))
+      }
+      const result = await this.writeSteps(entry, work)
+      if ("revision" in result) {
+        return this.finish(queue, job, committed(commit, result.revision, Number.NaN))
+      }
+      await this.settle([member], result)
+    } catch (error) {
+      await this.retryResolve(member, error)
+    }
   }
 
-  private finish(queue: ActorQueue, job: CommitJob, report: () => void): void {
-    try {
-      report()
-    } catch (defect) {
-      job.broken(defect)
+  /** Returns the actor after a large commit, or why a step was not stored. */
+  private async writeSteps(entry: ActorEntry, work: CommitWork): Promise<ActorEntry | NotStored> {
+    const { bucket, nats } = this
+    const capping = capPlan(bucket, entry, work)
+    const first = await write(nats, capping.messages)
+    if (first._tag !== "Stored") return interrupted(first)
+    const capped = capping.after(first.first)
+    for (const messages of itemPlans(bucket, capped, work, batchTargetMessages)) {
+      const written = await write(nats, messages)
+      if (written._tag !== "Stored") return interrupted(written)
     }
+    const uncapping = uncapPlan(bucket, entry, capped, work)
+    const last = await write(nats, uncapping.messages)
+    if (last._tag === "Stored") return uncapping.after(last.first)
+    // While leaders change, a server may report a conflict for a write that was stored. Nothing but
+    // the record names this commit, and its next owner writes that.
+    return last._tag === "Rejected" && isSequenceConflict(last.code)
+      ? { _tag: "Indeterminate", detail: last.detail }
+      : last
+  }
+
+  private finish(queue: ActorQueue, job: CommitJob, outcome: CommitOutcome): void {
+    job.settle(outcome)
     this.next(queue)
   }
 
@@ -252,7 +228,7 @@ export class BucketWriter {
     // Before the report, because the caller may read at once. The marker of a removed actor
     // expires or is purged, so its sequence is not cached.
     queue.entry = commit.state === null ? undefined : entry
-    job.done(committed(commit, revision, firstSignal))
+    job.settle(committed(commit, revision, firstSignal))
     if (commit.state !== null) return this.next(queue)
     if (!needsPurge(entry)) return this.next(queue)
     void this.purge(commit.address, entry.floor).then(() => this.next(queue))
@@ -265,8 +241,9 @@ export class BucketWriter {
       .catch(() => undefined)
   }
 
+  /** The messages of these commits were not acknowledged. */
   private async settle(
-    members: ReadonlyArray<BatchMember>,
+    members: ReadonlyArray<WrittenMember>,
     written: NotStored
   ): Promise<void> {
     const { _tag, detail } = written
@@ -276,7 +253,7 @@ export class BucketWriter {
       if (_tag === "Indeterminate") job.mayBeStored = true
     }
     // A wrong sequence is the only rejection that a retry cannot change.
-    if (code !== 10_071) await wait(retryDelayMs)
+    if (code !== wrongSequenceCode) await wait(retryDelayMs)
     const needsRead = code === undefined || isSequenceConflict(code)
     const failure = isFull(written)
       ? new StorageFull({ detail })
@@ -289,16 +266,15 @@ export class BucketWriter {
       }
       const isOver = failure._tag === "StorageFull" ||
         performance.now() - job.sinceMs > giveUpMs
-      if (isOver && !job.mayBeStored) return this.finish(queue, job, () => job.failed(failure))
+      if (isOver && !job.mayBeStored) return this.finish(queue, job, refused(failure))
       if (needsRead || job.mayBeStored) return this.resolve(member)
-      this.batcher.add(member)
+      this.place(member)
     }))
   }
 
   /** Reads from the leader whether a commit was stored, and its actor. */
-  private async resolve(
-    { entry, job, queue }: Pick<BatchMember, "entry" | "job" | "queue">
-  ): Promise<void> {
+  private async resolve(member: WrittenMember): Promise<void> {
+    const { entry, job, plan, queue } = member
     const { commit } = job
     let fresh: ActorEntry
     let trim: LogTrim
@@ -312,26 +288,22 @@ export class BucketWriter {
       trim = await planTrim(this.nats, this.bucket, fresh, commit)
       consumedSignal = await this.removableSignal(commit)
     } catch (error) {
-      return this.retryResolve({ entry, job, queue }, error)
+      return this.retryResolve(member, error)
     }
     if (wasStored) {
       // After a later write by another owner, the decisions that follow this commit must fail.
       const revision = fresh.commit === job.id ? fresh.revision : Number.NaN
       return this.finishStored(queue, job, { ...fresh, isFenced: false }, revision)
     }
-    const found = conflictAfterReload(entry, fresh, commit)
+    const found = conflictAfterReload(entry, fresh, job)
     queue.entry = fresh
     if (found !== undefined) {
-      const isIndeterminate = job.mayBeStored && mayBeOverwritten(entry, fresh, commit)
-      return this.finish(
-        queue,
-        job,
-        () => job.done(isIndeterminate ? { _tag: "Indeterminate" } : conflict(found))
-      )
+      const isIndeterminate = job.mayBeStored &&
+        (isLarge(plan) || mayBeOverwritten(entry, fresh, commit))
+      return this.finish(queue, job, isIndeterminate ? indeterminate : conflict(found))
     }
-    const remaining = { ...commit, consumedSignal }
-    const plan = planCommit(this.bucket, fresh, { ...job, commit: remaining, trim })
-    this.batcher.add({ queue, job, entry: fresh, plan, readyMs: performance.now() })
+    const work = { ...workOf(job, trim), commit: { ...commit, consumedSignal } }
+    this.place({ queue, job, entry: fresh, plan: planCommit(this.bucket, fresh, work) })
   }
 
   /** The signal that the commit consumes, unless another signal has replaced it. */
@@ -352,13 +324,11 @@ export class BucketWriter {
     return await commitOfKey(this.nats, this.bucket, log + first.n) === id
   }
 
-  private async retryResolve(member: Pick<BatchMember, "entry" | "job" | "queue">, error: unknown) {
+  private async retryResolve(member: WrittenMember, error: unknown): Promise<void> {
     const { job, queue } = member
     if (job.abandoned) return this.next(queue)
-    if (this.nats.nc.isClosed()) return this.finish(queue, job, () => job.broken(error))
-    if (!job.mayBeStored) {
-      return this.finish(queue, job, () => job.failed(asStorageUnavailable(error)))
-    }
+    if (!job.mayBeStored) return this.finish(queue, job, refused(asStorageUnavailable(error)))
+    if (this.nats.nc.isClosed()) return this.finish(queue, job, indeterminate)
     await wait(retryDelayMs)
     return this.resolve(member)
   }

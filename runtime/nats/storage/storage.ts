@@ -1,16 +1,17 @@
 /** The storage port on JetStream. */
 import { Effect, Layer } from "effect"
-import { type Address, keyOf, RevisionConflict, shardOf, type StorageFailure,
-  StorageUnavailable } from "../../actor/index.ts"
+import { type Address, keyOf, shardOf, type StorageFailure, StorageUnavailable,
+  ValueTooLarge } from "../../actor/index.ts"
 import { headerReserveBytes } from "../../limits.ts"
-import { type Commit, type CommitOutcome, Storage, type StorageApi } from "../../ports/index.ts"
+import { assertCommit, type Commit, type CommitOutcome, Storage,
+  type StorageApi } from "../../ports/index.ts"
 import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts"
 import { actorBuckets, type Bucket, type BucketFailure, makeIds,
   streamInfo } from "../stream/index.ts"
 import { groupItems } from "./actor-entry.ts"
 import { readLog } from "./actor-log.ts"
 import { ActorScanner } from "./actor-scan.ts"
-import { ActorQueues, type CommitJob } from "./commit-batcher.ts"
+import { ActorQueues, CommitJob, GroupOutcomes } from "./commit-batcher.ts"
 import { BucketWriter } from "./commit-writer.ts"
 import { nextTimers } from "./stored-timers.ts"
 
@@ -19,32 +20,9 @@ export interface NatsStorageOptions {
   readonly buckets?: number
 }
 
-/** The result of one commit of a group; after a failure nothing of it was stored. */
-type CommitResult = CommitOutcome | StorageFailure
-
-const isOutcome = (settled: CommitResult): settled is CommitOutcome =>
-  settled._tag === "Committed" || settled._tag === "Conflict" || settled._tag === "Indeterminate"
-
-/**
- * A group fails only as a whole. A commit that failed while others of its group were stored becomes
- * a conflict: its actor is loaded again and decides again.
- */
-const outcomesOf = (
-  group: ReadonlyArray<Commit>,
-  settled: ReadonlyArray<CommitResult>
-): Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure> => {
-  const failure = settled.find((one) => !isOutcome(one))
-  const isKept = settled.some(({ _tag }) => _tag === "Committed" || _tag === "Indeterminate")
-  if (failure !== undefined && !isOutcome(failure) && !isKept) return Effect.fail(failure)
-  return Effect.succeed(settled.map((one, at): CommitOutcome => {
-    if (isOutcome(one)) return one
-    const commit = group[at]
-    const { expected = 0 } = commit ?? {}
-    const key = commit === undefined ? "" : keyOf(commit.address)
-    const conflict = new RevisionConflict({ key, expected, actual: expected })
-    return { _tag: "Conflict", conflict }
-  }))
-}
+/** Bytes of a text, or about as many if it certainly fits: a UTF-16 unit takes at most three. */
+const bytesOf = (text: string, max: number): number =>
+  3 * text.length <= max ? text.length : Buffer.byteLength(text)
 
 class NatsStorage {
   private readonly nats: NatsApi
@@ -60,80 +38,44 @@ class NatsStorage {
   }
 
   private writerOf(shard: number): BucketWriter {
-    const writer = this.writers[shard % this.writers.length]
+    const writer = this.writers[this.streamOf(shard)]
     if (writer === undefined) throw new RangeError(`no bucket for shard ${shard}`)
     return writer
   }
 
-  /** Bytes of all texts; undefined when one is larger than the servers take. */
-  private bytesOf({ append, state }: Commit, max: number): number | undefined {
-    let all = 0
-    for (const text of [state ?? "", ...append.map(({ value }) => value)]) {
-      // A UTF-16 unit takes at most three bytes of UTF-8.
-      const bytes = 3 * text.length <= max ? text.length : Buffer.byteLength(text)
-      if (bytes > max) return undefined
-      all += bytes
-    }
-    return all
-  }
-
   readonly engine = "JetStream"
 
-  readonly commit: StorageApi["commit"] = (group) =>
-    Effect.flatMap(
-      Effect.callback<ReadonlyArray<CommitResult>>((resume) => {
-        const settled: Array<CommitResult> = []
-        const jobs: Array<CommitJob> = []
-        let left = group.length
-        if (left === 0) resume(Effect.succeed([]))
-        group.forEach((commit, at) => {
-          const settle = (one: CommitResult): void => {
-            settled[at] = one
-            if (--left === 0) resume(Effect.succeed(settled))
-          }
-          const job = this.submit(commit, settle, (defect) => resume(Effect.die(defect)))
-          if (job !== undefined) jobs.push(job)
-        })
-        return Effect.sync(() => {
-          for (const job of jobs) job.abandoned = true
-        })
-      }),
-      (settled) => outcomesOf(group, settled)
-    )
+  readonly streamOf: StorageApi["streamOf"] = (shard) => shard % this.writers.length
 
-  private submit(
-    commit: Commit,
-    settle: (settled: CommitResult) => void,
-    broken: (defect: unknown) => void
-  ): CommitJob | undefined {
-    const { address, remove, state } = commit
-    if (remove.length > 0 && state === undefined) {
-      broken(new TypeError(`${keyOf(address)}: a commit that removes items needs a state`))
-      return undefined
+  readonly commit: StorageApi["commit"] = (group, report) =>
+    Effect.callback<ReadonlyArray<CommitOutcome>>((resume) => {
+      for (const commit of group) assertCommit(commit)
+      const outcomes = new GroupOutcomes(group.length, report, (all) => resume(Effect.succeed(all)))
+      const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - headerReserveBytes
+      group.forEach((commit, at) => this.submit(commit, bytesMax, outcomes, at))
+      return Effect.sync(() => {
+        outcomes.abandoned = true
+      })
+    })
+
+  private submit(commit: Commit, bytesMax: number, outcomes: GroupOutcomes, at: number): void {
+    const { address, append, state } = commit
+    let bytes = bytesOf(state ?? "", bytesMax)
+    let largest = bytes
+    for (const { value } of append) {
+      const size = bytesOf(value, bytesMax)
+      bytes += size
+      if (size > largest) largest = size
     }
-    const max = (this.nats.nc.info?.max_payload ?? Infinity) - headerReserveBytes
-    const bytes = this.bytesOf(commit, max)
-    if (bytes === undefined) {
-      const detail = `${keyOf(address)}: a text is larger than the max_payload of the NATS servers`
-      settle(new StorageUnavailable({ detail }))
-      return undefined
+    if (largest > bytesMax) {
+      const detail = `${keyOf(address)}: a text of ${largest} bytes; ` +
+        `the max_payload of the NATS servers leaves ${bytesMax}`
+      const failure = new ValueTooLarge({ detail })
+      return outcomes.settle(at, { _tag: "Refused", failure })
     }
-    const job: CommitJob = {
-      commit,
-      id: this.nextCommitId(),
-      sinceMs: performance.now(),
-      bytes,
-      logMessages: groupItems(commit.append, max),
-      done: settle,
-      failed: settle,
-      broken,
-      isReloaded: false,
-      mayBeStored: false,
-      failures: 0,
-      abandoned: false
-    }
+    const messages = groupItems(append, bytesMax)
+    const job = new CommitJob(commit, messages, this.nextCommitId(), bytes, outcomes, at)
     this.writerOf(shardOf(address)).submit(this.queues.of(address), job)
-    return job
   }
 
   readonly load: StorageApi["load"] = (address) =>
