@@ -1,18 +1,18 @@
-/** A body that is read more slowly than it comes. */
+/** A body that is read more slowly than it arrives. */
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { Upload } from "../http/wire/upload.ts"
 
 const highWaterBytes = 10
 
-it("holds the sender while the reader is behind, and from its end until the answer", async () => {
+it("pauses the sender while the reader is behind, and from its end until the answer", async () => {
   const chunks = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 20 })
   await fc.assert(
     fc.asyncProperty(chunks, fc.nat(20), async (sizes, readAfter) => {
-      const said: Array<string> = []
+      const calls: Array<string> = []
       const upload = new Upload(1_000, highWaterBytes, {
-        pause: () => said.push("pause"),
-        resume: () => said.push("resume")
+        pause: () => calls.push("pause"),
+        resume: () => calls.push("resume")
       })
       const reader = upload[Symbol.asyncIterator]()
       let queued = 0
@@ -25,19 +25,19 @@ it("holds the sender while the reader is behind, and from its end until the answ
       }
       for (const [at, size] of sizes.entries()) {
         const isLast = at === sizes.length - 1
-        upload.push(new ArrayBuffer(size), isLast)
+        upload.receive(new ArrayBuffer(size), isLast)
         queued += size
-        if (!isLast && queued >= highWaterBytes) expect(said.at(-1)).toBe("pause")
+        if (!isLast && queued >= highWaterBytes) expect(calls.at(-1)).toBe("pause")
         if (!isLast && at >= readAfter && queued > 0) await readOne()
       }
       // The connection's own time limit begins again when it goes on.
-      const atEnd = said.length
+      const atEnd = calls.length
       for await (const { length } of { [Symbol.asyncIterator]: () => reader }) read += length
-      expect(said.slice(atEnd)).toEqual([])
+      expect(calls.slice(atEnd)).toEqual([])
       upload.release()
       upload.release()
-      expect(said).toEqual(said.map((_, at) => at % 2 === 0 ? "pause" : "resume"))
-      expect(said.length % 2).toBe(0)
+      expect(calls).toEqual(calls.map((_, at) => at % 2 === 0 ? "pause" : "resume"))
+      expect(calls.length % 2).toBe(0)
       expect(read).toBe(sizes.reduce((sum, size) => sum + size, 0))
     })
   )

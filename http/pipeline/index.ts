@@ -7,8 +7,8 @@ export { challenges, type HandlerFailure, HttpError, httpError, invalidTokenErro
   toHttpError, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, readKeyedRequest, runOnce } from "./idempotency.ts"
-export { awaitWritable, endRefusedStream, eventStreamAnswer, eventStreamType, longPoll,
-  longPollHeaders, preferredWaitSeconds } from "./live-answers.ts"
+export { endRefusedStream, eventStreamAnswer, eventStreamType, longPoll, longPollHeaders,
+  preferredWaitSeconds } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
 export { clientAddress, makeRateLimiter, type Rate } from "./rate-limiter.ts"

@@ -1,7 +1,7 @@
 /** Answers that wait for changes of an actor: long polls (RFC 7240 `wait`) and event streams. */
 import { Effect } from "effect"
 import type { Address, Refusal } from "../../runtime/index.ts"
-import { longPollSecondsMax, readerStallMs, watchRecheckMs } from "../limits.ts"
+import { longPollSecondsMax, watchRecheckMs } from "../limits.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptyAnswer, type HandlerAnswer } from "./call.ts"
 import type { HandlerFailure } from "./http-error.ts"
@@ -99,19 +99,6 @@ export const longPollHeaders = (waitSeconds: number): ReplyHeaders => [
   ["Preference-Applied", `wait=${waitSeconds}`],
   ["Vary", "Prefer"]
 ]
-
-/** Waits until the client has read what was sent; disconnects a client that reads nothing. */
-export const awaitWritable = (events: EventStream): Effect.Effect<void> =>
-  Effect.callback<void>((resume) => {
-    const done = (): void => {
-      clearTimeout(timer)
-      resume(Effect.void)
-    }
-    const timer = setTimeout(() => events.cut(), readerStallMs)
-    if (events.flowing || !events.open) return done()
-    events.onClose(done)
-    events.onFlowing(done)
-  })
 
 export const eventStreamType = "text/event-stream"
 

@@ -1,5 +1,5 @@
 /** Server-sent events (WHATWG HTML §9.2) with a bound on the bytes that wait for a slow reader. */
-import { eventBufferBytesMax } from "../limits.ts"
+import { eventBufferBytesMax, readerStallMs } from "../limits.ts"
 import type { NativeResponse } from "./native-response.ts"
 
 /** The text of one event. Each line of `data` becomes a `data` field; other fields are one line. */
@@ -22,7 +22,7 @@ export class EventStream {
   readonly #ended: () => void
   #open = true
   #pendingBytes = 0
-  #listeners: Array<() => void> = []
+  readonly #listeners: Array<() => void> = []
   #waiting: (() => void) | undefined
 
   constructor(native: NativeResponse, ended: () => void) {
@@ -30,9 +30,7 @@ export class EventStream {
     this.#ended = ended
     native.onWritable(() => {
       this.#pendingBytes = 0
-      const waiting = this.#waiting
-      this.#waiting = undefined
-      waiting?.()
+      this.#waiting?.()
       return true
     })
   }
@@ -56,22 +54,25 @@ export class EventStream {
     this.#pendingBytes += Buffer.byteLength(text)
     // One event may be larger than the bound: it alone does not close the stream.
     if (isFirst || this.#pendingBytes <= eventBufferBytesMax) return true
-    this.cut()
+    this.#cut()
     return false
   }
 
-  /** Whether the socket has accepted all bytes so far. */
-  get flowing(): boolean {
-    return this.#pendingBytes === 0
-  }
-
-  /** Calls back once when the socket accepts bytes again; one caller waits at a time. */
-  onFlowing(callback: () => void): void {
-    this.#waiting = callback
+  /**
+   * Resolves when the socket accepts bytes again, or the stream has ended; disconnects a client
+   * that reads nothing. One caller waits at a time.
+   */
+  async writable(): Promise<void> {
+    if (this.#pendingBytes === 0 || !this.#open) return
+    const timer = setTimeout(() => this.#cut(), readerStallMs)
+    await new Promise<void>((resolve) => {
+      this.#waiting = resolve
+    })
+    clearTimeout(timer)
   }
 
   /** Closes the connection at once, for a reader that does not read. */
-  cut(): void {
+  #cut(): void {
     if (!this.#open) return
     this.#native.close()
     this.aborted()
@@ -96,8 +97,7 @@ export class EventStream {
     if (!this.#open) return
     this.#open = false
     this.#ended()
-    const listeners = this.#listeners
-    this.#listeners = []
-    for (const listener of listeners) listener()
+    this.#waiting?.()
+    for (const listener of this.#listeners.splice(0)) listener()
   }
 }

@@ -154,7 +154,7 @@ export class Exchange {
     this.#upload = upload
     native.onData((chunk, isLast) => {
       if (isLast) this.#bodyDone = true
-      upload.push(chunk, isLast)
+      upload.receive(chunk, isLast)
     })
     this.onAbort(() => upload.fail("Aborted"))
     return upload

@@ -1,4 +1,5 @@
 /** A request body as a stream; a reader that is behind pauses the client. */
+import { Readable } from "node:stream"
 import { BodyError, type BodyFault } from "./request.ts"
 
 interface Valve {
@@ -6,79 +7,51 @@ interface Valve {
   readonly resume: () => void
 }
 
-/** Queue between the connection's callback and one asynchronous reader. */
-export class Upload implements AsyncIterable<Uint8Array> {
-  readonly #limitBytes: number
-  readonly #highWaterBytes: number
+/** The bytes between the connection's callback and one reader. */
+export class Upload extends Readable {
+  readonly #bytesMax: number
   readonly #valve: Valve
-  #queue: Array<Uint8Array> = []
-  #queuedBytes = 0
   #totalBytes = 0
-  #ended = false
-  #paused = false
-  #failure: BodyError | undefined
-  #wake: (() => void) | undefined
+  #isComplete = false
+  #isPaused = false
 
-  constructor(limitBytes: number, highWaterBytes: number, valve: Valve) {
-    this.#limitBytes = limitBytes
-    this.#highWaterBytes = highWaterBytes
+  constructor(bytesMax: number, highWaterBytes: number, valve: Valve) {
+    super({ highWaterMark: highWaterBytes })
+    this.#bytesMax = bytesMax
     this.#valve = valve
+    // The reader gets the error; if there is none, nobody needs it.
+    this.on("error", () => {})
   }
 
   /** Queues a copy of a chunk: the library reuses its memory after the callback. */
-  push(chunk: ArrayBuffer, isLast: boolean): void {
-    if (this.#failure !== undefined) return
+  receive(chunk: ArrayBuffer, isLast: boolean): void {
+    if (this.destroyed) return
     this.#totalBytes += chunk.byteLength
-    if (this.#totalBytes > this.#limitBytes) return this.fail("TooLarge")
-    if (chunk.byteLength > 0) {
-      this.#queue.push(new Uint8Array(chunk.slice(0)))
-      this.#queuedBytes += chunk.byteLength
-    }
-    this.#ended ||= isLast
-    if (!this.#ended && !this.#paused && this.#queuedBytes >= this.#highWaterBytes) {
-      this.#paused = true
+    if (this.#totalBytes > this.#bytesMax) return this.fail("TooLarge")
+    const hasRoom = chunk.byteLength === 0 || this.push(new Uint8Array(chunk.slice(0)))
+    if (isLast) {
+      this.#isComplete = true
+      this.push(null)
+    } else if (!hasRoom && !this.#isPaused) {
+      this.#isPaused = true
       this.#valve.pause()
     }
-    this.#notify()
+  }
+
+  override _read(): void {
+    // Not after the end: the library closes a resumed connection that sends nothing for 10 s.
+    if (!this.#isComplete) this.release()
   }
 
   /** Resumes the client: when the reader has caught up, and before the answer. */
   release(): void {
-    if (!this.#paused) return
-    this.#paused = false
+    if (!this.#isPaused) return
+    this.#isPaused = false
     this.#valve.resume()
   }
 
   /** Ends the body with a fault, unless it is complete; queued chunks are dropped. */
   fail(tag: BodyFault["_tag"]): void {
-    if (this.#failure !== undefined || (this.#ended && tag === "Aborted")) return
-    this.#failure = new BodyError(tag)
-    this.#queue = []
-    this.#queuedBytes = 0
-    this.#notify()
-  }
-
-  #notify(): void {
-    const wake = this.#wake
-    this.#wake = undefined
-    wake?.()
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      if (this.#failure !== undefined) throw this.#failure
-      const chunk = this.#queue.shift()
-      if (chunk !== undefined) {
-        this.#queuedBytes -= chunk.length
-        // Not after the end: the library closes a resumed connection that sends nothing for 10 s.
-        if (!this.#ended && this.#queuedBytes < this.#highWaterBytes / 2) this.release()
-        yield chunk
-      } else if (this.#ended) return
-      else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-        })
-      }
-    }
+    if (!this.#isComplete || tag !== "Aborted") this.destroy(new BodyError(tag))
   }
 }

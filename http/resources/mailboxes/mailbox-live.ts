@@ -3,9 +3,8 @@ import { Effect } from "effect"
 import { formatCursor, isRemoval, type MailboxReader } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { eventItemsMax } from "../../limits.ts"
-import { awaitWritable, type Call, endRefusedStream, eventStreamAnswer, failRefused,
-  type HandlerAnswer, type HandlerFailure, httpError, longPoll,
-  type Service } from "../../pipeline/index.ts"
+import { type Call, endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer,
+  type HandlerFailure, httpError, longPoll, type Service } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { describeForReader, type MailboxRef, type ProvenReader } from "./mailbox-access.ts"
 import { entryOf, entryXml, type ListingPage, type ListingQuery, listingStart, parseListingSince,
@@ -61,7 +60,7 @@ const sendAfter = Effect.fnUntraced(function*(
       const id = formatCursor(entry.atMs, entry.n)
       const data = entryXml(mailbox, entry)
       if (!events.send(eventText({ event: "notification", id, data }))) return last
-      if (!events.flowing) yield* awaitWritable(events)
+      yield* Effect.promise(() => events.writable())
     }
     if (!events.open) return last
     last = items.at(-1)?.n ?? last

@@ -7,7 +7,7 @@ import { callerOf } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
 import { writeElement } from "../../formats/xml/index.ts"
 import { statusEventPauseMs } from "../../limits.ts"
-import { ask, awaitWritable, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTags,
+import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTags,
   eventStreamAnswer, eventStreamType, expectedVersion, expectReply, type HandlerAnswer,
   type HandlerFailure, httpError, isPageForm, longPoll, longPollHeaders, type PlainAnswer,
   preferredWaitSeconds, readerHeaders, readFormMethod, renderView, seeOther, type Service,
@@ -42,7 +42,7 @@ const streamStatus = Effect.fnUntraced(function*(
     version = view.version
     const data = writeElement(statusElement(outgoing, view))
     if (!events.send(eventText({ event: "status", id: String(version), data }))) return
-    yield* awaitWritable(events)
+    yield* Effect.promise(() => events.writable())
     yield* Effect.sleep(statusEventPauseMs)
   })
   const headers: ReplyHeaders = [["Vary", "Accept"], ["Vary", "Authorization"]]
