@@ -129,12 +129,12 @@ export const passwordCharsMax = 256
 export const passwordCharsMin = 16
 
 /** Valid tokens, and addresses that sent wrong credentials, in the credential cache of a node. */
-export const provenTokensMax = 20_000
+export const validTokensMax = 20_000
 
-export const suspectsMax = 20_000
+export const suspectAddressesMax = 20_000
 
 /** Rate limit buckets of a node, for each policy; it drops the least recently used. */
-export const ratedMax = 200_000
+export const rateBucketsMax = 200_000
 
 /** A request counts for the account of its token if the token was valid within this time. */
 export const countedTokenMs = 60_000

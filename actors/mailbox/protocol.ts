@@ -20,15 +20,6 @@ export const OwnerSettings = Schema.Struct({
 
 export type OwnerSettings = typeof OwnerSettings.Type
 
-/** The settings of a mailbox whose owner named none. */
-export const defaultSettings: OwnerSettings = {
-  deposit: "anyone",
-  retention: "P30D",
-  retentionMs: 30 * 86_400_000,
-  fetch: "never",
-  receipts: "none"
-}
-
 /** A count that older records do not have. */
 const LaterCount = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
 

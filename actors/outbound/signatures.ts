@@ -1,13 +1,7 @@
 /** Signatures of pushes: Standard Webhooks, and X-Hub-Signature of WebSub (protocol §1.4). */
-import { createHmac, randomBytes } from "node:crypto"
+import { createHmac } from "node:crypto"
 
 const prefix = "whsec_"
-
-/** Standard Webhooks asks for 24 to 64. */
-const secretBytes = 32
-
-/** A new secret, `whsec_` and base64. */
-export const newSecret = (): string => prefix + randomBytes(secretBytes).toString("base64")
 
 const signed = (secret: string, content: string): string => {
   const key = Buffer.from(secret.slice(secret.startsWith(prefix) ? prefix.length : 0), "base64")

@@ -100,7 +100,7 @@ const matches = (text: string, accepted: Accepted): boolean => {
 }
 
 /** The variant of a question that these earlier answers lead to. */
-export const variantOf = <Step extends string>(
+const variantOf = <Step extends string>(
   question: Question<Step>,
   answers: AnswerTexts<Step>
 ): QuestionVariant => {
@@ -113,14 +113,8 @@ export const variantOf = <Step extends string>(
   return fits ?? question.variants.at(-1) ?? question.variants[0]
 }
 
-/** The first question that has no answer; undefined when all have one. */
-export const nextQuestion = <Step extends string>(
-  script: Script<Step>,
-  answers: AnswerTexts<Step>
-): Question<Step> | undefined => script.questions.find(({ step }) => answers[step] === undefined)
-
 /** Whether an answer to a question is accepted, given the earlier ones. */
-export const isAccepted = <Step extends string>(
+const isAccepted = <Step extends string>(
   question: Question<Step>,
   answers: AnswerTexts<Step>,
   text: string

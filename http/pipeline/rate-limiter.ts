@@ -10,7 +10,7 @@ import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { LRUCache } from "lru-cache"
 import { type CredentialCache, identityOf, secretHash } from "../auth/credentials/index.ts"
-import { forwardedMax, ratedMax } from "../limits.ts"
+import { forwardedMax, rateBucketsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { type HttpError, httpError } from "./http-error.ts"
 
@@ -105,7 +105,7 @@ export class Buckets {
   readonly #fullAtMs: LRUCache<string, number>
 
   /** `nowMs` reads a clock that never goes backwards. */
-  constructor(rate: Rate, nowMs: () => number, bucketsMax = ratedMax) {
+  constructor(rate: Rate, nowMs: () => number, bucketsMax = rateBucketsMax) {
     this.rate = rate
     this.#nowMs = nowMs
     this.#eachMs = rate.windowMs / rate.quota

@@ -1,9 +1,10 @@
 /** A mailbox and messages to it, for the tests of its table. */
 import { mailboxTable } from "../../actors/mailbox/decide.ts"
-import { defaultSettings, type MailboxAction, type MailboxMessage, type MailboxReply,
-  type MailboxState } from "../../actors/mailbox/protocol.ts"
+import type { MailboxAction, MailboxMessage, MailboxReply,
+  MailboxState } from "../../actors/mailbox/protocol.ts"
 import { address, type Variant } from "../../runtime/index.ts"
 import { decider, hash, nowMs } from "./cells.ts"
+import { defaultSettings } from "./mailbox-settings.ts"
 
 export const table = mailboxTable({ notificationsMax: 3 })
 export const decide = decider<MailboxState, MailboxMessage, MailboxReply, MailboxAction>(table)

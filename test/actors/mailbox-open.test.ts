@@ -1,14 +1,14 @@
 import { describe, expect } from "vitest"
 import { expiryReadRetryMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
-import { defaultSettings, type MailboxMessage,
-  type MailboxState } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, bob, changeSecrets, configure, create, decide, deposit, describeIt, destroy,
   destroyed, done, expire, fetched, list, ms30Days, nobody, open, part, readHead, register,
   registrations, registrationSignal, remove, retrieved, self, table, taskSignal, timerFired,
   unregister, watched } from "./mailbox-cells.ts"
+import { defaultSettings } from "./mailbox-settings.ts"
 
 const view = {
   owner: "alice",

@@ -5,9 +5,10 @@ import { eventRetentionMs, retentionSteps } from "../../actors/limits.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { decodeItem, decodeRemoval, isRemoval, itemAtMs,
   notificationId } from "../../actors/mailbox/log-item.ts"
-import { defaultSettings, type MailboxMessage } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
 import { hash, nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
+import { defaultSettings } from "./mailbox-settings.ts"
 
 type Command =
   | { readonly _tag: "Deposit"; readonly document: number }

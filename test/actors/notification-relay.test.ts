@@ -6,7 +6,7 @@ import { cachedDocumentCharsMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox, mailboxKind } from "../../actors/mailbox/actor.ts"
 import { decodeItem, notificationId } from "../../actors/mailbox/log-item.ts"
-import { defaultSettings, type OwnerSettings } from "../../actors/mailbox/protocol.ts"
+import type { OwnerSettings } from "../../actors/mailbox/protocol.ts"
 import { notification, notificationKind } from "../../actors/notification/actor.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../actors/notification/protocol.ts"
@@ -16,6 +16,7 @@ import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash as hashMark } from "./cells.ts"
 import { noDependencies } from "./dependencies.ts"
 import { contentOf } from "./contents.ts"
+import { defaultSettings } from "./mailbox-settings.ts"
 
 afterEach(dropAll)
 

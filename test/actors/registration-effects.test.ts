@@ -7,10 +7,9 @@ import { linksUnder } from "../../actors/links.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { parseSince } from "../../actors/mailbox/cursor.ts"
 import { notificationId } from "../../actors/mailbox/log-item.ts"
-import { defaultSettings, type MailboxMessage } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
 import type { DeliveryOutcome, FetchOutcome, Outbound,
   OutboundContent } from "../../actors/outbound/protocol.ts"
-import { newSecret } from "../../actors/outbound/signatures.ts"
 import { registration } from "../../actors/registration/actor.ts"
 import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../actors/registration/protocol.ts"
@@ -18,6 +17,7 @@ import { address, type SystemApi } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
 import { contentOf } from "./contents.ts"
+import { defaultSettings } from "./mailbox-settings.ts"
 
 afterEach(dropAll)
 
@@ -26,7 +26,7 @@ const callback = "http://example.org/hook?key=1#part"
 const self = address("registration", "alice=r".padEnd(28, "1"))
 const alice = address("mailbox", "alice")
 const reader = { account: "alice" }
-const secret = newSecret()
+const secret = `whsec_${Buffer.alloc(32, "key").toString("base64")}`
 
 /** Who is called back. */
 class Receiver implements Outbound {

@@ -8,13 +8,14 @@ import { describe, expect, it } from "vitest"
 import type { CabinetQuery, CabinetView } from "../../actors/cabinet/protocol.ts"
 import { encodeItem, encodeRemoval, notificationId,
   partChars } from "../../actors/mailbox/log-item.ts"
-import { defaultSettings, type MailboxView } from "../../actors/mailbox/protocol.ts"
+import type { MailboxView } from "../../actors/mailbox/protocol.ts"
 import { cabinetScanCharsMax, cabinetScanItemsMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { formatCabinetCursor, parseCabinetSince,
   positionKey } from "../../http/resources/cabinets/cabinet-cursor.ts"
 import { type MergedPage, readCabinet } from "../../http/resources/cabinets/cabinet-merge.ts"
 import type { Address, LogItem } from "../../runtime/index.ts"
+import { defaultSettings } from "../actors/mailbox-settings.ts"
 
 const startMs = 1_800_000_000_000
 

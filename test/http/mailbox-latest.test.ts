@@ -3,11 +3,12 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { encodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
-import { defaultSettings, type MailboxView } from "../../actors/mailbox/protocol.ts"
+import type { MailboxView } from "../../actors/mailbox/protocol.ts"
 import { latestScannedMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { mailboxRefNamed } from "../../http/resources/mailboxes/mailbox-access.ts"
 import { readLatest } from "../../http/resources/mailboxes/mailbox-listing.ts"
+import { defaultSettings } from "../actors/mailbox-settings.ts"
 
 interface Item {
   readonly n: number

@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
-import { newSecret } from "../../actors/outbound/signatures.ts"
 import type { RegistrationMessage as Registration } from "../../actors/registration/protocol.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { address } from "../../runtime/index.ts"
@@ -28,7 +27,7 @@ const prepare = async (name: string) => {
     form: "native",
     // Nothing listens at this port: the registration stays unverified.
     callback: "http://127.0.0.1:1/",
-    secret: newSecret(),
+    secret: `whsec_${Buffer.alloc(32, "key").toString("base64")}`,
     leaseSeconds: 0,
     challenge: "challenge",
     cursor: 0

@@ -1,7 +1,7 @@
 /** Operations of clients on mailboxes. */
 import { mailboxKind } from "../../actors/index.ts"
 import { decodeItem, isRemoval } from "../../actors/mailbox/log-item.ts"
-import { defaultSettings, type MailboxReply } from "../../actors/mailbox/protocol.ts"
+import type { MailboxReply } from "../../actors/mailbox/protocol.ts"
 import { address, type LogItem } from "../../runtime/index.ts"
 import type { Entry, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { Answer } from "./requests.ts"
@@ -9,6 +9,7 @@ import type { Operation } from "./plan.ts"
 import { askAgain, askOnce, askToMake, caller, markOf, owner, reasonOf, type Turn,
   type Verbs } from "./operations.ts"
 import type { VersionedInput, VersionedOutput } from "./versioned.ts"
+import { defaultSettings } from "../actors/mailbox-settings.ts"
 
 export const reader = { account: owner }
 

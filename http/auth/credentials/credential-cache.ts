@@ -5,7 +5,7 @@
  */
 import { LRUCache } from "lru-cache"
 import { wrongAttemptsWindowMs } from "../../../actors/index.ts"
-import { countedTokenMs, provenTokensMax, suspectsMax } from "../../limits.ts"
+import { countedTokenMs, suspectAddressesMax, validTokensMax } from "../../limits.ts"
 
 /** The account of a valid token, and when it was last presented, in ms since the epoch. */
 interface ValidToken {
@@ -16,14 +16,14 @@ interface ValidToken {
 export class CredentialCache {
   readonly #nowMs: () => number
   /** By the hash of the token. */
-  readonly #validTokens = new LRUCache<string, ValidToken>({ max: provenTokensMax })
+  readonly #validTokens = new LRUCache<string, ValidToken>({ max: validTokensMax })
   /** Addresses that presented wrong credentials within the window. */
   readonly #suspects: LRUCache<string, true>
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
     this.#suspects = new LRUCache({
-      max: suspectsMax,
+      max: suspectAddressesMax,
       ttl: wrongAttemptsWindowMs,
       ttlResolution: 0,
       perf: { now: nowMs }

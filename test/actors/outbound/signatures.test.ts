@@ -1,10 +1,11 @@
 /** Signatures, checked with the package that receivers use (protocol §1.4). */
 import fc from "fast-check"
-import { createHmac } from "node:crypto"
+import { createHmac, randomBytes } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { describe, expect, it } from "vitest"
-import { hubSignature, newSecret, sign,
-  webhookHeaders } from "../../../actors/outbound/signatures.ts"
+import { hubSignature, sign, webhookHeaders } from "../../../actors/outbound/signatures.ts"
+
+const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
 
 const now = () => Math.floor(Date.now() / 1_000)
 
@@ -20,15 +21,6 @@ const verifies = (secret: string, body: string, headers: Readonly<Record<string,
 const body = JSON.stringify({ changed: "é\n" })
 
 describe("Standard Webhooks", () => {
-  it("a new secret has 32 random bytes", () => {
-    const secrets = Array.from({ length: 100 }, newSecret)
-    expect(new Set(secrets).size).toBe(100)
-    for (const secret of secrets) {
-      expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]+=*$/)
-      expect(Buffer.from(secret.slice(6), "base64")).toHaveLength(32)
-    }
-  })
-
   it("a signature is verified with its secret, id, time and body, and with no other", () => {
     const secret = newSecret()
     const headers = webhookHeaders([secret], "msg_1", now(), body)
