@@ -3,6 +3,7 @@
  * removed after the resource has ended, so that no resource is ever missing from the index. A crash
  * between leaves a stale entry, which the next listing removes.
  */
+import { isRefusal, type Refusal } from "../runtime/index.ts"
 import { Effect } from "effect"
 import type { PageLink } from "./formats/html/index.ts"
 import { askedAtOnceMax } from "./limits.ts"
@@ -96,36 +97,41 @@ export const removeResource = Effect.fnUntraced(function*(
   ])
 })
 
+/** A resource of a listing. */
+export interface ListedResource<View> {
+  readonly id: string
+  readonly view: View
+}
+
 /** A page of a listing. */
-export interface ResourcePage<Row> {
-  readonly rows: ReadonlyArray<Row>
+export interface ResourcePage<View> {
+  readonly rows: ReadonlyArray<ListedResource<View>>
   /** The link to the next page; empty on the last one. */
   readonly next: ReadonlyArray<PageLink>
 }
 
 /**
- * The page that a request asks for. `describe` returns the row of a resource, nothing for one that
- * was never created, or `Gone` for one that has ended: its entry is stale and is removed.
+ * The page that a request asks for. A resource that refuses `describe` is not listed: it was never
+ * created, or it has ended; then its entry is stale and is removed.
  */
-export const listResources = Effect.fnUntraced(function*<Row>(
+export const listResources = Effect.fnUntraced(function*<View>(
   service: Service,
   call: Call,
   index: NewestFirstIndex & { readonly owner: string; readonly href: string },
-  describe: (id: string) => Effect.Effect<Row | "Gone" | undefined, HandlerFailure>
-): Effect.fn.Return<ResourcePage<Row>, HandlerFailure> {
+  describe: (id: string) => Effect.Effect<View | Refusal, HandlerFailure>
+): Effect.fn.Return<ResourcePage<View>, HandlerFailure> {
   const page = yield* readPageRequest(call, isCursor)
   const entries = yield* readEntries(service, index, index.owner, page)
   const rows = yield* Effect.forEach(
     entries,
-    ({ id }) =>
-      Effect.flatMap(describe(id), (row) =>
-        row === "Gone"
-          ? Effect.as(removeResource(service, index, id), undefined)
-          : Effect.succeed(row)),
+    Effect.fnUntraced(function*({ id }) {
+      const view = yield* describe(id)
+      if (!isRefusal(view)) return [{ id, view }]
+      if (view.reason === "Gone") yield* removeResource(service, index, id)
+      return []
+    }),
     { concurrency: askedAtOnceMax }
   )
-  return {
-    rows: rows.filter((row) => row !== undefined),
-    next: nextLink(index.href, page, entries.map(({ cursor }) => cursor))
-  }
+  const next = nextLink(index.href, page, entries.map(({ cursor }) => cursor))
+  return { rows: rows.flat(), next }
 })

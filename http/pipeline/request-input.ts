@@ -128,9 +128,10 @@ export interface PageRequest {
   readonly after: string | undefined
 }
 
-/** `limit` of a query; undefined without one, 400 for an invalid one. */
+/** `limit` of a query; undefined for an empty one or none, 400 for an invalid one. */
 export const readLimit = (query: FormFields): Effect.Effect<number | undefined, HttpError> => {
-  const limit = query.get("limit")
+  // Browsers send empty fields of a form.
+  const limit = query.get("limit") || undefined
   return limit !== undefined && (!/^[1-9]\d{0,8}$/.test(limit) || Number(limit) > pageEntriesMax)
     ? Effect.fail(
       httpError("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)

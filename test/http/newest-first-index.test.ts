@@ -1,4 +1,5 @@
 /** The index of resources, newest first, over the store of each backend. */
+import type { Refusal } from "../../runtime/index.ts"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Call } from "../../http/pipeline/call.ts"
@@ -60,6 +61,8 @@ it("holds resources without an owner under their cursors", async () => {
   expect(entries.map(({ atMs, id }) => [atMs, id])).toEqual([[2000, "second"], [1000, "first"]])
 })
 
+const refused = (reason: string): Refusal => ({ _tag: "Refused", reason, detail: undefined })
+
 it("shows a page, removes the entries of ended resources, and links to the next page", async () => {
   for (
     const [at_, id] of [[1000, "one"], [2000, "ended"], [3000, "missing"], [4000, "two"]] as const
@@ -73,10 +76,20 @@ it("shows a page, removes the entries of ended resources, and links to the next 
       harness.service,
       call,
       { ...index, owner: "pages", href: "/pages" },
-      (id) => Effect.succeed(id === "ended" ? "Gone" : id === "missing" ? undefined : { id })
+      (id) =>
+        Effect.succeed(
+          id === "ended"
+            ? refused("Gone")
+            : id === "missing"
+            ? refused("NotFound")
+            : `view of ${id}`
+        )
     )
   )
-  expect(rows).toEqual([{ id: "two" }, { id: "one" }])
+  expect(rows).toEqual([
+    { id: "two", view: "view of two" },
+    { id: "one", view: "view of one" }
+  ])
   expect(next).toEqual([{
     rel: "next",
     href: `/pages?limit=4&after=${encodeURIComponent(cursorOf(1000, "one"))}`,

@@ -68,8 +68,8 @@ const problemsOfNeeds: Readonly<Record<CredentialNeeds, ReadonlyArray<ProblemSlu
   anyone: credentials,
   account: credentials,
   role: [...credentials, "forbidden"],
-  reader: [...credentials, "forbidden", "gone", "not-found"],
-  message: [...credentials, "gone", "not-found"]
+  reader: [...credentials, "forbidden"],
+  message: credentials
 }
 
 const problemsOfBody: Readonly<Record<RequestBodyDescription["kind"], ReadonlyArray<ProblemSlug>>> =
@@ -95,7 +95,10 @@ export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> =>
   if (needs !== undefined) add(...problemsOfNeeds[needs])
   if (body !== undefined) add(...problemsOfBody[body.kind])
   if (query !== undefined) add("malformed")
-  if (parametersOf(pattern).length > 0) add("not-found")
+  if (parametersOf(pattern).length > 0) {
+    add("not-found")
+    if (operation.isNeverGone !== true) add("gone")
+  }
   if (isView(routed)) add("not-acceptable", "precondition-failed")
   if (isConditional(routed)) add("precondition-failed")
   // CSRF protection may reject a request that a page of another site caused.

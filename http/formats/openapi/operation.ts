@@ -49,6 +49,8 @@ export interface Operation {
   readonly responses?: Readonly<Record<number, ResponseDescription>>
   /** Problems beside those that `derivation.ts` derives. */
   readonly problems?: ReadonlyArray<ProblemSlug>
+  /** Its resource never answers 410, though its path has parameters. */
+  readonly isNeverGone?: boolean
   /** PUT or DELETE without conditions. */
   readonly isUnconditional?: boolean
 }
@@ -165,7 +167,7 @@ export const changeByForm = (
   summary: "PUT, or with `method=delete` DELETE, for a page's form",
   needs,
   body: documentRequestBody(schema, { form }),
-  problems: ["gone", "precondition-failed"],
+  problems: ["precondition-failed"],
   responses: { 303: seeOtherResponse }
 })
 

@@ -1,12 +1,12 @@
 /** Which account a path names, and who may use it (protocol §4). */
 import { Effect } from "effect"
-import type { AccountMessage, AccountReply, AccountView } from "../../../actors/account/index.ts"
+import type { AccountMessage, AccountView } from "../../../actors/account/index.ts"
 import { accountKind } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { ask, type Call, entityTags, expectedVersion, expectReply, type HandlerFailure, httpError,
-  type Service } from "../../pipeline/index.ts"
+import { type Call, describeActor, entityTags, expectedVersion, failRefused, type HandlerFailure,
+  httpError, type Service } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 
 /** An account as a request's path names it, and the account of the request. */
@@ -42,15 +42,13 @@ export const accountRefOf = Effect.fnUntraced(function*(
 })
 
 /** The account; fails with 404 or 410. */
-export const describeAccount = (
-  service: Service,
-  { caller, to }: AccountRef
-): Effect.Effect<AccountView, HandlerFailure> => {
+export const describeAccount = (service: Service, ref: AccountRef) =>
+  failRefused(describeOrRefusal(service, ref))
+
+/** The account, or the refusal of its actor. */
+export const describeOrRefusal = (service: Service, { caller, to }: AccountRef) => {
   const message: AccountMessage = { _tag: "Describe", caller: callerOf(caller) }
-  return Effect.map(
-    ask<AccountReply>(service, to, message),
-    (reply) => expectReply(reply, "Described").view
-  )
+  return describeActor<AccountView>(service, to, message)
 }
 
 /** The account's version for which the conditions on a view of it hold. */

@@ -9,7 +9,7 @@ import { absoluteUri, ask, askOrRefusal, defineHandler, emptyAnswer, expectReply
   type HandlerFailure, httpError, nextLink, noStore, readPageRequest, refusalError, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
-import { type AccountRef, accountRefNamed, accountRefOf, describeAccount,
+import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
 import { readAccountInput, readTokenInput } from "./account-input.ts"
 import { accountPath, accountView, collectionPath, createdView, listingView, tokenPath, tokensView,
@@ -23,17 +23,16 @@ export const getAccounts = defineHandler(function*(service, call) {
   const caller = yield* requireAdmin(service, call)
   const page = yield* readPageRequest(call, isSlug)
   const names = yield* service.system.scan("account", page.after, page.limit)
-  const message: AccountMessage = { _tag: "Describe", caller: callerOf(caller) }
-  const replies = yield* Effect.forEach(
+  const described = yield* Effect.forEach(
     names,
-    (name) => askOrRefusal<AccountReply>(service, accountRefNamed(name, caller).to, message),
+    (name) => describeOrRefusal(service, accountRefNamed(name, caller)),
     { concurrency: askedAtOnceMax }
   )
-  const accounts = replies.flatMap((reply) =>
-    !isRefusal(reply) && reply._tag === "Described" ? [reply.view] : []
-  )
+  const accounts = described.flatMap((one) => isRefusal(one) ? [] : [one])
   const next = nextLink(absoluteUri(service, collectionPath), page, names)
-  return viewAnswer(listingView(service, accounts, next), { headers: noStore })
+  return viewAnswer(listingView(service, accounts, next), {
+    headers: noStore
+  })
 })
 
 export const postAccounts = defineHandler(function*(service, call) {

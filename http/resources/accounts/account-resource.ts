@@ -66,7 +66,6 @@ export const accountResource: Resource = {
       id: "getAccount",
       summary: "An account, for itself and the role admin",
       needs: "role",
-      problems: ["gone"],
       responses: { 200: viewResponse("Account", "The account") }
     },
     "DELETE /accounts/{account}": {
@@ -74,7 +73,7 @@ export const accountResource: Resource = {
       id: "deleteAccount",
       summary: "Removes an account; for the role admin",
       needs: "role",
-      problems: ["gone", "conflict"],
+      problems: ["conflict"],
       responses: { 204: emptyResponse("Removed; its tokens are invalid") }
     },
     "POST /accounts/{account}/token": {
@@ -87,7 +86,6 @@ export const accountResource: Resource = {
         form: formSchema({ name: text, expires }),
         isOptional: true
       }),
-      problems: ["gone"],
       responses: { 201: viewResponse("Token", "The token, only in this answer") }
     },
     "GET /accounts/{account}/tokens": {
@@ -95,7 +93,6 @@ export const accountResource: Resource = {
       id: "listTokens",
       summary: "The tokens of an account, without their secrets",
       needs: "role",
-      problems: ["gone"],
       responses: { 200: viewResponse("Tokens", "All tokens") }
     },
     "DELETE /accounts/{account}/tokens": {
@@ -103,7 +100,7 @@ export const accountResource: Resource = {
       id: "deleteTokens",
       summary: "Revokes all tokens of an account",
       needs: "role",
-      problems: ["gone", "conflict"],
+      problems: ["conflict"],
       responses: { 204: emptyResponse("All tokens are invalid") }
     },
     "GET /accounts/{account}/tokens/{token}": {
@@ -111,7 +108,6 @@ export const accountResource: Resource = {
       id: "getToken",
       summary: "A token, without its secret",
       needs: "role",
-      problems: ["gone"],
       responses: { 200: viewResponse("Token", "The name of the token and its times") }
     },
     "DELETE /accounts/{account}/tokens/{token}": {
@@ -119,7 +115,7 @@ export const accountResource: Resource = {
       id: "deleteToken",
       summary: "Revokes a token",
       needs: "role",
-      problems: ["gone", "conflict"],
+      problems: ["conflict"],
       responses: { 204: emptyResponse("The token is invalid") }
     }
   }

@@ -210,14 +210,7 @@ export const listingView = (
   tree: element(
     "accounts",
     {},
-    ...accounts.map(({ createdAtMs, name, roles: names }) =>
-      element(
-        "account",
-        { href: absoluteUri(service, accountPath(name)), created: time(createdAtMs) },
-        element("name", {}, name),
-        ...names.map((role) => element("role", {}, role))
-      )
-    )
+    ...accounts.map((account) => accountElement(service, { ...account, tokens: [] }))
   ),
   body: () => listingPage(accounts),
   forms: renderForm(accountForm),

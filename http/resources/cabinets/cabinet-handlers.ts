@@ -2,16 +2,16 @@
 import { Effect } from "effect"
 import type { CabinetMessage, CabinetReply, CabinetView } from "../../../actors/cabinet/index.ts"
 import { cabinetKind } from "../../../actors/index.ts"
-import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
 import { enterResource, listResources, type NewestFirstIndex,
   removeResource } from "../../newest-first-index.ts"
-import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, emptyAnswer,
-  entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, readerHeaders,
-  readInput, readPageRequest, readQuery, renderView, type RequestInput, seeOther, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, actorIdOf, ask, type Call, defineHandler, describeActor, emptyAnswer,
+  entityTags, expectedVersion, expectReply, failRefused, type HandlerFailure, httpError,
+  readerHeaders, readInput, readPageRequest, readQuery, renderView, type RequestInput, seeOther,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { reportRetrieved, spansOf } from "../mailboxes/index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
@@ -41,32 +41,25 @@ const cabinetRefOf = Effect.fnUntraced(function*(
   return { id, to: addressOf(id), account }
 })
 
-/** The cabinet, for its owner; fails with 403, 404 or 410. */
-const describeCabinet = (
-  service: Service,
-  { account, to }: CabinetRef
-): Effect.Effect<CabinetView, HandlerFailure> => {
+/** The cabinet, for its owner, or the refusal of its actor. */
+const describeCabinet = (service: Service, to: Address, account: AuthenticatedAccount) => {
   const message: CabinetMessage = { _tag: "Describe", caller: callerOf(account) }
-  return Effect.map(
-    ask<CabinetReply>(service, to, message),
-    (reply) => expectReply(reply, "Described").view
-  )
+  return describeActor<CabinetView>(service, to, message)
 }
+
+/** The cabinet of a request; fails with 403, 404 or 410. */
+const cabinetOf = (service: Service, { account, to }: CabinetRef) =>
+  failRefused(describeCabinet(service, to, account))
 
 /** A page of the caller's own cabinets, newest first. */
 export const getCabinets = defineHandler(function*(service, call) {
   const account = yield* requireAccount(service, call)
   const index = { ...cabinetIndex, owner: account.name, href: absoluteUri(service, collectionPath) }
-  const message: CabinetMessage = { _tag: "Describe", caller: callerOf(account) }
   const { next, rows } = yield* listResources(
     service,
     call,
     index,
-    (id) =>
-      Effect.map(askOrRefusal<CabinetReply>(service, addressOf(id), message), (reply) => {
-        if (isRefusal(reply)) return reply.reason === "Gone" ? "Gone" : undefined
-        return { id, cabinet: expectReply(reply, "Described").view }
-      })
+    (id) => describeCabinet(service, addressOf(id), account)
   )
   return viewAnswer(listingView(service, rows, next), { headers: readerHeaders })
 })
@@ -104,7 +97,7 @@ const cabinetRequestOf = Effect.fnUntraced(function*(
 export const getCabinet = defineHandler(function*(service, call) {
   const ref = yield* cabinetRefOf(service, call)
   const request = yield* cabinetRequestOf(call)
-  const cabinet = yield* describeCabinet(service, ref)
+  const cabinet = yield* cabinetOf(service, ref)
   const page = yield* readCabinet(service, cabinet, request)
   const rendered = renderView(
     {
@@ -130,7 +123,7 @@ const expectedCabinet = (service: Service, call: Call, ref: CabinetRef) =>
   expectedVersion(
     call,
     Effect.gen(function*() {
-      const cabinet = yield* describeCabinet(service, ref)
+      const cabinet = yield* cabinetOf(service, ref)
       const limit = pageEntriesDefault
       const page = yield* readCabinet(service, cabinet, { since: undefined, limit })
       const view = pageView(service, ref.id, cabinet, page, limit)

@@ -71,7 +71,6 @@ export const cabinetResource: Resource = {
           schema: text
         }
       },
-      problems: ["gone"],
       responses: { 200: viewResponse("CabinetListing", "A page of the listing", [], feedContent) }
     },
     "PUT /cabinets/{cabinet}": {
@@ -80,7 +79,7 @@ export const cabinetResource: Resource = {
       summary: "Replaces the contents of the cabinet",
       needs: "role",
       body: documentRequestBody("NewCabinet"),
-      problems: ["gone", "conflict"],
+      problems: ["conflict"],
       responses: { 200: viewResponse("Cabinet", "The changed cabinet") }
     },
     "POST /cabinets/{cabinet}": {
@@ -98,7 +97,7 @@ export const cabinetResource: Resource = {
       id: "deleteCabinet",
       summary: "Removes the cabinet; its mailboxes stay",
       needs: "role",
-      problems: ["gone", "conflict"]
+      problems: ["conflict"]
     }
   }
 }

@@ -7,6 +7,7 @@ import type { Feed, ResourceView } from "../../formats/index.ts"
 import { type Element, element, escapeAttribute, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { containsCharsMax, titleCharsMax } from "../../limits.ts"
+import type { ListedResource } from "../../newest-first-index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { entryItem, feedLinks, mailboxRefNamed, summaryOf } from "../mailboxes/index.ts"
 import type { MergedEntry, MergedPage } from "./cabinet-merge.ts"
@@ -121,7 +122,7 @@ export const cabinetDocument = (
   ]
 })
 
-/** A notification with the mailbox that holds it. */
+/** A notification with the mailbox that has it. */
 const mergedXml = ({ entry, mailbox }: MergedEntry): string => {
   const href = escapeAttribute(mailbox.href)
   return `<notification href="${href}/notifications/${entry.id}" received="${entry.received}" ` +
@@ -184,13 +185,7 @@ export const pageView = (
   }
 }
 
-/** One cabinet of a listing. */
-export interface CabinetRow {
-  readonly id: string
-  readonly cabinet: CabinetView
-}
-
-const listingTable = (listed: ReadonlyArray<CabinetRow>): Html =>
+const listingTable = (listed: ReadonlyArray<ListedResource<CabinetView>>): Html =>
   listed.length === 0
     ? emptyState(
       "You have no cabinet yet.",
@@ -199,7 +194,7 @@ const listingTable = (listed: ReadonlyArray<CabinetRow>): Html =>
     : table(
       "Your cabinets",
       ["Cabinet", { number: "Mailboxes" }],
-      listed.map(({ cabinet, id }) =>
+      listed.map(({ id, view: cabinet }) =>
         html`<tr><td>${
           link(cabinetPath(id), titleOf(cabinet))
         }</td><td class="num">${cabinet.mailboxes.length}</td></tr>
@@ -210,14 +205,14 @@ const listingTable = (listed: ReadonlyArray<CabinetRow>): Html =>
 /** The list of the caller's cabinets. */
 export const listingView = (
   service: Service,
-  listed: ReadonlyArray<CabinetRow>,
+  listed: ReadonlyArray<ListedResource<CabinetView>>,
   next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Your cabinets",
   tree: element(
     "cabinets",
     {},
-    ...listed.map(({ cabinet, id }) =>
+    ...listed.map(({ id, view: cabinet }) =>
       element("cabinet", {
         href: absoluteUri(service, cabinetPath(id)),
         title: cabinet.title ?? "",

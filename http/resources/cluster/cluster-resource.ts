@@ -95,6 +95,7 @@ export const clusterResource: Resource = {
       handle: getQuarantine,
       id: "getQuarantine",
       summary: "A quarantined actor",
+      isNeverGone: true,
       needs: "role",
       responses: {
         200: viewResponse("Quarantine", "The quarantine: its begin, its end and its reason")
@@ -104,6 +105,7 @@ export const clusterResource: Resource = {
       handle: liftQuarantine,
       id: "liftQuarantineByForm",
       summary: "The same as DELETE, for a page's form",
+      isNeverGone: true,
       needs: "role",
       body: buttonRequestBody,
       responses: { 204: emptyResponse("The actor receives messages again"), 303: seeOtherResponse }
@@ -112,6 +114,7 @@ export const clusterResource: Resource = {
       handle: liftQuarantine,
       id: "liftQuarantine",
       summary: "Lifts the quarantine",
+      isNeverGone: true,
       needs: "role",
       isUnconditional: true,
       responses: { 204: emptyResponse("The actor receives messages again") }

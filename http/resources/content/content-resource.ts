@@ -100,22 +100,20 @@ export const contentResource: Resource = {
       needs: "anyone",
       headers: ["Content-Disposition"],
       body: bytes,
-      problems: ["gone"],
       responses: { 204: emptyResponse("Replaced", ["ETag"]) }
     },
     "DELETE /content/{content}": {
       handle: deleteContent,
       id: "deleteContent",
       summary: "Removes the content, at the edit URI or by its owner",
-      needs: "anyone",
-      problems: ["gone"]
+      needs: "anyone"
     },
     "GET /content/{content}/receipts": {
       handle: getReceipts,
       id: "listReceipts",
       summary: "The receipts of its recipients, below the edit URI or for its owner",
       needs: "anyone",
-      problems: ["gone", "forbidden"],
+      problems: ["forbidden"],
       responses: { 200: viewResponse("Receipts", "All receipts, oldest first") }
     },
     "GET /content/{content}/receipts/{receipt}": {
@@ -123,7 +121,7 @@ export const contentResource: Resource = {
       id: "getReceipt",
       summary: "One receipt",
       needs: "anyone",
-      problems: ["gone", "forbidden"],
+      problems: ["forbidden"],
       responses: { 200: viewResponse("Receipt", "The receipt") }
     }
   }

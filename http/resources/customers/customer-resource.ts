@@ -126,6 +126,7 @@ export const customerResource: Resource = {
       handle: getLoad,
       id: "getLoad",
       summary: "The progress of a load",
+      isNeverGone: true,
       responses: { 200: viewResponse("Load", "The progress") }
     }
   }

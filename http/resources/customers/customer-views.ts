@@ -1,11 +1,12 @@
 /** The representations of customers and of their loads. */
-import { html, type HtmlForm, link, type PageLink, renderForm } from "../../formats/html/index.ts"
+import { deleteForm, html, type HtmlForm, link, type PageLink,
+  renderForm } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
-import { removalForm, type RowListing, rowTable } from "../rows/index.ts"
+import { type RowListing, rowTable } from "../rows/index.ts"
 import { ageMax, customersTable } from "./customer-table.ts"
 import { type CustomerLoad, loadPath } from "./load.ts"
 
@@ -59,9 +60,7 @@ export const customerView = (service: Service, id: string, value: string): Resou
     title: String(row["name"] ?? id),
     tree: customerElement(service, id, row),
     links: [collectionLink],
-    forms: html`${renderForm(fieldsForm(path, row))}${
-      renderForm(removalForm(path, "Remove this customer"))
-    }`
+    forms: html`${renderForm(fieldsForm(path, row))}${deleteForm(path, "Remove this customer")}`
   }
 }
 

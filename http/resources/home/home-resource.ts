@@ -49,6 +49,7 @@ export const homeResource = (document: (settings: HttpSettings) => DocumentPart)
       handle: getProblem,
       id: "getProblem",
       summary: "A type of problem: what it means, and what to do",
+      isNeverGone: true,
       responses: { 200: viewResponse("ProblemType", "The type") }
     },
     "GET /openapi.json": openapiOperation(document),

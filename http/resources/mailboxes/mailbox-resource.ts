@@ -165,7 +165,6 @@ export const mailboxResource: Resource = {
       needs: "anyone",
       headers: ["traceparent"],
       body: deposited,
-      problems: ["gone"],
       responses: {
         201: stored("Stored until a reader retrieves it; for JSON-LD (W3C LDN §3.3)"),
         202: stored("Stored until a reader retrieves it; a browser gets a page")
@@ -177,7 +176,7 @@ export const mailboxResource: Resource = {
       summary: "Replaces the settings; an absent setting gets its default",
       needs: "role",
       body: documentRequestBody("NewMailbox"),
-      problems: ["gone", "conflict"],
+      problems: ["conflict"],
       responses: { 200: viewResponse("Mailbox", "The changed mailbox", ["Link"]) }
     },
     "DELETE /mailboxes/{mailbox}": {
@@ -185,7 +184,7 @@ export const mailboxResource: Resource = {
       id: "deleteMailbox",
       summary: "Removes the mailbox with its notifications (A10)",
       needs: "role",
-      problems: ["gone", "conflict"]
+      problems: ["conflict"]
     },
     "POST /mailboxes/{mailbox}/password": {
       handle: postPassword,
@@ -193,7 +192,6 @@ export const mailboxResource: Resource = {
       summary: "Changes both secrets of the mailbox",
       needs: "role",
       body: buttonRequestBody,
-      problems: ["gone"],
       responses: { 200: viewResponse("Mailbox", "The new secrets, only in this answer", ["Link"]) }
     },
     "GET /mailboxes/{mailbox}/notifications/{notification}": {

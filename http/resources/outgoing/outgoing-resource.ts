@@ -95,7 +95,6 @@ export const outgoingResource: Resource = {
         ...pagingParameters,
         status: { description: "Only notifications with this status.", schema: status }
       },
-      problems: ["gone"],
       responses: { 200: viewResponse("OutgoingListing", "A page of the listing") }
     },
     "POST /outgoing/{account}": {
@@ -106,7 +105,6 @@ export const outgoingResource: Resource = {
       needs: "role",
       headers: ["traceparent"],
       body: documentRequestBody("SentNotification", { form: sentForm }),
-      problems: ["gone"],
       responses: {
         202: viewResponse("Outgoing", "Durably queued", ["Location", "Notification-Status"]),
         303: seeOtherResponse
@@ -126,7 +124,6 @@ export const outgoingResource: Resource = {
         after: { description: "The cursor of `next`.", schema: text }
       },
       body: replayForm,
-      problems: ["gone"],
       responses: {
         202: viewResponse("Retried", "The numbers of retried notifications and recipients")
       }
@@ -138,7 +135,7 @@ export const outgoingResource: Resource = {
       description: "With `Prefer: wait=30` and If-None-Match the answer waits for a change.",
       needs: "role",
       headers: ["Prefer", "Last-Event-ID"],
-      problems: ["gone", "malformed"],
+      problems: ["malformed"],
       responses: {
         200: viewResponse(
           "Outgoing",
@@ -154,7 +151,7 @@ export const outgoingResource: Resource = {
       summary: "The same as DELETE, for a page's form with `method=delete`",
       needs: "role",
       body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
-      problems: ["gone", "precondition-failed"],
+      problems: ["precondition-failed"],
       responses: { 204: emptyResponse("Removed"), 303: seeOtherResponse }
     },
     "DELETE /outgoing/{account}/{notification}": {
@@ -162,7 +159,7 @@ export const outgoingResource: Resource = {
       id: "deleteOutgoing",
       summary: "Removes the notification; no attempt starts afterwards (A8)",
       needs: "role",
-      problems: ["gone", "conflict"]
+      problems: ["conflict"]
     },
     "POST /outgoing/{account}/{notification}/retry": {
       handle: postRetry,
@@ -170,7 +167,6 @@ export const outgoingResource: Resource = {
       summary: "Retries its failed recipients",
       needs: "role",
       body: buttonRequestBody,
-      problems: ["gone"],
       responses: {
         202: viewResponse("Outgoing", "The status", ["Notification-Status"]),
         303: seeOtherResponse

@@ -87,7 +87,6 @@ export const queryResource: Resource = {
       handle: getQuery,
       id: "getQuery",
       summary: "A query",
-      problems: ["gone"],
       responses: { 200: viewResponse("Query", "The query", ["Link"]) }
     },
     "PUT /queries/{query}": {
@@ -96,7 +95,6 @@ export const queryResource: Resource = {
       summary: "Replaces a query, at the edit URI or by its owner",
       needs: "anyone",
       body: documentRequestBody("Query"),
-      problems: ["gone"],
       responses: { 200: viewResponse("Query", "The changed query", ["Link"]) }
     },
     "POST /queries/{query}": {
@@ -108,8 +106,7 @@ export const queryResource: Resource = {
       handle: deleteQuery,
       id: "deleteQuery",
       summary: "Removes a query, at the edit URI or by its owner",
-      needs: "anyone",
-      problems: ["gone"]
+      needs: "anyone"
     }
   }
 }

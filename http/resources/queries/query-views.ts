@@ -1,11 +1,11 @@
 /** The representations of queries, with the forms that create and change them. */
-import { emptyState, type Html, html, link, nothing, type PageLink, renderForm,
+import { deleteForm, emptyState, type Html, html, link, nothing, type PageLink, renderForm,
   table } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { queryElement, type RowQuery } from "../../query-engine/index.ts"
-import { collectionPath, expiryMs, parseQuery, queryPath, removalForm } from "../rows/index.ts"
+import { collectionPath, expiryMs, parseQuery, queryPath } from "../rows/index.ts"
 import { controls, creationForm, documentForm, writeIndented } from "./query-forms.ts"
 
 const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "Your queries" }
@@ -28,7 +28,7 @@ const changeForms = (action: string, query: RowQuery, tree: Element): Html => {
         submit: "Change"
       })
   }${renderForm(documentForm(action, writeIndented(tree)))}${
-    renderForm(removalForm(action, "Remove this query"))
+    deleteForm(action, "Remove this query")
   }`
 }
 

@@ -1,11 +1,11 @@
 /** The representations of quotes. */
-import { html, type HtmlForm, link, nothing, type PageLink, renderForm,
+import { deleteForm, html, type HtmlForm, link, nothing, type PageLink, renderForm,
   time } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
-import { removalForm, type RowListing, rowTable } from "../rows/index.ts"
+import { type RowListing, rowTable } from "../rows/index.ts"
 import { quotesTable } from "./quote-table.ts"
 
 const half = "half" as const
@@ -93,9 +93,7 @@ export const quoteView = (service: Service, symbol: string, value: string): Reso
 <dt>Updated</dt><dd>${time(String(row["updated"]))}</dd></dl>
 `,
     links: [collectionLink],
-    forms: html`${renderForm(fieldsForm(path, row))}${
-      renderForm(removalForm(path, "Remove a delisted symbol"))
-    }`
+    forms: html`${renderForm(fieldsForm(path, row))}${deleteForm(path, "Remove a delisted symbol")}`
   }
 }
 

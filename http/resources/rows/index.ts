@@ -6,4 +6,4 @@ export { readRecord, type RecordResource, removeRecord, replaceRecord } from "./
 export { requireRole, rowAnswer, rowOperations, type RowResource } from "./row-handlers.ts"
 export { listRows, type RowListing } from "./row-listing.ts"
 export { rowQuery } from "./row-listing.ts"
-export { removalForm, rowTable } from "./row-table.ts"
+export { rowTable } from "./row-table.ts"

@@ -168,13 +168,13 @@ export const rowOperations = (resource: RowResource, texts: RowTexts): Resource[
       handle: read,
       id: `get${name}`,
       summary: `A ${root}`,
-      problems: ["gone"],
       responses: { 200: shown }
     },
     [`PUT ${rowPath}`]: {
       handle: put,
       id: `put${name}`,
       summary: texts.put,
+      isNeverGone: true,
       needs: "role",
       body: documentRequestBody(`New${name}`),
       responses: {
@@ -191,8 +191,7 @@ export const rowOperations = (resource: RowResource, texts: RowTexts): Resource[
       handle: remove,
       id: `delete${name}`,
       summary: texts.remove,
-      needs: "role",
-      problems: ["gone"]
+      needs: "role"
     }
   }
 }

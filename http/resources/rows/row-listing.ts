@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import type { PageLink } from "../../formats/html/index.ts"
 import { pagingParameters, type Parameter, text as textSchema,
   uri } from "../../formats/openapi/index.ts"
-import { pageEntriesDefault, pageEntriesMax, sortedRowsMax } from "../../limits.ts"
-import { absoluteUri, type Call, type HandlerFailure, httpError, readQuery,
+import { pageEntriesDefault, sortedRowsMax } from "../../limits.ts"
+import { absoluteUri, type Call, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
 import { type CursorPosition, decodeCursor, encodeCursor, fieldsIn, filterOf, type NumberRange,
   type Order, type RowEntry, type RowFilter, type RowQuery, runQuery, spanOf,
@@ -49,9 +49,6 @@ interface ListingRequest {
   readonly position: CursorPosition | undefined
 }
 
-const limitOf = (text: string): number | undefined =>
-  /^[1-9]\d{0,8}$/.test(text) && Number(text) <= pageEntriesMax ? Number(text) : undefined
-
 /** Fails with 400, or with 422 for a query that does not fit the table. */
 const readListingRequest = Effect.fnUntraced(function*(
   service: Service,
@@ -59,11 +56,7 @@ const readListingRequest = Effect.fnUntraced(function*(
   table: TableSchema
 ): Effect.fn.Return<ListingRequest, HandlerFailure> {
   const parameters = yield* readQuery(call)
-  // Browsers send empty fields of a form.
-  const limit = limitOf(parameters.get("limit") || String(pageEntriesDefault))
-  if (limit === undefined) {
-    return yield* httpError("malformed", `limit must be a whole number from 1 to ${pageEntriesMax}`)
-  }
+  const limit = (yield* readLimit(parameters)) ?? pageEntriesDefault
   const href = parameters.get("query")
   const query = href === undefined
     ? undefined
@@ -74,7 +67,7 @@ const readListingRequest = Effect.fnUntraced(function*(
   const after = parameters.get("after")
   const position = after === undefined ? undefined : decodeCursor(table, order, after)
   if (after !== undefined && position === undefined) {
-    return yield* httpError("malformed", "after is no cursor of this listing")
+    return yield* httpError("malformed", "after is not a cursor of this listing")
   }
   return { parameters: parameters.entries(), limit, fields: fields.value, query, order, position }
 })

@@ -1,5 +1,5 @@
-/** The HTML of rows: the table of a page, and the form that removes a row. */
-import { emptyState, type Html, html, type HtmlForm, link, nothing, table as scrolling,
+/** The rows of a page as an HTML table. */
+import { emptyState, type Html, html, link, nothing, table as scrolling,
   time } from "../../formats/html/index.ts"
 import type { Row, TableSchema } from "../../query-engine/index.ts"
 import type { RowListing } from "./row-listing.ts"
@@ -12,16 +12,6 @@ const cell = (name: string, row: Row, numbers: ReadonlySet<string>): Html => {
   if (numbers.has(name)) return html`<td class="num">${value}</td>`
   return html`<td>${/^\d{4}-\d\d-\d\dT.*Z$/.test(String(value)) ? time(String(value)) : value}</td>`
 }
-
-/** A form with `method=delete`, since HTML has no DELETE. */
-export const removalForm = (action: string, legend: string): HtmlForm => ({
-  id: "delete",
-  action,
-  legend,
-  controls: [{ name: "method", label: "", type: "hidden", value: "delete" }],
-  submit: "Remove",
-  tone: "danger"
-})
 
 /** The rows of a page as a table; the first column links to the page of each row. */
 export const rowTable = (

@@ -5,9 +5,10 @@ import type { SessionMessage, SessionReply, SessionView } from "../../../actors/
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { enterResource, listResources, type NewestFirstIndex,
   removeResource } from "../../newest-first-index.ts"
-import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, emptyAnswer,
-  entityTags, expectedVersion, expectReply, type HandlerFailure, httpError, isPageForm,
-  refusalError, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, describeActor,
+  emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, type HandlerFailure,
+  httpError, isPageForm, refusalError, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { readReference } from "./answer-reference.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
 import { answerPath, type AnswerStep, answerView, collectionPath, entryLink, entryView, isOver,
@@ -21,30 +22,23 @@ const sessionIndex: NewestFirstIndex = { table: "sessions", keysTable: "session-
 
 const addressOf = (id: string): Address => address(sessionKind, id)
 
-const describeSession = (
-  service: Service,
-  id: string
-): Effect.Effect<SessionView, HandlerFailure> => {
+/** The session, or the refusal of its actor. */
+const describeOrRefusal = (service: Service, id: string) => {
   const message: SessionMessage = { _tag: "Describe" }
-  return Effect.map(
-    ask<SessionReply>(service, addressOf(id), message),
-    (reply) => expectReply(reply, "Described").view
-  )
+  return describeActor<SessionView>(service, addressOf(id), message)
 }
+
+const describeSession = (service: Service, id: string) =>
+  failRefused(describeOrRefusal(service, id))
 
 /** A page of the sessions, newest first (B3). */
 export const getSessions = defineHandler(function*(service, call) {
   const index = { ...sessionIndex, owner: "", href: absoluteUri(service, collectionPath) }
-  const message: SessionMessage = { _tag: "Describe" }
   const { next, rows } = yield* listResources(
     service,
     call,
     index,
-    (id) =>
-      Effect.map(askOrRefusal<SessionReply>(service, addressOf(id), message), (reply) => {
-        if (isRefusal(reply)) return reply.reason === "Gone" ? "Gone" : undefined
-        return { id, session: expectReply(reply, "Described").view }
-      })
+    (id) => describeOrRefusal(service, id)
   )
   return viewAnswer(listingView(rows, next))
 })

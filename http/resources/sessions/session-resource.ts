@@ -30,7 +30,6 @@ const answerOperations = (step: AnswerStep): Resource["operations"] => {
       handle: getAnswer(step),
       id: `getAnswer${name}`,
       summary: `The recorded answer to ${step}`,
-      problems: ["gone"],
       responses: { 200: viewResponse("Answer", "The answer") }
     },
     [`PUT ${path}`]: {
@@ -39,7 +38,7 @@ const answerOperations = (step: AnswerStep): Resource["operations"] => {
       summary: `Answers ${step}, or answers it again`,
       description: "409 out of order; 405 when the conversation is over.",
       body: documentRequestBody("Answer"),
-      problems: ["gone", "conflict", "method-not-allowed"],
+      problems: ["conflict", "method-not-allowed"],
       responses: {
         // The conversation is over after the last answer, which therefore cannot be replaced.
         ...step === "hard_question"
@@ -55,7 +54,7 @@ const answerOperations = (step: AnswerStep): Resource["operations"] => {
       id: `answer${name}ByForm`,
       summary: "The same as PUT, for a page's form",
       body: formRequestBody(pageForm),
-      problems: ["gone", "method-not-allowed", "precondition-failed"],
+      problems: ["method-not-allowed", "precondition-failed"],
       responses: { 303: seeOtherResponse, 406: rejected }
     }
   }
@@ -152,14 +151,13 @@ export const sessionResource: Resource = {
       handle: getSession,
       id: "getSession",
       summary: "The current challenge of a session (B4)",
-      problems: ["gone"],
       responses: { 200: viewResponse("Challenge", "The next question, and the answers so far") }
     },
     "DELETE /sessions/{session}": {
       handle: deleteSession,
       id: "deleteSession",
       summary: "Removes a session",
-      problems: ["gone", "conflict"]
+      problems: ["conflict"]
     },
     ...answerOperations("name"),
     ...answerOperations("quest"),

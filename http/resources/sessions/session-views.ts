@@ -1,4 +1,5 @@
 /** What Area B shows: challenges, recorded answers, rejections, the listing, and their pages. */
+import type { ListedResource } from "../../newest-first-index.ts"
 import { answerCharsMax, bridge } from "../../../actors/index.ts"
 import type { RecordedAnswer, SessionView } from "../../../actors/session/index.ts"
 import { type Control, emptyState, type Html, html, type HtmlForm, link, nothing, type PageLink,
@@ -170,24 +171,18 @@ const badges: StatusBadges<SessionView["status"]> = {
   hard_question: ["wait", "○ at the last question"]
 }
 
-/** One session of the listing. */
-export interface SessionRow {
-  readonly id: string
-  readonly session: SessionView
-}
-
 const startedOf = (session: SessionView): string => new Date(session.startedAtMs).toISOString()
 
 /** The listing (B3). */
 export const listingView = (
-  listed: ReadonlyArray<SessionRow>,
+  listed: ReadonlyArray<ListedResource<SessionView>>,
   next: ReadonlyArray<PageLink>
 ): ResourceView => ({
   title: "Sessions",
   tree: element(
     "sessions",
     {},
-    ...listed.map(({ id, session }) =>
+    ...listed.map(({ id, view: session }) =>
       element("session", {
         href: sessionPath(id),
         status: session.status,
@@ -201,7 +196,7 @@ export const listingView = (
       : table(
         "Sessions",
         ["Started", "Stands at"],
-        listed.map(({ id, session }) =>
+        listed.map(({ id, view: session }) =>
           html`<tr><td><a href="${sessionPath(id)}">${time(startedOf(session))}</a></td><td>${
             statusBadge(badges, session.status)
           }</td></tr>
