@@ -106,22 +106,11 @@ export class Client {
   }
 
   /** A1: publishes content, and returns its URI and its secret edit URI. */
-  async publish(
-    body: RequestContentBody,
-    { contentType, disposition, idempotencyKey, password, signal }: Publishing = {}
-  ): Promise<Published> {
-    const response = await this.transport.request({
-      method: "POST",
-      uri: "/content",
-      headers: {
-        "content-type": contentType ?? typeOf(body),
-        "content-disposition": disposition,
-        "message-password": password,
-        "idempotency-key": idempotencyKey ?? newIdempotencyKey()
-      },
-      body,
-      timeoutMs: null,
-      signal
+  async publish(body: RequestContentBody, options: Publishing = {}): Promise<Published> {
+    const { idempotencyKey = newIdempotencyKey(), password } = options
+    const response = await this.sendContent("POST", "/content", body, options, {
+      "message-password": password,
+      "idempotency-key": idempotencyKey
     })
     return {
       ...createdOf(response),
@@ -169,20 +158,10 @@ export class Client {
   async replace(
     edit: string,
     body: RequestContentBody,
-    { contentType, disposition, ifMatch, signal }: Publishing & WriteCondition = {}
+    options: Publishing & WriteCondition = {}
   ): Promise<string | undefined> {
-    const { headers } = await this.transport.request({
-      method: "PUT",
-      uri: edit,
-      headers: {
-        "content-type": contentType ?? typeOf(body),
-        "content-disposition": disposition,
-        "if-match": ifMatch
-      },
-      body,
-      timeoutMs: null,
-      signal
-    })
+    const conditions = { "if-match": options.ifMatch }
+    const { headers } = await this.sendContent("PUT", edit, body, options, conditions)
     return headers.get("etag") ?? undefined
   }
 
@@ -316,6 +295,18 @@ export class Client {
    */
   request(request: ServiceRequest): Promise<ServiceResponse> {
     return this.transport.request(request)
+  }
+
+  private sendContent(
+    method: "POST" | "PUT",
+    uri: string,
+    body: RequestContentBody,
+    { contentType = typeOf(body), disposition, signal }: Publishing,
+    extraHeaders: Readonly<Record<string, string | undefined>>
+  ): Promise<ServiceResponse> {
+    const contentHeaders = { "content-type": contentType, "content-disposition": disposition }
+    const headers = { ...contentHeaders, ...extraHeaders }
+    return this.transport.request({ method, uri, headers, body, timeoutMs: null, signal })
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { backoffMsFirst, backoffMsMax, documentBytesMax, problemBytesMax, responseMs,
   retryAfterMsMax } from "../limits.ts"
-import { ConnectionError, type ProblemError, problemError, RestanteError } from "./errors.ts"
+import { ConnectionError, ProblemError, problemError, RestanteError } from "./errors.ts"
 import { type JsonObject, parseObject, unexpected } from "./json.ts"
 
 /** All bytes of a body; undefined, with the rest unread, when there are more than `bytesMax`. */
@@ -201,15 +201,6 @@ const reasonOf = (error: unknown): string => {
 const isStream = (body: RequestContentBody | undefined): boolean =>
   typeof body === "function" || body instanceof ReadableStream
 
-type AttemptResult<A> =
-  | { readonly done: true; readonly value: A }
-  | {
-    readonly done: false
-    readonly error: RestanteError
-    readonly isRetryable: boolean
-    readonly waitMs: number | undefined
-  }
-
 /** Requests with the credentials and the retries of one endpoint. */
 export class HttpTransport {
   readonly endpoint: Endpoint
@@ -254,10 +245,13 @@ export class HttpTransport {
     const limit = request.attempts ?? this.endpoint.attempts
     const attempts = request.body instanceof ReadableStream ? 1 : limit
     for (let attempt = 1;; attempt++) {
-      const result = await this.attempt(request, attempt, read)
-      if (result.done) return result.value
-      if (attempt >= attempts || !result.isRetryable) throw result.error
-      await pause(result.waitMs ?? backoffMs(attempt), this.signalOf(request))
+      try {
+        return await this.attempt(request, attempt, read)
+      } catch (error) {
+        const waitMs = attempt < attempts ? retryAfterAttempt(request, error, attempt) : undefined
+        if (waitMs === undefined) throw error
+        await pause(waitMs, this.signalOf(request))
+      }
     }
   }
 
@@ -340,7 +334,7 @@ export class HttpTransport {
     request: ServiceRequest,
     attempt: number,
     read: (response: Response, attempts: number) => Promise<A> | A
-  ): Promise<AttemptResult<A>> {
+  ): Promise<A> {
     const timeout = new AbortController()
     const { timeoutMs = responseMs } = request
     const timer = timeoutMs === null
@@ -351,21 +345,14 @@ export class HttpTransport {
       const response = await this.fetch(request, anySignal(signal, timeout.signal))
       const { ok, status } = response
       if (ok || request.acceptedStatuses?.includes(status) === true) {
-        return { done: true, value: await read(response, attempt) }
+        return await read(response, attempt)
       }
-      const error = await problemOf(response)
-      const waitMs = error.retryAfterMs
-      // The service still processes the first attempt with this key.
-      const isInProgress = status === 409 && waitMs !== undefined && hasKey(request)
-      const isRetryable = (transientStatuses.has(status) || isInProgress) &&
-        (waitMs ?? 0) <= retryAfterMsMax
-      return { done: false, error, isRetryable, waitMs }
+      throw await problemOf(response)
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason
       if (error instanceof RestanteError) throw error
       const message = `${this.locate(request.uri).url} cannot be reached: ${reasonOf(error)}`
-      const failure = new ConnectionError(redactSecret(message), attempt, error)
-      return { done: false, error: failure, isRetryable: isRepeatable(request), waitMs: undefined }
+      throw new ConnectionError(redactSecret(message), attempt, error)
     } finally {
       clearTimeout(timer)
     }
@@ -405,6 +392,25 @@ const isRepeatable = (request: ServiceRequest): boolean => {
   const isConditional = request.headers?.["if-match"] !== undefined ||
     request.headers?.["if-none-match"] !== undefined
   return request.method === "GET" || request.method === "HEAD" || !isConditional
+}
+
+/** The pause after a failed attempt; undefined when a further one is useless or unsafe. */
+const retryAfterAttempt = (
+  request: ServiceRequest,
+  error: unknown,
+  attempt: number
+): number | undefined => {
+  if (error instanceof ConnectionError) {
+    return isRepeatable(request)
+      ? backoffMs(attempt)
+      : undefined
+  }
+  if (!(error instanceof ProblemError)) return undefined
+  const { retryAfterMs, status } = error
+  // The service still processes the first attempt with this key.
+  const isInProgress = status === 409 && retryAfterMs !== undefined && hasKey(request)
+  if (!transientStatuses.has(status) && !isInProgress) return undefined
+  return (retryAfterMs ?? 0) > retryAfterMsMax ? undefined : retryAfterMs ?? backoffMs(attempt)
 }
 
 /** Error messages are logged, and the part of a URI after `~` is secret. */

@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import { createHash } from "node:crypto"
 import { type Address, fromKey, keyOf, type LogItem, SHARDS } from "../../runtime/index.ts"
 import { archiveFormatVersion, lineBytesMax, trailerBytesMax, writeBytes } from "../limits.ts"
-import { type ArchivePart, BlobChecksum, type BlobPart, Counter, groupItems } from "./parts.ts"
+import { type ArchivePart, BlobChecksum, type BlobPart, Count, Counter, Counts,
+  groupItems } from "./parts.ts"
 
 /** The archive is truncated, corrupted, or of another format. */
 export class ArchiveCorrupted extends Schema.TaggedError<ArchiveCorrupted>()("ArchiveCorrupted", {
@@ -16,8 +17,6 @@ export class BlobRemoved extends Error {}
 const corrupted = (detail: string): never => {
   throw new ArchiveCorrupted({ detail })
 }
-
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 const Items = Schema.Array(Schema.Tuple([Count, Schema.String]))
 
@@ -39,15 +38,7 @@ export type Header = typeof Header.Type
 /** The last line; `sha256` is the hexadecimal digest of all bytes before it. */
 const Trailer = Schema.Struct({
   end: Schema.Literal(true),
-  counts: Schema.Struct({
-    actors: Schema.Record(Schema.String, Count),
-    logItems: Count,
-    timers: Count,
-    records: Count,
-    blobs: Count,
-    blobBytes: Count,
-    contents: Schema.String
-  }),
+  counts: Counts,
   unsteady: Count,
   sha256: Schema.String
 })

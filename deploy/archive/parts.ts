@@ -1,4 +1,5 @@
 /** The parts of an archive, and their counts. */
+import { Schema } from "effect"
 import { createHash, hash } from "node:crypto"
 import { type ActorPart, type ItemsPart, keyOf, type LogItem,
   type RecordPart } from "../../runtime/index.ts"
@@ -33,20 +34,25 @@ export class BlobChecksum {
 
 export type ArchivePart = ItemsPart | ActorPart | RecordPart | BlobPart
 
-/** Counts of everything in a store. */
-export interface Counts {
-  /** Actors with a state record, by kind. */
-  readonly actors: Readonly<Record<string, number>>
-  readonly logItems: number
-  readonly timers: number
-  readonly records: number
-  readonly blobs: number
-  readonly blobBytes: number
-  /** Sum of the hashes of everything, in any order: equal for equal contents. */
-  readonly contents: string
-}
+/** A number of things. */
+export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-const MODULUS = 2 ** 48
+/** Counts of everything in a store. */
+export const Counts = Schema.Struct({
+  /** Actors with a state record, by kind. */
+  actors: Schema.Record(Schema.String, Count),
+  logItems: Count,
+  timers: Count,
+  records: Count,
+  blobs: Count,
+  blobBytes: Count,
+  /** Sum of the hashes of everything, in any order: equal for equal contents. */
+  contents: Schema.String
+})
+
+export type Counts = typeof Counts.Type
+
+const modulus = 2 ** 48
 
 /** 48 bits of SHA-256. Only the last text may contain U+0000. */
 const hash48 = (...texts: ReadonlyArray<string | number>): number =>
@@ -69,7 +75,7 @@ export class Counter {
   private readonly itemHashes = new Map<number, number>()
 
   private addHash(hash: number): void {
-    this.sum = (this.sum + hash) % MODULUS
+    this.sum = (this.sum + hash) % modulus
   }
 
   add(part: ArchivePart): void {
@@ -105,7 +111,7 @@ export class Counter {
     const { address, head, removed, state, steady, timer } = part
     const key = keyOf(address)
     this.addItems(part, false)
-    for (const n of removed) this.addHash(MODULUS - (this.itemHashes.get(n) ?? 0))
+    for (const n of removed) this.addHash(modulus - (this.itemHashes.get(n) ?? 0))
     this.itemHashes.clear()
     this.logItems -= removed.length
     if (!steady) this.changedActors++

@@ -2,8 +2,10 @@
 import { Effect, type Scope } from "effect"
 import { StorageCorrupted } from "../../runtime/index.ts"
 import { failpoint } from "../backend/index.ts"
-import type { NodeSettings } from "../settings/index.ts"
+import type { CommandFailed } from "../command-failure.ts"
+import { type NodeSettings, storageLocation } from "../settings/index.ts"
 import { observed } from "../streams.ts"
+import { archiveFailed } from "./failure-messages.ts"
 import { decoderOf, save } from "./file.ts"
 import { ArchiveCorrupted, Encoder, StreamVerifier } from "./format.ts"
 import { type ArchivePart, Counter, type Counts, differences } from "./parts.ts"
@@ -49,6 +51,14 @@ const longTask = <A>(
     catch: (error) => error instanceof Error ? error : new Error(String(error))
   })
 
+/** Ends the command with a message for the operator when it fails. */
+const asCommand = <A>(
+  work: Effect.Effect<A, ArchiveFailure, Scope.Scope>,
+  store: string,
+  file?: string
+): Effect.Effect<A, CommandFailed> =>
+  Effect.mapError(Effect.scoped(work), (failure) => archiveFailed(store, file, failure))
+
 /** Writes the whole store of the settings into a file, or standard output for `-`. */
 export const backUp = Effect.fnUntraced(function*(
   settings: NodeSettings,
@@ -64,7 +74,7 @@ export const backUp = Effect.fnUntraced(function*(
   )
   const { changedActors, counts, removedBlobs } = encoder.counter
   return { counts, changedActors, removedBlobs, fileBytes }
-})
+}, (work, settings, path) => asCommand(work, storageLocation(settings), path))
 
 /** Saves the archive of a running service, and verifies it before the file has its name. */
 export const backUpRunning = Effect.fnUntraced(function*(
@@ -81,7 +91,7 @@ export const backUpRunning = Effect.fnUntraced(function*(
   const { trailer } = verifier
   if (trailer === undefined) return yield* new ArchiveCorrupted({ detail: "it is truncated" })
   return { counts: trailer.counts, changedActors: trailer.unsteady, removedBlobs: 0, fileBytes }
-})
+}, (work, _, path) => asCommand(work, path, path))
 
 /** Fills a new store and compares. A node serves it only if everything is the same. */
 const fillAndCompare = Effect.fnUntraced(function*(
@@ -133,7 +143,7 @@ export const restore = Effect.fnUntraced(function*(
   const target = yield* openTarget(settings)
   const decoder = decoderOf(path)
   return yield* fillAndCompare(target, decoder.parts(), decoder.counter, onProgress)
-})
+}, (work, settings, path) => asCommand(work, storageLocation(settings), path))
 
 /** Fills one store from another: a new cluster from a stopped embedded store. */
 export const migrate = Effect.fnUntraced(function*(
@@ -146,4 +156,4 @@ export const migrate = Effect.fnUntraced(function*(
   const counter = new Counter()
   const parts = observed(partsOf(source), (part) => counter.add(part))
   return yield* fillAndCompare(target, parts, counter, onProgress)
-})
+}, (work, from, to) => asCommand(work, `${storageLocation(from)} or ${storageLocation(to)}`))

@@ -72,21 +72,17 @@ export const backupCommand = Command.make(
     json: jsonFlag()
   },
   Effect.fnUntraced(function*({ file, json, plain, token, url, ...flags }) {
-    const { archiveFailed, backUp, backUpRunning, rowsOf } = yield* archiveModule
+    const { backUp, backUpRunning, rowsOf } = yield* archiveModule
     const { settings } = yield* loadSettingsOf(Option.isNone(url) ? flags : {})
     const store = Option.getOrElse(url, () => storageLocation(settings))
-    const backup = Option.isNone(url)
-      ? withProgress((line) => Effect.scoped(backUp(settings, file, plain, partsProgress(line))))
-      : withProgress(Effect.fnUntraced(function*(line) {
-        const service = yield* asAdmin({ token, "base-url": url })
-        const stream = yield* call(service, (client) => client.archive())
-        const onBytes = (sum: number) => line.show(() => mebibytes(sum))
-        return yield* backUpRunning(bytesOfService(service, stream), file, plain, onBytes)
-      }))
-    const { changedActors, counts, fileBytes, removedBlobs } = yield* Effect.mapError(
-      backup,
-      (failure) => archiveFailed(store, file, failure)
-    )
+    const backup = yield* withProgress(Effect.fnUntraced(function*(line) {
+      if (Option.isNone(url)) return yield* backUp(settings, file, plain, partsProgress(line))
+      const service = yield* asAdmin({ token, "base-url": url })
+      const stream = yield* call(service, (client) => client.archive())
+      const onBytes = (sum: number) => line.show(() => mebibytes(sum))
+      return yield* backUpRunning(bytesOfService(service, stream), file, plain, onBytes)
+    }))
+    const { changedActors, counts, fileBytes, removedBlobs } = backup
     // Standard output may be the archive itself.
     const print = file === "-" ? Console.error : Console.log
     if (json) {
@@ -155,17 +151,10 @@ export const migrateCommand = Command.make(
         "the servers of the new cluster are needed: give --to, or set NATS_URL"
       )
     }
-    const { archiveFailed, migrate } = yield* archiveModule
+    const { migrate } = yield* archiveModule
     const source = { ...target, natsUrl: undefined }
-    const store = storageLocation(target)
-    const result = yield* withProgress((line) =>
-      Effect.scoped(migrate(source, target, partsProgress(line)))
-    ).pipe(
-      Effect.mapError((failure) =>
-        archiveFailed(`${storageLocation(source)} or ${store}`, undefined, failure)
-      )
-    )
-    yield* printComparison(store, result, json)
+    const result = yield* withProgress((line) => migrate(source, target, partsProgress(line)))
+    yield* printComparison(storageLocation(target), result, json)
   })
 ).pipe(
   Command.withDescription(
@@ -181,12 +170,9 @@ export const restoreCommand = Command.make(
   { ...storeFlags, file: textArgument("file", "The archive"), json: jsonFlag() },
   Effect.fnUntraced(function*({ file, json, ...flags }) {
     const { settings } = yield* loadSettingsOf(flags)
-    const { archiveFailed, restore } = yield* archiveModule
-    const store = storageLocation(settings)
-    const result = yield* withProgress((line) =>
-      Effect.scoped(restore(settings, file, partsProgress(line)))
-    ).pipe(Effect.mapError((failure) => archiveFailed(store, file, failure)))
-    yield* printComparison(store, result, json)
+    const { restore } = yield* archiveModule
+    const result = yield* withProgress((line) => restore(settings, file, partsProgress(line)))
+    yield* printComparison(storageLocation(settings), result, json)
   })
 ).pipe(
   Command.withDescription(

@@ -76,7 +76,7 @@ class Bridge {
     return this.print(await this.challengeAt(path))
   }
 
-  /** Answers the questions to the end of the session; fails when the session is lost. */
+  /** Answers the questions to the end of the session; fails after a wrong answer. */
   async cross(first: Challenge): Promise<void> {
     if (first.session === undefined) throw notUnderstood()
     let challenge = first

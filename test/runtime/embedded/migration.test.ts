@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import { join } from "node:path"
 import { expect, it } from "vitest"
 import { backUp, restore } from "../../../deploy/archive/transfer.ts"
+import { exitCodes } from "../../../deploy/command-failure.ts"
 import { loadSettings, type NodeSettings } from "../../../deploy/settings/settings.ts"
 import { address } from "../../../runtime/actor/address.ts"
 import { type EngineName, inspect } from "../../../runtime/embedded/index.ts"
@@ -51,23 +52,20 @@ it.each<readonly [EngineName, EngineName]>([["rocksdb", "leveldb"], ["leveldb", 
     const file = join(await newFolder(), "archive")
     const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
     await withStore(source, filled, from)
-    const { counts } = await run(
-      Effect.scoped(backUp(settingsOf(source, from), file, false, () => {}))
-    )
+    const { counts } = await run(backUp(settingsOf(source, from), file, false, () => {}))
     expect(counts.actors["mailbox"]).toBeGreaterThan(100)
     expect(counts).toMatchObject({ records: 500, blobs: 4 })
-    const restored = await run(
-      Effect.scoped(restore(settingsOf(target, to), file, () => {}))
-    )
+    const restored = await run(restore(settingsOf(target, to), file, () => {}))
     expect(restored.rows.filter(({ same }) => !same)).toEqual([])
     expect(restored.isSame).toBe(true)
     const [before, after] = [await run(inspect(source)), await run(inspect(target))]
     expect(before).toMatchObject({ engine: from, faults: [] })
     expect(after).toMatchObject({ engine: to, faults: [] })
     expect({ ...after.counts, commits: 0 }).toEqual({ ...before.counts, commits: 0 })
-    const twice = await run(
-      Effect.scoped(Effect.flip(restore(settingsOf(target, to), file, () => {})))
-    )
-    expect(twice).toMatchObject({ _tag: "StorageUnavailable" })
+    const twice = await run(Effect.flip(restore(settingsOf(target, to), file, () => {})))
+    expect(twice).toMatchObject({
+      exitCode: exitCodes.unavailable,
+      message: expect.stringMatching(/ cannot be used: /)
+    })
   }
 )
