@@ -171,7 +171,7 @@ const deposit = Effect.fnUntraced(function*(
 })
 
 /** A2 through the whole pipeline: with credentials, or with an Idempotency-Key. */
-export const postMailbox = defineMailboxHandler(function*(service, call, mailbox) {
+export const postMailbox = defineMailboxHandler(function*({ call, mailbox, service }) {
   const bytes = yield* readBody(call)
   const document = readDeposit(service, bytes, call.request.headers.get("content-type") ?? "")
   if (!document.ok) return yield* document.fault

@@ -73,16 +73,19 @@ export const mailboxRefCache = (
   }
 }
 
+/** A call whose path names a mailbox. */
+export interface MailboxCall {
+  readonly service: Service
+  readonly call: Call
+  readonly mailbox: MailboxRef
+}
+
 /**
  * A handler of a path at or below a mailbox, written as a generator. It fails with 404 where the
  * path cannot name a mailbox.
  */
 export const defineMailboxHandler = (
-  run: (
-    service: Service,
-    call: Call,
-    mailbox: MailboxRef
-  ) => Effect.fn.Return<HandlerAnswer, HandlerFailure>
+  run: (mailboxCall: MailboxCall) => Effect.fn.Return<HandlerAnswer, HandlerFailure>
 ): (service: Service) => ResourceHandler["handle"] => {
   const handle = Effect.fnUntraced(run)
   return (service) => (call) => {
@@ -90,7 +93,7 @@ export const defineMailboxHandler = (
     return mailbox === undefined
       ? Effect.fail(httpError("not-found"))
       : Effect.mapError(
-        handle(service, call, mailbox),
+        handle({ service, call, mailbox }),
         (failure) => withMailboxLink(failure, mailbox)
       )
   }
@@ -137,9 +140,7 @@ const readBySecret = Effect.fnUntraced(function*(
  * wrong passwords from one address.
  */
 export const requireReader = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef
+  { call, mailbox, service }: MailboxCall
 ): Effect.fn.Return<ProvenReader, HandlerFailure> {
   if (mailbox.secret !== undefined) return yield* readBySecret(service, mailbox, mailbox.secret)
   const { identity } = call

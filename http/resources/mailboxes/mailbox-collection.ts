@@ -14,8 +14,8 @@ import { absoluteUri, ask, askOrRefusal, type Call, defineHandler, emptyAnswer, 
   readerHeaders, readInput, readPageRequest, refusalError, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
-import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefNamed,
-  withMailboxLink } from "./mailbox-access.ts"
+import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
+  mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
 import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
@@ -160,9 +160,7 @@ export const getMailboxes = defineHandler(function*(service, call) {
  * representation that the owner gets without a query.
  */
 const expectedSettings = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  { name }: MailboxRef,
+  { call, mailbox: { name }, service }: MailboxCall,
   account: AuthenticatedAccount
 ): Effect.fn.Return<{ readonly ifVersion?: number }, HandlerFailure> {
   const mailbox = mailboxRefNamed(service, name)
@@ -186,7 +184,8 @@ const expectedSettings = Effect.fnUntraced(function*(
 })
 
 /** PUT: replaces the settings; a setting that the document omits gets its default. */
-export const putMailbox = defineMailboxHandler(function*(service, call, mailbox) {
+export const putMailbox = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox, service } = mailboxCall
   const account = yield* requireAccount(service, call)
   yield* checkSecret(service, mailbox)
   const root = yield* readDocument(call, "mailbox")
@@ -196,21 +195,22 @@ export const putMailbox = defineMailboxHandler(function*(service, call, mailbox)
     _tag: "Configure",
     caller: callerOf(account),
     settings,
-    ...yield* expectedSettings(service, call, mailbox, account)
+    ...yield* expectedSettings(mailboxCall, account)
   }
   yield* ask<MailboxReply>(service, mailbox.to, message)
   return viewAnswer(settingsView(mailbox, settings))
 })
 
 /** A10: removes the mailbox with its notifications. */
-export const deleteMailbox = defineMailboxHandler(function*(service, call, mailbox) {
+export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox, service } = mailboxCall
   const account = yield* requireAccount(service, call)
   yield* checkSecret(service, mailbox)
   const { owner } = yield* failRefused(describeMailbox(service, mailbox, account.name))
   const message: MailboxMessage = {
     _tag: "Destroy",
     caller: callerOf(account),
-    ...yield* expectedSettings(service, call, mailbox, account)
+    ...yield* expectedSettings(mailboxCall, account)
   }
   yield* ask<MailboxReply>(service, mailbox.to, message)
   yield* removeFromOwner(service, owner, mailbox.name)
@@ -218,7 +218,7 @@ export const deleteMailbox = defineMailboxHandler(function*(service, call, mailb
 })
 
 /** POST to …/password: replaces both secrets, and shows the new ones once. */
-export const postPassword = defineMailboxHandler(function*(service, call, mailbox) {
+export const postPassword = defineMailboxHandler(function*({ call, mailbox, service }) {
   const account = yield* requireAccount(service, call)
   yield* checkSecret(service, mailbox)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)

@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { formatCursor, isRemoval, type MailboxReader } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { eventItemsMax } from "../../limits.ts"
-import { type Call, endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer,
-  type HandlerFailure, httpError, longPoll, type Service } from "../../pipeline/index.ts"
+import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, type HandlerFailure,
+  httpError, longPoll } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
-import { describeForReader, type MailboxRef, type ProvenReader } from "./mailbox-access.ts"
+import { describeForReader, type MailboxCall, type ProvenReader } from "./mailbox-access.ts"
 import { entryOf, entryXml, type ListingPage, type ListingQuery, listingStart, parseListingSince,
   readPage, reportRetrieved, spansOf } from "./mailbox-listing.ts"
 
@@ -15,9 +15,7 @@ import { entryOf, entryXml, type ListingPage, type ListingQuery, listingStart, p
  * the server drains. Every read checks the right to read.
  */
 export const pollListing = (
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  { call, mailbox, service }: MailboxCall,
   reader: MailboxReader,
   query: ListingQuery,
   waitSeconds: number
@@ -40,8 +38,7 @@ export const pollListing = (
  * log at the pace of the reader, so that it neither skips nor repeats a notification.
  */
 const sendAfter = Effect.fnUntraced(function*(
-  service: Service,
-  mailbox: MailboxRef,
+  { mailbox, service }: MailboxCall,
   reader: MailboxReader,
   after: number,
   events: EventStream
@@ -71,12 +68,11 @@ const sendAfter = Effect.fnUntraced(function*(
 
 /** The event stream of the notifications after Last-Event-ID, else after `since`. */
 export const streamMailbox = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  mailboxCall: MailboxCall,
   { reader, view }: ProvenReader,
   query: ListingQuery
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const { call, mailbox, service } = mailboxCall
   const lastId = call.request.headers.get("last-event-id") || undefined
   const since = lastId === undefined ? query.since : parseListingSince(lastId)
   if (lastId !== undefined && since === undefined) {
@@ -90,7 +86,7 @@ export const streamMailbox = Effect.fnUntraced(function*(
     mailbox.to,
     headers,
     (events) =>
-      Effect.map(sendAfter(service, mailbox, reader, after, events), (last) => {
+      Effect.map(sendAfter(mailboxCall, reader, after, events), (last) => {
         after = last
       })
   )

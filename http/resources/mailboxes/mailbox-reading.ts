@@ -6,13 +6,13 @@ import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
 import { feedTypes, linkedDataType, type MediaType, negotiate,
   notificationTypes } from "../../formats/index.ts"
 import { shownListingsBytesMax } from "../../limits.ts"
-import { ask, type Call, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
+import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
   preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
   type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
 import { acceptPost } from "./deposit.ts"
-import { defineMailboxHandler, describeMailbox, type MailboxRef, type ProvenReader,
-  requireReader } from "./mailbox-access.ts"
+import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
+  type ProvenReader, requireReader } from "./mailbox-access.ts"
 import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, type MailboxEntry,
   type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved, spansOf,
   withCopies } from "./mailbox-listing.ts"
@@ -30,9 +30,7 @@ export const mailboxReaderHeaders = ({ secret }: MailboxRef): ReplyHeaders =>
 
 /** Answers with a view of entries; reports them as retrieved if the answer shows them. */
 const showEntries = (
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  { call, mailbox, service }: MailboxCall,
   answer: ViewAnswer,
   spans: ReadonlyArray<NumberSpan>
 ): HandlerAnswer => {
@@ -48,8 +46,7 @@ const showEntries = (
 
 /** The page for everybody: how to deposit. */
 const publicAnswer = (
-  service: Service,
-  mailbox: MailboxRef
+  { mailbox, service }: MailboxCall
 ): Effect.Effect<HandlerAnswer, HandlerFailure> =>
   Effect.map(
     failRefused(describeMailbox(service, mailbox)),
@@ -84,11 +81,10 @@ const bytesOf = ({ answer }: CachedListing, key: string): number =>
 
 /**
  * The cache key of a listing. Undefined for a listing that must be made: a long poll, a conditional
- * request, or one from a time that is searched in the log.
+ * mailboxCall, or one from a time that is searched in the log.
  */
 const listingKey = (
-  call: Call,
-  mailbox: MailboxRef,
+  { call, mailbox }: MailboxCall,
   { view }: ProvenReader,
   query: ListingQuery,
   type: MediaType | undefined
@@ -112,16 +108,17 @@ export const getMailbox = (service: Service) => {
     maxEntrySize: shownListingsBytesMax / 16,
     sizeCalculation: bytesOf
   })
-  return defineMailboxHandler(function*(_, call, mailbox) {
+  return defineMailboxHandler(function*(mailboxCall) {
+    const { call, mailbox } = mailboxCall
     const query = yield* readListingQuery(call)
     const type = negotiate(call.request.headers.get("accept"), listingTypes)
     const isAnonymous = call.identity._tag === "Anonymous" && mailbox.secret === undefined
     if (isAnonymous && type === "text/html" && !query.read) {
-      return yield* publicAnswer(service, mailbox)
+      return yield* publicAnswer(mailboxCall)
     }
-    const proven = yield* requireReader(service, call, mailbox)
-    if (type === eventStreamType) return yield* streamMailbox(service, call, mailbox, proven, query)
-    const key = listingKey(call, mailbox, proven, query, type)
+    const proven = yield* requireReader(mailboxCall)
+    if (type === eventStreamType) return yield* streamMailbox(mailboxCall, proven, query)
+    const key = listingKey(mailboxCall, proven, query, type)
     const cached = key === undefined ? undefined : cache.get(key)
     if (cached !== undefined) {
       reportRetrieved(service, mailbox, cached.spans)
@@ -130,14 +127,14 @@ export const getMailbox = (service: Service) => {
     const waitSeconds = preferredWaitSeconds(call)
     const page = waitSeconds === undefined
       ? yield* pageReaderOf(type, query)(service, mailbox, proven.view, query)
-      : yield* pollListing(service, call, mailbox, proven.reader, query, waitSeconds)
+      : yield* pollListing(mailboxCall, proven.reader, query, waitSeconds)
     const applied = waitSeconds === undefined ? [] : longPollHeaders(waitSeconds)
     const dated: { readonly lastModifiedMs?: number } = isFeed(type)
       ? feedDate(service, page.view)
       : {}
     // A list of URIs shows no notification.
     const spans = type === linkedDataType ? [] : spansOf(page.entries)
-    const answer = showEntries(service, call, mailbox, {
+    const answer = showEntries(mailboxCall, {
       _tag: "View",
       status: 200,
       view: listingView(mailbox, page, query),
@@ -156,9 +153,7 @@ export const getMailbox = (service: Service) => {
 
 /** The notification of the path; 404 for one that never existed, 410 for a removed one. */
 const entryAt = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  { call, mailbox, service }: MailboxCall,
   { view }: ProvenReader
 ): Effect.fn.Return<MailboxEntry, HandlerFailure> {
   const id = parseNotificationId(call.parameters.get("notification"))
@@ -172,10 +167,11 @@ const entryAt = Effect.fnUntraced(function*(
   return shown
 })
 
-export const getNotification = defineMailboxHandler(function*(service, call, mailbox) {
-  const proven = yield* requireReader(service, call, mailbox)
-  const entry = yield* entryAt(service, call, mailbox, proven)
-  return showEntries(service, call, mailbox, {
+export const getNotification = defineMailboxHandler(function*(mailboxCall) {
+  const { mailbox } = mailboxCall
+  const proven = yield* requireReader(mailboxCall)
+  const entry = yield* entryAt(mailboxCall, proven)
+  return showEntries(mailboxCall, {
     _tag: "View",
     status: 200,
     view: notificationView(mailbox, entry),
@@ -185,12 +181,11 @@ export const getNotification = defineMailboxHandler(function*(service, call, mai
 })
 
 const removeNotification = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef
+  mailboxCall: MailboxCall
 ): Effect.fn.Return<void, HandlerFailure> {
-  const proven = yield* requireReader(service, call, mailbox)
-  const entry = yield* entryAt(service, call, mailbox, proven)
+  const { call, mailbox, service } = mailboxCall
+  const proven = yield* requireReader(mailboxCall)
+  const entry = yield* entryAt(mailboxCall, proven)
   if (isConditional(call)) {
     // A notification never changes, so that the actor need not compare a version.
     const tags = entityTags(call, notificationView(mailbox, entry), entryTypes)
@@ -201,18 +196,19 @@ const removeNotification = Effect.fnUntraced(function*(
   yield* ask<MailboxReply>(service, mailbox.to, message)
 })
 
-export const deleteNotification = defineMailboxHandler(function*(service, call, mailbox) {
-  yield* removeNotification(service, call, mailbox)
-  return emptyAnswer(204, [[...mailbox.link]])
+export const deleteNotification = defineMailboxHandler(function*(mailboxCall) {
+  yield* removeNotification(mailboxCall)
+  return emptyAnswer(204, [mailboxCall.mailbox.link])
 })
 
 /** DELETE from the form of a page, which redirects the browser to the mailbox. */
-export const postNotificationForm = defineMailboxHandler(function*(service, call, mailbox) {
+export const postNotificationForm = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox } = mailboxCall
   yield* readFormMethod(call, "notification", ["delete"])
-  yield* removeNotification(service, call, mailbox)
+  yield* removeNotification(mailboxCall)
   return emptyAnswer(303, [
     ["Location", `${mailbox.here}${mailbox.secret === undefined ? "?read=" : ""}`],
     ...noStore,
-    [...mailbox.link]
+    mailbox.link
   ])
 })

@@ -5,9 +5,9 @@ import type { RegistrationMessage, RegistrationView } from "../../../actors/regi
 import { type Address, address } from "../../../runtime/index.ts"
 import { documentDigest } from "../../auth/credentials/index.ts"
 import { authenticate } from "../../auth/index.ts"
-import { type Call, describeActor, failRefused, type HandlerFailure, httpError,
+import { describeActor, failRefused, type HandlerFailure, httpError,
   type Service } from "../../pipeline/index.ts"
-import { type MailboxRef, mailboxRefNamed, type ProvenReader,
+import { type MailboxCall, type MailboxRef, mailboxRefNamed, type ProvenReader,
   requireReader } from "../mailboxes/index.ts"
 
 /** A registration as a request's path names it. */
@@ -43,17 +43,16 @@ export const subscriptionNamed = (mailbox: MailboxRef, callback: string): Regist
  * wrong secret, 410 and 429.
  */
 export const requireSubscriber = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef
+  mailboxCall: MailboxCall
 ): Effect.fn.Return<ProvenReader, HandlerFailure> {
-  const proven = yield* requireReader(service, call, mailbox)
+  const { call, mailbox, service } = mailboxCall
+  const proven = yield* requireReader(mailboxCall)
   if (mailbox.secret === undefined) return proven
   const account = yield* authenticate(service, call)
   if (account !== undefined) {
     return { ...proven, reader: { ...proven.reader, account: account.name } }
   }
-  return yield* requireReader(service, call, mailboxRefNamed(service, mailbox.name))
+  return yield* requireReader({ ...mailboxCall, mailbox: mailboxRefNamed(service, mailbox.name) })
 })
 
 /** A registration, or the refusal of its actor. */
@@ -72,11 +71,10 @@ const idPattern = /^[A-Za-z0-9_-]{8,64}$/
 
 /** The registration of the path; 404 for one that never existed, 410 for one that has ended. */
 export const registrationAt = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef
+  mailboxCall: MailboxCall
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
-  yield* requireSubscriber(service, call, mailbox)
+  const { call, mailbox, service } = mailboxCall
+  yield* requireSubscriber(mailboxCall)
   const id = call.parameters.get("registration")
   if (!idPattern.test(id) || call.parameters.secret("registration") !== undefined) {
     return yield* httpError("not-found")

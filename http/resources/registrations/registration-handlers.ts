@@ -10,7 +10,7 @@ import { ask, askOrRefusal, type Call, describeActor, emptyAnswer, entityTags, e
   expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore,
   readFormMethod, readInput, refusalError, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
-import { defineMailboxHandler, mailboxReaderHeaders, type MailboxRef,
+import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, type MailboxRef,
   type ProvenReader } from "../mailboxes/index.ts"
 import { collectionPath, type DescribedRegistration, describeRegistration, registrationAt,
   registrationNamed, type RegistrationRef, requireSubscriber,
@@ -36,9 +36,8 @@ const continuesAfter = (form: CreateMessage["form"], { reason }: Refusal): boole
  * registration finds that its mailbox does not list it; an entry alone could not find that out.
  */
 const createRegistration = Effect.fnUntraced(function*(
-  service: Service,
+  { mailbox, service }: MailboxCall,
   { id, to }: RegistrationRef,
-  mailbox: MailboxRef,
   reader: MailboxReader,
   create: CreateMessage
 ): Effect.fn.Return<RegistrationView, HandlerFailure> {
@@ -63,15 +62,14 @@ const createMessage = ({ ids }: Call, { reader, view }: ProvenReader) => ({
 })
 
 const createNative = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  mailboxCall: MailboxCall,
   proven: ProvenReader,
   callback: string
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const { call, mailbox } = mailboxCall
   const registration = registrationNamed(mailbox, call.ids.id("registration"))
   const secret = makeSecret(call.ids)
-  const view = yield* createRegistration(service, registration, mailbox, proven.reader, {
+  const view = yield* createRegistration(mailboxCall, registration, proven.reader, {
     ...createMessage(call, proven),
     form: "native",
     callback,
@@ -85,14 +83,13 @@ const createNative = Effect.fnUntraced(function*(
 })
 
 const subscribe = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  mailboxCall: MailboxCall,
   proven: ProvenReader,
   { callback, leaseSeconds, secret }: Extract<HubRequest, { readonly mode: "subscribe" }>
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const { call, mailbox } = mailboxCall
   const registration = subscriptionNamed(mailbox, callback)
-  const view = yield* createRegistration(service, registration, mailbox, proven.reader, {
+  const view = yield* createRegistration(mailboxCall, registration, proven.reader, {
     ...createMessage(call, proven),
     form: "websub",
     callback,
@@ -107,39 +104,39 @@ const subscribe = Effect.fnUntraced(function*(
 
 /** 404 for a callback without a subscription: there is no intent to verify. */
 const unsubscribe = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  { call, mailbox, service }: MailboxCall,
   callback: string
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const message: RegistrationMessage = { _tag: "Unsubscribe", challenge: call.ids.id("challenge") }
   const { to } = subscriptionNamed(mailbox, callback)
   const reply = yield* askOrRefusal<RegistrationReply>(service, to, message)
-  if (!isRefusal(reply)) return emptyAnswer(202, [[...mailbox.link]])
+  if (!isRefusal(reply)) return emptyAnswer(202, [mailbox.link])
   return yield* reply.reason === "NotFound" || reply.reason === "Gone"
     ? httpError("not-found", "there is no subscription of this hub.callback")
     : refusalError(reply)
 })
 
 /** A12: 201 and the secret, shown once. A WebSub request gets 202 and is verified then. */
-export const postRegistrations = defineMailboxHandler(function*(service, call, mailbox) {
-  const proven = yield* requireSubscriber(service, call, mailbox)
+export const postRegistrations = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox } = mailboxCall
+  const proven = yield* requireSubscriber(mailboxCall)
   const input = yield* readInput(call, "registration", { form: true })
   if (input._tag === "Form" && isHubRequest(input.fields)) {
     const request = yield* readHubRequest(input.fields, mailbox)
     return request.mode === "subscribe"
-      ? yield* subscribe(service, call, mailbox, proven, request)
-      : yield* unsubscribe(service, call, mailbox, request.callback)
+      ? yield* subscribe(mailboxCall, proven, request)
+      : yield* unsubscribe(mailboxCall, request.callback)
   }
   const callback = yield* readCallback("callback", callbackIn(input))
-  return yield* createNative(service, call, mailbox, proven, callback)
+  return yield* createNative(mailboxCall, proven, callback)
 })
 
 /* Reading. */
 
 /** The mailbox's registrations, without those that end meanwhile. */
-export const getRegistrations = defineMailboxHandler(function*(service, call, mailbox) {
-  const { reader } = yield* requireSubscriber(service, call, mailbox)
+export const getRegistrations = defineMailboxHandler(function*(mailboxCall) {
+  const { mailbox, service } = mailboxCall
+  const { reader } = yield* requireSubscriber(mailboxCall)
   const message: MailboxMessage = { _tag: "Registrations", reader }
   const reply = yield* ask<MailboxReply>(service, mailbox.to, message)
   const described = yield* Effect.forEach(expectReply(reply, "Registrations").ids, (id) => {
@@ -163,8 +160,8 @@ const registrationAnswer = (
     headers: mailboxReaderHeaders(mailbox)
   })
 
-export const getRegistration = defineMailboxHandler(function*(service, call, mailbox) {
-  return registrationAnswer(mailbox, yield* registrationAt(service, call, mailbox))
+export const getRegistration = defineMailboxHandler(function*(mailboxCall) {
+  return registrationAnswer(mailboxCall.mailbox, yield* registrationAt(mailboxCall))
 })
 
 /* Changes. */
@@ -184,8 +181,7 @@ const changedCallback = Effect.fnUntraced(function*(
 })
 
 const expectedRegistration = (
-  call: Call,
-  mailbox: MailboxRef,
+  { call, mailbox }: MailboxCall,
   { registration, view }: DescribedRegistration
 ) =>
   expectedVersion(
@@ -209,71 +205,64 @@ const changeRegistration = (
 
 /** Verifies the registration again, with the callback of the input if it has one. */
 const updateRegistration = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  mailboxCall: MailboxCall,
   found: DescribedRegistration,
   input: RequestInput
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
-  return yield* changeRegistration(service, found.registration, {
+  return yield* changeRegistration(mailboxCall.service, found.registration, {
     _tag: "Update",
-    challenge: call.ids.id("challenge"),
+    challenge: mailboxCall.call.ids.id("challenge"),
     ...yield* changedCallback(input, found),
-    ...yield* expectedRegistration(call, mailbox, found)
+    ...yield* expectedRegistration(mailboxCall, found)
   })
 })
 
 /** PUT: lifts a suspension, or verifies again; the document may name another callback. */
-export const putRegistration = defineMailboxHandler(function*(service, call, mailbox) {
-  const found = yield* registrationAt(service, call, mailbox)
-  const input = yield* readInput(call, "registration", { mayBeEmpty: true })
+export const putRegistration = defineMailboxHandler(function*(mailboxCall) {
+  const found = yield* registrationAt(mailboxCall)
+  const input = yield* readInput(mailboxCall.call, "registration", { mayBeEmpty: true })
   return registrationAnswer(
-    mailbox,
-    yield* updateRegistration(service, call, mailbox, found, input)
+    mailboxCall.mailbox,
+    yield* updateRegistration(mailboxCall, found, input)
   )
 })
 
 const removeRegistration = Effect.fnUntraced(function*(
-  service: Service,
-  call: Call,
-  mailbox: MailboxRef,
+  mailboxCall: MailboxCall,
   found: DescribedRegistration
 ): Effect.fn.Return<void, HandlerFailure> {
-  const expected = yield* expectedRegistration(call, mailbox, found)
+  const expected = yield* expectedRegistration(mailboxCall, found)
   const message: RegistrationMessage = { _tag: "Delete", ...expected }
-  yield* ask<RegistrationReply>(service, found.registration.to, message)
+  yield* ask<RegistrationReply>(mailboxCall.service, found.registration.to, message)
 })
 
 /** DELETE: stops the pushes; the actor removes itself from the mailbox's list. */
-export const deleteRegistration = defineMailboxHandler(function*(service, call, mailbox) {
-  yield* removeRegistration(
-    service,
-    call,
-    mailbox,
-    yield* registrationAt(service, call, mailbox)
-  )
-  return emptyAnswer(204, [[...mailbox.link]])
+export const deleteRegistration = defineMailboxHandler(function*(mailboxCall) {
+  yield* removeRegistration(mailboxCall, yield* registrationAt(mailboxCall))
+  return emptyAnswer(204, [mailboxCall.mailbox.link])
 })
 
 /** PUT and DELETE from the forms of a registration's page. */
-export const postRegistrationForm = defineMailboxHandler(function*(service, call, mailbox) {
-  const found = yield* registrationAt(service, call, mailbox)
+export const postRegistrationForm = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox, service } = mailboxCall
+  const found = yield* registrationAt(mailboxCall)
   const { input, method } = yield* readFormMethod(call, "registration", ["put", "delete"])
   if (method === "put") {
-    const changed = yield* updateRegistration(service, call, mailbox, found, input)
+    const changed = yield* updateRegistration(mailboxCall, found, input)
     return isPageForm(call.request)
       ? seeOther(service, found.registration.path)
       : registrationAnswer(mailbox, changed)
   }
-  yield* removeRegistration(service, call, mailbox, found)
+  yield* removeRegistration(mailboxCall, found)
   return isPageForm(call.request)
     ? seeOther(service, collectionPath(mailbox))
-    : emptyAnswer(204, [[...mailbox.link]])
+    : emptyAnswer(204, [mailbox.link])
 })
 
 /** POST to …/secret: a new secret, shown once; the old one also signs for a while. */
-export const postSecret = defineMailboxHandler(function*(service, call, mailbox) {
-  const { registration, view } = yield* registrationAt(service, call, mailbox)
+export const postSecret = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox, service } = mailboxCall
+  const { registration, view } = yield* registrationAt(mailboxCall)
   if (view.form === "websub") {
     return yield* httpError(
       "conflict",
