@@ -1,6 +1,6 @@
 /** Mailboxes as resources (protocol §1.2). */
 export { defineMailboxHandler, describeForReader, type MailboxCall, type MailboxRef,
-  mailboxRefNamed, type ProvenReader, requireReader } from "./mailbox-access.ts"
+  mailboxRefNamed, type ReaderCall, requireReader } from "./mailbox-access.ts"
 export { feedLinks, listingStart, type MailboxEntry, parseListingSince, readPage, reportRetrieved,
   spansOf } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"

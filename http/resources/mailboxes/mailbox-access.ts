@@ -107,10 +107,13 @@ export const describeMailbox = (service: Service, { to }: MailboxRef, account?: 
 }
 
 /** A reader who may read, and the mailbox at the time of the check. */
-export interface ProvenReader {
+interface ProvenReader {
   readonly reader: MailboxReader
   readonly view: MailboxView
 }
+
+/** A call of a reader who may read the mailbox. */
+export interface ReaderCall extends MailboxCall, ProvenReader {}
 
 /** Checks the right to read; returns the mailbox, or the refusal. */
 export const describeForReader = (
@@ -140,9 +143,12 @@ const readBySecret = Effect.fnUntraced(function*(
  * wrong passwords from one address.
  */
 export const requireReader = Effect.fnUntraced(function*(
-  { call, mailbox, service }: MailboxCall
-): Effect.fn.Return<ProvenReader, HandlerFailure> {
-  if (mailbox.secret !== undefined) return yield* readBySecret(service, mailbox, mailbox.secret)
+  mailboxCall: MailboxCall
+): Effect.fn.Return<ReaderCall, HandlerFailure> {
+  const { call, mailbox, service } = mailboxCall
+  if (mailbox.secret !== undefined) {
+    return { ...mailboxCall, ...yield* readBySecret(service, mailbox, mailbox.secret) }
+  }
   const { identity } = call
   const account = yield* authenticate(service, call)
   const password = identity._tag === "Basic" && account === undefined
@@ -154,7 +160,7 @@ export const requireReader = Effect.fnUntraced(function*(
     ...password === undefined ? {} : { secretHash: secretHash(password) }
   }
   const view = yield* describeForReader(service, mailbox, reader)
-  if (!isRefusal(view)) return { reader, view }
+  if (!isRefusal(view)) return { ...mailboxCall, reader, view }
   if (view.reason !== "Unauthenticated") return yield* refusalError(view)
   if (password !== undefined) yield* countWrongPassword(service, call)
   return yield* httpError(

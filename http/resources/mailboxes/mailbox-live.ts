@@ -1,12 +1,12 @@
 /** Waiting for a mailbox: long polls (RFC 7240 `wait`) and event streams. */
 import { Effect } from "effect"
-import { formatCursor, isRemoval, type MailboxReader } from "../../../actors/mailbox/index.ts"
+import { formatCursor, isRemoval } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { eventItemsMax } from "../../limits.ts"
 import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, type HandlerFailure,
   httpError, longPoll } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
-import { describeForReader, type MailboxCall, type ProvenReader } from "./mailbox-access.ts"
+import { describeForReader, type ReaderCall } from "./mailbox-access.ts"
 import { entryOf, entryXml, type ListingPage, type ListingQuery, listingStart, parseListingSince,
   readPage, reportRetrieved, spansOf } from "./mailbox-listing.ts"
 
@@ -15,8 +15,7 @@ import { entryOf, entryXml, type ListingPage, type ListingQuery, listingStart, p
  * the server drains. Every read checks the right to read.
  */
 export const pollListing = (
-  { call, mailbox, service }: MailboxCall,
-  reader: MailboxReader,
+  { call, mailbox, reader, service }: ReaderCall,
   query: ListingQuery,
   waitSeconds: number
 ): Effect.Effect<ListingPage, HandlerFailure> => {
@@ -38,8 +37,7 @@ export const pollListing = (
  * log at the pace of the reader, so that it neither skips nor repeats a notification.
  */
 const sendAfter = Effect.fnUntraced(function*(
-  { mailbox, service }: MailboxCall,
-  reader: MailboxReader,
+  { mailbox, reader, service }: ReaderCall,
   after: number,
   events: EventStream
 ): Effect.fn.Return<number, HandlerFailure> {
@@ -68,11 +66,10 @@ const sendAfter = Effect.fnUntraced(function*(
 
 /** The event stream of the notifications after Last-Event-ID, else after `since`. */
 export const streamMailbox = Effect.fnUntraced(function*(
-  mailboxCall: MailboxCall,
-  { reader, view }: ProvenReader,
+  readerCall: ReaderCall,
   query: ListingQuery
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  const { call, mailbox, service } = mailboxCall
+  const { call, mailbox, service, view } = readerCall
   const lastId = call.request.headers.get("last-event-id") || undefined
   const since = lastId === undefined ? query.since : parseListingSince(lastId)
   if (lastId !== undefined && since === undefined) {
@@ -86,7 +83,7 @@ export const streamMailbox = Effect.fnUntraced(function*(
     mailbox.to,
     headers,
     (events) =>
-      Effect.map(sendAfter(mailboxCall, reader, after, events), (last) => {
+      Effect.map(sendAfter(readerCall, after, events), (last) => {
         after = last
       })
   )

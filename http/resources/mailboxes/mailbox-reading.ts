@@ -11,8 +11,8 @@ import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRef
   preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
   type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
 import { acceptPost } from "./deposit.ts"
-import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
-  type ProvenReader, requireReader } from "./mailbox-access.ts"
+import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
+  requireReader } from "./mailbox-access.ts"
 import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, type MailboxEntry,
   type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved, spansOf,
   withCopies } from "./mailbox-listing.ts"
@@ -84,8 +84,7 @@ const bytesOf = ({ answer }: CachedListing, key: string): number =>
  * mailboxCall, or one from a time that is searched in the log.
  */
 const listingKey = (
-  { call, mailbox }: MailboxCall,
-  { view }: ProvenReader,
+  { call, mailbox, view }: ReaderCall,
   query: ListingQuery,
   type: MediaType | undefined
 ): string | undefined => {
@@ -116,9 +115,9 @@ export const getMailbox = (service: Service) => {
     if (isAnonymous && type === "text/html" && !query.read) {
       return yield* publicAnswer(mailboxCall)
     }
-    const proven = yield* requireReader(mailboxCall)
-    if (type === eventStreamType) return yield* streamMailbox(mailboxCall, proven, query)
-    const key = listingKey(mailboxCall, proven, query, type)
+    const readerCall = yield* requireReader(mailboxCall)
+    if (type === eventStreamType) return yield* streamMailbox(readerCall, query)
+    const key = listingKey(readerCall, query, type)
     const cached = key === undefined ? undefined : cache.get(key)
     if (cached !== undefined) {
       reportRetrieved(service, mailbox, cached.spans)
@@ -126,8 +125,8 @@ export const getMailbox = (service: Service) => {
     }
     const waitSeconds = preferredWaitSeconds(call)
     const page = waitSeconds === undefined
-      ? yield* pageReaderOf(type, query)(service, mailbox, proven.view, query)
-      : yield* pollListing(mailboxCall, proven.reader, query, waitSeconds)
+      ? yield* pageReaderOf(type, query)(service, mailbox, readerCall.view, query)
+      : yield* pollListing(readerCall, query, waitSeconds)
     const applied = waitSeconds === undefined ? [] : longPollHeaders(waitSeconds)
     const dated: { readonly lastModifiedMs?: number } = isFeed(type)
       ? feedDate(service, page.view)
@@ -153,8 +152,7 @@ export const getMailbox = (service: Service) => {
 
 /** The notification of the path; 404 for one that never existed, 410 for a removed one. */
 const entryAt = Effect.fnUntraced(function*(
-  { call, mailbox, service }: MailboxCall,
-  { view }: ProvenReader
+  { call, mailbox, service, view }: ReaderCall
 ): Effect.fn.Return<MailboxEntry, HandlerFailure> {
   const id = parseNotificationId(call.parameters.get("notification"))
   if (id === undefined || id.n > view.head) return yield* httpError("not-found")
@@ -169,8 +167,7 @@ const entryAt = Effect.fnUntraced(function*(
 
 export const getNotification = defineMailboxHandler(function*(mailboxCall) {
   const { mailbox } = mailboxCall
-  const proven = yield* requireReader(mailboxCall)
-  const entry = yield* entryAt(mailboxCall, proven)
+  const entry = yield* entryAt(yield* requireReader(mailboxCall))
   return showEntries(mailboxCall, {
     _tag: "View",
     status: 200,
@@ -184,15 +181,15 @@ const removeNotification = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall
 ): Effect.fn.Return<void, HandlerFailure> {
   const { call, mailbox, service } = mailboxCall
-  const proven = yield* requireReader(mailboxCall)
-  const entry = yield* entryAt(mailboxCall, proven)
+  const readerCall = yield* requireReader(mailboxCall)
+  const entry = yield* entryAt(readerCall)
   if (isConditional(call)) {
     // A notification never changes, so that the actor need not compare a version.
     const tags = entityTags(call, notificationView(mailbox, entry), entryTypes)
     if (!preconditionsHold(call, tags)) return yield* conditionFailed
   }
   const { idRandom, n } = entry
-  const message: MailboxMessage = { _tag: "Remove", n, idRandom, reader: proven.reader }
+  const message: MailboxMessage = { _tag: "Remove", n, idRandom, reader: readerCall.reader }
   yield* ask<MailboxReply>(service, mailbox.to, message)
 })
 

@@ -7,7 +7,7 @@ import { documentDigest } from "../../auth/credentials/index.ts"
 import { authenticate } from "../../auth/index.ts"
 import { describeActor, failRefused, type HandlerFailure, httpError,
   type Service } from "../../pipeline/index.ts"
-import { type MailboxCall, type MailboxRef, mailboxRefNamed, type ProvenReader,
+import { type MailboxCall, type MailboxRef, mailboxRefNamed, type ReaderCall,
   requireReader } from "../mailboxes/index.ts"
 
 /** A registration as a request's path names it. */
@@ -44,15 +44,16 @@ export const subscriptionNamed = (mailbox: MailboxRef, callback: string): Regist
  */
 export const requireSubscriber = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall
-): Effect.fn.Return<ProvenReader, HandlerFailure> {
+): Effect.fn.Return<ReaderCall, HandlerFailure> {
   const { call, mailbox, service } = mailboxCall
-  const proven = yield* requireReader(mailboxCall)
-  if (mailbox.secret === undefined) return proven
+  const readerCall = yield* requireReader(mailboxCall)
+  if (mailbox.secret === undefined) return readerCall
   const account = yield* authenticate(service, call)
   if (account !== undefined) {
-    return { ...proven, reader: { ...proven.reader, account: account.name } }
+    return { ...readerCall, reader: { ...readerCall.reader, account: account.name } }
   }
-  return yield* requireReader({ ...mailboxCall, mailbox: mailboxRefNamed(service, mailbox.name) })
+  const publicRef = mailboxRefNamed(service, mailbox.name)
+  return { ...yield* requireReader({ ...mailboxCall, mailbox: publicRef }), mailbox }
 })
 
 /** A registration, or the refusal of its actor. */

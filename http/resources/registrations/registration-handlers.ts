@@ -1,17 +1,17 @@
 /** Handlers of push registrations (protocol §1.4): the native form, and WebSub. */
 import { Effect } from "effect"
-import type { MailboxMessage, MailboxReader, MailboxReply } from "../../../actors/mailbox/index.ts"
+import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
 import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { ask, askOrRefusal, type Call, describeActor, emptyAnswer, entityTags, expectedVersion,
-  expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore,
+import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVersion, expectReply,
+  failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore,
   readFormMethod, readInput, refusalError, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, type MailboxRef,
-  type ProvenReader } from "../mailboxes/index.ts"
+  type ReaderCall } from "../mailboxes/index.ts"
 import { collectionPath, type DescribedRegistration, describeRegistration, registrationAt,
   registrationNamed, type RegistrationRef, requireSubscriber,
   subscriptionNamed } from "./registration-access.ts"
@@ -36,9 +36,8 @@ const continuesAfter = (form: CreateMessage["form"], { reason }: Refusal): boole
  * registration finds that its mailbox does not list it; an entry alone could not find that out.
  */
 const createRegistration = Effect.fnUntraced(function*(
-  { mailbox, service }: MailboxCall,
+  { mailbox, reader, service }: ReaderCall,
   { id, to }: RegistrationRef,
-  reader: MailboxReader,
   create: CreateMessage
 ): Effect.fn.Return<RegistrationView, HandlerFailure> {
   const { view } = expectReply(yield* ask<RegistrationReply>(service, to, create), "Created")
@@ -53,7 +52,7 @@ const createRegistration = Effect.fnUntraced(function*(
 })
 
 /** The common part of every new registration; pushes begin after the mailbox's head. */
-const createMessage = ({ ids }: Call, { reader, view }: ProvenReader) => ({
+const createMessage = ({ call: { ids }, reader, view }: ReaderCall) => ({
   _tag: "Create" as const,
   requestId: ids.id("request"),
   challenge: ids.id("challenge"),
@@ -62,15 +61,14 @@ const createMessage = ({ ids }: Call, { reader, view }: ProvenReader) => ({
 })
 
 const createNative = Effect.fnUntraced(function*(
-  mailboxCall: MailboxCall,
-  proven: ProvenReader,
+  readerCall: ReaderCall,
   callback: string
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  const { call, mailbox } = mailboxCall
+  const { call, mailbox } = readerCall
   const registration = registrationNamed(mailbox, call.ids.id("registration"))
   const secret = makeSecret(call.ids)
-  const view = yield* createRegistration(mailboxCall, registration, proven.reader, {
-    ...createMessage(call, proven),
+  const view = yield* createRegistration(readerCall, registration, {
+    ...createMessage(readerCall),
     form: "native",
     callback,
     secret,
@@ -83,14 +81,13 @@ const createNative = Effect.fnUntraced(function*(
 })
 
 const subscribe = Effect.fnUntraced(function*(
-  mailboxCall: MailboxCall,
-  proven: ProvenReader,
+  readerCall: ReaderCall,
   { callback, leaseSeconds, secret }: Extract<HubRequest, { readonly mode: "subscribe" }>
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  const { call, mailbox } = mailboxCall
+  const { mailbox } = readerCall
   const registration = subscriptionNamed(mailbox, callback)
-  const view = yield* createRegistration(mailboxCall, registration, proven.reader, {
-    ...createMessage(call, proven),
+  const view = yield* createRegistration(readerCall, registration, {
+    ...createMessage(readerCall),
     form: "websub",
     callback,
     leaseSeconds,
@@ -119,16 +116,16 @@ const unsubscribe = Effect.fnUntraced(function*(
 /** A12: 201 and the secret, shown once. A WebSub request gets 202 and is verified then. */
 export const postRegistrations = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox } = mailboxCall
-  const proven = yield* requireSubscriber(mailboxCall)
+  const readerCall = yield* requireSubscriber(mailboxCall)
   const input = yield* readInput(call, "registration", { form: true })
   if (input._tag === "Form" && isHubRequest(input.fields)) {
     const request = yield* readHubRequest(input.fields, mailbox)
     return request.mode === "subscribe"
-      ? yield* subscribe(mailboxCall, proven, request)
+      ? yield* subscribe(readerCall, request)
       : yield* unsubscribe(mailboxCall, request.callback)
   }
   const callback = yield* readCallback("callback", callbackIn(input))
-  return yield* createNative(mailboxCall, proven, callback)
+  return yield* createNative(readerCall, callback)
 })
 
 /* Reading. */
