@@ -49,6 +49,11 @@ export const defaultLimits = {
    * twice as many in memory, besides deferred and retried ones.
    */
   shardTimersMax: 512,
+  /**
+   * So far ahead the timers of a shard are loaded, and again when half of it is over. A store in
+   * which the next timer is not found for the cost of a seek need not search beyond.
+   */
+  timersLookaheadMs: 1_200_000,
   /** Shards whose timers are read at once. */
   shardLoadsMax: 4,
   /**
@@ -112,7 +117,8 @@ const relations: Relations<Limits> = [
   ["reloadDelayMs <= storageDeadlineMs", (l) => l.reloadDelayMs <= l.storageDeadlineMs],
   ["unownedRetryMs <= unownedRetryMaxMs", (l) => l.unownedRetryMs <= l.unownedRetryMaxMs],
   ["timersDoubtRescanMs <= timersRescanMs", (l) => l.timersDoubtRescanMs <= l.timersRescanMs],
-  ["sweepMs <= idleMs", (l) => l.sweepMs <= l.idleMs]
+  ["sweepMs <= idleMs", (l) => l.sweepMs <= l.idleMs],
+  ["2 sweepMs <= timersLookaheadMs", (l) => 2 * l.sweepMs <= l.timersLookaheadMs]
 ]
 
 /** The defaults with these changes; a relation that does not hold is a defect at start. */
@@ -219,9 +225,6 @@ export const leveldbChunkBytes = 256 * 1024
 
 /** A longer read continues in the next turn of the event loop. */
 export const readSliceMs = 5
-
-/** Timers that are read in one step. */
-export const timersPerStep = 500
 
 /** Rows of one page when an archive reads all of the store. */
 export const contentsPage = 200
@@ -350,8 +353,19 @@ export const headerReserveBytes = 1_024
 /** How far one removal may advance the low watermark of a log. */
 export const watermarkAdvanceMax = 256
 
-/** How long markers of removed items, ended timers and actors without a log stay. */
+/** How long markers of removed items, consumed signals and actors without a log stay. */
 export const markerTtl = "10s"
+
+/** The same for ended timers, and the time after which certainly none is listed any more. */
+export const timerMarkerTtlSeconds = 1
+
+export const endedTimerKeepMs = 10_000
+
+/** A search for timers that takes longer returns what it has found. */
+export const timerSearchMs = 1_000
+
+/** Places are searched so far beyond the requested time: round numbers need fewer requests. */
+export const timerBlockMs = 100_000
 
 /** How long creating a stream may take while a cluster elects its first leaders. */
 export const createStreamTimeoutMs = 20_000

@@ -4,8 +4,7 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects,
-  type FiredTimer, type MessageStep, type Quarantine, type ReplyCallback,
-  Supervisor } from "./activation/index.ts"
+  type MessageStep, type Quarantine, type ReplyCallback, Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
   type Tagged, UnknownMessage } from "./actor/index.ts"
@@ -16,7 +15,7 @@ import { type Limits, makeLimits } from "./limits.ts"
 import { RuntimeMetrics } from "./metrics.ts"
 import type { Serve, ShardClaim, StorageApi, TransportApi } from "./ports/index.ts"
 import { RemoteAsks } from "./remote-ask.ts"
-import { type Deliver, type FiredSignal, TimerService } from "./timers/index.ts"
+import { type Deliver, type FiredTimer, TimerService } from "./timers/index.ts"
 import { withTrace } from "./tracing.ts"
 
 export interface SystemOptions {
@@ -201,7 +200,7 @@ export class Node {
       read: (of, from, limit) => this.read(of, from, limit)
     }
     const load = (shard: number) => this.shards.load(shard)
-    const deliver: Deliver = (to, signal, landed) => this.fireTimer(to, signal, landed)
+    const deliver: Deliver = (to, fired, landed) => this.fireTimer(to, fired, landed)
     return {
       ...time,
       limits,
@@ -273,7 +272,7 @@ export class Node {
 
   private fireTimer(
     to: Address,
-    signal: FiredSignal | undefined,
+    fired: FiredTimer,
     landed: Parameters<Deliver>[2]
   ): void {
     const behavior = this.behaviors.get(to.kind)
@@ -282,7 +281,7 @@ export class Node {
     // The message belongs to this behavior; the map of behaviors has lost the type.
     const message = behavior.timerMessage as Tagged
     const done: ReplyCallback = (failure) => landed(failure === undefined ? "answered" : "later")
-    this.deliver(to, message, done, { signal })
+    this.deliver(to, message, done, fired)
   }
 
   /** Answers the accepted messages, commits what is decided, and ends the shard's activations. */
@@ -345,7 +344,8 @@ export class Shards {
   private readonly scopes = new Map<number, Scope.Closeable>()
   /** Shards whose timers are to be loaded, in order. */
   private readonly toLoad = new Set<number>()
-  private loading = 0
+  /** Shards whose timers are being loaded: one load of a shard at a time. */
+  private readonly loading = new Set<number>()
   private readonly context: ActivationContext
   private readonly transport: TransportApi
   private readonly events: ShardEvents
@@ -393,14 +393,16 @@ export class Shards {
   private loadNext(): void {
     const { limits, storage, timers } = this.context
     for (const shard of this.toLoad) {
-      if (this.loading >= limits.shardLoadsMax) return
+      if (this.loading.size >= limits.shardLoadsMax) return
+      if (this.loading.has(shard)) continue
       this.toLoad.delete(shard)
       const scope = this.scopes.get(shard)
       if (scope === undefined) continue
-      this.loading++
-      const call = () => storage.timers(shard, timers.loadLimit(shard))
+      this.loading.add(shard)
+      const { from, limit, untilMs } = timers.beginLoad(shard)
+      const call = () => storage.timers(shard, limit, from, untilMs)
       runWithin(this.context, call, limits.storageDeadlineMs, (exit) => {
-        this.loading--
+        this.loading.delete(shard)
         // A shard that was lost and taken again has its own load: this one is outdated.
         const current = () => this.scopes.get(shard) === scope
         if (current() && !(Exit.isSuccess(exit) && timers.finishLoad(shard, exit.value))) {

@@ -49,7 +49,8 @@ const emptyCommit = {
   remove: [],
   timer: undefined,
   signals: [],
-  consumedSignal: undefined
+  consumedSignal: undefined,
+  firedTimer: undefined
 } as const
 
 /** An actor whose log has several parts. */

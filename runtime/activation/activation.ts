@@ -17,11 +17,11 @@ import { failureOf, runWithin, storeInterrupted, type Timekeeping } from "../clo
 import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts"
 import type { Limits } from "../limits.ts"
 import type { KindMetrics } from "../metrics.ts"
-import type { Commit, StorageApi, StoredActor } from "../ports/index.ts"
-import type { FiredSignal, TimerService } from "../timers/index.ts"
+import { type Commit, type StorageApi, type StoredActor, timerMsMax } from "../ports/index.ts"
+import type { FiredSignal, FiredTimer, TimerService } from "../timers/index.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
-import { changes, CommitPipeline, type FiredTimer, type InboxMessage, type PendingCommit,
+import { changes, CommitPipeline, type InboxMessage, type PendingCommit,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
 
@@ -126,6 +126,7 @@ export interface RecoveredActor {
   readonly state: Tagged
   readonly revision: number
   readonly head: number
+  readonly timer: number | undefined
   readonly recent: DeduplicationWindow | undefined
 }
 
@@ -166,7 +167,7 @@ export const recover = Effect.fnUntraced(function*(
   address: Address
 ): Effect.fn.Return<RecoveredActor, StorageFailure> {
   const { decode, initial, recall } = behavior
-  const { items, loaded: { head, revision, state: text } } = yield* Effect.catchDefect(
+  const { items, loaded: { head, revision, state: text, timer } } = yield* Effect.catchDefect(
     recall === undefined
       ? readRecord(storage, address)
       : readBoth(storage, address, recall.items),
@@ -174,13 +175,13 @@ export const recover = Effect.fnUntraced(function*(
   )
   // The registry has lost the state's type; the behavior's own decoder made it.
   const state: Tagged = text === undefined ? initial : decode(text)
-  if (recall === undefined) return { state, revision, head, recent: undefined }
+  if (recall === undefined) return { state, revision, head, timer, recent: undefined }
   const recent = new DeduplicationWindow(recall.items)
   for (const { n, value } of items) {
     const key = recall.keyOf(value)
     if (key !== undefined) recent.add(key, n)
   }
-  return { state: recall.restore(state, items), revision, head, recent }
+  return { state: recall.restore(state, items), revision, head, timer, recent }
 })
 
 export type AnyDecision = Decision<unknown, unknown, unknown>
@@ -259,7 +260,8 @@ export class ActorState {
   blank(): RecoveredActor {
     const { initial, recall } = this.behavior
     const state = recall?.restore(initial, []) ?? initial
-    return { state, revision: 0, head: 0, recent: recall && new DeduplicationWindow(recall.items) }
+    const recent = recall && new DeduplicationWindow(recall.items)
+    return { state, revision: 0, head: 0, timer: undefined, recent }
   }
 
   /** See {@link decideOn}. */
@@ -286,12 +288,18 @@ export class ActorState {
   }
 }
 
+/** The time of a timer as stores take it. */
+const wholeMs = (atMs: number | null | undefined): number | null | undefined =>
+  typeof atMs === "number" ? Math.min(Math.max(Math.ceil(atMs), 0), timerMsMax) : atMs
+
 /** The timers of one actor: its own, the signals to it, and those that it sets for others. */
 export class ActorTimers {
   private readonly address: Address
   private readonly timers: TimerService
-  /** The time of its own timer as this activation decided last; undefined: what the store has. */
-  private ownMs: number | null | undefined = undefined
+  /** The time of its own timer as this activation decided last. */
+  private ownMs: number | undefined = undefined
+  /** Its time in the store. */
+  private storedMs: number | undefined = undefined
 
   constructor(address: Address, timers: TimerService) {
     this.address = address
@@ -302,7 +310,12 @@ export class ActorTimers {
   endsTimer({ signal }: FiredTimer, decision: AnyDecision, nowMs: number): boolean {
     const { deferUntilMs, removesActor, timerAtMs } = decision
     if (timerAtMs !== undefined || deferUntilMs !== undefined || removesActor) return false
-    return signal !== undefined || typeof this.ownMs !== "number" || this.ownMs <= nowMs
+    return signal !== undefined || this.ownMs === undefined || this.ownMs <= nowMs
+  }
+
+  /** Whether the store has a key of this time that is not the actor's timer: it is to be removed. */
+  isLeftOver({ signal, storedMs }: FiredTimer): boolean {
+    return signal === undefined && storedMs !== undefined && storedMs !== this.storedMs
   }
 
   /** Adds to a commit what a decision says of timers; `ends` is of {@link endsTimer}. */
@@ -315,13 +328,14 @@ export class ActorTimers {
   ): void {
     const { deferUntilMs, removesActor, signals } = decision
     const signal = fired?.signal
-    const timerAtMs = ends && signal === undefined ? null : decision.timerAtMs
+    const timerAtMs = ends && signal === undefined ? null : wholeMs(decision.timerAtMs)
+    if (fired?.storedMs !== undefined && signal === undefined) commit.firedTimerMs = fired.storedMs
     if (timerAtMs !== undefined || removesActor) {
       commit.replaceTimer(timerAtMs ?? null)
       commit.consume(this.timers.deferredSignal(this.address))
     }
     if (ends || timerAtMs !== undefined || removesActor) commit.consume(signal?.revision)
-    if (timerAtMs !== undefined) this.ownMs = timerAtMs
+    if (timerAtMs !== undefined) this.ownMs = timerAtMs ?? undefined
     if (deferUntilMs !== undefined) {
       this.defer(commit, deferUntilMs, timerAtMs === undefined ? signal : undefined)
     }
@@ -340,6 +354,11 @@ export class ActorTimers {
     if (deferUntilMs !== undefined) this.defer(seen, deferUntilMs, fired?.signal)
   }
 
+  /** The own timer as the commit changes it in the store; undefined: it does not. */
+  changeOf({ timerAtMs }: PendingCommit): number | null | undefined {
+    return (timerAtMs ?? undefined) === this.storedMs ? undefined : timerAtMs
+  }
+
   /** Drops the removal of a signal that another one replaces: that one will fire. */
   beforeWrite(commit: PendingCommit): void {
     const { consumedSignal } = commit
@@ -353,6 +372,7 @@ export class ActorTimers {
     const { address, timers } = this
     const { consumedSignal, deferredSignal, deferUntilMs, removesActor } = commit
     const timerAtMs = removesActor ? null : commit.timerAtMs
+    if (timerAtMs !== undefined) this.storedMs = timerAtMs ?? undefined
     if (deferUntilMs !== undefined && !removesActor) timers.defer(address, deferUntilMs)
     else if (timerAtMs !== undefined) timers.set(address, timerAtMs)
     if (consumedSignal !== undefined) timers.endSignal(address, consumedSignal)
@@ -380,9 +400,18 @@ export class ActorTimers {
     }
   }
 
-  /** The state comes from the store again. */
-  forget(): void {
-    this.ownMs = undefined
+  /** The state comes from the store again, with this timer. */
+  recover(storedMs: number | undefined): void {
+    this.ownMs = storedMs
+    this.storedMs = storedMs
+  }
+
+  /** A timer fired too early, or for a key that was left over: the actor's timer still waits. */
+  rearm({ signal }: FiredTimer, { deferUntilMs, removesActor, timerAtMs }: AnyDecision): void {
+    const { ownMs } = this
+    const waits = signal === undefined && timerAtMs === undefined && deferUntilMs === undefined &&
+      !removesActor && ownMs === this.storedMs
+    if (waits && ownMs !== undefined) this.timers.set(this.address, ownMs)
   }
 
   private defer(
@@ -481,14 +510,17 @@ export class Activation implements CommitSource {
   takeCommit(): Commit | undefined {
     const { state: actor } = this
     const commit = this.commits.take()
+    const timer = this.timers.changeOf(commit)
+    // The stores note the timer with the record, so that its next owner knows what to remove.
+    const writesState = commit.writesState || (timer !== undefined && actor.revision > 0)
     let state: string | undefined
     try {
-      if (commit.writesState && !commit.removesActor) state = actor.behavior.encode(actor.state)
+      if (writesState && !commit.removesActor) state = actor.behavior.encode(actor.state)
     } catch (cause) {
       return this.unwritable(this.commits.landed(), cause)
     }
     this.timers.beforeWrite(commit)
-    const written = commit.toCommit(this.address, actor.revision, state)
+    const written = commit.toCommit(this.address, actor.revision, state, timer)
     this.drain()
     return written
   }
@@ -503,7 +535,7 @@ export class Activation implements CommitSource {
     this.state.revision = outcome.revision
     if (commit.removesActor) {
       this.state.replace(this.state.blank())
-      this.timers.forget()
+      this.timers.recover(undefined)
     }
     this.timers.arm(commit, outcome.signalRevisions)
     this.busy = true
@@ -578,7 +610,7 @@ export class Activation implements CommitSource {
 
   private resume(recovered: RecoveredActor): void {
     this.state.replace(recovered)
-    this.timers.forget()
+    this.timers.recover(recovered.timer)
     this.phase = "live"
     this.drain()
   }
@@ -606,9 +638,11 @@ export class Activation implements CommitSource {
     // Behaviors hand back their own states and actions; only the table's types know them.
     if (decision.nextState !== undefined) this.state.state = decision.nextState as Tagged
     const actions = decision.actions as Array<Tagged> | undefined
-    const ends = entry.due !== undefined && this.timers.endsTimer(entry.due, decision, nowMs)
+    const { due } = entry
+    const ends = due !== undefined && this.timers.endsTimer(due, decision, nowMs)
+    if (due !== undefined && !ends) this.timers.rearm(due, decision)
     entry.reply = decision.answer
-    entry.writes = ends || changes(decision)
+    entry.writes = ends || changes(decision) || (due !== undefined && this.timers.isLeftOver(due))
     if (entry.writes) return this.write(entry, decision, ends, actions, nowMs)
     const seen = this.commits.latest
     this.timers.deferWithoutWrite(decision, entry.due, seen)

@@ -7,7 +7,7 @@ import { type Address, type AskFailure, type Decision, keyOf, type LogItem,
   type Tagged } from "../actor/index.ts"
 import type { CommitSource, Committer } from "../commit/index.ts"
 import type { Commit } from "../ports/index.ts"
-import type { FiredSignal } from "../timers/index.ts"
+import type { FiredSignal, FiredTimer } from "../timers/index.ts"
 
 /** Called once with a failure or a reply. What it throws is logged and changes nothing. */
 export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
@@ -21,12 +21,6 @@ export const askAsEffect = (
       resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure))
     )
   )
-
-/** A due timer that became a message. */
-export interface FiredTimer {
-  /** undefined: the actor's own timer. */
-  readonly signal: FiredSignal | undefined
-}
 
 /** A signal that a commit sets. */
 export interface DecidedSignal {
@@ -61,6 +55,8 @@ export class PendingCommit {
   removesActor = false
   readonly items: Array<LogItem> = []
   timerAtMs: number | null | undefined = undefined
+  /** Time in the store of the own timer that fired and that this decides on. */
+  firedTimerMs: number | undefined = undefined
   /** The actor's own timer is deferred until then once this is durable. */
   deferUntilMs: number | undefined = undefined
   /** A signal that is deferred once this is durable. */
@@ -124,13 +120,14 @@ export class PendingCommit {
     for (const action of actions) this.actions.push(action)
   }
 
-  /** The commit to write; `state` is the record's text, when it is part of it. */
+  /** The commit to write; `state` is the record's text and `timer` the own timer, if changed. */
   toCommit(
     address: Address,
     revision: number,
-    state: string | undefined
+    state: string | undefined,
+    timer: number | null | undefined
   ): Commit {
-    const { consumedSignal, removesActor, signals } = this
+    const { consumedSignal, firedTimerMs: firedTimer, removesActor, signals } = this
     return {
       address,
       expected: revision,
@@ -138,9 +135,10 @@ export class PendingCommit {
       head: removesActor ? 0 : this.head,
       append: removesActor ? none : this.kept(),
       remove: removesActor ? none : this.removals ?? none,
-      timer: removesActor ? null : this.timerAtMs,
+      timer: removesActor ? null : timer,
       signals,
-      consumedSignal
+      consumedSignal,
+      firedTimer
     }
   }
 

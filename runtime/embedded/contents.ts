@@ -8,9 +8,15 @@ import * as keys from "./keys.ts"
 import { type EmbeddedStore, itemsIn, parseRecord } from "./storage/index.ts"
 
 /** When the first of an actor's timer and signal is due, given their texts. */
-const firstOf = (...texts: ReadonlyArray<string | undefined>): number | undefined => {
-  const times = texts.flatMap((text) => text === undefined ? [] : [keys.parseTimer(text).atMs])
-  return times.length === 0 ? undefined : Math.min(...times)
+const firstOf = (
+  timer: string | undefined,
+  signal: string | undefined
+): number | undefined => {
+  const atMs = Math.min(
+    timer === undefined ? Infinity : Number(timer),
+    signal === undefined ? Infinity : keys.parseSignal(signal).atMs
+  )
+  return atMs === Infinity ? undefined : atMs
 }
 
 class EmbeddedContents implements ActorSource {
@@ -30,7 +36,7 @@ class EmbeddedContents implements ActorSource {
     return view.getTexts([
       keys.actorKey(key),
       keys.bareKey(key),
-      keys.timerKey(of),
+      keys.timerKey(key),
       keys.signalKey(of)
     ])
   }
@@ -88,7 +94,7 @@ class EmbeddedContents implements ActorSource {
       ...parseRecord(record)
     }))
     const timers = this.store.database().getTexts(
-      found.flatMap(({ address }) => [keys.timerKey(address), keys.signalKey(address)])
+      found.flatMap(({ address, key }) => [keys.timerKey(key), keys.signalKey(address)])
     )
     const firsts = this.store.database().getTexts(
       found.map(({ epoch, head }) => keys.logPrefix(epoch) + keys.digits(head + 1))
@@ -127,7 +133,7 @@ class EmbeddedContents implements ActorSource {
     for (const prefix of ["timer/", "signal/"]) {
       for await (const page of this.pages(prefix, false)) {
         for (const [key] of page) {
-          const of = fromKey(key.slice(key.indexOf("/") + 1))
+          const of = fromKey(prefix === "timer/" ? key : key.slice(key.indexOf("/") + 1))
           const [record, bare, timer] = this.texts(of)
           // The others were read with their records, logs or timers.
           const isRead = record !== undefined || bare !== undefined ||

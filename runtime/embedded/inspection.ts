@@ -4,11 +4,11 @@ import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { access, readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { StorageCorrupted, StorageUnavailable } from "../actor/index.ts"
+import { fromKey, StorageCorrupted, StorageUnavailable } from "../actor/index.ts"
 import { type BlobRecord, blobsPath, fileNames, idOfName, parseBlob,
   uploadsPath } from "./blobs/index.ts"
 import { asFailure, type Database, databasePath, type EngineName, pagesOf } from "./engine/index.ts"
-import { bytesKey, lastNumber, parseTimer } from "./keys.ts"
+import { bytesKey, dueKey, lastNumber, parseDue, parseSignal, timerKey } from "./keys.ts"
 import { type OpenFailure, openFailure, openVerified, parseRecord } from "./storage/index.ts"
 
 export interface EmbeddedInspection {
@@ -71,18 +71,35 @@ class StoreInspector {
   async run(): Promise<void> {
     await this.readActors()
     await this.readLogs()
-    for (const prefix of ["timer/", "signal/"]) {
-      for await (const [key, text] of rowsOf(this.database, prefix)) {
-        this.counts.timers++
-        const { atMs, signalRevision = 0 } = parseTimer(text)
-        if (!Number.isFinite(atMs + signalRevision)) {
-          this.faults.push(`${prefix}${key} is unreadable: ${text}`)
-        }
-      }
-    }
+    await this.readTimers()
     for await (const _ of rowsOf(this.database, "record/", false)) this.counts.records++
     for await (const [id, text] of rowsOf(this.database, "blob/")) await this.readBlob(id, text)
     await this.readOrphans()
+  }
+
+  /** Each timer has a place in order of time, and no place is left over. */
+  private async readTimers(): Promise<void> {
+    for await (const [name, text] of rowsOf(this.database, "timer/")) {
+      this.counts.timers++
+      const atMs = Number(text)
+      if (!Number.isFinite(atMs)) this.faults.push(`timer/${name} is unreadable: ${text}`)
+      else if (this.database.getText(dueKey(fromKey(name), atMs)) === undefined) {
+        this.faults.push(`timer/${name} is missing in order of time`)
+      }
+    }
+    for await (const [place] of rowsOf(this.database, "due/", false)) {
+      const { atMs, key } = parseDue(place.slice(place.indexOf("/") + 1))
+      if (this.database.getText(timerKey(key)) !== String(atMs)) {
+        this.faults.push(`due/${place} is of no timer`)
+      }
+    }
+    for await (const [name, text] of rowsOf(this.database, "signal/")) {
+      this.counts.timers++
+      const { atMs, revision } = parseSignal(text)
+      if (!Number.isFinite(atMs + revision)) {
+        this.faults.push(`signal/${name} is unreadable: ${text}`)
+      }
+    }
   }
 
   private async readActors(): Promise<void> {

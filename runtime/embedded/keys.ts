@@ -30,25 +30,34 @@ export const logEnd = (prefix: string): string => `${prefix}:`
 
 export const garbageKey = (epoch: number): string => `garbage/${digits(epoch)}`
 
-export const timerPrefix = (shard: number): string => `timer/${String(shard).padStart(3, "0")}/`
+const shardDigits = (shard: number): string => String(shard).padStart(3, "0")
 
 /** Of an actor's own timer: its time. */
-export const timerKey = (address: Address): string =>
-  `${timerPrefix(shardOf(address))}${keyOf(address)}`
+export const timerKey = (key: string): string => `timer/${key}`
 
-export const signalPrefix = (shard: number): string => `signal/${String(shard).padStart(3, "0")}/`
+/** The own timers of a shard, in order of time. */
+export const duePrefix = (shard: number): string => `due/${shardDigits(shard)}/`
+
+/** Of the same timer in order of time; no value. */
+export const dueKey = (of: Address, atMs: number): string =>
+  `${duePrefix(shardOf(of))}${digits(atMs)}/${keyOf(of)}`
+
+/** The time and the actor of a key without its {@link duePrefix}. */
+export const parseDue = (text: string): { atMs: number; key: string } => ({
+  atMs: Number(text.slice(0, DIGITS)),
+  key: text.slice(DIGITS + 1)
+})
+
+export const signalPrefix = (shard: number): string => `signal/${shardDigits(shard)}/`
 
 /** Of the signal to an actor: its time and revision. */
 export const signalKey = (address: Address): string =>
   `${signalPrefix(shardOf(address))}${keyOf(address)}`
 
-/** `<ms since the epoch> <revision>`, or the time alone for an actor's own timer. */
-export const parseTimer = (text: string): { atMs: number; signalRevision: number | undefined } => {
-  const [atMs, signalRevision] = text.split(" ")
-  return {
-    atMs: Number(atMs),
-    signalRevision: signalRevision === undefined ? undefined : Number(signalRevision)
-  }
+/** Parses `<ms since the epoch> <revision>`, of a signal. */
+export const parseSignal = (text: string): { atMs: number; revision: number } => {
+  const [atMs, revision] = text.split(" ")
+  return { atMs: Number(atMs), revision: Number(revision) }
 }
 
 export const recordKey = (table: string, key: string): string => `record/${table}/${key}`

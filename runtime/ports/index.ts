@@ -8,7 +8,7 @@ export { assertExpected, byBytes, type RecordChange, type RecordEntry, type Reco
 export { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "./registry.ts"
 export { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, type ReportOutcome,
   soleStream, Storage, type StorageApi, type StoredActor, type StoredTimer, type Timer,
-  type TimerPage } from "./storage.ts"
+  type TimerCursor, timerMsMax, type TimerPage } from "./storage.ts"
 export { type HintListener, type Serve, type ShardClaim, type ShardTenure, Transport,
   type TransportApi } from "./transport.ts"
 export { makeMemoryView, type OpenView, type ViewApi } from "./view.ts"

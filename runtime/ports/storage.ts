@@ -30,7 +30,10 @@ export interface Commit {
   readonly append: ReadonlyArray<LogItem>
   /** Numbers of items to delete; a number that is not there is ignored. Demands `state`. */
   readonly remove: ReadonlyArray<number>
-  /** The actor's own timer, ms since the epoch; null clears it; undefined leaves it. */
+  /**
+   * The actor's own timer, whole ms from 0 to {@link timerMsMax}; null clears it; undefined leaves
+   * it. The time that it had before is removed in the same commit.
+   */
   readonly timer: number | null | undefined
   /**
    * Signals to other actors of the same shard, one for each address at most. A signal replaces
@@ -42,6 +45,12 @@ export interface Commit {
    * unless another one has replaced it. undefined leaves it.
    */
   readonly consumedSignal: number | undefined
+  /**
+   * Time of the own timer that fired and that this commit decides on, as it was listed. The store
+   * removes what it holds for that time, unless that is the actor's timer after the commit: a key
+   * that a fault has left behind is collected so. undefined: none fired, or its time is not known.
+   */
+  readonly firedTimer: number | undefined
 }
 
 export interface Timer {
@@ -55,12 +64,26 @@ export interface StoredTimer extends Timer {
   readonly signalRevision: number | undefined
 }
 
-/** The timers and signals of one shard that come first. */
+/** Own timers later than this (the year 2255) are stored as of this time. */
+export const timerMsMax = 9_000_000_000_000
+
+/**
+ * Where a listing of a shard's own timers has arrived: it has all before `atMs`, and those of this
+ * very time up to `after` in the store's own order ("" is before all).
+ */
+export interface TimerCursor {
+  readonly atMs: number
+  readonly after: string
+}
+
+/** Signals of one shard, and the own timers that come next. */
 export interface TimerPage {
   /** In order of time; those of one time in any order. */
   readonly timers: ReadonlyArray<StoredTimer>
-  /** Whether these are all that the shard has. */
-  readonly complete: boolean
+  /** Where the own timers continue, maybe beyond a stretch without any; undefined: no more. */
+  readonly next: TimerCursor | undefined
+  /** Whether the shard has more signals than these. */
+  readonly hasMoreSignals: boolean
 }
 
 /**
@@ -96,6 +119,8 @@ export interface StoredActor {
   readonly revision: number
   /** The greater of the recorded head and the number of the log's last item; 0 when empty. */
   readonly head: number
+  /** Its own timer, ms since the epoch. */
+  readonly timer: number | undefined
 }
 
 export interface StorageApi {
@@ -132,13 +157,19 @@ export interface StorageApi {
     isOwn?: boolean
   ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
   /**
-   * The `limit` timers of one shard that come first; `limit` is at least 1. However many there
-   * are, memory is bounded by the limit and the event loop is not held up. A commit under way
-   * meanwhile is in the result or not; one that was durable before is.
+   * At most `limit` signals of one shard, and at most `limit` of its own timers in order of time,
+   * from `from` on; `limit` is at least 1. A call costs what it returns, however many wait. It may
+   * return fewer timers than there are, or none, with the place where the next call continues: the
+   * store need not search beyond `untilMs`, and returns in time what it has found so far. A commit
+   * under way meanwhile is in the result or not; one that was durable before is. A timer that was
+   * ended by another node seconds ago, or that a fault of the store has left behind, may be listed
+   * too: see {@link Commit.firedTimer}. An interrupted call ends its reads.
    */
   readonly timers: (
     shard: number,
-    limit: number
+    limit: number,
+    from?: TimerCursor,
+    untilMs?: number
   ) => Effect.Effect<TimerPage, StorageFailure>
   /** Ids of the actors of a kind that have a state record, ascending, after `after`. */
   readonly scan: (
@@ -182,5 +213,11 @@ export const conflictOf = (
 export const assertCommit = (commit: Commit): void => {
   if (commit.remove.length > 0 && commit.state === undefined) {
     throw new TypeError(`${keyOf(commit.address)}: items are removed only with the state`)
+  }
+  const { timer } = commit
+  if (
+    typeof timer === "number" && !(Number.isInteger(timer) && timer >= 0 && timer <= timerMsMax)
+  ) {
+    throw new TypeError(`${keyOf(commit.address)}: a timer at ${timer} ms cannot be stored`)
   }
 }

@@ -1,2 +1,2 @@
 /** The timer service: durable timers and signals of the shards that this node owns. */
-export { type Deliver, type FiredSignal, TimerService } from "./timer-service.ts"
+export { type Deliver, type FiredSignal, type FiredTimer, TimerService } from "./timer-service.ts"

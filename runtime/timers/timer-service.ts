@@ -8,7 +8,7 @@ import { Effect, type Fiber } from "effect"
 import { type Address, fromKey, keyOf, shardOf } from "../actor/index.ts"
 import type { Fork } from "../clock.ts"
 import type { Limits } from "../limits.ts"
-import type { StoredTimer, TimerPage } from "../ports/index.ts"
+import type { StoredTimer, TimerCursor, TimerPage } from "../ports/index.ts"
 
 /** A signal of an actor to another. */
 export interface FiredSignal {
@@ -112,6 +112,14 @@ export class TimerHeap {
  */
 type PinReason = "deferred" | "undelivered"
 
+/** A timer or signal that is to be delivered. */
+interface DueTimer {
+  readonly key: string
+  readonly signal: FiredSignal | undefined
+  /** Its time in the store; undefined when the window knew another one. */
+  readonly storedMs: number | undefined
+}
+
 /** So many outdated entries of a heap cost less than removing them. */
 const outdatedEntriesMax = 64
 
@@ -132,8 +140,16 @@ export class TimerWindow {
   private readonly inFlight = new Map<string, number>()
   private readonly heap = new TimerHeap()
   private readonly max: number
-  /** The window has all that the store has before this time; of this very time, maybe a part. */
-  private endMs = Number.NEGATIVE_INFINITY
+  /** Where the next load continues; undefined: at the beginning, or nowhere if it is complete. */
+  private from: TimerCursor | undefined = undefined
+  /** The store has no own timers beyond the window. */
+  private complete = false
+  /** The store may have signals that are not in the window. */
+  private hasMoreSignals = true
+  /** A load was requested, and has not begun. */
+  private isRequested = false
+  /** The next load begins at the beginning, also of what was loaded before. */
+  private isRescan = false
   /**
    * Keys that were set or cleared since the load under way began; undefined when none is. The load
    * may have read these keys before the change, so the window's times are newer. Where the window
@@ -171,15 +187,16 @@ export class TimerWindow {
     return count
   }
 
-  /** Whether there is more in the store and little left here. */
-  get isLow(): boolean {
-    return this.changed === undefined && this.endMs < Number.POSITIVE_INFINITY &&
-      this.dueMs.size - this.pinned.size <= this.max / 4
+  /** The window has all that the store has before this time; of this very time, maybe a part. */
+  private get endMs(): number {
+    return this.complete ? Number.POSITIVE_INFINITY : this.from?.atMs ?? Number.NEGATIVE_INFINITY
   }
 
-  /** How many to read, so that `max` are new beside those that the load will skip. */
-  get loadLimit(): number {
-    return this.max + this.pinned.size + this.inFlight.size
+  /** Whether little is left here, and the store may have more that is due before `untilMs`. */
+  isLow(untilMs: number): boolean {
+    return this.changed === undefined && !this.isRequested &&
+      (this.hasMoreSignals || this.endMs < untilMs) &&
+      this.dueMs.size - this.pinned.size <= this.max / 4
   }
 
   isDeferred(key: string): boolean {
@@ -198,7 +215,10 @@ export class TimerWindow {
   set(key: string, atMs: number | null, signal?: FiredSignal): void {
     this.changed?.add(key)
     this.unpin(key)
-    if (atMs === null || (this.changed === undefined && atMs >= this.endMs)) {
+    // Signals are due at once, so the window has them whatever its end.
+    if (
+      atMs === null || (this.changed === undefined && signal === undefined && atMs > this.endMs)
+    ) {
       this.remove(key)
       return
     }
@@ -231,16 +251,17 @@ export class TimerWindow {
   }
 
   /** Takes the first that is due, to be delivered; {@link landed} ends the delivery. */
-  take(nowMs: number): { key: string; signal: FiredSignal | undefined } | undefined {
+  take(nowMs: number): DueTimer | undefined {
     const atMs = this.earliestMs
     if (atMs === undefined || atMs > nowMs) return
     const key = this.heap.pop()?.key
     if (key === undefined) return
     const signal = this.signals.get(key)
+    const storedMs = this.pinned.has(key) ? undefined : atMs
     this.unpin(key)
     this.remove(key)
     this.inFlight.set(key, (this.inFlight.get(key) ?? 0) + 1)
-    return { key, signal }
+    return { key, signal, storedMs }
   }
 
   landed(key: string): void {
@@ -248,14 +269,27 @@ export class TimerWindow {
     left === 0 ? this.inFlight.delete(key) : this.inFlight.set(key, left)
   }
 
-  /** A load begins. */
-  beginLoad(): void {
-    this.changed ??= new Set()
+  /** A load is to be made; `isRescan`: from the beginning, also of what was loaded before. */
+  request(isRescan: boolean): void {
+    this.isRequested = true
+    this.isRescan ||= isRescan
   }
 
-  /** Adds what a load read; whether there is nothing more to load just now. */
-  finishLoad({ complete, timers }: TimerPage): boolean {
-    const { changed, dueMs, inFlight, pinned } = this
+  /** A load begins: where, and how many to read, so that `max` are new beside those it will skip. */
+  beginLoad(): { readonly from: TimerCursor | undefined; readonly limit: number } {
+    this.isRequested = false
+    if (this.isRescan) {
+      this.from = undefined
+      this.complete = false
+      this.isRescan = false
+    }
+    this.changed ??= new Set()
+    return { from: this.from, limit: this.max + this.pinned.size + this.inFlight.size }
+  }
+
+  /** Adds what a load read; whether it brought the window forward. */
+  finishLoad({ hasMoreSignals, next, timers }: TimerPage): boolean {
+    const { changed, dueMs, from, inFlight, pinned } = this
     if (changed === undefined) return true
     const before = dueMs.size
     for (const timer of timers) {
@@ -268,16 +302,19 @@ export class TimerWindow {
       if (!dueMs.has(key) && !inFlight.has(key) && !changed.has(key)) this.put(key, atMs, signal)
       else if (signal !== undefined) this.replaceSignal(key, atMs, signal)
     }
-    const hasMore = dueMs.size > before
-    this.endMs = complete
-      ? Number.POSITIVE_INFINITY
-      : timers.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
+    const isForward = dueMs.size > before || next?.atMs !== from?.atMs ||
+      next?.after !== from?.after
+    this.complete = next === undefined
+    this.from = next
+    this.hasMoreSignals = hasMoreSignals
     for (const key of changed) {
-      if ((dueMs.get(key) ?? this.endMs) >= this.endMs && !pinned.has(key)) this.remove(key)
+      if (!this.signals.has(key) && (dueMs.get(key) ?? 0) > this.endMs && !pinned.has(key)) {
+        this.remove(key)
+      }
     }
     this.changed = undefined
     this.shrink()
-    return hasMore || !this.isLow
+    return isForward
   }
 
   /** The store has a later signal than the window, of a commit whose outcome was not known. */
@@ -313,8 +350,15 @@ export class TimerWindow {
     const { dueMs, heap, max, pinned } = this
     if (dueMs.size - pinned.size <= 2 * max) return
     const inOrder = [...dueMs].filter(([key]) => !pinned.has(key)).sort(([, a], [, b]) => a - b)
-    this.endMs = inOrder[max - 1]?.[1] ?? this.endMs
-    for (const [key] of inOrder.slice(max)) this.remove(key)
+    const endMs = inOrder[max - 1]?.[1] ?? this.endMs
+    if (endMs < this.endMs) {
+      this.from = { atMs: endMs, after: "" }
+      this.complete = false
+    }
+    for (const [key] of inOrder.slice(max)) {
+      if (this.signals.has(key)) this.hasMoreSignals = true
+      this.remove(key)
+    }
     heap.reset(dueMs)
   }
 }
@@ -378,12 +422,27 @@ export class RescanSchedule {
 /** What became of a delivery: answered, to be repeated in a while, or never to be repeated here. */
 export type DeliveryResult = "answered" | "later" | "never"
 
+/** A due timer or signal. */
+export interface FiredTimer {
+  /** undefined: the actor's own timer. */
+  readonly signal: FiredSignal | undefined
+  /** Of an own timer: its time in the store, where the service knows it. */
+  readonly storedMs: number | undefined
+}
+
 /** Delivers a due timer, or a due signal; `landed` is called once. */
 export type Deliver = (
   address: Address,
-  signal: FiredSignal | undefined,
+  fired: FiredTimer,
   landed: (as: DeliveryResult) => void
 ) => void
+
+/** What to read of a shard, see `StorageApi.timers`. */
+export interface TimerLoad {
+  readonly from: TimerCursor | undefined
+  readonly limit: number
+  readonly untilMs: number
+}
 
 /** Two signals that come as one. A signal without a hint may be about anything. */
 const merged = (one: FiredSignal, other: FiredSignal): FiredSignal => ({
@@ -544,30 +603,35 @@ export class TimerService {
     this.rescans.expectLateCommits(shard)
   }
 
-  /** Reads the store again for timers of commits that were given up. */
+  /** Reads the store again for timers of commits that were given up, and further ahead. */
   sweep(): void {
     if (this.stopped) return
     for (const shard of this.rescans.sweep()) {
-      this.windows.get(shard)?.beginLoad()
+      this.windows.get(shard)?.request(true)
       this.load(shard)
     }
+    for (const [shard, window] of this.windows) this.refill(shard, window)
   }
 
-  /** How many timers of a shard are to be read. */
-  loadLimit(shard: number): number {
-    return this.windows.get(shard)?.loadLimit ?? 1
+  /** A load of a shard's timers begins: how many to read, from where, and how far ahead. */
+  beginLoad(shard: number): TimerLoad {
+    const untilMs = this.nowMs() + this.limits.timersLookaheadMs
+    return { from: undefined, limit: 1, ...this.windows.get(shard)?.beginLoad(), untilMs }
   }
 
   /** Adds what a load read; false when it brought nothing new, and is to be repeated later. */
   finishLoad(shard: number, page: TimerPage): boolean {
     const window = this.windows.get(shard)
     if (window === undefined) return true
-    const enough = window.finishLoad(page)
-    if (!enough) window.beginLoad()
+    const isForward = window.finishLoad(page)
     const { earliestMs } = window
     if (earliestMs !== undefined) this.sleepUntil(earliestMs)
-    if (enough) this.refill(shard, window)
-    return enough
+    if (isForward) this.refill(shard, window)
+    else if (window.isLow(this.refillUntilMs)) {
+      window.request(false)
+      return false
+    }
+    return true
   }
 
   /** Forgets the timers of a shard that this node no longer owns. */
@@ -581,13 +645,18 @@ export class TimerService {
     this.sleeper?.interruptUnsafe()
   }
 
+  /** A window that ends before this time is loaded further. */
+  private get refillUntilMs(): number {
+    return this.nowMs() + this.limits.timersLookaheadMs / 2
+  }
+
   private refill(shard: number, window: TimerWindow): void {
-    if (this.stopped || !window.isLow) return
+    if (this.stopped || !window.isLow(this.refillUntilMs)) return
     let undelivered = 0
     for (const each of this.windows.values()) undelivered += each.undelivered
     // Each round of their deliveries comes here again.
     if (undelivered >= this.limits.timersStuckMax) return
-    window.beginLoad()
+    window.request(false)
     this.load(shard)
   }
 
@@ -631,17 +700,18 @@ export class TimerService {
       const window = this.windows.get(Number(shard))
       const due = window?.take(nowMs)
       if (window === undefined || due === undefined) continue
-      this.send(window, due.key, due.signal)
+      this.send(window, due)
       join(shard, window.earliestMs)
     }
     this.sleep()
     for (const [shard, window] of this.windows) this.refill(shard, window)
   }
 
-  private send(window: TimerWindow, key: string, signal: FiredSignal | undefined): void {
+  private send(window: TimerWindow, due: DueTimer): void {
+    const { key, signal } = due
     const address = addressOf(key)
     this.inFlight++
-    this.deliver(address, signal, (result) => {
+    this.deliver(address, due, (result) => {
       this.inFlight--
       window.landed(key)
       // A shard that was lost meanwhile is its new owner's; taken again, it was loaded again.

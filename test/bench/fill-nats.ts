@@ -35,7 +35,8 @@ const commitOf = (n: number): Commit => ({
   remove: [],
   timer: what === "timers" ? inAnHourMs + n : undefined,
   signals: [],
-  consumedSignal: undefined
+  consumedSignal: undefined,
+  firedTimer: undefined
 })
 
 const fill = Effect.gen(function*() {

@@ -46,7 +46,8 @@ const commitOf = ({ atMs, id, listingKey }: Stored): Commit => {
     remove: [],
     timer: nextAtMs,
     signals: [],
-    consumedSignal: undefined
+    consumedSignal: undefined,
+    firedTimer: undefined
   }
 }
 

@@ -38,7 +38,12 @@ const withoutFence = (): StorageApi => {
         })
       ),
     load: (of) =>
-      Effect.sync(() => ({ state: undefined, revision: 0, head: itemsOf(of).at(-1)?.n ?? 0 })),
+      Effect.sync(() => ({
+        state: undefined,
+        revision: 0,
+        head: itemsOf(of).at(-1)?.n ?? 0,
+        timer: undefined
+      })),
     read: (of, from, limit) =>
       Effect.sync(() => itemsOf(of).filter(({ n }) => n >= from).slice(0, limit))
   }

@@ -17,7 +17,8 @@ it("a commit between the reads of record and log is visible in both", async () =
     remove: [],
     timer: undefined,
     signals: [],
-    consumedSignal: undefined
+    consumedSignal: undefined,
+    firedTimer: undefined
   }
   const note = (n: number, value: string) =>
     Effect.runPromise(inner.commit([{ ...kept, expected: 0, head: n, append: [{ n, value }] }]))

@@ -114,7 +114,8 @@ describe("quarantine", () => {
       remove: [],
       timer: undefined,
       signals: [],
-      consumedSignal: undefined
+      consumedSignal: undefined,
+      firedTimer: undefined
     }]))
     const rig = await start({}, { storage, virtualTime: true })
     expect(await patient(rig, add)).toBe("Quarantined")

@@ -4,7 +4,7 @@ import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
 import { keyOf, shardOf } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
-import type { StorageApi } from "../../runtime/ports/storage.ts"
+import type { StorageApi, StoredTimer, TimerPage } from "../../runtime/ports/storage.ts"
 import { TimerWindow } from "../../runtime/timers/timer-service.ts"
 import { commitOf } from "../suites/storage-probe.ts"
 import { at, probe } from "./probe.ts"
@@ -19,13 +19,19 @@ const timerOf = (n: number, atMs: number) => ({
   atMs,
   signalRevision: undefined
 })
+/** A page after which the store has more. */
+const pageOf = (timers: ReadonlyArray<StoredTimer>): TimerPage => ({
+  timers,
+  next: { atMs: timers.at(-1)?.atMs ?? 0, after: keyOf(timers.at(-1)?.address ?? at("a")) },
+  hasMoreSignals: false
+})
 const keyOfNumber = (n: number) => keyOf(at(`a=${n}`))
 
 describe("a window", () => {
   const window = (...times: ReadonlyArray<number>): TimerWindow => {
     const made = new TimerWindow(4)
     made.beginLoad()
-    made.finishLoad({ timers: times.map((atMs, n) => timerOf(n, atMs)), complete: false })
+    made.finishLoad(pageOf(times.map((atMs, n) => timerOf(n, atMs))))
     return made
   }
 
@@ -40,13 +46,13 @@ describe("a window", () => {
   it("is complete if the store has no more, until it grows too large", () => {
     const made = new TimerWindow(4)
     made.beginLoad()
-    made.finishLoad({ timers: [], complete: true })
+    made.finishLoad({ timers: [], next: undefined, hasMoreSignals: false })
     for (let n = 0; n < 8; n++) made.set(keyOfNumber(n), 100 - n)
-    expect([made.size, made.isLow]).toEqual([8, false])
+    expect([made.size, made.isLow(Infinity)]).toEqual([8, false])
     made.set(keyOfNumber(8), 92)
     expect([made.size, made.earliestMs]).toEqual([4, 92])
     for (let n = 8; n > 5; n--) made.take(100)
-    expect([made.size, made.isLow]).toEqual([1, true])
+    expect([made.size, made.isLow(Infinity), made.isLow(90)]).toEqual([1, true, false])
   })
 
   it("ignores loaded timers that are in memory, in delivery or changed since", () => {
@@ -55,30 +61,30 @@ describe("a window", () => {
     made.pin(keyOfNumber(1), 500, "deferred")
     made.set(keyOfNumber(2), null)
     made.set(keyOfNumber(3), null)
-    expect(made.isLow).toBe(true)
-    expect(made.loadLimit).toBe(6)
-    made.beginLoad()
+    expect(made.isLow(Infinity)).toBe(true)
+    made.request(true)
+    expect(made.beginLoad()).toEqual({ from: undefined, limit: 6 })
     made.set(keyOfNumber(4), 45)
     made.set(keyOfNumber(5), null)
     made.set(keyOfNumber(6), 1_000)
     expect(made.size).toBe(3)
     const stale = [10, 20, 30, 40, 60, 70, 80].map((atMs, n) => timerOf(n, atMs))
-    made.finishLoad({ timers: [...stale.slice(0, 2), ...stale.slice(4)], complete: false })
+    made.finishLoad(pageOf([...stale.slice(0, 2), ...stale.slice(4)]))
     // Of those that changed one was cleared and one is beyond the end now.
     expect([made.timeOf(keyOfNumber(1)), made.timeOf(keyOfNumber(4))]).toEqual([500, 45])
     expect(made.size).toBe(2)
     made.beginLoad()
     made.pin(keyOfNumber(5), 900, "deferred")
-    made.finishLoad({ timers: stale.slice(0, 4), complete: false })
+    made.finishLoad(pageOf(stale.slice(0, 4)))
     expect(made.timeOf(keyOfNumber(5))).toBe(900)
   })
 
   it("that a load brought nothing is not loaded at once again", () => {
     const made = window(10, 20, 30, 40)
     for (let n = 0; n < 4; n++) made.take(40)
-    made.beginLoad()
-    const again = { timers: [10, 20, 30, 40].map((atMs, n) => timerOf(n, atMs)), complete: false }
-    expect(made.finishLoad(again)).toBe(false)
+    const { from } = made.beginLoad()
+    expect(from?.atMs).toBe(40)
+    expect(made.finishLoad({ timers: [], next: from, hasMoreSignals: false })).toBe(false)
   })
 })
 

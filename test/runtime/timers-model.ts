@@ -10,20 +10,30 @@ import { at } from "./probe.ts"
 
 const shard = shardOf(at("a"))
 
+type Load = ReturnType<TimerService["beginLoad"]>
+
 /** The earliest of some timers, as a store returns them. */
 const earliestOf = (
   stored: Iterable<readonly [string, number]>,
   of: number,
-  limit: number
+  { from, limit }: Load
 ): TimerPage => {
+  const isAfter = ({ address, atMs }: { address: Address; atMs: number }): boolean =>
+    from === undefined || atMs > from.atMs || (atMs === from.atMs && keyOf(address) > from.after)
   const timers = [...stored].map(([key, atMs]) => ({
     address: fromKey(key),
     atMs,
     signalRevision: undefined
   }))
-    .filter(({ address }) => shardOf(address) === of)
-    .sort((one, other) => one.atMs - other.atMs)
-  return { timers: timers.slice(0, limit), complete: timers.length <= limit }
+    .filter((timer) => shardOf(timer.address) === of && isAfter(timer))
+    .sort((one, other) =>
+      one.atMs - other.atMs || (keyOf(one.address) < keyOf(other.address) ? -1 : 1)
+    )
+  const last = timers[limit - 1]
+  const next = last === undefined || timers.length === limit
+    ? undefined
+    : { atMs: last.atMs, after: keyOf(last.address) }
+  return { timers: timers.slice(0, limit), next, hasMoreSignals: false }
 }
 
 export type Step =
@@ -74,7 +84,9 @@ export class TimersModel {
   private readonly clock = this.runtime.runSync(Clock.clockWith(Effect.succeed))
   /** Durable commits that are not yet acknowledged. */
   private readonly unheard: Array<() => void> = []
-  private loads: Array<{ readonly shard: number; readonly seen: Map<string, number> }> = []
+  private loads: Array<
+    { readonly shard: number; readonly seen: Map<string, number>; begun: Load | undefined }
+  > = []
   private holds = 0
 
   constructor() {
@@ -87,7 +99,7 @@ export class TimersModel {
         this.flying.push({ address, landed })
         expect(this.flying.length).toBeLessThanOrEqual(this.limits.timersInFlightMax)
       },
-      (of) => this.loads.push({ shard: of, seen: new Map() })
+      (of) => this.load(of)
     )
     this.take()
   }
@@ -145,6 +157,7 @@ export class TimersModel {
   private scan(): void {
     const load = this.loads[0]
     if (load === undefined) return
+    load.begun ??= this.timers.beginLoad(load.shard)
     const first = load.seen.size === 0
     load.seen.set(first ? "probe/a=begun" : "probe/a=ended", Number.NaN)
     for (const [key, atMs] of this.stored) {
@@ -153,10 +166,14 @@ export class TimersModel {
     if (first) return
     this.loads.shift()
     const seen = [...load.seen].filter(([, atMs]) => !Number.isNaN(atMs))
-    const limit = this.timers.loadLimit(load.shard)
-    if (!this.timers.finishLoad(load.shard, earliestOf(seen, load.shard, limit))) {
-      this.loads.push({ shard: load.shard, seen: new Map() })
-    }
+    const page = earliestOf(seen, load.shard, load.begun)
+    if (!this.timers.finishLoad(load.shard, page)) this.load(load.shard)
+  }
+
+  /** One load of a shard waits at most, beside the one under way. */
+  private load(of: number): void {
+    const isWaiting = this.loads.some((load) => load.shard === of && load.begun === undefined)
+    if (!isWaiting) this.loads.push({ shard: of, seen: new Map(), begun: undefined })
   }
 
   private land(as: DeliveryResult): void {

@@ -19,7 +19,8 @@ const nothing = {
   remove: [],
   timer: undefined,
   signals: [],
-  consumedSignal: undefined
+  consumedSignal: undefined,
+  firedTimer: undefined
 } as const
 
 const numbered = (from: number, to: number) =>

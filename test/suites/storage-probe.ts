@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { afterEach, beforeEach } from "vitest"
 import { address } from "../../runtime/actor/address.ts"
 import type { LogItem } from "../../runtime/actor/behavior.ts"
-import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
+import type { Commit, CommitOutcome, StorageApi, TimerCursor } from "../../runtime/ports/storage.ts"
 import type { Fresh, Harness } from "./harness.ts"
 
 export const alice = address("mailbox", "alice")
@@ -20,6 +20,7 @@ export const commitOf = (changes: Partial<Commit>): Commit => ({
   timer: undefined,
   signals: [],
   consumedSignal: undefined,
+  firedTimer: undefined,
   ...changes
 })
 
@@ -66,7 +67,8 @@ export const probeOf = (fresh: Fresh<StorageApi>) => {
     load: (of = alice) => run(harness.api.load(of)),
     numbers: async (of = alice) => (await read(1, 1_000_000, of)).map(({ n }) => n),
     timers: async (shard: number) => (await run(harness.api.timers(shard, 10_000))).timers,
-    earliest: (shard: number, limit: number) => run(harness.api.timers(shard, limit)),
+    earliest: (shard: number, limit: number, from?: TimerCursor, untilMs?: number) =>
+      run(harness.api.timers(shard, limit, from, untilMs)),
     scan: (kind: string, after: string | undefined, limit: number) =>
       run(harness.api.scan(kind, after, limit)),
     health: () => run(harness.api.health),

@@ -9,8 +9,8 @@ import { asFailure, chooseEngine, createAcknowledged, type Database, EngineDiffe
 import { COMMITS_KEY, FORMAT_KEY } from "../keys.ts"
 import { assertWhole } from "../restore.ts"
 
-/** Version of the keys and values. Version 1 had other keys of timers. */
-const VERSION = 2
+/** Version of the keys and values. Versions 1 and 2 had other keys of timers. */
+const VERSION = 3
 
 /** The value of the format key: a store with another one is refused. */
 export const FORMAT = JSON.stringify({ version: VERSION, shards: SHARDS })

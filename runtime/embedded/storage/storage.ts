@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type Address, keyOf, type LogItem, StorageCorrupted } from "../../actor/index.ts"
 import { cachedFencesMax } from "../../limits.ts"
 import { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, soleStream,
-  type StorageApi, type StoredActor, type TimerPage } from "../../ports/index.ts"
+  type StorageApi, type StoredActor, type TimerCursor, type TimerPage } from "../../ports/index.ts"
 import { type EngineSnapshot, engineTitles, keysIn, readSpan,
   type WriteBatch } from "../engine/index.ts"
 import * as keys from "../keys.ts"
@@ -27,6 +27,7 @@ const noActor: ActorFence = { revision: 0, head: 0, epoch: 0, prefix: "" }
 interface FoundActor {
   readonly fence: ActorFence
   readonly state: string | undefined
+  readonly timer: number | undefined
 }
 
 /** A state record: `<revision> <head> <epoch>`, a line feed, the state. */
@@ -42,11 +43,22 @@ export const parseRecord = (
   return { revision, head, epoch, state: record.slice(end + 1) }
 }
 
-/** Reads the record of an actor, and the epoch of its log: 0 when it has neither. */
+const timeOf = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : Number(text)
+
+/** Reads the record of an actor, the epoch of its log (0 when it has neither), and its timer. */
 const readActorRecord = (view: EngineSnapshot, key: string) => {
-  const [record, bare] = view.getTexts([keys.actorKey(key), keys.bareKey(key)])
+  const [record, bare, timer] = view.getTexts([
+    keys.actorKey(key),
+    keys.bareKey(key),
+    keys.timerKey(key)
+  ])
   const parsed = record === undefined ? undefined : parseRecord(record)
-  return { parsed, epoch: parsed?.epoch ?? Number(bare ?? 0) }
+  return {
+    parsed,
+    epoch: parsed?.epoch ?? Number(bare ?? 0),
+    timer: timeOf(timer)
+  }
 }
 
 /** Reads an actor; `knownHead` saves the search for the end of its log. */
@@ -55,13 +67,14 @@ const findActor = (
   key: string,
   knownHead: number | undefined
 ): FoundActor | Promise<FoundActor> => {
-  const { epoch, parsed } = readActorRecord(view, key)
-  if (epoch === 0) return { fence: noActor, state: undefined }
+  const { epoch, parsed, timer } = readActorRecord(view, key)
+  if (epoch === 0) return { fence: noActor, state: undefined, timer }
   const prefix = keys.logPrefix(epoch)
   const revision = parsed?.revision ?? 0
   const found = (lastNumber: number): FoundActor => ({
     fence: { revision, head: Math.max(parsed?.head ?? 0, lastNumber), epoch, prefix },
-    state: parsed?.state
+    state: parsed?.state,
+    timer
   })
   if (knownHead !== undefined) return found(knownHead)
   const last = view.lastKey(prefix, keys.logEnd(prefix))
@@ -70,10 +83,11 @@ const findActor = (
     : found(keys.lastNumber(last ?? "0"))
 }
 
-const storedActor = ({ fence: { head, revision }, state }: FoundActor): StoredActor => ({
+const storedActor = ({ fence: { head, revision }, state, timer }: FoundActor): StoredActor => ({
   state,
   revision,
-  head
+  head,
+  timer
 })
 
 /** Log items of rows, in which keys and values alternate. */
@@ -95,13 +109,16 @@ interface FenceEntry {
 }
 
 const revisionOfSignal = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : keys.parseTimer(text).signalRevision
+  text === undefined ? undefined : keys.parseSignal(text).revision
 
 class EmbeddedStorage {
   private readonly store: EmbeddedStore
   private readonly sweeper: LogSweeper
   /** Fences of recent actors, oldest first; valid because this process is the only writer. */
   private readonly entries = new Map<string, FenceEntry>()
+  /** Revisions of the signals, and times of the own timers, that the batch in flight sets. */
+  private readonly stagedSignals = new Map<string, number>()
+  private readonly stagedTimers = new Map<string, number | undefined>()
 
   constructor(store: EmbeddedStore, sweeper: LogSweeper) {
     this.store = store
@@ -115,7 +132,6 @@ class EmbeddedStorage {
     const touched: Array<FenceEntry> = []
     const garbage: Array<number> = []
     const fetched = this.store.isSynchronous ? undefined : new Map<string, ActorFence>()
-    const signals = new Map<string, number>()
     let fetchError: unknown
     const fetch = fetched === undefined ? undefined : () => {
       fetchError = undefined
@@ -126,10 +142,11 @@ class EmbeddedStorage {
     const prepare = (batch: WriteBatch): void => {
       if (fetchError !== undefined) throw fetchError
       for (const commit of group) {
-        outcomes.push(this.apply(batch, commit, touched, garbage, fetched, signals))
+        outcomes.push(this.apply(batch, commit, touched, garbage, fetched))
       }
     }
     const durable = (): ReadonlyArray<CommitOutcome> => {
+      this.unstageTimers()
       for (const entry of touched) {
         const { staged } = entry
         if (staged === undefined) continue
@@ -141,6 +158,7 @@ class EmbeddedStorage {
       return outcomes
     }
     return this.store.submit(prepare, durable, () => {
+      this.unstageTimers()
       for (const entry of touched) {
         entry.staged = undefined
         this.evict(entry)
@@ -183,8 +201,8 @@ class EmbeddedStorage {
     return rows instanceof Promise ? rows.then(itemsIn) : itemsIn(rows)
   }
 
-  timers(shard: number, limit: number): Promise<TimerPage> {
-    return nextTimers(this.store.database, shard, limit)
+  timers(shard: number, limit: number, from: TimerCursor | undefined): Promise<TimerPage> {
+    return nextTimers(this.store.database, shard, limit, from)
   }
 
   scan(
@@ -202,6 +220,12 @@ class EmbeddedStorage {
     return rows instanceof Promise
       ? rows.then((all) => keysIn(all, prefix.length))
       : keysIn(rows, prefix.length)
+  }
+
+  /** The batch in flight has ended: the database has what it set, or it was not written. */
+  private unstageTimers(): void {
+    this.stagedSignals.clear()
+    this.stagedTimers.clear()
   }
 
   private cache(key: string, entry: FenceEntry | undefined, fence: ActorFence): void {
@@ -266,25 +290,48 @@ class EmbeddedStorage {
     }
   }
 
-  /** `signals`: revisions of the signals that commits before this one of the group set, by key. */
   private applySignals(
     batch: WriteBatch,
     { address: self, consumedSignal, signals: decided }: Commit,
-    revision: number,
-    signals: Map<string, number>
+    revision: number
   ): ReadonlyArray<number> {
+    const staged = this.stagedSignals
     if (consumedSignal !== undefined) {
       const key = keys.signalKey(self)
-      const current = signals.get(key) ?? revisionOfSignal(this.store.database().getText(key))
+      const current = staged.get(key) ?? revisionOfSignal(this.store.database().getText(key))
       if (current === consumedSignal) batch.remove(key)
     }
     if (decided.length === 0) return noSignals
     return decided.map(({ address, atMs }) => {
       const key = keys.signalKey(address)
       batch.put(key, `${atMs} ${revision}`)
-      signals.set(key, revision)
+      staged.set(key, revision)
       return revision
     })
+  }
+
+  /** Moves the actor's own timer: its old place in order of time goes with the same commit. */
+  private applyTimer(
+    batch: WriteBatch,
+    { address, firedTimer, state, timer: decided }: Commit,
+    key: string
+  ): void {
+    const timer = state === null ? null : decided
+    if (timer === undefined && firedTimer === undefined) return
+    const name = keys.timerKey(key)
+    const staged = this.stagedTimers
+    const before = staged.has(key)
+      ? staged.get(key)
+      : timeOf(this.store.database().getText(name))
+    const after = timer === undefined ? before : timer ?? undefined
+    for (const ended of new Set([before, firedTimer])) {
+      if (ended !== undefined && ended !== after) batch.remove(keys.dueKey(address, ended))
+    }
+    if (after === before) return
+    staged.set(key, after)
+    if (after === undefined) return batch.remove(name)
+    batch.put(name, String(after))
+    batch.put(keys.dueKey(address, after), "")
   }
 
   private apply(
@@ -292,8 +339,7 @@ class EmbeddedStorage {
     commit: Commit,
     touched: Array<FenceEntry>,
     garbage: Array<number>,
-    fetched: ReadonlyMap<string, ActorFence> | undefined,
-    signals: Map<string, number>
+    fetched: ReadonlyMap<string, ActorFence> | undefined
   ): CommitOutcome {
     const { state } = commit
     const key = keyOf(commit.address)
@@ -302,10 +348,8 @@ class EmbeddedStorage {
     const conflict = conflictOf(commit, fence)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     const revision = ++batch.commits
-    const signalRevisions = this.applySignals(batch, commit, revision, signals)
-    const timer = state === null ? null : commit.timer
-    if (timer === null) batch.remove(keys.timerKey(commit.address))
-    else if (timer !== undefined) batch.put(keys.timerKey(commit.address), String(timer))
+    const signalRevisions = this.applySignals(batch, commit, revision)
+    this.applyTimer(batch, commit, key)
     if (state === null) {
       this.erase(batch, key, fence)
       if (fence.head > 0) garbage.push(fence.epoch)
@@ -358,7 +402,7 @@ export const makeStorage = (store: EmbeddedStore, sweeper: LogSweeper): StorageA
     commit: (group) => Effect.suspend(() => storage.commit(group)),
     load: (address) => store.read(() => storage.load(address)),
     read: (address, from, limit) => store.read(() => storage.read(address, from, limit)),
-    timers: (shard, limit) => store.read(() => storage.timers(shard, limit)),
+    timers: (shard, limit, from) => store.read(() => storage.timers(shard, limit, from)),
     scan: (kind, after, limit) => store.read(() => storage.scan(kind, after, limit)),
     health: Effect.suspend(() => {
       const failure = store.health()

@@ -12,9 +12,9 @@ import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts
 import { recordOf, recordsKv } from "../records/index.ts"
 import { type ActorEntry, isLiveItem, itemCount, itemsOf, loadEntry, parseEntry,
   readLog } from "../storage/index.ts"
-import { acknowledgedSequence, actorBuckets, actorKeys, addressOfState, addressOfTimer, type Bucket,
-  type BucketFailure, isMarker, listSubjects, readLast, readLastOfMany, scanStream, signalsOf,
-  statesOfKind, statesOfShard, type StoredMessage, timersOf } from "../stream/index.ts"
+import { acknowledgedSequence, actorBuckets, actorKeys, addressOfSignal, addressOfState,
+  type Bucket, type BucketFailure, isMarker, listSubjects, readLast, readLastOfMany, scanStream,
+  signalsOf, statesOfKind, statesOfShard, type StoredMessage } from "../stream/index.ts"
 
 /** An actor to read, with the head of its record. */
 export interface WantedActor {
@@ -45,14 +45,13 @@ interface Snapshot {
   readonly part: ActorPart
 }
 
-/** The earlier due time of an actor's timer and signal. */
+/** The earlier due time of an actor's own timer and the signal to it. */
 const firstTimerMs = (
-  ...stored: ReadonlyArray<StoredMessage | undefined>
+  timer: number | undefined,
+  signal: StoredMessage | undefined
 ): number | undefined => {
-  const times = stored.flatMap((one) =>
-    one === undefined || isMarker(one) ? [] : [Number(one.text())]
-  )
-  return times.length === 0 ? undefined : Math.min(...times)
+  if (signal === undefined || isMarker(signal)) return timer
+  return Math.min(timer ?? Infinity, Number(signal.text()))
 }
 
 const bySubject = (stored: ReadonlyArray<StoredMessage>): ReadonlyMap<string, StoredMessage> =>
@@ -75,11 +74,9 @@ class NatsContents implements ActorSource {
 
   async readRecord(of: Address): Promise<ActorRead> {
     const bucket = this.bucketOf(of)
-    const { floor, head, seq, text } = await loadEntry(this.nats, bucket, of)
-    const { signal, timer } = actorKeys(bucket, of)
-    const ownTimer = await readLast(this.nats, bucket.stream, timer)
-    const timerMs = firstTimerMs(ownTimer, await readLast(this.nats, bucket.stream, signal))
-    return { fence: seq, life: floor, state: text, head, timer: timerMs }
+    const { floor, head, seq, text, timer } = await loadEntry(this.nats, bucket, of)
+    const signal = await readLast(this.nats, bucket.stream, actorKeys(bucket, of).signal)
+    return { fence: seq, life: floor, state: text, head, timer: firstTimerMs(timer, signal) }
   }
 
   async read(of: Address, from: number, limit: number): Promise<ReadonlyArray<LogItem>> {
@@ -127,14 +124,11 @@ class NatsContents implements ActorSource {
       return !returned.has(of.kind)
     })
     const withoutRecord: Array<Address> = []
-    for (const filter of [timersOf(bucket, shard), signalsOf(bucket, shard)]) {
-      for await (const { subjects } of listSubjects(nats, bucket.stream, filter)) {
-        for (const subject of subjects) {
-          const of = addressOfTimer(bucket, subject)
-          if (listed.has(keyOf(of))) continue
-          listed.add(keyOf(of))
-          withoutRecord.push(of)
-        }
+    const signals = listSubjects(nats, bucket.stream, signalsOf(bucket, shard))
+    for await (const { subjects } of signals) {
+      for (const subject of subjects) {
+        const of = addressOfSignal(bucket, subject)
+        if (!listed.has(keyOf(of))) withoutRecord.push(of)
       }
     }
     yield* this.each(withoutRecord)
@@ -192,9 +186,9 @@ class NatsContents implements ActorSource {
     lastSeq: number
   ): Promise<ReadonlyMap<string, Snapshot>> {
     const subjects = wanted.flatMap(({ address, head }) => {
-      const { log, signal, state, timer } = actorKeys(bucket, address)
+      const { log, signal, state } = actorKeys(bucket, address)
       const items = Array.from({ length: head + extraItems }, (_, at) => log + (at + 1))
-      return [state, timer, signal, ...items]
+      return [state, signal, ...items]
     })
     const found = bySubject(await readLastOfMany(this.nats, bucket.stream, subjects, lastSeq))
     const snapshots = new Map<string, Snapshot>()
@@ -266,7 +260,7 @@ const snapshotOf = (
     } else if (n <= entry.head) n++
     else {
       const last = Math.max(entry.head, n - 1)
-      const timer = firstTimerMs(found.get(keys.timer), found.get(keys.signal))
+      const timer = firstTimerMs(entry.timer, found.get(keys.signal))
       const { text: state } = entry
       const part = { address, state, head: last, timer, items, removed: [], steady: true } as const
       return { entry, part: { _tag: "Actor", ...part } }

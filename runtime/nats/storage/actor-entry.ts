@@ -88,6 +88,9 @@ export const headHeader = "Restante-Head"
 
 export const revisionHeader = "Restante-Revision"
 
+/** The time of the actor's own timer, ms since the epoch. */
+export const timerHeader = "Restante-Timer"
+
 /** Log items up to this sequence belong to a removed actor of the same address. */
 export const floorHeader = "Restante-Floor"
 
@@ -126,6 +129,8 @@ export interface ActorEntry {
   /** Whether the low watermark may advance without a removal of the next item. */
   readonly mayAdvance: boolean
   readonly voided: VoidRange | undefined
+  /** Its own timer, ms since the epoch. */
+  readonly timer: number | undefined
   /** Whether this activation has written the state's key since it was loaded. */
   readonly isFenced: boolean
   /** Id of the commit that wrote the state's key. */
@@ -156,6 +161,7 @@ export const parseEntry = (stored: StoredMessage | undefined): ActorEntry => {
     lowWatermark: 0,
     mayAdvance: true,
     voided: undefined,
+    timer: undefined,
     isFenced: false,
     commit: undefined,
     lastSeq: 0
@@ -163,6 +169,7 @@ export const parseEntry = (stored: StoredMessage | undefined): ActorEntry => {
   if (stored === undefined) return nothing
   const isGone = isMarker(stored)
   const head = stored.header(headHeader)
+  const timer = stored.header(timerHeader)
   return {
     ...nothing,
     seq: stored.seq,
@@ -173,6 +180,7 @@ export const parseEntry = (stored: StoredMessage | undefined): ActorEntry => {
     floor: head === undefined && isGone ? stored.seq : numberOf(stored, floorHeader),
     lowWatermark: numberOf(stored, lowWatermarkHeader),
     voided: voidOf(stored),
+    timer: timer === undefined ? undefined : Number(timer),
     commit: stored.header(commitHeader),
     lastSeq: stored.seq
   }

@@ -1,11 +1,11 @@
 /** The messages of one commit, and its actor once they are stored. */
 import { keyOf, LogConflict, RevisionConflict } from "../../actor/index.ts"
-import { markerTtl } from "../../limits.ts"
+import { markerTtl, timerMarkerTtlSeconds } from "../../limits.ts"
 import { type Commit, type CommitOutcome, noSignals } from "../../ports/index.ts"
-import { type ActorKeys, actorKeys, type Bucket, commitHeader, expectSequence,
-  type StreamMessage } from "../stream/index.ts"
+import { type ActorKeys, actorKeys, type Bucket, commitHeader, expectSequence, type StreamMessage,
+  timerKey } from "../stream/index.ts"
 import { type ActorEntry, capHeader, encodeLogMessage, floorHeader, headHeader, type LogMessage,
-  lowWatermarkHeader, revisionHeader, voidHeader } from "./actor-entry.ts"
+  lowWatermarkHeader, revisionHeader, timerHeader, voidHeader } from "./actor-entry.ts"
 import { type LogTrim, noTrim, type TrimmedMessage } from "./log-trim.ts"
 
 /** A commit, and what its messages are made of. */
@@ -22,6 +22,7 @@ export interface CommitPlan {
   readonly messages: ReadonlyArray<StreamMessage>
   /** Index of the message of the commit's first signal; its others follow. */
   readonly signalsAt: number
+  readonly timers: TimerChange
   /** The actor once they are stored, the first of them with this sequence. */
   readonly after: (first: number) => ActorEntry
 }
@@ -30,19 +31,48 @@ const markerLine = "KV-Operation: DEL\r\n"
 
 const fadingMarkerLines = `${markerLine}Nats-TTL: ${markerTtl}\r\n`
 
+const timerMarkerLines = `${markerLine}Nats-TTL: ${timerMarkerTtlSeconds}s\r\n`
+
 const noMessages: ReadonlyArray<StreamMessage> = []
 
-/** The actor's own timer. */
-const timerMessages = (
-  keys: ActorKeys,
-  { state, timer }: Commit
-): ReadonlyArray<StreamMessage> => {
-  if (state === null || timer === null) {
-    return [{ subject: keys.timer, data: "", headers: fadingMarkerLines }]
-  }
-  return timer === undefined
-    ? noMessages
-    : [{ subject: keys.timer, data: String(timer), headers: "" }]
+/** What a commit changes of its actor's own timer. */
+export interface TimerChange {
+  /** The timer after the commit. */
+  readonly timer: number | undefined
+  /** The keys that it ends, and the key that it sets. */
+  readonly ended: ReadonlyArray<string>
+  readonly set: string | undefined
+}
+
+/** Whether a commit changes the timer, which is noted in the record. */
+export const changesTimer = (entry: ActorEntry, { state, timer }: Commit): boolean =>
+  state === null || (timer !== undefined && (timer ?? undefined) !== entry.timer)
+
+const timerChange = (bucket: Bucket, entry: ActorEntry, commit: Commit): TimerChange => {
+  const { address, firedTimer } = commit
+  const changes = changesTimer(entry, commit)
+  const decided = commit.state === null ? undefined : commit.timer ?? undefined
+  const timer = changes ? decided : entry.timer
+  if (!changes && firedTimer === undefined) return { timer, ended: noKeys, set: undefined }
+  const ended = [...new Set([entry.timer, firedTimer])].flatMap((atMs) =>
+    atMs === undefined || atMs === timer ? [] : [timerKey(bucket, address, atMs)]
+  )
+  const set = changes && timer !== undefined ? timerKey(bucket, address, timer) : undefined
+  return { timer, ended, set }
+}
+
+const noKeys: ReadonlyArray<never> = []
+
+/** The old place of the timer goes in the commit that writes the new one. */
+const timerMessages = ({ ended, set }: TimerChange): ReadonlyArray<StreamMessage> => {
+  if (ended.length === 0 && set === undefined) return noMessages
+  const messages: Array<StreamMessage> = ended.map((subject) => ({
+    subject,
+    data: "",
+    headers: timerMarkerLines
+  }))
+  if (set !== undefined) messages.push({ subject: set, data: "", headers: "" })
+  return messages
 }
 
 /**
@@ -78,9 +108,10 @@ export const headAfter = (entry: ActorEntry, commit: Commit): number =>
 
 /** Headers of a state record. */
 const recordHeaders = (entry: ActorEntry, id: string, head: number, revision: number): string => {
-  const { lowWatermark, floor, voided } = entry
+  const { lowWatermark, floor, timer, voided } = entry
   let headers = `${expectSequence(entry.seq)}${commitHeader}: ${id}\r\n${headHeader}: ${head}\r\n`
   if (revision > 0) headers += `${revisionHeader}: ${revision}\r\n`
+  if (timer !== undefined) headers += `${timerHeader}: ${timer}\r\n`
   if (floor > 0) headers += `${floorHeader}: ${floor}\r\n`
   if (lowWatermark > 0) headers += `${lowWatermarkHeader}: ${lowWatermark}\r\n`
   if (voided !== undefined) {
@@ -158,7 +189,8 @@ const removal = (
   commit: Commit,
   id: string
 ): CommitPlan => {
-  const others = timerMessages(keys, commit)
+  const timers = timerChange(bucket, entry, commit)
+  const others = timerMessages(timers)
   const signals = signalMessages(bucket, keys, commit)
   const fades = entry.head === 0 && entry.floor === 0 && entry.voided === undefined
   const mark: StreamMessage = {
@@ -173,6 +205,7 @@ const removal = (
   return {
     messages,
     signalsAt: own.length,
+    timers,
     after: (first) => ({
       ...entry,
       seq: first,
@@ -183,6 +216,7 @@ const removal = (
       lowWatermark: 0,
       mayAdvance: true,
       voided: undefined,
+      timer: undefined,
       isFenced: true,
       lastSeq: first + messages.length - 1
     })
@@ -232,18 +266,21 @@ const itemMessages = (
     return { subject: log + pack.n, data, headers: at === 0 ? firstHeaders + headers : headers }
   })
 
-/** `rewrite`: writes the state's record although the commit has no state. */
+/** `rewrite`: writes the state's record although the commit has no state; it needs its text. */
 export const planCommit = (
   bucket: Bucket,
   before: ActorEntry,
   { trim, commit, id, logMessages }: CommitWork,
-  rewrite = !before.isFenced
+  rewrite = !before.isFenced || changesTimer(before, commit)
 ): CommitPlan => {
   const { lowWatermark, mayAdvance } = trim
-  const entry: ActorEntry = { ...before, lowWatermark, mayAdvance }
   const keys = actorKeys(bucket, commit.address)
   const { state } = commit
-  if (state === null) return removal(bucket, keys, entry, commit, id)
+  if (state === null) {
+    return removal(bucket, keys, { ...before, lowWatermark, mayAdvance }, commit, id)
+  }
+  const timers = timerChange(bucket, before, commit)
+  const entry: ActorEntry = { ...before, lowWatermark, mayAdvance, timer: timers.timer }
   const head = headAfter(entry, commit)
   const others: ReadonlyArray<StreamMessage> = [
     ...itemMessages(keys, logMessages, `${commitHeader}: ${id}\r\n`),
@@ -251,7 +288,7 @@ export const planCommit = (
       ...trim,
       trimmed: [...trim.trimmed, ...skippedNumbers(entry, commit, head)]
     }),
-    ...timerMessages(keys, commit)
+    ...timerMessages(timers)
   ]
   const signals = signalMessages(bucket, keys, commit)
   if (state === undefined && !rewrite) {
@@ -261,6 +298,7 @@ export const planCommit = (
     return {
       messages,
       signalsAt: own.length,
+      timers,
       after: (from) => ({ ...entry, head, lastSeq: lastSeq(from) })
     }
   }
@@ -270,6 +308,7 @@ export const planCommit = (
   return {
     messages,
     signalsAt: own.length,
+    timers,
     after: (first) => ({
       ...entry,
       seq: first,
@@ -301,7 +340,8 @@ export const capPlan = (
     remove: [],
     timer: undefined,
     signals: [],
-    consumedSignal: undefined
+    consumedSignal: undefined,
+    firedTimer: undefined
   }
   const trim = noTrim(entry)
   const plan = planCommit(bucket, entry, { commit: nothing, id, logMessages: [], trim })

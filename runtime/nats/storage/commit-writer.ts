@@ -14,10 +14,11 @@ import { type ActorEntry, isCapped } from "./actor-entry.ts"
 import { commitOfKey, loadEntry } from "./actor-log.ts"
 import { type ActorQueue, type BatchMember, CommitBatcher,
   type CommitJob } from "./commit-batcher.ts"
-import { capPlan, type CommitPlan, committed, type CommitWork, conflict, conflictAfterReload,
-  conflictOf, itemPlans, mayBeOverwritten, needsPurge, planCommit,
+import { capPlan, changesTimer, type CommitPlan, committed, type CommitWork, conflict,
+  conflictAfterReload, conflictOf, itemPlans, mayBeOverwritten, needsPurge, planCommit,
   uncapPlan } from "./commit-plan.ts"
 import { type LogTrim, noTrim, planTrim } from "./log-trim.ts"
+import { TimerLister } from "./stored-timers.ts"
 
 const wrongSequenceCode = 10_071
 
@@ -46,12 +47,14 @@ const workOf = ({ commit, id, logMessages }: CommitJob, trim: LogTrim): CommitWo
 
 export class BucketWriter {
   readonly bucket: Bucket
+  readonly timers: TimerLister
   private readonly nats: NatsApi
   private readonly batcher: CommitBatcher
 
   constructor(nats: NatsApi, bucket: Bucket) {
     this.nats = nats
     this.bucket = bucket
+    this.timers = new TimerLister(nats, bucket)
     this.batcher = new CommitBatcher(nats, {
       written: (members, written) => {
         if (written._tag === "Stored") this.finishBatch(members, written.first)
@@ -125,8 +128,21 @@ export class BucketWriter {
       if (!job.isReloaded) return void this.reloadAndStart(queue, job)
       return this.finish(queue, job, conflict(found))
     }
+    const repeatsText = commit.state === undefined && entry.isFenced && entry.revision > 0 &&
+      changesTimer(entry, commit)
+    if (repeatsText) return void this.readTextAndStart(queue, job)
     if (commit.remove.length === 0) this.add(queue, job, entry, noTrim(entry))
     else void this.trimAndAdd(queue, job, entry)
+  }
+
+  /** The commit writes the record with its old text, which is known only until it was fenced. */
+  private async readTextAndStart(queue: ActorQueue, job: CommitJob): Promise<void> {
+    try {
+      queue.entry = await loadEntry(this.nats, this.bucket, queue.address)
+    } catch (error) {
+      return this.finish(queue, job, refused(asStorageUnavailable(error)))
+    }
+    this.start(queue, job)
   }
 
   /** Reads the messages that hold the items which the commit removes. */
@@ -208,6 +224,7 @@ export class BucketWriter {
   private finishBatch(members: ReadonlyArray<BatchMember>, from: number): void {
     let first = from
     for (const { job, queue, plan } of members) {
+      this.timers.note(plan.timers)
       this.finishStored(queue, job, plan.after(first), undefined, first + plan.signalsAt)
       first += plan.messages.length
     }
@@ -291,6 +308,7 @@ export class BucketWriter {
       return this.retryResolve(member, error)
     }
     if (wasStored) {
+      this.timers.note(plan.timers)
       // After a later write by another owner, the decisions that follow this commit must fail.
       const revision = fresh.commit === job.id ? fresh.revision : Number.NaN
       return this.finishStored(queue, job, { ...fresh, isFenced: false }, revision)

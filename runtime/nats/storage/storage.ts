@@ -13,7 +13,6 @@ import { readLog } from "./actor-log.ts"
 import { ActorScanner } from "./actor-scan.ts"
 import { ActorQueues, CommitJob, GroupOutcomes } from "./commit-batcher.ts"
 import { BucketWriter } from "./commit-writer.ts"
-import { nextTimers } from "./stored-timers.ts"
 
 export interface NatsStorageOptions {
   /** Buckets of a new cluster; an existing cluster must have as many. */
@@ -81,8 +80,8 @@ class NatsStorage {
   readonly load: StorageApi["load"] = (address) =>
     attempt(async () => {
       const writer = this.writerOf(shardOf(address))
-      const { head, revision, text } = await writer.load(this.queues.of(address))
-      return { state: text, revision, head }
+      const { head, revision, text, timer } = await writer.load(this.queues.of(address))
+      return { state: text, revision, head, timer }
     })
 
   readonly read: StorageApi["read"] = (address, from, limit, isOwn) =>
@@ -99,8 +98,8 @@ class NatsStorage {
     return entry?.isFenced === true ? entry : undefined
   }
 
-  readonly timers: StorageApi["timers"] = (shard, limit) =>
-    attempt(() => nextTimers(this.nats, this.writerOf(shard).bucket, shard, limit))
+  readonly timers: StorageApi["timers"] = (shard, limit, from, untilMs = Infinity) =>
+    attempt((signal) => this.writerOf(shard).timers.next({ shard, limit, from, untilMs, signal }))
 
   readonly scan: StorageApi["scan"] = (kind, after, limit) =>
     attempt(() => this.scanner.scan(kind, after, limit))
@@ -120,7 +119,7 @@ class NatsStorage {
   })
 }
 
-const attempt = <A>(call: () => Promise<A>): Effect.Effect<A, StorageFailure> =>
+const attempt = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, StorageFailure> =>
   Effect.tryPromise({ try: call, catch: asStorageUnavailable })
 
 /** The storage port; makes its streams where they do not exist. */

@@ -21,7 +21,7 @@ interface StreamDescription {
 }
 
 /** Version of the keys, headers and values in the buckets. */
-const storeFormat = "2"
+const storeFormat = "3"
 
 /** Fields of the streams' metadata. */
 const formatField = "restante_format"

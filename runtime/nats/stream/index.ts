@@ -1,8 +1,9 @@
 /** Streams of the store: their buckets, keys, reads, writes and listings. */
 export { actorBuckets, assertStreamConfig, type BucketFailure, bucketFailure, BucketsDiffer,
   ensureActorBuckets, ensureBucket, openBucket } from "./buckets.ts"
-export { type ActorKeys, actorKeys, addressOfState, addressOfTimer, type Bucket, bucketNamed,
-  idOfState, signalsOf, statesOfKind, statesOfShard, timersOf } from "./keys.ts"
+export { type ActorKeys, actorKeys, addressOfSignal, addressOfState, type Bucket, bucketNamed,
+  firstKeyOf, idOfState, parseTimerKey, placeEnd, placeOf, signalsOf, statesOfKind, statesOfShard,
+  timeOfPlace, timerKey, timersFilter, timersPrefix } from "./keys.ts"
 export { IdPager, listSubjects, pagesOf } from "./listing.ts"
 export { acknowledgedSequence, barrierReader, callApi, isMarker, nextSequence, readLast,
   readLastFromLeader, readLastOfMany, scanStream, type StoredMessage, streamEnd, streamInfo,

@@ -12,7 +12,7 @@ export interface SubjectPage {
 
 /**
  * The subjects that match, among them everything that was acknowledged before the call. The leader
- * lists once it has reached the read barrier.
+ * lists once it has reached the read barrier; `knownSeq` is one that the caller has taken.
  *
  * A page is requested by the number of names before it, and names that are removed meanwhile shift
  * it. So each page overlaps the last one, and names of the last page are left out.
@@ -20,9 +20,10 @@ export interface SubjectPage {
 export async function* listSubjects(
   nats: StreamAccess,
   stream: string,
-  filter: string
+  filter: string,
+  knownSeq?: number
 ): AsyncGenerator<SubjectPage> {
-  const minSeq = (await nats.readBarrier(stream))?.seq ?? 0
+  const minSeq = knownSeq ?? (await nats.readBarrier(stream))?.seq ?? 0
   const page = async (offset: number) => {
     const question = { subjects_filter: filter, offset }
     let timeoutMs = readTimeoutMs

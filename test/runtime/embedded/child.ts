@@ -42,7 +42,8 @@ const commitForever = Effect.gen(function*() {
         remove: [],
         timer: writes ? head + 3 : undefined,
         signals: [],
-        consumedSignal: undefined
+        consumedSignal: undefined,
+        firedTimer: undefined
       }
     })
     const outcomes = yield* storage.commit(group)

@@ -36,7 +36,8 @@ const oldFolder = async (engine: typeof engineNames[number], format: string) => 
 describe.each(engineNames)("a store of another format, %s", (engine) => {
   it.each([
     JSON.stringify({ version: 1, shards: SHARDS }),
-    JSON.stringify({ version: 2, shards: SHARDS + 1 }),
+    JSON.stringify({ version: 2, shards: SHARDS }),
+    JSON.stringify({ version: 3, shards: SHARDS + 1 }),
     "unreadable"
   ])("is refused with 78: %s", async (format) => {
     const folder = await oldFolder(engine, format)
@@ -47,7 +48,7 @@ describe.each(engineNames)("a store of another format, %s", (engine) => {
     expect(exitCode).toBe(exitCodes.configuration)
     expect(message).toBe(
       `${folder} cannot be opened: its store has the format ${format}, and this version reads ` +
-        `{"version":2,"shards":${SHARDS}}. Start with an empty store (another DATA_DIR, or ` +
+        `{"version":3,"shards":${SHARDS}}. Start with an empty store (another DATA_DIR, or ` +
         "deleted NATS streams), or run the version that wrote this one"
     )
     expect(await readFile(join(folder, "acknowledged"))).toEqual(before)

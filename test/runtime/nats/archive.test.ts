@@ -74,7 +74,7 @@ const reported = (output: string): { readonly counts: Readonly<Record<string, un
   return value
 }
 
-/** Corrupts a state, a blob and a timer of a cluster, without the service. */
+/** Corrupts a state, a blob and a signal of a cluster, without the service. */
 const spoil = async (url: string): Promise<void> => {
   const nc = await connect({ servers: [url] })
   const jsm = await jetstreamManager(nc, { timeout: 20_000 })
@@ -85,7 +85,7 @@ const spoil = async (url: string): Promise<void> => {
     for (const subject of Object.keys(state.subjects ?? {})) nc.publish(subject, "{spoiled")
   }
   const shard = shardOf(address("ghost", "x"))
-  nc.publish(`$KV.actors-${shard % 4}.timer.${shard}.ghost.x`, "5")
+  nc.publish(`$KV.actors-${shard % 4}.signal.${shard}.ghost.x`, "5")
   await nc.flush()
   await jsm.streams.purge("KV_blobs", { filter: "$KV.blobs.head.>" })
   await nc.close()

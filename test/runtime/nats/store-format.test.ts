@@ -33,9 +33,9 @@ const annotate = async (stream: string, change: (metadata: Map<string, string>) 
 
 it.each([
   ["KV_actors", undefined, "1 (none noted)"],
-  ["KV_actors", "3", "3"],
+  ["KV_actors", "2", "2"],
   ["KV_records", undefined, "1 (none noted)"],
-  ["KV_blobs", "3", "3"]
+  ["KV_blobs", "4", "4"]
 ])("is refused with 78: %s with %s", async (stream, format, found) => {
   const env = { NATS_URL: nats.url, CLUSTER_BUCKETS: "1", NODE_ID: "one" }
   await (await start({ env })).stop()
@@ -47,7 +47,7 @@ it.each([
   expect(await second.ended).toMatchObject({ code: configurationExit })
   expect(second.output).toContain(
     `cannot be opened: its store has the format ${found} in the stream ${stream}, and this ` +
-      "version reads 2. Start with an empty store (another DATA_DIR, or deleted NATS streams), " +
+      "version reads 3. Start with an empty store (another DATA_DIR, or deleted NATS streams), " +
       "or run the version that wrote this one"
   )
   expect(await annotate(stream, () => {})).toBe(messages)
