@@ -3,7 +3,7 @@ import { bodyDeadlineMs, refusedBodyBytesMax, uploadBufferBytesMax } from "../li
 import { EventStream } from "./event-stream.ts"
 import { joinHeaders, type ReplyHeaders } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
-import { BodyError, type BodyFault } from "./request.ts"
+import type { BodyFault } from "./request.ts"
 import { sendStream } from "./response-stream.ts"
 import { Upload } from "./upload.ts"
 
@@ -130,7 +130,6 @@ export class Exchange {
       if (parts === undefined) {
         parts = [part]
         timer = setTimeout(() => finish({ _tag: "Timeout" }), bodyDeadlineMs)
-        this.onAbort(() => finish({ _tag: "Aborted" }))
       } else parts.push(part)
     })
     if (this.#declaredBytes !== 0) this.onAbort(() => finish({ _tag: "Aborted" }))
@@ -141,9 +140,7 @@ export class Exchange {
    * After a `BodyError` the reader must discard what it read. Call it before the handler returns to
    * the event loop; only one reader may read it.
    */
-  stream(bytesMax: number): AsyncIterable<Uint8Array> {
-    if (this.#aborted) throw new BodyError("Aborted")
-    if (this.#declaredBytes > bytesMax) throw new BodyError("TooLarge")
+  stream(bytesMax: number): Upload {
     const native = this.#native
     const upload = new Upload(bytesMax, uploadBufferBytesMax, {
       pause: () => native.pause(),
@@ -151,6 +148,9 @@ export class Exchange {
         if (!this.#aborted && !this.#answered) native.resume()
       }
     })
+    if (this.#aborted) upload.fail("Aborted")
+    if (this.#declaredBytes > bytesMax) upload.fail("TooLarge")
+    if (upload.destroyed) return upload
     this.#upload = upload
     native.onData((chunk, isLast) => {
       if (isLast) this.#bodyDone = true

@@ -8,7 +8,7 @@ interface Valve {
 }
 
 /** The bytes between the connection's callback and one reader. */
-export class Upload extends Readable {
+export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   readonly #bytesMax: number
   readonly #valve: Valve
   #totalBytes = 0
@@ -41,6 +41,11 @@ export class Upload extends Readable {
   override _read(): void {
     // Not after the end: the library closes a resumed connection that sends nothing for 10 s.
     if (!this.#isComplete) this.release()
+  }
+
+  /** Whether the body ended early because it exceeded its bound. */
+  get isTooLarge(): boolean {
+    return this.errored instanceof BodyError && this.errored._tag === "TooLarge"
   }
 
   /** Resumes the client: when the reader has caught up, and before the answer. */

@@ -13,11 +13,11 @@ export interface ClaimNames {
   readonly rolesPrefix: string
 }
 
-export type ClaimsResult =
-  | { readonly _tag: "Accepted"; readonly name: string; readonly roles: ReadonlyArray<Role> }
-  | { readonly _tag: "Rejected"; readonly why: string }
-
-const rejected = (why: string): ClaimsResult => ({ _tag: "Rejected", why })
+/** The account that a token of the issuer names. */
+export interface IssuedIdentity {
+  readonly name: string
+  readonly roles: ReadonlyArray<Role>
+}
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -51,15 +51,13 @@ const rolesIn = (claim: unknown, prefix: string): ReadonlyArray<Role> => {
 export const evaluateClaims = (
   claims: Readonly<Record<string, unknown>>,
   names: ClaimNames
-): ClaimsResult => {
+): IssuedIdentity | string => {
   // RFC 9449 §7.1, RFC 8705 §3: this service cannot check the proof that such a token needs.
-  if (claims["cnf"] !== undefined) return rejected("the token is bound to a key of its bearer")
+  if (claims["cnf"] !== undefined) return "the token is bound to a key of its bearer"
   const name = claimAt(claims, names.account)
-  if (name === undefined) return rejected(`the token has no claim ${names.account}`)
+  if (name === undefined) return `the token has no claim ${names.account}`
   if (typeof name !== "string" || !isSlug(name)) {
-    return rejected(
-      `the claim ${names.account} is not an account name: use a-z, 0-9 and hyphens, 64 at most`
-    )
+    return `the claim ${names.account} is not an account name: use a-z, 0-9 and hyphens, 64 at most`
   }
-  return { _tag: "Accepted", name, roles: rolesIn(claimAt(claims, names.roles), names.rolesPrefix) }
+  return { name, roles: rolesIn(claimAt(claims, names.roles), names.rolesPrefix) }
 }

@@ -1,12 +1,11 @@
 /** Bearer tokens of an external issuer: JWTs that its keys verify (protocol §4). */
-import { Effect } from "effect"
+import { Data, Effect } from "effect"
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose"
 import { LRUCache } from "lru-cache"
-import type { Role } from "../../../actors/account/index.ts"
 import { verifiedTokensMax } from "../../limits.ts"
 import { secretHash } from "../credentials/index.ts"
-import { type ClaimNames, evaluateClaims } from "./claims.ts"
-import { type Keys, KeySource, type KeysUnavailable } from "./key-source.ts"
+import { type ClaimNames, evaluateClaims, type IssuedIdentity } from "./claims.ts"
+import { type Keys, KeySource, KeysUnavailable } from "./key-source.ts"
 
 export interface IssuerSettings {
   /** The exact `iss` of its tokens. */
@@ -19,19 +18,8 @@ export interface IssuerSettings {
   readonly claims: ClaimNames
 }
 
-/** The account that a token of the issuer names. */
-export interface IssuedIdentity {
-  readonly name: string
-  readonly roles: ReadonlyArray<Role>
-}
-
 /** The token is rejected; the client may see the reason, which is only about the token. */
-export interface TokenRejected {
-  readonly _tag: "TokenRejected"
-  readonly why: string
-}
-
-const rejection = (why: string): TokenRejected => ({ _tag: "TokenRejected", why })
+export class TokenRejected extends Data.TaggedError("TokenRejected")<{ readonly why: string }> {}
 
 /** Whether a token has the form of a signed JWT: three parts, the first of them JSON. */
 export const isJwt = (token: string): boolean =>
@@ -102,41 +90,38 @@ export class Issuer {
   }
 
   /** The identity of a token. A verified token is cached until it expires or the keys change. */
-  verify(token: string): Effect.Effect<IssuedIdentity, TokenRejected | KeysUnavailable> {
+  readonly verify = Effect.fnUntraced({ self: this }, function*(
+    this: Issuer,
+    token: string
+  ): Effect.fn.Return<IssuedIdentity, TokenRejected | KeysUnavailable> {
     const hash = secretHash(token)
     const cached = this.#cached(hash)
-    return cached === undefined ? this.#check(token, hash) : Effect.succeed(cached)
-  }
+    if (cached !== undefined) return cached
+    const verifyWith = (keys: Keys) =>
+      Effect.tryPromise({ try: () => this.#verify(token, keys), catch: (error) => error })
+    const { by, claims, expiresAtMs } = yield* Effect.flatMap(this.#keys.current, verifyWith).pipe(
+      Effect.catchIf(
+        (error) => error instanceof errors.JWKSNoMatchingKey,
+        () => Effect.flatMap(this.#keys.renewed, verifyWith)
+      ),
+      Effect.mapError((error) =>
+        error instanceof KeysUnavailable ? error : new TokenRejected({ why: reasonOf(error) })
+      )
+    )
+    const identity = evaluateClaims(claims, this.#settings.claims)
+    if (typeof identity === "string") return yield* new TokenRejected({ why: identity })
+    if (by !== this.#verifiedBy) {
+      this.#verified.clear()
+      this.#verifiedBy = by
+    }
+    this.#verified.set(hash, { identity, expiresAtMs })
+    return identity
+  })
 
   #cached(hash: string): IssuedIdentity | undefined {
     const verified = this.#verified.get(hash)
     if (verified === undefined || this.#nowMs() >= verified.expiresAtMs) return undefined
     return this.#keys.cached() === this.#verifiedBy ? verified.identity : undefined
-  }
-
-  #check(
-    token: string,
-    hash: string
-  ): Effect.Effect<IssuedIdentity, TokenRejected | KeysUnavailable> {
-    const checkWith = (keys: Keys) =>
-      Effect.tryPromise({
-        try: () => this.#verify(token, keys),
-        catch: (error) => error
-      })
-    return Effect.flatMap(this.#keys.current, (keys) =>
-      checkWith(keys).pipe(
-        Effect.catchIf(
-          (error) => error instanceof errors.JWKSNoMatchingKey,
-          () => Effect.flatMap(this.#keys.renewed, checkWith)
-        ),
-        Effect.mapError((error) => areKeysUnavailable(error) ? error : rejection(reasonOf(error)))
-      )).pipe(Effect.flatMap(({ by, claims, expiresAtMs }) => {
-        const result = evaluateClaims(claims, this.#settings.claims)
-        if (result._tag === "Rejected") return Effect.fail(rejection(result.why))
-        const identity: IssuedIdentity = { name: result.name, roles: result.roles }
-        this.#cache(hash, { identity, expiresAtMs }, by)
-        return Effect.succeed(identity)
-      }))
   }
 
   async #verify(token: string, keys: Keys) {
@@ -153,15 +138,4 @@ export class Issuer {
     const expiresAtMs = (payload.exp ?? 0) * 1000 + clockToleranceMs
     return { claims: payload, expiresAtMs, by: keys }
   }
-
-  #cache(hash: string, verified: VerifiedToken, by: Keys): void {
-    if (by !== this.#verifiedBy) {
-      this.#verified.clear()
-      this.#verifiedBy = by
-    }
-    this.#verified.set(hash, verified)
-  }
 }
-
-const areKeysUnavailable = (error: unknown): error is KeysUnavailable =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "KeysUnavailable"

@@ -1,23 +1,19 @@
 /** The issuer's keys: loaded on demand, cached, and loaded again when they are old. */
-import { Effect } from "effect"
+import { Data, Effect } from "effect"
 import { createLocalJWKSet, type JSONWebKeySet, type JWK } from "jose"
 import { keysFreshMs, keysMax, keysPauseMs, keysStaleMs } from "../../limits.ts"
 
-/** Finds the key of a token in one key set. */
-export type GetKey = ReturnType<typeof createLocalJWKSet>
-
-/** A loaded key set. */
+/** A loaded key set; `getKey` finds the key of a token. */
 export interface Keys {
-  readonly getKey: GetKey
+  readonly getKey: ReturnType<typeof createLocalJWKSet>
   /** Changes only when the keys change. */
   readonly text: string
 }
 
 /** No keys are loaded, and loading them failed. */
-export interface KeysUnavailable {
-  readonly _tag: "KeysUnavailable"
-  readonly why: string
-}
+export class KeysUnavailable
+  extends Data.TaggedError("KeysUnavailable")<{ readonly why: string }>
+{}
 
 const isKey = (value: unknown): value is JWK =>
   typeof value === "object" && value !== null && "kty" in value && typeof value.kty === "string"
@@ -85,7 +81,7 @@ export class KeySource {
     Effect.flatMap(Effect.promise(() => this.#reload()), () => {
       const keys = this.cached()
       return keys === undefined || this.#problem !== ""
-        ? Effect.fail<KeysUnavailable>({ _tag: "KeysUnavailable", why: this.#problem })
+        ? Effect.fail(new KeysUnavailable({ why: this.#problem }))
         : Effect.succeed(keys)
     })
   )

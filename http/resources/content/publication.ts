@@ -43,7 +43,7 @@ const kindOf = (call: Call): Effect.Effect<ContentKind, HandlerFailure> => {
 /** A stream of bytes, and the fault that ended it early. */
 interface ByteSource {
   readonly stream: AsyncIterable<Uint8Array>
-  readonly fault: () => string | undefined
+  readonly isTooLarge: () => boolean
 }
 
 /** Whether the content of a blob names it: as its body, or as one that it will remove. */
@@ -78,9 +78,7 @@ const commitBytes = (
     )
   }).pipe(
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
-      const fault = source.fault()
-      if (fault === "TooLarge") return Effect.fail(new BlobTooLarge({ bytesMax }))
-      return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)
+      return Effect.fail(source.isTooLarge() ? new BlobTooLarge({ bytesMax }) : aborted)
     }),
     Effect.flatMap(({ body, reply }) =>
       isRefusal(reply) ? Effect.fail(refusalError(reply)) : Effect.succeed({ body, reply })
@@ -189,7 +187,7 @@ export const publishInline = (
     publish(service, {
       ids,
       kind: { type: content.type },
-      source: { stream: single(content.bytes), fault: () => undefined },
+      source: { stream: single(content.bytes), isTooLarge: () => false },
       password: content.password,
       owner: content.owner
     }),

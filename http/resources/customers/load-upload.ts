@@ -117,9 +117,7 @@ export const receiveLoad = Effect.fnUntraced(function*(
   return yield* commitBlob(blobs, prepared, commit).pipe(
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
       if (rejected !== undefined) return Effect.fail(rejection(rejected))
-      const fault = call.body.fault()
-      if (fault === "TooLarge") return Effect.fail(httpError("payload-too-large"))
-      return Effect.fail(fault === "Timeout" ? httpError("request-timeout") : aborted)
+      return Effect.fail(call.body.isTooLarge() ? httpError("payload-too-large") : aborted)
     })
   )
 })
