@@ -2,8 +2,8 @@
 import { Schema } from "effect"
 
 /**
- * The codecs of a behavior, whose record is the JSON of its state, and its timer message. An unknown
- * property of a message is an error.
+ * The codecs of a behavior, whose record is the JSON of its state, and its timer message. A message
+ * with an unknown property is an error.
  */
 export const codecsOf = <State, Message>(
   state: Schema.Codec<State, unknown>,

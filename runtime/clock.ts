@@ -50,7 +50,7 @@ export const runWithin = <A, E = StorageFailure>(
   })
 }
 
-/** The failure that a store or registry reported; undefined when the call was interrupted or died. */
+/** The failure that a store or registry reported; undefined if the call was interrupted or died. */
 export const failureOf = <E>(cause: Cause.Cause<E>): E | undefined =>
   Option.getOrUndefined(Cause.findErrorOption(cause))
 

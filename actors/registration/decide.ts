@@ -109,7 +109,7 @@ const register = (
     mailboxGone: false,
     tries: 0
   }
-  return proceed(state, nowMs, { checks: false, isChanged: true })
+  return proceed(state, nowMs)
     .reply(created(state, nowMs, false))
 }
 
@@ -140,7 +140,7 @@ const renew: Row["Create"] = (state, message, { nowMs }) => {
     // Before the first echo no push was promised.
     cursor: state.status === "unverified" ? cursor : state.cursor
   }
-  return proceed(next, nowMs, { checks: false, isChanged: true })
+  return proceed(next, nowMs)
     .reply(created(next, nowMs, false))
 }
 
@@ -154,7 +154,7 @@ const unsubscribe: Row["Unsubscribe"] = (state, { challenge }, { nowMs }) => {
     mode: "unsubscribe"
   }
   const next = { ...without(state, "verifyingUntilMs"), intent }
-  return proceed(next, nowMs, { checks: false, isChanged: true }).reply(done)
+  return proceed(next, nowMs).reply(done)
 }
 
 const update: Row["Update"] = (state, message, { nowMs }) => {
@@ -180,7 +180,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
       intent: subscription({ form: state.form, secret }, { challenge, leaseSeconds }, nowMs)
     }
     : { ...base, status: "active" }
-  return proceed(next, nowMs, { checks: next.status === "active", isChanged: true })
+  return proceed(next, nowMs, { checks: next.status === "active" })
     .reply(described(next, nowMs))
 }
 
@@ -229,7 +229,7 @@ const timerFired: Row["TimerFired"] = (state, _message, { hint, nowMs }) => {
   const { cursor, pushing, running, status } = state
   const isIdle = pushing === undefined && (running?.untilMs ?? 0) <= nowMs
   return isIdle && status === "active" && hint === cursor + 1
-    ? proceed({ ...state, pushing: hint }, nowMs, { checks: false, isChanged: true })
+    ? proceed({ ...state, pushing: hint }, nowMs)
     : proceed(state, nowMs, { checks: true, isChanged: false })
 }
 
@@ -239,21 +239,20 @@ const verified = (schedule: Schedule): Row["Verified"] => (state, message, { now
   if (intent === undefined || intent.challenge !== challenge) return stay()
   const idle = without(state, "verifyingUntilMs")
   if (outcome._tag === "Delivered") return echoed(idle, intent, outcome.code, nowMs)
-  const change = { checks: false, isChanged: true }
   if (outcome._tag === "Deferred") {
     const nextAtMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
-    return proceed({ ...idle, intent: { ...intent, nextAtMs } }, nowMs, change)
+    return proceed({ ...idle, intent: { ...intent, nextAtMs } }, nowMs)
   }
   const tries = intent.tries + 1
   const failed = withFailure(idle, outcome, nowMs)
   if (outcome._tag === "RetryableFailure" && tries < verificationsMax) {
     const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
-    return proceed({ ...failed, intent: { ...intent, tries, nextAtMs } }, nowMs, change)
+    return proceed({ ...failed, intent: { ...intent, tries, nextAtMs } }, nowMs)
   }
   // A verified registration continues without the intent; an unverified one waits for an Update.
-  if (state.status !== "unverified") return proceed(without(failed, "intent"), nowMs, change)
+  if (state.status !== "unverified") return proceed(without(failed, "intent"), nowMs)
   const { nextAtMs: _, ...kept } = intent
-  return proceed({ ...failed, intent: { ...kept, mode: "subscribe", tries } }, nowMs, change)
+  return proceed({ ...failed, intent: { ...kept, mode: "subscribe", tries } }, nowMs)
 }
 
 /** The callback has echoed the challenge: the intent takes effect. */
@@ -273,7 +272,7 @@ const echoed = (
     ...state.form === "native" ? {} : { secrets: secret === undefined ? [] : [{ value: secret }] },
     ...leaseSeconds === 0 ? {} : { leaseUntilMs: nowMs + leaseSeconds * 1000 }
   }
-  return proceed(next, nowMs, { checks: true, isChanged: true })
+  return proceed(next, nowMs, { checks: true })
 }
 
 const mailboxIsGone = "the mailbox has been removed"
@@ -287,7 +286,7 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
   if (mailboxGone) {
     const last = without(state, "running", "checkAgain", "nextAtMs")
     const next: Registered = { ...last, mailboxGone, pushing: state.cursor, tries: 0 }
-    return proceed(next, nowMs, { checks: false, isChanged: true })
+    return proceed(next, nowMs)
   }
   // A check from before the last push may have ended in the same millisecond.
   const isCurrent = running.kind === "check" && running.untilMs === untilMs && from === state.cursor
@@ -297,7 +296,7 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
     return proceed(idle, nowMs, { checks: checkAgain, isChanged: false })
   }
   const next: Registered = { ...idle, pushing: upTo }
-  return proceed(next, nowMs, { checks: checkAgain || more, isChanged: true })
+  return proceed(next, nowMs, { checks: checkAgain || more })
 }
 
 const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }) => {
@@ -306,10 +305,9 @@ const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }
   if (!isCurrent || state.status !== "active") return stay()
   if (outcome._tag === "Delivered") return acknowledged(state, upTo, outcome.code, nowMs)
   const idle = without(state, "running")
-  const change = { checks: false, isChanged: true }
   if (outcome._tag === "Deferred") {
     const nextAtMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
-    return proceed({ ...idle, nextAtMs }, nowMs, change)
+    return proceed({ ...idle, nextAtMs }, nowMs)
   }
   if (outcome._tag === "PermanentFailure" && (state.mailboxGone || outcome.code === 410)) {
     return end(state, nowMs, state.mailboxGone ? mailboxIsGone : undefined)
@@ -319,11 +317,11 @@ const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }
   const failed = { ...withFailure(idle, outcome, nowMs), tries, failingSinceMs }
   if (nowMs - failingSinceMs < failingMaxMs) {
     const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
-    return proceed({ ...failed, nextAtMs }, nowMs, change)
+    return proceed({ ...failed, nextAtMs }, nowMs)
   }
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
   const suspended = without(failed, "nextAtMs", "checkAgain")
-  return proceed({ ...suspended, status: "suspended" }, nowMs, change)
+  return proceed({ ...suspended, status: "suspended" }, nowMs)
 }
 
 const acknowledged = (
@@ -333,7 +331,7 @@ const acknowledged = (
   nowMs: number
 ): RegistrationDecision => {
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
-  // After a reload (no `running`) there may be changes that no message has told of.
+  // After a reload (no `running`) there may be changes that no message has reported.
   const checks = state.checkAgain === true || state.running === undefined
   const next: Registered = {
     ...without(state, "pushing", "running", "failingSinceMs", "nextAtMs", "problem"),
@@ -342,7 +340,7 @@ const acknowledged = (
     lastAtMs: nowMs,
     code
   }
-  return proceed(next, nowMs, { checks, isChanged: true })
+  return proceed(next, nowMs, { checks })
 }
 
 /** The mailbox does not list it: not yet, since it is created first, or no longer. */
@@ -357,7 +355,7 @@ const retrySoon = (state: Registered, nowMs: number): RegistrationDecision => {
   const idle = without(state, "running")
   const isPushing = state.pushing !== undefined
   const next = isPushing ? { ...idle, nextAtMs: laterMs } : idle
-  return proceed(next, nowMs, { checks: false, isChanged: isPushing, laterMs })
+  return proceed(next, nowMs, { isChanged: isPushing, laterMs })
 }
 
 const withFailure = (
@@ -387,10 +385,10 @@ const retryAtMs = (
 /* What runs next, and when. */
 
 interface Change {
-  /** Whether there may be changes that it does not know of. */
-  readonly checks: boolean
-  /** Whether the stored part of the state has changed. */
-  readonly isChanged: boolean
+  /** Whether there may be changes of the mailbox that it does not know of; by default none. */
+  readonly checks?: boolean
+  /** Whether the stored part of the state has changed; by default it has. */
+  readonly isChanged?: boolean
   /** When to check again, if nothing more can be done now; ms since the epoch. */
   readonly laterMs?: number
 }
@@ -399,7 +397,7 @@ interface Change {
 const proceed = (
   current: Registered,
   nowMs: number,
-  { checks, isChanged, laterMs }: Change
+  { checks = false, isChanged = true, laterMs }: Change = {}
 ): RegistrationDecision => {
   if (current.leaseUntilMs !== undefined && current.leaseUntilMs <= nowMs) {
     return end(current, nowMs)

@@ -1,4 +1,4 @@
-/** The counters of the HTTP side: requests by route, method and class of status, and their times. */
+/** The counters of the HTTP side: requests by route, method and status class, and their times. */
 import { Histogram } from "../../runtime/index.ts"
 
 /** Upper bounds of the histogram; one more bucket counts all longer requests. */

@@ -51,7 +51,10 @@ export class Supervisor {
     this.nowMs = nowMs
   }
 
-  /** Counts a restart after a defect; how long to wait before it, in ms; undefined: it is quarantined. */
+  /**
+   * Counts a restart after a defect. Returns how long to wait before it, in ms; undefined if the
+   * actor is quarantined instead.
+   */
   restart(address: Address, cause: unknown): number | undefined {
     const nowMs = this.nowMs()
     const key = keyOf(address)

@@ -1,7 +1,7 @@
 /**
  * Verifies the files of a LevelDB folder before LevelDB opens it. LevelDB skips corrupted log
  * records in silence, checks no table, and may end the process when it reads a corrupted one. The
- * binding has no option for paranoid checks.
+ * binding has no option for paranoid checks, and its `repair` drops what it cannot read.
  */
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync,
   statSync } from "node:fs"
