@@ -31,9 +31,9 @@ const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessio
 /** What depends on which of three nodes answers; the long form runs all of it. */
 const httpOnCluster = long
   ? http
-  : "test/http/{mailbox,content,customers,sessions,outgoing,registrations,cluster,throttle}*.test.ts"
+  : "test/http/{mailbox,content,customer,session,outgoing,registration,cluster,throttle}*.test.ts"
 
-/** Suites without processes or clocks of their own: they share their modules, as those of HTTP do. */
+/** Suites without processes or clocks of their own: they share modules, as those of HTTP do. */
 const units = "test/{actors,histories,queries,suites}/**/*.test.ts"
 
 /** They take longest: what begins last must not be waited for alone. */

@@ -108,7 +108,7 @@ export const readDocument = (
     return input.root
   })
 
-/** The method that a page's form replaces, since HTML has neither PUT nor DELETE; 422 for others. */
+/** The method that a form of a page stands for: HTML has neither PUT nor DELETE; 422 for others. */
 export const readFormMethod = Effect.fnUntraced(function*<const Method extends string>(
   call: Call,
   rootName: string,

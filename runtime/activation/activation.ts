@@ -313,7 +313,7 @@ export class ActorTimers {
     return signal !== undefined || this.ownMs === undefined || this.ownMs <= nowMs
   }
 
-  /** Whether the store has a key of this time that is not the actor's timer: it is to be removed. */
+  /** Whether the store has a key of this time that is not the actor's timer and must be removed. */
   isLeftOver({ signal, storedMs }: FiredTimer): boolean {
     return signal === undefined && storedMs !== undefined && storedMs !== this.storedMs
   }

@@ -275,7 +275,7 @@ export class TimerWindow {
     this.isRescan ||= isRescan
   }
 
-  /** A load begins: where, and how many to read, so that `max` are new beside those it will skip. */
+  /** Begins a load: where, and how many to read, so that `max` are new beside the skipped ones. */
   beginLoad(): { readonly from: TimerCursor | undefined; readonly limit: number } {
     this.isRequested = false
     if (this.isRescan) {

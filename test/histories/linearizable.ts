@@ -1,7 +1,7 @@
 /**
  * Checks whether a history is linearizable, by the search of Wing and Gong: it orders operations so
- * that each takes effect between its start and its end. It remembers visited states (Lowe, Testing for
- * linearizability, 2016). An operation of unknown outcome takes effect at any time after its
+ * that each takes effect between its start and its end. It remembers visited states (Lowe, Testing
+ * for linearizability, 2016). An operation of unknown outcome takes effect at any time after its
  * start, or never. The search is bounded; a search that reaches its bound is a failure.
  */
 import { byResource, lineOf, type Model, type Operation } from "./history.ts"

@@ -6,8 +6,8 @@ export const liveScriptPath = "/live.js"
 /**
  * `/live.js`: keeps the live parts of an open page (`livePart`) current. It reads the page again
  * after each event of the stream that a part names in `data-stream`; without a stream it checks the
- * page's entity tag at intervals. It replaces only the children of a part that have changed, so that
- * focus, selection, scroll positions and the announcements of `aria-live` remain.
+ * page's entity tag at intervals. It replaces only the children of a part that have changed, so
+ * that focus, selection, scroll positions and the announcements of `aria-live` remain.
  */
 export const liveScript = `"use strict"
 const state = document.getElementById("live")

@@ -28,11 +28,11 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
 ]
 
 const homeBody = (service: Service, mailbox: string | undefined) =>
-  html`<p class="lead">Mail that the post office keeps until its recipient collects it. Publish a message
-and deposit a notification of it in a mailbox; the readers of the mailbox fetch it.</p>
+  html`<p class="lead">Mail that the post office keeps until its recipient collects it. Publish a
+message and deposit a notification of it in a mailbox; the readers of the mailbox fetch it.</p>
 <p>Every message, mailbox, delivery and conversation is a resource with an address of its own: a
-page for you, XML, JSON or plain text for a program. Whatever the service has accepted is on disk; it
-will be delivered even if the service restarts.</p>
+page for you, XML, JSON or plain text for a program. Whatever the service has accepted is on disk;
+it will be delivered even if the service restarts.</p>
 <h2>Try it in a minute</h2>
 ${tour(service, mailbox)}
 <h2>The same by program</h2>
