@@ -1,7 +1,6 @@
 /** For operators (role `admin`): accounts and tokens, and the state of the cluster. */
-import { defined, entriesOf, type HttpTransport, type JsonObject, type ListingOptions, listOf,
-  numberOf, optionalNumber, optionalObject, optionalText, textOf, unexpected,
-  withQuery } from "./transport/index.ts"
+import { defined, type HttpTransport, type JsonObject, type ListingOptions, listOf, numberOf,
+  optionalNumber, optionalObject, optionalText, textOf, unexpected } from "./transport/index.ts"
 
 /** A role of an account. */
 export type AccountRole = "admin" | "quotes" | "customers"
@@ -54,11 +53,8 @@ export class Accounts {
   }
 
   /** All accounts, by name. */
-  list(
-    { pageSize: limit, signal }: ListingOptions = {}
-  ): AsyncGenerator<ListedAccount, void, void> {
-    const first = withQuery("/accounts", { limit })
-    return entriesOf(this.transport, first, "account", listedAccountOf, signal)
+  list(options: ListingOptions = {}): AsyncGenerator<ListedAccount, void, void> {
+    return this.transport.list("/accounts", "account", listedAccountOf, options)
   }
 
   remove(name: string): Promise<void> {

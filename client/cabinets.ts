@@ -1,7 +1,7 @@
 /** Cabinets (protocol §1.5): several mailboxes read as one. */
 import { type Notification, notificationOf } from "./notifications.ts"
-import { defined, entriesOf, type HttpTransport, type JsonObject, linkOf, type ListingOptions,
-  listOf, optionalText, textOf, withQuery } from "./transport/index.ts"
+import { defined, type JsonObject, linkOf, type ListingOptions, listOf, optionalText, Resource,
+  textOf, withQuery } from "./transport/index.ts"
 
 /** The definition of a cabinet. */
 export interface CabinetContents {
@@ -43,15 +43,7 @@ const filedOf = (document: JsonObject): Filed => ({
 })
 
 /** A cabinet, by its URI. */
-export class Cabinet {
-  readonly href: string
-  private readonly transport: HttpTransport
-
-  constructor(transport: HttpTransport, href: string) {
-    this.transport = transport
-    this.href = href
-  }
-
+export class Cabinet extends Resource {
   async read(
     { after, limit, signal }: {
       readonly after?: string | undefined
@@ -75,17 +67,12 @@ export class Cabinet {
 
   /** All its notifications, page by page. */
   notifications(
-    { after, pageSize, signal }: ListingOptions & { readonly after?: string | undefined } = {}
+    { after, ...options }: ListingOptions & { readonly after?: string | undefined } = {}
   ): AsyncGenerator<Filed, void, void> {
-    const first = withQuery(this.href, { since: after, limit: pageSize })
-    return entriesOf(this.transport, first, "notification", filedOf, signal)
+    return this.transport.list(this.href, "notification", filedOf, options, { since: after })
   }
 
   async replace(contents: CabinetContents): Promise<void> {
     await this.transport.put(this.href, documentOfCabinet(contents))
-  }
-
-  delete(): Promise<void> {
-    return this.transport.remove(this.href)
   }
 }

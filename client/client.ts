@@ -7,10 +7,10 @@ import { documentOfMailbox, type ListedMailbox, listedMailboxOf, Mailbox, type M
 import { Outgoing, type Sending, type SendOptions, type SentNotification } from "./outgoing.ts"
 import { Queries } from "./queries.ts"
 import { type ListedSession, listedSessionOf, Session } from "./session.ts"
-import { basicAuthorization, createdOf, defined, entriesOf, type Fetch, HttpTransport,
-  type JsonObject, type ListingOptions, listOf, locationOf, newIdempotencyKey, optionalText, pathOf,
+import { basicAuthorization, createdOf, defined, type Fetch, HttpTransport, type JsonObject,
+  type ListingOptions, listOf, locationOf, newIdempotencyKey, optionalText, pathOf,
   type PostOptions, type RequestContentBody, type ServiceRequest, type ServiceResponse, textOf,
-  unexpected, withQuery, type WriteCondition } from "./transport/index.ts"
+  unexpected, type WriteCondition } from "./transport/index.ts"
 
 /** The address of the service, and the credentials. */
 export interface ConnectOptions {
@@ -224,11 +224,8 @@ export class Client {
   }
 
   /** The account's mailboxes. */
-  mailboxes(
-    { pageSize: limit, signal }: ListingOptions = {}
-  ): AsyncGenerator<ListedMailbox, void, void> {
-    const first = withQuery("/mailboxes", { limit })
-    return entriesOf(this.transport, first, "mailbox", listedMailboxOf, signal)
+  mailboxes(options: ListingOptions = {}): AsyncGenerator<ListedMailbox, void, void> {
+    return this.transport.list("/mailboxes", "mailbox", listedMailboxOf, options)
   }
 
   async createCabinet(contents: CabinetContents): Promise<Cabinet> {
@@ -241,17 +238,9 @@ export class Client {
   }
 
   /** The account's own cabinets, newest first. */
-  cabinets(
-    { pageSize: limit, signal }: ListingOptions = {}
-  ): AsyncGenerator<Cabinet, void, void> {
-    const first = withQuery("/cabinets", { limit })
-    return entriesOf(
-      this.transport,
-      first,
-      "cabinet",
-      (one) => this.cabinet(textOf(one, "href")),
-      signal
-    )
+  cabinets(options: ListingOptions = {}): AsyncGenerator<Cabinet, void, void> {
+    const decode = (document: JsonObject) => this.cabinet(textOf(document, "href"))
+    return this.transport.list("/cabinets", "cabinet", decode, options)
   }
 
   /** B1, B2: begins a session; its first question follows. */
@@ -269,11 +258,8 @@ export class Client {
   }
 
   /** The account's sessions, newest first. */
-  sessions(
-    { pageSize: limit, signal }: ListingOptions = {}
-  ): AsyncGenerator<ListedSession, void, void> {
-    const first = withQuery("/sessions", { limit })
-    return entriesOf(this.transport, first, "session", listedSessionOf, signal)
+  sessions(options: ListingOptions = {}): AsyncGenerator<ListedSession, void, void> {
+    return this.transport.list("/sessions", "session", listedSessionOf, options)
   }
 
   /** The nodes of the service, as the node that responds sees them (role `admin`). */

@@ -4,9 +4,9 @@ import { itemOf, type Notification, type NotificationInput, notificationOf, Watc
   type Watching } from "./notifications.ts"
 import { type NewRegistration, Registration, type RegistrationInfo,
   registrationInfoOf } from "./registration.ts"
-import { basicAuthorization, defined, entriesOf, HttpTransport, type JsonObject, linkOf,
-  type ListingOptions, listOf, locationOf, objectOf, optionalNumber, optionalText, type PostOptions,
-  textOf, withQuery } from "./transport/index.ts"
+import { basicAuthorization, defined, HttpTransport, type JsonObject, linkOf, type ListingOptions,
+  listOf, locationOf, objectOf, optionalNumber, optionalText, type PostOptions, Resource, textOf,
+  withQuery } from "./transport/index.ts"
 
 /** Settings by the owner. */
 export interface MailboxSettings {
@@ -98,17 +98,13 @@ export const secretsOf = (document: JsonObject): MailboxSecrets => ({
   shared: textOf(objectOf(document, "shared"), "href")
 })
 
-/** A mailbox, by its URI. Only its methods send requests. */
-export class Mailbox {
-  readonly href: string
-  /** Sends the account's credentials. */
-  private readonly transport: HttpTransport
-  /** Sends the password of the mailbox, if there is one. */
+/** A mailbox, by its URI. Its owner deletes it with its notifications (A10). */
+export class Mailbox extends Resource {
+  /** Sends the password of the mailbox, if there is one; else the account's credentials. */
   private readonly reader: HttpTransport
 
   constructor(transport: HttpTransport, href: string, password?: string) {
-    this.transport = transport
-    this.href = transport.absolute(href)
+    super(transport, transport.absolute(href))
     this.reader = password === undefined
       ? transport
       : new HttpTransport(transport.endpoint, basicAuthorization("reader", password))
@@ -141,10 +137,12 @@ export class Mailbox {
 
   /** All its notifications, page by page. */
   notifications(
-    { after, pageSize, signal }: ListingOptions & { readonly after?: string | undefined } = {}
+    { after, pageSize = pageEntries, signal }: ListingOptions & {
+      readonly after?: string | undefined
+    } = {}
   ): AsyncGenerator<Notification, void, void> {
-    const first = withQuery(this.href, { since: after, limit: pageSize ?? pageEntries })
-    return entriesOf(this.reader, first, "notification", notificationOf, signal)
+    const options = { pageSize, signal }
+    return this.reader.list(this.href, "notification", notificationOf, options, { since: after })
   }
 
   /** Its notifications, and new ones as they arrive; see Watch. */
@@ -185,9 +183,10 @@ export class Mailbox {
   /** The states of the registrations of all readers. */
   async registrations(): Promise<ReadonlyArray<RegistrationInfo>> {
     const infos: Array<RegistrationInfo> = []
-    const first = `${this.href}/registrations`
-    const all = entriesOf(this.reader, first, "registration", registrationInfoOf, undefined)
-    for await (const info of all) infos.push(info)
+    const uri = `${this.href}/registrations`
+    for await (const info of this.reader.list(uri, "registration", registrationInfoOf)) {
+      infos.push(info)
+    }
     return infos
   }
 
@@ -210,10 +209,5 @@ export class Mailbox {
   /** Changes both secrets (owner). */
   async renewSecrets(): Promise<MailboxSecrets> {
     return secretsOf((await this.transport.post(`${this.href}/password`)).document)
-  }
-
-  /** A10: deletes the mailbox and its notifications (owner). */
-  delete(): Promise<void> {
-    return this.transport.remove(this.href)
   }
 }

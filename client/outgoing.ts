@@ -1,9 +1,9 @@
 /** The outgoing mailbox (protocol §1.3): sending, and the progress for each recipient. */
 import { changePauseMs, longPollSeconds, pollIntervalMs, responseMs } from "./limits.ts"
 import { itemOf, type NotificationInput } from "./notifications.ts"
-import { backoffMs, ConnectionError, type DocumentResponse, entriesOf, type HttpTransport,
-  type JsonObject, type ListingOptions, listOf, locationOf, numberOf, optionalNumber, optionalText,
-  pathOf, type PostOptions, textOf, Unavailable, unexpected, withQuery,
+import { backoffMs, ConnectionError, type DocumentResponse, type HttpTransport, type JsonObject,
+  type ListingOptions, listOf, locationOf, numberOf, optionalNumber, optionalText, pathOf,
+  type PostOptions, Resource, textOf, Unavailable, unexpected, withQuery,
   wordOf } from "./transport/index.ts"
 
 const recipientStatuses = ["waiting", "retry", "success", "failed"] as const
@@ -111,16 +111,11 @@ const summaryOf = (field: string): ProgressSummary => {
 const isFinal = ({ recipients }: NotificationProgress): boolean =>
   recipients.every(({ status }) => status === "success" || status === "failed")
 
-/** A notification that was sent: durably queued, and relayed by the service. */
-export class SentNotification {
-  readonly href: string
-  private readonly transport: HttpTransport
-
-  constructor(transport: HttpTransport, href: string) {
-    this.transport = transport
-    this.href = href
-  }
-
+/**
+ * A notification that was sent: durably queued, and relayed by the service. No attempt starts after
+ * its deletion (A8).
+ */
+export class SentNotification extends Resource {
   /** Its progress (A6). */
   async status(signal?: AbortSignal): Promise<NotificationProgress> {
     return progressOf(await this.transport.request({ method: "GET", uri: this.href, signal }))
@@ -186,11 +181,6 @@ export class SentNotification {
   /** Retries the failed recipients; Conflict when none has failed. */
   async retry(): Promise<NotificationProgress> {
     return progressOf(await this.transport.post(`${this.href}/retry`))
-  }
-
-  /** A8: no attempt starts afterwards. */
-  delete(): Promise<void> {
-    return this.transport.remove(this.href)
   }
 
   private async nextChange(
@@ -264,12 +254,11 @@ export class Outgoing {
 
   /** A7: newest first. */
   async *list(
-    { pageSize: limit, signal, status }: ListingOptions & {
+    { status, ...options }: ListingOptions & {
       readonly status?: SentStatus | undefined
     } = {}
   ): AsyncGenerator<Sent, void, void> {
-    const first = withQuery(await this.href(), { status, limit })
-    yield* entriesOf(this.transport, first, "notification", sentOf, signal)
+    yield* this.transport.list(await this.href(), "notification", sentOf, options, { status })
   }
 
   /** Retries all failed recipients of notifications since this time, RFC 3339. */

@@ -1,6 +1,6 @@
 /** Area C (protocol §3): quotes, customers, and queries as resources. */
 import { changePauseMs } from "./limits.ts"
-import { createdOf, defined, entriesOf, Gone, type HttpTransport, type Json, type JsonObject,
+import { createdOf, defined, Gone, type HttpTransport, type Json, type JsonObject,
   type ListingOptions, listOf, NotFound, numberOf, optionalNumber, optionalObject, optionalText,
   pathOf, type RequestContentBody, textOf, withQuery, wordOf } from "./transport/index.ts"
 
@@ -220,10 +220,10 @@ export class Queries {
   /** Rows of a table as documents, with the fields of a query; page by page. */
   rows(
     table: "customers" | "quotes",
-    { agemin, fields, pageSize: limit, query, signal }: TableQuery = {}
+    { agemin, fields, query, ...options }: TableQuery = {}
   ): AsyncGenerator<JsonObject, void, void> {
-    const first = withQuery(`/${table}`, { agemin, query, return: fields?.join(","), limit })
-    return entriesOf(this.transport, first, table.slice(0, -1), (row) => row, signal)
+    const parameters = { agemin, query, return: fields?.join(",") }
+    return this.transport.list(`/${table}`, table.slice(0, -1), (row) => row, options, parameters)
   }
 
   /**

@@ -1,6 +1,6 @@
 /** Push registrations (protocol §1.4), from the view of their clients. */
 import { pollIntervalMs } from "./limits.ts"
-import { type HttpTransport, type JsonObject, numberOf, optionalNumber, optionalText,
+import { type JsonObject, numberOf, optionalNumber, optionalText, Resource,
   textOf } from "./transport/index.ts"
 
 /** The state of a registration. */
@@ -33,16 +33,8 @@ export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
   leaseUntil: optionalText(document, "lease-until")
 })
 
-/** A registration, by its URI. */
-export class Registration {
-  readonly href: string
-  private readonly transport: HttpTransport
-
-  constructor(transport: HttpTransport, href: string) {
-    this.transport = transport
-    this.href = href
-  }
-
+/** A registration, by its URI. No push starts after its deletion. */
+export class Registration extends Resource {
   async state(signal?: AbortSignal): Promise<RegistrationInfo> {
     return registrationInfoOf(await this.transport.get(this.href, signal))
   }
@@ -70,11 +62,6 @@ export class Registration {
   /** A new secret, which the service shows only once. For a day, pushes are signed with both. */
   async renewSecret(): Promise<string> {
     return textOf((await this.transport.post(`${this.href}/secret`)).document, "secret")
-  }
-
-  /** Ends the registration: no push starts afterwards. */
-  delete(): Promise<void> {
-    return this.transport.remove(this.href)
   }
 }
 

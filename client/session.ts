@@ -1,7 +1,7 @@
 /** Sessions (protocol §2): a question is read, answered, and the next one read, to the end. */
 import { pageEntriesMax, searchedSessionsMax } from "./limits.ts"
-import { entriesOf, type HttpTransport, type JsonObject, NotFound, optionalText, ProblemError,
-  textOf, unexpected } from "./transport/index.ts"
+import { type JsonObject, NotFound, optionalText, ProblemError, Resource, textOf,
+  unexpected } from "./transport/index.ts"
 
 /** An answer: text, or the URI of a text that the service reads. */
 export type SessionAnswer = string | { readonly href: string }
@@ -33,15 +33,7 @@ export const listedSessionOf = (document: JsonObject): ListedSession => ({
 })
 
 /** A session, by its URI. */
-export class Session {
-  readonly href: string
-  private readonly transport: HttpTransport
-
-  constructor(transport: HttpTransport, href: string) {
-    this.transport = transport
-    this.href = href
-  }
-
+export class Session extends Resource {
   /** The current question, or the outcome. */
   async state(signal?: AbortSignal): Promise<SessionProgress> {
     return this.stateOf(await this.transport.get(this.href, signal), undefined)
@@ -99,10 +91,6 @@ export class Session {
     return href === undefined ? optionalText(document, "#text") ?? "" : { href }
   }
 
-  delete(): Promise<void> {
-    return this.transport.remove(this.href)
-  }
-
   private async stateOf(
     document: JsonObject,
     outcome: "crossed" | undefined
@@ -121,17 +109,10 @@ export class Session {
   /** Its own document does not have the outcome, but the list of sessions does. */
   private async findOutcome(): Promise<"crossed" | "cast"> {
     const { url } = this.transport.locate(this.href)
-    const first = `/sessions?limit=${pageEntriesMax}`
     let left = searchedSessionsMax
-    for await (
-      const { href, status } of entriesOf(
-        this.transport,
-        first,
-        "session",
-        listedSessionOf,
-        undefined
-      )
-    ) {
+    const newest = this.transport
+      .list("/sessions", "session", listedSessionOf, { pageSize: pageEntriesMax })
+    for await (const { href, status } of newest) {
       if (this.transport.locate(href).url === url) {
         return status === "crossed" || status === "cast"
           ? status

@@ -4,9 +4,8 @@ export { Conflict, ConnectionError, Forbidden, Gone, InvalidSignature, NotFound,
   Unauthenticated, Unavailable, UnexpectedAnswer, Unprocessable } from "./errors.ts"
 export { defined, type Json, type JsonObject, listOf, numberOf, objectOf, optionalNumber,
   optionalObject, optionalText, textOf, unexpected, wordOf } from "./json.ts"
-export { createdOf, entriesOf, linkOf, type ListingOptions, locationOf, pathOf,
-  withQuery } from "./pages.ts"
+export { createdOf, linkOf, type ListingOptions, locationOf, pathOf, withQuery } from "./pages.ts"
 export { anySignal, backoffMs, basicAuthorization, type DocumentResponse, type Fetch, HttpTransport,
-  newIdempotencyKey, pause, type PostOptions, readBytes, type RequestContentBody,
+  newIdempotencyKey, pause, type PostOptions, readBytes, type RequestContentBody, Resource,
   type ServiceRequest, type ServiceResponse, type WriteCondition } from "./transport.ts"
 export { xmlToJson } from "./xml.ts"

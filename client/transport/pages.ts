@@ -1,6 +1,5 @@
-/** Links between resources: the Link field (RFC 8288), queries of URIs, and listings in pages. */
-import { type JsonObject, listOf, unexpected } from "./json.ts"
-import type { DocumentResponse, HttpTransport } from "./transport.ts"
+/** Links between resources: the Link field (RFC 8288), and queries of URIs. */
+import { unexpected } from "./json.ts"
 
 const linkPattern = /<([^>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)/g
 
@@ -54,23 +53,4 @@ export const withQuery = (
   }
   const text = query.toString()
   return text === "" ? path : `${path}?${text}`
-}
-
-/**
- * The entries with this name of a listing at the URI `first`. Each page (`Link; rel="next"`) is
- * requested when the caller needs it.
- */
-export async function* entriesOf<A>(
-  transport: HttpTransport,
-  first: string,
-  name: string,
-  decode: (entry: JsonObject) => A,
-  signal: AbortSignal | undefined
-): AsyncGenerator<A, void, void> {
-  for (let uri: string | undefined = first; uri !== undefined;) {
-    const page: DocumentResponse = await transport.request({ method: "GET", uri, signal })
-    yield* listOf(page.document, name).map(decode)
-    const next = linkOf(page.headers.get("link"), "next")
-    uri = next !== undefined && transport.locate(first).isOwn ? pathOf(next) : next
-  }
 }

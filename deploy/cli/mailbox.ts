@@ -22,11 +22,6 @@ const mailboxFlags = {
   password: secretFlag("password", "Password of the mailbox")
 }
 
-/** The values of these flags. */
-interface MailboxFlags extends ServiceFlags {
-  readonly password: Option.Option<Redacted.Redacted>
-}
-
 /** A mailbox, or a resource of one, at a service. */
 interface MailboxLocation {
   readonly service: ServiceLocation
@@ -34,23 +29,17 @@ interface MailboxLocation {
   readonly password: string | undefined
 }
 
-/** A kind of resource of mailboxes, by its path. */
-interface ResourceKind {
-  readonly expected: string
-  readonly pattern: RegExp
-}
-
-const mailboxes: ResourceKind = {
+const mailboxes = {
   expected: "the URI or the name of a mailbox",
   pattern: /^\/mailboxes\/[^/]+$/
 }
 
-const readable: ResourceKind = {
+const readable: typeof mailboxes = {
   expected: "the URI or the name of a mailbox, or the URI of a notification in one",
   pattern: /^\/mailboxes\/[^/]+(?:\/notifications\/[^/]+)?$/
 }
 
-const registrations: ResourceKind = {
+const registrations: typeof mailboxes = {
   expected: "the URI of a registration",
   pattern: /^\/mailboxes\/[^/]+\/registrations\/[^/]+$/
 }
@@ -61,8 +50,8 @@ const registrations: ResourceKind = {
  */
 const locateMailbox = Effect.fnUntraced(function*(
   nameOrUri: string,
-  { password, ...flags }: MailboxFlags,
-  { expected, pattern }: ResourceKind = mailboxes
+  { password, ...flags }: ServiceFlags & { readonly password: Option.Option<Redacted.Redacted> },
+  { expected, pattern } = mailboxes
 ): Effect.fn.Return<MailboxLocation, CommandFailed> {
   const { isExplicit, ...located } = yield* locateService(flags, "account")
   const isName = /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri)

@@ -5,25 +5,12 @@ import { readerOf } from "../../actors/outbound/index.ts"
 import { Issuer, keySetBytesMax, metadataUrl, parseKeySet, parseKeysUrl } from "../../http/index.ts"
 import { outboundOf } from "../behaviors.ts"
 import { reasonOf } from "../command-failure.ts"
-import { type KeySetSource, keySetSourceOf, type NodeSettings } from "../settings/index.ts"
+import { keySetSourceOf, type NodeSettings } from "../settings/index.ts"
 
 /** A setting of the issuer is wrong, or names an unusable file. */
 export class IssuerUnusable extends Schema.TaggedError<IssuerUnusable>()("IssuerUnusable", {
   message: Schema.String
 }) {}
-
-/** The source of an issuer's keys. */
-type KeySource =
-  | KeySetSource
-  /** Its metadata (OpenID Connect Discovery). */
-  | { readonly _tag: "Issuer"; readonly metadataUrl: string }
-
-/** The source by `auth.jwks`, else by discovery; undefined when the issuer is not a URL. */
-const keySourceOf = (jwks: string | undefined, issuer: string): KeySource | undefined => {
-  if (jwks !== undefined) return keySetSourceOf(jwks)
-  const url = metadataUrl(issuer)
-  return url === undefined ? undefined : { _tag: "Issuer", metadataUrl: url }
-}
 
 const fileText = (file: string): Effect.Effect<string, string> =>
   Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: reasonOf })
@@ -51,13 +38,16 @@ const makeReader = Effect.fnUntraced(function*(
 /** Loads the keys from the URL in the issuer's metadata (OpenID Connect Discovery). */
 const discoverKeys = (
   read: (url: string) => Effect.Effect<string, string>,
-  issuer: string,
-  metadataUrl: string
-): Effect.Effect<string, string> =>
-  Effect.flatMap(read(metadataUrl), (text) => {
+  issuer: string
+): Effect.Effect<string, string> => {
+  const url = metadataUrl(issuer)
+  // The settings require `auth.jwks` for such an issuer.
+  if (url === undefined) return Effect.fail("the issuer is not a URL")
+  return Effect.flatMap(read(url), (text) => {
     const found = parseKeysUrl(text, issuer)
     return typeof found === "string" ? Effect.fail(found) : read(found.url)
   })
+}
 
 /** Reads the keys once at the start, so that a wrong file stops it. */
 const loadFile = Effect.fnUntraced(function*(file: string) {
@@ -74,17 +64,16 @@ export const issuerOf = Effect.fnUntraced(function*(
   settings: NodeSettings,
   nowMs: () => number = () => Date.now()
 ): Effect.fn.Return<Issuer | undefined, IssuerUnusable, Scope.Scope> {
-  const { authAudience, authIssuer, authJwks } = settings
+  const { authAudience, authCa, authIssuer, authJwks } = settings
   if (authIssuer === undefined || authAudience === undefined) return
-  const source = keySourceOf(authJwks, authIssuer)
-  if (source === undefined) return
-  const load = source._tag === "Url"
-    ? (yield* makeReader(settings.authCa))(source.url)
-    : source._tag === "Issuer"
-    ? discoverKeys(yield* makeReader(settings.authCa), authIssuer, source.metadataUrl)
-    : source._tag === "File"
+  const source = authJwks === undefined ? undefined : keySetSourceOf(authJwks)
+  const load = source?._tag === "File"
     ? yield* loadFile(source.file)
-    : Effect.succeed(source.text)
+    : source?._tag === "Inline"
+    ? Effect.succeed(source.text)
+    : source?._tag === "Url"
+    ? (yield* makeReader(authCa))(source.url)
+    : discoverKeys(yield* makeReader(authCa), authIssuer)
   return new Issuer(
     {
       issuer: authIssuer,

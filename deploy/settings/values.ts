@@ -4,7 +4,7 @@ import { IpNetwork } from "effect/net"
 import { claimPathCharsMax, claimPathDotsMax, parseKeySet, type Rate } from "../../http/index.ts"
 
 /** The source of the keys in `auth.jwks`. */
-export type KeySetSource =
+type KeySetSource =
   | { readonly _tag: "Url"; readonly url: string }
   | { readonly _tag: "File"; readonly file: string }
   | { readonly _tag: "Inline"; readonly text: string }
