@@ -1,6 +1,6 @@
 /**
  * The cursor of a cabinet, its `time` and `since`: an RFC 3339 timestamp, `~`, and the position in
- * each mailbox's log, in base64url. The positions are exact and independent of clocks; the
+ * each mailbox's log, in base 36. The positions are exact and independent of clocks; the
  * timestamp is for people. Each position names its mailbox, so that a cursor stays valid when the
  * list changes. A mailbox without a position was not read.
  */
@@ -17,7 +17,7 @@ export type CabinetSince =
   | { readonly _tag: "Behind"; readonly positions: Positions }
   | Extract<Since, { readonly _tag: "At" }>
 
-const keyBytes = 4
+const radix = 36
 
 /** 32 bits that name a mailbox in cursors. */
 export const positionKey = (mailbox: string): number =>
@@ -28,45 +28,22 @@ export const formatCabinetCursor = (
   atMs: number,
   positions: Iterable<readonly [mailbox: string, n: number]>
 ): string => {
-  const bytes: Array<number> = []
-  for (const [mailbox, n] of positions) {
-    if (n === 0) continue
-    const key = positionKey(mailbox)
-    bytes.push(key >>> 24, (key >>> 16) & 255, (key >>> 8) & 255, key & 255)
-    let rest = n
-    for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push(rest % 128 + 128)
-    bytes.push(rest)
-  }
-  return `${new Date(atMs).toISOString()}~${Buffer.from(bytes).toString("base64url")}`
+  const parts = [...positions].filter(([, n]) => n > 0)
+    .map(([mailbox, n]) => `${positionKey(mailbox).toString(radix)}.${n.toString(radix)}_`)
+  return `${new Date(atMs).toISOString()}~${parts.join("")}`
 }
 
-/** A number in base 128, least significant byte first, and the offset after it. */
-const numberAt = (
-  bytes: Uint8Array,
-  from: number
-): { readonly n: number; readonly next: number } | undefined => {
-  let n = 0
-  let weight = 1
-  for (let at = from; at < bytes.length && n <= numberMax; at++) {
-    const byte = bytes[at] ?? 0
-    n += byte % 128 * weight
-    weight *= 128
-    if (byte < 128) return n > numberMax ? undefined : { n, next: at + 1 }
-  }
-  return undefined
-}
+/** Each position ends with `_`, so that a shortened cursor is not valid. */
+const positionsPattern = /^(?:[0-9a-z]{1,7}\.[0-9a-z]{1,8}_)*$/
 
 const positionsOf = (text: string): Positions | undefined => {
-  const bytes = Buffer.from(text, "base64url")
-  if (bytes.toString("base64url") !== text) return undefined
+  if (!positionsPattern.test(text)) return undefined
   const positions = new Map<number, number>()
-  for (let at = 0; at < bytes.length;) {
-    const read = at + keyBytes < bytes.length ? numberAt(bytes, at + keyBytes) : undefined
-    if (read === undefined) return undefined
-    const key = bytes.readUInt32BE(at)
+  for (const part of text.split("_").slice(0, -1)) {
+    const [key = 0, n = 0] = part.split(".").map((digits) => Number.parseInt(digits, radix))
+    if (n > numberMax) return undefined
     // If two mailboxes share a key, the smaller position misses no notification of either.
-    positions.set(key, Math.min(read.n, positions.get(key) ?? read.n))
-    at = read.next
+    positions.set(key, Math.min(n, positions.get(key) ?? n))
   }
   return positions
 }
