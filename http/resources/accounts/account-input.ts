@@ -4,7 +4,8 @@ import type { Role } from "../../../actors/account/index.ts"
 import { parseDuration } from "../../../actors/mailbox/index.ts"
 import { childrenOf, isText, textOf } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax, tokenLifetimeMaxMs } from "../../limits.ts"
-import { type Call, type HttpError, httpError, readInput } from "../../pipeline/index.ts"
+import { type Call, type HttpError, readInput, type RequestInput,
+  unprocessable } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { roles } from "./account-views.ts"
 
@@ -16,47 +17,33 @@ export interface AccountInput {
 
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
 
-const checkAccount = (
-  names: ReadonlyArray<string>,
-  roleNames: ReadonlyArray<string>
-): Effect.Effect<AccountInput, HttpError> => {
-  const [name] = names
-  if (name === undefined || names.length !== 1) {
-    return Effect.fail(httpError("unprocessable", "an account has one name"))
-  }
-  if (!isSlug(name)) {
-    const detail = "a name has small letters, digits and hyphens, no hyphen first, and at most " +
-      `${slugCharsMax} characters`
-    return Effect.fail(httpError("unprocessable", detail))
-  }
-  const chosen = new Set<Role>()
-  for (const role of roleNames) {
-    if (!isRole(role)) {
-      return Effect.fail(httpError("unprocessable", `the roles are ${roles.join(", ")}`))
-    }
-    chosen.add(role)
-  }
-  return Effect.succeed({ name, roles: [...chosen] })
-}
-
 /** The new account of a document or form; 422 for an invalid one. */
 export const readAccountInput = Effect.fnUntraced(
   function*(call: Call): Effect.fn.Return<AccountInput, HttpError> {
     const input = yield* readInput(call, "account", { form: true })
-    if (input._tag === "Form") {
-      const { fields } = input
-      return yield* checkAccount(
-        fields.all("name"),
-        fields.all("role").filter((role) => role !== "")
-      )
-    }
-    const { root } = input
-    const unknown = childrenOf(root).find(({ name }) => name !== "name" && name !== "role")
+    const children = input._tag === "Form" ? [] : childrenOf(input.root)
+    const unknown = children.find(({ name }) => name !== "name" && name !== "role")
     if (unknown !== undefined) {
-      return yield* httpError("unprocessable", `an account has no element ${unknown.name}`)
+      return yield* unprocessable(`an account has no element ${unknown.name}`)
     }
-    const texts = (name: string) => childrenOf(root, name).map((child) => textOf(child).trim())
-    return yield* checkAccount(texts("name"), texts("role"))
+    const textsOf = (field: string): ReadonlyArray<string> =>
+      input._tag === "Form"
+        ? input.fields.all(field)
+        : children.filter(({ name }) => name === field).map((child) => textOf(child).trim())
+    const [name, ...others] = textsOf("name")
+    if (name === undefined || others.length > 0) {
+      return yield* unprocessable("an account has one name")
+    }
+    if (!isSlug(name)) {
+      const detail = "a name has small letters, digits and hyphens, no hyphen first, and at most " +
+        `${slugCharsMax} characters`
+      return yield* unprocessable(detail)
+    }
+    // The form of the page sends an empty role for none.
+    const names = textsOf("role").filter((role) => input._tag === "Document" || role !== "")
+    return names.every(isRole)
+      ? { name, roles: [...new Set(names)] }
+      : yield* unprocessable(`the roles are ${roles.join(", ")}`)
   }
 )
 
@@ -68,7 +55,7 @@ export interface TokenInput {
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
 
-/** The expiry in ms: a time (RFC 3339), a duration (ISO 8601), or seconds from now on. */
+/** The expiry in ms: a time (RFC 3339), a duration (ISO 8601), or seconds from now. */
 const parseExpiry = (text: string, nowMs: number): number | undefined => {
   if (/^\d{1,12}$/.test(text)) return nowMs + Number(text) * 1000
   if (text.startsWith("P")) {
@@ -82,62 +69,51 @@ const parseExpiry = (text: string, nowMs: number): number | undefined => {
 const isLabel = (text: string): boolean =>
   text.length <= tokenLabelCharsMax && isText(text) && !/\p{Cc}/u.test(text)
 
-const unprocessable = (detail: string): Effect.Effect<never, HttpError> =>
-  Effect.fail(httpError("unprocessable", detail))
+/** The values of a field, without empty ones. */
+type FieldValues = (name: "name" | "expires") => ReadonlyArray<string>
 
-const checkToken = (
-  names: ReadonlyArray<string>,
-  expiries: ReadonlyArray<string>,
-  nowMs: number
-): Effect.Effect<TokenInput, HttpError> => {
-  if (names.length > 1 || expiries.length > 1) {
-    return unprocessable("a token has one name and one time at which it expires")
-  }
-  const [label] = names
-  const [expires] = expiries
-  if (label !== undefined && !isLabel(label)) {
-    return unprocessable(`a token's name is one line of at most ${tokenLabelCharsMax} characters`)
-  }
-  const named: TokenInput = label === undefined ? {} : { label }
-  if (expires === undefined) return Effect.succeed(named)
-  const expiresAtMs = parseExpiry(expires, nowMs)
-  if (expiresAtMs === undefined) {
-    return unprocessable(
-      "expires is a time such as 2030-01-31T12:00:00Z, a duration such as P30D, or seconds"
-    )
-  }
-  return expiresAtMs > nowMs && expiresAtMs <= nowMs + tokenLifetimeMaxMs
-    ? Effect.succeed({ ...named, expiresAtMs })
-    : unprocessable("a token expires in the future, and within ten years")
+/** The fields of a document or form. A misspelled `expires` would make a token without an end. */
+const tokenFieldsOf = (input: RequestInput): FieldValues | undefined => {
+  const trimmed = (texts: ReadonlyArray<string>) =>
+    texts.map((text) => text.trim()).filter((text) => text !== "")
+  if (input._tag === "Form") return (name) => trimmed(input.fields.all(name))
+  const { attributes, children } = input.root
+  const isKnown = Object.keys(attributes).every((name) =>
+    name === "name" || name === "expires" || name.startsWith("xmlns")
+  )
+  const isEmpty = children.every((child) => typeof child === "string" && !/\S/.test(child))
+  return isKnown && isEmpty ? (name) => trimmed([attributes[name] ?? ""]) : undefined
 }
 
-/** The new token of a document or form, or of an empty body. */
+/** The new token of a document or form, or of an empty body; 422 for an invalid one. */
 export const readTokenInput = Effect.fnUntraced(function*(
   call: Call,
   nowMs: number
 ): Effect.fn.Return<TokenInput, HttpError> {
   const input = yield* readInput(call, "token", { form: true, mayBeEmpty: true })
-  if (input._tag === "Form") {
-    const valuesOf = (name: string) =>
-      input.fields.all(name).map((text) => text.trim()).filter((text) => text !== "")
-    return yield* checkToken(valuesOf("name"), valuesOf("expires"), nowMs)
+  const valuesOf = tokenFieldsOf(input)
+  if (valuesOf === undefined) {
+    return yield* unprocessable("a token has the attributes name and expires only")
   }
-  const { attributes, children } = input.root
-  const isKnown = (name: string) =>
-    name === "name" || name === "expires" || name.startsWith("xmlns")
-  const unknown = Object.keys(attributes).find((name) => !isKnown(name))
-  if (
-    unknown !== undefined || children.some((child) => typeof child !== "string" || /\S/.test(child))
-  ) {
-    // A misspelled `expires` would make a token that never expires.
-    return yield* httpError(
-      "unprocessable",
-      "a token has the attributes name and expires only"
+  const [label, ...otherLabels] = valuesOf("name")
+  const [expires, ...otherTimes] = valuesOf("expires")
+  if (otherLabels.length > 0 || otherTimes.length > 0) {
+    return yield* unprocessable("a token has one name and one time at which it expires")
+  }
+  if (label !== undefined && !isLabel(label)) {
+    return yield* unprocessable(
+      `a token's name is one line of at most ${tokenLabelCharsMax} characters`
     )
   }
-  const valuesOf = (name: string) => {
-    const value = attributes[name]?.trim() ?? ""
-    return value === "" ? [] : [value]
+  const named: TokenInput = label === undefined ? {} : { label }
+  if (expires === undefined) return named
+  const expiresAtMs = parseExpiry(expires, nowMs)
+  if (expiresAtMs === undefined) {
+    return yield* unprocessable(
+      "expires is a time such as 2030-01-31T12:00:00Z, a duration such as P30D, or seconds"
+    )
   }
-  return yield* checkToken(valuesOf("name"), valuesOf("expires"), nowMs)
+  return expiresAtMs > nowMs && expiresAtMs <= nowMs + tokenLifetimeMaxMs
+    ? { ...named, expiresAtMs }
+    : yield* unprocessable("a token expires in the future, and within ten years")
 })

@@ -3,40 +3,34 @@ import { Effect } from "effect"
 import type { CabinetContent, CabinetMailbox, CabinetQuery } from "../../../actors/cabinet/index.ts"
 import { cabinetMailboxesMax, linksUnder } from "../../../actors/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
-import { childOf, childrenOf, failure, isText, type Result,
-  success } from "../../formats/xml/index.ts"
+import { childOf, childrenOf, isText } from "../../formats/xml/index.ts"
 import { containsCharsMax, uriCharsMax } from "../../limits.ts"
-import { type HttpError, httpError, type RequestInput, type Service } from "../../pipeline/index.ts"
+import { type HttpError, type RequestInput, type Service,
+  unprocessable } from "../../pipeline/index.ts"
 import { fieldsOf, readTitle } from "../mailboxes/index.ts"
 import { timeOf } from "./cabinet-cursor.ts"
 
-/** The fields of a document or form, unchecked; an empty field is undefined. */
+/** The fields of a document or form, unchecked. */
 interface CabinetFields {
-  readonly title: string | undefined
   readonly hrefs: ReadonlyArray<string>
   readonly contains: string | undefined
   readonly since: string | undefined
 }
 
 const cabinetFieldsOf = (input: RequestInput): CabinetFields => {
-  const title = fieldsOf(input)("title")
   if (input._tag === "Form") {
     const { fields } = input
+    // The form of the page has one field for all mailboxes, one a line.
+    const hrefs = fields.all("mailbox").flatMap((text) => text.split(/\s+/))
     return {
-      title,
-      // The form of the page has one field for all mailboxes, one a line.
-      hrefs: fields.all("mailbox").flatMap((text) => text.split(/\s+/)).filter((one) => one !== ""),
-      contains: fields.get("contains")?.trim() || undefined,
-      since: fields.get("since")?.trim() || undefined
+      hrefs: hrefs.filter((one) => one !== ""),
+      contains: fields.get("contains"),
+      since: fields.get("since")
     }
   }
   const { contains, since } = childOf(input.root, "query")?.attributes ?? {}
-  return {
-    title,
-    hrefs: childrenOf(input.root, "mailbox").map((one) => one.attributes["href"]?.trim() ?? ""),
-    contains: contains?.trim() || undefined,
-    since: since?.trim() || undefined
-  }
+  const hrefs = childrenOf(input.root, "mailbox").map(({ attributes }) => attributes["href"] ?? "")
+  return { hrefs: hrefs.map((href) => href.trim()), contains, since }
 }
 
 /** An invalid href for a message, without a part that could be a secret. */
@@ -50,10 +44,10 @@ const redactedHref = (href: string): string => {
 const mailboxesOf = (
   service: Service,
   hrefs: ReadonlyArray<string>
-): Result<ReadonlyArray<CabinetMailbox>, string> => {
-  if (hrefs.length === 0) return failure("a cabinet has one mailbox or more")
+): Effect.Effect<ReadonlyArray<CabinetMailbox>, HttpError> => {
+  if (hrefs.length === 0) return unprocessable("a cabinet has one mailbox or more")
   if (hrefs.length > cabinetMailboxesMax) {
-    return failure(`a cabinet has ${cabinetMailboxesMax} mailboxes at the most`)
+    return unprocessable(`a cabinet has ${cabinetMailboxesMax} mailboxes at the most`)
   }
   const { baseUrl } = service.settings
   const { mailboxOf } = linksUnder(baseUrl)
@@ -63,31 +57,32 @@ const mailboxesOf = (
     const own = href.length > uriCharsMax ? undefined : mailboxOf(isPath ? baseUrl + href : href)
     if (own === undefined) {
       const why = `mailbox ${at + 1} must be the URI of a mailbox of this service`
-      return failure(`${why}: ${redactedHref(href)}`)
+      return unprocessable(`${why}: ${redactedHref(href)}`)
     }
     const { name, secret } = own
     if (secret !== undefined) mailboxes.set(name, { name, secretHash: secretHash(secret) })
     else if (!mailboxes.has(name)) mailboxes.set(name, { name })
   }
-  return success([...mailboxes.values()])
+  return Effect.succeed([...mailboxes.values()])
 }
 
-const parseQuery = (
-  { contains, since }: CabinetFields
-): Result<CabinetQuery | undefined, string> => {
-  if (contains !== undefined && (contains.length > containsCharsMax || !isText(contains))) {
-    return failure(
+const readQueryOf = (
+  fields: CabinetFields
+): Effect.Effect<{ readonly query?: CabinetQuery }, HttpError> => {
+  const contains = fields.contains?.trim() ?? ""
+  const since = fields.since?.trim() ?? ""
+  if (contains.length > containsCharsMax || !isText(contains)) {
+    return unprocessable(
       `query contains may have ${containsCharsMax} characters at the most, none of them control`
     )
   }
-  if (since !== undefined && timeOf(since) === undefined) {
-    return failure("query since must be a time (RFC 3339), or the time of an answer of a mailbox")
+  if (since !== "" && timeOf(since) === undefined) {
+    return unprocessable(
+      "query since must be a time (RFC 3339), or the time of an answer of a mailbox"
+    )
   }
-  if (contains === undefined && since === undefined) return success(undefined)
-  return success({
-    ...contains === undefined ? {} : { contains },
-    ...since === undefined ? {} : { since }
-  })
+  const query = { ...contains === "" ? {} : { contains }, ...since === "" ? {} : { since } }
+  return Effect.succeed(contains === "" && since === "" ? {} : { query })
 }
 
 /** The contents of a document or form; 422 with the first fault. */
@@ -96,14 +91,9 @@ export const contentsOf = Effect.fnUntraced(function*(
   input: RequestInput
 ): Effect.fn.Return<CabinetContent, HttpError> {
   const fields = cabinetFieldsOf(input)
-  const title = yield* readTitle(fields.title)
-  const mailboxes = mailboxesOf(service, fields.hrefs)
-  if (!mailboxes.ok) return yield* httpError("unprocessable", mailboxes.fault)
-  const query = parseQuery(fields)
-  if (!query.ok) return yield* httpError("unprocessable", query.fault)
   return {
-    ...title,
-    mailboxes: mailboxes.value,
-    ...query.value === undefined ? {} : { query: query.value }
+    ...yield* readTitle(fieldsOf(input)("title")),
+    mailboxes: yield* mailboxesOf(service, fields.hrefs),
+    ...yield* readQueryOf(fields)
   }
 })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { absoluteUri, type Call, defineHandler, type HandlerAnswer, type HandlerFailure, httpError,
-  readQuery, type RequestInput, viewAnswer } from "../../pipeline/index.ts"
+  readQuery, type RequestInput, unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { listRows, requireRole, type RowResource } from "../rows/index.ts"
 import { acceptedFiles, formatOf } from "./customer-files.ts"
 import { type CustomerInput, customerInputIn, idIn, isCustomerId, rowOf } from "./customer-input.ts"
@@ -21,9 +21,7 @@ const readFields = (input: RequestInput): Effect.Effect<CustomerInput, HandlerFa
     return Effect.succeed(Object.fromEntries(entries))
   }
   const fields = customerInputIn(input.root)
-  return fields.ok
-    ? Effect.succeed(fields.value)
-    : Effect.fail(httpError("unprocessable", fields.fault))
+  return fields.ok ? Effect.succeed(fields.value) : unprocessable(fields.fault)
 }
 
 export const customers: RowResource = {

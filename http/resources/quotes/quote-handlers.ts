@@ -1,6 +1,6 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { Effect } from "effect"
-import { defineHandler, httpError, readQuery, viewAnswer } from "../../pipeline/index.ts"
+import { defineHandler, readQuery, unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { listRows, rowAnswer, type RowResource } from "../rows/index.ts"
 import { isSymbol, quoteOf, symbolIn } from "./quote-input.ts"
 import { goneQuotes, quotesTable } from "./quote-table.ts"
@@ -31,7 +31,7 @@ export const quotes: RowResource = {
     const symbol = symbolIn(input)
     return symbol !== undefined && isSymbol(symbol)
       ? Effect.succeed(symbol)
-      : Effect.fail(httpError("unprocessable", "symbol must name what is quoted"))
+      : unprocessable("symbol must be the symbol of a quote, such as BRK.B")
   }
 }
 

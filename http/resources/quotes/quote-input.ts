@@ -1,8 +1,8 @@
 /** Reads a quote from a document or from the form of its page. */
 import { Effect } from "effect"
-import { childOf, childrenOf, isText, textOf } from "../../formats/xml/index.ts"
+import { childOf, childrenOf, childText, isText } from "../../formats/xml/index.ts"
 import { titleCharsMax } from "../../limits.ts"
-import { type HttpError, httpError, type RequestInput } from "../../pipeline/index.ts"
+import { type HttpError, type RequestInput, unprocessable } from "../../pipeline/index.ts"
 import { isDecimal, type Row } from "../../query-engine/index.ts"
 
 /** Characters of a price. */
@@ -25,23 +25,22 @@ interface QuoteInput {
 const childNames = new Set(["price", "name", "updated"])
 
 const inputOf = (input: RequestInput): QuoteInput => {
+  const trimmed = (text: string | undefined) => text?.trim() || undefined
   if (input._tag === "Form") {
-    const text = (name: string) => input.fields.get(name)?.trim() || undefined
+    const field = (name: string) => trimmed(input.fields.get(name))
     return {
-      symbol: text("symbol"),
-      price: text("price"),
-      currency: text("currency"),
-      name: text("name")
+      symbol: field("symbol"),
+      price: field("price"),
+      currency: field("currency"),
+      name: field("name")
     }
   }
   const { root } = input
-  const price = childOf(root, "price")
-  const name = childOf(root, "name")
   return {
     symbol: root.attributes["symbol"]?.trim(),
-    price: price === undefined ? undefined : textOf(price).trim(),
-    currency: price?.attributes["currency"]?.trim(),
-    name: name === undefined ? undefined : textOf(name).trim() || undefined
+    price: trimmed(childText(root, "price")),
+    currency: childOf(root, "price")?.attributes["currency"]?.trim(),
+    name: trimmed(childText(root, "name"))
   }
 }
 
@@ -74,7 +73,7 @@ export const symbolIn = (input: RequestInput): string | undefined => inputOf(inp
 export const quoteOf = (input: RequestInput, symbol: string): Effect.Effect<Row, HttpError> => {
   const quote = inputOf(input)
   const rule = brokenRule(input, quote, symbol)
-  if (rule !== undefined) return Effect.fail(httpError("unprocessable", rule))
+  if (rule !== undefined) return unprocessable(rule)
   const { currency, name, price = "" } = quote
   return Effect.succeed({
     price,

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import type { FormFields } from "../../formats/index.ts"
 import { childrenOf, type Element, isText, textOf } from "../../formats/xml/index.ts"
-import { type Call, type HttpError, httpError, readInput } from "../../pipeline/index.ts"
+import { type Call, type HttpError, httpError, readInput,
+  unprocessable } from "../../pipeline/index.ts"
 
 /** The answer in a body: text or a reference, and the `continue` attribute if it has one. */
 export interface SessionInput {
@@ -26,7 +27,7 @@ interface Fields {
 const fieldsOfDocument = (root: Element): Effect.Effect<Fields, HttpError> => {
   const unknown = childrenOf(root).find(({ name }) => !textNames.has(name))
   if (unknown !== undefined) {
-    return Effect.fail(httpError("unprocessable", `an answer has no element ${unknown.name}`))
+    return unprocessable(`an answer has no element ${unknown.name}`)
   }
   const { continue: continued, href } = root.attributes
   return Effect.succeed({ text: textOf(root), href, continue: continued })
