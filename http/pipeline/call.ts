@@ -137,3 +137,15 @@ export const viewAnswer = (
   view: ResourceView,
   options: Omit<ViewAnswer, "_tag" | "view" | "status"> & { readonly status?: number } = {}
 ): HandlerAnswer => ({ _tag: "View", status: 200, ...options, view })
+
+/** 201 with the URI of the new resource. */
+export const createdAnswer = (
+  service: Service,
+  path: string,
+  view: ResourceView,
+  headers: ReplyHeaders = []
+): HandlerAnswer =>
+  viewAnswer(view, {
+    status: 201,
+    headers: [["Location", absoluteUri(service, path)], ...headers]
+  })

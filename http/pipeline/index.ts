@@ -1,7 +1,7 @@
 /** The pass of a request: routing, input, preconditions, idempotency, answers, failures. */
-export { actorIdOf, type Call, type CallKey, defineHandler, emptyAnswer, type Handled,
-  type HandlerAnswer, isPageForm, noStore, type PlainAnswer, readerHeaders, type ResourceHandler,
-  seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
+export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, emptyAnswer,
+  type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer, readerHeaders,
+  type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, type HandlerFailure, HttpError, httpError, invalidTokenError, refusalError,
   toHttpError, unprocessable } from "./http-error.ts"

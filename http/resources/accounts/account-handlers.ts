@@ -5,9 +5,9 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
-import { absoluteUri, ask, askOrRefusal, defineHandler, emptyAnswer, expectReply,
-  type HandlerFailure, httpError, nextLink, noStore, readPageRequest, refusalError, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
+  expectReply, type HandlerFailure, httpError, nextLink, noStore, readPageRequest, refusalError,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
@@ -35,33 +35,37 @@ export const getAccounts = defineHandler(function*(service, call) {
   })
 })
 
-export const postAccounts = defineHandler(function*(service, call) {
-  const caller = yield* requireAdmin(service, call)
-  const input = yield* readAccountInput(call)
-  const { ids } = call
+/**
+ * Records a new token, and sends the message that makes the account accept it. Removes the record
+ * when the account refuses.
+ */
+const addNewToken = Effect.fnUntraced(function*(
+  service: Service,
+  { ids }: Call,
+  { name, to }: AccountRef,
+  messageOf: (added: { readonly tokenId: string; readonly tokenHash: string }) => AccountMessage
+) {
   const token = ids.secret("token")
   const tokenId = ids.id("token")
   const tokenHash = secretHash(token)
-  yield* addToken(service, input.name, tokenId, tokenHash)
-  const message: AccountMessage = {
-    _tag: "Create",
-    caller: callerOf(caller),
-    requestId: ids.id("request"),
-    ...input,
-    tokenId,
-    tokenHash
-  }
-  const { to } = accountRefNamed(input.name, caller)
-  const reply = yield* askOrRefusal<AccountReply>(service, to, message)
-  if (isRefusal(reply)) {
-    yield* removeToken(service, input.name, tokenId)
-    return yield* refusalError(reply)
-  }
-  const { view } = expectReply(reply, "Created")
-  return viewAnswer(createdView(service, view, tokenId, token), {
-    status: 201,
-    headers: [["Location", absoluteUri(service, accountPath(input.name))], ...noStore]
-  })
+  yield* addToken(service, name, tokenId, tokenHash)
+  const reply = yield* askOrRefusal<AccountReply>(service, to, messageOf({ tokenId, tokenHash }))
+  if (!isRefusal(reply)) return { token, tokenId, reply }
+  yield* removeToken(service, name, tokenId)
+  return yield* refusalError(reply)
+})
+
+export const postAccounts = defineHandler(function*(service, call) {
+  const admin = yield* requireAdmin(service, call)
+  const input = yield* readAccountInput(call)
+  const ref = accountRefNamed(input.name, admin)
+  const caller = callerOf(admin)
+  const requestId = call.ids.id("request")
+  const { reply, token, tokenId } = yield* addNewToken(service, call, ref, (added) => (
+    { _tag: "Create", caller, requestId, ...input, ...added }
+  ))
+  const view = createdView(service, expectReply(reply, "Created").view, tokenId, token)
+  return createdAnswer(service, accountPath(input.name), view, noStore)
 })
 
 export const getAccount = defineHandler(function*(service, call) {
@@ -106,32 +110,17 @@ export const postToken = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
   yield* requireRolesOfToken(service, ref)
   const input = yield* readTokenInput(call, service.nowMs())
-  const token = call.ids.secret("token")
-  const tokenId = call.ids.id("token")
-  const tokenHash = secretHash(token)
-  yield* addToken(service, ref.name, tokenId, tokenHash)
-  const message: AccountMessage = {
-    _tag: "AddToken",
-    caller: callerOf(ref.caller),
-    tokenId,
-    tokenHash,
-    ...input,
-    replacesAll: false
-  }
-  const reply = yield* askOrRefusal<AccountReply>(service, ref.to, message)
-  if (isRefusal(reply)) {
-    yield* removeToken(service, ref.name, tokenId)
-    return yield* refusalError(reply)
-  }
+  const caller = callerOf(ref.caller)
+  const { token, tokenId } = yield* addNewToken(service, call, ref, (added) => (
+    { _tag: "AddToken", caller, ...added, ...input, replacesAll: false }
+  ))
   const { tokens } = yield* describeAccount(service, ref)
   const added = tokens.find(({ id }) => id === tokenId)
   if (added === undefined) {
     return yield* httpError("gone", "another request has removed the token: create another one")
   }
-  return viewAnswer(tokenView(service, ref.name, added, token), {
-    status: 201,
-    headers: [["Location", absoluteUri(service, tokenPath(ref.name, tokenId))], ...noStore]
-  })
+  const view = tokenView(service, ref.name, added, token)
+  return createdAnswer(service, tokenPath(ref.name, tokenId), view, noStore)
 })
 
 export const getTokens = defineHandler(function*(service, call) {

@@ -8,10 +8,10 @@ import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
 import { enterResource, listResources, type NewestFirstIndex,
   removeResource } from "../../newest-first-index.ts"
-import { absoluteUri, actorIdOf, ask, type Call, defineHandler, describeActor, emptyAnswer,
-  entityTags, expectedVersion, expectReply, failRefused, type HandlerFailure, httpError,
-  readerHeaders, readInput, readPageRequest, readQuery, renderView, type RequestInput, seeOther,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, actorIdOf, ask, type Call, createdAnswer, defineHandler, describeActor,
+  emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, type HandlerFailure,
+  httpError, readerHeaders, readInput, readPageRequest, readQuery, renderView, type RequestInput,
+  seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { reportRetrieved, spansOf } from "../mailboxes/index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
@@ -72,10 +72,7 @@ export const postCabinets = defineHandler(function*(service, call) {
   const requestId = call.ids.id("request")
   const message: CabinetMessage = { _tag: "Create", requestId, owner: account.name, contents }
   const { view } = expectReply(yield* ask<CabinetReply>(service, addressOf(id), message), "Created")
-  return viewAnswer(cabinetDocument(service, id, view), {
-    status: 201,
-    headers: [["Location", absoluteUri(service, cabinetPath(id))], ...readerHeaders]
-  })
+  return createdAnswer(service, cabinetPath(id), cabinetDocument(service, id, view), readerHeaders)
 })
 
 /** `limit` and `since` of the query; 400 for malformed ones. */

@@ -259,8 +259,8 @@ const commitTable = (nodes: ReadonlyArray<AnsweringNode>): Html =>
     figure("99 % within", ({ figures: { commits } }) => ms(commits.p99Ms)),
     figure(
       "In a group",
-      ({ figures: { commits: { groupSizeMax = "–", groupSizeP50 } } }) =>
-        groupSizeP50 === undefined ? undefined : `${groupSizeP50}, at most ${groupSizeMax}`
+      ({ figures: { commits: { groupSize, groupSizeMax = "–" } } }) =>
+        groupSize === undefined ? undefined : `${groupSize}, at most ${groupSizeMax}`
     ),
     figure("Commits", ({ figures: { commits } }) => commits.commits),
     figure("Conflicts", ({ figures: { commits } }) => commits.conflicts),

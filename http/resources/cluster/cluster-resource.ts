@@ -1,28 +1,28 @@
 /** The operations of `/cluster` and of quarantines. */
+import { byDocumentName, CommitFigures, WaitingFigures } from "./node-figures.ts"
 import { attributes, buttonRequestBody, dateTime, digits, elementText, emptyResponse, flag, list,
   object, oneOf, ref, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { Resource } from "../../resource.ts"
 import { getCluster, getQuarantine, liftQuarantine } from "./cluster-handlers.ts"
 
-const commits = attributes({
-  groups: digits,
-  commits: digits,
-  failures: digits,
-  conflicts: digits,
-  "p50-ms": digits,
-  "p99-ms": digits,
-  "group-size": digits,
-  "group-size-max": digits
-})
+/** The attributes of figures that are numbers. */
+const figures = (fields: Readonly<Record<string, unknown>>) =>
+  attributes(byDocumentName(Object.fromEntries(
+    Object.keys(fields).map((name) => [name, digits])
+  )))
 
-const waiting = { waiting: digits, "in-flight": digits, "oldest-waiting-ms": digits }
+const waiting = figures(WaitingFigures.fields)
 
 const deliveries = object({
-  ...attributes({ ...waiting, "circuits-open": digits }),
+  ...waiting,
+  ...attributes({ "circuits-open": digits }),
   origins: object({
     origin: list(
-      object(attributes({ uri: text, circuit: oneOf("open", "closed"), ...waiting }), ["uri"])
+      object(
+        { ...attributes({ uri: text, circuit: oneOf("open", "closed") }), ...waiting },
+        ["uri"]
+      )
     )
   })
 })
@@ -50,7 +50,7 @@ const node = object({
   timers: object(
     attributes({ known: digits, due: digits, "under-way": digits, next: dateTime })
   ),
-  commits: object(commits),
+  commits: object(figures(CommitFigures.fields)),
   deliveries,
   quarantines: object({ quarantine: list(ref("Quarantine")) })
 }, ["name", "self", "leaving", "answers"])

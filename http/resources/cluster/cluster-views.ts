@@ -6,7 +6,8 @@ import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { clusterPage } from "./cluster-page.ts"
 import { type ClusterNode, type ClusterStatus, ranges,
   type ShardHolding } from "./cluster-status.ts"
-import type { NodeFigures, OriginFigures, QuarantineFigures } from "./node-figures.ts"
+import { byDocumentName, type NodeFigures, type OriginFigures,
+  type QuarantineFigures } from "./node-figures.ts"
 
 export const clusterPath = "/cluster"
 
@@ -15,10 +16,6 @@ export const quarantinePath = ({ id, kind }: Pick<QuarantineFigures, "id" | "kin
   `${clusterPath}/quarantine/${kind}/${id}`
 
 const timeOf = (atMs: number): string => new Date(atMs).toISOString()
-
-/** Milliseconds with at most two decimals. */
-const msOf = (ms: number | undefined): string | undefined =>
-  ms === undefined ? undefined : String(Math.round(ms * 100) / 100)
 
 const quarantineElement = (service: Service, node: string, one: QuarantineFigures): Element =>
   element("quarantine", {
@@ -31,13 +28,11 @@ const quarantineElement = (service: Service, node: string, one: QuarantineFigure
     reason: one.reason
   })
 
-const originElement = (one: OriginFigures): Element =>
+const originElement = ({ circuitOpen, origin, ...figures }: OriginFigures): Element =>
   element("origin", {
-    uri: one.origin,
-    circuit: one.circuitOpen ? "open" : "closed",
-    waiting: one.waiting,
-    "in-flight": one.inFlight,
-    "oldest-waiting-ms": one.oldestWaitingMs
+    uri: origin,
+    circuit: circuitOpen ? "open" : "closed",
+    ...byDocumentName(figures)
   })
 
 /** An element with its members; none if there are no members. */
@@ -48,40 +43,28 @@ const figureElements = (
   service: Service,
   node: string,
   { commits, deliveries, kinds, quarantines, timers }: NodeFigures
-): ReadonlyArray<Element> => [
-  element(
-    "kinds",
-    {},
-    ...kinds.map(({ kind, ...counts }) => element("kind", { name: kind, ...counts }))
-  ),
-  element("timers", {
-    known: timers.known,
-    due: timers.due,
-    "under-way": timers.underWay,
-    next: timers.nextMs === undefined ? undefined : timeOf(timers.nextMs)
-  }),
-  element("commits", {
-    groups: commits.groups,
-    commits: commits.commits,
-    failures: commits.failures,
-    conflicts: commits.conflicts,
-    "p50-ms": msOf(commits.p50Ms),
-    "p99-ms": msOf(commits.p99Ms),
-    "group-size": commits.groupSizeP50,
-    "group-size-max": commits.groupSizeMax
-  }),
-  element(
-    "deliveries",
-    {
-      waiting: deliveries.waiting,
-      "in-flight": deliveries.inFlight,
-      "oldest-waiting-ms": deliveries.oldestWaitingMs,
-      "circuits-open": deliveries.circuitsOpen
-    },
-    ...listed("origins", deliveries.origins.map(originElement))
-  ),
-  ...listed("quarantines", quarantines.map((one) => quarantineElement(service, node, one)))
-]
+): ReadonlyArray<Element> => {
+  const { nextMs, ...timerFigures } = timers
+  const { origins, ...deliveryFigures } = deliveries
+  return [
+    element(
+      "kinds",
+      {},
+      ...kinds.map(({ kind, ...counts }) => element("kind", { name: kind, ...counts }))
+    ),
+    element("timers", {
+      ...byDocumentName(timerFigures),
+      next: nextMs === undefined ? undefined : timeOf(nextMs)
+    }),
+    element("commits", byDocumentName(commits)),
+    element(
+      "deliveries",
+      byDocumentName(deliveryFigures),
+      ...listed("origins", origins.map(originElement))
+    ),
+    ...listed("quarantines", quarantines.map((one) => quarantineElement(service, node, one)))
+  ]
+}
 
 const nodeElement = (service: Service, one: ClusterNode): Element => {
   const { figures, incarnation, isSelf, leaving, node } = one

@@ -24,12 +24,29 @@ const QuarantineFigures = Schema.Struct({
   reason: Schema.String
 })
 
-const OriginFigures = Schema.Struct({
-  origin: Schema.String,
-  inFlight: Schema.Number,
+/** Deliveries to one origin, or to all. */
+export const WaitingFigures = Schema.Struct({
   waiting: Schema.Number,
-  oldestWaitingMs: Schema.Number,
+  inFlight: Schema.Number,
+  oldestWaitingMs: Schema.Number
+})
+
+const OriginFigures = Schema.Struct({
+  ...WaitingFigures.fields,
+  origin: Schema.String,
   circuitOpen: Schema.Boolean
+})
+
+/** Totals since the start, and the times and sizes of the last groups. */
+export const CommitFigures = Schema.Struct({
+  groups: Schema.Number,
+  commits: Schema.Number,
+  failures: Schema.Number,
+  conflicts: Schema.Number,
+  p50Ms: Schema.optionalKey(Schema.Number),
+  p99Ms: Schema.optionalKey(Schema.Number),
+  groupSize: Schema.optionalKey(Schema.Number),
+  groupSizeMax: Schema.optionalKey(Schema.Number)
 })
 
 /** Times are ms since the epoch. */
@@ -50,21 +67,9 @@ export const NodeFigures = Schema.Struct({
     underWay: Schema.Number,
     nextMs: Schema.optionalKey(Schema.Number)
   }),
-  /** Totals since the start, and the times and sizes of the last groups. */
-  commits: Schema.Struct({
-    groups: Schema.Number,
-    commits: Schema.Number,
-    failures: Schema.Number,
-    conflicts: Schema.Number,
-    p50Ms: Schema.optionalKey(Schema.Number),
-    p99Ms: Schema.optionalKey(Schema.Number),
-    groupSizeP50: Schema.optionalKey(Schema.Number),
-    groupSizeMax: Schema.optionalKey(Schema.Number)
-  }),
+  commits: CommitFigures,
   deliveries: Schema.Struct({
-    inFlight: Schema.Number,
-    waiting: Schema.Number,
-    oldestWaitingMs: Schema.Number,
+    ...WaitingFigures.fields,
     circuitsOpen: Schema.Number,
     origins: Schema.Array(OriginFigures)
   })
@@ -87,17 +92,20 @@ const kindsOf = ({ metrics, quarantined, activations }: Snapshot): ReadonlyArray
     return { kind, active, queued, decisions, refusals, restarts, quarantined: inQuarantine }
   })
 
+/** With two decimals at most. */
+const rounded = (ms: number): number => Math.round(ms * 100) / 100
+
 const commitsOf = ({ metrics }: Snapshot): NodeFigures["commits"] => {
   const { commits, conflicts, failures, latencyMs, recentMs, recentSizes } = metrics.commits
   const totals = { groups: latencyMs.count, commits, failures, conflicts }
   const p50Ms = recentMs.quantile(0.5)
   const p99Ms = recentMs.quantile(0.99)
-  const groupSizeP50 = recentSizes.quantile(0.5)
+  const groupSize = recentSizes.quantile(0.5)
   const groupSizeMax = recentSizes.quantile(1)
-  return p50Ms === undefined || p99Ms === undefined || groupSizeP50 === undefined ||
+  return p50Ms === undefined || p99Ms === undefined || groupSize === undefined ||
       groupSizeMax === undefined
     ? totals
-    : { ...totals, p50Ms, p99Ms, groupSizeP50, groupSizeMax }
+    : { ...totals, p50Ms: rounded(p50Ms), p99Ms: rounded(p99Ms), groupSize, groupSizeMax }
 }
 
 /** Collects the figures of this node. */
@@ -162,3 +170,13 @@ export const keepPublishingFigures = (service: Service) =>
     Effect.sync(() => publishNodeFigures(service)),
     (stop) => Effect.sync(stop)
   )
+
+/** The name of a figure in documents: `inFlight` is `in-flight`. */
+const documentName = (figure: string): string =>
+  figure.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** Values of figures by their names in documents. */
+export const byDocumentName = <Value>(
+  figures: Readonly<Record<string, Value>>
+): Readonly<Record<string, Value>> =>
+  Object.fromEntries(Object.entries(figures).map(([name, value]) => [documentName(name), value]))

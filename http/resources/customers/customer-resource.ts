@@ -1,5 +1,5 @@
 /** The operations of customers and of files of customers (C2). */
-import { attributes, dateTime, digits, elementText, formSchema, list, object, oneOf, ref,
+import { attributes, dateTime, digits, elementText, list, object, oneOf, ref,
   type RequestBodyDescription, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { Resource } from "../../resource.ts"
@@ -24,8 +24,6 @@ const sentFields = Object.fromEntries(
 const shownFields = Object.fromEntries(
   table.fields.map(({ kind, name }) => [name, kind === "number" ? digits : text])
 )
-
-const fields = Object.keys(sentFields)
 
 const file: RequestBodyDescription = {
   kind: "stream",
@@ -116,8 +114,6 @@ export const customerResource: Resource = {
       }
     },
     ...rowOperations(customers, {
-      fields,
-      createForm: formSchema(fields, ["name", "age"]),
       create: "A new customer, whose id the service chooses",
       put: "Sets a customer; for the role customers",
       remove: "Removes a customer; for the role customers"

@@ -6,9 +6,9 @@ import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import type { Element } from "../../formats/xml/index.ts"
-import { absoluteUri, type Call, clientAddress, defineHandler, emptyAnswer, type HandlerFailure,
-  httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest, type RequestInput,
-  seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, clientAddress, createdAnswer, defineHandler, emptyAnswer,
+  type HandlerFailure, httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest,
+  type RequestInput, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
 import { addressHash, assertAddressQuota, collectionPath, creationChanges, goneQueries, isExpired,
   isQueryId, ownersTable, parseQuery, queriesTable, queryPath, readRecord, type RecordResource,
@@ -105,10 +105,8 @@ export const postQueries = defineHandler(function*(service, call) {
     [{ table: queriesTable, key: id, value: null }],
     creationChanges(id, stored)
   )
-  return viewAnswer(queryView(service, id, JSON.stringify(stored), secret), {
-    status: 201,
-    headers: [["Location", absoluteUri(service, queryPath(id))], ...noStore]
-  })
+  const view = queryView(service, id, JSON.stringify(stored), secret)
+  return createdAnswer(service, queryPath(id), view, noStore)
 })
 
 export const getQuery = defineHandler(function*(service, call) {

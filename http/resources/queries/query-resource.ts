@@ -1,4 +1,5 @@
 /** The operations of queries. */
+import { controls } from "./query-forms.ts"
 import { attributes, changeByForm, dateTime, documentRequestBody, formSchema, list, object, oneOf,
   pagingParameters, ref, rootElement, type Schema, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
@@ -21,22 +22,7 @@ const conditions = {
 
 const order = attributes({ by: text, direction: oneOf("asc", "desc") })
 
-const controls = ["1", "2", "3"].flatMap((at) => [`field${at}`, `op${at}`, `value${at}`])
-
-const form = formSchema(
-  [
-    "method",
-    "title",
-    "on",
-    "match",
-    ...controls,
-    "return",
-    "order",
-    "direction",
-    "limit",
-    "document"
-  ]
-)
+const form = formSchema(["method", "document", ...(controls() ?? []).map(({ name }) => name)])
 
 export const queryResource: Resource = {
   tag: "queries",

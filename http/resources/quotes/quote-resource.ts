@@ -1,6 +1,6 @@
 /** The operations of quotes (C1, C3, C4). */
-import { attribute, attributes, dateTime, elementText, formSchema, list, object, ref, rootElement,
-  text, uri, viewResponse } from "../../formats/openapi/index.ts"
+import { attribute, attributes, dateTime, elementText, list, object, ref, rootElement, text, uri,
+  viewResponse } from "../../formats/openapi/index.ts"
 import type { Resource } from "../../resource.ts"
 import { rowOperations, rowQuery } from "../rows/index.ts"
 import { findQuotes, quotes } from "./quote-handlers.ts"
@@ -19,8 +19,6 @@ const newPrice = {
     object({ currency: attribute(text), "#text": { type: ["string", "number"] } })
   ]
 }
-
-const fields = ["price", "currency", "name"]
 
 export const quoteResource: Resource = {
   tag: "quotes",
@@ -54,8 +52,6 @@ export const quoteResource: Resource = {
       responses: { 200: viewResponse("QuoteOrQuotes", "The quote, or a page of quotes") }
     },
     ...rowOperations(quotes, {
-      fields,
-      createForm: formSchema(["symbol", ...fields], ["symbol", "price"]),
       createProblems: ["gone", "not-found"],
       create: "Sets the quote of the symbol in the document",
       put: "Sets a quote; for the role quotes (C3)",

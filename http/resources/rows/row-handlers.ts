@@ -4,9 +4,9 @@ import type { Role } from "../../../actors/account/index.ts"
 import { requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { ProblemSlug } from "../../formats/index.ts"
-import { changeByForm, documentRequestBody, formSchema, type Schema, seeOtherResponse,
+import { changeByForm, documentRequestBody, formSchema, seeOtherResponse,
   viewResponse } from "../../formats/openapi/index.ts"
-import { absoluteUri, type Call, defineHandler, emptyAnswer, type HandlerAnswer,
+import { type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerAnswer,
   type HandlerFailure, httpError, readInput, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import type { Resource } from "../../resource.ts"
@@ -84,13 +84,10 @@ const writtenAnswer = (
   resource: RowResource,
   key: string,
   { isNew, value }: ReplacedRecord
-): HandlerAnswer =>
-  viewAnswer(
-    resource.view(service, key, value),
-    isNew
-      ? { status: 201, headers: [["Location", absoluteUri(service, resource.path(key))]] }
-      : {}
-  )
+): HandlerAnswer => {
+  const view = resource.view(service, key, value)
+  return isNew ? createdAnswer(service, resource.path(key), view) : viewAnswer(view)
+}
 
 const rowHandlers = (resource: RowResource) => {
   const { collectionPath, path, role, root } = resource
@@ -136,9 +133,6 @@ const rowHandlers = (resource: RowResource) => {
 
 /** What the descriptions of two kinds of rows do not share. */
 interface RowTexts {
-  /** The fields of a row's form, and those that a new row needs. */
-  readonly fields: ReadonlyArray<string>
-  readonly createForm: Schema
   readonly createProblems?: ReadonlyArray<ProblemSlug>
   readonly create: string
   readonly put: string
@@ -150,17 +144,21 @@ export const rowOperations = (resource: RowResource, texts: RowTexts): Resource[
   const { collectionPath, fieldsForm, parameter, role, root } = resource
   const { create, post, put, read, remove } = rowHandlers(resource)
   const name = `${root.charAt(0).toUpperCase()}${root.slice(1)}`
-  const forRole = `for the role ${role}`
   const shown = viewResponse(name, `The ${root}`)
   const rowPath = `${collectionPath}/{${parameter}}` as const
+  const namesOf = (controls: HtmlForm["controls"]) => controls.map((control) => control.name)
+  const { controls } = fieldsForm(collectionPath)
+  const required = controls.filter((control) => control.required === true)
   return {
     [`POST ${collectionPath}`]: {
       handle: create,
       form: () => fieldsForm(collectionPath),
       id: `create${name}`,
-      summary: `${texts.create}; ${forRole}`,
+      summary: `${texts.create}; for the role ${role}`,
       needs: "role",
-      body: documentRequestBody(`New${name}`, { form: texts.createForm }),
+      body: documentRequestBody(`New${name}`, {
+        form: formSchema(namesOf(controls), namesOf(required))
+      }),
       ...texts.createProblems === undefined ? {} : { problems: texts.createProblems },
       responses: { 201: shown, 303: seeOtherResponse }
     },
@@ -185,7 +183,12 @@ export const rowOperations = (resource: RowResource, texts: RowTexts): Resource[
     [`POST ${rowPath}`]: {
       handle: post,
       form: ({ request }) => fieldsForm(request.path),
-      ...changeByForm(name, `New${name}`, formSchema(["method", ...texts.fields]), "role")
+      ...changeByForm(
+        name,
+        `New${name}`,
+        formSchema(["method", ...namesOf(fieldsForm(rowPath).controls)]),
+        "role"
+      )
     },
     [`DELETE ${rowPath}`]: {
       handle: remove,

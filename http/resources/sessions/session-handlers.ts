@@ -5,9 +5,9 @@ import type { SessionMessage, SessionReply, SessionView } from "../../../actors/
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { enterResource, listResources, type NewestFirstIndex,
   removeResource } from "../../newest-first-index.ts"
-import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, defineHandler, describeActor,
-  emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, type HandlerFailure,
-  httpError, isPageForm, refusalError, seeOther, type Service,
+import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
+  describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
+  type HandlerFailure, httpError, isPageForm, refusalError, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { readReference } from "./answer-reference.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
@@ -57,10 +57,7 @@ export const postSessions = defineHandler(function*(service, call) {
   if (reply._tag === "Rejected") return rejection(call, reply.p, entryLink)
   const { view } = expectReply(reply, "Started")
   if (input.isForm && isPageForm(call.request)) return seeOther(service, sessionPath(id))
-  return viewAnswer(sessionView(id, view), {
-    status: 201,
-    headers: [["Location", absoluteUri(service, sessionPath(id))]]
-  })
+  return createdAnswer(service, sessionPath(id), sessionView(id, view))
 })
 
 /** B4. */
