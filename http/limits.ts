@@ -168,7 +168,7 @@ export const keyedSearchItems = 10_000
 export const keyedSearchPage = 100
 
 /** Size of the cache of rendered mailbox listings. */
-export const shownListingsBytesMax = 4 * 1024 * 1024
+export const listingCacheBytesMax = 4 * 1024 * 1024
 
 /** Cached addresses of mailboxes at a node, so that a deposit need not build one. */
 export const mailboxRefsMax = 1_000

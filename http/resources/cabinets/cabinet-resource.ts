@@ -50,7 +50,7 @@ export const cabinetResource: Resource = {
     },
     "POST /cabinets": {
       handle: postCabinets,
-      form: (_call, _fields, service) => createForm(service),
+      form: () => createForm(),
       id: "createCabinet",
       summary: "Creates a cabinet",
       needs: "account",

@@ -22,16 +22,15 @@ const titleOf = ({ title }: CabinetView): string => title ?? "A cabinet"
 
 /* The pages, which work without a script. */
 
-const controls = (service: Service, cabinet?: CabinetView): ReadonlyArray<Control> => [
+/** `hrefs` are the addresses of mailboxes, one a line. */
+const controls = (hrefs: string, cabinet?: CabinetView): ReadonlyArray<Control> => [
   { name: "title", label: "Title", value: cabinet?.title ?? "", maxlength: titleCharsMax },
   {
     name: "mailbox",
     label: "Mailboxes",
     type: "textarea",
     required: true,
-    value: (cabinet?.mailboxes ?? [])
-      .map(({ name }) => mailboxRefNamed(service, name).href)
-      .join("\n"),
+    value: hrefs,
     hint: "One address a line: your own mailboxes, or shared addresses that you received. "
       + "A shared address is not shown again; it stays valid while its mailbox is listed."
   },
@@ -50,12 +49,12 @@ const controls = (service: Service, cabinet?: CabinetView): ReadonlyArray<Contro
   }
 ]
 
-/** The form that creates a cabinet. */
-export const createForm = (service: Service): HtmlForm => ({
+/** The form that creates a cabinet; `hrefs` are the addresses of mailboxes, one a line. */
+export const createForm = (hrefs = ""): HtmlForm => ({
   id: "make",
   action: collectionPath,
   legend: "Create a cabinet",
-  controls: controls(service),
+  controls: controls(hrefs),
   submit: "Create"
 })
 
@@ -64,7 +63,10 @@ export const replaceForm = (service: Service, path: string, cabinet?: CabinetVie
   id: "change",
   action: path,
   legend: "Change this cabinet",
-  controls: controls(service, cabinet),
+  controls: controls(
+    (cabinet?.mailboxes ?? []).map(({ name }) => mailboxRefNamed(service, name).href).join("\n"),
+    cabinet
+  ),
   submit: "Change"
 })
 
@@ -222,7 +224,7 @@ export const listingView = (
     )
   ),
   body: () => html`${livePart("own", listingTable(listed))}${liveState}`,
-  forms: renderForm(createForm(service)),
+  forms: renderForm(createForm()),
   links: next,
   script: liveScriptPath
 })

@@ -3,26 +3,14 @@ import { type Html, html, type HtmlForm, link, nothing,
   renderForm } from "../../formats/html/index.ts"
 import { slugCharsMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
+import { createForm } from "../cabinets/index.ts"
 import { findForm as findCustomers } from "../customers/index.ts"
-import { depositForm } from "../mailboxes/index.ts"
+import { defaultRetention, depositForm, openForm } from "../mailboxes/index.ts"
 import { composeForm } from "../outgoing/index.ts"
 import { findForm as findQuote } from "../quotes/index.ts"
 import { registerForm } from "../registrations/index.ts"
 
 const slugPattern = "[a-z0-9][a-z0-9\\-]*"
-
-const openForm: HtmlForm = {
-  id: "open",
-  action: "/mailboxes",
-  controls: [{
-    name: "name",
-    label: "Name of the new mailbox",
-    maxlength: slugCharsMax,
-    pattern: slugPattern,
-    hint: "Small letters, digits and hyphens. If it is empty, the service chooses a name."
-  }],
-  submit: "Open a mailbox"
-}
 
 const useForm = (mailbox: string | undefined): HtmlForm => ({
   id: "use",
@@ -48,24 +36,6 @@ const bridgeForm: HtmlForm = {
   submit: "Step onto the bridge"
 }
 
-const cabinetForm = (mailboxHref: string): HtmlForm => ({
-  id: "cabinet",
-  action: "/cabinets",
-  controls: [
-    { name: "title", label: "Name of the cabinet", value: "Everything for me", width: "half" },
-    {
-      name: "mailbox",
-      label: "Mailboxes in it",
-      type: "textarea",
-      rows: 2,
-      required: true,
-      value: mailboxHref,
-      hint: "An address a line."
-    }
-  ],
-  submit: "Put them into a cabinet"
-})
-
 interface Step {
   readonly id: string
   readonly title: string
@@ -79,15 +49,14 @@ const stepItem = ({ form, id, about, title }: Step): Html =>
 ${form ?? nothing}</li>
 `
 
-/** The tour omits the controls that few people need. */
-const isEssential = ({ name }: { readonly name: string }): boolean =>
-  name !== "url" && name !== "from"
+/** The controls of a form that the tour shows; the title of the step replaces the legend. */
+const stepForm = (
+  { action, controls, id = "step", submit }: HtmlForm,
+  names: ReadonlyArray<string>
+): Html =>
+  renderForm({ action, id, submit, controls: controls.filter(({ name }) => names.includes(name)) })
 
-/** The form of a step: the step's title replaces its legend. */
-const stepForm = ({ action, controls, id = "step", submit }: HtmlForm): Html =>
-  renderForm({ action, id, submit, controls: controls.filter(isEssential) })
-
-const firstSteps = (mailbox: string | undefined): ReadonlyArray<Step> => [
+const firstSteps = (service: Service, mailbox: string | undefined): ReadonlyArray<Step> => [
   {
     id: "sign-in",
     title: "Sign in",
@@ -99,9 +68,11 @@ ${link("/mailboxes", "your mailboxes")}. Steps 3, 8 and 9 need no account.`
     id: "open",
     title: "Open a mailbox",
     about: html`It gets an address, where others leave notifications, and secrets to read it with.`,
-    form: html`${mailbox === undefined ? renderForm(openForm) : nothing}${
-      renderForm(useForm(mailbox))
-    }`
+    form: html`${
+      mailbox === undefined
+        ? stepForm(openForm(defaultRetention(service.settings)), ["name"])
+        : nothing
+    }${renderForm(useForm(mailbox))}`
   }
 ]
 
@@ -122,7 +93,7 @@ const mailboxSteps = (service: Service, mailbox: string | undefined): ReadonlyAr
       about:
         html`Anybody who knows the address may leave a notification. It says what the message is
 about, and where it is; the service publishes the message that you write here.`,
-      form: form(() => stepForm(depositForm(mailbox ?? "")))
+      form: form(() => stepForm(depositForm(mailbox ?? ""), ["description", "content"]))
     },
     {
       id: "read",
@@ -140,14 +111,14 @@ ${
         link("/outgoing", "your outgoing mailbox")
       } to all recipients, here and elsewhere, and retries until
 it arrives. The page shows the status of each recipient.`,
-      form: form(() => stepForm(composeForm("/outgoing", href)))
+      form: form(() => stepForm(composeForm("/outgoing", href), ["to", "description", "content"]))
     },
     {
       id: "push",
       title: "Receive pushes",
       about: html`Register a callback, and the service pushes each change to it, signed by Standard
 Webhooks; or subscribe to the feed by WebSub.`,
-      form: form(() => stepForm(registerForm(`${path}/registrations`)))
+      form: form(() => renderForm(registerForm(`${path}/registrations`)))
     },
     {
       id: "gather",
@@ -156,7 +127,7 @@ Webhooks; or subscribe to the feed by WebSub.`,
         link("/cabinets", "A cabinet")
       } shows many mailboxes as one, and can filter them by
 a text.`,
-      form: form(() => renderForm(cabinetForm(href)))
+      form: form(() => stepForm(createForm(href), ["title", "mailbox"]))
     }
   ]
 }
@@ -188,5 +159,7 @@ ${link("/questions/name_question", "without a session")}.`,
 /** All steps; `mailbox` is the name in the query, if any. */
 export const tour = (service: Service, mailbox: string | undefined): Html =>
   html`<ol class="steps">${
-    [...firstSteps(mailbox), ...mailboxSteps(service, mailbox), ...otherSteps].map(stepItem)
+    [...firstSteps(service, mailbox), ...mailboxSteps(service, mailbox), ...otherSteps].map(
+      stepItem
+    )
   }</ol>`

@@ -195,7 +195,7 @@ interface DirectDeposit {
   readonly startedMs: number
 }
 
-const replyDirectly = (
+const replyToDeposit = (
   { exchange, metrics, startedMs }: DirectDeposit,
   answer: PlainAnswer
 ): void => {
@@ -203,54 +203,58 @@ const replyDirectly = (
   countRequest(metrics, answer.status, performance.now() - startedMs)
 }
 
-const accept = (direct: DirectDeposit, href: string): void => {
+const acceptDeposit = (direct: DirectDeposit, href: string): void => {
   const { mailbox, request, service } = direct
-  replyDirectly(direct, depositAnswer(service, mailbox, request, href))
+  replyToDeposit(direct, depositAnswer(service, mailbox, request, href))
 }
 
 /** `bytes` is the body, undefined if it was not read. */
-const refuse = (direct: DirectDeposit, failure: HandlerFailure, bytes?: Uint8Array): void => {
+const refuseDeposit = (
+  direct: DirectDeposit,
+  failure: HandlerFailure,
+  bytes?: Uint8Array
+): void => {
   const { mailbox, request, service: { settings } } = direct
   const fields = bytes === undefined ? undefined : submittedFields(request, bytes)
   const failed = fields === undefined
     ? failure
     : attachForm(failure, fields, depositForm(mailbox.name))
-  replyDirectly(direct, renderFailure(withMailboxLink(failed, mailbox), request, settings.baseUrl))
+  replyToDeposit(direct, renderFailure(withMailboxLink(failed, mailbox), request, settings.baseUrl))
 }
 
 /** Continues with an effect, for the deposits that need more than one message. */
-const forkDirect = (
+const forkDeposit = (
   direct: DirectDeposit,
   bytes: Uint8Array,
   effect: Effect.Effect<string, HandlerFailure>
 ): void => {
   Effect.runFork(effect).addObserver((exit) => {
-    if (exit._tag === "Success") return accept(direct, exit.value)
+    if (exit._tag === "Success") return acceptDeposit(direct, exit.value)
     const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
-    refuse(direct, reason?._tag === "Fail" ? reason.error : httpError("internal"), bytes)
+    refuseDeposit(direct, reason?._tag === "Fail" ? reason.error : httpError("internal"), bytes)
   })
 }
 
 const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: string): void => {
   const { mailbox, request, service } = direct
   const document = readDeposit(service, bytes, contentType)
-  if (!document.ok) return refuse(direct, document.fault, bytes)
+  if (!document.ok) return refuseDeposit(direct, document.fault, bytes)
   const digest = documentDigest(bytes)
   if (mailbox.secret !== undefined || needsPublication(document.value)) {
     const body = { document: document.value, digest }
-    return forkDirect(direct, bytes, deposit(service, mailbox, randomIds, body, undefined))
+    return forkDeposit(direct, bytes, deposit(service, mailbox, randomIds, body, undefined))
   }
   const message = depositMessage(storedFragment(document.value), digest, randomIds, undefined)
   service.system.askByCallback(mailbox.to, message, (failure, reply) => {
-    if (failure !== undefined) return refuse(direct, failure, bytes)
-    if (isRefusal(reply)) return refuse(direct, refusalError(reply), bytes)
+    if (failure !== undefined) return refuseDeposit(direct, failure, bytes)
+    if (isRefusal(reply)) return refuseDeposit(direct, refusalError(reply), bytes)
     // A mailbox replies to a Deposit with a refusal or with this.
     const deposited = reply as Deposited
     const { idRandom, n } = deposited
     if (idRandom === undefined) {
-      return forkDirect(direct, bytes, findDeposited(service, mailbox, message, deposited))
+      return forkDeposit(direct, bytes, findDeposited(service, mailbox, message, deposited))
     }
-    accept(direct, notificationHref(mailbox, n, idRandom))
+    acceptDeposit(direct, notificationHref(mailbox, n, idRandom))
   }, traceparentOf(request))
 }
 
@@ -269,16 +273,16 @@ export const directDeposit = (service: Service) => {
     const direct: DirectDeposit = { service, mailbox, request, exchange, metrics, startedMs }
     const contentType = request.headers.get("content-type") ?? ""
     if (bodyKind(contentType) === undefined) {
-      return refuse(direct, unsupportedMediaType(true, acceptPost))
+      return refuseDeposit(direct, unsupportedMediaType(true, acceptPost))
     }
     exchange.bytes(service.documentParser.limits.documentBytesMax, (body) => {
-      if (!(body instanceof Uint8Array)) return refuse(direct, bodyError(body))
+      if (!(body instanceof Uint8Array)) return refuseDeposit(direct, bodyError(body))
       try {
         depositDirectly(direct, body, contentType)
       } catch (defect) {
         // An exception in the server's callback would end the process.
         Effect.runFork(Effect.logError("a deposit failed with a defect", defect))
-        if (!exchange.answered) refuse(direct, httpError("internal"), body)
+        if (!exchange.answered) refuseDeposit(direct, httpError("internal"), body)
       }
     })
   }

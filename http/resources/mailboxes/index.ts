@@ -5,6 +5,6 @@ export { feedLinks, listingStart, type MailboxEntry, parseListingSince, readPage
   spansOf } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"
-export { fieldsOf, readTitle } from "./mailbox-settings.ts"
-export { activityOf, depositForm, entryItem, notificationControls,
+export { defaultRetention, fieldsOf, readTitle } from "./mailbox-settings.ts"
+export { activityOf, depositForm, entryItem, notificationControls, openForm,
   summaryOf } from "./mailbox-views.ts"

@@ -10,8 +10,8 @@ import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/
 import { standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, slugCharsMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, defineHandler, emptyAnswer, entityTags,
-  expectedVersion, failRefused, type HandlerFailure, httpError, noStore, readDocument,
-  readerHeaders, readInput, readPageRequest, refusalError, type Service,
+  expectedVersion, failRefused, type HandlerFailure, httpError, noStore, readerHeaders, readInput,
+  readPageRequest, refusalError, type Service, unprocessable,
   viewAnswer } from "../../pipeline/index.ts"
 import { isSlug } from "../../slug.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
@@ -66,10 +66,9 @@ const nameOf = (call: Call, field: FieldReader): Effect.Effect<string, HandlerFa
     Buffer.from(call.ids.id("mailbox"), "base64url").toString("hex")
   return isSlug(name)
     ? Effect.succeed(name)
-    : Effect.fail(httpError(
-      "unprocessable",
+    : unprocessable(
       `name must be small letters, digits and hyphens, not a hyphen first, at most ${slugCharsMax}`
-    ))
+    )
 }
 
 /** Removes a name from an account's list when it is for good the name of another mailbox. */
@@ -188,8 +187,7 @@ export const putMailbox = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
   const account = yield* requireAccount(service, call)
   yield* checkSecret(service, mailbox)
-  const root = yield* readDocument(call, "mailbox")
-  const field = fieldsOf({ _tag: "Document", root, bytes: new Uint8Array() })
+  const field = fieldsOf(yield* readInput(call, "mailbox"))
   const settings = yield* readSettings(field, service.settings)
   const message: MailboxMessage = {
     _tag: "Configure",

@@ -5,7 +5,7 @@ import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
   parseNotificationId } from "../../../actors/mailbox/index.ts"
 import { feedTypes, linkedDataType, type MediaType, negotiate,
   notificationTypes } from "../../formats/index.ts"
-import { shownListingsBytesMax } from "../../limits.ts"
+import { listingCacheBytesMax } from "../../limits.ts"
 import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
   preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
@@ -102,9 +102,9 @@ const listingKey = (
 /** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */
 export const getMailbox = (service: Service) => {
   const cache = new LRUCache<string, CachedListing>({
-    maxSize: shownListingsBytesMax,
+    maxSize: listingCacheBytesMax,
     // A reader of a long log, page by page, must not evict the listings that many read.
-    maxEntrySize: shownListingsBytesMax / 16,
+    maxEntrySize: listingCacheBytesMax / 16,
     sizeCalculation: bytesOf
   })
   return defineMailboxHandler(function*(mailboxCall) {

@@ -19,7 +19,7 @@ const goTo = async (tab: Tab, mailbox: string, step: string): Promise<void> => {
 }
 
 const openAndFill = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
-  await keys.to("Name of the new mailbox")
+  await keys.to("Name")
   await (await keys.types(mailbox)).enter()
   expect(await tab.heading()).toBe(mailbox)
   await (await keys.to("continue the tour")).enter()
@@ -51,8 +51,8 @@ const sendAndGather = async (
   if (isLive) await sent.waitFor()
   else while (await sent.count() === 0) await tab.page.reload()
   await goTo(tab, mailbox, "gather")
-  await (await keys.to("Name of the cabinet")).types(`All of ${mailbox}`)
-  await (await keys.to("Put them into a cabinet")).enter()
+  await (await keys.to("Title")).types(`All of ${mailbox}`)
+  await (await keys.to("Create")).enter()
   expect(await tab.heading()).toBe(`All of ${mailbox}`)
   await (await keys.to("The notifications in it")).enter()
   expect(await tab.page.locator(entries).count()).toBe(2)
