@@ -52,19 +52,27 @@ const findEnd = async (
   return there
 }
 
-/** Reads the state record and the end of the log, as they are at the call or later. */
+/**
+ * Reads the state record and the end of the log, as they are at the call or later. `known`: the
+ * actor as its owner knew it. While the record is the same, the log can only be longer.
+ */
 export const loadEntry = async (
   nats: NatsApi,
   bucket: Bucket,
-  of: Address
+  of: Address,
+  known?: ActorEntry
 ): Promise<ActorEntry> => {
   const { log, state } = actorKeys(bucket, of)
-  const readSubject = await barrierReader(nats, bucket.stream)
-  const entry = parseEntry(await readSubject(state))
+  const readSubjects = await barrierReader(nats, bucket.stream)
+  const knownNext = known === undefined ? [] : [log + (known.head + 1)]
+  const [record, afterKnown] = await readSubjects(state, ...knownNext)
+  const entry = parseEntry(record)
   if (entry.seq === 0) return entry
-  let { head, lastSeq } = entry
-  let next = await readSubject(log + (head + 1))
-  let isFirst = true
+  const isSame = known !== undefined && known.seq === entry.seq
+  let { head, lastSeq } = isSame ? known : entry
+  let [next] = isSame ? [afterKnown] : await readSubjects(log + (head + 1))
+  // One commit at most was written since.
+  let isFirst = !isSame
   // Items may be appended meanwhile, so the end must come from one answer.
   while (next !== undefined && isLiveItem(entry, head + 1, next)) {
     const end = { n: head + itemCount(next), seq: next.seq }
@@ -72,7 +80,7 @@ export const loadEntry = async (
     isFirst = false
     head = found.n
     lastSeq = Math.max(lastSeq, found.seq)
-    next = await readSubject(log + (head + 1))
+    ;[next] = await readSubjects(log + (head + 1))
   }
   return { ...entry, head, lastSeq, nextSeq: next?.seq ?? 0 }
 }

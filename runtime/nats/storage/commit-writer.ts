@@ -299,7 +299,7 @@ export class BucketWriter {
     let consumedSignal: number | undefined
     try {
       queue.entry = undefined
-      fresh = await loadEntry(this.nats, this.bucket, commit.address)
+      fresh = await loadEntry(this.nats, this.bucket, commit.address, entry)
       // After a rejection too: while leaders change, the write may have been stored.
       wasStored = await this.wasStored(job, fresh)
       trim = await planTrim(this.nats, this.bucket, fresh, commit)
@@ -337,7 +337,7 @@ export class BucketWriter {
     const { address, append, state } = commit
     if (state === null) return fresh.revision === 0 && fresh.head === 0
     const [first] = append
-    if (first === undefined) return false
+    if (first === undefined || first.n > fresh.head) return false
     const { log } = actorKeys(this.bucket, address)
     return await commitOfKey(this.nats, this.bucket, log + first.n) === id
   }

@@ -248,19 +248,24 @@ const getAll = async (
   }
 }
 
-/** Reads the last message of a subject; undefined when there is none. */
-export type ReadSubject = (subject: string) => Promise<StoredMessage | undefined>
+/** Reads the last messages of a few subjects; undefined where there is none. */
+export type ReadSubjects = (
+  ...subjects: ReadonlyArray<string>
+) => Promise<ReadonlyArray<StoredMessage | undefined>>
 
 /** Reads subjects as they are at this call, or later. */
-export const barrierReader = async (nats: StreamAccess, stream: string): Promise<ReadSubject> => {
+export const barrierReader = async (nats: StreamAccess, stream: string): Promise<ReadSubjects> => {
   const barrier = await nats.readBarrier(stream)
-  if (barrier === undefined) return (subject) => readLastFromLeader(nats, stream, subject)
-  return async (subject) => {
+  if (barrier === undefined) {
+    return (...subjects) =>
+      Promise.all(subjects.map((subject) => readLastFromLeader(nats, stream, subject)))
+  }
+  return async (...subjects) => {
     const found = await getAll(
-      [subject, barrier.subject],
+      [...subjects, barrier.subject],
       (rest) => getFromCurrentReplica(nats, stream, rest, barrier.seq)
     )
-    return found.find((stored) => stored.subject === subject)
+    return subjects.map((subject) => found.find((stored) => stored.subject === subject))
   }
 }
 
@@ -269,7 +274,10 @@ export const readLast = async (
   nats: StreamAccess,
   stream: string,
   subject: string
-): Promise<StoredMessage | undefined> => (await barrierReader(nats, stream))(subject)
+): Promise<StoredMessage | undefined> => {
+  const [stored] = await (await barrierReader(nats, stream))(subject)
+  return stored
+}
 
 /**
  * The last messages of the subjects that exist, from replicas that hold everything up to
