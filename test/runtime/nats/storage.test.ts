@@ -1,6 +1,7 @@
 import type { Msg } from "@nats-io/transport-node"
 import { Effect, Layer } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { address, shardOf } from "../../../runtime/actor/address.ts"
 import { natsBlobs } from "../../../runtime/nats/blobs/blobs.ts"
 import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
 import { NoReply } from "../../../runtime/nats/connection/requests.ts"
@@ -8,7 +9,8 @@ import { natsRecords } from "../../../runtime/nats/records/records.ts"
 import { natsRegistry } from "../../../runtime/nats/registry/registry.ts"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
-import { alice, commitOf, itemsOf, revisionOf, run } from "../../suites/storage-probe.ts"
+import { alice, commitOf, itemsOf, revisionOf, run,
+  signalRevisionsOf } from "../../suites/storage-probe.ts"
 import { storageSuite } from "../../suites/storage.ts"
 import { onNats, removeStreams } from "./backend.ts"
 import { interceptRequests } from "./intercepted-requests.ts"
@@ -142,6 +144,45 @@ describe("one server", () => {
     expect(await run(other.api.load(alice))).toMatchObject({ state: "4", head: 20_000 })
     await mine.close()
     await other.close()
+  })
+
+  const fates = ["stored", "lost", "late"] as const
+  it.each(fates)("preserves a signal when a commit without a timer is resent: %s", async (fate) => {
+    const { deaf, layer } = deafNats()
+    const { api, close } = await onNats(Storage, Layer.provide(natsStorage(), layer), urls)()
+    const push = address("registration", "alice=1")
+    const signal = async () => {
+      const { revision: expected } = await run(api.load(alice))
+      const change = { expected, signals: [{ address: push, atMs: Date.now() }] }
+      const [revision] = signalRevisionsOf((await run(api.commit([commitOf(change)])))[0])
+      return revision
+    }
+    const consumedSignal = await signal()
+    const created = commitOf({ address: push, state: "a", timer: 1 })
+    const expected = revisionOf((await run(api.commit([created])))[0])
+    // The first batch of the registration is not acknowledged. The mailbox's signal overtakes what
+    // is sent of it again.
+    let next: number | undefined
+    let late: (() => Promise<unknown>) | undefined
+    deaf.instead = async (write) => {
+      if (fate === "stored") await write()
+      if (fate === "late") late = write
+      next = await signal()
+    }
+    const ended = commitOf({
+      address: push,
+      expected,
+      state: "b",
+      timer: null,
+      consumedSignal
+    })
+    expect(await run(api.commit([ended]))).toMatchObject([{ _tag: "Committed" }])
+    await late?.().catch(() => undefined)
+    expect((await run(api.timers(shardOf(alice), 10))).timers).toMatchObject([
+      { address: push, signalRevision: next }
+    ])
+    expect(await run(api.load(push))).toMatchObject({ state: "b" })
+    await close()
   })
 
   it("detects a stored commit that a server rejected", async () => {
