@@ -33,7 +33,7 @@ async function* part(bytes: Buffer, range: ByteRange | undefined): AsyncIterable
   if (wanted.length > 0) yield wanted
 }
 
-/** Blobs of their own, none yet. What they hold survives the systems that run on them. */
+/** A new, empty store of blobs. Its contents survive the systems that run on it. */
 export const makeMemoryBlobs = (): BlobsApi => {
   const blobs = new Map<string, Blob>()
   return {
@@ -62,5 +62,5 @@ export const makeMemoryBlobs = (): BlobsApi => {
   }
 }
 
-/** Blobs in memory that are gone with their layer. */
+/** Blobs in memory; they end with their layer. */
 export const memoryBlobs: Layer.Layer<Blobs> = Layer.sync(Blobs, makeMemoryBlobs)

@@ -3,10 +3,10 @@ import { Effect, Layer } from "effect"
 import { assertExpected, type RecordChange, Records, type RecordsApi, RecordTables,
   Watchers } from "../ports/index.ts"
 
-/** As a real store has a bound, so that tests meet it. */
+/** A real store has a bound too, so that tests reach it. */
 const CHANGES_MAX = 20_000
 
-/** Tables of their own, empty. What they hold survives the systems that run on them. */
+/** New, empty tables. Their contents survive the systems that run on them. */
 export const makeMemoryRecords = (): RecordsApi => {
   const tables = new RecordTables()
   const watchers = new Watchers()
@@ -37,5 +37,5 @@ export const makeMemoryRecords = (): RecordsApi => {
   }
 }
 
-/** Tables in memory that are gone with their layer. */
+/** Tables in memory; they end with their layer. */
 export const memoryRecords: Layer.Layer<Records> = Layer.sync(Records, makeMemoryRecords)

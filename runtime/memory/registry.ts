@@ -3,13 +3,13 @@ import { Effect } from "effect"
 import type { Later } from "../clock.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/index.ts"
 
-/** A registry of its own; keys expire by the clock of `later`. Changes are told at once. */
+/** A new registry. Keys expire by the clock of `later`; changes are reported synchronously. */
 export const makeMemoryRegistry = (later: Later): RegistryApi => {
   const entries = new Map<string, RegistryEntry>()
   const watchers = new Set<(entry: RegistryEntry) => void>()
   let revisions = 0
 
-  const known = (key: string): RegistryEntry =>
+  const entryOf = (key: string): RegistryEntry =>
     entries.get(key) ?? { key, value: undefined, revision: 0 }
 
   const write = (key: string, value: string | undefined): number => {
@@ -20,34 +20,34 @@ export const makeMemoryRegistry = (later: Later): RegistryApi => {
   }
 
   const expire = (key: string, revision: number): void => {
-    const { revision: last, value } = known(key)
+    const { revision: last, value } = entryOf(key)
     if (last === revision && value !== undefined) write(key, undefined)
   }
 
-  const fits = (key: string, expected: number): boolean => {
-    const { revision, value } = known(key)
+  const isCurrent = (key: string, expected: number): boolean => {
+    const { revision, value } = entryOf(key)
     return revision === expected || (expected === 0 && value === undefined)
   }
 
   return {
     put: (key, value, expected, ttlMs) =>
       Effect.suspend(() => {
-        if (!fits(key, expected)) return Effect.fail(new RegistryMoved({ key, expected }))
+        if (!isCurrent(key, expected)) return Effect.fail(new RegistryMoved({ key, expected }))
         const revision = write(key, value)
         if (ttlMs !== undefined) later(ttlMs, () => expire(key, revision))
         return Effect.succeed(revision)
       }),
     remove: (key, expected) =>
       Effect.suspend(() => {
-        if (!fits(key, expected)) return Effect.fail(new RegistryMoved({ key, expected }))
-        if (known(key).value !== undefined) write(key, undefined)
+        if (!isCurrent(key, expected)) return Effect.fail(new RegistryMoved({ key, expected }))
+        if (entryOf(key).value !== undefined) write(key, undefined)
         return Effect.void
       }),
-    get: (key) => Effect.sync(() => known(key)),
+    get: (key) => Effect.sync(() => entryOf(key)),
     watch: (onChange) =>
       Effect.asVoid(Effect.acquireRelease(
         Effect.sync(() => {
-          // The same function may watch twice: each watch is one of its own.
+          // The same function may watch twice; each watch ends by itself.
           const own = (entry: RegistryEntry): void => onChange(entry)
           for (const entry of entries.values()) if (entry.value !== undefined) own(entry)
           watchers.add(own)

@@ -1,6 +1,6 @@
 /**
- * The storage port in memory: for tests and for trying things out. What one
- * {@link makeMemoryStorage} holds survives the systems that run on it, as a disk would.
+ * The storage port in memory: for tests and experiments. The contents of one
+ * {@link makeMemoryStorage} survive the systems that run on it, as on a disk.
  */
 import { Effect, Layer } from "effect"
 import { type Address, fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"
@@ -29,9 +29,9 @@ const firstAt = (log: ReadonlyArray<LogItem>, from: number): number => {
   return low
 }
 
-/** What a commit makes of an actor, its fences passed. */
-const changed = (known: Readonly<Actor>, commit: Commit, commits: number): Actor => {
-  const actor: Actor = { ...known, log: known === empty ? [] : known.log }
+/** The actor after a commit that has passed its fences. */
+const changed = (stored: Readonly<Actor>, commit: Commit, commits: number): Actor => {
+  const actor: Actor = { ...stored, log: stored === empty ? [] : stored.log }
   for (const { n, value } of commit.append) actor.log.push({ n, value })
   for (const n of commit.remove) {
     const at = firstAt(actor.log, n)
@@ -180,7 +180,7 @@ const byTime = (one: StoredTimer, other: StoredTimer): number => one.atMs - othe
 const signalsOf = (signals: Iterable<StoredTimer>, shard: number): Array<StoredTimer> =>
   [...signals].filter(({ address }) => shardOf(address) === shard).sort(byTime)
 
-/** A store of its own, empty. */
+/** A new, empty store. */
 export const makeMemoryStorage = (): StorageApi => {
   const actors = new Map<string, Actor>()
   const timers = new OwnTimers()
@@ -190,8 +190,8 @@ export const makeMemoryStorage = (): StorageApi => {
   const apply = (commit: Commit): CommitOutcome => {
     assertCommit(commit)
     const key = keyOf(commit.address)
-    const known = actors.get(key) ?? empty
-    const conflict = conflictOf(commit, known)
+    const stored = actors.get(key) ?? empty
+    const conflict = conflictOf(commit, stored)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     commits++
     const { address, consumedSignal } = commit
@@ -207,7 +207,7 @@ export const makeMemoryStorage = (): StorageApi => {
       return { _tag: "Committed", revision: 0, signalRevisions }
     }
     if (commit.state !== undefined || commit.append.length > 0) {
-      actors.set(key, changed(known, commit, commits))
+      actors.set(key, changed(stored, commit, commits))
     }
     return {
       _tag: "Committed",
@@ -240,5 +240,5 @@ export const makeMemoryStorage = (): StorageApi => {
   }
 }
 
-/** A store in memory that is gone with its layer. */
+/** A store in memory; it ends with its layer. */
 export const memoryStorage: Layer.Layer<Storage> = Layer.sync(Storage, makeMemoryStorage)

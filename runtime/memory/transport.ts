@@ -1,6 +1,6 @@
 /**
- * The transport port within one process: what a node that stands alone uses, and tests. Messages
- * are passed as they are; announcements are heard after the caller's turn of the event loop.
+ * The transport port within one process, for a single node and for tests. Messages are passed
+ * unchanged; listeners receive announcements in a microtask.
  */
 import { Effect, Layer } from "effect"
 import { type Address, AskTimeout, keyOf, NoOwner, shardOf } from "../actor/index.ts"
@@ -37,7 +37,7 @@ const within = (
     return Effect.sync(() => clearTimeout(timer))
   })
 
-/** A transport of its own. */
+/** A new transport. */
 export const makeMemoryTransport = (): TransportApi => {
   const servers = new Map<number, Serve>()
   const watchers = new Map<string, Set<HintListener>>()
@@ -53,7 +53,7 @@ export const makeMemoryTransport = (): TransportApi => {
 
   const watch = (about: Address, listener: HintListener): () => void => {
     const key = keyOf(about)
-    // The same function may watch twice: each watch is one of its own.
+    // The same function may watch twice; each watch ends by itself.
     const own: HintListener = (hint) => listener(hint)
     const listeners = watchers.get(key) ?? new Set<HintListener>()
     watchers.set(key, listeners.add(own))

@@ -25,10 +25,11 @@ export interface Commit {
   readonly head: number
   /**
    * Items to create, numbered upwards from the log's head + 1; a number that was used conflicts.
-   * Numbers are left out only when `state` is written (items made and removed at once).
+   * Numbers may be missing only when `state` is written: their items were removed in the same
+   * commit.
    */
   readonly append: ReadonlyArray<LogItem>
-  /** Numbers of items to delete; a number that is not there is ignored. Demands `state`. */
+  /** Numbers of items to delete; missing ones are ignored. A removal requires `state`. */
   readonly remove: ReadonlyArray<number>
   /**
    * The actor's own timer, whole ms from 0 to {@link timerMsMax}; null clears it; undefined leaves
@@ -87,32 +88,32 @@ export interface TimerPage {
 }
 
 /**
- * What became of one commit. `expected` is compared always, of log items and timers alone too:
- * an activation that is no longer the owner must not add to an actor that its successor has
- * changed. That costs nothing where the record's revision is known in memory; a store that
- * checks one number for each message can check the last one among all of the actor's keys.
+ * The outcome of one commit. The store always compares `expected`, for log items and timers alone
+ * too: an activation that is no longer the owner must not add to an actor that its successor has
+ * changed. A store that has the record's revision in memory compares it at no cost. A store that
+ * checks one sequence for each message can check the last one among all keys of the actor.
  */
 export type CommitOutcome =
   | {
     readonly _tag: "Committed"
     /**
-     * Of the state record: 0 when it was removed, `expected` when it was not written; NaN, which
-     * no commit can be written on, when another activation has written it since.
+     * Of the state record: 0 when it was removed, `expected` when it was not written. NaN when
+     * another activation has written it since: no later commit can expect NaN.
      */
     readonly revision: number
-    /** Of the commit's signals, in their order; NaN where the store cannot tell. */
+    /** Of the commit's signals, in their order; NaN where the store does not know. */
     readonly signalRevisions: ReadonlyArray<number>
   }
   | { readonly _tag: "Conflict"; readonly conflict: RevisionConflict | LogConflict }
   /** Nothing of the commit was kept, nor will be. */
   | { readonly _tag: "Refused"; readonly failure: StorageFailure }
-  /** The actor is another's by now, and whether the commit was kept before cannot be told. */
+  /** Another node owns the actor by now, and the store may have kept the commit before. */
   | { readonly _tag: "Indeterminate" }
 
 /** Takes the outcome of the member of a group at this index, once. */
 export type ReportOutcome = (at: number, outcome: CommitOutcome) => void
 
-/** An actor as the store knows it. */
+/** An actor as it is stored. */
 export interface StoredActor {
   readonly state: string | undefined
   /** 0 when there is no state record. Revisions of one key only grow, over removals too. */
@@ -124,7 +125,7 @@ export interface StoredActor {
 }
 
 export interface StorageApi {
-  /** What everything is kept in, for people: `RocksDB`, `LevelDB`, `JetStream`, `memory`. */
+  /** The name of the database, for people: `RocksDB`, `LevelDB`, `JetStream`, `memory`. */
   readonly engine: string
   /**
    * The stream that a shard is stored in, from 0 on. Streams fail and stall each by itself, so a
@@ -147,8 +148,8 @@ export interface StorageApi {
   readonly load: (address: Address) => Effect.Effect<StoredActor, StorageFailure>
   /**
    * Log items with `n >= from`, ascending, at most `limit`; numbers may be missing where items
-   * were removed. `isOwn`: the actor is awake here and nobody else's, so that the store may go by
-   * what it has acknowledged here itself.
+   * were removed. `isOwn`: this node owns the actor and has it in memory, so that the store may
+   * rely on what it has acknowledged to this node.
    */
   readonly read: (
     address: Address,
@@ -189,16 +190,16 @@ export const soleStream = (): number => 0
 /** Of a commit without signals. */
 export const noSignals: ReadonlyArray<never> = []
 
-/** The conflict of a commit with what is known of its actor; undefined when there is none. */
+/** The conflict of a commit with the stored actor; undefined when there is none. */
 export const conflictOf = (
   commit: Commit,
-  known: { readonly revision: number; readonly head: number }
+  stored: Pick<StoredActor, "revision" | "head">
 ): RevisionConflict | LogConflict | undefined => {
   const { append, expected, state } = commit
-  if (expected !== known.revision) {
-    return new RevisionConflict({ key: keyOf(commit.address), expected, actual: known.revision })
+  if (expected !== stored.revision) {
+    return new RevisionConflict({ key: keyOf(commit.address), expected, actual: stored.revision })
   }
-  let last = known.head
+  let last = stored.head
   for (const { n } of append) {
     // A gap is left only by items that were removed in the commit that would have made them.
     if (n <= last || (state === undefined && n !== last + 1)) {
