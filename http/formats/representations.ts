@@ -6,7 +6,6 @@ import { hash } from "node:crypto"
 import { type Feed, toAtom, toRss } from "./feeds.ts"
 import { type Html, type PageLink, renderElement, renderPage } from "./html/index.ts"
 import type { MediaType } from "./negotiation.ts"
-import { toText } from "./plain-text.ts"
 import { type Element, parseFragment, toJson, writeDocument, xmlDeclaration } from "./xml/index.ts"
 
 /**
@@ -87,6 +86,28 @@ const toHtml = (view: ResourceView, path: string | undefined): string =>
     links: view.links ?? [],
     script: view.script
   })
+
+const indent = "  "
+
+const writeNode = (node: Element, depth: number, lines: Array<string>): void => {
+  const margin = indent.repeat(depth)
+  const text = node.children.filter((child) => typeof child === "string").join("").trim()
+  const indented = text.includes("\n") ? text.replace(/\r?\n/g, `\n${margin}${indent}`) : text
+  lines.push(`${margin}${node.name}:${indented === "" ? "" : ` ${indented}`}`)
+  for (const key in node.attributes) {
+    if (!key.startsWith("xmlns")) lines.push(`${margin}${indent}${key}: ${node.attributes[key]}`)
+  }
+  for (const child of node.children) {
+    if (typeof child !== "string") writeNode(child, depth + 1, lines)
+  }
+}
+
+/** A document as plain text: one line for each value, indented by depth. */
+const toText = (root: Element): string => {
+  const lines: Array<string> = []
+  writeNode(root, 0, lines)
+  return `${lines.join("\n")}\n`
+}
 
 /**
  * The text of a view in one of its offered types; a feed type needs `feed`. `path` is the

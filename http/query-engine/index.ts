@@ -1,9 +1,8 @@
 /** Queries over tables of rows: conditions, sources, cursors, and rows in memory. */
 export { filterOf, type NumberRange, type Operator, operators, type Order, type RowCondition,
   type RowFilter, type RowQuery, spanOf } from "./condition.ts"
-export { type CursorPosition, decodeCursor, encodeCursor } from "./cursor.ts"
 export { fieldNames, fieldsIn, queryElement, queryIn } from "./query-document.ts"
-export { runQuery } from "./query-run.ts"
+export { type CursorPosition, decodeCursor, encodeCursor, runQuery } from "./query-run.ts"
 export { RowCaches } from "./row-cache.ts"
 export type { RowEntry } from "./row-sources.ts"
 export { indexKey, isDecimal, type Row, type TableSchema } from "./table-fields.ts"

@@ -7,15 +7,9 @@ import type { HttpRequest as NativeRequest, HttpResponse, us_listen_socket } fro
 import { makeProblem, problemReply, type ProblemSlug } from "../formats/index.ts"
 import { drainGraceMs, eventHeartbeatMs, headerBlockBytesMax } from "../limits.ts"
 import { Exchange, type Shared } from "./exchange.ts"
-import { framingOf } from "./framing.ts"
 import { type CorsOrigin, statusLines } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
-import { type HttpRequest, RequestHeaders } from "./request.ts"
-
-export type { EventStream } from "./event-stream.ts"
-export { Exchange } from "./exchange.ts"
-export type { HttpReply } from "./exchange.ts"
-export type { BodyFault, HttpRequest } from "./request.ts"
+import { framingOf, type HttpRequest, RequestHeaders } from "./request.ts"
 
 /** Answers a request, now or later. It must begin to read the body before it returns. */
 export type RequestHandler = (request: HttpRequest, exchange: Exchange) => void

@@ -3,9 +3,8 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { filterOf, type Order, spanOf } from "../../http/query-engine/condition.ts"
-import { decodeCursor, encodeCursor } from "../../http/query-engine/cursor.ts"
 import { conditionElement, queryElement, queryIn } from "../../http/query-engine/query-document.ts"
-import { type Cursor, type QueryLimits, type RowRequest,
+import { type Cursor, decodeCursor, encodeCursor, type QueryLimits, type RowRequest,
   runQuery } from "../../http/query-engine/query-run.ts"
 import { compareDecimals, indexKey, isDecimal } from "../../http/query-engine/table-fields.ts"
 import { customerChanges, customerRemoval,

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sameHash } from "../../actors/secret-hash.ts"
-import { derivedIds, randomId, randomIds } from "../../http/auth/credentials/secrets.ts"
+import { derivedIds, randomId, randomIds } from "../../http/auth/credentials/credentials.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
 

@@ -1,4 +1,9 @@
-/** The credentials in a request. */
+/**
+ * The credentials in a request, and the identifiers and secrets that the service creates: 128 or
+ * more random bits in base64url. Only the SHA-256 of a secret is ever stored, and hashes are
+ * compared in constant time (`actors/secret-hash.ts`).
+ */
+import { createHmac, hash, randomFillSync } from "node:crypto"
 import type { HttpRequest } from "../../wire/index.ts"
 
 /** The credentials of a request, not yet checked. */
@@ -23,4 +28,65 @@ export const identityOf = (request: HttpRequest): Identity => {
   return colon < 0
     ? anonymous
     : { _tag: "Basic", user: pair.slice(0, colon), password: pair.slice(colon + 1) }
+}
+
+/** Bytes of an identifier (128 bits) and of a secret (256 bits). */
+const idBytes = 16
+
+const secretBytes = 32
+
+/** Random bytes, drawn from the system in blocks: a system call for each id would cost more. */
+const pool = { bytes: Buffer.alloc(4096), used: 4096 }
+
+const random = (count: number): string => {
+  const { bytes } = pool
+  if (pool.used + count > bytes.length) {
+    randomFillSync(bytes)
+    pool.used = 0
+  }
+  const end = pool.used + count
+  const text = bytes.toString("base64url", pool.used, end)
+  bytes.fill(0, pool.used, end)
+  pool.used = end
+  return text
+}
+
+/** A new identifier: 128 random bits as 22 characters. */
+export const randomId = (): string => random(idBytes)
+
+/** SHA-256 of a secret in base64url without padding (43 characters), as it is stored. */
+export const secretHash = (secret: string): string => hash("sha256", secret, "base64url")
+
+/** 128 bits of the SHA-256 of a document, base64url: recognizes a repeated deposit. */
+export const documentDigest = (bytes: Uint8Array): string =>
+  hash("sha256", bytes, "base64url").slice(0, 22)
+
+/**
+ * Draws the identifiers and secrets of one request. A request with an Idempotency-Key draws the
+ * same again when it is repeated, so that it finds what an interrupted attempt created.
+ */
+export interface IdSource {
+  /** Whether they are random: nothing with these ids exists yet. */
+  readonly isRandom: boolean
+  /** 128 bits, different for each name. */
+  readonly id: (name: string) => string
+  /** 256 bits, different for each name. */
+  readonly secret: (name: string) => string
+}
+
+export const randomIds: IdSource = {
+  isRandom: true,
+  id: () => random(idBytes),
+  secret: () => random(secretBytes)
+}
+
+/** Ids derived from the service's key and a scope that contains the client's secret key. */
+export const derivedIds = (serviceKey: string, scope: string): IdSource => {
+  const derive = (name: string) =>
+    createHmac("sha256", serviceKey).update(`${scope}\n${name}`).digest()
+  return {
+    isRandom: false,
+    id: (name) => derive(name).toString("base64url", 0, idBytes),
+    secret: (name) => derive(name).toString("base64url", 0, secretBytes)
+  }
 }

@@ -4,6 +4,5 @@ export { addressHash, assertAddressQuota, collectionPath, creationChanges, expir
   type StoredQuery, sweepQueries } from "./query-store.ts"
 export { readRecord, type RecordResource, removeRecord, replaceRecord } from "./record-resource.ts"
 export { requireRole, rowAnswer, rowOperations, type RowResource } from "./row-handlers.ts"
-export { listRows, type RowListing } from "./row-listing.ts"
-export { rowQuery } from "./row-listing.ts"
+export { listRows, type RowListing, rowQuery } from "./row-listing.ts"
 export { rowTable } from "./row-table.ts"
