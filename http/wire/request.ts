@@ -1,7 +1,7 @@
 /**
- * A request as plain values, the faults of its body, and how it is framed (RFC 9112 §3.2, §6). The
- * native parser leaves the check of the framing fields to its user: this module rejects a block that
- * two readers could frame differently, and the connection ends.
+ * A request as plain values, the faults of its body, and its framing (RFC 9112 §3.2, §6). The
+ * native parser leaves the check of the framing fields to its user: this module rejects a block
+ * that two readers could frame differently, and the connection ends.
  */
 import type { ProblemSlug } from "../formats/index.ts"
 

@@ -1,6 +1,6 @@
 /**
- * The issuer's keys: found by its metadata (OpenID Connect Discovery 1.0), loaded on demand, cached,
- * and loaded again when they are old.
+ * The issuer's keys: found by its metadata (OpenID Connect Discovery 1.0), loaded on demand and
+ * cached, and loaded again when they are old.
  */
 import { Data, Effect } from "effect"
 import { createLocalJWKSet, type JSONWebKeySet, type JWK } from "jose"
