@@ -1,7 +1,7 @@
 /**
  * A service under 60 % of its maximal load, for 10 minutes. Memory, file descriptors and p99 stay
- * flat, the store compacts, and nothing is lost. SOAK_MINUTES sets the time (120 for a release);
- * TEST_LONG=soak runs only this test. The graph is test-results/soak.svg, and its samples
+ * flat, the store compacts, and nothing is lost. SOAK_MINUTES sets the time (120 for a
+ * release); TEST_LONG=soak runs only this test. The graph is test-results/soak.svg, and its samples
  * are in soak.json.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
