@@ -18,6 +18,9 @@ export type Dependencies = BackgroundTaskDependencies & NotificationDependencies
   readonly limits?: Partial<MailboxLimits>
 }
 
+/** The newest format of the behaviors' states, log items and messages; see `runtime/actor`. */
+export const serviceFormat = 1
+
 /** Every behavior of the service. */
 export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   account(deps.records),

@@ -2,19 +2,55 @@
 import { Schema } from "effect"
 
 /**
- * The codecs of a behavior, whose record is the JSON of its state, and its timer message. A message
- * with an unknown property is an error.
+ * The top-level fields of a stored state that this version does not know: a later version wrote
+ * them. A decision that spreads the state keeps them, and `encode` writes them back, so that an
+ * actor that moves to an older node and back loses nothing.
  */
-export const codecsOf = <State, Message>(
+export const laterFields: unique symbol = Symbol("fields of a later version")
+
+/** A state that was decoded. */
+export interface DecodedState {
+  readonly [laterFields]?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Whether a later version has stored the state with fields that this one does not know. */
+export const hasLaterFields = (state: object & DecodedState): boolean =>
+  state[laterFields] !== undefined
+
+/** Copies unknown fields of nested objects, which decisions pass on whole. */
+const keepUnknown = (decoded: unknown, raw: unknown): void => {
+  if (decoded === raw || typeof raw !== "object" || raw === null) return
+  // Both come from one JSON document: objects of any fields, or arrays.
+  const known = decoded as Record<string, unknown>
+  for (const [name, value] of Object.entries(raw)) {
+    if (Object.hasOwn(known, name)) keepUnknown(known[name], value)
+    else Object.defineProperty(known, name, { value, enumerable: true, configurable: true })
+  }
+}
+
+/** The codecs of a behavior, whose record is the JSON of its state, and its timer message. */
+export const codecsOf = <State extends object, Message>(
   state: Schema.Codec<State, unknown>,
   message: Schema.Codec<Message, unknown>
 ) => {
-  const decode = Schema.decodeUnknownSync(state)
+  const decodeKnown = Schema.decodeUnknownSync(state)
   return {
     // The schemas of states transform nothing, so that the state is its own encoded form.
-    encode: (decoded: State): string => JSON.stringify(decoded),
-    decode: (text: string): State => decode(JSON.parse(text)),
-    decodeMessage: Schema.decodeUnknownSync(message, { onExcessProperty: "error" }),
+    encode: (decoded: State & DecodedState): string => {
+      const later = decoded[laterFields]
+      return JSON.stringify(later === undefined ? decoded : { ...decoded, ...later })
+    },
+    decode: (text: string): State => {
+      const raw: unknown = JSON.parse(text)
+      const decoded = decodeKnown(raw)
+      const fields = Object.entries(raw as object) // a state is an object
+      for (const [name, value] of fields) {
+        if (name in decoded) keepUnknown(decoded[name as keyof State], value)
+      }
+      const later = fields.filter(([name]) => !(name in decoded))
+      return later.length === 0 ? decoded : { ...decoded, [laterFields]: Object.fromEntries(later) }
+    },
+    decodeMessage: Schema.decodeUnknownSync(message),
     timerMessage: { _tag: "TimerFired" }
   } as const
 }

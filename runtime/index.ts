@@ -2,11 +2,12 @@
 export type { MessageStep, Quarantine, ReplyCallback } from "./activation/index.ts"
 export { ActorDefect, type Address, address, type AnyBehavior, append, type AskFailure, AskTimeout,
   become, type Behavior, type BehaviorTable, BlobAborted, BlobMissing, BlobTooLarge, Decision,
-  type DecisionContext, fromKey, fromSubject, isActorId, isRefusal, keyOf, LogConflict,
-  type LogItem, MessageTooLarge, NoOwner, Overloaded, type Peers, placingPart, Quarantined,
-  type Recall, type Refusal, refuse, RevisionConflict, shardOf, SHARDS, stay, StorageCorrupted,
-  type StorageFailure, StorageFull, StorageLocked, StorageUnavailable, StoreFormatUnsupported,
-  subjectOf, type Tagged, UnknownMessage, ValueTooLarge, type Variant } from "./actor/index.ts"
+  type DecisionContext, decodeStoredState, encodeStoredState, fromKey, fromSubject, isActorId,
+  isRefusal, keyOf, LogConflict, type LogItem, MessageTooLarge, NoOwner, Overloaded, type Peers,
+  placingPart, Quarantined, type Recall, type Refusal, refuse, RevisionConflict, shardOf, SHARDS,
+  stay, StorageCorrupted, type StorageFailure, StorageFull, StorageLocked, StorageUnavailable,
+  StoreFormatUnsupported, subjectOf, type Tagged, UnknownMessage, ValueTooLarge,
+  type Variant } from "./actor/index.ts"
 export { alone, clustered, type ClusteredOptions, type ClusterView, NodeNameTaken,
   type NodeStatusApi, type NodeView, Placement } from "./cluster/index.ts"
 export { type Limits, makeLimits } from "./limits.ts"

@@ -6,8 +6,8 @@ import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects,
   type MessageStep, type Quarantine, type ReplyCallback, Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
-  encodeMessage, encodeReply, keyOf, NoOwner, Overloaded, type Peers, Quarantined, shardOf,
-  type Tagged, UnknownMessage } from "./actor/index.ts"
+  encodeMessage, encodeReply, firstFormat, keyOf, NoOwner, Overloaded, type Peers, Quarantined,
+  shardOf, type Tagged, UnknownMessage } from "./actor/index.ts"
 import { type Fork, laterWith, runWithin, waitUntil } from "./clock.ts"
 import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"
@@ -20,6 +20,8 @@ import { withTrace } from "./tracing.ts"
 
 export interface SystemOptions {
   readonly behaviors: ReadonlyArray<AnyBehavior>
+  /** The newest format that the behaviors read, from 1, which is the default. */
+  readonly format?: number
   readonly limits?: Partial<Limits>
   /** For tests that end the process at a step of a message's life. */
   readonly step?: (step: MessageStep, address: Address) => void
@@ -52,7 +54,8 @@ const ignore: ReplyCallback = () => {}
 /** Ends the quarantine of its actor; a node accepts it from any client of the transport too. */
 export const liftMessage: Tagged = { _tag: "LiftQuarantine" }
 
-const liftEnvelope = encodeMessage(liftMessage)
+/** How its envelope begins; the format may follow. */
+const liftEnvelope = encodeMessage(liftMessage).slice(0, -1)
 
 export class Node {
   private readonly supervisor: Supervisor
@@ -60,6 +63,7 @@ export class Node {
   private readonly directory: ActivationDirectory
   private readonly behaviors: ReadonlyMap<string, AnyBehavior>
   private readonly limits: Limits
+  private readonly formatMax: number
   private readonly placement: PlacementApi
   private readonly context: ActivationContext
   private readonly shards: Shards
@@ -71,6 +75,7 @@ export class Node {
     const limits = makeLimits(options.limits)
     this.behaviors = new Map(options.behaviors.map((one) => [one.kind, one]))
     this.limits = limits
+    this.formatMax = options.format ?? firstFormat
     this.placement = ports.placement
     this.supervisor = new Supervisor(limits, nowMs)
     this.directory = new ActivationDirectory(limits, nowMs, ({ address }) => {
@@ -112,6 +117,11 @@ export class Node {
         ? done(message, undefined)
         : this.deliver(to, message, done)
     })
+  }
+
+  /** The newest format that every node of the cluster reads. */
+  format(): number {
+    return this.placement.format() ?? this.formatMax
   }
 
   /** Reads the log of any actor. */
@@ -206,6 +216,8 @@ export class Node {
       limits,
       storage,
       nowMs,
+      formatMax: this.formatMax,
+      format: () => this.format(),
       step,
       committer: new Committer(time, storage, limits, metrics.commits, onFault),
       effects: new Effects(fork, peers, sendMessage, step),
@@ -241,11 +253,11 @@ export class Node {
   }
 
   private decode(to: Address, envelope: string): Tagged | UnknownMessage {
-    if (envelope === liftEnvelope) return liftMessage
+    if (envelope.startsWith(liftEnvelope)) return liftMessage
     const behavior = this.behaviors.get(to.kind)
     return behavior === undefined
       ? this.unknown(to, "no such kind")
-      : decodeMessage(behavior, keyOf(to), envelope)
+      : decodeMessage(behavior, keyOf(to), envelope, this.context.formatMax)
   }
 
   private encodeOutcome(to: Address, ...[failure, reply]: Parameters<ReplyCallback>): string {

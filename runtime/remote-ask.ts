@@ -26,7 +26,7 @@ interface RemoteAsk {
 }
 
 export class RemoteAsks {
-  private readonly context: Pick<ActivationContext, "fork" | "later" | "limits">
+  private readonly context: Pick<ActivationContext, "fork" | "format" | "later" | "limits">
   private readonly transport: TransportApi
   private readonly node: LocalNode
   /** By shard: how to repeat the asks that wait until a node owns it. */
@@ -35,7 +35,7 @@ export class RemoteAsks {
   private stopped = false
 
   constructor(
-    context: Pick<ActivationContext, "fork" | "later" | "limits">,
+    context: Pick<ActivationContext, "fork" | "format" | "later" | "limits">,
     transport: TransportApi,
     node: LocalNode
   ) {
@@ -64,7 +64,7 @@ export class RemoteAsks {
     const sentMs = performance.now()
     const leftMs = this.context.limits.askDeadlineMs - waitedMs
     const request = Effect.suspend(() =>
-      this.transport.request(to, encodeMessage(message), leftMs, trace)
+      this.transport.request(to, encodeMessage(message, this.context.format()), leftMs, trace)
     )
     this.context.fork(Effect.result(request)).addObserver((exit) => {
       if (Exit.isFailure(exit)) return this.answer(ask, this.noOwner(to))

@@ -33,6 +33,8 @@ export interface SystemApi extends Peers {
   readonly watch: (about: Address, listener: HintListener) => () => void
   /** Ends an actor's quarantine, on any node; false if it had none. */
   readonly lift: (address: Address) => Effect.Effect<boolean, AskFailure>
+  /** The newest format of messages that every node reads: newer ones are not sent yet. */
+  readonly format: () => number
   readonly snapshot: () => Snapshot
   /** The nodes and the owner of each shard, as this node last observed them. */
   readonly cluster: () => ClusterView
@@ -79,6 +81,7 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
               askAsEffect((done) => node.ask(address, liftMessage, done)),
               (lifted) => lifted === true
             ),
+          format: () => node.format(),
           snapshot: () => node.snapshot(),
           cluster: placement.view,
           nodeStatus: placement.nodeStatus,

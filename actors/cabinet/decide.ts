@@ -45,15 +45,9 @@ export const cabinetTable: Cabinets = {
       if (isOutdated(state, message)) return deny("PreconditionFailed")
       const refusal = invalidContents(message.contents)
       if (refusal !== undefined) return refusal
-      const { createdAtMs, owner, requestId, version } = state
-      const next: Active = {
-        _tag: "Active",
-        owner,
-        requestId,
-        createdAtMs,
-        ...withRights(message.contents, state),
-        version: version + 1
-      }
+      const { mailboxes: _mailboxes, query: _query, title: _title, ...rest } = state
+      const contents = withRights(message.contents, state)
+      const next: Active = { ...rest, ...contents, version: state.version + 1 }
       return become<CabinetState>(next).reply<CabinetReply>({ _tag: "Replaced", view: view(next) })
     },
     Remove: (state, message) => {

@@ -6,6 +6,7 @@
 import { append, become, type BehaviorTable, stay, type Variant } from "../../runtime/index.ts"
 import { registrationsMax } from "../limits.ts"
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
+import { hasLaterFields } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import { encodeItem, repeatKey } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
@@ -170,7 +171,11 @@ const deposit =
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
     const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment))
     // The log has the time of its last item, so that a deposit writes no state record.
-    if (atMs !== state.lastAtMs) decision.becomeInMemory(receivedAt(state, atMs))
+    if (atMs !== state.lastAtMs) {
+      decision.becomeInMemory(
+        hasLaterFields(state) ? { ...state, lastAtMs: atMs } : receivedAt(state, atMs)
+      )
+    }
     if (isWatched(state)) signalDeposit(decision, state, self, head + 1)
     if (key !== undefined) signalKey(decision, self, key, head + 1)
     return decision.reply<MailboxReply>({

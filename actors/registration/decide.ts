@@ -505,10 +505,8 @@ type OptionalKey = {
 
 /** The state without these optional properties. `delete` would make slow objects. */
 const without = (state: Registered, ...keys: ReadonlyArray<OptionalKey>): Registered => {
-  const rest: Record<string, unknown> = {}
-  for (const key in state) {
-    if (!(keys as ReadonlyArray<string>).includes(key)) rest[key] = state[key as OptionalKey]
-  }
+  const rest: { [Key in keyof Registered]?: Registered[Key] } = { ...state }
+  for (const key of keys) delete rest[key]
   // All required properties are still there.
-  return rest as unknown as Registered
+  return rest as Registered
 }

@@ -3,8 +3,8 @@ import { Effect, Schema } from "effect"
 import { ContentState } from "../../actors/content/index.ts"
 import { contentKind, idempotencyKind, notificationKind,
   registrationKind } from "../../actors/index.ts"
-import { type ActorPart, BlobMissing, type BlobsApi, type ItemsPart, StorageCorrupted,
-  type StoreContentsApi } from "../../runtime/index.ts"
+import { type ActorPart, BlobMissing, type BlobsApi, decodeStoredState, type ItemsPart,
+  StorageCorrupted, type StoreContentsApi } from "../../runtime/index.ts"
 import { blobReadsMax, blobsPage } from "../limits.ts"
 import { version } from "../version.ts"
 import { BlobRemoved, Encoder, type Header, headerOf } from "./format.ts"
@@ -29,7 +29,7 @@ const decodeContent = Schema.decodeUnknownOption(Schema.fromJsonString(ContentSt
 /** The blob of a content resource. */
 export const blobOf = ({ address, state }: ActorPart): string | undefined => {
   if (address.kind !== contentKind || state === undefined) return undefined
-  const decoded = decodeContent(state)
+  const decoded = decodeContent(decodeStoredState(state).text)
   if (decoded._tag === "None" || decoded.value._tag !== "Published") return undefined
   return decoded.value.body.blobId
 }

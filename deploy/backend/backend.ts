@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { randomId } from "../../http/index.ts"
 import { embedded, embeddedView, type OpenFailure } from "../../runtime/embedded/index.ts"
+import { serviceFormat } from "../../actors/index.ts"
 import { alone, type Blobs, clustered, type Limits, makeMemoryView, type NodeNameTaken,
   type OpenView, type Placement, type Records, type Storage, type StoreContents,
   type Transport } from "../../runtime/index.ts"
@@ -139,7 +140,7 @@ const natsBackend = (settings: NodeSettings, servers: ReadonlyArray<string>, nod
     // The nodes agree on the service's key by the registry. This node becomes a member before it
     // checks for a running restore, because a restore checks for members.
     Layer.effectDiscard(assertWhole).pipe(
-      Layer.provideMerge(clustered({ node })),
+      Layer.provideMerge(clustered({ node, format: serviceFormat })),
       Layer.provideMerge(natsRegistry)
     )
   ).pipe(Layer.provide(connection(natsOptions(settings, servers, node))))

@@ -1,6 +1,6 @@
 /** Inspects a whole store for contradictions, while nodes may use it. */
 import { Effect } from "effect"
-import { type ActorPart, type AnyBehavior, keyOf } from "../../runtime/index.ts"
+import { type ActorPart, type AnyBehavior, decodeStoredState, keyOf } from "../../runtime/index.ts"
 import { type ArchiveSource, BlobChecksum, blobOf, type BlobPart, Counter, type Counts,
   partsOf } from "../archive/index.ts"
 import { reasonOf } from "../command-failure.ts"
@@ -54,7 +54,8 @@ class Inspector {
       this.faults.push(`actor ${key}: the kind ${address.kind} does not exist`)
     } else if (state !== undefined) {
       try {
-        behavior.decode(state)
+        const { format, text } = decodeStoredState(state)
+        behavior.decode(text, format)
       } catch (error) {
         this.faults.push(`actor ${key}: unreadable state: ${String(error).split("\n")[0] ?? ""}`)
       }

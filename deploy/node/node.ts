@@ -6,6 +6,7 @@
 import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
+import { serviceFormat } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, bootstrap, collectBlobs, countRequest, CredentialCache, DocumentParser,
   HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
@@ -86,6 +87,7 @@ const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
     return System.layer({
+      format: serviceFormat,
       behaviors: behaviorsOf(settings, baseUrl, {
         blobs: yield* Blobs,
         records: yield* Records,

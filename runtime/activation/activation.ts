@@ -10,9 +10,9 @@
  */
 import { Cause, Effect, Exit } from "effect"
 import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
-  type DecisionContext, isRefusal, keyOf, type LogItem, Overloaded, type Quarantined, shardOf,
-  type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage,
-  type ValueTooLarge } from "../actor/index.ts"
+  type DecisionContext, decodeStoredState, encodeStoredState, firstFormat, isRefusal, keyOf,
+  type LogItem, Overloaded, type Quarantined, shardOf, type StorageFailure, StorageUnavailable,
+  type Tagged, UnknownMessage, type ValueTooLarge } from "../actor/index.ts"
 import { failureOf, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
 import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts"
 import type { Limits } from "../limits.ts"
@@ -32,6 +32,10 @@ export interface ActivationContext extends Timekeeping {
   readonly effects: Effects
   readonly timers: TimerService
   readonly nowMs: () => number
+  /** The newest format that this program reads. */
+  readonly formatMax: number
+  /** The newest format that every node of the cluster reads. */
+  readonly format: () => number
   /** Logs a defect of other code, or of an actor that is restarting already. */
   readonly onFault: (address: Address, cause: unknown) => void
   /** Logs a defect of the actor; how long to wait before its restart, in ms, or its quarantine. */
@@ -160,11 +164,15 @@ const readBoth = Effect.fnUntraced(function*(
 const readRecord = (storage: StorageApi, address: Address): Effect.Effect<Read, StorageFailure> =>
   Effect.map(Effect.suspend(() => storage.load(address)), (loaded) => ({ loaded, items: [] }))
 
-/** Reads an actor; a record or item that its behavior cannot decode is a defect. */
+/**
+ * Reads an actor. A record or item that its behavior cannot decode is a defect. A record of a later
+ * program, with a format above `formatMax`, is a failure: a node that reads it can serve the actor.
+ */
 export const recover = Effect.fnUntraced(function*(
   storage: StorageApi,
   behavior: AnyBehavior,
-  address: Address
+  address: Address,
+  formatMax: number
 ): Effect.fn.Return<RecoveredActor, StorageFailure> {
   const { decode, initial, recall } = behavior
   const { items, loaded: { head, revision, state: text, timer } } = yield* Effect.catchDefect(
@@ -174,7 +182,17 @@ export const recover = Effect.fnUntraced(function*(
     recoveryAborted
   )
   // The registry has lost the state's type; the behavior's own decoder made it.
-  const state: Tagged = text === undefined ? initial : decode(text)
+  let state: Tagged = initial
+  if (text !== undefined) {
+    const stored = decodeStoredState(text)
+    if (stored.format > formatMax) {
+      const formats = `format ${stored.format}, and this node reads up to ${formatMax}`
+      return yield* Effect.fail(
+        new StorageUnavailable({ detail: `${keyOf(address)} is stored in ${formats}` })
+      )
+    }
+    state = decode(stored.text, stored.format)
+  }
   if (recall === undefined) return { state, revision, head, timer, recent: undefined }
   const recent = new DeduplicationWindow(recall.items)
   for (const { n, value } of items) {
@@ -241,6 +259,7 @@ export class ActorState {
       nowMs: 0,
       head: 0,
       isSignal: false,
+      format: firstFormat,
       hint: undefined,
       findDuplicate: findNothing
     }
@@ -264,13 +283,20 @@ export class ActorState {
     return { state, revision: 0, head: 0, timer: undefined, recent }
   }
 
+  /** The state as it is stored, in this format. */
+  encode(format: number): string {
+    return encodeStoredState({ format, text: this.behavior.encode(this.state, format) })
+  }
+
   /** See {@link decideOn}. */
   decide(
     message: Tagged,
     nowMs: number,
+    format: number,
     signal: FiredSignal | undefined
   ): AnyDecision | undefined {
     this.context.nowMs = nowMs
+    this.context.format = format
     this.context.isSignal = signal !== undefined
     this.context.hint = signal?.hint
     this.context.head = this.head
@@ -515,7 +541,7 @@ export class Activation implements CommitSource {
     const writesState = commit.writesState || (timer !== undefined && actor.revision > 0)
     let state: string | undefined
     try {
-      if (writesState && !commit.removesActor) state = actor.behavior.encode(actor.state)
+      if (writesState && !commit.removesActor) state = actor.encode(this.context.format())
     } catch (cause) {
       return this.unwritable(this.commits.landed(), cause)
     }
@@ -594,7 +620,7 @@ export class Activation implements CommitSource {
   private load(): void {
     const { context, state: actor } = this
     this.phase = "loading"
-    const read = () => recover(context.storage, actor.behavior, this.address)
+    const read = () => recover(context.storage, actor.behavior, this.address, context.formatMax)
     runWithin(context, read, context.limits.storageDeadlineMs, (exit) => {
       if (this.phase === "stopped") return
       if (Exit.isSuccess(exit)) return this.resume(exit.value)
@@ -621,7 +647,8 @@ export class Activation implements CommitSource {
     if (this.separate > 0) this.separate--
     let decision: AnyDecision | undefined
     try {
-      decision = this.state.decide(entry.message, nowMs, entry.due?.signal)
+      const format = this.context.format()
+      decision = this.state.decide(entry.message, nowMs, format, entry.due?.signal)
     } catch (cause) {
       this.inbox.answer(entry, new ActorDefect({ key: this.key }))
       return this.defect(cause)

@@ -30,6 +30,11 @@ export interface DecisionContext {
   /** Whether the message is the timer message for a signal of another actor. */
   readonly isSignal: boolean
   /**
+   * The newest format of states, log items and messages that every node of the cluster reads. A
+   * decision that needs a newer one must wait, or use the older form.
+   */
+  readonly format: number
+  /**
    * The number of the signal that fired ({@link Decision.signal}); the signal's commit is durable.
    * Undefined for all other messages, and after a crash.
    */
@@ -229,11 +234,15 @@ export interface Behavior<
   /** The state of an actor without a record. */
   readonly initial: State
   readonly table: BehaviorTable<State, Message, Reply, Action>
-  /** Encodes the state; it may omit what `recall` restores from the log. */
-  readonly encode: (state: State) => string
-  /** Decodes the state of a record; throws if it is not valid. */
-  readonly decode: (text: string) => State
-  /** Decodes a message from outside the process; throws if it is not valid. */
+  /**
+   * Encodes the state in this format, the newest that every node reads. It may omit what `recall`
+   * restores from the log. It keeps the fields that `decode` did not know: they are of a later
+   * program, to whose node the actor may move back.
+   */
+  readonly encode: (state: State, format: number) => string
+  /** Decodes the state of a record in this format; throws if it is not valid. */
+  readonly decode: (text: string, format: number) => State
+  /** Decodes a message from outside the process, ignores unknown fields; throws if not valid. */
   readonly decodeMessage: (input: unknown) => Message
   readonly recall?: Recall<State>
   /**

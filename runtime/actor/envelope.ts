@@ -1,11 +1,12 @@
 /**
  * The encoding of messages between nodes, and to any NATS client. A request is the message as JSON,
- * `{"_tag": …}`. The answer is `{"_tag":"Reply","reply":…}` or
+ * `{"_tag": …}`, with `_format` when that is above 1. The answer is `{"_tag":"Reply","reply":…}` or
  * `{"_tag":"Failure","failure":{"_tag":…}}`; a refusal is a reply.
  */
 import { Result, Schema } from "effect"
 import type { AnyBehavior, Tagged } from "./behavior.ts"
 import { AskFailure, UnknownMessage } from "./errors.ts"
+import { firstFormat } from "./format.ts"
 
 const Answer = Schema.Union([
   Schema.Struct({ _tag: Schema.tag("Reply"), reply: Schema.optional(Schema.Unknown) }),
@@ -16,18 +17,27 @@ const encodeFailure = Schema.encodeSync(AskFailure)
 
 const decodeAnswer = Schema.decodeUnknownResult(Answer)
 
-/** The envelope of a message. */
-export const encodeMessage = (message: unknown): string => JSON.stringify(message)
+/** The envelope of a message in a format ({@link DecisionContext.format}). */
+export const encodeMessage = (message: Tagged, format: number = firstFormat): string =>
+  JSON.stringify(format === firstFormat ? message : { ...message, _format: format })
 
-/** Decodes the message of an envelope with its behavior. */
+/** Decodes the message of an envelope with its behavior, by a program that reads up to `format`. */
 export const decodeMessage = (
   { decodeMessage: decode }: AnyBehavior,
   key: string,
-  envelope: string
+  envelope: string,
+  format: number
 ): Tagged | UnknownMessage => {
   try {
+    const message = JSON.parse(envelope)
+    const found = message?._format ?? firstFormat
+    if (found > format) {
+      const detail = `the message has format ${found}, and this node reads up to ${format}`
+      return new UnknownMessage({ key, detail })
+    }
+    if (found !== firstFormat) delete message._format
     // The decoder of a behavior returns its own message type, and all messages have a tag.
-    return decode(JSON.parse(envelope)) as Tagged
+    return decode(message) as Tagged
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : "not a message"
     return new UnknownMessage({ key, detail })

@@ -10,3 +10,4 @@ export { ActorDefect, type AskFailure, AskTimeout, BlobAborted, BlobMissing, Blo
   LogConflict, MessageTooLarge, NoOwner, Overloaded, Quarantined, RevisionConflict,
   StorageCorrupted, type StorageFailure, StorageFull, StorageLocked, StorageUnavailable,
   StoreFormatUnsupported, UnknownMessage, ValueTooLarge } from "./errors.ts"
+export { decodeStoredState, encodeStoredState, firstFormat } from "./format.ts"

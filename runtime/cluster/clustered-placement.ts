@@ -1,10 +1,12 @@
 /** The placement of a node in a cluster, on any registry. */
-import { Effect, Layer } from "effect"
-import { SHARDS, type StorageUnavailable } from "../actor/index.ts"
-import { type Fork, laterWith } from "../clock.ts"
+import { Effect, Exit, Layer } from "effect"
+import { firstFormat, SHARDS, StorageUnavailable,
+  type StoreFormatUnsupported } from "../actor/index.ts"
+import { type Fork, laterWith, runWithin } from "../clock.ts"
 import { makePlacementLimits, type PlacementLimits } from "../limits.ts"
 import { Registry, type RegistryApi, type RegistryEntry } from "../ports/index.ts"
 import { Claims } from "./claims.ts"
+import { ClusterFormat, formatRefusal, readFormat } from "./cluster-format.ts"
 import { Handoff } from "./handoff.ts"
 import { Members } from "./members.ts"
 import { type ClusterClock, isProcessGone, joinCluster, memberOf, Membership, type NodeNameTaken,
@@ -15,6 +17,8 @@ import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
 export interface ClusteredOptions {
   /** `[A-Za-z0-9_=-]+`, unique in the cluster; the same at each start, or a random name. */
   readonly node: string
+  /** The newest format that this program reads ({@link ClusterFormat}); 1 by default. */
+  readonly format?: number
   readonly limits?: Partial<PlacementLimits>
   /** Creates a name that was never used before; a UUID by default. */
   readonly newIncarnation?: () => string
@@ -40,6 +44,8 @@ export class ClusteredPlacement {
   private readonly members: Members
   private readonly membership: Membership
   private readonly handoff: Handoff
+  private readonly ownFormat: number
+  private readonly format: ClusterFormat
   private closing: Promise<void> | undefined = undefined
   private cancelTick: () => void = () => {}
 
@@ -55,8 +61,12 @@ export class ClusteredPlacement {
     this.time = time
     this.claims = new Claims(registry, time, limits)
     this.members = new Members(registry, time, limits)
+    const format = options.format ?? firstFormat
+    this.ownFormat = format
+    this.format = new ClusterFormat(format, this.members, registry, time, limits)
     this.membership = new Membership(registry, time, {
       node,
+      format,
       limits,
       process: options.process,
       newIncarnation,
@@ -71,6 +81,7 @@ export class ClusteredPlacement {
       holdsClaim: (shard) => this.handoff.claims(shard) && membership.isLeaseValid(),
       follow: (taken, lost) => this.follow(taken, lost),
       leave: () => this.leave(),
+      format: () => this.format.current,
       view: () => this.view(),
       nodeStatus: makeNodeStatus(registry, time.fork, node)
     }
@@ -80,16 +91,20 @@ export class ClusteredPlacement {
   readonly observe = (entry: RegistryEntry): void => {
     this.claims.observe(entry)
     this.members.observe(entry)
+    this.format.observe(entry)
     if (memberOf(entry.key) === this.node) this.membership.observe(entry)
     this.handoff.schedule()
   }
 
   /** Takes the node's name, or returns why it cannot. Call it once, before `placement.follow`. */
-  readonly enter = async (): Promise<NodeNameTaken | StorageUnavailable | undefined> => {
+  readonly enter = async (): Promise<
+    NodeNameTaken | StorageUnavailable | StoreFormatUnsupported | undefined
+  > => {
     const { limits, membership, node, options, time } = this
     const outcome = await joinCluster(this.registry, time, {
       node,
       limits,
+      format: this.ownFormat,
       incarnation: membership.incarnation,
       process: options.process,
       isGone: options.isGone ?? (() => false),
@@ -99,7 +114,21 @@ export class ClusteredPlacement {
     })
     if (typeof outcome !== "number") return outcome
     if (!this.closed) membership.entered(outcome)
-    return undefined
+    return await this.formatRefusal()
+  }
+
+  /** Why this program cannot read what the cluster writes. */
+  private formatRefusal(): Promise<StorageUnavailable | StoreFormatUnsupported | undefined> {
+    const { limits, registry, time } = this
+    const read = () => readFormat(registry)
+    return new Promise((resolve) =>
+      runWithin(time, read, limits.callDeadlineMs, (exit) =>
+        resolve(
+          Exit.isSuccess(exit)
+            ? formatRefusal(this.ownFormat, exit.value)
+            : new StorageUnavailable({ detail: "the registry does not answer" })
+        ))
+    )
   }
 
   /** Ends at once: other nodes may take the remaining shards. Resolves when the key is gone. */
@@ -127,6 +156,7 @@ export class ClusteredPlacement {
     if (this.closed) return
     this.cancelTick = this.time.later(this.limits.refreshMs, () => {
       this.handoff.schedule()
+      this.format.raise()
       this.tick()
     })
   }
@@ -165,7 +195,7 @@ export class ClusteredPlacement {
  */
 export const clustered = (
   options: ClusteredOptions
-): Layer.Layer<Placement, StorageUnavailable | NodeNameTaken, Registry> =>
+): Layer.Layer<Placement, StorageUnavailable | NodeNameTaken | StoreFormatUnsupported, Registry> =>
   Layer.effect(
     Placement,
     Effect.gen(function*() {

@@ -4,14 +4,15 @@ import { runWithin } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
 import type { RegistryApi, RegistryEntry } from "../ports/index.ts"
 import type { Claim } from "./claims.ts"
-import { type ClusterClock, memberKey, memberOf, readMember } from "./membership.ts"
+import { type ClusterClock, type ClusterMember, memberKey, memberOf,
+  readMember } from "./membership.ts"
 import type { NodeView } from "./placement.ts"
 
 /** Incarnations that are remembered as gone; beyond this the registry is read again. */
 const goneIncarnationsMax = 1_000
 
 interface Seen {
-  readonly member: NodeView
+  readonly member: ClusterMember
   readonly atMs: number
 }
 
@@ -43,6 +44,13 @@ export class Members {
     const living: Array<NodeView> = []
     for (const { atMs, member } of this.members.values()) if (atMs > sinceMs) living.push(member)
     return living
+  }
+
+  /** The newest format that every member reads, also those that are silent for a while. */
+  formatMax(): number {
+    let format = Number.POSITIVE_INFINITY
+    for (const { member } of this.members.values()) format = Math.min(format, member.format)
+    return format
   }
 
   /**

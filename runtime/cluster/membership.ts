@@ -9,7 +9,7 @@
  */
 import { Exit, Option, Schema } from "effect"
 import { readFileSync, readlinkSync } from "node:fs"
-import { StorageUnavailable } from "../actor/index.ts"
+import { firstFormat, StorageUnavailable } from "../actor/index.ts"
 import { failureOf, runWithin, type Timekeeping } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/index.ts"
@@ -60,6 +60,8 @@ export interface ClusterClock extends Timekeeping {
 
 export interface MembershipOptions {
   readonly node: string
+  /** The newest format that this program reads. */
+  readonly format: number
   readonly limits: PlacementLimits
   readonly process?: ProcessName | undefined
   /** A name that was never used before, such as a UUID. */
@@ -78,24 +80,27 @@ export const memberOf = (key: string): string | undefined =>
 
 /** A node as its membership describes it. */
 export interface ClusterMember extends NodeView {
+  /** The newest format that its program reads. */
+  readonly format: number
   readonly process?: ProcessName | undefined
 }
 
 /** The membership as it is written. */
 export const memberText = (
-  { incarnation, leaving, process }: Omit<ClusterMember, "node">
-): string => JSON.stringify({ incarnation, leaving, process })
+  { format, incarnation, leaving, process }: Omit<ClusterMember, "node">
+): string => JSON.stringify({ incarnation, leaving, format, process })
 
 const decodeMember = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({
   incarnation: Schema.String,
   leaving: Schema.optionalKey(Schema.Boolean),
+  format: Schema.optionalKey(Schema.Int),
   process: Schema.optionalKey(Schema.Struct({ host: Schema.String, pid: Schema.Number }))
 })))
 
 /** Decodes a membership; undefined when there is none, or it is unreadable. */
 export const readMember = (node: string, { value }: RegistryEntry): ClusterMember | undefined => {
   const member = Option.getOrUndefined(decodeMember(value))
-  return member && { leaving: false, ...member, node }
+  return member && { leaving: false, format: firstFormat, ...member, node }
 }
 
 /** Another running process has this node name. */
@@ -106,6 +111,7 @@ export class NodeNameTaken extends Schema.TaggedError<NodeNameTaken>()("NodeName
 export interface JoinOptions {
   readonly node: string
   readonly incarnation: string
+  readonly format: number
   readonly process: ProcessName | undefined
   /** Whether a process is known to have ended. */
   readonly isGone: (other: ProcessName) => boolean
@@ -130,14 +136,14 @@ interface OtherMembership {
 export const joinCluster = async (
   registry: RegistryApi,
   time: ClusterClock,
-  { incarnation, isGone, limits, node, onWait, process, stopped }: JoinOptions
+  { format, incarnation, isGone, limits, node, onWait, process, stopped }: JoinOptions
 ): Promise<number | NodeNameTaken | StorageUnavailable> => {
   const key = memberKey(node)
   const { callDeadlineMs, joinFailuresMax, retryMs, ttlMs } = limits
   const call = <A, E>(make: Parameters<typeof runWithin<A, E>>[1]): Promise<Exit.Exit<A, E>> =>
     new Promise((resolve) => runWithin(time, make, callDeadlineMs, resolve))
   // Until the runtime follows the placement the node takes no shards, like one that leaves.
-  const value = memberText({ incarnation, leaving: true, process })
+  const value = memberText({ incarnation, leaving: true, format, process })
   let last: OtherMembership | undefined
   for (let failures = 0; failures < joinFailuresMax && !stopped();) {
     const read = await call(() => registry.get(key))
@@ -265,8 +271,8 @@ export class Membership {
     if (this.refreshing || this.phase === "out" || this.phase === "ended") return
     this.cancelNext?.()
     this.refreshing = true
-    const { incarnation, options: { limits, node, process }, stays } = this
-    const value = memberText({ incarnation, leaving: !stays, process })
+    const { incarnation, options: { format, limits, node, process }, stays } = this
+    const value = memberText({ incarnation, leaving: !stays, format, process })
     const sentMs = this.time.nowMs()
     const put = () => this.registry.put(memberKey(node), value, this.revision, limits.ttlMs)
     runWithin(this.time, put, limits.refreshDeadlineMs, (exit) => {

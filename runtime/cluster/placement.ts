@@ -51,6 +51,11 @@ export interface PlacementApi {
    * is no other node, so this one owns its shards until it ends.
    */
   readonly leave: () => Promise<void> | undefined
+  /**
+   * The newest format that every member of the cluster reads; undefined for a single node, which
+   * writes the newest format of its program.
+   */
+  readonly format: () => number | undefined
   readonly view: () => ClusterView
   /** The status of each node, for people. */
   readonly nodeStatus: NodeStatusApi
@@ -78,6 +83,7 @@ export const ownsAll: PlacementApi = {
     return () => {}
   },
   leave: () => undefined,
+  format: () => undefined,
   view: () => soleView,
   nodeStatus: noNodeStatus
 }

@@ -41,6 +41,7 @@ export const decider =
     const known = {
       nowMs,
       head: 0,
+      format: 1,
       self,
       isSignal: false,
       hint: undefined,

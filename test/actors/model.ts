@@ -6,6 +6,11 @@ import { expect } from "vitest"
 import { type Behavior, keyOf, type LogItem, type Tagged } from "../../runtime/index.ts"
 import { decider } from "./cells.ts"
 
+/** A field that a later version may have added to a record. */
+const laterField = { fieldOfALaterVersion: ["kept"] }
+
+const laterFieldOf = (record: string): unknown => JSON.parse(record).fieldOfALaterVersion
+
 export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   state: S
   timerAtMs: number | null = null
@@ -53,13 +58,18 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     }
     if (decision.nextState !== undefined && !decision.durable && decision.items === undefined) {
       // Only what is volatile may be remembered without an item that tells it.
-      expect(this.behavior.encode(decision.nextState)).toBe(this.behavior.encode(this.state))
+      expect(this.behavior.encode(decision.nextState, 1)).toBe(this.behavior.encode(this.state, 1))
+    }
+    const { nextState } = decision
+    if (nextState !== undefined && nextState._tag === this.state._tag) {
+      const [before, after] = [this.state, nextState].map((one) => this.behavior.encode(one, 1))
+      expect(laterFieldOf(after ?? "")).toEqual(laterFieldOf(before ?? ""))
     }
     if (decision.nextState !== undefined) this.state = decision.nextState
     for (const value of decision.items ?? []) this.log.set(++this.head, value)
     for (const n of decision.removals ?? []) this.log.delete(n)
     if (decision.durable || decision.removals !== undefined) {
-      this.record = this.behavior.encode(this.state)
+      this.record = this.behavior.encode(this.state, 1)
     }
     const { deferUntilMs, timerAtMs } = decision
     if (timerAtMs !== undefined) {
@@ -103,7 +113,9 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   /** The actor is reloaded; its running effects and its deferred timer remain. */
   reload(): void {
     const { decode, initial, recall } = this.behavior
-    const state = this.record === undefined ? initial : decode(this.record)
+    const state = this.record === undefined
+      ? initial
+      : decode(JSON.stringify({ ...JSON.parse(this.record), ...laterField }), 1)
     this.state = recall === undefined ? state : recall.restore(state, this.last(recall.items))
   }
 

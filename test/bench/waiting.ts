@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { address } from "../../runtime/actor/address.ts"
+import { encodeStoredState } from "../../runtime/actor/format.ts"
 import { embedded } from "../../runtime/embedded/index.ts"
 import { Records } from "../../runtime/ports/records.ts"
 import { type Commit, Storage } from "../../runtime/ports/storage.ts"
@@ -40,7 +41,7 @@ const commitOf = ({ atMs, id, listingKey }: Stored): Commit => {
   return {
     address: address("notification", id),
     expected: 0,
-    state: JSON.stringify(state),
+    state: encodeStoredState({ format: 1, text: JSON.stringify(state) }),
     head: 1,
     append: [{ n: 1, value: document }],
     remove: [],

@@ -1,5 +1,6 @@
 /** One message: decided at once, committed in a group, replied to when durable. */
 import { Effect } from "effect"
+import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { afterEach, describe, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { at, type Reply } from "./probe.ts"
@@ -33,7 +34,7 @@ describe("group commit", () => {
     expect(storage.groups.length).toBe(1)
     const [commit] = storage.groups[0] ?? []
     expect(commit?.append).toEqual([{ n: 1, value: "x" }, { n: 2, value: "y" }])
-    expect(JSON.parse(commit?.state ?? "")).toMatchObject({ count: 2 })
+    expect(JSON.parse(decodeStoredState(commit?.state ?? "").text)).toMatchObject({ count: 2 })
     expect(commit?.head).toBe(2)
   })
 

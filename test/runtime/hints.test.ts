@@ -1,6 +1,7 @@
 /** The number that an actor sends with a signal. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at, type State } from "./probe.ts"
@@ -14,7 +15,10 @@ const signal = (hint?: number) =>
 
 const hintsOf = async (storage: StorageApi): Promise<ReadonlyArray<number | null>> => {
   const { state } = await Effect.runPromise(storage.load(at(other)))
-  const known = state === undefined ? undefined : JSON.parse(state) as State // a probe's record
+  // The record of a probe.
+  const known = state === undefined
+    ? undefined
+    : JSON.parse(decodeStoredState(state).text) as State
   return known?._tag === "Idle" ? known.hints ?? [] : []
 }
 

@@ -109,7 +109,7 @@ export class World {
   async overwrite(name: string): Promise<void> {
     const key = memberKey(name)
     const { revision } = await Effect.runPromise(this.registry.get(key))
-    const value = memberText({ incarnation: "another", leaving: false })
+    const value = memberText({ incarnation: "another", leaving: false, format: 1 })
     await Effect.runPromise(this.registry.put(key, value, revision, 15_000))
   }
 

@@ -279,6 +279,7 @@ it("logs why a membership could not be refreshed", async () => {
   }
   new Membership(registry, time, {
     node: "a",
+    format: 1,
     limits: defaultPlacementLimits,
     newIncarnation: () => "1",
     onChange: () => {},

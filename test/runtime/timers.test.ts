@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { shardOf } from "../../runtime/index.ts"
+import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { at, probe, type State, type Work } from "./probe.ts"
@@ -13,7 +14,10 @@ const add = { _tag: "Add", by: 1 } as const
 
 const stateOf = async (storage: StorageApi, id = "a"): Promise<State | undefined> => {
   const { state } = await Effect.runPromise(storage.load(at(id)))
-  return state === undefined ? undefined : JSON.parse(state) as State // a probe's record
+  // The record of a probe.
+  return state === undefined
+    ? undefined
+    : JSON.parse(decodeStoredState(state).text) as State
 }
 
 const wokenMs = async (storage: StorageApi, id = "a"): Promise<ReadonlyArray<number>> => {

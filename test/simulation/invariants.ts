@@ -4,6 +4,7 @@ import { hasEnded } from "../../actors/notification/attempts.ts"
 import { NotificationState } from "../../actors/notification/protocol.ts"
 import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { type Address, keyOf, shardOf } from "../../runtime/actor/address.ts"
+import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { claimKey } from "../../runtime/cluster/claims.ts"
 import { schedule } from "./nodes.ts"
 import { markIn, notificationAt, notificationIdOf } from "./notifications.ts"
@@ -20,7 +21,7 @@ const LETTER_MS = 20_000
 const decodeState = Schema.decodeUnknownSync(NotificationState)
 
 const queuedOf = (text: string): Queued | undefined => {
-  const state = decodeState(JSON.parse(text))
+  const state = decodeState(JSON.parse(decodeStoredState(text).text))
   return state._tag === "Queued" ? state : undefined
 }
 

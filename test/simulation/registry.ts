@@ -54,7 +54,7 @@ export class SharedRegistry {
         Effect.flatMap(this.inner.get(key), ({ revision }) => this.inner.put(key, value, revision))
       )
     const refresh = (): void => {
-      put(memberKey(IDLER), memberText({ incarnation, leaving: true }))
+      put(memberKey(IDLER), memberText({ incarnation, leaving: true, format: 1 }))
       this.time.later(IDLER_MS, refresh)
     }
     refresh()

@@ -6,6 +6,7 @@ import { derivedName } from "../../actors/notification/local-delivery.ts"
 import type { NotificationState } from "../../actors/notification/protocol.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { type Address, address, keyOf } from "../../runtime/actor/address.ts"
+import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { byResource, type Model, type Operation } from "../histories/history.ts"
 import { check } from "../histories/linearizable.ts"
 import { mailbox, type MailboxInput, type MailboxOutput } from "../histories/models/mailbox.ts"
@@ -43,7 +44,7 @@ const decisionsMax = 3_000
 /** The state of a record, decoded by its behavior. */
 const stateOf = <State>({ store }: World, of: Address): State | undefined => {
   const { state } = Effect.runSync(store.inner.load(of))
-  return state === undefined ? undefined : JSON.parse(state) as State
+  return state === undefined ? undefined : JSON.parse(decodeStoredState(state).text) as State
 }
 
 const queuedOf = (world: World, id: string): Queued | undefined => {

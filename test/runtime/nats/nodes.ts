@@ -3,7 +3,7 @@ import { Context, Exit, Layer, Logger, Scope } from "effect"
 import { expect } from "vitest"
 import type { AskFailure } from "../../../runtime/actor/errors.ts"
 import type { ProcessName } from "../../../runtime/cluster/membership.ts"
-import { clustered, Placement, type Storage, System,
+import { type AnyBehavior, clustered, Placement, type Storage, System,
   type SystemApi } from "../../../runtime/index.ts"
 import type { PlacementLimits } from "../../../runtime/limits.ts"
 import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
@@ -34,10 +34,13 @@ export interface Started {
   readonly process?: ProcessName
   /** Shorter than by default, unless the test must tolerate a busy machine. */
   readonly limits?: Partial<PlacementLimits>
+  /** The newest format that the node's program reads, and its actors. */
+  readonly format?: number
+  readonly behavior?: AnyBehavior
 }
 
 export const start = async (
-  { limits = sooner, name, process, storage, url }: Started
+  { behavior = probe(), format = 1, limits = sooner, name, process, storage, url }: Started
 ): Promise<Node> => {
   const scope = await run(Scope.make())
   const known = process === undefined ? {} : { process }
@@ -45,9 +48,9 @@ export const start = async (
   const ports = Layer.mergeAll(
     storage,
     natsTransport,
-    Layer.provide(clustered({ node: name, limits, ...known }), natsRegistry)
+    Layer.provide(clustered({ node: name, format, limits, ...known }), natsRegistry)
   ).pipe(Layer.provideMerge(nats))
-  const system = System.layer({ behaviors: [probe()] })
+  const system = System.layer({ behaviors: [behavior], format })
   const layer = Layer.provideMerge(system, ports).pipe(Layer.provide(Logger.layer([])))
   const context = await run(Layer.buildWithScope(layer, scope))
   const api = Context.get(context, System)
