@@ -176,7 +176,7 @@ export class Committer {
       case "Refused":
         return this.fail([actor], outcome.failure, false)
       default:
-        return this.fail([actor], storeInterrupted(), true)
+        return this.fail([actor], outcome?.failure ?? storeInterrupted(), true)
     }
   }
 

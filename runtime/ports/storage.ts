@@ -107,8 +107,11 @@ export type CommitOutcome =
   | { readonly _tag: "Conflict"; readonly conflict: RevisionConflict | LogConflict }
   /** Nothing of the commit was kept, nor will be. */
   | { readonly _tag: "Refused"; readonly failure: StorageFailure }
-  /** Another node owns the actor by now, and the store may have kept the commit before. */
-  | { readonly _tag: "Indeterminate" }
+  /**
+   * The store may have kept the commit, or may keep it yet. Until a store knows, it fails to load
+   * the actor, unless another node owns it by now. `failure`: why, if the store knows.
+   */
+  | { readonly _tag: "Indeterminate"; readonly failure?: StorageFailure }
 
 /** Takes the outcome of the member of a group at this index, once. */
 export type ReportOutcome = (at: number, outcome: CommitOutcome) => void

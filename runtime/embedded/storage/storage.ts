@@ -1,6 +1,7 @@
 /** The storage port on the embedded store. */
 import { Effect } from "effect"
-import { type Address, keyOf, type LogItem, StorageCorrupted } from "../../actor/index.ts"
+import { type Address, keyOf, type LogItem, StorageCorrupted,
+  StorageUnavailable } from "../../actor/index.ts"
 import { cachedFencesMax } from "../../limits.ts"
 import { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, soleStream,
   type StorageApi, type StoredActor, type TimerCursor, type TimerPage } from "../../ports/index.ts"
@@ -119,11 +120,19 @@ class EmbeddedStorage {
   /** Revisions of the signals, and times of the own timers, that the batch in flight sets. */
   private readonly stagedSignals = new Map<string, number>()
   private readonly stagedTimers = new Map<string, number | undefined>()
+  /**
+   * Actors of commits that may be in the log of the database although their flush failed: only the
+   * database that is opened next shows them.
+   */
+  private readonly inDoubt = new Set<string>()
 
   constructor(store: EmbeddedStore, sweeper: LogSweeper) {
     this.store = store
     this.sweeper = sweeper
-    store.onReopened(() => this.entries.clear())
+    store.onReopened(() => {
+      this.entries.clear()
+      this.inDoubt.clear()
+    })
   }
 
   commit(group: ReadonlyArray<Commit>): ReturnType<StorageApi["commit"]> {
@@ -157,17 +166,39 @@ class EmbeddedStorage {
       for (const epoch of garbage) this.sweeper.sweep(epoch)
       return outcomes
     }
-    return this.store.submit(prepare, durable, () => {
-      this.unstageTimers()
-      for (const entry of touched) {
-        entry.staged = undefined
-        this.evict(entry)
+    return this.store.submit(
+      prepare,
+      durable,
+      () => {
+        this.unstageTimers()
+        for (const entry of touched) {
+          entry.staged = undefined
+          this.evict(entry)
+        }
+      },
+      fetch,
+      (failure) => {
+        for (const { address } of group) this.inDoubt.add(keyOf(address))
+        return outcomes.map((outcome) =>
+          outcome._tag === "Conflict" ? outcome : { _tag: "Indeterminate", failure }
+        )
       }
-    }, fetch)
+    )
+  }
+
+  /**
+   * Throws while nothing certain can be said about the actor: an activation that began now would
+   * not see the commit when the database that is opened next has it.
+   */
+  private assertKnown(key: string): void {
+    if (!this.inDoubt.has(key)) return
+    const detail = `${key}: a commit may have been kept; the store is to be opened again`
+    throw this.store.writer.failure ?? new StorageUnavailable({ detail })
   }
 
   load(address: Address): StoredActor | Promise<StoredActor> {
     const key = keyOf(address)
+    this.assertKnown(key)
     const { commits } = this.store.writer
     const found = this.find(key)
     if (found instanceof Promise) {

@@ -31,7 +31,8 @@ export interface WriteJob {
    */
   readonly prepare: (batch: WriteBatch) => void
   readonly durable: () => void
-  readonly failed: (failure: StorageFailure) => void
+  /** `mayBeKept`: the changes may be in the log, and then they are there after a reopening. */
+  readonly failed: (failure: StorageFailure, mayBeKept: boolean) => void
   /** `prepare` threw a defect. */
   readonly broken: (defect: unknown) => void
 }
@@ -98,7 +99,7 @@ class GroupWriter {
 
   submit(job: WriteJob): void {
     if (this.failure !== undefined) {
-      job.failed(this.failure)
+      job.failed(this.failure, false)
       return
     }
     this.jobs.push(job)
@@ -170,7 +171,7 @@ class GroupWriter {
       if (failure === undefined) {
         this.commits = batch.commits
         for (const job of group) job.durable()
-      } else for (const job of group) job.failed(failure)
+      } else for (const job of group) job.failed(failure, true)
     })
   }
 
@@ -184,7 +185,7 @@ class GroupWriter {
       this.batch.rollBack(mark)
       // Only a broken invariant throws a TypeError; the binding and the ports throw other errors.
       if (error instanceof TypeError) job.broken(error)
-      else job.failed(asFailure(error))
+      else job.failed(asFailure(error), false)
       return false
     }
   }
@@ -214,7 +215,7 @@ class GroupWriter {
   }
 
   private failAll(failure: StorageFailure): void {
-    for (const { failed } of this.jobs.splice(0)) failed(failure)
+    for (const { failed } of this.jobs.splice(0)) failed(failure, false)
     for (const { done } of this.clears.splice(0)) done(true)
   }
 }
@@ -312,21 +313,26 @@ export class EmbeddedStore {
     return new StorageFull({ detail: `${free} bytes are left on the disk` })
   }
 
-  /** Submits a change, see {@link WriteJob}; `undo` runs unless it is durable. */
+  /**
+   * Submits a change, see {@link WriteJob}; `undo` runs unless it is durable, and `inDoubt` gives
+   * the result where it may have been kept all the same.
+   */
   submit<A>(
     prepare: WriteJob["prepare"],
     result: () => A,
     undo?: () => void,
-    fetch?: WriteJob["fetch"]
+    fetch?: WriteJob["fetch"],
+    inDoubt?: (failure: StorageFailure) => A
   ): Effect.Effect<A, StorageFailure> {
     return Effect.callback<A, StorageFailure>((resume) => {
       this.writer.submit({
         fetch,
         prepare,
         durable: () => resume(Effect.succeed(result())),
-        failed: (failure) => {
+        failed: (failure, mayBeKept) => {
           undo?.()
-          resume(Effect.fail(failure))
+          const isInDoubt = mayBeKept && inDoubt !== undefined
+          resume(isInDoubt ? Effect.succeed(inDoubt(failure)) : Effect.fail(failure))
         },
         broken: (defect) => {
           undo?.()

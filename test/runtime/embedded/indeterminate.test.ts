@@ -1,0 +1,87 @@
+/**
+ * A flush that fails after the log has the batch: the database that is opened next has it. The
+ * commit is indeterminate, and no activation goes on without it.
+ */
+import { ClassicLevel } from "classic-level"
+import { Effect, ManagedRuntime } from "effect"
+import { afterEach, expect, it, onTestFinished, vi } from "vitest"
+import { address } from "../../../runtime/actor/address.ts"
+import { embedded } from "../../../runtime/embedded/index.ts"
+import { Storage } from "../../../runtime/ports/storage.ts"
+import { commitOf, revisionOf } from "../../suites/storage-probe.ts"
+import { at } from "../probe.ts"
+import { dropAll, start } from "../rig.ts"
+import { newFolder } from "./folders.ts"
+
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await dropAll()
+})
+
+const alice = address("mailbox", "alice")
+
+const openStorage = async () => {
+  const folder = await newFolder("leveldb")
+  const runtime = ManagedRuntime.make(embedded(folder))
+  onTestFinished(() => runtime.dispose())
+  return runtime.runPromise(Storage)
+}
+
+/** The form of the overloaded `batch` that the store calls. */
+interface Batches {
+  batch: (changes: unknown, options: unknown) => Promise<void>
+}
+
+/** From now on flushes fail; `keeps`: the log has the batch nevertheless. */
+const failFlushes = (keeps: boolean): void => {
+  // The type of the class has all overloads, which no one function implements.
+  const prototype = ClassicLevel.prototype as unknown as Batches
+  const { batch } = prototype
+  vi.spyOn(prototype, "batch").mockImplementation(
+    async function(this: Batches, changes: unknown, options: unknown) {
+      if (keeps) await batch.call(this, changes, options)
+      throw Object.assign(new Error("IO error: fsync: Input/output error"), { code: "LEVEL_IO" })
+    }
+  )
+}
+
+const works = (): void => void vi.restoreAllMocks()
+
+it.each([true, false])("reports the commit as indeterminate, kept: %s", async (keeps) => {
+  const storage = await openStorage()
+  const run = Effect.runPromise
+  const [first] = await run(storage.commit([commitOf({ state: "a" })]))
+  const expected = revisionOf(first)
+  failFlushes(keeps)
+  const [doubtful] = await run(storage.commit([commitOf({ state: "b", expected })]))
+  expect(doubtful).toMatchObject({
+    _tag: "Indeterminate",
+    failure: { _tag: "StorageUnavailable" }
+  })
+  // Later commits certainly fail, and the actor is unknown until the database is open again.
+  expect(await run(Effect.flip(storage.commit([commitOf({ state: "c", expected })]))))
+    .toMatchObject({ _tag: "StorageUnavailable" })
+  expect(await run(Effect.flip(storage.load(alice)))).toMatchObject({ _tag: "StorageUnavailable" })
+  expect(await run(storage.load(address("mailbox", "bob")))).toMatchObject({ revision: 0 })
+  works()
+  const found = await vi.waitFor(() => run(storage.load(alice)), { timeout: 10_000 })
+  expect(found.state).toBe(keeps ? "b" : "a")
+  const [next] = await run(storage.commit([commitOf({ state: "d", expected: found.revision })]))
+  expect(revisionOf(next)).toBeGreaterThan(expected)
+})
+
+it("decides the message of an indeterminate commit once", async () => {
+  const storage = await openStorage()
+  // A message that is decided again is decided on the database that has been opened again.
+  const rig = await start({ limits: { reloadDelayMs: 500 } }, { storage })
+  expect(await rig.ask(at("a"), { _tag: "Add", by: 1 })).toMatchObject({ count: 1 })
+  failFlushes(true)
+  const doubtful = rig.ask(at("a"), { _tag: "Add", by: 10 })
+  setTimeout(works, 20)
+  expect(await doubtful).toBe("StorageUnavailable")
+  await vi.waitFor(
+    async () => expect(await rig.ask(at("a"), { _tag: "Read" })).toMatchObject({ count: 11 }),
+    { timeout: 10_000 }
+  )
+  expect(await rig.ask(at("a"), { _tag: "Add", by: 100 })).toMatchObject({ count: 111 })
+})
