@@ -26,7 +26,7 @@ const view = (state: Active, nowMs: number): AccountView => ({
   roles: state.roles,
   createdAtMs: state.createdAtMs,
   tokens: state.tokens.filter((token) => isValid(token, nowMs))
-    .map(({ hash: _hash, ...shown }) => shown),
+    .map(({ hash: _hash, ...token }) => token),
   founder: state.founder,
   version: state.version
 })

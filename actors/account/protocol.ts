@@ -1,4 +1,4 @@
-/** The records of tokens: from a token's hash to its account, and from its id to its hash. */
+/** The account: its state record, its messages and its replies (protocol §4). */
 import { Schema } from "effect"
 import type { RecordChange } from "../../runtime/index.ts"
 import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
@@ -9,7 +9,7 @@ export type Role = typeof Role.Type
 
 const roles = Schema.Array(Role)
 
-const about = {
+const tokenProperties = {
   /** What its owner calls it. */
   label: Schema.optionalKey(Schema.String),
   /** From this time on the token is invalid; without it, it does not expire. */
@@ -17,7 +17,12 @@ const about = {
 }
 
 /** A stored token: its SHA-256, under an id that is not secret. */
-const Token = Schema.Struct({ id: Schema.String, hash: SecretHash, createdAtMs: Count, ...about })
+const Token = Schema.Struct({
+  id: Schema.String,
+  hash: SecretHash,
+  createdAtMs: Count,
+  ...tokenProperties
+})
 
 export type Token = typeof Token.Type
 
@@ -29,7 +34,7 @@ export const AccountState = Schema.Union([
     requestId: Schema.String,
     createdAtMs: Count,
     roles,
-    /** At the most `accountTokensMax` that have not expired, oldest first. */
+    /** At most `accountTokensMax` that have not expired, oldest first. */
     tokens: Schema.Array(Token),
     /** The account that the service was set up with: it stays, and stays an admin. */
     founder: Schema.Boolean,
@@ -69,7 +74,7 @@ export const AccountMessage = Schema.Union([
   Schema.TaggedStruct("AddToken", {
     caller: Caller,
     ...token,
-    ...about,
+    ...tokenProperties,
     replacesAll: Schema.Boolean
   }),
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
@@ -118,7 +123,7 @@ export type AccountReply =
   | { readonly _tag: "Revoked"; readonly tokenIds: ReadonlyArray<string> }
   | { readonly _tag: "Done" }
 
-/* The account: its state record, its messages and its replies (protocol §4). */
+/* The records of tokens: from a token's hash to its account, and from its id to its hash. */
 
 /** Hash of each token: the account that may know it. */
 export const tokensTable = "tokens"
@@ -129,7 +134,7 @@ export const tokenIdsTable = "token-ids"
 /** Key of a token in {@link tokenIdsTable}. */
 export const tokenKey = (account: string, tokenId: string): string => `${account}.${tokenId}`
 
-/** Takes out both records of a token. */
+/** Removes both records of a token. */
 export const tokenRemoval = (
   account: string,
   tokenId: string,

@@ -3,17 +3,17 @@ import { Schema } from "effect"
 import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
 
 /** A mailbox on the list; the hash of the secret in its URI grants the right to read it. */
-const Kept = Schema.Struct({
+const Mailbox = Schema.Struct({
   name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/)),
   secretHash: Schema.optionalKey(SecretHash)
 })
 
-export type CabinetMailbox = typeof Kept.Type
+export type CabinetMailbox = typeof Mailbox.Type
 
 const Query = Schema.Struct({
-  /** Only notifications in which this text occurs, in whatever case. */
+  /** Only notifications that contain this text; letter case does not matter. */
   contains: Schema.optionalKey(Schema.String),
-  /** Only notifications received then or later, RFC 3339 as its owner wrote it. */
+  /** Only notifications received at this time or later; RFC 3339, as the owner wrote it. */
   since: Schema.optionalKey(Schema.String)
 })
 
@@ -22,7 +22,7 @@ export type CabinetQuery = typeof Query.Type
 /** The part of a cabinet that its owner writes. */
 export const CabinetContent = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
-  mailboxes: Schema.Array(Kept),
+  mailboxes: Schema.Array(Mailbox),
   query: Schema.optionalKey(Query)
 })
 
@@ -46,20 +46,20 @@ export const CabinetState = Schema.Union([
 export type CabinetState = typeof CabinetState.Type
 
 export const CabinetMessage = Schema.Union([
-  /** Makes the cabinet. Repeated with the same request id, it replies the same. */
+  /** Creates the cabinet. Repeated with the same request id, it replies the same. */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     owner: Schema.String,
     contents: CabinetContent
   }),
-  /** What it holds, for its owner. */
+  /** Returns the view, for its owner. */
   Schema.TaggedStruct("Describe", { caller: Caller }),
   /**
-   * Other contents. A mailbox that was on the list and comes without a secret keeps the right
-   * that it had, since secrets are never shown.
+   * Replaces the contents. A mailbox of the list that comes without a secret keeps its right to
+   * be read, since no view shows secrets.
    */
   Schema.TaggedStruct("Replace", { caller: Caller, contents: CabinetContent, ...ifVersion }),
-  /** Takes the cabinet away, for its owner and for admins; the mailboxes stay. */
+  /** Removes the cabinet, for its owner and for admins; the mailboxes stay. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})
 ])
@@ -77,5 +77,5 @@ export type CabinetReply =
   | { readonly _tag: "Created"; readonly view: CabinetView }
   | { readonly _tag: "Described"; readonly view: CabinetView }
   | { readonly _tag: "Replaced"; readonly view: CabinetView }
-  /** Removed; `owner` is whose list has its entry. */
+  /** Removed; the list of `owner` has its entry. */
   | { readonly _tag: "Done"; readonly owner: string }

@@ -124,7 +124,6 @@ export type ContentAction = {
 }
 
 /** A receipt as a log item: when it was received, then what was sent. */
-
 export interface StoredReceipt {
   /** ms since the epoch. */
   readonly atMs: number

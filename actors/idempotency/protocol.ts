@@ -37,7 +37,7 @@ export const IdempotencyState = Schema.Union([
     attempt,
     firstAtMs: Count,
     fingerprint,
-    /** The answer, sealed by who gave it: it may hold secrets. */
+    /** The answer, encrypted by the HTTP side, since it may contain secrets. */
     sealed: Schema.String
   })
 ])

@@ -45,17 +45,17 @@ export type SessionState = typeof SessionState.Type
 const StepSchema = Schema.Literals(steps)
 
 /** The `continue` attribute as it came; left out when there was none. */
-const goesOn = { continue: Schema.optionalKey(Schema.String) }
+const continueAttribute = { continue: Schema.optionalKey(Schema.String) }
 
 export const SessionMessage = Schema.Union([
   /** Begins a session when `continue` is `true` (B2). */
-  Schema.TaggedStruct("Start", { requestId: Schema.String, ...goesOn }),
+  Schema.TaggedStruct("Start", { requestId: Schema.String, ...continueAttribute }),
   /** Records or overwrites an answer (B5–B7). */
   Schema.TaggedStruct("Answer", {
     step: StepSchema,
     text: Schema.String,
     href: Schema.optionalKey(Schema.String),
-    ...goesOn,
+    ...continueAttribute,
     ...ifVersion
   }),
   Schema.TaggedStruct("Describe", {}),
@@ -70,9 +70,9 @@ export type SessionStatus = BridgeStep | "crossed" | "cast"
 
 /** The view of a session. */
 export interface SessionView {
-  /** The question that waits, or how it ended. */
+  /** The next question, or how the session ended. */
   readonly status: SessionStatus
-  /** What the bridge-keeper says now. */
+  /** The text of the next question, or of the end. */
   readonly p: string
   /** The answers recorded, in order. */
   readonly recorded: ReadonlyArray<BridgeStep>

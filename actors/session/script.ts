@@ -46,10 +46,10 @@ export interface Question<Step extends string> {
 }
 
 export interface Script<Step extends string> {
-  /** What stands before the first question, where a session is begun. */
+  /** The text before the first question. */
   readonly entry: string
   readonly questions: ReadonlyArray<Question<Step>>
-  /** What is said when all are answered, when one is answered wrong, and to the confused. */
+  /** The texts when all answers are right, when one is wrong, and when `continue` is not true. */
   readonly crossed: string
   readonly cast: string
   readonly confused: string
@@ -109,7 +109,7 @@ const variantOf = <Step extends string>(
     when === undefined ||
     when.contains.some((text) => fold(texts[when.step] ?? "").includes(fold(text)))
   )
-  // The last variant stands for all others, whatever it says of when.
+  // The last variant is the default, even if its `when` does not hold.
   return fits ?? question.variants.at(-1) ?? question.variants[0]
 }
 

@@ -27,8 +27,8 @@ export const ThrottleMessage = Schema.Union([
   /** Whether another attempt is allowed. */
   Schema.TaggedStruct("Check", { of: Counted }),
   /**
-   * Something wrong was tried. `try` is the beginning of its hash: the same one again is no guess
-   * but a client that was not told of a change, and counts once.
+   * A wrong password or token. `try` is the beginning of its hash: the same one repeated is not a
+   * guess but a client with outdated credentials, and counts once.
    */
   Schema.TaggedStruct("RecordFailure", {
     of: Counted,

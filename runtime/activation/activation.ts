@@ -116,9 +116,9 @@ export class Inbox extends Queue<InboxMessage> {
       failure._tag === "StorageCorrupted" || failure._tag === "ValueTooLarge"
     const kept: Array<InboxMessage> = []
     for (const entry of entries) {
-      const hopeless = this.closed || (final && entry.writes) ||
+      const isLast = this.closed || (final && entry.writes) ||
         ++entry.attempts >= this.context.limits.decisionAttemptsMax
-      if (hopeless) this.answer(entry, failure)
+      if (isLast) this.answer(entry, failure)
       else kept.push(entry)
     }
     return kept
@@ -145,7 +145,7 @@ interface Read {
 
 /**
  * The record and the last items as of one moment. Between the two reads the store may keep a commit
- * that was given up: then the log is longer than the record's head, and both are read again.
+ * of indeterminate outcome: then the log is longer than the record's head, and both are read again.
  */
 const readBoth = Effect.fnUntraced(function*(
   storage: StorageApi,
@@ -464,7 +464,7 @@ export class Activation implements CommitSource {
   lastUsedMs = 0
   private readonly context: ActivationContext
   private readonly metrics: KindMetrics
-  private phase: "asleep" | "loading" | "live" | "stopped" = "asleep"
+  private phase: "unloaded" | "loading" | "live" | "stopped" = "unloaded"
   private readonly state: ActorState
   private readonly inbox: Inbox
   private readonly timers: ActorTimers
@@ -514,7 +514,7 @@ export class Activation implements CommitSource {
     if (entry === undefined) return
     if (this.busy || this.inbox.length > 0 || this.isBlocked()) {
       this.inbox.push(entry)
-      if (this.phase === "asleep") this.load()
+      if (this.phase === "unloaded") this.load()
       return
     }
     this.busy = true
