@@ -80,7 +80,7 @@ const problemPart = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>): Docume
 }
 
 const answerPart = (
-  placed: RoutedOperation,
+  routed: RoutedOperation,
   status: string,
   answer: ResponseDescription
 ): DocumentPart => {
@@ -88,7 +88,7 @@ const answerPart = (
   // An event stream is not a representation: it has no ETag and no Cache-Control.
   const optional = content !== undefined && "text/event-stream" in content ? "?" : ""
   const shared = answer.isView === true ? ["Vary", `Cache-Control${optional}`, "Link?"] : []
-  const isTagged = isView(placed) && answer.isView === true && status === "200"
+  const isTagged = isView(routed) && answer.isView === true && status === "200"
   const tag = isTagged ? [`ETag${optional}`] : []
   return {
     description,
@@ -123,15 +123,15 @@ class DocumentBuilder {
   }
 
   /** All answers by their status. */
-  responsesOf(placed: RoutedOperation): Record<string, DocumentPart> {
+  responsesOf(routed: RoutedOperation): Record<string, DocumentPart> {
     const { baseUrl } = this.described
     const all: Record<string, DocumentPart> = {}
-    const described = responsesOf(placed.operation)
+    const described = responsesOf(routed.operation)
     for (const [status, answer] of Object.entries(described)) {
-      all[status] = answerPart(placed, status, answer)
+      all[status] = answerPart(routed, status, answer)
     }
-    if (isView(placed)) all["304"] ??= partRef("responses", "NotModified")
-    for (const [status, slugs] of byStatus(problemsOf(placed))) {
+    if (isView(routed)) all["304"] ??= partRef("responses", "NotModified")
+    for (const [status, slugs] of byStatus(problemsOf(routed))) {
       const own = described[Number(status)]
       if (own === undefined) {
         const name = componentName(slugs)
@@ -140,26 +140,26 @@ class DocumentBuilder {
       } else {
         const content = { ...own.content, ...problemContent(baseUrl, slugs) }
         // The answer and the problem share the types of pages and plain text.
-        all[status] = answerPart(placed, status, { ...own, content })
+        all[status] = answerPart(routed, status, { ...own, content })
       }
     }
     return all
   }
 
-  operationOf(placed: RoutedOperation): DocumentPart {
-    const { body, description, id, needs, query = {}, summary } = placed.operation
+  operationOf(routed: RoutedOperation): DocumentPart {
+    const { body, description, id, needs, query = {}, summary } = routed.operation
     const parameters = [
       ...Object.entries(query).map(([name, one]) => ({ name, in: "query", ...one })),
-      ...[...headersOf(placed)].map((name) => partRef("parameters", name))
+      ...[...headersOf(routed)].map((name) => partRef("parameters", name))
     ]
     return {
       operationId: id,
       summary,
       ...description === undefined ? {} : { description },
-      tags: [placed.tag],
+      tags: [routed.tag],
       ...parameters.length === 0 ? {} : { parameters },
       ...body === undefined ? {} : { requestBody: bodyPart(body) },
-      responses: this.responsesOf(placed),
+      responses: this.responsesOf(routed),
       security: needs === undefined ? [] : securityOf[needs]
     }
   }
@@ -177,11 +177,11 @@ const capital = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
 const headOf = (
   get: DocumentPart,
   answers: Readonly<Record<string, DocumentPart>>,
-  placed: RoutedOperation
+  routed: RoutedOperation
 ): DocumentPart => ({
   ...get,
-  operationId: `head${capital(placed.operation.id)}`,
-  summary: `${placed.operation.summary}, without the body`,
+  operationId: `head${capital(routed.operation.id)}`,
+  summary: `${routed.operation.summary}, without the body`,
   responses: Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => [
       status,
@@ -201,11 +201,11 @@ const pathPart = (
   const part: Record<string, unknown> = names.length === 0
     ? {}
     : { parameters: names.map((name) => partRef("parameters", `path.${name}`)) }
-  for (const placed of operations) {
-    const operation = builder.operationOf(placed)
-    part[placed.method.toLowerCase()] = operation
-    if (placed.method === "GET") {
-      part["head"] = headOf(operation, builder.responsesOf(placed), placed)
+  for (const routed of operations) {
+    const operation = builder.operationOf(routed)
+    part[routed.method.toLowerCase()] = operation
+    if (routed.method === "GET") {
+      part["head"] = headOf(operation, builder.responsesOf(routed), routed)
     }
   }
   part["options"] = {

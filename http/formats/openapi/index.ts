@@ -4,6 +4,6 @@ export { type DocumentPart, makeDocument } from "./document.ts"
 export { buttonRequestBody, changeByForm, documentRequestBody, emptyResponse, eventContent,
   feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,
-  seeOtherResponse, viewResponse, withoutHtml } from "./operation.ts"
+  seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
 export { attribute, attributes, dateTime, digits, elementText, extensible, flag, formSchema, list,
   object, oneOf, ref, rootElement, type Schema, text, uri } from "./schema.ts"

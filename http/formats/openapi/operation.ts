@@ -248,17 +248,23 @@ type Field = keyof typeof responseHeaders
 /** A field of an answer; with `?` it is optional. */
 export type ResponseHeader = Field | `${Field}?`
 
-/** The query parameters of every paged listing. */
-export const pagingParameters: Readonly<Record<string, Parameter>> = {
-  limit: {
-    description: "Entries on a page.",
-    schema: {
-      type: "integer",
-      minimum: 1,
-      maximum: pageEntriesMax,
-      default: pageEntriesDefault
-    }
+const limit: Parameter = {
+  description: "Entries on a page.",
+  schema: { type: "integer", minimum: 1, maximum: pageEntriesMax, default: pageEntriesDefault }
+}
+
+/** The query parameters of listings in the order of receipt. */
+export const sinceParameters: Readonly<Record<string, Parameter>> = {
+  since: {
+    description: "The `time` of an earlier answer, or a time of RFC 3339.",
+    schema: text
   },
+  limit
+}
+
+/** The query parameters of all other paged listings. */
+export const pagingParameters: Readonly<Record<string, Parameter>> = {
+  limit,
   after: { description: "The cursor of a `next` link.", schema: text }
 }
 

@@ -1,6 +1,6 @@
 /** The operations of cabinets (protocol §1.5). */
 import { attributes, changeByForm, dateTime, digits, documentRequestBody, feedContent, flag,
-  formSchema, list, object, pagingParameters, ref, rootElement, text, uri,
+  formSchema, list, object, pagingParameters, ref, rootElement, sinceParameters, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { Resource } from "../../resource.ts"
 import { deleteCabinet, getCabinet, getCabinets, postCabinetForm, postCabinets,
@@ -64,13 +64,7 @@ export const cabinetResource: Resource = {
       id: "readCabinet",
       summary: "The notifications of all its mailboxes, in order of receipt",
       needs: "role",
-      query: {
-        limit: pagingParameters["limit"] ?? { description: "", schema: text },
-        since: {
-          description: "The `time` of an earlier answer, or a time of RFC 3339.",
-          schema: text
-        }
-      },
+      query: sinceParameters,
       responses: { 200: viewResponse("CabinetListing", "A page of the listing", [], feedContent) }
     },
     "PUT /cabinets/{cabinet}": {

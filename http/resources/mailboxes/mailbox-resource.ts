@@ -3,7 +3,7 @@ import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, digits, documentRequestBody, elementText,
   emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema, list, object,
   oneOf, pagingParameters, ref, type RequestBodyDescription, type ResponseDescription, rootElement,
-  text, uri, viewResponse } from "../../formats/openapi/index.ts"
+  sinceParameters, text, uri, viewResponse } from "../../formats/openapi/index.ts"
 import type { Resource } from "../../resource.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
@@ -127,15 +127,11 @@ export const mailboxResource: Resource = {
       needs: "reader",
       headers: ["Prefer", "Last-Event-ID"],
       query: {
-        since: {
-          description: "The `time` of an earlier answer, or a time of RFC 3339.",
-          schema: text
-        },
+        ...sinceParameters,
         before: {
           description: "Only entries older than this one, for a feed.",
           schema: digits
         },
-        limit: pagingParameters["limit"] ?? { description: "", schema: text },
         read: {
           description: "Makes a browser ask for the password, instead of the page for deposits.",
           schema: text

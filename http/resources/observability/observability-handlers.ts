@@ -1,8 +1,8 @@
 /** Observability: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
 import { requireAdmin } from "../../auth/index.ts"
-import { type Call, type HandlerAnswer, type HandlerFailure, httpError, noStore,
-  type ResourceHandler, type Service } from "../../pipeline/index.ts"
+import { type HandlerAnswer, type HandlerFailure, httpError, noStore, type ResourceHandler,
+  type Service } from "../../pipeline/index.ts"
 
 const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer => ({
   _tag: "Plain",
@@ -12,30 +12,21 @@ const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer =
 })
 
 /** Makes one archive at a time, since each reads the whole store. */
-class Archives {
-  private readonly service: Service
-  private isRunning = false
-
-  constructor(service: Service) {
-    this.service = service
-  }
-
-  private async *source(): AsyncGenerator<Uint8Array> {
-    // Two requests passed the check in `get` at once: the later stream fails before its first byte.
-    if (this.isRunning) throw new Error("another archive is being made")
-    this.isRunning = true
+export const getArchive = (service: Service): ResourceHandler["handle"] => {
+  let isRunning = false
+  async function* source(): AsyncGenerator<Uint8Array> {
+    // Two requests passed the check below at once: the later one fails before its first byte.
+    if (isRunning) throw new Error("another archive is being made")
+    isRunning = true
     try {
-      yield* this.service.archive()
+      yield* service.archive()
     } finally {
-      this.isRunning = false
+      isRunning = false
     }
   }
-
-  readonly get = Effect.fnUntraced({ self: this }, function*(
-    call: Call
-  ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    yield* requireAdmin(this.service, call)
-    if (this.isRunning) return yield* httpError("conflict", "an archive is being made at this node")
+  return Effect.fnUntraced(function*(call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+    yield* requireAdmin(service, call)
+    if (isRunning) return yield* httpError("conflict", "an archive is being made at this node")
     return {
       _tag: "Stream",
       status: 200,
@@ -45,12 +36,10 @@ class Archives {
         ...noStore
       ],
       lengthBytes: undefined,
-      source: this.source()
+      source: source()
     }
   })
 }
-
-export const getArchive = (service: Service): ResourceHandler["handle"] => new Archives(service).get
 
 export const getLive = () => () => Effect.succeed(text("live\n"))
 

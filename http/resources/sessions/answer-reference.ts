@@ -117,9 +117,7 @@ const contentPattern = /^\/content\/([A-Za-z0-9_-]{1,200})$/
 
 const sessionPattern = /^\/sessions\/([A-Za-z0-9_-]{1,200})(?:\/(name|quest|hard_question))?$/
 
-const stepOf = { name: "name", quest: "quest", hard_question: "hard_question" } as const
-
-const isStep = (text: string): text is keyof typeof stepOf => Object.hasOwn(stepOf, text)
+const steps = ["name", "quest", "hard_question"] as const
 
 /** The text of a resource of this service, by its path: content, a session, or an answer of one. */
 export const readOwn = (
@@ -130,11 +128,12 @@ export const readOwn = (
   const bare = path.replace(/#.*$/s, "")
   const content = contentPattern.exec(bare)?.[1]
   if (content !== undefined) return readContent(service, content, hops)
-  const [, session, step] = sessionPattern.exec(bare) ?? []
+  const [, session, stepName] = sessionPattern.exec(bare) ?? []
   if (session !== undefined) {
-    const message: SessionMessage = step !== undefined && isStep(step)
-      ? { _tag: "ReadAnswer", step: stepOf[step] }
-      : { _tag: "Describe" }
+    const step = steps.find((one) => one === stepName)
+    const message: SessionMessage = step === undefined
+      ? { _tag: "Describe" }
+      : { _tag: "ReadAnswer", step }
     return askSession(service, session, message)
   }
   return Effect.fail(unreadable(

@@ -5,11 +5,14 @@ import { childrenOf, type Element, isText, textOf } from "../../formats/xml/inde
 import { type Call, type HttpError, httpError, readInput,
   unprocessable } from "../../pipeline/index.ts"
 
-/** The answer in a body: text or a reference, and the `continue` attribute if it has one. */
-export interface SessionInput {
+/** The answer in a body: text or a reference, and the `continue` attribute. */
+interface AnswerFields {
   readonly text: string
-  readonly href?: string
-  readonly continue?: string
+  readonly href: string | undefined
+  readonly continue: string | undefined
+}
+
+export interface SessionInput extends AnswerFields {
   readonly isForm: boolean
 }
 
@@ -18,13 +21,7 @@ const textNames = new Set(["answer", "text"])
 
 const formType = "application/x-www-form-urlencoded"
 
-interface Fields {
-  readonly text: string
-  readonly href: string | undefined
-  readonly continue: string | undefined
-}
-
-const fieldsOfDocument = (root: Element): Effect.Effect<Fields, HttpError> => {
+const fieldsOfDocument = (root: Element): Effect.Effect<AnswerFields, HttpError> => {
   const unknown = childrenOf(root).find(({ name }) => !textNames.has(name))
   if (unknown !== undefined) {
     return unprocessable(`an answer has no element ${unknown.name}`)
@@ -33,14 +30,14 @@ const fieldsOfDocument = (root: Element): Effect.Effect<Fields, HttpError> => {
   return Effect.succeed({ text: textOf(root), href, continue: continued })
 }
 
-const fieldsOfForm = (form: FormFields): Effect.Effect<Fields, HttpError> => {
+const fieldsOfForm = (form: FormFields): Effect.Effect<AnswerFields, HttpError> => {
   const text = form.get("answer") ?? ""
   return isText(text)
     ? Effect.succeed({ text, href: form.get("href") || undefined, continue: form.get("continue") })
     : Effect.fail(httpError("malformed", "the answer holds a control character"))
 }
 
-/** The answer in the body. `from` says which bodies are read here; another is 415. */
+/** The answer in the body. Any body but those of `from` is 415. */
 export const readAnswerInput = Effect.fnUntraced(function*(
   call: Call,
   from: "documents" | "forms" | "both"
@@ -58,14 +55,7 @@ export const readAnswerInput = Effect.fnUntraced(function*(
   })
   const isForm = input._tag === "Form"
   const fields = yield* isForm ? fieldsOfForm(input.fields) : fieldsOfDocument(input.root)
-  const { continue: continued, href, text } = fields
-  if (href !== undefined && text.trim() !== "") {
-    return yield* httpError("unprocessable", "an answer is either text or an href, not both")
-  }
-  return {
-    text,
-    ...href === undefined ? {} : { href },
-    ...continued === undefined ? {} : { continue: continued },
-    isForm
-  }
+  return fields.href !== undefined && fields.text.trim() !== ""
+    ? yield* unprocessable("an answer is either text or an href, not both")
+    : { ...fields, isForm }
 })
