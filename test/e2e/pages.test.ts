@@ -146,16 +146,16 @@ describe("a form that is refused", () => {
     await page.goto(`${base}/queries`)
     const typed = "<query on=\"customers\">\n  <any>\n</query>"
     await page.getByLabel("Query", { exact: true }).fill(typed)
-    await page.getByRole("button", { name: "Make from the document" }).click()
+    await page.getByRole("button", { name: "Create from the document" }).click()
     const field = page.getByLabel("Query", { exact: true })
     expect(await field.inputValue()).toBe(typed)
     await field.fill(
       "<query on=\"customers\"><title>Two</title><not><where field=\"age\" op=\"lt\" value=\"40\"/>"
         + "</not></query>"
     )
-    await page.getByRole("button", { name: "Make from the document" }).click()
+    await page.getByRole("button", { name: "Create from the document" }).click()
     expect(await tab.heading()).toBe("Two")
-    await page.getByRole("link", { name: "What it finds" }).click()
+    await page.getByRole("link", { name: "The result" }).click()
     expect(await page.getByRole("row").count()).toBe(3)
     tab.check()
   })

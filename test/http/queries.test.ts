@@ -213,7 +213,7 @@ describe("a query", () => {
     expect(byForm.status, byForm.text).toBe(201)
     expect(await area.idsOf(at(byForm.header("location")))).toEqual(["c", "a"])
     const page = await send("GET", byForm.header("location"), { accept: "text/html" })
-    expect(page.text).toContain("What it finds")
+    expect(page.text).toContain("The result")
   })
 
   it.each([

@@ -33,7 +33,7 @@ export const accountRefOf = Effect.fnUntraced(function*(
   const caller = yield* requireAccount(service, call)
   const name = call.parameters.get("account")
   if (caller.name !== name && !caller.roles.includes("admin")) {
-    return yield* httpError("forbidden", "this is for the account itself or the role admin")
+    return yield* httpError("forbidden", "only the account itself or the role admin may use it")
   }
   if (!isSlug(name) || call.parameters.secret("account") !== undefined) {
     return yield* httpError("not-found")

@@ -35,7 +35,8 @@ export const readAccountInput = Effect.fnUntraced(
       return yield* unprocessable("an account has one name")
     }
     if (!isSlug(name)) {
-      const detail = "a name has small letters, digits and hyphens, no hyphen first, and at most " +
+      const detail =
+        "a name has lower-case letters, digits and hyphens, no hyphen at the start, and at most " +
         `${slugCharsMax} characters`
       return yield* unprocessable(detail)
     }

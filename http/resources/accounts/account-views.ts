@@ -68,7 +68,7 @@ export const tokenForm = (name: string): HtmlForm => ({
       name: "name",
       label: "Name",
       maxlength: tokenLabelCharsMax,
-      hint: "What the token is for; may be empty."
+      hint: "The purpose of the token; optional."
     },
     {
       name: "expires",
@@ -91,7 +91,7 @@ export const tokenForm = (name: string): HtmlForm => ({
 const tokenTable = (name: string, tokens: ReadonlyArray<Token>): Html =>
   table(
     "Tokens",
-    ["Token", "Made", "Expires"],
+    ["Token", "Created", "Expires"],
     tokens.map(({ createdAtMs, expiresAtMs, id, label }) =>
       html`<tr><td>${link(tokenPath(name, id), label ?? id)}</td><td>${
         timeShown(time(createdAtMs))
@@ -105,14 +105,14 @@ const rolesOf = ({ roles: names }: AccountView): string =>
 
 const accountPage = (account: AccountView): Html =>
   html`<dl class="facts"><dt>Roles</dt><dd>${rolesOf(account)}</dd>
-<dt>Made</dt><dd>${timeShown(time(account.createdAtMs))}</dd></dl>
+<dt>Created</dt><dd>${timeShown(time(account.createdAtMs))}</dd></dl>
 <h2>Tokens</h2>
 ${tokenTable(account.name, account.tokens)}`
 
 const listingPage = (accounts: ReadonlyArray<AccountView>): Html =>
   table(
     "Accounts",
-    ["Account", "Roles", "Made"],
+    ["Account", "Roles", "Created"],
     accounts.map((account) =>
       html`<tr><th scope="row">${link(accountPath(account.name), account.name)}</th><td>${
         rolesOf(account)
@@ -187,7 +187,7 @@ export const accountForm: HtmlForm = {
       required: true,
       maxlength: slugCharsMax,
       pattern: "[a-z0-9][a-z0-9\\-]*",
-      hint: "Small letters, digits and hyphens; the first is no hyphen."
+      hint: "Lower-case letters, digits and hyphens; no hyphen at the start."
     },
     {
       name: "role",

@@ -93,7 +93,7 @@ const area = ({ node, shards }: ShardHolding, position: number): Html => {
  * read without colors and without a stylesheet. The order of `holdings` decides the marks.
  */
 export const picture = ({ holdings, owners }: ClusterStatus): Html => {
-  const counts = holdings.map(({ node, shards }) => `${node ?? "nobody"} ${shards.length}`)
+  const counts = holdings.map(({ node, shards }) => `${node ?? "no owner"} ${shards.length}`)
   const height = Math.ceil(owners.length / columns) * cell
   const box = `0 0 ${margin + columns * cell} ${height}`
   return html`<svg role="img" aria-labelledby="shards-title shards-about" width="100%"
@@ -177,7 +177,7 @@ const figureTable = <Item>(
 
 const holdingRow = ({ node, shards }: ShardHolding, position: number): Html =>
   html`<tr><th scope="row">${
-    node === undefined ? "nobody" : html`${swatch(markOf(position))} ${node}`
+    node === undefined ? "no owner" : html`${swatch(markOf(position))} ${node}`
   }</th><td class="num">${shards.length}</td><td class="wide"><span class="quiet">${
     shards.length === 0 ? "–" : ranges(shards)
   }</span></td></tr>
@@ -213,7 +213,7 @@ const summary = ({ nodes, owners, self }: ClusterStatus): Html => {
       ? "nothing quarantined"
       : html`<a href="#quarantines"><b>${quarantined} quarantined</b></a>`
   }</p>
-<p class="quiet">As node ${self} sees it.${
+<p class="quiet">As seen by node ${self}.${
     nodes.length === 1 ? nothing : " The figures of other nodes are up to 3 s old."
   }</p>
 `
@@ -255,10 +255,10 @@ const nodeColumn = ["Node", ({ node }: AnsweringNode) => node] as const
 
 const commitTable = (nodes: ReadonlyArray<AnsweringNode>): Html =>
   figureTable("Commits", nodes, nodeColumn, [
-    figure("Half within", ({ figures: { commits } }) => ms(commits.p50Ms)),
-    figure("99 % within", ({ figures: { commits } }) => ms(commits.p99Ms)),
+    figure("Median", ({ figures: { commits } }) => ms(commits.p50Ms)),
+    figure("99th percentile", ({ figures: { commits } }) => ms(commits.p99Ms)),
     figure(
-      "In a group",
+      "Group size",
       ({ figures: { commits: { groupSize, groupSizeMax = "–" } } }) =>
         groupSize === undefined ? undefined : `${groupSize}, at most ${groupSizeMax}`
     ),
@@ -270,7 +270,7 @@ const commitTable = (nodes: ReadonlyArray<AnsweringNode>): Html =>
 const timerTable = (nodes: ReadonlyArray<AnsweringNode>): Html =>
   figureTable("Timers", nodes, nodeColumn, [
     figure("Due", ({ figures: { timers } }) => timers.due),
-    figure("Under way", ({ figures: { timers } }) => timers.underWay),
+    figure("In flight", ({ figures: { timers } }) => timers.underWay),
     figure("In memory", ({ figures: { timers } }) => timers.known),
     words(
       "Next",
@@ -287,7 +287,7 @@ const deliveryTable = (nodes: ReadonlyArray<AnsweringNode>): Html =>
   figureTable("Deliveries", nodes, nodeColumn, [
     figure("Waiting", ({ figures: { deliveries } }) => deliveries.waiting),
     figure("In flight", ({ figures: { deliveries } }) => deliveries.inFlight),
-    figure("Oldest waits", ({ figures: { deliveries } }) => oldestWait(deliveries)),
+    figure("Oldest wait", ({ figures: { deliveries } }) => oldestWait(deliveries)),
     figure("Circuits open", ({ figures: { deliveries } }) => deliveries.circuitsOpen)
   ])
 
@@ -301,7 +301,7 @@ const originTable = (
     figure("Waiting", ({ waiting }) =>
       waiting),
     figure("In flight", ({ inFlight }) => inFlight),
-    figure("Oldest waits", oldestWait)
+    figure("Oldest wait", oldestWait)
   ])
 
 const kindColumns = [

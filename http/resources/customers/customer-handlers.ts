@@ -76,7 +76,7 @@ export const putCustomers = defineHandler(function*(service, call) {
   yield* requireRole(service, call, "customers")
   const { headers } = call.request
   if (headers.has("if-match") || headers.has("if-none-match")) {
-    return yield* httpError("precondition-failed", "a file of customers has no state to compare")
+    return yield* httpError("precondition-failed", "a file of customers has no entity tag")
   }
   const format = formatOf(headers.get("content-type"))
   if (format === undefined) {

@@ -69,7 +69,7 @@ export const customerOf = (input: CustomerInput): Result<CustomerRow, string> =>
 export const customerInputIn = (node: Element): Result<CustomerInput, string> => {
   const fields: Record<string, string> = { ...node.attributes }
   for (const child of childrenOf(node)) {
-    if (Object.hasOwn(fields, child.name)) return failure(`${child.name} is given twice`)
+    if (Object.hasOwn(fields, child.name)) return failure(`${child.name} occurs twice`)
     fields[child.name] = textOf(child)
   }
   return success(fields)

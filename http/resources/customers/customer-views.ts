@@ -75,7 +75,7 @@ export const findForm = (
   controls: [
     {
       name: "agemin",
-      label: "Of this age or older",
+      label: "Least age",
       value: values.least ?? "",
       width: "third",
       inputmode: "numeric"
@@ -122,7 +122,7 @@ export const customersView = (
         ...listing.query === undefined ? {} : { query: listing.query.href }
       }))
     }${rowTable(customersTable, listing, (key) => link(customerPath(key), key))}
-<p>What is more than an address can say is ${link("/queries", "a query of its own")}.</p>
+<p>For more conditions, create ${link("/queries", "a query")}.</p>
 `,
   forms: renderForm(fieldsForm(collectionPath))
 })

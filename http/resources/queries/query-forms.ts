@@ -114,7 +114,7 @@ export const controls = (query?: RowQuery): ReadonlyArray<Control> | undefined =
       type: "select",
       width: "third",
       value: order?.by ?? "",
-      options: [["", "the usual order"], ...optionsOf(fields)]
+      options: [["", "the key"], ...optionsOf(fields)]
     },
     {
       name: "direction",
@@ -122,7 +122,7 @@ export const controls = (query?: RowQuery): ReadonlyArray<Control> | undefined =
       type: "select",
       width: "third",
       value: order?.descending === true ? "desc" : "asc",
-      options: [["asc", "upwards"], ["desc", "downwards"]]
+      options: [["asc", "ascending"], ["desc", "descending"]]
     },
     {
       name: "limit",
@@ -161,9 +161,9 @@ export const queryElementOf = (fields: FormFields): Element => {
 export const creationForm = (): HtmlForm => ({
   id: "make",
   action: collectionPath,
-  legend: "Make a query",
+  legend: "Create a query",
   controls: controls() ?? [],
-  submit: "Make"
+  submit: "Create"
 })
 
 const example = `<query on="customers">
@@ -200,9 +200,9 @@ export const documentForm = (action: string, document = example): HtmlForm => ({
     rows: 12,
     code: true,
     value: document,
-    hint: "XML: conditions in all, any and not, as deep as it takes."
+    hint: "XML with conditions in all, any and not, at any depth."
   }],
-  submit: action === collectionPath ? "Make from the document" : "Change the document"
+  submit: action === collectionPath ? "Create from the document" : "Change the document"
 })
 
 /** The form of a request that failed. */

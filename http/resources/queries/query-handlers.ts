@@ -53,7 +53,10 @@ const authorizeChange = (service: Service, call: Call, { secret }: QueryRef) =>
     if (secret !== undefined) return yield* assertSecret(stored, secret)
     const { name, roles } = yield* requireAccount(service, call)
     if (stored.owner === name || roles.includes("admin")) return
-    return yield* httpError("forbidden", "this is for its owner, or who has its edit URI")
+    return yield* httpError(
+      "forbidden",
+      "only its owner, or a holder of its edit URI, may change it"
+    )
   })
 
 /** Parses the document in a field of a form. */

@@ -50,7 +50,7 @@ export const queryView = (
     title: titleOf(query),
     tree,
     links: [
-      { rel: "related", href: result, title: "What it finds" },
+      { rel: "related", href: result, title: "The result" },
       collectionLink,
       ...edit === undefined ? [] : [{ rel: "edit", href: absoluteUri(service, edit) }]
     ],
@@ -74,11 +74,11 @@ export const queriesView = (
   ),
   links,
   body: () =>
-    html`<p>A query that is too much for an address is a resource of its own:
-make it here, then read what it finds. Only your own are listed here, when you are signed in.</p>
+    html`<p>Create a query here that is too long for a URI, then read its result.
+The list shows your own queries when you are signed in.</p>
 ${
       stored.length === 0
-        ? emptyState("There are none.", "Make the first below; it needs no account.")
+        ? emptyState("There are no queries.", "Create the first below; it needs no account.")
         : table(
           "Your queries",
           ["Query", "On"],

@@ -56,7 +56,7 @@ export const fieldsForm = (action: string, row?: Row): HtmlForm => ({
       required: true,
       width: half,
       value: String(row?.["price"] ?? ""),
-      hint: "A decimal such as 12.50; it is kept exactly."
+      hint: "A decimal such as 12.50, stored exactly."
     },
     {
       name: "currency",

@@ -117,7 +117,7 @@ export const readNamedQuery = Effect.fnUntraced(function*(
   const value = yield* service.records.get(queriesTable, id)
   const stored = value === undefined ? undefined : parseQuery(value)
   if (stored === undefined || isExpired(stored, service.nowMs())) {
-    return yield* httpError("unprocessable", "there is no such query")
+    return yield* httpError("unprocessable", "the query does not exist or has expired")
   }
   const { query } = stored
   return query.on === table.name

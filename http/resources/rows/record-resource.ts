@@ -52,7 +52,9 @@ const checkPreconditions = (
   const tags = value === undefined ? undefined : entityTags(call, view(service, key, value))
   return preconditionsHold(call, tags)
     ? Effect.void
-    : Effect.fail(httpError("precondition-failed", "it is not as the condition says"))
+    : Effect.fail(
+      httpError("precondition-failed", "the representation does not match the condition")
+    )
 }
 
 /** A record that was written, and whether it is new. */

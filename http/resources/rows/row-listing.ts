@@ -156,7 +156,7 @@ export const listRows = Effect.fnUntraced(function*(
     service.rowCaches.of(table)
   )
   if (page._tag === "TooMany") {
-    const detail = `more than ${sortedRowsMax} ${table.name} would have to be put in order of ` +
+    const detail = `the query would sort more than ${sortedRowsMax} ${table.name} by ` +
       `${order.by}: narrow the query, or order by ${table.index?.field ?? table.key}`
     return yield* httpError("unprocessable", detail)
   }

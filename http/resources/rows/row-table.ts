@@ -28,8 +28,8 @@ export const rowTable = (
   if (entries.length === 0) {
     return html`${about}${
       links.length === 0
-        ? emptyState("There is nothing that fits.", "Ask for less, or add a row below.")
-        : emptyState("There is nothing on this page: see the next one.")
+        ? emptyState("No row matches.", "Use fewer conditions, or add a row below.")
+        : emptyState("This page is empty: see the next one.")
     }`
   }
   const numbers = new Set(

@@ -25,7 +25,7 @@ const unreadableReason = ({ reason }: Refusal): HttpError => {
     case "Forbidden":
       return unreadable("its target is not public")
     default:
-      return unreadable("nothing is there")
+      return unreadable("its target does not exist")
   }
 }
 
@@ -139,7 +139,7 @@ export const readOwn = (
   return Effect.fail(unreadable(
     bare.includes("~")
       ? "a URI with a secret must stay private"
-      : "of this service it may name content, a session, or an answer only"
+      : "in this service it may refer to content, a session, or an answer only"
   ))
 }
 
@@ -150,7 +150,7 @@ export const readReference = (
   hops = 0
 ): Effect.Effect<string, HandlerFailure> => {
   if (hops > referenceHopsMax) {
-    return Effect.fail(unreadable(`it leads to more than ${referenceHopsMax} further references`))
+    return Effect.fail(unreadable(`it follows more than ${referenceHopsMax} references`))
   }
   if (href.length > uriCharsMax || /[\u0000-\u0020<>"\\^`{|}\u007f-\uffff]/.test(href)) {
     return Effect.fail(unreadable(`it is not a URI of at most ${uriCharsMax} characters`))

@@ -195,7 +195,7 @@ export const listingView = (
       ? emptyState("Nobody has come to the bridge yet.", html`Be ${link(entryPath, "the first")}.`)
       : table(
         "Sessions",
-        ["Started", "Stands at"],
+        ["Started", "Status"],
         listed.map(({ id, view: session }) =>
           html`<tr><td><a href="${sessionPath(id)}">${time(startedOf(session))}</a></td><td>${
             statusBadge(badges, session.status)

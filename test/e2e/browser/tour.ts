@@ -89,7 +89,7 @@ const cross = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> =
 
 const configure = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<void> => {
   await goTo(tab, mailbox, "ask")
-  await keys.to("Of this age or older")
+  await keys.to("Least age")
   await (await keys.types("40")).enter()
   expect(await tab.page.getByRole("row").allInnerTexts()).toEqual([
     expect.stringMatching(/Id\s+Name\s+Age/),
