@@ -64,7 +64,7 @@ export const dataFolder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArr
   const near = nearestExisting(path)
   const name = "data folder"
   if (!statSync(near).isDirectory()) {
-    return [fail(name, `${near} is no folder`, "set DATA_DIR to a folder, or to a new one")]
+    return [fail(name, `${near} is not a folder`, "set DATA_DIR to a folder, or to a new one")]
   }
   const mayWrite = await access(near, constants.W_OK | constants.X_OK).then(
     () => true,

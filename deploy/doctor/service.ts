@@ -8,7 +8,7 @@ import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
 import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
-/** Opens the embedded store like a node; a store in use is fine. */
+/** Opens the embedded store as a node does; a store that a process uses is no fault. */
 export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
   Effect.scoped(Layer.build(backend(settings, "doctor"))).pipe(
     Effect.as(ok("store", `${settings.dataDir} opens`)),
@@ -21,7 +21,7 @@ export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
     })
   )
 
-/** The offset of another clock. It is known up to the round trip of the request. */
+/** The offset of another clock; the round trip of the request limits its precision. */
 const clockOffset = (name: string, aheadMs: number, uncertaintyMs: number): Finding => {
   const offsetMs = Math.max(0, Math.abs(aheadMs) - uncertaintyMs)
   if (offsetMs <= clockWarnMs) return ok(name, "agrees with this machine's")

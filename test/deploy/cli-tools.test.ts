@@ -238,7 +238,7 @@ describe("restante doctor", () => {
     for (const path of [file, join(file, "below")]) {
       const { of, status } = await examined({ DATA_DIR: path })
       expect(status).toBe(1)
-      expect(of("data folder")).toMatchObject({ state: "fail", found: `${file} is no folder` })
+      expect(of("data folder")).toMatchObject({ state: "fail", found: `${file} is not a folder` })
       expect(of("store")).toBeUndefined()
     }
   })
