@@ -2,7 +2,7 @@
 import type { Documents } from "../actors/background-task/index.ts"
 import { childOf, childText, element, optionalElement, parseFragment,
   writeDocument } from "./formats/xml/index.ts"
-import { activityOf } from "./resources/mailboxes/index.ts"
+import { activityOf } from "./resources/interop/index.ts"
 
 /** A notification as an inbox elsewhere takes it (Linked Data Notifications §3.2). */
 interface Activities {

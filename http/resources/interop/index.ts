@@ -1,2 +1,2 @@
 /** Documents of other standards: Linked Data Notifications. */
-export { isLinkedData, linkedDataOf, readLinkedData } from "./linked-data.ts"
+export { activityOf, isLinkedData, readLinkedData, writeLinkedData } from "./linked-data.ts"

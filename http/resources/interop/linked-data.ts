@@ -1,10 +1,10 @@
 /**
- * Notifications in JSON-LD (W3C Linked Data Notifications §3.3). The document is stored unchanged,
- * beside an item for readers of XML. The service fetches no context, so that the item has only the
- * terms with their usual names.
+ * Notifications in JSON-LD (W3C Linked Data Notifications §3.3), read and written. A received
+ * document is stored unchanged, beside an item for readers of XML. The service fetches no context,
+ * so that the item has only the terms with their usual names.
  */
 import { linkedDataType, mediaTypeOf } from "../../formats/index.ts"
-import { childrenOf, type DocumentParser, element, failure, isText, isUri,
+import { childOf, childText, type DocumentParser, type Element, element, failure, isText, isUri,
   type NotificationDocument, parseFragment, type Result, success, textOf,
   writeElement } from "../../formats/xml/index.ts"
 import { headerValueCharsMax, linkedDataDepthMax, linkedDataTitleCharsMax, linkedDataValuesMax,
@@ -216,13 +216,15 @@ export const readLinkedData = (
   })
 }
 
+/* Writing. */
+
+/** A document as text. */
+export const writeLinkedData = (document: unknown): string => `${JSON.stringify(document)}\n`
+
 /** The JSON-LD of a stored notification; undefined when it has none or an invalid one. */
 export const linkedDataOf = (fragment: string): string | undefined => {
   if (!fragment.includes(`<${documentElement}`)) return
-  const [found] = childrenOf(
-    { name: "", attributes: {}, children: parseFragment(fragment) },
-    documentElement
-  )
+  const found = childOf({ children: parseFragment(fragment) }, documentElement)
   if (found === undefined) return
   const text = found.attributes["encoding"] === "base64"
     ? Buffer.from(textOf(found), "base64").toString()
@@ -230,3 +232,46 @@ export const linkedDataOf = (fragment: string): string | undefined => {
   // A notification posted as XML may hold any text there.
   return nodesOf(text).ok ? text : undefined
 }
+
+/** The announced object: the URI of the message, and its inlined content if that is text. */
+const objectOf = (item: Element): unknown => {
+  const url = childText(item, "url")
+  const content = childOf(item, "content")
+  if (content === undefined || content.attributes["encoding"] !== undefined) return url
+  return {
+    id: url,
+    type: "Object",
+    mediaType: content.attributes["type"],
+    content: textOf(content)
+  }
+}
+
+/** The address of a notification and the time of its receipt; a relayed one has neither yet. */
+interface ActivityContext {
+  readonly id?: string
+  readonly target: string
+  readonly published?: string
+}
+
+const announce = (fragment: string, { id, published, target }: ActivityContext): unknown => {
+  const item = childOf({ children: parseFragment(fragment) }, "item")
+  if (item === undefined) throw new Error("a stored notification has no item")
+  return {
+    "@context": "https://www.w3.org/ns/activitystreams",
+    id,
+    type: "Announce",
+    summary: escaped(childText(item, "description") ?? ""),
+    actor: childText(item, "from"),
+    object: objectOf(item),
+    target,
+    published
+  }
+}
+
+/** A summary of ActivityStreams is HTML (Vocabulary §4), a description is plain. */
+const escaped = (text: string): string =>
+  text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
+
+/** The JSON-LD that was posted, or an Announce (ActivityStreams 2.0) of the notification. */
+export const activityOf = (fragment: string, context: ActivityContext): string =>
+  linkedDataOf(fragment) ?? writeLinkedData(announce(fragment, context))

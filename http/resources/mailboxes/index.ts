@@ -6,5 +6,5 @@ export { feedLinks, listingStart, type MailboxEntry, parseListingSince, readPage
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"
 export { defaultRetention, fieldsOf, readTitle } from "./mailbox-settings.ts"
-export { activityOf, depositForm, entryItem, notificationControls, openForm,
+export { depositForm, entryItem, notificationControls, openForm,
   summaryOf } from "./mailbox-views.ts"

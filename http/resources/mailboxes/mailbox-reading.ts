@@ -10,6 +10,7 @@ import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRef
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
   preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
   type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
+import type { ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
@@ -18,7 +19,6 @@ import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, type Mailbox
   withCopies } from "./mailbox-listing.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
 import { listingView, notificationView, publicView } from "./mailbox-views.ts"
-import type { ReplyHeaders } from "../../wire/index.ts"
 
 const listingTypes = [...feedTypes, linkedDataType, eventStreamType]
 

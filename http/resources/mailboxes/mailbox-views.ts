@@ -4,11 +4,11 @@ import { type Control, copyField, deleteForm, emptyState, type Html, html, type 
   livePart, liveScriptPath, liveState, nothing, renderButton, renderForm, secretsOnce, table,
   time } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
-import { childOf, childText, type Element, element, escapeAttribute, parseFragment, textOf,
-  writeElement, xmlDeclaration } from "../../formats/xml/index.ts"
+import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
+  xmlDeclaration } from "../../formats/xml/index.ts"
 import { slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
-import { linkedDataOf } from "../interop/index.ts"
+import { activityOf, writeLinkedData } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
 import { afterOpening, depositLinks, entryXml, feedLinks, type ListingPage, type ListingQuery,
   type MailboxEntry, nextHref, openingOf, pageLinks, selfHref } from "./mailbox-listing.ts"
@@ -39,7 +39,13 @@ export const listingView = (
     forms: () => readerForms(mailbox, view),
     script: page.more || query.before !== undefined ? undefined : liveScriptPath,
     feed: () => feedOf(mailbox, page, title, { self: selfHref(mailbox, query), next }),
-    linkedData: () => inboxDocument(mailbox, page)
+    // Linked Data Notifications §3.3.2: the newest first.
+    linkedData: () =>
+      writeLinkedData({
+        "@context": "http://www.w3.org/ns/ldp",
+        "@id": mailbox.here,
+        contains: entries.map((entry) => entryHref(mailbox, entry)).toReversed()
+      })
   }
 }
 
@@ -339,76 +345,18 @@ const feedOf = (
   }).toReversed()
 })
 
-/* JSON-LD of Linked Data Notifications (§3.3.2). */
-
-const writeJson = (document: unknown): string => `${JSON.stringify(document)}\n`
-
-/** A page of the mailbox as an `ldp:contains` list, newest first. */
-export const inboxDocument = (mailbox: MailboxRef, { entries }: ListingPage): string =>
-  writeJson({
-    "@context": "http://www.w3.org/ns/ldp",
-    "@id": mailbox.here,
-    contains: entries.map((entry) => entryHref(mailbox, entry)).toReversed()
-  })
-
-/** The announced object: the URI of the message, and its inlined content if that is text. */
-const objectOf = (item: Element): unknown => {
-  const url = childText(item, "url")
-  const content = childOf(item, "content")
-  if (content === undefined || content.attributes["encoding"] !== undefined) return url
-  return {
-    id: url,
-    type: "Object",
-    mediaType: content.attributes["type"],
-    content: textOf(content)
-  }
-}
-
-/** The address of a notification and the time of its receipt; a relayed one has neither yet. */
-interface ActivityContext {
-  readonly id?: string
-  readonly target: string
-  readonly published?: string
-}
-
-const announce = (fragment: string, { id, published, target }: ActivityContext): unknown => {
-  const item = childOf({ children: parseFragment(fragment) }, "item")
-  if (item === undefined) throw new Error("a stored notification has no item")
-  return {
-    "@context": "https://www.w3.org/ns/activitystreams",
-    id,
-    type: "Announce",
-    summary: escaped(childText(item, "description") ?? ""),
-    actor: childText(item, "from"),
-    object: objectOf(item),
-    target,
-    published
-  }
-}
-
-/** A summary of ActivityStreams is HTML (Vocabulary §4), a description is plain. */
-const escaped = (text: string): string =>
-  text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
-
-/** One notification as JSON-LD. */
-const activityDocument = (mailbox: MailboxRef, entry: MailboxEntry): string =>
-  activityOf(entry.fragment, {
-    id: entryHref(mailbox, entry),
-    target: mailbox.href,
-    published: entry.received
-  })
-
-/** The JSON-LD that was posted, or an Announce (ActivityStreams 2.0) of the notification. */
-export const activityOf = (fragment: string, context: ActivityContext): string =>
-  linkedDataOf(fragment) ?? writeJson(announce(fragment, context))
-
 /** One notification. */
 export const notificationView = (mailbox: MailboxRef, entry: MailboxEntry): ResourceView => {
   const summary = summaryOf(mailbox, entry)
   return {
     title: summary.description === "" ? "A notification" : summary.description,
     xml: xmlDeclaration + entryXml(mailbox, entry),
-    linkedData: () => activityDocument(mailbox, entry),
+    linkedData: () =>
+      activityOf(entry.fragment, {
+        id: summary.href,
+        target: mailbox.href,
+        published: entry.received
+      }),
     links: [
       ...depositLinks(mailbox),
       { rel: "up", href: mailbox.here, title: "The mailbox" }

@@ -6,7 +6,7 @@ import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { absoluteUri, actorIdOf, type Call, describeActor, type HandlerFailure, httpError,
   refusalError, type Service } from "../../pipeline/index.ts"
-import { accountRefOf, describeAccount } from "../accounts/index.ts"
+import { type AccountRef, accountRefOf, describeAccount } from "../accounts/index.ts"
 
 /** The actor of an outgoing notification. */
 export const notificationAddress = (id: string): Address => address(notificationKind, id)
@@ -27,15 +27,11 @@ export interface OutgoingRef {
   readonly href: string
 }
 
-const refNamed = (
-  service: Service,
-  account: string,
-  caller: AuthenticatedAccount
-): OutgoingRef => ({
-  account,
+const refOf = (service: Service, { caller, name }: Omit<AccountRef, "to">): OutgoingRef => ({
+  account: name,
   caller,
-  path: mailboxPath(account),
-  href: absoluteUri(service, mailboxPath(account))
+  path: mailboxPath(name),
+  href: absoluteUri(service, mailboxPath(name))
 })
 
 /** The account of the path. An outgoing mailbox has no secret URI: 404 for one, whoever asks. */
@@ -49,7 +45,7 @@ export const outgoingRefOf = (
   service: Service,
   call: Call
 ): Effect.Effect<OutgoingRef, HandlerFailure> =>
-  Effect.map(accountOf(service, call), ({ caller, name }) => refNamed(service, name, caller))
+  Effect.map(accountOf(service, call), (account) => refOf(service, account))
 
 /** The outgoing mailbox of an account that exists; else 404, or 410. */
 export const existingOutgoingRef = Effect.fnUntraced(function*(
@@ -58,7 +54,7 @@ export const existingOutgoingRef = Effect.fnUntraced(function*(
 ): Effect.fn.Return<OutgoingRef, HandlerFailure> {
   const account = yield* accountOf(service, call)
   if (account.caller.name !== account.name) yield* describeAccount(service, account)
-  return refNamed(service, account.name, account.caller)
+  return refOf(service, account)
 })
 
 /** The sender's own outgoing mailbox, for A5: not even an admin sends in another's name. */
@@ -69,7 +65,7 @@ export const senderRefOf = Effect.fnUntraced(function*(
   const caller = yield* requireAccount(service, call)
   if (call.parameters.secret("account") !== undefined) return yield* httpError("not-found")
   return caller.name === call.parameters.get("account")
-    ? refNamed(service, caller.name, caller)
+    ? refOf(service, { name: caller.name, caller })
     : yield* httpError("forbidden", "only the account itself sends from its outgoing mailbox")
 })
 

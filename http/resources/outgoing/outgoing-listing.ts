@@ -11,12 +11,12 @@ import { type IndexEntry, isCursor } from "../../newest-first-index.ts"
 import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type HandlerFailure,
   httpError, noStore, type PageRequest, readBody, readerHeaders, readPageRequest, readQuery,
   type Service, viewAnswer } from "../../pipeline/index.ts"
+import { parseListingSince } from "../mailboxes/index.ts"
 import { describeAs, existingOutgoingRef, mailboxPath, notificationAddress,
   type OutgoingRef } from "./outgoing-access.ts"
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
 import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
-import { parseListingSince } from "../mailboxes/index.ts"
 
 /**
  * Redirects `/outgoing` to the caller's own outgoing mailbox; after 307 the client repeats its POST

@@ -7,9 +7,9 @@ import { deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart,
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
+import { notificationControls } from "../mailboxes/index.ts"
 import { mailboxPath, notificationPath, type OutgoingNotificationRef,
   type OutgoingRef } from "./outgoing-access.ts"
-import { notificationControls } from "../mailboxes/index.ts"
 
 /** One notification of a listing. */
 export interface ListedOutgoing {
