@@ -6,8 +6,7 @@ import { address, isRefusal } from "../../runtime/index.ts"
 import { keysPauseMs } from "../limits.ts"
 import { askOrRefusal, type Call, challenges, type HandlerFailure, httpError, invalidTokenError,
   type Service } from "../pipeline/index.ts"
-import { isSlug } from "../slug.ts"
-import { secretHash } from "./credentials/index.ts"
+import { isSlug, secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"
 import { checkTokenThrottle, countWrongToken } from "./throttle.ts"
 

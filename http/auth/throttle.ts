@@ -9,8 +9,7 @@ import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throt
 import { address } from "../../runtime/index.ts"
 import { ask, type Call, clientAddress, type HandlerFailure, httpError,
   type Service } from "../pipeline/index.ts"
-import { isSlug } from "../slug.ts"
-import { secretHash } from "./credentials/index.ts"
+import { isSlug, secretHash } from "./credentials/index.ts"
 
 /** Characters of a hash that distinguish wrong tries in a window but do not reveal the token. */
 const tryChars = 10

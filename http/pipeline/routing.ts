@@ -80,7 +80,7 @@ const insert = <H>(root: Node<H>, route: Route<H>): void => {
     current.literals.set(segment, next)
     current = next
   }
-  if (current.leaf !== undefined) throw new Error(`pattern ${route.pattern} is given twice`)
+  if (current.leaf !== undefined) throw new Error(`pattern ${route.pattern} is declared twice`)
   current.leaf = {
     pattern: route.pattern,
     handlers: new Map(Object.entries(route.methods)),

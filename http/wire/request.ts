@@ -144,7 +144,7 @@ export const framingOf = (
   }
   if (chunked) {
     if (length !== undefined) {
-      return refuse("malformed", "Content-Length and Transfer-Encoding are both given")
+      return refuse("malformed", "there are both Content-Length and Transfer-Encoding")
     }
     return method === "GET" || method === "HEAD"
       ? refuse("malformed", `${method} takes no chunked body`)

@@ -5,11 +5,11 @@ import { describe, expect, it } from "vitest"
 import { Role } from "../../actors/account/protocol.ts"
 import { loadSettings } from "../../deploy/settings/settings.ts"
 import { keySetSourceOf } from "../../deploy/settings/values.ts"
+import { isSlug } from "../../http/auth/credentials/credentials.ts"
 import { claimAt, evaluateClaims } from "../../http/auth/issuer/claims.ts"
 import { isJwt } from "../../http/auth/issuer/issuer.ts"
 import { metadataUrl, parseKeySet, parseKeysUrl } from "../../http/auth/issuer/key-source.ts"
 import { clientAddress } from "../../http/pipeline/rate-limiter.ts"
-import { isSlug } from "../../http/slug.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
 const names = { account: "sub", roles: "roles", rolesPrefix: "" }

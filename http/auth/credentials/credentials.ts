@@ -4,6 +4,7 @@
  * compared in constant time (`actors/secret-hash.ts`).
  */
 import { createHmac, hash, randomFillSync } from "node:crypto"
+import { slugCharsMax } from "../../limits.ts"
 import type { HttpRequest } from "../../wire/index.ts"
 
 /** The credentials of a request, not yet checked. */
@@ -90,3 +91,7 @@ export const derivedIds = (serviceKey: string, scope: string): IdSource => {
     secret: (name) => derive(name).toString("base64url", 0, secretBytes)
   }
 }
+
+/** `[a-z0-9][a-z0-9-]*`, at most 64 characters: names of accounts and mailboxes. */
+export const isSlug = (text: string): boolean =>
+  text.length <= slugCharsMax && /^[a-z0-9][a-z0-9-]*$/.test(text)

@@ -1,7 +1,7 @@
 /** The account and roles in the claims of a verified token. Pure. */
 import { Role } from "../../../actors/account/index.ts"
 import { claimedRolesMax } from "../../limits.ts"
-import { isSlug } from "../../slug.ts"
+import { isSlug } from "../credentials/index.ts"
 
 /** The claims that are read. */
 export interface ClaimNames {

@@ -27,7 +27,7 @@ const labelOf = (node: Element): string => {
   return text === "" ? node.attributes["href"] ?? "" : text
 }
 
-/** The attributes that are shown, without the address. */
+/** The attributes that a page shows, without the address. */
 const attributesOf = (node: Element): ReadonlyArray<readonly [name: string, text: string]> =>
   Object.entries(node.attributes)
     .filter(([key]) => key !== "href" && !key.startsWith("xmlns"))
@@ -86,10 +86,10 @@ const isRow = (node: Element): boolean => node.children.length === 0
 /** The members of a group: a table, one element, or a list. */
 const group = (members: ReadonlyArray<Element>): Html => {
   if (members.length > 1 && members.every(isRow)) return table(members)
-  const shown = members.map((member) => isLeaf(member) ? leaf(member) : renderElement(member))
+  const rendered = members.map((member) => isLeaf(member) ? leaf(member) : renderElement(member))
   return members.length === 1
-    ? html`${shown}`
-    : html`<ol class="entries">${shown.map((member) => html`<li>${member}</li>`)}</ol>`
+    ? html`${rendered}`
+    : html`<ol class="entries">${rendered.map((member) => html`<li>${member}</li>`)}</ol>`
 }
 
 /** The content of an element as HTML; the parser bounds the depth of the recursion. */

@@ -32,12 +32,12 @@ const headLink = (item: PageLink): Html => {
 
 /** The links of a resource: a live part, since a growing list may get a next page. */
 const navigation = (links: ReadonlyArray<PageLink>): Html => {
-  const shown = links.filter((item) => item.title !== undefined && isLinkable(item.href))
+  const visible = links.filter((item) => item.title !== undefined && isLinkable(item.href))
   const list = html`<nav aria-label="Related"><ul>${
-    shown.map((item) => html`<li><a href="${item.href}" rel="${item.rel}">${item.title}</a></li>`)
+    visible.map((item) => html`<li><a href="${item.href}" rel="${item.rel}">${item.title}</a></li>`)
   }</ul></nav>
 `
-  return html`<div id="related" data-live>${shown.length > 0 && list}</div>
+  return html`<div id="related" data-live>${visible.length > 0 && list}</div>
 `
 }
 

@@ -3,8 +3,8 @@ import { attribute, type Html, html } from "./template.ts"
 
 /** A time of RFC 3339 in UTC; `/page.js` converts it to the reader's locale. */
 export const time = (text: string): Html => {
-  const shown = text.slice(0, 19).replace("T", " ")
-  return html`<time datetime="${text}">${shown} UTC</time>`
+  const utc = text.slice(0, 19).replace("T", " ")
+  return html`<time datetime="${text}">${utc} UTC</time>`
 }
 
 /** {@link time} of milliseconds since the epoch. */

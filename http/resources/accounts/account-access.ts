@@ -3,11 +3,11 @@ import { Effect } from "effect"
 import type { AccountMessage, AccountView } from "../../../actors/account/index.ts"
 import { accountKind } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
+import { isSlug } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Call, describeActor, entityTags, expectedVersion, failRefused, type HandlerFailure,
   httpError, type Service } from "../../pipeline/index.ts"
-import { isSlug } from "../../slug.ts"
 
 /** An account as a request's path names it, and the account of the request. */
 export interface AccountRef {

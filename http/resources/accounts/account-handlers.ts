@@ -2,13 +2,12 @@
 import { Effect } from "effect"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { secretHash } from "../../auth/credentials/index.ts"
+import { isSlug, secretHash } from "../../auth/credentials/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
   expectReply, type HandlerFailure, httpError, nextLink, noStore, readPageRequest, refusalError,
   type Service, viewAnswer } from "../../pipeline/index.ts"
-import { isSlug } from "../../slug.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
 import { readAccountInput, readTokenInput } from "./account-input.ts"

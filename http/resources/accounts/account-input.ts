@@ -2,11 +2,11 @@
 import { Effect } from "effect"
 import type { Role } from "../../../actors/account/index.ts"
 import { parseDuration } from "../../../actors/mailbox/index.ts"
+import { isSlug } from "../../auth/credentials/index.ts"
 import { childrenOf, isText, textOf } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax, tokenLifetimeMaxMs } from "../../limits.ts"
 import { type Call, type HttpError, readInput, type RequestInput,
   unprocessable } from "../../pipeline/index.ts"
-import { isSlug } from "../../slug.ts"
 import { roles } from "./account-views.ts"
 
 /** A new account. */

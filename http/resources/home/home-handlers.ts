@@ -1,12 +1,12 @@
 /** The service itself: its home page and service document, problems, static files (protocol §6). */
 import { Effect } from "effect"
+import { isSlug } from "../../auth/credentials/index.ts"
 import { html, link, type PageLink, table } from "../../formats/html/index.ts"
 import { isProblemSlug, parseForm, problemTypes, problemTypeView,
   type ResourceView } from "../../formats/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Call, type Handled, httpError, type Service,
   viewAnswer } from "../../pipeline/index.ts"
-import { isSlug } from "../../slug.ts"
 import { tour } from "./tour.ts"
 
 /** The entry points of the service document. */

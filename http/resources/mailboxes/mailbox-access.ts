@@ -4,14 +4,13 @@ import { LRUCache } from "lru-cache"
 import { mailboxKind } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
-import { secretHash } from "../../auth/credentials/index.ts"
+import { isSlug, secretHash } from "../../auth/credentials/index.ts"
 import { authenticate, checkPasswordThrottle, countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { mailboxRefsMax } from "../../limits.ts"
 import { absoluteUri, type Call, challenges, describeActor, type HandlerAnswer, type HandlerFailure,
   HttpError, httpError, type Parameters, refusalError, type ResourceHandler, type Service,
   toHttpError } from "../../pipeline/index.ts"
-import { isSlug } from "../../slug.ts"
 
 /** A mailbox as a request's path names it. */
 export interface MailboxRef {

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { type IdSource, secretHash } from "../../auth/credentials/index.ts"
+import { type IdSource, isSlug, secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, slugCharsMax } from "../../limits.ts"
@@ -13,7 +13,6 @@ import { absoluteUri, ask, askOrRefusal, type Call, defineHandler, emptyAnswer, 
   expectedVersion, failRefused, type HandlerFailure, httpError, noStore, readerHeaders, readInput,
   readPageRequest, refusalError, type Service, unprocessable,
   viewAnswer } from "../../pipeline/index.ts"
-import { isSlug } from "../../slug.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
   mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
