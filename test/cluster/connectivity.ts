@@ -5,7 +5,7 @@ import { type NatsServer, takesClients } from "../runtime/nats/servers.ts"
 import type { Site } from "./site.ts"
 import type { World } from "./world.ts"
 
-const connectedWithinMs = 5_000
+const connectedWithinMs = 120_000
 /** A message that has not arrived by then will not arrive. */
 const arrivalMs = 1_000
 const repeatedMs = 50

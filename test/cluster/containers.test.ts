@@ -15,7 +15,6 @@ import { allStill, cutFromServers, cutOff, followerOf, killed } from "./server-f
 import type { Site } from "./site.ts"
 import { World } from "./world.ts"
 
-const testMs = 180_000
 const stream = "KV_actors-0"
 const stillMs = 2_000
 
@@ -28,14 +27,14 @@ beforeAll(async () => {
   world = await World.at(await serverHost.startSite(), ["a", "b", "c"], () => workloadEnv)
   load = await Workload.start(world.urls, seed)
   await pause(1_000)
-}, testMs)
+})
 
 afterAll(async () => {
   await world?.close()
   await serverHost.close()
   closeReceivers()
   cleanUp()
-}, testMs)
+})
 
 const underLoad = async (choose: Choose): Promise<void> => {
   const acknowledged = load.acknowledged
@@ -46,19 +45,19 @@ const underLoad = async (choose: Choose): Promise<void> => {
 describe(`three servers ${serverHost.title}, under load`, () => {
   it("survive the restart of a killed server", async () => {
     await underLoad(async () => killed(await world.leaderOf(stream)))
-  }, testMs)
+  })
 
   it("survive a pause of all servers", async () => {
     await underLoad(async () => allStill(world, stillMs))
-  }, testMs)
+  })
 
   it("survive a leader that is cut off from everything", async () => {
     await underLoad(async () => cutOff(world, await world.leaderOf(stream)))
-  }, testMs)
+  })
 
   it("survive a server that is cut off from the others only", async () => {
     await underLoad(async () => cutFromServers(world, await followerOf(world, stream)))
-  }, testMs)
+  })
 
   it("never contradicted a response of any node", async () => {
     await expectSound(load, world.urls()).catch((cause: unknown) => {
@@ -66,5 +65,5 @@ describe(`three servers ${serverHost.title}, under load`, () => {
       throw new Error(`seed ${seed}: ${String(cause)}; the nodes wrote:\n${world.logs}`, { cause })
     })
     tally.ends(load.recorder)
-  }, testMs)
+  })
 })

@@ -11,7 +11,7 @@ import { clusterBlock, clusterOf, configOf, freePorts, type NatsServer,
   takesClients } from "../runtime/nats/servers.ts"
 import { serverCount, type Site } from "./site.ts"
 
-const doneWithinMs = 30_000
+const doneWithinMs = 120_000
 
 type Client = Awaited<ReturnType<typeof getContainerRuntimeClient>>
 type Container = ReturnType<Client["container"]["getById"]>

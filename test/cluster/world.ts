@@ -18,7 +18,7 @@ export interface ClusterNode {
 }
 
 /** Busy servers may elect a new leader at any time. */
-const leaderWithinMs = 30_000
+const leaderWithinMs = 120_000
 
 /** Options for starting a node. */
 type EnvOf = (name: string) => Readonly<Record<string, string>>

@@ -14,8 +14,7 @@ import { at, lastOf, root } from "./sources.ts"
 import { must, run, toolOf } from "./tools.ts"
 
 const buildWithinMs = 900_000
-const healthyWithinMs = 60_000
-const testMs = 180_000
+const healthyWithinMs = 120_000
 const bytesMax = 400_000_000
 const unique = `restante-test-${process.pid}`
 const baseTag = `${unique}-base`
@@ -73,7 +72,7 @@ afterAll(async () => {
   tryDocker("rmi", "-f", unique, baseTag)
   await daemon?.end()
   await rm(folder, { recursive: true, force: true })
-}, testMs)
+})
 
 const inspected = (): unknown => {
   const [one]: ReadonlyArray<unknown> = JSON.parse(docker("inspect", unique))
@@ -109,7 +108,7 @@ it("starts without privileges, becomes healthy, and stores what it accepted", as
   expect(listed.map(({ description }) => description)).toEqual(["one"])
   docker("stop", "-t", "60", unique)
   expect(at(inspected(), "State", "ExitCode")).toBe(0)
-}, testMs)
+})
 
 it("is smaller than 400 MB", () => {
   const bytes = Number(docker("image", "inspect", "-f", "{{.Size}}", unique))

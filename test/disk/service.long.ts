@@ -10,7 +10,7 @@ import { randomOf } from "./seeds.ts"
 const RESTARTS = 20
 /** Longer than the deadlines of the store and of asks together. */
 const STALL_MS = 25_000
-const recoversWithinMs = 60_000
+const recoversWithinMs = 120_000
 const depositsEach = 10
 /** A start is killed within this time, sometimes while it recovers. */
 const STARTING_MS = 1_000

@@ -14,8 +14,8 @@ import { Deposits } from "./deposits.ts"
 import { Faults } from "./faults.ts"
 
 /** The service retries recovery every 5 s at most. */
-const recoversWithinMs = 60_000
-const recoveredWithinMs = 20_000
+const recoversWithinMs = 120_000
+const recoveredWithinMs = 120_000
 const large = Buffer.alloc(200_000, "l")
 const problemType = "application/problem+xml; charset=utf-8"
 const hourS = 3_600

@@ -12,7 +12,6 @@ import { adminToken, cleanUp, command, eventually, publicUrl, type Service, star
   temporaryFolder } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
-const testMs = 60_000
 const token = { ADMIN_TOKEN: adminToken }
 
 let service: Service
@@ -72,12 +71,12 @@ it("contains everything acknowledged before, while clients continue", async () =
   for (const one of history.boxes) await history.verifyBox(service.url, one)
   for (const one of history.contents) await history.verifyContent(service.url, one)
   for (const one of history.sessions) await history.verifySession(service.url, one)
-  await eventually(testMs, "every relay has come", async () => {
+  await eventually(120_000, "every relay has come", async () => {
     const listed = await listMailbox(service.url, relayed)
     const descriptions = listed.map(({ description }) => description)
     return relays.every((about) => descriptions.includes(about)) ? true : undefined
   }, 100)
-}, testMs)
+})
 
 it("fails when the service ends, and leaves no file of that name", async () => {
   const folder = temporaryFolder()
@@ -91,7 +90,7 @@ it("fails when the service ends, and leaves no file of that name", async () => {
     expect(ended).toMatchObject({ code: 1, output: expect.stringContaining("cannot be used") })
   }
   expect(readdirSync(folder)).toEqual([])
-}, testMs)
+})
 
 it("requires an admin, and leaves no incomplete file", async () => {
   const folder = temporaryFolder()
@@ -104,4 +103,4 @@ it("requires an admin, and leaves no incomplete file", async () => {
   const gone = await command(["backup", file, "--url", away], token)
   expect(gone).toMatchObject({ code: 75, output: expect.stringContaining("cannot be reached") })
   expect(readdirSync(folder)).toEqual([])
-}, testMs)
+})

@@ -7,7 +7,7 @@ import { closeFaults, dripping, speaking, unaccepting } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, pushed, type Received, receiver } from "./receivers.ts"
 
-const endsWithinMs = 20_000
+const endsWithinMs = 120_000
 const bombBytes = 256 * 1024 * 1024
 const env = { OUTBOUND_ALLOW: "127.0.0.0/8", RETRY_SCHEDULE: "0s,1h", DRAIN_TIMEOUT: "1s" }
 
@@ -84,7 +84,7 @@ it("pushes to the healthy callback while others hang, fail and never verify", as
     expect((await resourceOf(service, path)).attributes["status"]).toBe("unverified")
   }
   expect((await service.stop()).code).toBe(0)
-}, endsWithinMs * 4)
+})
 
 it("fetches the healthy message while others drip, burst and never end", async () => {
   const service = await start({ env })
@@ -143,4 +143,4 @@ it("fetches the healthy message while others drip, burst and never end", async (
   }
   expectStatus(await send(service.url, "/readyz"), 200)
   expect((await service.stop()).code).toBe(0)
-}, endsWithinMs * 4)
+})

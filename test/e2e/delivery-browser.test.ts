@@ -10,7 +10,7 @@ let service: Service
 let browser: Browser
 let base: string
 
-const updatedWithinMs = 10_000
+const updatedWithinMs = 120_000
 const env = {
   BASE_URL: "",
   OUTBOUND_ALLOW: "127.0.0.0/8",

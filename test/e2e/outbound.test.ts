@@ -10,7 +10,7 @@ import { closedPort, type Guarded, guarded } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
-const endsWithinMs = 30_000
+const endsWithinMs = 120_000
 const notAllowed = "the address is not allowed"
 /** Allows outbound requests to this address only. */
 const stepping = "127.0.0.2"

@@ -6,7 +6,7 @@ import { closedPort } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
-const endsWithinMs = 20_000
+const endsWithinMs = 120_000
 const password = "a-password-of-a-message"
 
 let here: Service

@@ -3,7 +3,7 @@
 /** 20 s are promised after a node's death, of which 13 s are the lease of its membership. */
 export const nodeServedWithinMs = 120_000
 /** 10 s are promised after the death of a NATS leader. */
-export const serverServedWithinMs = 90_000
+export const serverServedWithinMs = 120_000
 /** Limit after any other fault has ended. */
 export const healedWithinMs = 120_000
 

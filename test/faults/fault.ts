@@ -9,7 +9,7 @@ import type { Workload } from "./workload.ts"
 const healthCheckMs = 300
 /** Least number of responses between two faults. */
 const requestsBetween = 60
-const busyWithinMs = 60_000
+const busyWithinMs = 120_000
 
 export interface Fault {
   /** The name for output and statistics. */

@@ -5,7 +5,7 @@ import { eventually } from "../e2e/process.ts"
 import type { Random } from "./random.ts"
 import type { Recorder } from "./recorder.ts"
 
-const answeredWithinMs = 60_000
+const answeredWithinMs = 120_000
 const repeatMs = 500
 
 interface Keyed {

@@ -14,8 +14,8 @@ import type { Subscription } from "./subscriptions.ts"
 import type { Workload } from "./workload.ts"
 
 /** By then relays and pushes from the time of a fault have arrived. */
-const deliveredWithinMs = 90_000
-const readyWithinMs = 60_000
+const deliveredWithinMs = 120_000
+const readyWithinMs = 120_000
 const concurrency = 8
 const pollMs = 200
 

@@ -38,7 +38,7 @@ export interface Backend {
   readonly discard: () => Promise<void>
 }
 
-const settledWithinMs = 20_000
+const settledWithinMs = 120_000
 const pollMs = 20
 
 const inMemory = (): Backend => ({

@@ -117,6 +117,6 @@ export const historyCases = (probe: Probe): void => {
         }),
         { numRuns: 15 }
       )
-    }, 60_000)
+    })
   })
 }

@@ -125,7 +125,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         expect(await timers(shardOf(alice))).toEqual([all[1], { address: push, atMs: 8 }])
         await reopen()
         // A timer that another node has just ended may be listed once more.
-        await expect.poll(() => timers(shardOf(alice)), { timeout: 5_000 })
+        await expect.poll(() => timers(shardOf(alice)))
           .toEqual([all[1], { address: push, atMs: 8 }])
       })
       it("removes a signal with the commit that names it, but no later signal", async () => {
@@ -232,7 +232,7 @@ export const storageSuite = (name: string, fresh: Fresh<StorageApi>): void => {
         await one({ expected: revision, timer: 2_000, firedTimer: 3_000 })
         await one({ expected: revision, firedTimer: 77 })
         // A timer that another node has just ended may be listed once more.
-        await expect.poll(() => timers(shardOf(alice)), { timeout: 5_000 })
+        await expect.poll(() => timers(shardOf(alice)))
           .toEqual([{ address: alice, atMs: 2_000 }])
         expect(await load()).toMatchObject({ state: "a", revision, timer: 2_000 })
         await one({ expected: revision, timer: null })

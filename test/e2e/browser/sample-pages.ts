@@ -4,7 +4,7 @@ import { type Answer, asAdmin, childOf, expectStatus, openMailbox, parseXml, pos
 import { eventually } from "../process.ts"
 import { echoes, receiver } from "../receivers.ts"
 
-const statusWithinMs = 10_000
+const statusWithinMs = 120_000
 
 /** A page to test: its name, its path, and its status. */
 export interface SamplePage {

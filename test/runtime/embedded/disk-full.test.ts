@@ -20,7 +20,7 @@ import { newFolder, withStore } from "./folders.ts"
 
 const alice = address("mailbox", "alice")
 
-const RECOVERY_MS = 15_000
+const RECOVERY_MS = 120_000
 
 const smallDisk = async (engine: EngineName, megabytes: number): Promise<string> => {
   const folder = await newFolder()

@@ -14,8 +14,6 @@ import { History } from "../../e2e/history.ts"
 import { cleanUp, command, eventually, Running, start, temporaryFolder } from "../../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
-const testMs = 180_000
-
 const binary = new URL("../../../dist/bin/restante.js", import.meta.url).pathname
 
 const servers: Array<NatsServer> = []
@@ -105,7 +103,7 @@ describe("archives", () => {
     expect(locked.output).toContain("is in use by process")
     expect((await service.stop()).code).toBe(0)
     await done(["backup", archive, "--data-dir", dataDir])
-  }, testMs)
+  })
 
   it("restore a store into another folder, with equal counts", async () => {
     const copy = join(temporaryFolder(), "copy")
@@ -131,7 +129,7 @@ describe("archives", () => {
     const full = await command(["restore", archive, "--data-dir", copy])
     expect(full.code).toBe(75)
     expect(full.output).toContain("there is a store already")
-  }, testMs)
+  })
 
   it("move into a cluster and back, with nodes that run", async () => {
     const { url } = await natsServer()
@@ -179,7 +177,7 @@ describe("archives", () => {
     ) {
       expect(checked.output).toMatch(problem)
     }
-  }, testMs)
+  })
 
   it("are rejected if anything is missing or changed, and nothing is restored", async () => {
     const plain = gunzipSync(readFileSync(archive))
@@ -206,7 +204,7 @@ describe("archives", () => {
       expect(refused.output, name).toContain(`${file} cannot be used: `)
       expect(readdirSync(folder), name).toEqual([])
     }
-  }, testMs)
+  })
 
   it(
     "are not served after a killed restore, and can be restored again",
@@ -228,7 +226,7 @@ describe("archives", () => {
         expect(refused.output).toContain("restored in part")
       }
       for (const env of places) {
-        await eventually(testMs, "restored again", async () => {
+        await eventually(120_000, "restored again", async () => {
           const ended = await command(["restore", archive], env)
           if (ended.output.includes("another process is restoring it")) return undefined
           expect(ended, ended.output).toMatchObject({ code: 0 })
@@ -239,7 +237,6 @@ describe("archives", () => {
         expectStatus(await postXml(service.url, "/mailboxes", "<mailbox/>", asAdmin), 201)
         await service.stop()
       }
-    },
-    testMs
+    }
   )
 })

@@ -127,4 +127,4 @@ it("commits of other streams settle while a stream has no leader", async () => {
     expect(stored.filter((text) => wanted.has(text))).toEqual(acknowledged)
   }
   await runtime.dispose()
-}, 120_000)
+})

@@ -3,8 +3,6 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { cleanUp, launch, type Service, start } from "../../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
-const testMs = 90_000
-
 let nats: NatsServer
 
 let env: Readonly<Record<string, string>>
@@ -28,7 +26,7 @@ it("ends the second one with a message about NODE_ID, without effect on the firs
   expect(second.output).toContain("another process is the node twin of the cluster on NATS at")
   expect(second.output).toContain("NODE_ID")
   expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
-}, testMs)
+})
 
 it("restarts a killed node at once on its machine", async () => {
   await first.kill()
@@ -36,4 +34,4 @@ it("restarts a killed node at once on its machine", async () => {
   expect((await fetch(`${second.url}/readyz`)).status).toBe(200)
   expect(first.output).not.toContain("BASE_URL")
   expect(second.output).toContain("BASE_URL is not set")
-}, testMs)
+})

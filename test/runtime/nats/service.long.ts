@@ -12,9 +12,7 @@ import { History } from "../../e2e/history.ts"
 import { cleanUp, eventually, launch, start, temporaryFolder } from "../../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
-const shownWithinMs = 15_000
-
-const testMs = 120_000
+const shownWithinMs = 120_000
 
 const servers: Array<NatsServer> = []
 
@@ -89,7 +87,7 @@ describe("one node", () => {
     expect(expectStatus(own, 200).text).toContain("to-own")
     expectStatus(await send(third.url, "/readyz"), 200)
     await third.stop()
-  }, testMs)
+  })
 
   it("says what keeps it from starting", async () => {
     const nats = await natsServer()
@@ -106,5 +104,5 @@ describe("one node", () => {
     expect((await alone.end()).code).toBe(75)
     expect(alone.output).toContain(`NATS at ${NATS_URL} cannot be used`)
     expect(alone.output).not.toMatch(/ at .*:\d+:\d+/)
-  }, testMs)
+  })
 })

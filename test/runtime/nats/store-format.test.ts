@@ -5,8 +5,6 @@ import { afterAll, afterEach, beforeEach, expect, it } from "vitest"
 import { cleanUp, launch, start } from "../../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
-const testMs = 90_000
-
 const configurationExit = 78
 
 let nats: NatsServer
@@ -51,4 +49,4 @@ it.each([
       "or run the version that wrote this one"
   )
   expect(await annotate(stream, () => {})).toBe(messages)
-}, testMs)
+})

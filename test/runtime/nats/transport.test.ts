@@ -126,12 +126,12 @@ describe("the transport over NATS", () => {
 
   it("distinguishes accepted messages from others at the deadline", async () => {
     const stopFirst = await serving(0, async () => undefined)
-    expect(await run(Effect.flip(at(2).request(alice, "x", 200)))).toMatchObject({
+    expect(await run(Effect.flip(at(2).request(alice, "x", 2_000)))).toMatchObject({
       _tag: "NoOwner"
     })
     await stopFirst()
     const stop = await serving(1, () => new Promise(() => {}))
-    expect(await run(Effect.flip(at(2).request(alice, "x", 1_000)))).toMatchObject({
+    expect(await run(Effect.flip(at(2).request(alice, "x", 2_000)))).toMatchObject({
       _tag: "AskTimeout"
     })
     await stop()
@@ -163,14 +163,16 @@ describe("the transport over NATS", () => {
   it("answers any client, and one that asks for no actor", async () => {
     const stop = await serving(0, async (to, text) => `${to.id} ${text}`)
     const nc = await connect({ servers: [server.url] })
-    const reply = await nc.request(subjectOf(alice), "hello", { timeout: 1_000 })
+    const reply = await nc.request(subjectOf(alice), "hello", { timeout: 30_000 })
     expect(reply.string()).toBe("alice hello")
-    const wrong = await nc.request(`restante.mailbox.${shard}.not.one`, "hello", { timeout: 1_000 })
+    const wrong = await nc.request(`restante.mailbox.${shard}.not.one`, "hello", {
+      timeout: 30_000
+    })
     expect(wrong.json()).toMatchObject({ failure: { _tag: "UnknownMessage" } })
     // A client's own marks change nothing for it.
     const marks = headers()
     marks.set("Restante-Mark", "resent")
-    const marked = await nc.request(subjectOf(alice), "again", { timeout: 1_000, headers: marks })
+    const marked = await nc.request(subjectOf(alice), "again", { timeout: 30_000, headers: marks })
     expect(marked.string()).toBe("alice again")
     await nc.close()
     await stop()
