@@ -7,12 +7,8 @@ import { answerBytesMax, type DeliveryLimits } from "../limits.ts"
 import { connectionFailureOf, ForbiddenAddress, noAnswerInTime, notAllowed } from "./problems.ts"
 import type { DeliveryFailure } from "./protocol.ts"
 
-/** The decompressed body; or why there is none. */
-export type Decoded =
-  | { readonly _tag: "Decoded"; readonly bytes: Uint8Array }
-  | { readonly _tag: "TooLarge" }
-  | { readonly _tag: "Unknown" }
-  | { readonly _tag: "Corrupted" }
+/** Why a body cannot be decompressed. */
+export type DecodingFailure = "TooLarge" | "Unknown" | "Corrupted"
 
 const decoders = {
   gzip: promisify(gunzip),
@@ -32,18 +28,14 @@ export const decoded = (
   encoding: string | undefined,
   bytes: Uint8Array,
   bytesMax: number
-): Effect.Effect<Decoded> => {
+): Effect.Effect<Uint8Array, DecodingFailure> => {
   const name = (encoding ?? "identity").trim().toLowerCase()
-  if (name === "identity" || name === "") return Effect.succeed({ _tag: "Decoded", bytes })
-  if (!isSupported(name)) return Effect.succeed({ _tag: "Unknown" })
-  return Effect.tryPromise(() => decoders[name](bytes, { maxOutputLength: Math.max(1, bytesMax) }))
-    .pipe(
-      Effect.match({
-        onSuccess: (plain): Decoded =>
-          plain.length > bytesMax ? { _tag: "TooLarge" } : { _tag: "Decoded", bytes: plain },
-        onFailure: ({ cause }): Decoded => ({ _tag: isTooLarge(cause) ? "TooLarge" : "Corrupted" })
-      })
-    )
+  if (name === "identity" || name === "") return Effect.succeed(bytes)
+  if (!isSupported(name)) return Effect.fail("Unknown")
+  return Effect.tryPromise({
+    try: () => decoders[name](bytes, { maxOutputLength: Math.max(1, bytesMax) }),
+    catch: (error): DecodingFailure => isTooLarge(error) ? "TooLarge" : "Corrupted"
+  }).pipe(Effect.filterOrFail(({ length }) => length <= bytesMax, () => "TooLarge" as const))
 }
 
 export type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>

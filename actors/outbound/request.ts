@@ -9,11 +9,11 @@ import { answerBytesMax, type DeliveryLimits, redirectsMax } from "../limits.ts"
 import type { Connector } from "./connector.ts"
 import type { Destination, DestinationCache } from "./destination.ts"
 import { inboxIn, mailboxIn } from "./discovery.ts"
-import { decoded, exchange, type ExchangeRequest, type ExchangeResponse, type ExchangeResult,
-  type Headers } from "./exchange.ts"
+import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type ExchangeResponse,
+  type ExchangeResult, type Headers } from "./exchange.ts"
 import type { Deferred, OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
-import type { DeliveryOutcome, FetchOutcome, OutboundContent, OutboundGet,
+import type { DeliveryFailure, DeliveryOutcome, FetchOutcome, OutboundContent, OutboundGet,
   OutboundPost } from "./protocol.ts"
 import { outcomeOf, redirectOf, valueOf } from "./response.ts"
 
@@ -285,28 +285,26 @@ const acceptsLinkedData = (headers: Headers): boolean | undefined => {
 }
 
 /** The decompressed body of a GET's 2xx response. */
-const fetched = Effect.fnUntraced(function*(
+const fetched = (
   { response, url }: FinalResponse,
   bytesMax: number
-): Effect.fn.Return<FetchOutcome> {
+): Effect.Effect<FetchOutcome> => {
   const { broken, bytes, code, headers, isTooLarge } = response
-  const tooLarge: FetchOutcome = {
-    _tag: "PermanentFailure",
-    problem: `larger than ${bytesMax} bytes`
+  const failures: Readonly<Record<DecodingFailure, DeliveryFailure>> = {
+    TooLarge: { _tag: "PermanentFailure", problem: `larger than ${bytesMax} bytes` },
+    Unknown: { _tag: "PermanentFailure", code, problem: "the content encoding is not supported" },
+    Corrupted: { _tag: "RetryableFailure", code, problem: "the content encoding is corrupted" }
   }
-  if (isTooLarge) return tooLarge
-  if (broken !== undefined) return { _tag: "RetryableFailure", code, problem: broken }
-  const body = yield* decoded(valueOf(headers, "content-encoding"), bytes, bytesMax)
-  switch (body._tag) {
-    case "TooLarge":
-      return tooLarge
-    case "Unknown":
-      return { _tag: "PermanentFailure", code, problem: "the content encoding is not known" }
-    case "Corrupted":
-      return { _tag: "RetryableFailure", code, problem: "the content encoding is corrupted" }
-    case "Decoded": {
-      const type = valueOf(headers, "content-type") ?? "application/octet-stream"
-      return { _tag: "Fetched", fetched: { uri: url.href, code, type, bytes: body.bytes } }
-    }
+  if (isTooLarge) return Effect.succeed(failures.TooLarge)
+  if (broken !== undefined) {
+    return Effect.succeed({ _tag: "RetryableFailure", code, problem: broken })
   }
-})
+  const type = valueOf(headers, "content-type") ?? "application/octet-stream"
+  return Effect.match(decoded(valueOf(headers, "content-encoding"), bytes, bytesMax), {
+    onSuccess: (plain): FetchOutcome => ({
+      _tag: "Fetched",
+      fetched: { uri: url.href, code, type, bytes: plain }
+    }),
+    onFailure: (failure): FetchOutcome => failures[failure]
+  })
+}

@@ -33,12 +33,6 @@ export class EngineMissing extends Schema.TaggedError<EngineMissing>()("EngineMi
   detail: Schema.String
 }) {}
 
-const loaders: Readonly<Record<EngineName, () => Promise<unknown>>> = {
-  // Async, so that an error rejects the promise.
-  rocksdb: async () => loadRocksdb(),
-  leveldb: () => import("classic-level")
-}
-
 /**
  * The database of a folder; undefined when there is no store. A store without a file `engine` has
  * RocksDB. Throws StorageCorrupted when the file `engine` names no database.
@@ -56,7 +50,8 @@ export const engineOf = (dataDir: string): EngineName | undefined => {
 
 const load = async (engine: EngineName, reason: EngineMissing["reason"]): Promise<void> => {
   try {
-    await loaders[engine]()
+    if (engine === "rocksdb") loadRocksdb()
+    else await import("classic-level")
   } catch (error) {
     throw new EngineMissing({ engine, reason, detail: rootOf(error).detail })
   }
