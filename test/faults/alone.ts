@@ -24,8 +24,23 @@ export type Store = "rocksdb" | "leveldb"
 
 /** Steps of a message at which a failpoint can kill the service, and the kinds of actors. */
 const steps = ["decided", "committed", "replied"] as const
-const kinds = ["mailbox", "mailbox", "session", "content", "notification", "registration"] as const
-const stepsMax = { mailbox: 60, session: 12, content: 4, notification: 8, registration: 2 }
+const kinds = [
+  "mailbox",
+  "mailbox",
+  "session",
+  "content",
+  "idempotency",
+  "notification",
+  "registration"
+] as const
+const stepsMax = {
+  mailbox: 60,
+  session: 12,
+  content: 4,
+  idempotency: 12,
+  notification: 8,
+  registration: 2
+}
 
 export class Alone implements FaultTarget {
   readonly clock = new WallClock()

@@ -67,6 +67,8 @@ export class Recorder {
   /** The number of known outcomes, and of indeterminate ones. */
   acknowledged = 0
   unknown = 0
+  /** The number of requests with an Idempotency-Key; repetitions are not counted. */
+  keyed = 0
   /** Violations; one is enough to fail. */
   readonly surprises: Array<string> = []
 

@@ -16,6 +16,7 @@ export class Tally {
   private runs = 0
   private acknowledged = 0
   private unknown = 0
+  private keyed = 0
   private resources = 0
   /** Number of faults at the end of the last run. */
   private noted = 0
@@ -36,13 +37,14 @@ export class Tally {
   }
 
   /** Counts a run that has ended without loss; a loss would have failed it. */
-  ends({ acknowledged, histories, unknown }: Recorder): void {
+  ends({ acknowledged, histories, keyed, unknown }: Recorder): void {
     const name = `real processes, ${this.name.replace(/-long$/, "")}`
     note({ name, runs: 1, faults: this.struck - this.noted, operations: acknowledged })
     this.noted = this.struck
     this.runs += 1
     this.acknowledged += acknowledged
     this.unknown += unknown
+    this.keyed += keyed
     for (const [kind, operations] of Object.entries(histories)) {
       this.operations.set(kind, (this.operations.get(kind) ?? 0) + operations.length)
       this.resources += new Set(
@@ -69,6 +71,7 @@ export class Tally {
       faults: Object.fromEntries(this.faults),
       acknowledged: this.acknowledged,
       unknown: this.unknown,
+      keyed: this.keyed,
       resources: this.resources,
       operations: Object.fromEntries(this.operations),
       lost: 0
@@ -80,6 +83,7 @@ export class Tally {
       ...this.faults,
       ["requests answered", this.acknowledged],
       ["requests of unknown outcome", this.unknown],
+      ["requests with a key, repeated", this.keyed],
       ["resources", this.resources],
       ...[...this.operations].map(([kind, count]) => [`operations of ${kind}`, count] as const),
       ["lost, doubled, out of order or contradicted", 0]

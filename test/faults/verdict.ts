@@ -54,6 +54,7 @@ const lookAtBoxes = async (
 const lookAtTheRest = async (load: Workload): Promise<void> => {
   const { contents, subscriptions, walks } = load
   await forAll(walks.paths, (path) => walks.show("v", load.anywhere(), path))
+  await contents.settle(load.anywhere)
   await forAll(contents.all, (one) => contents.read("v", load.anywhere(), one))
   await forAll(subscriptions.all, (one) => subscriptions.show("v", load.anywhere(), one))
 }

@@ -1,10 +1,15 @@
 /** Clients of sessions, and clients that publish content. */
 import { createHash } from "node:crypto"
 import { type Answer, linkOf, parseXml, pathOf, sha256 } from "../e2e/client.ts"
+import { eventually } from "../e2e/process.ts"
 import { type SessionOutput, type SessionStep, sessionSteps } from "../histories/models/session.ts"
 import type { StoredOutput } from "../histories/models/stored.ts"
+import { KeyedRequest } from "./keyed.ts"
 import type { Random } from "./random.ts"
 import { byStatus, type Recorder } from "./recorder.ts"
+
+const settledWithinMs = 60_000
+const pollMs = 500
 
 /** Recent resources that clients read again. */
 const recent = 8
@@ -170,8 +175,16 @@ const doneOrGone = {
   410: gone
 }
 
+interface Publication {
+  readonly client: string
+  readonly request: KeyedRequest
+  readonly value: string
+}
+
 export class Contents {
   readonly all: Array<Content> = []
+  /** Publications without a response: they are repeated until there is one. */
+  private pending: Array<Publication> = []
   private readonly recorder: Recorder
   private readonly random: Random
   private count = 0
@@ -184,7 +197,9 @@ export class Contents {
   async act(client: string, url: string): Promise<void> {
     const content = this.random.of(this.all.slice(-recent))
     const turn = this.random.below(10)
-    if (content === undefined || turn < 3) await this.publish(client, url)
+    const [pending] = this.pending
+    if (pending !== undefined && turn < 2) await this.attempt(url, pending)
+    else if (content === undefined || turn < 3) await this.publish(client, url)
     else if (turn < 7) await this.read(client, url, content)
     else if (turn < 9) await this.overwrite(client, url, content)
     else await this.remove(client, url, content)
@@ -205,6 +220,18 @@ export class Contents {
     )
   }
 
+  /** Repeats every publication that has no response. */
+  async settle(anywhere: () => string): Promise<void> {
+    for (const publication of [...this.pending]) {
+      await eventually(
+        settledWithinMs,
+        "a publication is repeated",
+        async () => await this.attempt(anywhere(), publication) || undefined,
+        pollMs
+      )
+    }
+  }
+
   /** Reproducible bytes; the sizes are on both sides of the limit for blobs in the database. */
   private bytes(): Buffer {
     const n = this.count++
@@ -214,28 +241,35 @@ export class Contents {
 
   private async publish(client: string, url: string): Promise<void> {
     const body = this.bytes()
-    const { answer, end, start } = await this.recorder.ask({
-      url,
-      path: "/content",
-      method: "POST",
-      body,
-      headers: { "content-type": "application/octet-stream" }
-    })
-    if (answer?.status !== 202) return
-    const content = {
-      path: pathOf(answer.headers.get("location")),
-      editPath: linkOf(answer, "edit")
-    }
-    this.all.push(content)
+    const request = new KeyedRequest(
+      this.recorder,
+      `${this.random.seed} content ${this.count}`,
+      202,
+      { path: "/content", body, headers: { "content-type": "application/octet-stream" } }
+    )
+    const publication = { client, request, value: sha256(body) }
+    this.pending.push(publication)
+    await this.attempt(url, publication)
+  }
+
+  /** The first response ends a publication, which begins with the first attempt. */
+  private async attempt(url: string, publication: Publication): Promise<boolean> {
+    const { client, request, value } = publication
+    if (!await request.attempt(url)) return false
+    this.pending = this.pending.filter((one) => one !== publication)
+    const { answer, created, end, start } = request
+    if (answer === undefined || created === undefined || start === undefined) return false
+    this.all.push({ path: created, editPath: linkOf(answer, "edit") })
     this.recorder.histories.contents.push({
       client,
-      resource: content.path,
-      input: { kind: "publish", value: sha256(body) },
+      resource: created,
+      input: { kind: "publish", value },
       output: { _tag: "Done" },
       start,
       end,
       outcome: "ok"
     })
+    return true
   }
 
   private async overwrite(client: string, url: string, content: Content): Promise<void> {

@@ -1,0 +1,119 @@
+/**
+ * Flushes of the database fail while content is published and replaced. The batch of a failed flush
+ * may be in the log all the same. Content that was acknowledged stays, a repeated publication finds
+ * what was stored, and no blob is without its file.
+ */
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Answer, expectStatus, linkOf, pathOf, send } from "../e2e/client.ts"
+import { blobFiles, cleanUp, command, eventually, pause, type Service, start,
+  temporaryFolder } from "../e2e/process.ts"
+import { Faults } from "./faults.ts"
+
+const recoversWithinMs = 60_000
+const rounds = 16
+/** A request commits four times within this time; the fault begins at a moment of it. */
+const busyMs = 10
+/** Below and above the limit for blobs in the database. */
+const sizes = [2_000, 200_000]
+
+interface Content {
+  readonly path: string
+  readonly edit: string
+  /** The bytes that a reader may get: after a failed PUT the old or the new ones. */
+  bodies: ReadonlyArray<Buffer>
+}
+
+afterAll(cleanUp)
+
+describe.each(["rocksdb", "leveldb"] as const)("on %s", (engine) => {
+  const dataDir = temporaryFolder()
+  // The files of blobs are in another folder: their flushes succeed.
+  const faults = new Faults(join(dataDir, "store"))
+  const contents: Array<Content> = []
+  let service: Service
+  let ambiguous = 0
+
+  beforeAll(async () => {
+    service = await start({ dataDir, env: { STORAGE_ENGINE: engine, ...faults.env } })
+  })
+  afterAll(() => faults.close())
+
+  const bodyOf = (text: string, round: number): Buffer =>
+    Buffer.alloc(sizes[round % sizes.length] ?? 0, `${text} ${round} `)
+
+  const publish = (round: number): Promise<Answer> =>
+    send(service.url, "/content", {
+      method: "POST",
+      headers: { "idempotency-key": `"the key ${round}"` },
+      body: bodyOf("published", round)
+    })
+
+  /** The answer to a request during which flushes begin to fail; then the disk works again. */
+  const failing = async (round: number, request: () => Promise<Answer>): Promise<Answer> => {
+    const answered = request()
+    await pause(busyMs * round / rounds)
+    faults.disk("flush", "fails")
+    const answer = await answered
+    faults.disk("flush", "asEver")
+    if (answer.status === 503) ambiguous++
+    return answer
+  }
+
+  /** The answer to a request that is repeated until the store has recovered. */
+  const repeat = (request: () => Promise<Answer>): Promise<Answer> =>
+    eventually(recoversWithinMs, "the store has recovered", async () => {
+      const answer = await request()
+      return answer.status === 503 || answer.status === 409 ? undefined : answer
+    }, 50)
+
+  const expectReadable = async (): Promise<void> => {
+    for (const { bodies, path } of contents) {
+      const { bytes } = expectStatus(await repeat(() => send(service.url, path)), 200)
+      expect(bodies.some((body) => body.equals(bytes)), path).toBe(true)
+    }
+  }
+
+  it("a repeated publication finds what was stored", async () => {
+    for (let round = 0; round < rounds; round++) {
+      const first = await failing(round, () => publish(round))
+      const again = expectStatus(await repeat(() => publish(round)), 202)
+      const path = pathOf(again.headers.get("location"))
+      if (first.status === 202) expect(pathOf(first.headers.get("location"))).toBe(path)
+      contents.push({ path, edit: linkOf(again, "edit"), bodies: [bodyOf("published", round)] })
+      await expectReadable()
+    }
+    expect(new Set(contents.map(({ path }) => path)).size).toBe(rounds)
+    expect(ambiguous).toBeGreaterThan(0)
+  })
+
+  it("a failed PUT leaves the old or the new body", async () => {
+    ambiguous = 0
+    for (const [round, content] of contents.entries()) {
+      const body = bodyOf("replaced", round + 1)
+      const put = () => send(service.url, content.edit, { method: "PUT", body })
+      const { status } = await failing(round, put)
+      content.bodies = status === 204 ? [body] : [...content.bodies, body]
+      await expectReadable()
+    }
+    expect(ambiguous).toBeGreaterThan(0)
+  })
+
+  it("has all content after kill -9, and every blob has its file", async () => {
+    await service.kill()
+    service = await start({ dataDir, env: { STORAGE_ENGINE: engine } })
+    await expectReadable()
+    const large = contents.filter(({ bodies }) => (bodies[0]?.length ?? 0) > 100_000)
+    // The start removes the bytes that nobody names.
+    await eventually(
+      recoversWithinMs,
+      "orphans are removed",
+      () => blobFiles(dataDir).length <= contents.length || undefined
+    )
+    expect(large.length).toBeGreaterThan(0)
+    await expectReadable()
+    expect((await service.stop()).code).toBe(0)
+    const checked = await command(["check", "--data-dir", dataDir])
+    expect(checked.output).toContain(`${dataDir}: ok`)
+  })
+})
