@@ -123,6 +123,9 @@ assertRelation(
 /** Length of an Idempotency-Key. */
 export const idempotencyKeyCharsMax = 255
 
+/** The pauses before each further try to end an attempt whose store failed. */
+export const endingPausesMs = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
+
 /** Length of a message or mailbox password. */
 export const passwordCharsMax = 256
 

@@ -13,7 +13,7 @@ import type { IdempotencyMessage, IdempotencyReply,
 import { idempotencyKind } from "../../actors/index.ts"
 import { type Address, address, isActorId } from "../../runtime/index.ts"
 import { derivedIds, type IdSource, randomId } from "../auth/credentials/index.ts"
-import { idempotencyKeyCharsMax } from "../limits.ts"
+import { endingPausesMs, idempotencyKeyCharsMax } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import type { PlainAnswer } from "./call.ts"
 import { type HandlerFailure, httpError } from "./http-error.ts"
@@ -121,6 +121,28 @@ const unseal = (key: Buffer, sealed: string): PlainAnswer => {
 const askKey = (service: Service, { address }: KeyedRequest, message: IdempotencyMessage) =>
   ask<IdempotencyReply>(service, address, message)
 
+/**
+ * Ends an attempt without an answer to keep. The store that failed the request may fail this too:
+ * then it is repeated in the background, so that the key is not held longer than the fault lasts.
+ */
+const endAttempt = (
+  service: Service,
+  keyed: KeyedRequest,
+  message: IdempotencyMessage
+): Effect.Effect<void> => {
+  const ending = askKey(service, keyed, message)
+  // The first success ends the loop.
+  const repeating = Effect.forEach(
+    endingPausesMs,
+    (ms) => Effect.flip(Effect.delay(ending, ms)),
+    { discard: true }
+  )
+  return Effect.catch(Effect.asVoid(ending), (failure) =>
+    failure._tag === "HttpError"
+      ? Effect.void
+      : Effect.asVoid(Effect.forkDetach(Effect.ignore(repeating))))
+}
+
 /** A request whose handler runs once for its key. */
 export interface KeyedHandling {
   /** Undefined for a stream, whose fingerprint is known after `run` or `drain`. */
@@ -166,8 +188,8 @@ export const runOnce = Effect.fnUntraced(function*(
     if (fingerprint() !== begun.fingerprint) return yield* otherRequest
     return unseal(keyed.sealKey, begun.sealed)
   }
-  const abandon = Effect.ignore(askKey(service, keyed, { _tag: "Abandon", attempt }))
-  const interrupt = Effect.ignore(askKey(service, keyed, { _tag: "Interrupt", attempt, ...known }))
+  const abandon = endAttempt(service, keyed, { _tag: "Abandon", attempt })
+  const interrupt = endAttempt(service, keyed, { _tag: "Interrupt", attempt, ...known })
   const { stored } = expectReply(begun, "Proceed")
   const answer = yield* Effect.onError(
     run(stored),
