@@ -176,16 +176,15 @@ const which = textArgument(
   "Its URI, or its id in the account's outgoing mailbox"
 )
 
-/** The path of the notification of a URI, or of an id in the account's own mailbox. */
-const notificationPath = Effect.fnUntraced(function*(
-  service: ServiceLocation,
-  which: string
-): Effect.fn.Return<string, CommandFailed> {
-  if (/^[A-Za-z0-9_=-]+$/.test(which)) {
-    return `${pathOf(yield* call(service, ({ outgoing }) => outgoing.href()))}/${which}`
-  }
-  return pathMatching(which, /^\/outgoing\/[^/?]+\/[^/?]+$/) ??
-    (yield* wrongUsage("expected the URI or the id of an outgoing notification"))
+/** The notification of a URI, or of an id in the account's own mailbox; with the shared flags. */
+const locateNotification = Effect.fnUntraced(function*(which: string) {
+  const { json, ...flags } = yield* outbox
+  const service = yield* asAccount(flags)
+  const path = /^[A-Za-z0-9_=-]+$/.test(which)
+    ? `${pathOf(yield* call(service, ({ outgoing }) => outgoing.href()))}/${which}`
+    : pathMatching(which, /^\/outgoing\/[^/?]+\/[^/?]+$/)
+  if (path !== undefined) return { json, path, service }
+  return yield* wrongUsage("expected the URI or the id of an outgoing notification")
 })
 
 const cells = (recipient: Recipient): ReadonlyArray<string> => {
@@ -201,9 +200,7 @@ const show = Command.make(
     watch: switchFlag("watch", "Show the progress until every recipient has it or has failed")
   },
   Effect.fnUntraced(function*({ watch, which }) {
-    const { json, ...flags } = yield* outbox
-    const service = yield* asAccount(flags)
-    const path = yield* notificationPath(service, which)
+    const { json, path, service } = yield* locateNotification(which)
     const current = yield* call(service, ({ outgoing }) => outgoing.sent(path).status())
     const progress = watch ? yield* showProgress(service, path) : current
     const { href, recipients, status, time } = progress
@@ -222,15 +219,15 @@ const retry = Command.make(
     if (Option.isSome(since) === Option.isSome(which)) {
       return yield* wrongUsage("give either a notification or --since")
     }
-    const { json, ...flags } = yield* outbox
-    const service = yield* asAccount(flags)
     if (Option.isSome(since)) {
+      const { json, ...flags } = yield* outbox
+      const service = yield* asAccount(flags)
       const retried = yield* call(service, ({ outgoing }) => outgoing.retrySince(since.value))
       const notifications = plural(retried.notifications, "notification")
       const recipients = plural(retried.recipients, "recipient")
       yield* printOutcome(json, retried, `Retrying ${recipients} of ${notifications}.`)
     } else if (Option.isSome(which)) {
-      const path = yield* notificationPath(service, which.value)
+      const { json, path, service } = yield* locateNotification(which.value)
       const progress = yield* call(service, ({ outgoing }) => outgoing.sent(path).retry())
       yield* printOutcome(json, documentOf(progress), "Retrying its failed recipients.")
     }
@@ -241,9 +238,7 @@ const remove = Command.make(
   "delete",
   { which },
   Effect.fnUntraced(function*({ which }) {
-    const { json, ...flags } = yield* outbox
-    const service = yield* asAccount(flags)
-    const path = yield* notificationPath(service, which)
+    const { json, path, service } = yield* locateNotification(which)
     yield* call(service, ({ outgoing }) => outgoing.sent(path).delete())
     yield* printOutcome(json, { deleted: path }, "The notification is deleted.")
   })
