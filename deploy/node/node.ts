@@ -218,7 +218,7 @@ const listening = (
         port,
         baseUrl,
         handler,
-        cors: { origin: corsOriginOf(settings) },
+        corsOrigin: corsOriginOf(settings),
         onError
       }),
     catch: asUnavailable

@@ -4,6 +4,7 @@
  * that two readers could frame differently, and the connection ends.
  */
 import type { ProblemSlug } from "../formats/index.ts"
+import { headerBlockBytesMax } from "../limits.ts"
 
 /** A request. `path` is raw (not decoded) and without the query; `query` is without its `?`. */
 export interface HttpRequest {
@@ -104,14 +105,10 @@ interface Line {
   readonly query: string
 }
 
-/**
- * Reads the fields that frame a message. `flat` alternates names, in lower case, and values;
- * `blockBytesMax` bounds the request line and all fields together.
- */
+/** Reads the fields that frame a message. `flat` alternates names, in lower case, and values. */
 export const framingOf = (
   { method, path, query }: Line,
-  flat: ReadonlyArray<string>,
-  blockBytesMax: number
+  flat: ReadonlyArray<string>
 ): Framing => {
   if (!methodPattern.test(method)) return refuse("malformed", "the method is no token")
   let sizeBytes = path.length + query.length + 32
@@ -139,8 +136,8 @@ export const framingOf = (
       host = value
     } else if (name === "connection") isLast ||= closePattern.test(value)
   }
-  if (sizeBytes > blockBytesMax) {
-    return refuse("header-fields-too-large", `more than ${blockBytesMax} bytes`)
+  if (sizeBytes > headerBlockBytesMax) {
+    return refuse("header-fields-too-large", `more than ${headerBlockBytesMax} bytes`)
   }
   if (chunked) {
     if (length !== undefined) {

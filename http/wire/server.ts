@@ -23,9 +23,7 @@ export interface ListenOptions {
   readonly baseUrl: string
   /** Receives the error of a handler that threw (answered with 500) and of a failed stream. */
   readonly onError: (error: unknown) => void
-  /** The origin whose pages may read answers; any origin by default. */
-  readonly cors?: { readonly origin: CorsOrigin }
-  readonly headerBlockBytesMax?: number
+  readonly corsOrigin: CorsOrigin
 }
 
 export interface Server {
@@ -138,12 +136,11 @@ const answerProblem = (
 }
 
 const dispatcher = (options: ListenOptions, shared: Shared) => {
-  const max = options.headerBlockBytesMax ?? headerBlockBytesMax
   const collector = new FieldCollector()
   return (native: HttpResponse, source: NativeRequest): void => {
     const flat = collector.copy(source)
     const request = new PlainRequest(native, source, flat)
-    const framing = framingOf(request, flat, max)
+    const framing = framingOf(request, flat)
     const { detail, refusal } = framing
     const exchange = new Exchange(native, shared, request.method === "HEAD", framing)
     try {
@@ -178,7 +175,7 @@ const settle = (shared: Shared, timeoutMs: number): Promise<void> =>
 export const listen = async (options: ListenOptions): Promise<Server> => {
   const native = load()
   const shared: Shared = {
-    statusLine: statusLines(options.cors === undefined ? "*" : options.cors.origin),
+    statusLine: statusLines(options.corsOrigin),
     onError: options.onError,
     streams: new Set(),
     drainers: new Set(),

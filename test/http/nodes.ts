@@ -137,7 +137,14 @@ export const startNode = async (options: Options): Promise<Node> => {
         onAccess
       )
       const onError = (error: unknown) => void errors.push(error)
-      server = await listen({ host: "127.0.0.1", port, baseUrl: base, handler, onError })
+      server = await listen({
+        host: "127.0.0.1",
+        port,
+        baseUrl: base,
+        handler,
+        onError,
+        corsOrigin: "*"
+      })
     },
     close: async () => {
       stopFigures()

@@ -81,7 +81,8 @@ const start = () =>
     port: 0,
     handler,
     baseUrl: "http://h",
-    onError: (error) => errors.push(error)
+    onError: (error) => errors.push(error),
+    corsOrigin: "*"
   })
 
 /** The answer to these bytes, until the connection ends or is silent. */
@@ -208,7 +209,8 @@ describe("server", () => {
       port: server.port,
       handler,
       baseUrl: "",
-      onError: () => undefined
+      onError: () => undefined,
+      corsOrigin: "*"
     })
     await expect(repeated).rejects.toBeInstanceOf(ServerUnavailable)
   })

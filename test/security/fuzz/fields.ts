@@ -176,8 +176,7 @@ const framing: Target = {
     })
     const { declaredBytes, refusal } = framingOf(
       { method: "POST", path: "/", query: "" },
-      flat,
-      headerBlockBytesMax
+      flat
     )
     if (refusal !== undefined) return
     const all = (name: string) => flat.filter((one, at) => at % 2 === 0 && one === name).length
