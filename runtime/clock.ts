@@ -5,6 +5,17 @@
 import { Cause, Effect, Exit, type Fiber, Option } from "effect"
 import { type StorageFailure, StorageUnavailable } from "./actor/index.ts"
 
+/**
+ * The two clocks of a process, in ms. Durations are measured by the one that only goes forward: the
+ * time of day is set, also back by an hour.
+ */
+export interface Clocks {
+  /** The time of day, since the epoch: for what is stored, shown, or due at a time. */
+  readonly nowMs: () => number
+  /** Since any moment: for waits, ages, rates and leases. */
+  readonly monotonicMs: () => number
+}
+
 /** Runs an effect with the clock, logger and tracer of the system. */
 export type Fork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 

@@ -8,6 +8,7 @@ export { ActorDefect, type Address, address, type AnyBehavior, append, type AskF
   stay, StorageCorrupted, type StorageFailure, StorageFull, StorageLocked, StorageUnavailable,
   StoreFormatUnsupported, subjectOf, type Tagged, UnknownMessage, ValueTooLarge,
   type Variant } from "./actor/index.ts"
+export type { Clocks } from "./clock.ts"
 export { alone, clustered, type ClusteredOptions, type ClusterView, NodeNameTaken,
   type NodeStatusApi, type NodeView, Placement } from "./cluster/index.ts"
 export { type Limits, makeLimits } from "./limits.ts"

@@ -8,7 +8,7 @@ import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, E
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, firstFormat, keyOf, NoOwner, Overloaded, type Peers, Quarantined,
   shardOf, type Tagged, UnknownMessage } from "./actor/index.ts"
-import { type Fork, laterWith, runWithin, waitUntil } from "./clock.ts"
+import { type Clocks, type Fork, laterWith, runWithin, waitUntil } from "./clock.ts"
 import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"
 import { type Limits, makeLimits } from "./limits.ts"
@@ -71,17 +71,17 @@ export class Node {
   private draining = false
   private stopped = false
 
-  constructor(options: SystemOptions, ports: Ports, fork: Fork, nowMs: () => number) {
+  constructor(options: SystemOptions, ports: Ports, fork: Fork, clocks: Clocks) {
     const limits = makeLimits(options.limits)
     this.behaviors = new Map(options.behaviors.map((one) => [one.kind, one]))
     this.limits = limits
     this.formatMax = options.format ?? firstFormat
     this.placement = ports.placement
-    this.supervisor = new Supervisor(limits, nowMs)
-    this.directory = new ActivationDirectory(limits, nowMs, ({ address }) => {
+    this.supervisor = new Supervisor(limits, clocks)
+    this.directory = new ActivationDirectory(limits, clocks.monotonicMs, ({ address }) => {
       this.metrics.of(address.kind).passivations++
     })
-    this.context = this.makeContext(ports, fork, nowMs, options.step)
+    this.context = this.makeContext(ports, fork, clocks.nowMs, options.step)
     this.remote = new RemoteAsks(this.context, ports.transport, {
       deliverIfOwned: (to, message, done) => this.deliverIfOwned(to, message, done),
       onFault: (to, cause) => this.log("a reply's receiver threw", cause, to)

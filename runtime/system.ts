@@ -5,11 +5,13 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { askAsEffect, type ReplyCallback } from "./activation/index.ts"
 import type { Address, AskFailure, Peers, Tagged } from "./actor/index.ts"
-import type { Fork } from "./clock.ts"
+import type { Clocks, Fork } from "./clock.ts"
 import { type ClusterView, type NodeStatusApi, Placement } from "./cluster/index.ts"
 import { liftMessage, Node, type Snapshot, type SystemOptions } from "./node.ts"
 import { type HintListener, Storage, type StorageApi, Transport } from "./ports/index.ts"
 import { withTrace } from "./tracing.ts"
+
+const nanosPerMs = 1_000_000
 
 export interface SystemApi extends Peers {
   /**
@@ -61,8 +63,11 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
         const clock = yield* Clock.Clock
         const services = yield* Effect.context<never>()
         const fork: Fork = Effect.runForkWith(services)
-        const nowMs = () => clock.currentTimeMillisUnsafe()
-        const node = new Node(options, { storage, transport, placement }, fork, nowMs)
+        const clocks: Clocks = {
+          nowMs: () => clock.currentTimeMillisUnsafe(),
+          monotonicMs: () => Number(clock.monotonicTimeNanosUnsafe()) / nanosPerMs
+        }
+        const node = new Node(options, { storage, transport, placement }, fork, clocks)
         yield* Effect.acquireRelease(
           Effect.sync(() => node.start()),
           (stop) => Effect.sync(stop)

@@ -15,6 +15,8 @@ export interface OutboundOptions {
   /** `restante/<version>`. */
   readonly userAgent: string
   readonly nowMs: () => number
+  /** `performance.now`, unless a test has another clock. */
+  readonly monotonicMs?: () => number
   /** In [0, 1). */
   readonly random: () => number
   readonly limits?: Partial<DeliveryLimits>
@@ -40,6 +42,7 @@ export interface OutboundService extends Outbound {
 
 const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
   const { allow, ca, dnsServers, hostsFile, nowMs, random, userAgent } = options
+  const { monotonicMs = () => performance.now() } = options
   const limits = makeDeliveryLimits(options.limits)
   const rules = addressRules(allow)
   const names = makeNameResolver({ limits, dnsServers, hostsFile })
@@ -66,7 +69,7 @@ const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
     agent,
     connector,
     destinations: new DestinationCache(rules),
-    limiter: new OriginLimiter({ limits, nowMs, random }),
+    limiter: new OriginLimiter({ limits, nowMs, monotonicMs, random }),
     limits,
     userAgent,
     nowMs

@@ -96,7 +96,7 @@ export class RetryPacing {
    * between two retries of an origin that serves faster than its share.
    */
   next(slots: RetrySlots, earliestMs: number, nowMs: number, originStepMs = Infinity): number {
-    if (nowMs - this.#sweptMs >= sweepMs || nowMs < this.#sweptMs) this.#sweep(nowMs)
+    if (nowMs - this.#sweptMs >= sweepMs) this.#sweep(nowMs)
     this.#pending.add(slots)
     const stepMs = Math.min(this.#stepMs * this.#pending.size, originStepMs)
     slots.lastMs = Math.max(slots.lastMs + stepMs, earliestMs)
@@ -134,8 +134,8 @@ class ServiceRate {
 
   #advance(nowMs: number): void {
     const spanMs = nowMs - this.#sinceMs
-    if (spanMs >= 0 && spanMs < rateSpanMs) return
-    this.#perSecond = spanMs < 0 ? undefined : this.#count * 1_000 / spanMs
+    if (spanMs < rateSpanMs) return
+    this.#perSecond = this.#count * 1_000 / spanMs
     this.#count = 0
     this.#sinceMs = nowMs
   }
@@ -144,6 +144,7 @@ class ServiceRate {
 /** The request was not sent; it may be retried at `untilMs`. */
 export interface Deferred {
   readonly _tag: "Deferred"
+  /** The time of day. */
   readonly untilMs: number
 }
 
@@ -166,7 +167,10 @@ export interface OriginMetrics {
 
 export interface OriginLimiterOptions {
   readonly limits: DeliveryLimits
+  /** The time of day, for the times that it returns. */
   readonly nowMs: () => number
+  /** Measures everything else: a clock that is set back by an hour keeps no circuit open. */
+  readonly monotonicMs: () => number
   /** In [0, 1). */
   readonly random: () => number
 }
@@ -223,7 +227,7 @@ export class OriginLimiter {
       waiting: this.#waiting.size,
       oldestWaitingMs: oldest === undefined
         ? 0
-        : Math.max(0, this.#options.nowMs() - oldest.sinceMs),
+        : Math.max(0, this.#options.monotonicMs() - oldest.sinceMs),
       circuitsOpen: this.#open.size,
       origins: this.#origins.size
     }
@@ -234,7 +238,7 @@ export class OriginLimiter {
     const rank = ({ circuit, inFlight, waiting }: Origin): number =>
       (circuit.isOpen ? 1e9 : 0) + waiting.size * 1e3 + inFlight
     const busy = [...this.#origins.values()].filter((one) => rank(one) > 0)
-    const nowMs = this.#options.nowMs()
+    const nowMs = this.#options.monotonicMs()
     return busy.sort((a, b) => rank(b) - rank(a)).slice(0, max).map((one) => {
       const { circuit: { isOpen: circuitOpen }, inFlight, origin, waiting } = one
       const [{ sinceMs } = { sinceMs: nowMs }] = waiting
@@ -276,8 +280,8 @@ export class OriginLimiter {
   }
 
   #enqueue(name: string, waitMs: number, resume: Permit["resume"]): Permit {
-    const { limits, nowMs } = this.#options
-    const sinceMs = nowMs()
+    const { limits, monotonicMs } = this.#options
+    const sinceMs = monotonicMs()
     const origin = this.#origin(name)
     const permit: Permit = {
       _tag: "Permit",
@@ -300,7 +304,10 @@ export class OriginLimiter {
     else {
       origin.waiting.add(permit)
       this.#waiting.add(permit)
-      permit.timer = setTimeout(() => this.#defer(permit, nowMs() + limits.fullRetryMs), waitMs)
+      permit.timer = setTimeout(
+        () => this.#defer(permit, monotonicMs() + limits.fullRetryMs),
+        waitMs
+      )
       if (this.#hasRoom(origin)) this.#ready.add(origin)
     }
     return permit
@@ -314,7 +321,7 @@ export class OriginLimiter {
         origin: name,
         circuit: new CircuitBreaker(limits),
         retries: { lastMs: 0 },
-        service: new ServiceRate(this.#options.nowMs()),
+        service: new ServiceRate(this.#options.monotonicMs()),
         waiting: new Set(),
         inFlight: 0
       }
@@ -355,7 +362,9 @@ export class OriginLimiter {
     this.#dequeue(permit)
     permit.state = "over"
     const { retries } = permit.origin
-    const untilMs = this.#retryPacing.next(retries, earliestMs, this.#options.nowMs(), originStepMs)
+    const nowMs = this.#options.monotonicMs()
+    const atMs = this.#retryPacing.next(retries, earliestMs, nowMs, originStepMs)
+    const untilMs = Math.round(this.#options.nowMs() + atMs - nowMs)
     permit.resume(Effect.succeed({ _tag: "Deferred", untilMs }))
   }
 
@@ -390,21 +399,22 @@ export class OriginLimiter {
     else {
       origin.inFlight -= 1
       this.#inFlight -= 1
-      origin.service.count(this.#options.nowMs())
+      origin.service.count(this.#options.monotonicMs())
       this.#updateCircuit(permit, health)
     }
     if (origin.waiting.size > 0 && this.#hasRoom(origin)) this.#ready.add(origin)
     this.#grantNext()
     const isIdle = origin.inFlight === 0 && origin.waiting.size === 0 && origin.circuit.isBlank
-    if (isIdle && origin.retries.lastMs <= this.#options.nowMs()) this.#forget(origin)
+    if (isIdle && origin.retries.lastMs <= this.#options.monotonicMs()) this.#forget(origin)
   }
 
   #updateCircuit({ isProbe, origin }: Permit, health: OriginHealth): void {
-    const { limits, nowMs } = this.#options
-    const hasOpened = origin.circuit.end(health, isProbe, nowMs())
+    const { limits, monotonicMs } = this.#options
+    const hasOpened = origin.circuit.end(health, isProbe, monotonicMs())
     origin.circuit.isOpen ? this.#open.add(origin) : this.#open.delete(origin)
     if (!hasOpened) return
-    const retryAtMs = origin.circuit.retryAtMs(nowMs(), limits.fullRetryMs) ?? nowMs()
+    const nowMs = monotonicMs()
+    const retryAtMs = origin.circuit.retryAtMs(nowMs, limits.fullRetryMs) ?? nowMs
     for (const permit of origin.waiting) this.#defer(permit, retryAtMs)
   }
 
@@ -413,13 +423,13 @@ export class OriginLimiter {
     // A request may end inside its grant: the running loop then grants the next one.
     if (this.#isGranting) return
     this.#isGranting = true
-    const { limits, nowMs } = this.#options
+    const { limits, monotonicMs } = this.#options
     for (const origin of this.#ready) {
       if (this.#inFlight >= limits.inFlightMax) break
       this.#ready.delete(origin)
       const [permit] = origin.waiting
       if (permit === undefined) continue
-      const retryAtMs = origin.circuit.retryAtMs(nowMs(), limits.fullRetryMs)
+      const retryAtMs = origin.circuit.retryAtMs(monotonicMs(), limits.fullRetryMs)
       retryAtMs === undefined ? this.#grant(permit) : this.#defer(permit, retryAtMs)
       if (origin.waiting.size > 0 && this.#hasRoom(origin)) this.#ready.add(origin)
     }

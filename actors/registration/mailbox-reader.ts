@@ -1,5 +1,5 @@
 /** What a registration reads of its mailbox: the head of its log, and the changes in it. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type Address, address, type AskFailure, isRefusal, type LogItem, type Peers, placingPart,
   type StorageFailure } from "../../runtime/index.ts"
@@ -19,31 +19,25 @@ export interface ChangeBatch {
   commonHeaders?: Readonly<Record<string, string>>
 }
 
-interface CachedBatch {
-  readonly batch: ChangeBatch
-  readonly readAtMs: number
-}
-
 /**
  * The recent batches, for a short time: the registrations of a mailbox push the same changes. An
  * item that was removed since is still pushed; its removal follows it.
  */
 class ChangeBatchCache {
-  readonly #recent = new LRUCache<string, CachedBatch>({
+  readonly #recent = new LRUCache<string, ChangeBatch>({
     maxSize: batchesCharsMax,
-    sizeCalculation: ({ batch }) => batch.items.reduce((sum, { value }) => sum + value.length, 1)
+    sizeCalculation: ({ items }) => items.reduce((sum, { value }) => sum + value.length, 1),
+    ttl: batchFreshMs,
+    ttlResolution: 0,
+    perf: { now: () => performance.now() }
   })
 
-  get(key: string, nowMs: number): ChangeBatch | undefined {
-    const cached = this.#recent.get(key)
-    if (cached === undefined) return undefined
-    // The age is negative if the clock was set back.
-    const ageMs = nowMs - cached.readAtMs
-    return ageMs >= 0 && ageMs < batchFreshMs ? cached.batch : undefined
+  get(key: string): ChangeBatch | undefined {
+    return this.#recent.get(key)
   }
 
-  set(key: string, batch: ChangeBatch, nowMs: number): void {
-    this.#recent.set(key, { batch, readAtMs: nowMs })
+  set(key: string, batch: ChangeBatch): void {
+    this.#recent.set(key, batch)
   }
 }
 
@@ -103,12 +97,11 @@ export const readBatch = Effect.fnUntraced(function*(
   from: number,
   upTo: number
 ): Effect.fn.Return<ChangeBatch, StorageFailure> {
-  const nowMs = yield* Clock.currentTimeMillis
   const key = batchKey(self, { from, upTo })
-  const cached = batches.get(key, nowMs)
+  const cached = batches.get(key)
   if (cached !== undefined) return cached
   const batch = yield* readChanges(peers, self, from, upTo)
-  batches.set(key, batch, nowMs)
+  batches.set(key, batch)
   return batch
 })
 

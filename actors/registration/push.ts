@@ -92,7 +92,7 @@ export const push = (
     // It may have been withdrawn while it waited for its permit.
     if (!pushes.isCurrent(self.id, action)) return undefined
     const nowMs = clock.currentTimeMillisUnsafe()
-    const batch = batches.get(batchKey(self, action), nowMs)
+    const batch = batches.get(batchKey(self, action))
     const contentOf = (body: string): OutboundContent => {
       const common = batch?.commonHeaders ?? commonHeaders(deps.links, self)
       if (batch !== undefined) batch.commonHeaders = common

@@ -101,9 +101,10 @@ export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Fin
   const origin = baseUrlOf(settings, settings.port)
   try {
     const beforeMs = Date.now()
+    const sentMs = performance.now()
     const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(requestMs) })
     const text = (await response.text()).trim()
-    const roundTripMs = Date.now() - beforeMs
+    const roundTripMs = performance.now() - sentMs
     const date = Date.parse(response.headers.get("date") ?? "")
     // A Date has whole seconds.
     const aheadMs = date + 500 - (beforeMs + roundTripMs / 2)

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises"
 import { readerOf } from "../../actors/outbound/index.ts"
 import { Issuer, keySetBytesMax, metadataUrl, parseKeySet, parseKeysUrl } from "../../http/index.ts"
 import { outboundOf } from "../behaviors.ts"
+import type { Clocks } from "../../runtime/index.ts"
 import { reasonOf } from "../command-failure.ts"
 import { keySetSourceOf, type NodeSettings } from "../settings/index.ts"
 
@@ -62,7 +63,7 @@ const loadFile = Effect.fnUntraced(function*(file: string) {
 /** The issuer of the settings; undefined without one. Its client ends with the scope. */
 export const issuerOf = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  nowMs: () => number = () => Date.now()
+  clocks: Clocks = { nowMs: () => Date.now(), monotonicMs: () => performance.now() }
 ): Effect.fn.Return<Issuer | undefined, IssuerUnusable, Scope.Scope> {
   const { authAudience, authCa, authIssuer, authJwks } = settings
   if (authIssuer === undefined || authAudience === undefined) return
@@ -87,6 +88,6 @@ export const issuerOf = Effect.fnUntraced(function*(
       }
     },
     load,
-    nowMs
+    clocks
   )
 })

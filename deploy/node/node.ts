@@ -157,7 +157,7 @@ const makeService = Effect.fnUntraced(function*(
   const contents = yield* StoreContents
   const kind = isClustered(settings) ? "nats" : "embedded"
   const nowMs = () => Date.now()
-  const credentialCache = new CredentialCache(nowMs)
+  const credentialCache = new CredentialCache()
   const { trustedProxies } = settings
   const rateLimits = { address: settings.rateLimitAddress, account: settings.rateLimitAccount }
   return {

@@ -9,12 +9,16 @@ import type { Activation } from "./activation.ts"
 export class ActivationDirectory {
   private readonly actors = new Map<string, Activation>()
   private readonly limits: Limits
-  private readonly nowMs: () => number
+  private readonly monotonicMs: () => number
   private readonly onPassivate: (actor: Activation) => void
 
-  constructor(limits: Limits, nowMs: () => number, onPassivate: (actor: Activation) => void) {
+  constructor(
+    limits: Limits,
+    monotonicMs: () => number,
+    onPassivate: (actor: Activation) => void
+  ) {
     this.limits = limits
-    this.nowMs = nowMs
+    this.monotonicMs = monotonicMs
     this.onPassivate = onPassivate
   }
 
@@ -58,16 +62,15 @@ export class ActivationDirectory {
 
   /** Passivates the actors without a message for `idleMs`. */
   sweep(): void {
-    const nowMs = this.nowMs()
+    const nowMs = this.monotonicMs()
     for (const actor of this.actors.values()) {
-      // A clock that went backwards must not keep it in memory.
-      if (actor.used || actor.lastUsedMs > nowMs) this.touch(actor, nowMs)
+      if (actor.used) this.touch(actor, nowMs)
       else if (actor.idle && nowMs - actor.lastUsedMs >= this.limits.idleMs) this.passivate(actor)
     }
   }
 
   private makeRoom(): void {
-    const nowMs = this.nowMs()
+    const nowMs = this.monotonicMs()
     // The checks are few, so that a busy node does not search for idle actors all the time.
     let checksLeft = this.limits.evictionChecksMax
     for (const [key, actor] of this.actors) {

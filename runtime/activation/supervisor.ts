@@ -5,6 +5,7 @@
  */
 import { Cause } from "effect"
 import { type Address, fromKey, keyOf, Quarantined } from "../actor/index.ts"
+import type { Clocks } from "../clock.ts"
 import type { Limits } from "../limits.ts"
 
 /** A quarantined actor: it broke too often. */
@@ -18,7 +19,7 @@ export interface Quarantine {
 }
 
 interface Trouble {
-  /** When the actor was restarted within the window, ms since the epoch. */
+  /** When the actor was restarted within the window, by the monotonic clock. */
   restartsMs: Array<number>
   quarantinedUntilMs: number
   reason: string
@@ -44,11 +45,11 @@ export const reasonOf = (cause: unknown): string => {
 export class Supervisor {
   private readonly troubles = new Map<string, Trouble>()
   private readonly limits: Limits
-  private readonly nowMs: () => number
+  private readonly clocks: Clocks
 
-  constructor(limits: Limits, nowMs: () => number) {
+  constructor(limits: Limits, clocks: Clocks) {
     this.limits = limits
-    this.nowMs = nowMs
+    this.clocks = clocks
   }
 
   /**
@@ -56,17 +57,14 @@ export class Supervisor {
    * actor is quarantined instead.
    */
   restart(address: Address, cause: unknown): number | undefined {
-    const nowMs = this.nowMs()
+    const nowMs = this.clocks.monotonicMs()
     const key = keyOf(address)
     const reason = reasonOf(cause)
     const trouble = this.troubles.get(key) ??
       { restartsMs: [], quarantinedUntilMs: 0, reason }
     trouble.reason = reason
     const { restartDelayMaxMs, restartDelayMs, restartWindowMs, restartsMax } = this.limits
-    // After the clock jumped back, restarts in its future do not count.
-    trouble.restartsMs = trouble.restartsMs.filter((atMs) =>
-      atMs > nowMs - restartWindowMs && atMs <= nowMs
-    )
+    trouble.restartsMs = trouble.restartsMs.filter((atMs) => atMs > nowMs - restartWindowMs)
     trouble.restartsMs.push(nowMs)
     this.troubles.set(key, trouble)
     if (trouble.restartsMs.length >= restartsMax) {
@@ -81,9 +79,8 @@ export class Supervisor {
     if (this.troubles.size === 0) return
     const trouble = this.troubles.get(key)
     if (trouble === undefined || trouble.quarantinedUntilMs === 0) return
-    const leftMs = trouble.quarantinedUntilMs - this.nowMs()
-    // More than the whole time is left when the clock went back.
-    if (leftMs <= 0 || leftMs > this.limits.quarantineMs) {
+    const leftMs = trouble.quarantinedUntilMs - this.clocks.monotonicMs()
+    if (leftMs <= 0) {
       this.troubles.delete(key)
       return
     }
@@ -100,7 +97,7 @@ export class Supervisor {
 
   /** Forgets troubles that are over. */
   sweep(): void {
-    const nowMs = this.nowMs()
+    const nowMs = this.clocks.monotonicMs()
     const { restartWindowMs } = this.limits
     for (const [key, { quarantinedUntilMs, restartsMs }] of this.troubles) {
       const last = restartsMs.at(-1) ?? 0
@@ -110,12 +107,13 @@ export class Supervisor {
 
   /** The quarantined actors. */
   quarantined(): ReadonlyArray<Quarantine> {
-    const nowMs = this.nowMs()
+    const nowMs = this.clocks.monotonicMs()
     const quarantines: Array<Quarantine> = []
     for (const [key, { quarantinedUntilMs, reason }] of this.troubles) {
       if (quarantinedUntilMs <= nowMs) continue
-      const sinceMs = quarantinedUntilMs - this.limits.quarantineMs
-      quarantines.push({ address: fromKey(key), sinceMs, untilMs: quarantinedUntilMs, reason })
+      const untilMs = Math.round(this.clocks.nowMs() + quarantinedUntilMs - nowMs)
+      const sinceMs = untilMs - this.limits.quarantineMs
+      quarantines.push({ address: fromKey(key), sinceMs, untilMs, reason })
     }
     return quarantines
   }

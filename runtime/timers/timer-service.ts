@@ -235,6 +235,14 @@ export class TimerWindow {
     this.put(key, atMs, signal)
   }
 
+  /** The clock was set back by this time: what is pinned waits for a duration, not for a time. */
+  advancePins(backMs: number): void {
+    for (const key of this.pinned.keys()) {
+      const atMs = this.dueMs.get(key)
+      if (atMs !== undefined && atMs < Infinity) this.put(key, atMs - backMs, undefined)
+    }
+  }
+
   /** A commit under way sets this signal, until {@link settleSignal}. */
   beginSignal(key: string): void {
     this.signalsBegun.set(key, (this.signalsBegun.get(key) ?? 0) + 1)
@@ -273,6 +281,8 @@ export class TimerWindow {
   request(isRescan: boolean): void {
     this.isRequested = true
     this.isRescan ||= isRescan
+    // What is set until the load begins may be due before it ends.
+    this.changed ??= new Set()
   }
 
   /** Begins a load: where, and how many to read, so that `max` are new beside the skipped ones. */
@@ -463,6 +473,8 @@ export class TimerService {
   private inFlight = 0
   private sleeper: Fiber.Fiber<void> | undefined = undefined
   private sleepsUntilMs = Number.POSITIVE_INFINITY
+  /** The time of day as it was read last. */
+  private lastNowMs = Number.NEGATIVE_INFINITY
   /** "full": there is no room for one more delivery, so nothing is slept for. */
   private phase: "asleep" | "firing" | "full" = "asleep"
   private stopped = false
@@ -606,6 +618,7 @@ export class TimerService {
   /** Reads the store again for timers of commits that were given up, and further ahead. */
   sweep(): void {
     if (this.stopped) return
+    this.noticeClock(this.nowMs())
     for (const shard of this.rescans.sweep()) {
       this.windows.get(shard)?.request(true)
       this.load(shard)
@@ -660,6 +673,15 @@ export class TimerService {
     this.load(shard)
   }
 
+  private noticeClock(nowMs: number): void {
+    const backMs = this.lastNowMs - nowMs
+    this.lastNowMs = nowMs
+    if (backMs <= 0) return
+    for (const window of this.windows.values()) window.advancePins(backMs)
+    const { earliestMs } = this
+    if (earliestMs !== undefined) this.sleepUntil(earliestMs)
+  }
+
   private sleepUntil(atMs: number): void {
     if (this.stopped || this.phase !== "asleep" || atMs >= this.sleepsUntilMs) return
     this.sleeper?.interruptUnsafe()
@@ -688,6 +710,7 @@ export class TimerService {
     this.sleeper = undefined
     this.phase = "firing"
     const nowMs = this.nowMs()
+    this.noticeClock(nowMs)
     const shards = new TimerHeap()
     const join = (shard: string, atMs: number | undefined): void => {
       if (atMs !== undefined && atMs <= nowMs) shards.push(atMs, shard)

@@ -120,7 +120,10 @@ export const issuers = (settings: Readonly<Record<string, string>>) => {
         ...settings
       })
       if (Result.isFailure(loaded)) throw new Error(loaded.failure.message)
-      const created = issuerOf(loaded.success.settings, () => clock.atMs)
+      const created = issuerOf(loaded.success.settings, {
+        nowMs: () => clock.atMs,
+        monotonicMs: () => clock.atMs
+      })
       return Effect.runPromise(Scope.provide(created, scope))
     },
     close: () => Effect.runPromise(Scope.close(scope, Exit.void))

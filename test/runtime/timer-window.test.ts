@@ -1,11 +1,11 @@
 /** A node has few of its timers in memory, and misses none. */
 import { Effect } from "effect"
 import fc from "fast-check"
-import { afterEach, describe, expect, it } from "vitest"
-import { keyOf, shardOf } from "../../runtime/index.ts"
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest"
+import { keyOf, makeLimits, shardOf } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi, StoredTimer, TimerPage } from "../../runtime/ports/storage.ts"
-import { TimerWindow } from "../../runtime/timers/timer-service.ts"
+import { TimerService, TimerWindow } from "../../runtime/timers/timer-service.ts"
 import { commitOf } from "../suites/storage-probe.ts"
 import { at, probe } from "./probe.ts"
 import { dropAll, type Rig, start, turns } from "./rig.ts"
@@ -106,6 +106,29 @@ it("misses no timer under any sets, loads, deferrals and losses", async () => {
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 150, size: "max" }), play),
     { numRuns: 150 }
   )
+})
+
+it("retries a delivery in time although the clock is set back by an hour", async () => {
+  let nowMs = Date.now()
+  let deliveries = 0
+  const timers = new TimerService(
+    Effect.runFork,
+    () => nowMs,
+    makeLimits({ timerRetryMs: 50, timerSleepMaxMs: 100 }),
+    (_address, _fired, landed) => {
+      deliveries++
+      nowMs -= 3_600_000
+      landed("later")
+    },
+    () => {
+      timers.beginLoad(shard)
+      timers.finishLoad(shard, { timers: [], next: undefined, hasMoreSignals: false })
+    }
+  )
+  onTestFinished(() => timers.stop())
+  timers.take(shard)
+  timers.set(at("a"), nowMs)
+  await vi.waitFor(() => expect(deliveries).toBeGreaterThan(2), { timeout: 5_000 })
 })
 
 const limits = { shardTimersMax: 8, timersInFlightMax: 5, timerBatchMax: 5 }

@@ -7,26 +7,26 @@ import { LRUCache } from "lru-cache"
 import { wrongAttemptsWindowMs } from "../../../actors/index.ts"
 import { countedTokenMs, suspectAddressesMax, validTokensMax } from "../../limits.ts"
 
-/** The account of a valid token, and when it was last presented, in ms since the epoch. */
+/** The account of a valid token, and when it was last presented, by the monotonic clock. */
 interface ValidToken {
   readonly account: string
   readonly atMs: number
 }
 
 export class CredentialCache {
-  readonly #nowMs: () => number
+  readonly #monotonicMs: () => number
   /** By the hash of the token. */
   readonly #validTokens = new LRUCache<string, ValidToken>({ max: validTokensMax })
   /** Addresses that presented wrong credentials within the window. */
   readonly #suspects: LRUCache<string, true>
 
-  constructor(nowMs: () => number) {
-    this.#nowMs = nowMs
+  constructor(monotonicMs: () => number = () => performance.now()) {
+    this.#monotonicMs = monotonicMs
     this.#suspects = new LRUCache({
       max: suspectAddressesMax,
       ttl: wrongAttemptsWindowMs,
       ttlResolution: 0,
-      perf: { now: nowMs }
+      perf: { now: monotonicMs }
     })
   }
 
@@ -37,7 +37,7 @@ export class CredentialCache {
 
   /** The token of this hash is valid and belongs to the account. */
   remember(tokenHash: string, account: string): void {
-    this.#validTokens.set(tokenHash, { account, atMs: this.#nowMs() })
+    this.#validTokens.set(tokenHash, { account, atMs: this.#monotonicMs() })
   }
 
   /** The token of this hash is not valid, or no longer. */
@@ -57,8 +57,7 @@ export class CredentialCache {
   recentAccount(tokenHash: string): string | undefined {
     const token = this.#validTokens.get(tokenHash)
     if (token === undefined) return undefined
-    const ageMs = this.#nowMs() - token.atMs
-    return ageMs >= 0 && ageMs < countedTokenMs ? token.account : undefined
+    return this.#monotonicMs() - token.atMs < countedTokenMs ? token.account : undefined
   }
 
   /** The address presented wrong credentials. */

@@ -2,6 +2,7 @@
 import { Data, Effect } from "effect"
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose"
 import { LRUCache } from "lru-cache"
+import type { Clocks } from "../../../runtime/index.ts"
 import { verifiedTokensMax } from "../../limits.ts"
 import { secretHash } from "../credentials/index.ts"
 import { type ClaimNames, evaluateClaims, type IssuedIdentity } from "./claims.ts"
@@ -83,9 +84,13 @@ export class Issuer {
   #verifiedBy: Keys | undefined
 
   /** `load` returns the text of the issuer's JWK Set; it fails with the reason as text. */
-  constructor(settings: IssuerSettings, load: Effect.Effect<string, string>, nowMs: () => number) {
+  constructor(
+    settings: IssuerSettings,
+    load: Effect.Effect<string, string>,
+    { monotonicMs, nowMs }: Clocks
+  ) {
     this.#settings = settings
-    this.#keys = new KeySource(load, nowMs)
+    this.#keys = new KeySource(load, monotonicMs)
     this.#nowMs = nowMs
   }
 

@@ -85,7 +85,7 @@ export const parseKeySet = (text: string): { readonly set: JSONWebKeySet } | str
 /** Caches the keys that `load` returns. */
 export class KeySource {
   readonly #load: Effect.Effect<string, string>
-  readonly #nowMs: () => number
+  readonly #monotonicMs: () => number
   #keys: Keys | undefined
   #loadedMs = 0
   #triedMs = Number.NEGATIVE_INFINITY
@@ -93,14 +93,14 @@ export class KeySource {
   #loading: Promise<void> | undefined
 
   /** `load` returns the text of a JWK Set; it fails with the reason as text. */
-  constructor(load: Effect.Effect<string, string>, nowMs: () => number) {
+  constructor(load: Effect.Effect<string, string>, monotonicMs: () => number) {
     this.#load = load
-    this.#nowMs = nowMs
+    this.#monotonicMs = monotonicMs
   }
 
   /** The cached keys; undefined if there are none or they are stale. */
   cached(): Keys | undefined {
-    const ageMs = this.#nowMs() - this.#loadedMs
+    const ageMs = this.#monotonicMs() - this.#loadedMs
     if (this.#keys === undefined || ageMs >= keysStaleMs) return undefined
     if (ageMs >= keysFreshMs) void this.#reload()
     return this.#keys
@@ -124,9 +124,8 @@ export class KeySource {
 
   /** Loads once for all waiting requests, and not again within `keysPauseMs`. */
   #reload(): Promise<void> {
-    const nowMs = this.#nowMs()
-    const sinceMs = nowMs - this.#triedMs
-    if (this.#loading === undefined && sinceMs >= 0 && sinceMs < keysPauseMs) {
+    const nowMs = this.#monotonicMs()
+    if (this.#loading === undefined && nowMs - this.#triedMs < keysPauseMs) {
       return Promise.resolve()
     }
     // This runs in a fiber of its own: a client that leaves must not interrupt it for the others.
@@ -150,7 +149,7 @@ export class KeySource {
     const parsed = parseKeySet(text)
     if (typeof parsed === "string") return this.#fail(parsed)
     this.#problem = ""
-    this.#loadedMs = this.#nowMs()
+    this.#loadedMs = this.#monotonicMs()
     const keysText = JSON.stringify(parsed.set)
     if (keysText === this.#keys?.text) return
     this.#keys = { getKey: createLocalJWKSet(parsed.set), text: keysText }

@@ -267,7 +267,7 @@ export class RecordView {
     const { created, state, ts } = await streamInfo(nats, stream)
     const lastSeq = Math.max(state.last_seq, barrier?.seq ?? 0)
     const nowMs = Date.parse(ts)
-    this.clockMs = nowMs - Date.now()
+    this.clockMs = nowMs - performance.now()
     this.target = { seq: barrier?.seq ?? lastSeq, ms: nowMs, isBarrier: barrier !== undefined }
     this.isBehind = true
     const note = await this.resumable()
@@ -333,7 +333,7 @@ export class RecordView {
 
   private async storeBatch({ changes, isLast, seq, writtenMs }: ViewBatch): Promise<void> {
     const { progress: note } = this
-    const nowMs = Date.now() + this.clockMs
+    const nowMs = performance.now() + this.clockMs
     // Markers of deleted keys may have expired.
     if (note === undefined || nowMs - note.completeAtMs > viewResumeMaxMs) {
       this.rebuild()

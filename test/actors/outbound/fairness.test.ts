@@ -26,7 +26,10 @@ it("a hanging origin with a thousand posts delays no healthy one", async () => {
 it("an origin that is gone opens its circuit, and closes it when it is back", async () => {
   const port = await closedPort()
   const clock = { nowMs: Date.now() }
-  const { outbound, post } = await client({ nowMs: () => clock.nowMs, limits: { failuresMax: 3 } })
+  const { outbound, post } = await client({
+    monotonicMs: () => clock.nowMs,
+    limits: { failuresMax: 3 }
+  })
   const gone = `http://127.0.0.1:${port}`
   const outcomes: Array<DeliveryOutcome["_tag"]> = []
   for (let n = 0; n < 6; n++) outcomes.push((await post(gone))._tag)

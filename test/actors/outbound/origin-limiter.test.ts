@@ -10,10 +10,11 @@ const startMs = 1_000_000
 
 /** A limiter with a clock that stands still, and requests that end when the test says so. */
 const limiterOf = (limits: Partial<DeliveryLimits> = {}) => {
-  const clock = { nowMs: startMs }
+  const clock = { nowMs: startMs, aheadMs: 0 }
   const limiter = new OriginLimiter({
     limits: makeDeliveryLimits({ ...small, ...limits }),
-    nowMs: () => clock.nowMs,
+    nowMs: () => clock.nowMs + clock.aheadMs,
+    monotonicMs: () => clock.nowMs,
     random: () => 0
   })
   const begun: Array<string> = []
@@ -89,6 +90,17 @@ describe("an origin", () => {
     for (let n = 0; n < 30; n++) await attempt("o").result()
     // It served 2,000 in one second, so 3,000 may be retried in the next one.
     expect(await attempt("o").result()).toEqual(deferred(clock.nowMs + 11))
+  })
+
+  it("closes its circuit in time although the clock is set back by an hour", async () => {
+    const { attempt, clock, fail, limiter } = limiterOf({ failuresMax: 2, openMs: 1_000 })
+    await fail("o", 2)
+    clock.aheadMs = -3_600_000
+    const { untilMs } = await attempt("o").result() as { readonly untilMs: number }
+    expect(untilMs - (clock.nowMs + clock.aheadMs)).toBe(1_000)
+    clock.nowMs += 1_000
+    await attempt("o").end()
+    expect(limiter.metrics()).toMatchObject({ circuitsOpen: 0, waiting: 0 })
   })
 
   it("defers what the node's queue does not hold", async () => {
