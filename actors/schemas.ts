@@ -1,5 +1,7 @@
 /** The schemas that kinds share, and the codecs of their records and messages. */
-import { Schema } from "effect"
+import { type Effect, Schema } from "effect"
+import { address, type AskFailure, type Peers, type Refusal,
+  type Tagged } from "../runtime/index.ts"
 
 /**
  * The top-level fields of a stored state that this version does not know: a later version wrote
@@ -54,6 +56,13 @@ export const codecsOf = <State extends object, Message>(
     timerMessage: { _tag: "TimerFired" }
   } as const
 }
+
+/** Sends messages to actors of one kind, by id; an actor replies in its own protocol only. */
+export const askerOf =
+  <Message extends Tagged, Reply>(kind: string) =>
+  (peers: Peers, id: string, message: Message): Effect.Effect<Reply | Refusal, AskFailure> =>
+    // Replies are not typed by kind.
+    peers.ask(address(kind, id), message) as Effect.Effect<Reply | Refusal, AskFailure>
 
 /** SHA-256 as base64url without padding: the only form in which a state stores a secret. */
 export const SecretHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/))

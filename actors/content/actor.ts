@@ -1,9 +1,8 @@
 /** Content bound to the runtime and to the store of blobs. */
 import { Effect } from "effect"
-import { address, type AskFailure, type Behavior, type BlobsApi, type Peers,
-  type Refusal } from "../../runtime/index.ts"
+import type { Behavior, BlobsApi } from "../../runtime/index.ts"
 import { receiptsMax } from "../limits.ts"
-import { codecsOf } from "../schemas.ts"
+import { askerOf, codecsOf } from "../schemas.ts"
 import { contentTable } from "./decide.ts"
 import { type ContentAction, ContentMessage, type ContentReply, ContentState,
   receiptRequestId } from "./protocol.ts"
@@ -11,13 +10,7 @@ import { type ContentAction, ContentMessage, type ContentReply, ContentState,
 export const contentKind = "content"
 
 /** Sends a message to a content resource, by its id. */
-export const askContent = (
-  peers: Peers,
-  id: string,
-  message: ContentMessage
-): Effect.Effect<ContentReply | Refusal, AskFailure> =>
-  // Content replies in its own protocol only.
-  peers.ask(address(contentKind, id), message) as Effect.Effect<ContentReply | Refusal, AskFailure>
+export const askContent = askerOf<ContentMessage, ContentReply>(contentKind)
 
 /** The behavior of content resources; an address's id is chosen at random. */
 export const content = (

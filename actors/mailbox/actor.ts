@@ -1,9 +1,8 @@
 /** The mailbox bound to the runtime. */
 import { Effect } from "effect"
-import { type Address, address, type AskFailure, type Behavior, type Peers,
-  type Refusal } from "../../runtime/index.ts"
+import type { Address, Behavior, Peers } from "../../runtime/index.ts"
 import { deduplicationWindowItems, expiryReadItems } from "../limits.ts"
-import { codecsOf } from "../schemas.ts"
+import { askerOf, codecsOf } from "../schemas.ts"
 import { type MailboxLimits, mailboxTable } from "./decide.ts"
 import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./log-item.ts"
 import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
@@ -12,16 +11,7 @@ import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
 export const mailboxKind = "mailbox"
 
 /** Sends a message to a mailbox, by its name. */
-export const askMailbox = (
-  peers: Peers,
-  name: string,
-  message: MailboxMessage
-): Effect.Effect<MailboxReply | Refusal, AskFailure> =>
-  // A mailbox replies in its own protocol only.
-  peers.ask(address(mailboxKind, name), message) as Effect.Effect<
-    MailboxReply | Refusal,
-    AskFailure
-  >
+export const askMailbox = askerOf<MailboxMessage, MailboxReply>(mailboxKind)
 
 /** Reads the items of these numbers, one read for each run of consecutive numbers. */
 const readExpired = Effect.fnUntraced(function*(
