@@ -65,7 +65,7 @@ describe("a mailbox", () => {
     await entry.waitFor()
     expect(await reader.page.locator(".entries > li").count()).toBe(1)
     await reader.inspect("mailbox-live")
-    // The same page without the script: the service renders the list.
+    // A reload shows the same list.
     await reader.page.reload()
     await reader.page.getByText("This page changes by itself.").waitFor()
     expect(await reader.page.locator(".entries > li").count()).toBe(1)

@@ -83,17 +83,18 @@ if (state !== null) {
   const stream = document.querySelector("[data-stream]")?.dataset.stream
   const source = stream === undefined ? undefined : new EventSource(stream)
   let isStale = false
+  let isGone = false
   // An "error" is a lost connection; "open" follows it, and events may be missing between.
-  for (const event of ["open", "error", "notification", "status", "gone"]) {
+  for (const event of ["open", "error", "notification", "status"]) {
     source?.addEventListener(event, () => { isStale = true })
   }
+  source?.addEventListener("gone", () => { isGone = true })
   const isPolled = () => source === undefined || source.readyState === EventSource.CLOSED
   const scheduleRefresh = (delayMs) => setTimeout(async () => {
-    if (document.visibilityState === "hidden" || !(isStale || isPolled())) {
-      return scheduleRefresh(delayMs)
-    }
+    const isDue = document.visibilityState !== "hidden" && (isStale || isPolled())
+    if (!isDue && !isGone) return scheduleRefresh(delayMs)
     isStale = false
-    const text = await refresh().catch(() => texts.lost)
+    const text = isGone ? texts.gone : await refresh().catch(() => texts.lost)
     if (text !== undefined) say(text)
     if (text === texts.gone) return source?.close()
     const isCurrent = text === texts.live
