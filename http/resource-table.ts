@@ -2,7 +2,7 @@
 import { type DocumentPart, makeDocument } from "./formats/openapi/index.ts"
 import { type HttpSettings, type ResourceHandler, type Route,
   type Service } from "./pipeline/index.ts"
-import { type Resource, routesOf } from "./resource.ts"
+import { type ResourceDefinition, routesOf } from "./resource.ts"
 import { accountResource } from "./resources/accounts/index.ts"
 import { cabinetResource } from "./resources/cabinets/index.ts"
 import { clusterResource } from "./resources/cluster/index.ts"
@@ -21,7 +21,7 @@ import { sessionResource } from "./resources/sessions/index.ts"
 export const openapiDocument = (settings: HttpSettings): DocumentPart =>
   makeDocument(settings, resources)
 
-const resources: ReadonlyArray<Resource> = [
+const resources: ReadonlyArray<ResourceDefinition> = [
   homeResource(openapiDocument),
   contentResource,
   mailboxResource,

@@ -19,7 +19,7 @@ export interface ResourceOperation extends Operation {
   readonly acceptPost?: string
 }
 
-export type Resource = OperationGroup<ResourceOperation>
+export type ResourceDefinition = OperationGroup<ResourceOperation>
 
 const handlerOf = (service: Service, operation: ResourceOperation): ResourceHandler => {
   const { body, direct, form, handle, keyBeside } = operation
@@ -37,7 +37,7 @@ const handlerOf = (service: Service, operation: ResourceOperation): ResourceHand
 /** The routing table of the resources: a row for each path. */
 export const routesOf = (
   service: Service,
-  resources: ReadonlyArray<Resource>
+  resources: ReadonlyArray<ResourceDefinition>
 ): ReadonlyArray<Route<ResourceHandler>> => {
   const routes = new Map<string, Route<ResourceHandler>>()
   for (const { method, operation, pattern } of resources.flatMap(operationsOf)) {

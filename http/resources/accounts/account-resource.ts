@@ -3,7 +3,7 @@ import { Role } from "../../../actors/account/index.ts"
 import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, formSchema, list,
   oneOf, pagingParameters, ref, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getToken, getTokens,
   postAccounts, postToken } from "./account-handlers.ts"
 import { accountForm, tokenForm } from "./account-views.ts"
@@ -20,7 +20,7 @@ const token = {
   ...elementText("The token itself, in the one answer to the request that made it.")
 }
 
-export const accountResource: Resource = {
+export const accountResource: ResourceDefinition = {
   tag: "accounts",
   about: "Accounts, their roles and their tokens.",
   schemas: {

@@ -2,14 +2,14 @@
 import { attributes, changeByForm, dateTime, digits, documentRequestBody, feedContent, flag,
   formSchema, list, object, pagingParameters, ref, rootElement, sinceParameters, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { deleteCabinet, getCabinet, getCabinets, postCabinetForm, postCabinets,
   putCabinet } from "./cabinet-handlers.ts"
 import { createForm, replaceForm } from "./cabinet-views.ts"
 
 const query = object(attributes({ contains: text, since: text }))
 
-export const cabinetResource: Resource = {
+export const cabinetResource: ResourceDefinition = {
   tag: "cabinets",
   about: "Merged views of several mailboxes.",
   schemas: {

@@ -3,7 +3,7 @@ import { byDocumentName, CommitFigures, WaitingFigures } from "./node-figures.ts
 import { attributes, buttonRequestBody, dateTime, digits, elementText, emptyResponse, flag, list,
   object, oneOf, ref, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { getCluster, getQuarantine, liftQuarantine } from "./cluster-handlers.ts"
 
 /** The attributes of figures that are numbers. */
@@ -55,7 +55,7 @@ const node = object({
   quarantines: object({ quarantine: list(ref("Quarantine")) })
 }, ["name", "self", "leaving", "answers"])
 
-export const clusterResource: Resource = {
+export const clusterResource: ResourceDefinition = {
   tag: "cluster",
   about: "The status of the nodes; for the role admin.",
   schemas: {

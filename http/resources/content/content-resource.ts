@@ -2,7 +2,7 @@
 import { attributes, dateTime, digits, documentRequestBody, emptyResponse, list, oneOf, ref,
   type RequestBodyDescription, type ResponseHeader, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { getContent } from "./download.ts"
 import { deleteContent, postContent, putContent } from "./publication.ts"
 import { getReceipt, getReceipts, postReceipt } from "./receipts.ts"
@@ -21,7 +21,7 @@ const served: ReadonlyArray<ResponseHeader> = [
   "Content-Security-Policy"
 ]
 
-export const contentResource: Resource = {
+export const contentResource: ResourceDefinition = {
   tag: "content",
   about: "The first part of a message: any bytes, at an unguessable URI.",
   schemas: {

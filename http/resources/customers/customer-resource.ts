@@ -2,7 +2,7 @@
 import { attributes, dateTime, digits, elementText, list, object, oneOf, ref,
   type RequestBodyDescription, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { rowOperations, rowQuery } from "../rows/index.ts"
 import { customers, findCustomers, getLoad, putCustomers,
   sentFindForm } from "./customer-handlers.ts"
@@ -41,7 +41,7 @@ const file: RequestBodyDescription = {
   }
 }
 
-export const customerResource: Resource = {
+export const customerResource: ResourceDefinition = {
   tag: "customers",
   about: "Customers, found by age or by query, and stored one by one or in files.",
   schemas: {

@@ -2,12 +2,14 @@
 import { attribute, attributes, digits, type DocumentPart, list, object, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { HttpSettings } from "../../pipeline/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { getHome, getProblem, getProblems } from "./home-handlers.ts"
 import { fileOperations, openapiOperation } from "./static-files.ts"
 
 /** `document` makes the OpenAPI document of all resources. */
-export const homeResource = (document: (settings: HttpSettings) => DocumentPart): Resource => ({
+export const homeResource = (
+  document: (settings: HttpSettings) => DocumentPart
+): ResourceDefinition => ({
   tag: "service",
   about: "The entry points of the service, its problems and its files.",
   schemas: {

@@ -7,7 +7,7 @@ import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, 
 import { fixedMaxAgeSeconds } from "../../limits.ts"
 import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError,
   type HttpSettings } from "../../pipeline/index.ts"
-import type { Resource, ResourceOperation } from "../../resource.ts"
+import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
 
 /** A file in one type. */
@@ -99,7 +99,7 @@ const icon = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">" 
 const cacheable = `public, max-age=${fixedMaxAgeSeconds}`
 
 /** The stylesheet and the scripts of all pages and of live ones, the robots' file, and the icon. */
-export const fileOperations: Resource["operations"] = {
+export const fileOperations: ResourceDefinition["operations"] = {
   "GET /style.css": textFileOperation(
     "getStyle",
     "The stylesheet of all pages",

@@ -4,7 +4,7 @@ import { attributes, buttonRequestBody, dateTime, digits, documentRequestBody, e
   emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema, list, object,
   oneOf, pagingParameters, ref, type RequestBodyDescription, type ResponseDescription, rootElement,
   sinceParameters, text, uri, viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
   putMailbox } from "./mailbox-collection.ts"
@@ -58,7 +58,7 @@ const stored = (description: string): ResponseDescription => ({
   headers: ["Location", "Link"]
 })
 
-export const mailboxResource: Resource = {
+export const mailboxResource: ResourceDefinition = {
   tag: "mailboxes",
   about: "Durable inboxes: notifications wait here until their readers retrieve them.",
   schemas: {

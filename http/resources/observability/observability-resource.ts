@@ -1,6 +1,6 @@
 /** The operations of `/livez`, `/readyz`, `/metrics` and `/archive`. */
 import { text } from "../../formats/openapi/index.ts"
-import type { Resource, ResourceOperation } from "../../resource.ts"
+import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { getArchive, getLive, getMetrics, getReady } from "./observability-handlers.ts"
 
 const plain = (
@@ -17,7 +17,7 @@ const plain = (
   }
 })
 
-export const observabilityResource: Resource = {
+export const observabilityResource: ResourceDefinition = {
   tag: "operation",
   about: "For operators: probes, metrics, and an archive of the whole store.",
   schemas: {},

@@ -3,7 +3,7 @@ import { attribute, attributes, buttonRequestBody, dateTime, digits, documentReq
   emptyResponse, eventContent, extensible, formRequestBody, formSchema, list, object, oneOf,
   pagingParameters, type RequestBodyDescription, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { mailboxPath } from "./outgoing-access.ts"
 import { getOutgoingListing, postRetrySpan, redirectToOwn } from "./outgoing-listing.ts"
 import { deleteOutgoing, getOutgoing, postOutgoingForm,
@@ -33,7 +33,7 @@ const replayForm: RequestBodyDescription = {
   required: false
 }
 
-export const outgoingResource: Resource = {
+export const outgoingResource: ResourceDefinition = {
   tag: "outgoing",
   about: "Sends notifications to one or more mailboxes, and retries until they arrive.",
   schemas: {

@@ -4,7 +4,7 @@ import { attributes, changeByForm, dateTime, documentRequestBody, formSchema, li
   pagingParameters, ref, rootElement, type Schema, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import { operators } from "../../query-engine/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { deleteQuery, getQueries, getQuery, postQueries, postQueryForm, putQuery,
   sentQueryForm } from "./query-handlers.ts"
 
@@ -24,7 +24,7 @@ const order = attributes({ by: text, direction: oneOf("asc", "desc") })
 
 const form = formSchema(["method", "document", ...(controls() ?? []).map(({ name }) => name)])
 
-export const queryResource: Resource = {
+export const queryResource: ResourceDefinition = {
   tag: "queries",
   about: "Queries that are too long for a URI.",
   schemas: {

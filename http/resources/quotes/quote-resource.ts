@@ -1,7 +1,7 @@
 /** The operations of quotes (C1, C3, C4). */
 import { attribute, attributes, dateTime, elementText, list, object, ref, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { rowOperations, rowQuery } from "../rows/index.ts"
 import { findQuotes, quotes } from "./quote-handlers.ts"
 
@@ -20,7 +20,7 @@ const newPrice = {
   ]
 }
 
-export const quoteResource: Resource = {
+export const quoteResource: ResourceDefinition = {
   tag: "quotes",
   about: "Prices by symbol, with exact decimals.",
   schemas: {

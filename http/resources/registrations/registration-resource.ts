@@ -2,7 +2,7 @@
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
   emptyResponse, formRequestBody, formSchema, list, object, oneOf, ref, rootElement,
   seeOtherResponse, text, uri, viewResponse, withoutHtml } from "../../formats/openapi/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { deleteRegistration, getRegistration, getRegistrations, postRegistrationForm,
   postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
 import { registerForm } from "./registration-views.ts"
@@ -11,7 +11,7 @@ const status = attribute(text)
 
 const form = attribute(oneOf("native", "websub"))
 
-export const registrationResource: Resource = {
+export const registrationResource: ResourceDefinition = {
   tag: "registrations",
   about: "Callbacks that receive the changes of a mailbox: Standard Webhooks, or W3C WebSub.",
   schemas: {

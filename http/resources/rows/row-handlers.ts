@@ -9,7 +9,7 @@ import { changeByForm, documentRequestBody, formSchema, seeOtherResponse,
 import { type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerAnswer,
   type HandlerFailure, httpError, readInput, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
-import type { Resource } from "../../resource.ts"
+import type { ResourceDefinition } from "../../resource.ts"
 import { readRecord, type RecordResource, removeRecord, type ReplacedRecord,
   replaceRecord } from "./record-resource.ts"
 
@@ -139,14 +139,19 @@ interface RowTexts {
   readonly remove: string
 }
 
+const namesOf = (controls: HtmlForm["controls"]): ReadonlyArray<string> =>
+  controls.map((control) => control.name)
+
 /** The operations of a kind of rows: creating one at the collection, and those of a row. */
-export const rowOperations = (resource: RowResource, texts: RowTexts): Resource["operations"] => {
+export const rowOperations = (
+  resource: RowResource,
+  texts: RowTexts
+): ResourceDefinition["operations"] => {
   const { collectionPath, fieldsForm, parameter, role, root } = resource
   const { create, post, put, read, remove } = rowHandlers(resource)
   const name = `${root.charAt(0).toUpperCase()}${root.slice(1)}`
   const shown = viewResponse(name, `The ${root}`)
   const rowPath = `${collectionPath}/{${parameter}}` as const
-  const namesOf = (controls: HtmlForm["controls"]) => controls.map((control) => control.name)
   const { controls } = fieldsForm(collectionPath)
   const required = controls.filter((control) => control.required === true)
   return {

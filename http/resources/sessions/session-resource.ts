@@ -2,7 +2,7 @@
 import { attribute, attributes, dateTime, documentRequestBody, elementText, formRequestBody,
   formSchema, list, object, oneOf, pagingParameters, type Parameter, type ResponseDescription,
   rootElement, seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
-import type { Resource, ResourceOperation } from "../../resource.ts"
+import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { deleteSession, getAnswer, getEntry, getSession, getSessions, postAnswerForm, postSessions,
   putAnswer } from "./session-handlers.ts"
 import { type AnswerStep, questionForm, stepTitles } from "./session-views.ts"
@@ -21,7 +21,7 @@ const rejected: ResponseDescription = {
 
 const pageForm = formSchema(["answer", "href", "continue"])
 
-const answerOperations = (step: AnswerStep): Resource["operations"] => {
+const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] => {
   const path = `/sessions/{session}/${step}` as const
   const name = step === "hard_question" ? "HardQuestion" : step === "name" ? "Name" : "Quest"
   const headers = ["Location", "Content-Location"] as const
@@ -85,7 +85,7 @@ const question = (
   responses: { 200: viewResponse("Challenge", "The next question"), 406: rejected }
 })
 
-export const sessionResource: Resource = {
+export const sessionResource: ResourceDefinition = {
   tag: "sessions",
   about: "Conversations whose every state has a URI, and the same questions without a session.",
   schemas: {
