@@ -10,25 +10,14 @@ import { readBody } from "./request-input.ts"
 /** The form that a browser submitted, which may depend on its fields; undefined if none fits. */
 export type FormOf = (call: Call, fields: FormFields) => HtmlForm | undefined
 
-/** The fields of a form that a browser submitted from a page; undefined for any other body. */
+/** The fields of a form that a browser submitted from a page; undefined for other requests. */
 export const submittedFields = (
   request: HttpRequest,
-  bytes: Uint8Array
+  body: Uint8Array
 ): FormFields | undefined => {
   if (!isPageForm(request)) return undefined
-  const body = parseFormBody(bytes)
-  return body.ok ? body.value : undefined
-}
-
-const fieldsOf = (call: Call): Effect.Effect<FormFields | undefined> => {
-  if (call.request.method === "GET") {
-    const query = parseForm(call.request.query)
-    return Effect.succeed(query.ok ? query.value : undefined)
-  }
-  return readBody(call).pipe(
-    Effect.map((bytes) => submittedFields(call.request, bytes)),
-    Effect.catch(() => Effect.succeed(undefined))
-  )
+  const fields = request.method === "GET" ? parseForm(request.query) : parseFormBody(body)
+  return fields.ok ? fields.value : undefined
 }
 
 /** The failure with the form on its page, unless no resource takes the form (404, 405, 410). */
@@ -53,18 +42,20 @@ export const withFormRedisplay = (
   formOf: FormOf,
   handle: ResourceHandler["handle"]
 ): ResourceHandler["handle"] => {
-  const failWithForm = Effect.fnUntraced(function*(
-    call: Call,
-    failure: HandlerFailure
-  ): Effect.fn.Return<never, HandlerFailure> {
-    const fields = yield* fieldsOf(call)
-    const definition = fields === undefined ? undefined : formOf(call, fields)
-    return yield* Effect.fail(
-      fields === undefined || definition === undefined
-        ? failure
-        : attachForm(failure, fields, definition)
+  const failWithForm = (call: Call, failure: HandlerFailure) =>
+    readBody(call).pipe(
+      Effect.match({
+        onFailure: () => failure,
+        onSuccess: (body) => {
+          const fields = submittedFields(call.request, body)
+          const form = fields === undefined ? undefined : formOf(call, fields)
+          return fields === undefined || form === undefined
+            ? failure
+            : attachForm(failure, fields, form)
+        }
+      }),
+      Effect.flatMap(Effect.fail)
     )
-  })
   return (call) =>
     isPageForm(call.request)
       ? Effect.catch(handle(call), (failure) => failWithForm(call, failure))
