@@ -1,7 +1,7 @@
 /** Cabinets (protocol §1.5): several mailboxes read as one. */
 import { type Notification, notificationOf } from "./notifications.ts"
-import { defined, type JsonObject, linkOf, type ListingOptions, listOf, optionalText, Resource,
-  textOf, withQuery } from "./transport/index.ts"
+import { defined, type JsonObject, linkOf, type ListingOptions, listOf, optionalText,
+  RemoteResource, textOf, withQuery } from "./transport/index.ts"
 
 /** The definition of a cabinet. */
 export interface CabinetContents {
@@ -43,7 +43,7 @@ const filedOf = (document: JsonObject): Filed => ({
 })
 
 /** A cabinet, by its URI. */
-export class Cabinet extends Resource {
+export class Cabinet extends RemoteResource {
   async read(
     { after, limit, signal }: {
       readonly after?: string | undefined

@@ -5,8 +5,8 @@ import { itemOf, type Notification, type NotificationInput, notificationOf, Watc
 import { type NewRegistration, Registration, type RegistrationInfo,
   registrationInfoOf } from "./registration.ts"
 import { basicAuthorization, defined, HttpTransport, type JsonObject, linkOf, type ListingOptions,
-  listOf, locationOf, objectOf, optionalNumber, optionalText, type PostOptions, Resource, textOf,
-  withQuery } from "./transport/index.ts"
+  listOf, locationOf, objectOf, optionalNumber, optionalText, type PostOptions, RemoteResource,
+  textOf, withQuery } from "./transport/index.ts"
 
 /** Settings by the owner. */
 export interface MailboxSettings {
@@ -99,7 +99,7 @@ export const secretsOf = (document: JsonObject): MailboxSecrets => ({
 })
 
 /** A mailbox, by its URI. Its owner deletes it with its notifications (A10). */
-export class Mailbox extends Resource {
+export class Mailbox extends RemoteResource {
   /** Sends the password of the mailbox, if there is one; else the account's credentials. */
   private readonly reader: HttpTransport
 

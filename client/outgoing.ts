@@ -3,7 +3,7 @@ import { changePauseMs, longPollSeconds, pollIntervalMs, responseMs } from "./li
 import { itemOf, type NotificationInput } from "./notifications.ts"
 import { backoffMs, ConnectionError, type DocumentResponse, type HttpTransport, type JsonObject,
   type ListingOptions, listOf, locationOf, numberOf, optionalNumber, optionalText, pathOf,
-  type PostOptions, Resource, textOf, Unavailable, unexpected, withQuery,
+  type PostOptions, RemoteResource, textOf, Unavailable, unexpected, withQuery,
   wordOf } from "./transport/index.ts"
 
 const recipientStatuses = ["waiting", "retry", "success", "failed"] as const
@@ -115,7 +115,7 @@ const isFinal = ({ recipients }: NotificationProgress): boolean =>
  * A notification that was sent: durably queued, and relayed by the service. No attempt starts after
  * its deletion (A8).
  */
-export class SentNotification extends Resource {
+export class SentNotification extends RemoteResource {
   /** Its progress (A6). */
   async status(signal?: AbortSignal): Promise<NotificationProgress> {
     return progressOf(await this.transport.request({ method: "GET", uri: this.href, signal }))

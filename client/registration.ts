@@ -1,6 +1,6 @@
 /** Push registrations (protocol §1.4), from the view of their clients. */
 import { pollIntervalMs } from "./limits.ts"
-import { type JsonObject, numberOf, optionalNumber, optionalText, Resource,
+import { type JsonObject, numberOf, optionalNumber, optionalText, RemoteResource,
   textOf } from "./transport/index.ts"
 
 /** The state of a registration. */
@@ -34,7 +34,7 @@ export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
 })
 
 /** A registration, by its URI. No push starts after its deletion. */
-export class Registration extends Resource {
+export class Registration extends RemoteResource {
   async state(signal?: AbortSignal): Promise<RegistrationInfo> {
     return registrationInfoOf(await this.transport.get(this.href, signal))
   }

@@ -1,6 +1,6 @@
 /** Sessions (protocol §2): a question is read, answered, and the next one read, to the end. */
 import { pageEntriesMax, searchedSessionsMax } from "./limits.ts"
-import { type JsonObject, NotFound, optionalText, ProblemError, Resource, textOf,
+import { type JsonObject, NotFound, optionalText, ProblemError, RemoteResource, textOf,
   unexpected } from "./transport/index.ts"
 
 /** An answer: text, or the URI of a text that the service reads. */
@@ -33,7 +33,7 @@ export const listedSessionOf = (document: JsonObject): ListedSession => ({
 })
 
 /** A session, by its URI. */
-export class Session extends Resource {
+export class Session extends RemoteResource {
   /** The current question, or the outcome. */
   async state(signal?: AbortSignal): Promise<SessionProgress> {
     return this.stateOf(await this.transport.get(this.href, signal), undefined)

@@ -6,6 +6,6 @@ export { defined, type Json, type JsonObject, listOf, numberOf, objectOf, option
   optionalObject, optionalText, textOf, unexpected, wordOf } from "./json.ts"
 export { createdOf, linkOf, type ListingOptions, locationOf, pathOf, withQuery } from "./pages.ts"
 export { anySignal, backoffMs, basicAuthorization, type DocumentResponse, type Fetch, HttpTransport,
-  newIdempotencyKey, pause, type PostOptions, readBytes, type RequestContentBody, Resource,
+  newIdempotencyKey, pause, type PostOptions, readBytes, RemoteResource, type RequestContentBody,
   type ServiceRequest, type ServiceResponse, type WriteCondition } from "./transport.ts"
 export { xmlToJson } from "./xml.ts"

@@ -438,7 +438,7 @@ const retryAfterAttempt = (
 const redactSecret = (text: string): string => text.replace(/(?:~|%7e)[^/\s?#:]*/gi, "~…")
 
 /** A resource of the service. Only its methods send requests. */
-export class Resource {
+export class RemoteResource {
   readonly href: string
   protected readonly transport: HttpTransport
 

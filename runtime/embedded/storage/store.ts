@@ -315,7 +315,7 @@ export class EmbeddedStore {
 
   /**
    * Submits a change, see {@link WriteJob}; `undo` runs unless it is durable, and `inDoubt` gives
-   * the result where it may have been kept all the same.
+   * the result if the store may contain it nevertheless.
    */
   submit<A>(
     prepare: WriteJob["prepare"],

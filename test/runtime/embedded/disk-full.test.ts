@@ -97,7 +97,7 @@ const overFullDisk = async (engine: EngineName): Promise<void> => {
         expect(yield* storage.read(alice, 1, 1_000_000)).toEqual(items)
         yield* pause(20)
       }
-      // Its last commit may be in the log all the same.
+      // The log may contain its last commit nevertheless.
       expect(yield* Effect.flip(storage.load(alice))).toMatchObject({ _tag: "StorageFull" })
       expect(yield* Effect.flip(storage.health)).toMatchObject({ _tag: "StorageFull" })
       for (const length of [1_000, 5_000_000]) {
