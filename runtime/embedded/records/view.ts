@@ -31,9 +31,8 @@ class EmbeddedView implements ViewApi {
     this.engine = engine
   }
 
-  note(): string | undefined {
-    return this.database().getText(VIEW_KEY)
-  }
+  // The port's functions are fields, so that a caller may spread the view.
+  readonly note = (): string | undefined => this.database().getText(VIEW_KEY)
 
   private database(): Database {
     if (this.open !== undefined) return this.open
@@ -59,13 +58,13 @@ class EmbeddedView implements ViewApi {
     await database?.close().catch(() => undefined)
   }
 
-  async clear(): Promise<void> {
+  readonly clear = async (): Promise<void> => {
     await this.stop()
     await rm(this.folder, { recursive: true, force: true })
     await this.start()
   }
 
-  async write(changes: ReadonlyArray<RecordChange>, note: string): Promise<void> {
+  readonly write: ViewApi["write"] = async (changes, note) => {
     const noted = { type: "put", key: Buffer.from(VIEW_KEY), value: Buffer.from(note) } as const
     const tables = new Set(changes.map(({ table }) => table))
     for (const table of tables) this.cache.beginChange(table)

@@ -123,7 +123,6 @@ const overFullDisk = async (engine: EngineName): Promise<void> => {
 
 it.each(engineNames)(
   "refuses commits on a full disk, continues to read, and recovers: %s",
-  { timeout: 180_000 },
   overFullDisk
 )
 
