@@ -25,25 +25,18 @@ class Writer {
     this.#connection = connection
     this.#lengthBytes = lengthBytes
     native.onWritable(() => {
-      this.#notify()
+      this.#wake?.()
       return true
     })
-    connection.onAbort(() => this.#notify())
-  }
-
-  #notify(): void {
-    const wake = this.#wake
-    this.#wake = undefined
-    wake?.()
+    connection.onAbort(() => this.#wake?.())
   }
 
   /** Waits until the socket accepts more bytes; disconnects a client that stalls too long. */
   async #writable(): Promise<void> {
     if (this.#connection.aborted()) return
-    let timer: NodeJS.Timeout | undefined
+    const timer = setTimeout(() => this.#native.close(), readerStallMs)
     await new Promise<void>((resolve) => {
       this.#wake = resolve
-      timer = setTimeout(() => this.#native.close(), readerStallMs)
     })
     clearTimeout(timer)
   }
