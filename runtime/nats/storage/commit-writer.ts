@@ -130,19 +130,29 @@ export class BucketWriter {
     }
     const repeatsText = commit.state === undefined && entry.isFenced && entry.revision > 0 &&
       changesTimer(entry, commit)
-    if (repeatsText) return void this.readTextAndStart(queue, job)
+    if (repeatsText) return void this.readTextAndStart(queue, job, entry)
     if (commit.remove.length === 0) this.add(queue, job, entry, noTrim(entry))
     else void this.trimAndAdd(queue, job, entry)
   }
 
   /** The commit writes the record with its old text, which is known only until it was fenced. */
-  private async readTextAndStart(queue: ActorQueue, job: CommitJob): Promise<void> {
+  private async readTextAndStart(
+    queue: ActorQueue,
+    job: CommitJob,
+    known: ActorEntry
+  ): Promise<void> {
+    let fresh: ActorEntry
     try {
-      queue.entry = await loadEntry(this.nats, this.bucket, queue.address)
+      queue.entry = undefined
+      fresh = await loadEntry(this.nats, this.bucket, queue.address)
     } catch (error) {
       return this.finish(queue, job, refused(asStorageUnavailable(error)))
     }
-    this.start(queue, job)
+    queue.entry = fresh
+    // What this owner knew is no longer so: it must not write on what another one wrote.
+    const found = conflictAfterReload(known, fresh, job)
+    if (found !== undefined) return this.finish(queue, job, conflict(found))
+    this.prepare(queue, job, fresh)
   }
 
   /** Reads the messages that hold the items which the commit removes. */

@@ -1,0 +1,87 @@
+/** Timers in order of time on JetStream: their keys move with the actor, and none is left over. */
+import { connect } from "@nats-io/transport-node"
+import fc from "fast-check"
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest"
+import { shardOf } from "../../../runtime/index.ts"
+import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
+import { coveringBlocks } from "../../../runtime/nats/storage/stored-timers.ts"
+import { bucketNamed, timerKey } from "../../../runtime/nats/stream/index.ts"
+import { Storage, type StorageApi } from "../../../runtime/ports/storage.ts"
+import { commitOf, conflictOf, revisionOf, run } from "../../suites/storage-probe.ts"
+import { at } from "../probe.ts"
+import { dropAll, start } from "../rig.ts"
+import { onNats } from "./backend.ts"
+import { type NatsServer, startServer } from "./servers.ts"
+
+let server: NatsServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.close())
+afterEach(dropAll)
+
+const open = onNats(Storage, natsStorage({ buckets: 1 }), () => [server.url])
+const actor = at("a")
+const soonMs = 600_000
+
+/** A node's store; both nodes have the same streams. */
+const openNode = async (): Promise<StorageApi> => {
+  const { api, close } = await open()
+  onTestFinished(close)
+  return api
+}
+
+const timesOf = async (storage: StorageApi): Promise<ReadonlyArray<number>> =>
+  (await run(storage.timers(shardOf(actor), 100))).timers.map(({ atMs }) => atMs)
+
+/** Keys of the actor's timer in the stream that are no markers, or will not fade. */
+const settled = (storage: StorageApi) => expect.poll(() => timesOf(storage), { timeout: 5_000 })
+
+it("covers all places once, in order, with blocks of powers of ten", () => {
+  const place = fc.nat({ max: 10 ** 9 })
+  fc.assert(fc.property(place, place, (one, other) => {
+    const [from, end] = one < other ? [one, other] : [other, one]
+    let next = from
+    let steps = 0
+    for (const step of coveringBlocks(from, end)) {
+      steps++
+      expect(step.length).toBeLessThanOrEqual(18)
+      for (const { place: begins, places } of step) {
+        expect(begins).toBe(next)
+        expect(begins % places).toBe(0)
+        next += places
+      }
+    }
+    expect(next).toBe(end)
+    expect(steps).toBeLessThanOrEqual(20)
+  }))
+})
+
+it("moves with its actor to another node, and the last owner changes nothing more", async () => {
+  const [before, after] = [await openNode(), await openNode()]
+  const [first] = await run(before.commit([commitOf({ address: actor, state: "a", timer: 1_000 })]))
+  const { revision, timer } = await run(after.load(actor))
+  expect([revision, timer]).toEqual([revisionOf(first), 1_000])
+  await run(after.commit([commitOf({ address: actor, expected: revision, timer: 2_000 })]))
+  const late = commitOf({ address: actor, expected: revision, timer: 3_000, firedTimer: 2_000 })
+  expect(conflictOf((await run(before.commit([late])))[0])).toBeDefined()
+  await settled(after).toEqual([2_000])
+  expect(await run(before.load(actor))).toMatchObject({ state: "a", timer: 2_000 })
+})
+
+it("removes a key that was left over, once it has fired, and keeps the timer", async () => {
+  const storage = await openNode()
+  const timer = Date.now() + soonMs
+  await run(storage.commit([commitOf({ address: actor, timer })]))
+  const nc = await connect({ servers: [server.url] })
+  const bucket = bucketNamed("actors")
+  for (const id of ["a", "a=gone"]) nc.publish(timerKey(bucket, at(id), 5_000), "")
+  await nc.flush()
+  await nc.close()
+  await settled(storage).toEqual([5_000, 5_000, timer])
+  const rig = await start({}, { storage })
+  await settled(storage).toEqual([timer])
+  const { decisions } = rig.system.snapshot().metrics.of("probe")
+  expect(decisions).toBe(2)
+  expect(rig.system.snapshot().earliestTimerMs).toBe(timer)
+})
