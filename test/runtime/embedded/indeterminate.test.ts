@@ -6,7 +6,9 @@ import { ClassicLevel } from "classic-level"
 import { Effect, ManagedRuntime } from "effect"
 import { afterEach, expect, it, onTestFinished, vi } from "vitest"
 import { address } from "../../../runtime/actor/address.ts"
+import { fileNames } from "../../../runtime/embedded/blobs/blob-files.ts"
 import { embedded } from "../../../runtime/embedded/index.ts"
+import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { commitOf, revisionOf } from "../../suites/storage-probe.ts"
 import { at } from "../probe.ts"
@@ -68,6 +70,37 @@ it.each([true, false])("reports the commit as indeterminate, kept: %s", async (k
   expect(found.state).toBe(keeps ? "b" : "a")
   const [next] = await run(storage.commit([commitOf({ state: "d", expected: found.revision })]))
   expect(revisionOf(next)).toBeGreaterThan(expected)
+})
+
+it.each([true, false])("keeps the file of a blob only if the log names it: %s", async (keeps) => {
+  const folder = await newFolder("leveldb")
+  const runtime = ManagedRuntime.make(embedded(folder))
+  onTestFinished(() => runtime.dispose())
+  const blobs = await runtime.runPromise(Blobs)
+  const run = Effect.runPromise
+  const length = 100_000
+  async function* bytes() {
+    yield Buffer.alloc(length, "large")
+  }
+  const files = async () => {
+    const names: Array<string> = []
+    for await (const name of fileNames(folder)) names.push(name)
+    return names
+  }
+  failFlushes(keeps)
+  expect(await run(Effect.flip(blobs.put("one", bytes(), length))))
+    .toMatchObject({ _tag: "StorageUnavailable" })
+  // Nothing of this one was written: its file is deleted at once.
+  await run(Effect.flip(blobs.put("two", bytes(), length)))
+  expect(await files()).toHaveLength(1)
+  works()
+  await vi.waitFor(() => run(blobs.put("three", bytes(), length)), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await files()).toHaveLength(keeps ? 2 : 1))
+  expect((await run(blobs.info("one")))?.lengthBytes).toBe(keeps ? length : undefined)
+  if (!keeps) return
+  let read = 0
+  for await (const chunk of await run(blobs.open("one"))) read += chunk.length
+  expect(read).toBe(length)
 })
 
 it("decides the message of an indeterminate commit once", async () => {
