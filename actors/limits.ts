@@ -131,11 +131,23 @@ export const deferredMinMs = 100
 /** A deferral that ends within this time is kept in memory only. */
 export const deferredInMemoryMs = 110_000
 
-/** With more recipients than this, results are log items and the record is not rewritten. */
+/** Recipients of one outgoing notification. */
+export const recipientsMax = 1_000
+
+/** With more recipients than this, each is a log item of its own, and the record has none. */
 export const recipientsInlineMax = 16
 
-/** The record folds the results in when the log has so many. */
-export const resultsFoldedAt = 64
+/** Recipients in one reply of a notification: it must fit a message between nodes. */
+export const describedRecipientsMax = 100
+
+/** Outdated items of recipients that the log may have beside one item for each recipient. */
+export const outdatedItemsMin = 64
+
+/** Numbers of log items that one decision cleans of outdated items of recipients. */
+export const cleanedItemsMax = 256
+
+/** Numbers of log items that the recipients of a notification span at most. */
+export const recipientItemsMax = 4 * recipientsMax
 
 /** Characters of the largest document that is cached for its attempts. */
 export const cachedDocumentCharsMax = 4096
@@ -177,7 +189,13 @@ holds(
 
 holds(removalsPerEvent <= removalsMax, "an event records removals of one decision")
 
-holds(resultsFoldedAt < removalsMax, "logged results are removed in one decision")
+holds(cleanedItemsMax <= removalsMax, "outdated items are removed in one decision")
+
+holds(
+  // Twice as many as recipients before a cleaning, and a retry of all.
+  3 * recipientsMax + outdatedItemsMin < recipientItemsMax,
+  "the items of all recipients are recalled"
+)
 
 holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt counts as lost")
 

@@ -1,9 +1,9 @@
 /** The outgoing notification bound to the runtime. */
 import type { Behavior, RecordsApi } from "../../runtime/index.ts"
-import { resultsFoldedAt } from "../limits.ts"
+import { recipientItemsMax } from "../limits.ts"
 import type { Schedule } from "../outbound/index.ts"
 import { codecsOf } from "../schemas.ts"
-import { withResults } from "./attempts.ts"
+import { withRecipients } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
 import { type NotificationAction, NotificationMessage, type NotificationReply,
   NotificationState } from "./protocol.ts"
@@ -24,11 +24,11 @@ export interface NotificationDependencies extends RelayDependencies {
 
 const codecs = codecsOf(NotificationState, NotificationMessage)
 
-/** The state without what is volatile. */
+/** The state without what is volatile, and without recipients that are log items. */
 const stored = (state: NotificationState): NotificationState => {
   if (state._tag !== "Queued") return state
-  const { running: _, ...kept } = state
-  return kept
+  const { items: _, running: __, ...kept } = state
+  return kept.listed === undefined ? kept : { ...kept, recipients: [] }
 }
 
 /** The behavior of outgoing notifications; an address's id is chosen at random. */
@@ -44,9 +44,9 @@ export const notification = (
     ...codecs,
     encode: (state) => codecs.encode(stored(state)),
     recall: {
-      items: resultsFoldedAt,
+      items: recipientItemsMax,
       keyOf: () => undefined,
-      restore: (state, items) => state._tag === "Queued" ? withResults(state, items) : state
+      restore: (state, items) => state._tag === "Queued" ? withRecipients(state, items) : state
     },
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)

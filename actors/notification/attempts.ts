@@ -68,28 +68,33 @@ export const restarted = (recipient: RecipientState, nowMs: number): RecipientSt
   nextAtMs: nowMs
 })
 
-/** A log item with the state of one recipient; it is idempotent. */
-const Result = Schema.fromJsonString(
+/** A log item with the state of one recipient, and the version of the notification with it. */
+const RecipientItem = Schema.fromJsonString(
   Schema.Struct({ recipient: Schema.Number, version: Schema.Number, now: RecipientState })
 )
 
-const decoded = Schema.decodeUnknownSync(Result)
+const decoded = Schema.decodeUnknownSync(RecipientItem)
 
-export const encodeResult = (at: number, { recipients, version }: Queued): string =>
-  JSON.stringify({ recipient: at, version, now: { ...recipients[at], to: "" } })
+export const encodeRecipient = (at: number, { recipients, version }: Queued): string =>
+  JSON.stringify({ recipient: at, version, now: recipients[at] })
 
-/** The state with the results of log items that its record has not folded in. */
-export const withResults = (state: Queued, items: ReadonlyArray<LogItem>): Queued => {
-  const later = items.filter(({ n }) => n > state.folded)
-  if (later.length === 0) return state
-  const recipients = [...state.recipients]
+/** The state with the recipients that are log items. Throws if one is missing. */
+export const withRecipients = (state: Queued, log: ReadonlyArray<LogItem>): Queued => {
+  const { cleaned, listed } = state
+  if (listed === undefined) return state
+  const recipients: Array<RecipientState> = []
+  const items: Array<number> = []
   let { version } = state
-  for (const { value } of later) {
-    const result = decoded(value)
-    const before = recipients[result.recipient]
-    if (before === undefined) throw new RangeError(`there is no recipient ${result.recipient}`)
-    recipients[result.recipient] = { ...result.now, to: before.to }
-    version = result.version
+  for (const { n, value } of log) {
+    if (n <= cleaned) continue
+    const item = decoded(value)
+    recipients[item.recipient] = item.now
+    items[item.recipient] = n
+    version = Math.max(version, item.version)
   }
-  return { ...state, recipients, version }
+  const found = Object.keys(recipients).length
+  if (found !== listed || recipients.length !== listed) {
+    throw new RangeError(`the log has ${found} of ${listed} recipients`)
+  }
+  return { ...state, recipients, items, version }
 }

@@ -8,11 +8,12 @@
  */
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredInMemoryMs,
-  deferredMinMs, recipientsInlineMax, resultsFoldedAt } from "../limits.ts"
+import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, cleanedItemsMax,
+  deferredInMemoryMs, deferredMinMs, describedRecipientsMax, outdatedItemsMin, recipientsInlineMax,
+  recipientsMax, removalsMax } from "../limits.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
-import { afterAttempt, encodeResult, hasEnded, isNext, type Queued, restarted,
+import { afterAttempt, encodeRecipient, hasEnded, isNext, type Queued, restarted,
   statusOf } from "./attempts.ts"
 import type { NotificationAction, NotificationMessage, NotificationReply, NotificationState,
   NotificationView, RecipientState, RunningAttempt } from "./protocol.ts"
@@ -45,10 +46,10 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
       requestId === state.requestId && account === state.account
         ? stay().reply(created(state, true))
         : deny("Taken"),
-    Describe: (state, { caller }) => {
+    Describe: (state, { caller, from = 0 }) => {
       const reason = notOwner(state.account, caller, true)
       return reason === undefined
-        ? stay().reply<NotificationReply>({ _tag: "Described", view: viewOf(state) })
+        ? stay().reply<NotificationReply>({ _tag: "Described", view: viewOf(state, from) })
         : deny(reason)
     },
     Attempted: attempted(schedule, retentionMs),
@@ -73,7 +74,7 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
     Attempted: () => stay(),
     Retry: gone,
     Delete: gone,
-    TimerFired: () => stay<NotificationState>().setTimer(null)
+    TimerFired: (state, _message, context) => removeRest(state, context)
   }
 })
 
@@ -85,6 +86,7 @@ const gone = (
 const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, message, context) => {
   const { account, document, listingKey, requestId, to, traceId } = message
   if (to.length === 0) return deny("Invalid", "a notification has at least one recipient")
+  if (to.length > recipientsMax) return deny("Invalid", `at most ${recipientsMax} recipients`)
   if (fragmentOf(document) === undefined) return deny("Invalid", "this is no notification")
   const { head, nowMs } = context
   // The middle of the jitter: the first attempt is due exactly as the schedule says.
@@ -98,10 +100,13 @@ const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, me
     traceId,
     recipients: to.map((uri) => ({ to: uri, status: "waiting", attempts: 0, tries: 0, nextAtMs })),
     version: 1,
-    folded: head + 1,
+    ...to.length > recipientsInlineMax ? { listed: to.length, items: [] } : {},
+    cleaned: head + 1,
     chars: document.length
   }
-  return proceed(state, { _tag: "All", document }, context).reply(created(state, false))
+  return proceed(state, { _tag: "Many", changed: [...to.keys()], document }, context).reply(
+    created(state, false)
+  )
 }
 
 const openingTag = "<notification>"
@@ -120,11 +125,15 @@ const created = ({ createdAtMs }: Queued, repeated: boolean): NotificationReply 
   repeated
 })
 
-const viewOf = ({ account, createdAtMs, recipients, version }: Queued): NotificationView => ({
+const viewOf = (
+  { account, createdAtMs, recipients, version }: Queued,
+  from: number
+): NotificationView => ({
   account,
   createdAtMs,
   status: statusOf(recipients),
-  recipients,
+  recipients: recipients.slice(from, from + describedRecipientsMax),
+  count: recipients.length,
   version
 })
 
@@ -142,7 +151,10 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => 
     version: state.version + 1,
     running: runningBeside(state, undefined, nowMs)
   }
-  return proceed(next, { _tag: "All" }, context)
+  const changed = [...state.recipients.keys()].filter((at) =>
+    next.recipients[at] !== state.recipients[at]
+  )
+  return proceed(next, { _tag: "Many", changed }, context)
     .perform<NotificationAction>({
       _tag: "UpdateListing",
       listingKey: state.listingKey,
@@ -207,7 +219,11 @@ type NotificationChange =
   | { readonly _tag: "Nothing" }
   /** The state of one recipient. */
   | { readonly _tag: "Result"; readonly at: number }
-  | { readonly _tag: "All"; readonly document?: string }
+  | {
+    readonly _tag: "Many"
+    readonly changed: ReadonlyArray<number>
+    readonly document?: string
+  }
 
 /** Begins what is due and sets the timer for the rest; some recipients have not ended. */
 const proceed = (
@@ -219,14 +235,14 @@ const proceed = (
   const { nextTimerMs, running, started } = beginDue(current, nowMs)
   const state: Queued = { ...current, running }
   const decision = write(state, change, context)
-  const document = change._tag === "All" ? change.document : undefined
+  const document = change._tag === "Many" ? change.document : undefined
   const isSmall = current.chars <= cachedDocumentCharsMax
   for (const at of started) {
     decision.perform<NotificationAction>(attemptAt(state, at, isSmall ? document : undefined))
   }
   if (running.length === 0) return decision.setTimer(nextTimerMs)
   // A timer that began attempts is past already; a request must store one.
-  return (change._tag === "All" ? decision.setTimer(nowMs) : decision).deferTimer(nextTimerMs)
+  return (change._tag === "Many" ? decision.setTimer(nowMs) : decision).deferTimer(nextTimerMs)
 }
 
 interface Begun {
@@ -315,31 +331,48 @@ const write = (
     case "Nothing":
       return stay<NotificationState>().becomeInMemory(state)
     case "Result":
-      return writeResult(state, change.at, context)
-    case "All":
-      return change.document === undefined
-        ? writeAll(state, context)
-        : become<NotificationState>(state).append(change.document)
+      return writeRecipients(state, [change.at], context, false)
+    case "Many":
+      return writeRecipients(state, change.changed, context, true, change.document)
   }
 }
 
-/** Writes the state of one recipient: as a log item if the record is large. */
-const writeResult = (state: Queued, at: number, context: DecisionContext): NotificationDecision =>
-  state.recipients.length <= recipientsInlineMax || state.endedAtMs !== undefined ||
-    context.head - state.folded >= resultsFoldedAt
-    ? writeAll(state, context)
-    : append<NotificationState>(encodeResult(at, state)).becomeInMemory(state)
-
-/** Writes the record, and removes the log items that it has folded in. */
-const writeAll = (state: Queued, { head }: DecisionContext): NotificationDecision => {
-  const decision = become<NotificationState>({ ...state, folded: head })
-  const results = unfolded(state, head)
-  return results.length === 0 ? decision : decision.removeItems(...results)
+/**
+ * Writes the document and the recipients that have changed: in the record if there are a few, else
+ * as log items, and then the record only if `isWhole`. When most items are outdated, it removes the
+ * next ones, and appends those again that still count.
+ */
+const writeRecipients = (
+  state: Queued,
+  changed: ReadonlyArray<number>,
+  { head }: DecisionContext,
+  isWhole: boolean,
+  document?: string
+): NotificationDecision => {
+  const decision = document === undefined
+    ? stay<NotificationState>()
+    : append<NotificationState>(document)
+  const { cleaned, listed } = state
+  if (listed === undefined) return decision.become(state)
+  const items = [...state.items ?? []]
+  let last = document === undefined ? head : head + 1
+  const appendItem = (at: number): void => {
+    decision.append(encodeRecipient(at, state))
+    items[at] = ++last
+  }
+  for (const at of changed) appendItem(at)
+  if (last - cleaned <= 2 * listed + outdatedItemsMin) {
+    const next = { ...state, items }
+    return isWhole ? decision.become(next) : decision.becomeInMemory(next)
+  }
+  const upTo = Math.min(cleaned + cleanedItemsMax, head)
+  for (const [at, n] of items.entries()) if (n <= upTo) appendItem(at)
+  return decision.become({ ...state, items, cleaned: upTo })
+    .removeItems(...numbers(cleaned + 1, upTo))
 }
 
-/** The numbers of the results that are in the log and not in the record. */
-const unfolded = ({ folded }: Queued, head: number): ReadonlyArray<number> =>
-  Array.from({ length: Math.max(0, head - folded) }, (_, at) => folded + 1 + at)
+const numbers = (first: number, last: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => first + at)
 
 /** All recipients have ended. */
 const end = (
@@ -352,15 +385,26 @@ const end = (
   const state: Queued = { ...current, endedAtMs: nowMs, running: [] }
   const { listingKey, recipients } = state
   const status = statusOf(recipients)
-  return writeResult(state, at, context)
+  return writeRecipients(state, [at], context, true)
     .setTimer(nowMs + retentionMs)
     .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status })
 }
 
-const remove = (state: Queued, { head, nowMs }: DecisionContext): NotificationDecision => {
-  const { account, listingKey } = state
-  return become<NotificationState>({ _tag: "Removed", account, removedAtMs: nowMs })
-    .removeItems(1, ...unfolded(state, head))
-    .setTimer(null)
+const remove = (state: Queued, context: DecisionContext): NotificationDecision => {
+  const { account, cleaned, listingKey } = state
+  const removed: Removed = { _tag: "Removed", account, removedAtMs: context.nowMs, cleaned }
+  return removeRest(removed, context)
+    .removeItems(1)
     .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status: null })
+}
+
+/** Removes the next log items, and comes back for the rest. */
+const removeRest = (state: Removed, { head, nowMs }: DecisionContext): NotificationDecision => {
+  const { cleaned, ...kept } = state
+  if (cleaned === undefined) return stay<NotificationState>().setTimer(null)
+  const upTo = Math.min(cleaned + removalsMax - 1, head)
+  const next = upTo < head ? { ...kept, cleaned: upTo } : kept
+  return become<NotificationState>(next)
+    .removeItems(...numbers(cleaned + 1, upTo))
+    .setTimer(upTo < head ? nowMs : null)
 }

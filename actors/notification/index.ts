@@ -1,4 +1,5 @@
 /** Outgoing notifications and their recipients (protocol §1.3). */
 export { notification, type NotificationDependencies, notificationKind } from "./actor.ts"
+export { statusOf } from "./attempts.ts"
 export { NotificationMessage, type NotificationReply, type NotificationStatus,
   type NotificationView, RecipientState } from "./protocol.ts"

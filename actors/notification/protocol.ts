@@ -1,7 +1,7 @@
 /**
  * The outgoing notification: its state record, its messages and its replies (protocol §1.3, A5
- * to A8). Item 1 of its log is the document as it is relayed; the items after it are attempts
- * that the state record has not folded in yet.
+ * to A8). Item 1 of its log is the document as it is relayed. The items after it are the states of
+ * recipients, where there are many: the last item of a recipient counts.
  */
 import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
@@ -50,11 +50,16 @@ export const NotificationState = Schema.Union([
     listingKey: Schema.String,
     /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
     traceId: Schema.String,
+    /** The record has these of a few recipients; those of many are log items. */
     recipients: Schema.Array(RecipientState),
+    /** How many recipients are log items; absent: none. */
+    listed: Schema.optionalKey(Count),
     /** Counts the changes, from 1. */
     version: Count,
-    /** Number of the last log item that this record has folded in. */
-    folded: Count,
+    /** The items of recipients have numbers above this one. */
+    cleaned: Count,
+    /** Volatile: the number of each recipient's last item, where recipients are log items. */
+    items: Schema.optionalKey(Schema.Array(Count)),
     /** Characters of its document. */
     chars: Count,
     /** When the last recipient ended. */
@@ -62,7 +67,12 @@ export const NotificationState = Schema.Union([
     /** Volatile: running attempts, each lost after `untilMs`. Unknown after a reload. */
     running: Schema.optionalKey(Schema.Array(RunningAttempt))
   }),
-  Schema.TaggedStruct("Removed", { account: Schema.String, removedAtMs: Count })
+  Schema.TaggedStruct("Removed", {
+    account: Schema.String,
+    removedAtMs: Count,
+    /** Log items above this number are not removed yet. */
+    cleaned: Schema.optionalKey(Count)
+  })
 ])
 
 export type NotificationState = typeof NotificationState.Type
@@ -82,8 +92,8 @@ export const NotificationMessage = Schema.Union([
     /** Absolute http(s) URIs, in the sender's order, none twice. */
     to: Schema.Array(Schema.String)
   }),
-  /** Returns the view (A6). */
-  Schema.TaggedStruct("Describe", { caller: Caller }),
+  /** Returns the view (A6), with the next recipients from this index on; absent: from the first. */
+  Schema.TaggedStruct("Describe", { caller: Caller, from: Schema.optionalKey(Count) }),
   /** The outcome of an attempt, numbered from 1 over all; `random` in [0, 1) jitters. */
   Schema.TaggedStruct("Attempted", {
     recipient: Count,
@@ -107,7 +117,10 @@ export interface NotificationView {
   readonly account: string
   readonly createdAtMs: number
   readonly status: NotificationStatus
+  /** Of a reply: those from the index that was asked for, at most `describedRecipientsMax`. */
   readonly recipients: ReadonlyArray<RecipientState>
+  /** How many recipients it has. */
+  readonly count: number
   readonly version: number
 }
 

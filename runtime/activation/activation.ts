@@ -156,7 +156,9 @@ const readBoth = Effect.fnUntraced(function*(
     const loaded = yield* Effect.suspend(() => storage.load(address))
     const { head } = loaded
     if (head === 0) return { loaded, items: [] }
-    const items = yield* storage.read(address, Math.max(1, head - count + 1), count, true)
+    // One more than there should be, to see whether the log is longer by now.
+    const limit = Math.min(count, head) + 1
+    const items = yield* storage.read(address, Math.max(1, head - count + 1), limit, true)
     if ((items.at(-1)?.n ?? 0) <= head) return { loaded, items }
   }
 })

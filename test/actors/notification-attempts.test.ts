@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest"
 import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, deferredInMemoryMs,
-  deferredMinMs, locationCharsMax, problemCharsMax, recipientsInlineMax,
-  resultsFoldedAt } from "../../actors/limits.ts"
-import { encodeResult, type Queued, withResults } from "../../actors/notification/attempts.ts"
-import type { RecipientState } from "../../actors/notification/protocol.ts"
+  deferredMinMs, locationCharsMax, outdatedItemsMin, problemCharsMax, recipientsInlineMax,
+  recipientsMax, removalsMax } from "../../actors/limits.ts"
+import { type Queued, withRecipients } from "../../actors/notification/attempts.ts"
+import type { NotificationState, RecipientState } from "../../actors/notification/protocol.ts"
 import { nowMs } from "./cells.ts"
 import { absent, type Attempted, attempted, begun, create, created, decide, deferred, deleting,
-  delivered, document, faulted, note, notes, one, owner, refused, reloaded, stateOf, timerFired,
-  two, uri, where } from "./notification-cells.ts"
+  delivered, faulted, note, notes, one, owner, refused, reloaded, stateOf, timerFired, two, uri,
+  where } from "./notification-cells.ts"
 
 describe("what an attempt comes to", () => {
   const after = (outcome: Attempted["outcome"]): RecipientState | undefined =>
@@ -136,34 +136,65 @@ describe("running attempts", () => {
   })
 })
 
-describe("results", () => {
-  const many = created(recipientsInlineMax + 1)
+describe("many recipients", () => {
+  const count = recipientsInlineMax + 1
+  const to = Array.from({ length: count }, (_, at) => uri(at))
+  const creation = decide(absent, create(to))
+  const many = stateOf(creation)
+  const logOf = (values: ReadonlyArray<string> = [], first = 1) =>
+    values.map((value, at) => ({ n: first + at, value }))
 
-  it("of many recipients are logged, and folded into the record when they are many", () => {
-    const logged = decide(many, attempted(faulted, 3), { head: 1 })
-    expect(logged.durable).toBe(false)
-    expect(logged.items).toHaveLength(1)
-    expect(stateOf(logged).folded).toBe(1)
-    const head = 1 + resultsFoldedAt
-    const folded = decide(many, attempted(faulted, 3), { head })
-    expect(folded.items).toBeUndefined()
-    expect(folded.durable).toBe(true)
-    expect(folded.removals).toEqual(Array.from({ length: resultsFoldedAt }, (_, at) => at + 2))
-    expect(stateOf(folded).folded).toBe(head)
+  it("are log items of their own, after the document", () => {
+    expect(creation.items).toHaveLength(1 + count)
+    const { running: _, ...kept } = many
+    const bare = { ...kept, recipients: [], items: [] }
+    expect(withRecipients(bare, logOf(creation.items))).toEqual(kept)
   })
 
-  it("tell again what the record does not, once or twice", () => {
-    const [first = "", ...none] = decide(many, attempted(faulted, 3), { head: 1 }).items ?? []
-    expect(none).toEqual([])
-    const state = stateOf(decide(many, attempted(faulted, 3), { head: 1 }))
-    const log = [{ n: 1, value: document }, { n: 2, value: first }]
-    expect(withResults(many, log)).toEqual({ ...many, ...state, running: many.running })
-    expect(withResults(state, log)).toEqual(state)
-    expect(withResults({ ...many, folded: 2 }, log)).toEqual({ ...many, folded: 2 })
-    expect(() => withResults(many, [{ n: 2, value: encodeResult(99, many) }])).toThrow()
+  it("have one more item after an attempt; the last one counts", () => {
+    const decision = decide(many, attempted(faulted, 3), { head: 1 + count })
+    expect(decision.durable).toBe(false)
+    expect(decision.items).toHaveLength(1)
+    const state = stateOf(decision)
+    expect(state.items?.[3]).toBe(2 + count)
+    const log = [...logOf(creation.items), ...logOf(decision.items, 2 + count)]
+    const { running: _, ...kept } = state
+    expect(withRecipients({ ...kept, version: 1, recipients: [] }, log)).toEqual(kept)
+    expect(() => withRecipients(state, log.slice(0, 5))).toThrow("the log has 4 of 17 recipients")
   })
 
-  it("are removed with the notification", () => {
-    expect(decide(many, deleting(owner), { head: 4 }).removals).toEqual([1, 2, 3, 4])
+  it("are cleaned of outdated items, those that count are appended again", () => {
+    const head = 1 + 2 * count + outdatedItemsMin
+    const decision = decide(many, attempted(faulted, 3), { head })
+    expect(decision.durable).toBe(true)
+    // The result, and all other recipients, whose items are the first ones.
+    expect(decision.items).toHaveLength(count)
+    expect(decision.removals).toEqual(Array.from({ length: head - 1 }, (_, at) => at + 2))
+    expect(stateOf(decision).cleaned).toBe(head)
+    const { running: _, ...kept } = stateOf(decision)
+    const log = logOf(decision.items, head + 1)
+    expect(withRecipients({ ...kept, recipients: [], items: [] }, log)).toEqual(kept)
+  })
+
+  it("are removed with the notification, in steps", () => {
+    const decision = decide(many, deleting(owner), { head: 1 + count })
+    expect(new Set(decision.removals)).toEqual(
+      new Set(Array.from({ length: 1 + count }, (_, at) => at + 1))
+    )
+    expect(decision.timerAtMs).toBe(null)
+    const head = removalsMax + 100
+    const first = decide(many, deleting(owner), { head })
+    expect(first.removals).toHaveLength(removalsMax)
+    expect(first.timerAtMs).toBe(nowMs)
+    const next: NotificationState = first.nextState ?? absent
+    const rest = decide(next, { _tag: "TimerFired" }, { head })
+    expect(rest.removals).toHaveLength(100)
+    expect(rest.timerAtMs).toBe(null)
+    expect(rest.nextState).toMatchObject({ _tag: "Removed" })
+  })
+
+  it("are bounded", () => {
+    const tooMany = Array.from({ length: recipientsMax + 1 }, (_, at) => uri(at))
+    expect(decide(absent, create(tooMany)).answer).toMatchObject({ reason: "Invalid" })
   })
 })

@@ -134,7 +134,7 @@ export class World {
     model.reload()
     const stored = model.state
     model.state = before
-    const { folded: _, running: __, ...rest } = before as Queued
+    const { running: _, ...rest } = before as Queued
     expect(stored).toMatchObject(rest)
     expect(stored).not.toHaveProperty("running")
   }

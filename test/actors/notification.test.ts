@@ -52,14 +52,14 @@ describe("the notification's table", () => {
     },
     "Queued.Describe": () => {
       const { account, createdAtMs, recipients, version } = one
-      const view = { account, createdAtMs, status: "waiting", recipients, version }
+      const view = { account, createdAtMs, status: "waiting", recipients, count: 1, version }
       expectOnlyReply(decide(one, describing(owner)), { _tag: "Described", view })
       expectOnlyReply(decide(one, describing(admin)), { _tag: "Described", view })
       expectGuarded(one, describing)
     },
     "Queued.Attempted": () => {
       const decision = decide(one, attempted(delivered))
-      expect(stateOf(decision)).toMatchObject({ endedAtMs: nowMs, version: 2, folded: 1 })
+      expect(stateOf(decision)).toMatchObject({ endedAtMs: nowMs, version: 2, cleaned: 1 })
       expect(stateOf(decision).recipients).toEqual([
         {
           to: uri(0),

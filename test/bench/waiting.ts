@@ -35,7 +35,7 @@ const commitOf = ({ atMs, id, listingKey }: Stored): Commit => {
     traceId: "1".repeat(32),
     recipients: [{ to: recipient, status: "waiting", attempts: 0, tries: 0, nextAtMs }],
     version: 1,
-    folded: 1,
+    cleaned: 1,
     chars: document.length
   }
   return {

@@ -16,7 +16,8 @@ export interface Received {
 
 /**
  * A receiver that answers with the status in its path: `/410/…`. A 503 has a Retry-After of one
- * hour. `/inbox/…` accepts JSON-LD only (Linked Data Notifications).
+ * hour. `/inbox/…` accepts JSON-LD only (Linked Data Notifications). A path that ends in `/long`
+ * gets a Location of 1,100 characters.
  */
 export interface Receiver {
   readonly base: string
@@ -29,7 +30,9 @@ export interface Receiver {
 const linkedData = "application/ld+json"
 
 const fieldsOf = (status: number, path: string): Record<string, string> => {
-  if (status === 202) return { Location: `${path}/stored` }
+  if (status === 202) {
+    return { Location: path.endsWith("/long") ? path.padEnd(1_100, "x") : `${path}/stored` }
+  }
   if (status === 415) return { "Accept-Post": linkedData }
   return status === 503 ? { "Retry-After": "3600" } : {}
 }

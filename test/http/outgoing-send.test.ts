@@ -50,6 +50,27 @@ describe("A5 POST /outgoing/{account}", () => {
     expect(headers?.["traceparent"]).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
   })
 
+  it("relays once to each of 1,000 recipients that answer with long Locations", async () => {
+    const receivers = await Promise.all(Array.from({ length: 10 }, () => startReceiver()))
+    const to = receivers.flatMap(({ base }) =>
+      Array.from({ length: 100 }, (_, at) => `${base}/202/${at}/long`)
+    )
+    const posted = await service.post(alice, to)
+    expect(posted.status).toBe(202)
+    const sent = await service.until(posted.header("location"), alice, "sent")
+    expect(each(sent, "href")).toEqual(to)
+    expect(new Set(each(sent, "attempts"))).toEqual(new Set(["1"]))
+    for (const location of each(sent, "location")) expect(location?.length).toBeGreaterThan(1_100)
+    for (const one of receivers) {
+      expect(new Set(one.received.map(({ path }) => path)).size).toBe(100)
+      expect(one.received).toHaveLength(100)
+      await one.close()
+    }
+    // Its log has more items than one decision removes.
+    expect((await service.send("DELETE", posted.header("location"), { basic: alice })).status)
+      .toBe(204)
+  }, 120_000)
+
   it("relays to a mailbox of this service and to several, a repeated one once", async () => {
     await service.send("POST", "/mailboxes", { basic: bob, headers: { Slug: "bobs" } })
     const own = `${service.base}/mailboxes/bobs`

@@ -1,13 +1,14 @@
 /** Checks invariants during a run, and records a violation at once. */
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { hasEnded } from "../../actors/notification/attempts.ts"
-import { NotificationState } from "../../actors/notification/protocol.ts"
+import type { NotificationState } from "../../actors/notification/protocol.ts"
 import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { type Address, keyOf, shardOf } from "../../runtime/actor/address.ts"
 import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { claimKey } from "../../runtime/cluster/claims.ts"
 import { schedule } from "./nodes.ts"
-import { markIn, notificationAt, notificationIdOf } from "./notifications.ts"
+import { decodeState, markIn, notificationAt, notificationIdOf,
+  storedNotification } from "./notifications.ts"
 import type { Records } from "./records.ts"
 import type { Applied } from "./store.ts"
 import type { Computer } from "./time.ts"
@@ -17,8 +18,6 @@ type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
 
 /** How long after its decision an attempt may begin, while it waits for its content, ms. */
 const LETTER_MS = 20_000
-
-const decodeState = Schema.decodeUnknownSync(NotificationState)
 
 const queuedOf = (text: string): Queued | undefined => {
   const state = decodeState(JSON.parse(decodeStoredState(text).text))
@@ -139,10 +138,8 @@ export class Invariants {
     const node = nodes.find((one) => one.computer === computer)
     if (node?.placement?.owns(shardOf(to)) !== true) return
     if (this.isRemoved(to.id)) return this.world.violate(`${uri} is tried after A8 (${mark})`)
-    const { state } = Effect.runSync(inner.load(to))
-    const queued = state === undefined ? undefined : queuedOf(state)
-    // With many recipients the record may be older than the log.
-    if (queued === undefined || queued.recipients.length > 16) return
+    const queued = storedNotification(inner, to)
+    if (queued?._tag !== "Queued") return
     const recipient = queued.recipients.find((one) => one.to === uri)
     if (recipient === undefined) return this.world.violate(`${uri} gets what is not for it`)
     if (hasEnded(recipient)) return this.world.violate(`${uri} is tried after its end (${mark})`)

@@ -1,7 +1,10 @@
 /** Operations of clients on outgoing notifications. */
+import { Effect, Schema } from "effect"
 import { notificationKind } from "../../actors/index.ts"
-import type { NotificationReply } from "../../actors/notification/protocol.ts"
-import { address } from "../../runtime/index.ts"
+import { recipientItemsMax } from "../../actors/limits.ts"
+import { withRecipients } from "../../actors/notification/attempts.ts"
+import { type NotificationReply, NotificationState } from "../../actors/notification/protocol.ts"
+import { type Address, address, type StorageApi } from "../../runtime/index.ts"
 import type { NotificationOutput } from "../histories/models/notification.ts"
 import type { AnyMessage } from "./requests.ts"
 import { links } from "./nodes.ts"
@@ -21,7 +24,21 @@ export const markIn = (body: string): number => Number(/<description>n(\d+)</.ex
 const externalServices = ["https://a.test/in", "https://b.test/in", "https://gone.test/in"]
 const manyRecipients = 18
 
-/** The recipient of the notification with this number. */
+export const decodeState = Schema.decodeUnknownSync(NotificationState)
+
+/** An outgoing notification as it is stored, with the recipients of its log. */
+export const storedNotification = (
+  storage: StorageApi,
+  of: Address
+): NotificationState | undefined => {
+  const { state: text } = Effect.runSync(storage.load(of))
+  if (text === undefined) return undefined
+  const state = decodeState(JSON.parse(text))
+  if (state._tag !== "Queued" || state.listed === undefined) return state
+  return withRecipients(state, Effect.runSync(storage.read(of, 1, recipientItemsMax)))
+}
+
+/** The recipients of the notification with this number. */
 export const recipientsOf = (mark: number): ReadonlyArray<string> => {
   if (mark % 11 === 0) {
     return Array.from({ length: manyRecipients }, (_, at) => `https://many.test/${at}`)

@@ -14,7 +14,7 @@ import { notification } from "../histories/models/notification.ts"
 import { registration } from "../histories/models/registration.ts"
 import { session } from "../histories/models/session.ts"
 import { links, schedule } from "./nodes.ts"
-import { markIn, notificationAt } from "./notifications.ts"
+import { markIn, notificationAt, storedNotification } from "./notifications.ts"
 import type { Delivery } from "./external-services.ts"
 import type { Plan } from "./plan.ts"
 import { faultsOf } from "./pushes.ts"
@@ -48,7 +48,7 @@ const stateOf = <State>({ store }: World, of: Address): State | undefined => {
 }
 
 const queuedOf = (world: World, id: string): Queued | undefined => {
-  const state = stateOf<NotificationState>(world, notificationAt(id))
+  const state = storedNotification(world.store.inner, notificationAt(id))
   return state?._tag === "Queued" ? state : undefined
 }
 
@@ -205,7 +205,7 @@ const notificationsHold = (run: Run): void => {
   for (const id of new Set(known.notifications)) {
     const own = records.notification.filter(({ resource }) => resource === id)
     const isAccepted = own.some(({ input, outcome }) => input.kind === "queue" && outcome === "ok")
-    const state = stateOf<NotificationState>(world, notificationAt(id))
+    const state = storedNotification(world.store.inner, notificationAt(id))
     if (isAccepted && state === undefined) world.violate(`${notificationKind} ${id} is lost`)
     if (state?._tag !== "Queued") continue
     const mark = id.slice(id.indexOf("=") + 1)

@@ -1,8 +1,9 @@
 /** Which outgoing mailbox or notification a path names, and who may use it (protocol §1.3). */
 import { Effect } from "effect"
 import { notificationKind } from "../../../actors/index.ts"
-import type { NotificationMessage, NotificationView } from "../../../actors/notification/index.ts"
-import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { type NotificationMessage, type NotificationView,
+  statusOf } from "../../../actors/notification/index.ts"
+import { type Address, address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { absoluteUri, actorIdOf, type Call, describeActor, type HandlerFailure, httpError,
   refusalError, type Service } from "../../pipeline/index.ts"
@@ -90,11 +91,33 @@ export const outgoingRefNamed = (
   href: absoluteUri(service, notificationPath(ref.account, id))
 })
 
-/** The status of a notification, or the refusal of its actor. */
-export const describeAs = (service: Service, to: Address, caller: AuthenticatedAccount) => {
-  const message: NotificationMessage = { _tag: "Describe", caller: callerOf(caller) }
-  return describeActor<NotificationView>(service, to, message)
-}
+/**
+ * The status of a notification with all recipients, or the refusal of its actor. The recipients are
+ * read in parts. The version is that of the first part: a later change makes it outdated.
+ */
+export const describeAs = Effect.fnUntraced(function*(
+  service: Service,
+  to: Address,
+  caller: AuthenticatedAccount
+): Effect.fn.Return<NotificationView | Refusal, HandlerFailure> {
+  const describe = (from: number) => {
+    const message: NotificationMessage = {
+      _tag: "Describe",
+      caller: callerOf(caller),
+      ...from > 0 ? { from } : {}
+    }
+    return describeActor<NotificationView>(service, to, message)
+  }
+  const view = yield* describe(0)
+  if (isRefusal(view) || view.recipients.length >= view.count) return view
+  const recipients = [...view.recipients]
+  while (recipients.length < view.count) {
+    const next = yield* describe(recipients.length)
+    if (isRefusal(next)) return next
+    recipients.push(...next.recipients)
+  }
+  return { ...view, recipients, status: statusOf(recipients) }
+})
 
 /** The status of a notification; 404 for one of another account, 410 for a removed one. */
 export const describeOutgoing = Effect.fnUntraced(function*(

@@ -106,6 +106,7 @@ const queueNotification = Effect.fnUntraced(function*(
     createdAtMs,
     status: "waiting",
     recipients: content.to.map((to) => ({ to, status: "waiting", attempts: 0, tries: 0 })),
+    count: content.to.length,
     version: 1
   }
 })
