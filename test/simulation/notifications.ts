@@ -4,6 +4,7 @@ import { notificationKind } from "../../actors/index.ts"
 import { recipientItemsMax } from "../../actors/limits.ts"
 import { withRecipients } from "../../actors/notification/attempts.ts"
 import { type NotificationReply, NotificationState } from "../../actors/notification/protocol.ts"
+import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { type Address, address, type StorageApi } from "../../runtime/index.ts"
 import type { NotificationOutput } from "../histories/models/notification.ts"
 import type { AnyMessage } from "./requests.ts"
@@ -33,7 +34,7 @@ export const storedNotification = (
 ): NotificationState | undefined => {
   const { state: text } = Effect.runSync(storage.load(of))
   if (text === undefined) return undefined
-  const state = decodeState(JSON.parse(text))
+  const state = decodeState(JSON.parse(decodeStoredState(text).text))
   if (state._tag !== "Queued" || state.listed === undefined) return state
   return withRecipients(state, Effect.runSync(storage.read(of, 1, recipientItemsMax)))
 }
