@@ -12,9 +12,9 @@ import { registration } from "./registration/index.ts"
 import { session } from "./session/index.ts"
 import { throttle } from "./throttle/index.ts"
 
-/** What the behaviors need from outside. */
+/** The dependencies of all behaviors. */
 export type Dependencies = BackgroundTaskDependencies & NotificationDependencies & {
-  /** The operator's limits; what is left out has its default. */
+  /** The operator's limits; a missing one has its default. */
   readonly limits?: Partial<MailboxLimits>
 }
 

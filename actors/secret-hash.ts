@@ -1,6 +1,6 @@
 /**
  * Hashes of secrets. Both sides of a comparison are SHA-256 hashes, so that nobody can choose
- * the compared value; the comparison takes constant time besides.
+ * the compared value; and the comparison takes constant time.
  */
 import { hash, timingSafeEqual } from "node:crypto"
 

@@ -23,7 +23,7 @@ export interface ListedToken {
 
 /** A new token. */
 export interface TokenOptions {
-  /** What the token is for. */
+  /** The purpose of the token. */
   readonly name?: string | undefined
   /** A time (RFC 3339), a duration (ISO 8601) or seconds; never by default. */
   readonly expires?: string | undefined

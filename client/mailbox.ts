@@ -163,7 +163,7 @@ export class Mailbox extends RemoteResource {
     return notificationOf(await this.reader.get(href, signal))
   }
 
-  /** Removes a notification. One that is already gone is no failure. */
+  /** Removes a notification. A notification that is already gone is not a failure. */
   remove(notification: string | Notification): Promise<void> {
     const href = typeof notification === "string" ? notification : notification.href
     return this.reader.remove(href)

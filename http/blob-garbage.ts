@@ -14,7 +14,7 @@ import { isLoadBlob, loadNames } from "./resources/customers/index.ts"
 const isNamed = (service: Service, blobId: string): Effect.Effect<boolean, HandlerFailure> =>
   isLoadBlob(blobId) ? loadNames(service, blobId) : contentNames(service, blobId)
 
-/** What a collection did. */
+/** The result of a collection. */
 export interface CollectedBlobs {
   readonly removed: number
   /** Blobs whose owner did not answer; they stay. */

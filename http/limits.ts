@@ -1,6 +1,6 @@
 /**
  * Every bound of the HTTP side: bytes, counts and times. Each name ends in its unit. The cluster
- * configuration repeats those that an operator may change, and takes its defaults from here.
+ * configuration repeats the limits that an operator may change, with these defaults.
  */
 
 /** The bounds of documents that an operator may choose (protocol §0). */
@@ -223,7 +223,7 @@ export const pageRefreshMs = 3_000
 /** Least time between two reads of an open page that follows an event stream. */
 export const pageStreamRefreshMs = 300
 
-/** What a WebSub subscriber may choose (§5.1): bytes of its secret, seconds of its lease. */
+/** Limits of a WebSub subscriber's choices (§5.1): bytes of its secret, seconds of its lease. */
 export const subscriberSecretBytesMax = 199
 
 export const leaseSecondsDefault = 10 * 24 * 60 * 60
@@ -324,7 +324,7 @@ export const mergeKeysMin = 4
 /** A merge reads this many times the even share of a page from each index value. */
 export const mergeKeysFactor = 1.5
 
-/** Rows read beyond those that a page is expected to need. */
+/** Rows read in addition to the expected rows of a page. */
 export const spareRows = 8
 
 /** Rows scanned in one turn of the event loop. */

@@ -35,7 +35,7 @@ export interface IndexEntry {
 
 /** The tables of an index. */
 export interface NewestFirstIndex {
-  /** `<owner>/<cursor>` of each resource, or `<cursor>` where nobody owns them. */
+  /** `<owner>/<cursor>` of each resource, or `<cursor>` for resources without an owner. */
   readonly table: string
   /** The id of each resource: its key in the other table. */
   readonly keysTable: string

@@ -1,7 +1,7 @@
 /**
- * What an account decides. A name is never reused, since the next bearer would own what the first
- * one owned. The founder stays an admin, so that there always is one. An expired token is invalid
- * at once; a timer removes its records, and then the account forgets it.
+ * The decisions of an account. A name is never reused, since the next bearer would own what the
+ * first one owned. The founder stays an admin, so that there always is one. An expired token is
+ * invalid at once; a timer removes its records, and then the account forgets it.
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -31,7 +31,7 @@ const view = (state: Active, nowMs: number): AccountView => ({
   version: state.version
 })
 
-/** Why the caller is no admin; undefined if it is one. */
+/** The refusal of a caller without the role admin; undefined for an admin. */
 const notAdmin = ({ account, admin }: Caller): Reason | undefined =>
   admin ? undefined : account === undefined ? "Unauthenticated" : "Forbidden"
 

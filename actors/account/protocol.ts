@@ -10,7 +10,7 @@ export type Role = typeof Role.Type
 const roles = Schema.Array(Role)
 
 const tokenProperties = {
-  /** What its owner calls it. */
+  /** The name that the owner chose. */
   label: Schema.optionalKey(Schema.String),
   /** From this time on the token is invalid; without it, it does not expire. */
   expiresAtMs: Schema.optionalKey(Count)

@@ -1,7 +1,7 @@
 /**
- * What a background task decides. The mailbox's commit has set the timer that begins it, so none
- * is lost. The timer stays stored while an attempt runs, and is deferred in memory: after a crash
- * it fires at once, and the attempt is repeated.
+ * The decisions of a background task. The mailbox's commit has set the timer that begins it, so
+ * none is lost. The timer stays stored while an attempt runs, and is deferred in memory: after a
+ * crash it fires at once, and the attempt is repeated.
  */
 import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"

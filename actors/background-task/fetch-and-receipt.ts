@@ -10,7 +10,7 @@ import type { DeliveryFailure, DeliveryOutcome, Fetched, FetchOutcome } from "..
 import { sha256 } from "../secret-hash.ts"
 import type { BackgroundTaskDependencies, OutgoingReceipt, Pointer } from "./protocol.ts"
 
-/** What a task reads of its notification and mailbox. */
+/** The parts of the notification and mailbox that a task reads. */
 export interface TaskInput {
   readonly pointer: Pointer
   /** URI of the mailbox. */

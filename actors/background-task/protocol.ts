@@ -10,7 +10,7 @@ import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
 import { Count } from "../schemas.ts"
 
-/** What background tasks need. */
+/** The dependencies of background tasks. */
 export interface BackgroundTaskDependencies {
   readonly outbound: Outbound
   readonly links: Links

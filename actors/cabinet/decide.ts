@@ -1,4 +1,4 @@
-/** What a cabinet decides: its owner, its list of mailboxes and its query (protocol §1.5). */
+/** The decisions of a cabinet: its owner, its list of mailboxes and its query (protocol §1.5). */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
 import { cabinetMailboxesMax } from "../limits.ts"

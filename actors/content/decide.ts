@@ -1,6 +1,6 @@
 /**
- * What a content resource decides. A replaced or removed body first becomes stale, with a timer in
- * the same commit, and its blob is removed then, so that no crash leaves it behind.
+ * The decisions of a content resource. A replaced or removed body first becomes stale, with a timer
+ * in the same commit, and its blob is removed then, so that no crash leaves it behind.
  */
 import { append, become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -48,7 +48,7 @@ const removeBlobs = (
     .setTimer(nowMs + blobRemovalRetryMs)
     .perform<ContentAction>({ _tag: "RemoveBlobs", blobIds: state.stale })
 
-/** The stale blobs without those that are removed. */
+/** The stale blobs that are not removed yet. */
 const staleWithout = (
   stale: ReadonlyArray<string>,
   blobIds: ReadonlyArray<string>

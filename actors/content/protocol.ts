@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Count, SecretHash } from "../schemas.ts"
 
-/** The bytes of a content resource, and what is served with them. */
+/** The bytes of a content resource, and the header fields served with them. */
 export const ContentBody = Schema.Struct({
   blobId: Schema.String,
   /** Content-Type. */

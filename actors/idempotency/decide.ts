@@ -1,5 +1,5 @@
 /**
- * What the memory of an idempotency key decides. An attempt whose outcome is unknown keeps the key:
+ * The decisions of an idempotency key. An attempt whose outcome is unknown keeps the key:
  * the next attempt with the same request finds what was stored. Only a request that certainly has
  * changed nothing frees its key.
  */

@@ -1,5 +1,5 @@
 /**
- * What a mailbox decides (protocol §1.2). The received time never goes back, whatever the clock
+ * The decisions of a mailbox (protocol §1.2). The received time never goes back, whatever the clock
  * does. A notification is removed by its reader, or when its retention after retrieval has
  * passed, and in no other way.
  */
@@ -22,7 +22,7 @@ type Destroyed = Variant<MailboxState, "Destroyed">
 
 type Mailboxes = BehaviorTable<MailboxState, MailboxMessage, MailboxReply, MailboxAction>
 
-/** What an operator may set for all mailboxes. */
+/** The operator's limits for all mailboxes. */
 export interface MailboxLimits {
   /** Notifications that one mailbox keeps at a time. */
   readonly notificationsMax: number

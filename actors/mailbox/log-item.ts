@@ -7,7 +7,7 @@
 export interface StoredNotification {
   /** When the mailbox received it, ms since the epoch. */
   readonly atMs: number
-  /** What makes its URI unguessable. */
+  /** The random part of its URI. */
   readonly idRandom: string
   /** Digest of the document, by which a repeated one is recognized. */
   readonly digest: string
@@ -29,7 +29,7 @@ export const encodeItem = (
 const corrupted = (): Error => new Error("a mailbox's log item has no header line")
 
 /**
- * The mark of a log item that is no notification but an event of removals, for registrations:
+ * The mark of a log item with removals, which registrations read:
  * `<time, ms since the epoch, base 36> !\n<id>\n<id>…`. No random part begins with its mark.
  */
 const removalMark = "!"

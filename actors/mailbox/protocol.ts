@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Caller, Count, SecretHash } from "../schemas.ts"
 import { Range, Retrieval } from "./ranges.ts"
 
-/** What an owner may set; times in ms, sizes in bytes. */
+/** The settings of an owner; times in ms, sizes in bytes. */
 export const OwnerSettings = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
   /** Who may deposit. */

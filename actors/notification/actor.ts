@@ -13,7 +13,7 @@ import { StatusHints } from "./status-hints.ts"
 
 export const notificationKind = "notification"
 
-/** What outgoing notifications need. */
+/** The dependencies of outgoing notifications. */
 export interface NotificationDependencies extends RelayDependencies {
   readonly schedule: Schedule
   /** How long a notification is kept after all its recipients have ended, in ms. */
@@ -24,7 +24,7 @@ export interface NotificationDependencies extends RelayDependencies {
 
 const codecs = codecsOf(NotificationState, NotificationMessage)
 
-/** The state without what is volatile, and without recipients that are log items. */
+/** The state without volatile parts, and without recipients that are log items. */
 const stored = (state: NotificationState): NotificationState => {
   if (state._tag !== "Queued") return state
   const { items: _, running: __, ...kept } = state

@@ -10,7 +10,7 @@ export type Queued = Variant<NotificationState, "Queued">
 
 type Attempted = Variant<NotificationMessage, "Attempted">
 
-/** Whether there are no more attempts. */
+/** Whether the recipient has no further attempt. */
 export const hasEnded = ({ status }: RecipientState): boolean =>
   status === "success" || status === "failed"
 

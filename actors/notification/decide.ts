@@ -1,7 +1,7 @@
 /**
- * What an outgoing notification decides (protocol §1.3). Each recipient is tried by the schedule
- * until the notification is delivered, fails permanently, or the schedule is exhausted. When all
- * recipients have ended, the notification is kept for its retention.
+ * The decisions of an outgoing notification (protocol §1.3). Each recipient is tried by the
+ * schedule until the notification is delivered, fails permanently, or the schedule is exhausted.
+ * When all recipients have ended, the notification is kept for its retention.
  *
  * While attempts run, the stored timer is past and deferred in memory: after a crash it fires at
  * once, and whatever is due is repeated. Otherwise the timer is stored for the next attempt.
@@ -225,7 +225,7 @@ type NotificationChange =
     readonly document?: string
   }
 
-/** Begins what is due and sets the timer for the rest; some recipients have not ended. */
+/** Begins the due attempts and sets the timer for the rest; some recipients have not ended. */
 const proceed = (
   current: Queued,
   change: NotificationChange,
@@ -252,7 +252,7 @@ interface Begun {
   readonly nextTimerMs: number
 }
 
-/** Begins what is due, as far as the number of attempts allows. */
+/** Begins the due attempts, up to the limit of attempts at once. */
 const beginDue = (state: Queued, nowMs: number): Begun => {
   const current = state.running?.filter(({ untilMs }) => untilMs > nowMs) ?? []
   const busy = new Set<number>()

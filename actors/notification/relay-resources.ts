@@ -1,4 +1,7 @@
-/** What the attempts of one node share: the memory budget, recent documents, running attempts. */
+/**
+ * The resources that all attempts of a node share: the memory budget, recent documents, running
+ * attempts.
+ */
 import { LRUCache } from "lru-cache"
 import { randomBytes } from "node:crypto"
 import { cachedDocumentCharsMax, cachedDocumentsCharsMax,

@@ -9,7 +9,7 @@ import { deliverLocally, derivedName } from "./local-delivery.ts"
 import type { NotificationAction, NotificationMessage } from "./protocol.ts"
 import type { RelayResources } from "./relay-resources.ts"
 
-/** What attempts need. */
+/** The dependencies of attempts. */
 export interface RelayDependencies {
   readonly outbound: Outbound
   readonly links: Links

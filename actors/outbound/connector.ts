@@ -182,7 +182,7 @@ const secured = (
     const secure = connectTls({
       socket,
       host,
-      // An address is no server name (RFC 6066 §3).
+      // An address is not a server name (RFC 6066 §3).
       ...isIP(host) === 0 ? { servername: host } : {},
       ...ca === undefined ? {} : { ca: [...ca] },
       ALPNProtocols: ["http/1.1"],

@@ -47,8 +47,8 @@ export interface ExchangeRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
   /**
-   * What is kept of a 2xx response's body: nothing, its first bytes, or all of it. If all of it,
-   * a body with more bytes is {@link ExchangeResponse.isTooLarge}.
+   * The part of a 2xx response's body to return: nothing, its first bytes, or all of it. If all of
+   * it, a body with more bytes is {@link ExchangeResponse.isTooLarge}.
    */
   readonly keep: "nothing" | "start" | "all"
   readonly bytesMax: number

@@ -5,7 +5,7 @@
 import { Effect, Exit } from "effect"
 import { deferredJitterMs, type DeliveryLimits } from "../limits.ts"
 
-/** What a request says of its origin. */
+/** The evidence of one request about its origin. */
 export type OriginHealth = "healthy" | "failing" | "unknown"
 
 /**
@@ -56,7 +56,7 @@ export class CircuitBreaker {
       this.#openings = 0
       return false
     }
-    // A failure of a request that began before the opening is no new evidence.
+    // A request that began before the opening proves nothing new by its failure.
     if (this.#openings > 0 && !isProbe) return false
     this.#failures += 1
     if (!isProbe && this.#failures < this.#limits.failuresMax) return false

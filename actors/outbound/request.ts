@@ -17,7 +17,7 @@ import type { DeliveryFailure, DeliveryOutcome, FetchOutcome, OutboundContent, O
   OutboundPost } from "./protocol.ts"
 import { outcomeOf, redirectOf, valueOf } from "./response.ts"
 
-/** What all requests of a node share. */
+/** The resources that all requests of a node share. */
 export interface OutboundResources {
   readonly agent: Agent
   readonly connector: Connector

@@ -11,7 +11,7 @@ import { type RegistrationAction, RegistrationMessage, type RegistrationReply,
   RegistrationState } from "./protocol.ts"
 import { push, type PushDependencies } from "./push.ts"
 
-/** What registrations need. */
+/** The dependencies of registrations. */
 export interface RegistrationDependencies extends PushDependencies {
   readonly schedule: Schedule
 }

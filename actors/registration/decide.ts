@@ -1,11 +1,11 @@
 /**
- * What a push registration decides (protocol §1.4). Nothing is pushed before the callback has
+ * The decisions of a push registration (protocol §1.4). Nothing is pushed before the callback has
  * echoed a challenge. Changes are pushed in the order of the mailbox's log, one push at a time,
  * and the cursor follows what the callback has acknowledged.
  *
  * Two things run beside each other: the verification of the callback, and the check for changes
  * with their push. While either runs, the stored timer is past and deferred in memory: after a
- * crash it fires at once, and whatever was lost is repeated. What runs is volatile state; its
+ * crash it fires at once, and lost pushes are repeated. The running push is volatile state; its
  * result clears it.
  */
 import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
@@ -382,7 +382,7 @@ const retryAtMs = (
   return Math.max(dueMs, nowMs + unavailableRetryMs)
 }
 
-/* What runs next, and when. */
+/* The next action, and its time. */
 
 interface Change {
   /** Whether there may be changes of the mailbox that it does not know of; by default none. */
@@ -393,7 +393,7 @@ interface Change {
   readonly laterMs?: number
 }
 
-/** Begins what is due, and sets the timer for the rest. */
+/** Begins the due action, and sets the timer for the rest. */
 const proceed = (
   current: Registered,
   nowMs: number,

@@ -1,4 +1,4 @@
-/** What a registration reads of its mailbox: the head of its log, and the changes in it. */
+/** Reads a registration's mailbox: the head of its log, and the changes in it. */
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type Address, address, type AskFailure, isRefusal, type LogItem, type Peers, placingPart,
@@ -68,7 +68,7 @@ class CurrentPushes {
   }
 }
 
-/** What the pushes of one node share. */
+/** The resources that all pushes of a node share. */
 export class PushResources {
   readonly batches = new ChangeBatchCache()
   readonly pushes = new CurrentPushes()

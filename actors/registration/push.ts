@@ -11,7 +11,7 @@ import { batchKey, mailboxOf, type MailboxReadFailure, type PushAction, type Pus
 import type { RegistrationMessage } from "./protocol.ts"
 import { changesDocument, deletedDocument } from "./push-document.ts"
 
-/** What pushes need. */
+/** The dependencies of pushes. */
 export interface PushDependencies {
   readonly outbound: Outbound
   readonly links: Links

@@ -1,6 +1,6 @@
 /**
- * What a session decides: the bridge's script, bound to states. Earlier answers may be overwritten
- * until the last one is recorded; then all are read-only.
+ * The decisions of a session: the bridge's script, bound to states. Earlier answers may be
+ * overwritten until the last one is recorded; then all are read-only.
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"

@@ -1,8 +1,8 @@
 /**
- * Question scripts: what is asked, what follows from earlier answers, and which answers are
+ * Question scripts: the questions, how earlier answers change them, and which answers are
  * accepted, all as data. The functions read a script; they know no question of their own.
  */
-/** What an answer must be to be accepted; texts are compared without case and accents. */
+/** The condition of an accepted answer; texts are compared without case and accents. */
 export type Accepted =
   /** Anything that is not blank. */
   | { readonly _tag: "Anything" }
@@ -120,7 +120,7 @@ const isAccepted = <Step extends string>(
   text: string
 ): boolean => variantOf(question, answers).accepts.some((accepted) => matches(text, accepted))
 
-/** What comes next: a question, or one of the two ends. */
+/** The next step: a question, or one of the two ends. */
 export type ScriptProgress<Step extends string> =
   | { readonly _tag: "Asks"; readonly step: Step; readonly p: string }
   | { readonly _tag: "Crossed"; readonly p: string }

@@ -1,4 +1,4 @@
-/** What the count of wrong tries decides. It is in memory only: nothing is written for it. */
+/** The decisions of a counter of wrong attempts. The count is in memory only. */
 import { type BehaviorTable, type Decision, stay } from "../../runtime/index.ts"
 import { wrongAccountTokensMax, wrongAttemptsWindowMs, wrongPasswordsMax,
   wrongTokensMax } from "../limits.ts"
@@ -12,7 +12,7 @@ const most: Readonly<Record<Counted, number>> = {
   account: wrongAccountTokensMax
 }
 
-/** What is left of the window; nothing of one in the future, which a clock that ran back leaves. */
+/** The rest of the window; 0 for a window in the future, which a clock that was set back leaves. */
 const leftMs = ({ fromMs }: ThrottleState, nowMs: number): number =>
   nowMs < fromMs ? 0 : Math.max(0, fromMs + wrongAttemptsWindowMs - nowMs)
 

@@ -1,7 +1,7 @@
 /**
  * Wrong passwords and tokens from one client address (protocol §1.1), or for one account from all
- * addresses: state, messages and replies. An actor's id is a hash of what is counted, so that
- * whichever node a client asks, its tries count together.
+ * addresses: state, messages and replies. An actor's id is a hash of the account or address, so
+ * that whichever node a client asks, its tries count together.
  */
 import { Schema } from "effect"
 import { Count } from "../schemas.ts"

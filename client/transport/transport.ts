@@ -328,7 +328,7 @@ export class HttpTransport {
     return this.request({ method: "PUT", uri, headers, body: JSON.stringify(document), ...options })
   }
 
-  /** DELETE. A resource that is already gone is no failure. */
+  /** DELETE. A resource that is already gone is not a failure. */
   remove(uri: string, { ifMatch, signal }: WriteCondition = {}): Promise<void> {
     const headers = { "if-match": ifMatch }
     const accept = "application/json"
@@ -447,7 +447,7 @@ export class RemoteResource {
     this.href = href
   }
 
-  /** Deletes it. A resource that is already gone is no failure. */
+  /** Deletes it. A resource that is already gone is not a failure. */
   delete(): Promise<void> {
     return this.transport.remove(this.href)
   }

@@ -57,7 +57,7 @@ export class ProgressLine {
     const text = progress === undefined
       ? "the service does not respond; retrying"
       : progressText(progress, nowMs)
-    // The time to the next attempt is no change.
+    // The time to the next attempt does not count as a change.
     const change = progress && `${text.split(" · ")[0]} ${nextAttemptMs(progress)}` || text
     if (this.screen.isTerminal) this.screen.write(`\r\x1b[K${text}`)
     else if (change !== this.lastChange) this.screen.write(`${text}\n`)

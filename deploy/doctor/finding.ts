@@ -7,7 +7,7 @@ export interface Finding {
   readonly state: "ok" | "warn" | "fail"
   /** The observation. */
   readonly found: string
-  /** What to do; undefined only when the state is `ok`. */
+  /** The remedy; undefined only when the state is `ok`. */
   readonly advice: string | undefined
 }
 

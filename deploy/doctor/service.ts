@@ -8,7 +8,7 @@ import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
 import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
-/** Opens the embedded store as a node does; a store that a process uses is no fault. */
+/** Opens the embedded store as a node does; a store that a process uses is not a fault. */
 export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
   Effect.scoped(Layer.build(backend(settings, "doctor"))).pipe(
     Effect.as(ok("store", `${settings.dataDir} opens`)),

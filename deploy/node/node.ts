@@ -44,7 +44,7 @@ export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnav
 /** Interval of the orphan removal in a cluster. */
 const orphanSweepIntervalMs = 6 * 3_600_000
 
-/** Removes blobs that nobody names. */
+/** Removes orphaned blobs. */
 const removeOrphans = (service: Service): Effect.Effect<void> =>
   collectBlobs(service).pipe(
     Effect.flatMap((collected) =>
@@ -109,7 +109,7 @@ const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
 const nodeLayer = (settings: NodeSettings, shared: Shared) =>
   systemLayer(settings, shared).pipe(Layer.provideMerge(backend(settings, shared.node)))
 
-/** What a node prints when it serves. */
+/** The lines that a node prints when it serves. */
 export interface ServingNode {
   readonly baseUrl: string
   readonly host: string

@@ -166,7 +166,7 @@ export interface LoadedSettings {
 
 type Texts = Readonly<Record<string, string | undefined>>
 
-/** The values of a configuration as text, by key; what is undefined has no default. */
+/** The values of a configuration as text, by key; undefined without a default. */
 const configTexts = (config: object, prefix = ""): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(
     Object.entries(config).flatMap(([name, value]: [string, unknown]) => {

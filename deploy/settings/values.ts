@@ -64,7 +64,7 @@ const isoDuration =
 
 const sizePattern = /^(\d+) ?(B|KiB|MiB|GiB|TiB|)$/
 
-/** `5s`, `1m`, `30min`, `2h`, `P30D`, or `0`, in ms; undefined when it is no duration. */
+/** `5s`, `1m`, `30min`, `2h`, `P30D`, or `0`, in ms; undefined for anything else. */
 const durationMs = (text: string): number | undefined => {
   if (text === "0") return 0
   const plain = plainDuration.exec(text)

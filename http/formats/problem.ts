@@ -112,7 +112,10 @@ ${
 /** The path without its secrets, which follow `~` in a segment. */
 const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
 
-/** What a problem's answer depends on; the path becomes its `instance`, without its secrets. */
+/**
+ * The request parts that a problem's answer depends on; the path becomes its `instance`, without
+ * its secrets.
+ */
 interface RequestHead {
   readonly path: string
   readonly headers: { readonly get: (name: string) => string | undefined }

@@ -33,7 +33,7 @@ export interface Call {
   readonly key: CallKey | undefined
 }
 
-/** What a handler may need to know of an Idempotency-Key. */
+/** An Idempotency-Key, for handlers. */
 export interface CallKey {
   /** Names the key beside its actor: see {@link ResourceHandler.keyBeside}. */
   readonly hash: string

@@ -73,7 +73,7 @@ export const readKeyedRequest = (
   const sealKey = Buffer.from(hkdfSync("sha256", scope, serviceKey, "answer", 32))
   const fields = fingerprintFields.map((name) => request.headers.get(name) ?? "")
   return Effect.succeed({
-    // No actor has a beside that is no id.
+    // No actor has an id that is not valid.
     address: address(idempotencyKind, beside !== undefined && isActorId(placed) ? placed : hash),
     hash,
     fingerprintOf: (digest) =>

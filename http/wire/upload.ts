@@ -19,7 +19,7 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
     super({ highWaterMark: highWaterBytes })
     this.#bytesMax = bytesMax
     this.#valve = valve
-    // The reader gets the error; if there is none, nobody needs it.
+    // The reader gets the error; without a reader the error is ignored.
     this.on("error", () => {})
   }
 

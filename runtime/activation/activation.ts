@@ -125,7 +125,7 @@ export class Inbox extends Queue<InboxMessage> {
   }
 }
 
-/** What an activation starts from: the record and the end of the log. */
+/** A recovered actor: its record and the end of its log. */
 export interface RecoveredActor {
   readonly state: Tagged
   readonly revision: number
@@ -277,7 +277,7 @@ export class ActorState {
     this.context.findDuplicate = recent?.find ?? findNothing
   }
 
-  /** What the store has of an actor that does not exist. */
+  /** The recovered form of an actor that does not exist. */
   blank(): RecoveredActor {
     const { initial, recall } = this.behavior
     const state = recall?.restore(initial, []) ?? initial

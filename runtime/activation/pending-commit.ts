@@ -9,7 +9,7 @@ import type { CommitSource, Committer } from "../commit/index.ts"
 import type { Commit } from "../ports/index.ts"
 import type { FiredSignal, FiredTimer } from "../timers/index.ts"
 
-/** Called once with a failure or a reply. What it throws is logged and changes nothing. */
+/** Called once with a failure or a reply. An error that it throws is only logged. */
 export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
 
 /** A message that is sent by callback, as an effect. */

@@ -195,7 +195,7 @@ export type BehaviorTable<State extends Tagged, Message extends Tagged, Reply, A
   }
 }
 
-/** What an activation restores from the end of its log when it starts. */
+/** How an activation restores state from the end of its log when it starts. */
 export interface Recall<State> {
   /** How many of the last items the activation reads. */
   readonly items: number

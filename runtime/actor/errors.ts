@@ -1,6 +1,6 @@
 /**
  * The failures of the runtime. They mean that an actor could not decide, or that a decision could
- * not be stored. A refusal is no failure: it is a reply that a behavior decided.
+ * not be stored. A refusal is not a failure: it is a reply that a behavior decided.
  */
 import { Schema } from "effect"
 

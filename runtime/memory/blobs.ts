@@ -24,7 +24,7 @@ const collect = async (source: AsyncIterable<Uint8Array>, bytesMax: number): Pro
   }
 }
 
-/** What a source threw, as the port's failure. */
+/** The error of a source, as the port's failure. */
 const asFailure = (thrown: unknown): BlobTooLarge | BlobAborted =>
   thrown instanceof BlobTooLarge ? thrown : new BlobAborted({ detail: String(thrown) })
 

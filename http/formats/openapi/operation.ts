@@ -47,7 +47,7 @@ export interface Operation {
   readonly body?: RequestBodyDescription
   /** By status; without any it is 204. */
   readonly responses?: Readonly<Record<number, ResponseDescription>>
-  /** Problems beside those that `derivation.ts` derives. */
+  /** Problems in addition to those that `derivation.ts` derives. */
   readonly problems?: ReadonlyArray<ProblemSlug>
   /** Its resource never answers 410, though its path has parameters. */
   readonly isNeverGone?: boolean

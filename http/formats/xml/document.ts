@@ -66,7 +66,7 @@ const checkNamespaces = (source: string): void => {
   parser.write(source).close()
 }
 
-/** What a builder may read, and what it reports. */
+/** The bounds of a builder, and its reports. */
 interface BuilderOptions {
   /** Levels of elements; the root is level 1. */
   readonly depthMax: number

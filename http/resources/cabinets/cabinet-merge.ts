@@ -36,7 +36,7 @@ const filterOf = (query: CabinetQuery | undefined): EntryFilter => {
 
 /* Merging the logs. */
 
-/** What a request for a cabinet asks for. */
+/** The parameters of a request for a cabinet. */
 export interface CabinetRequest {
   readonly since: CabinetSince | undefined
   readonly limit: number

@@ -1,4 +1,6 @@
-/** What cabinets show: the document, the merged listing, and the list of the caller's cabinets. */
+/**
+ * The views of cabinets: the document, the merged listing, and the list of the caller's cabinets.
+ */
 import type { CabinetView } from "../../../actors/cabinet/index.ts"
 import { badge, type Control, deleteForm, emptyState, type Html, html, type HtmlForm, link,
   livePart, liveScriptPath, liveState, nothing, type PageLink, renderForm,

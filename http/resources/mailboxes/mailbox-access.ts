@@ -16,7 +16,7 @@ import { absoluteUri, type Call, challenges, describeActor, type HandlerAnswer, 
 export interface MailboxRef {
   readonly name: string
   readonly to: Address
-  /** Its URI: whoever has it may deposit. */
+  /** Its URI, the permission to deposit. */
   readonly href: string
   /** The secret part of the path, unchecked. */
   readonly secret: string | undefined

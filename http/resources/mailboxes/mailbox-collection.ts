@@ -70,7 +70,7 @@ const nameOf = (call: Call, field: FieldReader): Effect.Effect<string, HandlerFa
     )
 }
 
-/** Removes a name from an account's list when it is for good the name of another mailbox. */
+/** Removes a name from an account's list once another account owns that mailbox. */
 const removeTakenName = Effect.fnUntraced(function*(
   service: Service,
   owner: string,

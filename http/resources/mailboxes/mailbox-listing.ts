@@ -17,7 +17,7 @@ import { absoluteUri, type Call, type HandlerFailure, httpError, readLimit, read
   type Service } from "../../pipeline/index.ts"
 import { inboxRel, type MailboxRef } from "./mailbox-access.ts"
 
-/** What a request for a listing asks for. */
+/** The parameters of a request for a listing. */
 export interface ListingQuery {
   readonly since: Since | undefined
   /** Of pages of the newest: only notifications with lower numbers. */

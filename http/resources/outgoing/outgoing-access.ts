@@ -35,7 +35,9 @@ const refOf = (service: Service, { caller, name }: Omit<AccountRef, "to">): Outg
   href: absoluteUri(service, mailboxPath(name))
 })
 
-/** The account of the path. An outgoing mailbox has no secret URI: 404 for one, whoever asks. */
+/**
+ * The account of the path. An outgoing mailbox has no secret URI: 404 for one, for every caller.
+ */
 const accountOf = (service: Service, call: Call): ReturnType<typeof accountRefOf> =>
   call.parameters.secret("account") === undefined
     ? accountRefOf(service, call)

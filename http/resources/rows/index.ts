@@ -1,4 +1,4 @@
-/** What customers, quotes and queries share: records as resources, rows and their listings. */
+/** Shared by customers, quotes and queries: records as resources, rows and their listings. */
 export { addressHash, assertAddressQuota, collectionPath, creationChanges, expiryMs, goneQueries,
   isExpired, isQueryId, ownersTable, parseQuery, queriesTable, queryPath, removalChanges,
   type StoredQuery, sweepQueries } from "./query-store.ts"

@@ -131,7 +131,7 @@ const rowHandlers = (resource: RowResource) => {
   return { read, put, remove, create, post }
 }
 
-/** What the descriptions of two kinds of rows do not share. */
+/** The differences between the descriptions of two kinds of rows. */
 interface RowTexts {
   readonly createProblems?: ReadonlyArray<ProblemSlug>
   readonly create: string

@@ -1,4 +1,6 @@
-/** What Area B shows: challenges, recorded answers, rejections, the listing, and their pages. */
+/**
+ * The documents of Area B: challenges, recorded answers, rejections, the listing, and their pages.
+ */
 import type { ListedResource } from "../../newest-first-index.ts"
 import { answerCharsMax, bridge } from "../../../actors/index.ts"
 import type { RecordedAnswer, SessionView } from "../../../actors/session/index.ts"

@@ -14,7 +14,7 @@ import type { EmbeddedStore } from "../storage/index.ts"
 import { abortOf, blobsPath, makeFolder, newRun, openFile, receive, type ReceivedBlob,
   removeOrphans, uploadsPath } from "./blob-files.ts"
 
-/** What the database stores of a blob. */
+/** The database's record of a blob. */
 export interface BlobRecord extends BlobInfo {
   /** Name of its file; undefined when the bytes are in the database. */
   readonly file?: string

@@ -14,7 +14,7 @@ import { blockBytes, maskedCrc32c, recordHeaderBytes, recordType } from "./log-f
 /** Full, first, middle and last record of a recycled log, and its record of timestamp sizes. */
 const RECYCLED = new Set([5, 6, 7, 8, 11])
 
-/** What the blocks read so far show of a log. */
+/** The findings in the blocks of a log that were read so far. */
 interface LogProgress {
   hasRecord: boolean
   isRecycled: boolean

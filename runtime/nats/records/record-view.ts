@@ -341,7 +341,7 @@ export class RecordView {
     }
     const completeAtMs = Math.max(note.completeAtMs, writtenMs)
     this.progress = { ...note, seq, writtenMs, completeAtMs }
-    // Read barriers alone are no reason to write.
+    // Read barriers alone need no write.
     if (changes.length > 0 || completeAtMs - this.savedMs > viewProgressMs) {
       await this.store.write(changes, encodeProgress(this.progress))
       this.savedMs = completeAtMs

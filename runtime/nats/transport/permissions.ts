@@ -5,7 +5,10 @@ import { StorageUnavailable } from "../../actor/index.ts"
 import { permissionCheckAttemptMs, permissionCheckMs } from "../../limits.ts"
 import { Nats } from "../connection/index.ts"
 
-/** Sends this node a request, and repeats it: a lost or late message is no missing permission. */
+/**
+ * Sends this node a request, and repeats it: a lost or late message does not prove a missing
+ * permission.
+ */
 const requestOwnAnswer = async (nc: NatsConnection): Promise<void> => {
   // No actor has a subject of three parts.
   const subject = `restante.rights.${crypto.randomUUID()}`
