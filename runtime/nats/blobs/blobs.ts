@@ -74,7 +74,7 @@ class NatsBlobs {
     let before: FoundBlob | undefined
     let mayBeStored = false
     for (;; await wait(retryDelayMs)) {
-      const found = await this.findHeadUntil(id, isOver)
+      const found = await retryUntilDeadline(() => findHead(this.nats, id), blobGiveUpMs)
       if (found?.head.set === head.set) break
       before = found
       const headers = `Nats-Msg-Id: ${head.set}\r\n${expectSequence(found?.seq ?? 0)}`
@@ -90,16 +90,6 @@ class NatsBlobs {
     }
     this.deleteChunks(id, before)
     return { lengthBytes: head.lengthBytes, digest: head.digest }
-  }
-
-  private async findHeadUntil(id: string, isOver: () => boolean): Promise<FoundBlob | undefined> {
-    for (;; await wait(retryDelayMs)) {
-      try {
-        return await findHead(this.nats, id)
-      } catch (error) {
-        if (error instanceof StorageCorrupted || isOver()) throw error
-      }
-    }
   }
 
   private deleteChunks(id: string, found: FoundBlob | undefined): void {

@@ -1,5 +1,5 @@
 /** Retries of requests, and the errors that end them. */
-import { StorageUnavailable } from "../../actor/index.ts"
+import { StorageCorrupted, StorageUnavailable } from "../../actor/index.ts"
 import { giveUpMs, readResendMs, readTimeoutMs, retryDelayMs } from "../../limits.ts"
 import { NoReply } from "./requests.ts"
 
@@ -26,8 +26,8 @@ export const asStorageUnavailable = (error: unknown): StorageUnavailable =>
     : new StorageUnavailable({ detail: error instanceof Error ? error.message : String(error) })
 
 /**
- * Repeats a failed attempt for this time. Rejects with the ApiError of a final code, else with
- * StorageUnavailable.
+ * Repeats a failed attempt for this time. Rejects with the ApiError of a final code, with
+ * StorageCorrupted, else with StorageUnavailable.
  */
 export const retryUntilDeadline = async <A>(
   attempt: () => Promise<A>,
@@ -39,6 +39,7 @@ export const retryUntilDeadline = async <A>(
       return await attempt()
     } catch (error) {
       if (error instanceof ApiError && finalCodes.has(error.code)) throw error
+      if (error instanceof StorageCorrupted) throw error
       const isClosed = error instanceof NoReply && error.reason === "closed"
       if (isClosed || performance.now() > untilMs) throw asStorageUnavailable(error)
       await wait(retryDelayMs)

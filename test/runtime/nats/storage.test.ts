@@ -146,6 +146,21 @@ describe("one server", () => {
     await other.close()
   })
 
+  it("refuses a text above max_payload for good, and stores the rest of its group", async () => {
+    const { api, close } = await onNats(Storage, natsStorage(), urls)()
+    const text = "x".repeat(1_100_000)
+    const group = [{ state: text }, { append: [{ n: 1, value: text }] }, { state: "a" }]
+    const reported: Array<string> = []
+    const commit = api.commit(
+      group.map((changes, n) => commitOf({ ...changes, address: address("mailbox", `m${n}`) })),
+      (index, { _tag }) => reported.push(`${index} ${_tag}`)
+    )
+    const refused = { _tag: "Refused", failure: { _tag: "ValueTooLarge" } }
+    expect(await run(commit)).toMatchObject([refused, refused, { _tag: "Committed" }])
+    expect(reported).toEqual(["0 Refused", "1 Refused", "2 Committed"])
+    await close()
+  })
+
   const fates = ["stored", "lost", "late"] as const
   it.each(fates)("preserves a signal when a commit without a timer is resent: %s", async (fate) => {
     const { deaf, layer } = deafNats()
