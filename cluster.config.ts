@@ -91,6 +91,10 @@ export interface ClusterConfig {
     /** How long a mailbox without its own setting stores a retrieved notification. */
     readonly retention: string
   }
+  readonly sessions: {
+    /** How long the service stores a session after its last change. */
+    readonly retention: string
+  }
   readonly cors: {
     /** Origin whose pages may read responses, `*` for all, `none` for no other. */
     readonly origin: string
@@ -163,6 +167,7 @@ export const clusterConfig: ClusterConfig = {
   content: { publish: "anyone", bytesMax: "1GiB" },
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },
+  sessions: { retention: "P30D" },
   cors: { origin: "*" },
   nats: {
     url: undefined,

@@ -9,14 +9,18 @@ import { notificationsMaxDefault } from "./limits.ts"
 import { mailbox, type MailboxLimits } from "./mailbox/index.ts"
 import { notification, type NotificationDependencies } from "./notification/index.ts"
 import { registration } from "./registration/index.ts"
-import { session } from "./session/index.ts"
+import { session, type SessionDependencies } from "./session/index.ts"
 import { throttle } from "./throttle/index.ts"
 
 /** The dependencies of all behaviors. */
-export type Dependencies = BackgroundTaskDependencies & NotificationDependencies & {
-  /** The operator's limits; a missing one has its default. */
-  readonly limits?: Partial<MailboxLimits>
-}
+export type Dependencies =
+  & BackgroundTaskDependencies
+  & NotificationDependencies
+  & SessionDependencies
+  & {
+    /** The operator's limits; a missing one has its default. */
+    readonly limits?: Partial<MailboxLimits>
+  }
 
 /** The newest format of the behaviors' states, log items and messages; see `runtime/actor`. */
 export const serviceFormat = 1
@@ -31,7 +35,7 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   mailbox({ notificationsMax: notificationsMaxDefault, ...deps.limits }),
   notification(deps),
   registration(deps),
-  session,
+  session(deps),
   throttle
 ]
 export { accountKind } from "./account/index.ts"
@@ -40,6 +44,7 @@ export { contentKind } from "./content/index.ts"
 export { answerCharsMax, cabinetMailboxesMax, receiptsMax, retrievedPerDecisionMax,
   wrongAttemptsWindowMs } from "./limits.ts"
 export { linksUnder } from "./links.ts"
+export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"
 export type { OutboundService } from "./outbound/index.ts"

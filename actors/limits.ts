@@ -170,6 +170,9 @@ export const statusHintsPerWriteMax = 500
 
 export const statusHintsWaitingMax = 10_000
 
+/** A listing's entry that was not removed is removed again after this time. */
+export const entryRemovalRetryMs = 60_000
+
 /** How long the response of an idempotency key is kept. */
 export const idempotencyRetentionMs = 24 * hourMs
 

@@ -28,5 +28,6 @@ export const behaviorsOf = (
     documents: notificationDocuments,
     schedule: settings.retrySchedule,
     retentionMs: settings.outgoingRetention,
+    sessionRetentionMs: settings.sessionRetention,
     random: Math.random
   })

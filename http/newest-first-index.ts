@@ -3,6 +3,7 @@
  * removed after the resource has ended, so that no resource is ever missing from the index. A crash
  * between leaves a stale entry, which the next listing removes.
  */
+import { type ListingTables, removeListingEntry } from "../actors/index.ts"
 import { isRefusal, type Refusal } from "../runtime/index.ts"
 import { Effect } from "effect"
 import type { PageLink } from "./formats/html/index.ts"
@@ -33,20 +34,12 @@ export interface IndexEntry {
   readonly value: string
 }
 
-/** The tables of an index. */
-export interface NewestFirstIndex {
-  /** `<owner>/<cursor>` of each resource, or `<cursor>` for resources without an owner. */
-  readonly table: string
-  /** The id of each resource: its key in the other table. */
-  readonly keysTable: string
-}
-
 const prefixOf = (owner: string): string => owner === "" ? "" : `${owner}/`
 
 /** The entries after a cursor. */
 export const readEntries = (
   { records }: Service,
-  { table }: Pick<NewestFirstIndex, "table">,
+  { table }: Pick<ListingTables, "table">,
   owner: string,
   { after, limit }: { readonly after: string | undefined; readonly limit: number }
 ): Effect.Effect<ReadonlyArray<IndexEntry>, HandlerFailure> => {
@@ -71,7 +64,7 @@ export const readEntries = (
 /** Enters a resource, before it is created; an entered one keeps its entry. */
 export const enterResource = Effect.fnUntraced(function*(
   { nowMs, records }: Service,
-  { keysTable, table }: NewestFirstIndex,
+  { keysTable, table }: ListingTables,
   owner: string,
   id: string
 ): Effect.fn.Return<void, HandlerFailure> {
@@ -80,20 +73,6 @@ export const enterResource = Effect.fnUntraced(function*(
   yield* records.write([
     { table, key, value: id },
     { table: keysTable, key: id, value: key }
-  ])
-})
-
-/** Removes the entry of a resource that has ended. */
-export const removeResource = Effect.fnUntraced(function*(
-  { records }: Service,
-  { keysTable, table }: NewestFirstIndex,
-  id: string
-): Effect.fn.Return<void, HandlerFailure> {
-  const key = yield* records.get(keysTable, id)
-  if (key === undefined) return
-  yield* records.write([
-    { table, key, value: null, fades: true },
-    { table: keysTable, key: id, value: null, fades: true }
   ])
 })
 
@@ -117,7 +96,7 @@ export interface ResourcePage<View> {
 export const listResources = Effect.fnUntraced(function*<View>(
   service: Service,
   call: Call,
-  index: NewestFirstIndex & { readonly owner: string; readonly href: string },
+  index: ListingTables & { readonly owner: string; readonly href: string },
   describe: (id: string) => Effect.Effect<View | Refusal, HandlerFailure>
 ): Effect.fn.Return<ResourcePage<View>, HandlerFailure> {
   const page = yield* readPageRequest(call, isCursor)
@@ -127,7 +106,7 @@ export const listResources = Effect.fnUntraced(function*<View>(
     Effect.fnUntraced(function*({ id }) {
       const view = yield* describe(id)
       if (!isRefusal(view)) return [{ id, view }]
-      if (view.reason === "Gone") yield* removeResource(service, index, id)
+      if (view.reason === "Gone") yield* removeListingEntry(service.records, index, id)
       return []
     }),
     { concurrency: askedAtOnceMax }

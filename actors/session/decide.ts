@@ -1,17 +1,20 @@
 /**
  * The decisions of a session: the bridge's script, bound to states. Earlier answers may be
- * overwritten until the last one is recorded; then all are read-only.
+ * overwritten until the last one is recorded; then all are read-only. A session expires a while
+ * after its last change: then it is deleted, and forgotten later, as after a client's DELETE.
  */
-import { become, type BehaviorTable, type Decision, stay,
+import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { answerCharsMax } from "../limits.ts"
+import { answerCharsMax, entryRemovalRetryMs, idempotencyRetentionMs } from "../limits.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
 import { bridge, type BridgeStep } from "./bridge.ts"
-import type { RecordedAnswer, SessionMessage, SessionReply, SessionState, SessionStatus,
-  SessionView } from "./protocol.ts"
+import type { RecordedAnswer, SessionAction, SessionMessage, SessionReply, SessionState,
+  SessionStatus, SessionView } from "./protocol.ts"
 import { type AnswerTexts, scriptProgress } from "./script.ts"
 
-type Sessions = BehaviorTable<SessionState, SessionMessage, SessionReply>
+type Sessions = BehaviorTable<SessionState, SessionMessage, SessionReply, SessionAction>
+
+type SessionDecision = Decision<SessionState, SessionReply, SessionAction>
 
 type Awaiting = Variant<SessionState, "AwaitingName" | "AwaitingQuest" | "AwaitingHardQuestion">
 
@@ -72,43 +75,69 @@ const invalidAnswer = (
 const answerOf = ({ text, href }: AnswerMessage): RecordedAnswer =>
   href === undefined ? { text } : { text, href }
 
-const answered = (next: Awaiting | Ended, created: boolean): Decision<SessionState, SessionReply> =>
-  become<SessionState>(next).reply<SessionReply>({ _tag: "Answered", created, view: view(next) })
+/** The state with one more answer, which was recorded now. */
+const changed = <State extends Awaiting>(state: State, nowMs: number): State => ({
+  ...state,
+  version: state.version + 1,
+  changedAtMs: nowMs
+})
 
-const answer: { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] } = {
-  AwaitingName: (state, message) => {
+/** Stores a changed session, which expires a retention later. */
+const change = (next: Awaiting | Ended, retentionMs: number): Decision<SessionState> =>
+  become<SessionState>(next).setTimer((next.changedAtMs ?? next.startedAtMs) + retentionMs)
+
+const answered = (next: Awaiting | Ended, created: boolean, retentionMs: number): SessionDecision =>
+  change(next, retentionMs).reply<SessionReply>({ _tag: "Answered", created, view: view(next) })
+
+type AnswerCells = { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] }
+
+const answerCells = (retentionMs: number): AnswerCells => ({
+  AwaitingName: (state, message, { nowMs }) => {
     if (message.step !== "name") return deny("OutOfOrder", "the name comes first")
     const refusal = invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
-    const version = state.version + 1
-    return answered({ ...state, _tag: "AwaitingQuest", version, name: answerOf(message) }, true)
+    const name = answerOf(message)
+    const next: Awaiting = { ...changed(state, nowMs), _tag: "AwaitingQuest", name }
+    return answered(next, true, retentionMs)
   },
-  AwaitingQuest: (state, message) => {
+  AwaitingQuest: (state, message, { nowMs }) => {
     if (message.step === "hard_question") return deny("OutOfOrder", "the quest comes first")
     const refusal = invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
-    const version = state.version + 1
     const recordedAnswer = answerOf(message)
+    const next = changed(state, nowMs)
     return message.step === "name"
-      ? answered({ ...state, version, name: recordedAnswer }, false)
-      : answered({ ...state, _tag: "AwaitingHardQuestion", version, quest: recordedAnswer }, true)
+      ? answered({ ...next, name: recordedAnswer }, false, retentionMs)
+      : answered(
+        { ...next, _tag: "AwaitingHardQuestion", quest: recordedAnswer },
+        true,
+        retentionMs
+      )
   },
-  AwaitingHardQuestion: (state, message) => {
+  AwaitingHardQuestion: (state, message, { nowMs }) => {
     const refusal = invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
-    const version = state.version + 1
     const recordedAnswer = answerOf(message)
+    const next = changed(state, nowMs)
     if (message.step !== "hard_question") {
-      return answered({ ...state, version, [message.step]: recordedAnswer }, false)
+      return answered({ ...next, [message.step]: recordedAnswer }, false, retentionMs)
     }
-    const over: Ended = { ...state, _tag: "Crossed", version, hard_question: recordedAnswer }
-    if (scriptProgress(bridge, textsOf(over))._tag === "Crossed") return answered(over, true)
-    return become<SessionState>({ ...over, _tag: "Cast" }).reply(rejected(bridge.cast, true))
+    const over: Ended = { ...next, _tag: "Crossed", hard_question: recordedAnswer }
+    if (scriptProgress(bridge, textsOf(over))._tag === "Crossed") {
+      return answered(over, true, retentionMs)
+    }
+    return change({ ...over, _tag: "Cast" }, retentionMs).reply(rejected(bridge.cast, true))
   }
-}
+})
+
+/** The session ends now: readers find it deleted, and its entry is removed. */
+const end = (nowMs: number, forgetAfterMs: number): SessionDecision =>
+  become<SessionState>({ _tag: "Deleted", deletedAtMs: nowMs })
+    .setTimer(nowMs + forgetAfterMs)
+    .perform<SessionAction>({ _tag: "RemoveEntry" })
 
 /** The cells that are the same in every session that exists. */
-const existing = {
+const existingCells = (retentionMs: number, forgetAfterMs: number) => ({
   Start: (state: Awaiting | Ended, { requestId }: Variant<SessionMessage, "Start">) =>
     requestId === state.requestId
       ? stay().reply<SessionReply>({ _tag: "Started", view: view(state) })
@@ -121,38 +150,70 @@ const existing = {
       ? deny("NotFound")
       : stay().reply<SessionReply>({ _tag: "Recorded", answer: found[1], version: state.version })
   },
-  Delete: (state: Awaiting | Ended, message: Variant<SessionMessage, "Delete">) =>
+  Delete: (
+    state: Awaiting | Ended,
+    message: Variant<SessionMessage, "Delete">,
+    { nowMs }: DecisionContext
+  ) =>
     isOutdated(state, message)
       ? deny("PreconditionFailed")
-      : become<SessionState>({ _tag: "Deleted" }).reply<SessionReply>({ _tag: "Done" }),
-  TimerFired: () => stay()
-}
-
-/** The cells that are the same before a session is started and after it is deleted. */
-const withoutSession = (reason: "NotFound" | "Gone") => ({
-  ...denyEach(reason, "Answer", "Describe", "ReadAnswer", "Delete"),
-  TimerFired: () => stay()
+      : end(nowMs, forgetAfterMs).reply<SessionReply>({ _tag: "Done" }),
+  EntryRemoved: () => stay(),
+  TimerFired: (state: Awaiting | Ended, _message: unknown, { nowMs }: DecisionContext) => {
+    const expiresAtMs = (state.changedAtMs ?? state.startedAtMs) + retentionMs
+    return nowMs < expiresAtMs
+      ? stay<SessionState>().setTimer(expiresAtMs)
+      : end(nowMs, forgetAfterMs)
+  }
 })
 
-const ended = { ...existing, Answer: () => deny("Ended") }
+/** The cells that are the same before a session is started and after it is deleted. */
+const withoutSession = (reason: "NotFound" | "Gone") =>
+  denyEach(reason, "Answer", "Describe", "ReadAnswer", "Delete")
 
-export const sessionTable: Sessions = {
-  Absent: {
-    Start: (_state, message, { nowMs }) => {
-      if (message.continue !== "true") return stay().reply(rejected(bridge.confused, false))
-      const { requestId } = message
-      const next: Awaiting = { _tag: "AwaitingName", requestId, startedAtMs: nowMs, version: 1 }
-      return become<SessionState>(next).reply<SessionReply>({ _tag: "Started", view: view(next) })
+/** Forgets a deleted session, but only once its entry is removed. */
+const deletedCells = (forgetAfterMs: number): Sessions["Deleted"] => ({
+  Start: () => deny("Gone"),
+  ...withoutSession("Gone"),
+  EntryRemoved: ({ deletedAtMs = 0 }, _message, { nowMs }) =>
+    nowMs < deletedAtMs + forgetAfterMs ? stay() : stay<SessionState>().removeActor(),
+  TimerFired: ({ deletedAtMs = 0 }, _message, { nowMs }) => {
+    const forgottenAtMs = deletedAtMs + forgetAfterMs
+    return nowMs < forgottenAtMs
+      ? stay<SessionState>().setTimer(forgottenAtMs)
+      : stay<SessionState>()
+        .setTimer(nowMs + entryRemovalRetryMs)
+        .perform<SessionAction>({ _tag: "RemoveEntry" })
+  }
+})
+
+/**
+ * The table of sessions that expire `retentionMs` after their last change. A deleted one is
+ * remembered as long again, and while a repeated Idempotency-Key could begin it once more.
+ */
+export const sessionTable = (retentionMs: number): Sessions => {
+  const forgetAfterMs = Math.max(retentionMs, idempotencyRetentionMs)
+  const existing = existingCells(retentionMs, forgetAfterMs)
+  const answer = answerCells(retentionMs)
+  const ended = { ...existing, Answer: () => deny("Ended") }
+  return {
+    Absent: {
+      Start: (_state, message, { nowMs }) => {
+        if (message.continue !== "true") return stay().reply(rejected(bridge.confused, false))
+        const { requestId } = message
+        const next: Awaiting = { _tag: "AwaitingName", requestId, startedAtMs: nowMs, version: 1 }
+        return change(next, retentionMs)
+          .reply<SessionReply>({ _tag: "Started", view: view(next) })
+      },
+      ...withoutSession("NotFound"),
+      EntryRemoved: () => stay(),
+      TimerFired: () => stay()
     },
-    ...withoutSession("NotFound")
-  },
-  AwaitingName: { ...existing, Answer: answer.AwaitingName },
-  AwaitingQuest: { ...existing, Answer: answer.AwaitingQuest },
-  AwaitingHardQuestion: { ...existing, Answer: answer.AwaitingHardQuestion },
-  Crossed: ended,
-  Cast: ended,
-  Deleted: {
-    Start: () => deny("Gone"),
-    ...withoutSession("Gone")
+    AwaitingName: { ...existing, Answer: answer.AwaitingName },
+    AwaitingQuest: { ...existing, Answer: answer.AwaitingQuest },
+    AwaitingHardQuestion: { ...existing, Answer: answer.AwaitingHardQuestion },
+    Crossed: ended,
+    Cast: ended,
+    Deleted: deletedCells(forgetAfterMs)
   }
 }

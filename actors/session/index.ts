@@ -1,6 +1,6 @@
 /** Sessions and their question scripts (protocol §2). */
-export { session, sessionKind } from "./actor.ts"
+export { session, type SessionDependencies, sessionKind } from "./actor.ts"
 export { bridge } from "./bridge.ts"
-export { type RecordedAnswer, SessionMessage, type SessionReply,
+export { type RecordedAnswer, sessionListing, SessionMessage, type SessionReply,
   type SessionView } from "./protocol.ts"
 export { scriptProgress } from "./script.ts"

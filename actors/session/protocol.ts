@@ -1,5 +1,6 @@
 /** The session: its state record, its messages and its replies (protocol §2, B2–B7). */
 import { Schema } from "effect"
+import type { ListingTables } from "../listing-entry.ts"
 import { Count, ifVersion } from "../schemas.ts"
 import { type BridgeStep, steps } from "./bridge.ts"
 
@@ -15,6 +16,8 @@ const common = {
   /** Of the request that began it, so that its repetition is recognized. */
   requestId: Schema.String,
   startedAtMs: Count,
+  /** When the last answer was recorded; left out before the first. */
+  changedAtMs: Schema.optionalKey(Count),
   /** Counts the recorded answers, from 1 at the start. */
   version: Count
 }
@@ -37,7 +40,8 @@ export const SessionState = Schema.Union([
   }),
   Schema.TaggedStruct("Crossed", answered),
   Schema.TaggedStruct("Cast", answered),
-  Schema.TaggedStruct("Deleted", {})
+  /** Deleted or expired, and not yet forgotten. */
+  Schema.TaggedStruct("Deleted", { deletedAtMs: Schema.optionalKey(Count) })
 ])
 
 export type SessionState = typeof SessionState.Type
@@ -61,10 +65,20 @@ export const SessionMessage = Schema.Union([
   Schema.TaggedStruct("Describe", {}),
   Schema.TaggedStruct("ReadAnswer", { step: StepSchema }),
   Schema.TaggedStruct("Delete", ifVersion),
+  /** The listing has no entry of the session, at least for now. */
+  Schema.TaggedStruct("EntryRemoved", {}),
   Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type SessionMessage = typeof SessionMessage.Type
+
+/** Removes the session's entry from the listing. */
+export interface SessionAction {
+  readonly _tag: "RemoveEntry"
+}
+
+/** The listing of all sessions; they have no owner. */
+export const sessionListing: ListingTables = { table: "sessions", keysTable: "session-keys" }
 
 export type SessionStatus = BridgeStep | "crossed" | "cast"
 

@@ -70,6 +70,11 @@ const table = {
   xmlDepthMax: ["documents.xmlDepthMax", integer(4, 256), "Deepest nesting of XML elements"],
   recipientsMax: ["documents.recipientsMax", integer(1, 100_000), "Recipients of one notification"],
   retention: ["mailboxes.retention", duration, "How long a retrieved notification is kept"],
+  sessionRetention: [
+    "sessions.retention",
+    positiveDuration,
+    "How long a session is kept after its last change"
+  ],
   corsOrigin: ["cors.origin", corsOrigin, "Origin whose pages may read responses"],
   activationsMax: ["limits.activationsMax", integer(1, 100_000_000), "Actors in memory"],
   inboxMax: ["limits.inboxMax", integer(1, 10_000_000), "Messages without a reply of one actor"],

@@ -30,5 +30,6 @@ export const noDependencies: Dependencies = {
   documents: notificationDocuments,
   schedule: [0, 1_000],
   retentionMs: 60_000,
+  sessionRetentionMs: 30 * 86_400_000,
   random: () => 0.5
 }

@@ -9,13 +9,13 @@ import type { AccessRecord } from "../../http/app.ts"
 import { childOf, type Element, parseText } from "../../http/formats/xml/index.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
-import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
+import type { Service } from "../../http/pipeline/service.ts"
 import { openapiDocument } from "../../http/resource-table.ts"
 import { bootstrap, type Bootstrapped } from "../../http/resources/accounts/bootstrap.ts"
 import { openBackend } from "./backends.ts"
 import { anyOf, balance } from "./balancer.ts"
 import { Contract } from "./contract.ts"
-import { type Node, startNode } from "./nodes.ts"
+import { type Node, startNode, type TestSettings } from "./nodes.ts"
 
 export const adminToken = "the-admins-token-of-these-tests"
 
@@ -145,7 +145,7 @@ async (method, path, options = {}) => {
 /** Starts a service with these resources. */
 export const startService = async (
   routes: (service: Service) => ReadonlyArray<Route<ResourceHandler>>,
-  settings: Partial<HttpSettings> = {},
+  settings: TestSettings = {},
   operator: { readonly adminToken: string | undefined } = { adminToken },
   issuer: () => Promise<Service["issuer"]> = async () => undefined
 ): Promise<Harness> => {

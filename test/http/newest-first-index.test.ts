@@ -3,8 +3,9 @@ import type { Refusal } from "../../runtime/index.ts"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Call } from "../../http/pipeline/call.ts"
-import { cursorOf, enterResource, isCursor, listResources, type NewestFirstIndex, readEntries,
-  removeResource } from "../../http/newest-first-index.ts"
+import { type ListingTables, removeListingEntry } from "../../actors/index.ts"
+import { cursorOf, enterResource, isCursor, listResources,
+  readEntries } from "../../http/newest-first-index.ts"
 import { type Harness, startService } from "./harness.ts"
 
 let harness: Harness
@@ -14,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.close())
 
-const index: NewestFirstIndex = { table: "index-test", keysTable: "index-test-keys" }
+const index: ListingTables = { table: "index-test", keysTable: "index-test-keys" }
 
 const at = (nowMs: number) => ({ ...harness.service, nowMs: () => nowMs })
 
@@ -47,8 +48,8 @@ it("keeps the entry of a resource that is added again", async () => {
 
 it("removes an entry, and may do so twice", async () => {
   await harness.run(enterResource(at(1000), index, "end", "z"))
-  await harness.run(removeResource(harness.service, index, "z"))
-  await harness.run(removeResource(harness.service, index, "z"))
+  await harness.run(removeListingEntry(harness.service.records, index, "z"))
+  await harness.run(removeListingEntry(harness.service.records, index, "z"))
   expect(await idsOf("end")).toEqual([])
 })
 

@@ -35,20 +35,23 @@ export interface Node {
   readonly close: () => Promise<void>
 }
 
+/** What a test sets of a service; the rest has its default. */
+export type TestSettings = Partial<HttpSettings> & { readonly sessionRetentionMs?: number }
+
 interface Options {
   /** The base URL of all nodes. */
   readonly base: string
   readonly name: string
   readonly ports: Backend["nodes"][number]
   readonly limits: Partial<Limits>
-  readonly settings: Partial<HttpSettings>
+  readonly settings: TestSettings
   readonly issuer: Service["issuer"]
 }
 
 const drainMs = 2_000
 
 const layerOf = (
-  { base, limits, ports }: Options,
+  { base, limits, ports, settings }: Options,
   outbound: Effect.Success<ReturnType<typeof makeOutbound>>
 ) =>
   Layer.unwrap(Effect.gen(function*() {
@@ -61,6 +64,7 @@ const layerOf = (
         documents: notificationDocuments,
         schedule,
         retentionMs: 7 * 24 * 60 * 60 * 1000,
+        sessionRetentionMs: settings.sessionRetentionMs ?? 30 * 24 * 60 * 60 * 1000,
         random: Math.random
       }),
       limits

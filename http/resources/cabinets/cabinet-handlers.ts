@@ -1,13 +1,12 @@
 /** Handlers of cabinets; what a page of a cabinet holds is in `cabinet-merge.ts`. */
 import { Effect } from "effect"
 import type { CabinetMessage, CabinetReply, CabinetView } from "../../../actors/cabinet/index.ts"
-import { cabinetKind } from "../../../actors/index.ts"
+import { cabinetKind, type ListingTables, removeListingEntry } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
-import { enterResource, listResources, type NewestFirstIndex,
-  removeResource } from "../../newest-first-index.ts"
+import { enterResource, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, type Call, createdAnswer, defineHandler, describeActor,
   emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, type HandlerFailure,
   httpError, readerHeaders, readInput, readPageRequest, readQuery, renderView, type RequestInput,
@@ -20,7 +19,7 @@ import { cabinetDocument, cabinetPath, collectionPath, listingView,
   pageView } from "./cabinet-views.ts"
 
 /** The cabinets of each account. */
-const cabinetIndex: NewestFirstIndex = { table: "cabinets-by-owner", keysTable: "cabinet-keys" }
+const cabinetIndex: ListingTables = { table: "cabinets-by-owner", keysTable: "cabinet-keys" }
 
 const addressOf = (id: string): Address => address(cabinetKind, id)
 
@@ -158,7 +157,7 @@ const removeCabinet = Effect.fnUntraced(function*(
   const caller = callerOf(ref.account)
   const message: CabinetMessage = { _tag: "Remove", caller, ...expected }
   yield* ask<CabinetReply>(service, ref.to, message)
-  yield* removeResource(service, cabinetIndex, ref.id)
+  yield* removeListingEntry(service.records, cabinetIndex, ref.id)
 })
 
 export const deleteCabinet = defineHandler(function*(service, call) {

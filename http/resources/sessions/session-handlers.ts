@@ -1,10 +1,10 @@
 /** Handlers of sessions and their answers (B1 to B7). */
 import { Effect } from "effect"
 import { sessionKind } from "../../../actors/index.ts"
-import type { SessionMessage, SessionReply, SessionView } from "../../../actors/session/index.ts"
+import { sessionListing, type SessionMessage, type SessionReply,
+  type SessionView } from "../../../actors/session/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
-import { enterResource, listResources, type NewestFirstIndex,
-  removeResource } from "../../newest-first-index.ts"
+import { enterResource, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
   describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
   type HandlerFailure, httpError, isPageForm, refusalError, seeOther, type Service,
@@ -16,9 +16,6 @@ import { answerPath, type AnswerStep, answerView, collectionPath, entryLink, ent
 
 /** B1. */
 export const getEntry = () => () => Effect.succeed(viewAnswer(entryView))
-
-/** Every session; they have no owner. */
-const sessionIndex: NewestFirstIndex = { table: "sessions", keysTable: "session-keys" }
 
 const addressOf = (id: string): Address => address(sessionKind, id)
 
@@ -33,7 +30,7 @@ const describeSession = (service: Service, id: string) =>
 
 /** A page of the sessions, newest first (B3). */
 export const getSessions = defineHandler(function*(service, call) {
-  const index = { ...sessionIndex, owner: "", href: absoluteUri(service, collectionPath) }
+  const index = { ...sessionListing, owner: "", href: absoluteUri(service, collectionPath) }
   const { next, rows } = yield* listResources(
     service,
     call,
@@ -47,7 +44,7 @@ export const getSessions = defineHandler(function*(service, call) {
 export const postSessions = defineHandler(function*(service, call) {
   const input = yield* readAnswerInput(call, "both")
   const id = call.ids.id("session")
-  if (input.continue === "true") yield* enterResource(service, sessionIndex, "", id)
+  if (input.continue === "true") yield* enterResource(service, sessionListing, "", id)
   const message: SessionMessage = {
     _tag: "Start",
     requestId: call.ids.id("request"),
@@ -77,7 +74,6 @@ export const deleteSession = defineHandler(function*(service, call) {
   )
   const message: SessionMessage = { _tag: "Delete", ...expected }
   yield* ask<SessionReply>(service, addressOf(id), message)
-  yield* removeResource(service, sessionIndex, id)
   return emptyAnswer(204)
 })
 
