@@ -376,6 +376,9 @@ export const createStreamTimeoutMs = 20_000
  */
 export const createStreamResendMs = 750
 
+/** Ids of actors that one pass over all names finds; the pass holds twice as many at most. */
+export const scannedIdsMax = 100_000
+
 /** How long a listing of ids is cached for its next page. */
 export const listingCacheMs = 30_000
 

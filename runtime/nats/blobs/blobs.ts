@@ -118,16 +118,12 @@ class NatsBlobs {
     this.deleteChunks(id, found)
   }
 
-  /** The ids above `after`, all of them. */
-  private async list(after: string | undefined): Promise<ReadonlyArray<string>> {
-    const ids = new Set<string>()
+  /** The ids above `after`, ascending, because the subjects of heads are. */
+  private async *list(after: string | undefined): AsyncGenerator<ReadonlyArray<string>> {
     for await (const { subjects } of listSubjects(this.nats, blobsKv.stream, headsFilter)) {
-      for (const subject of subjects) {
-        const id = idOfHead(subject)
-        if (after === undefined || id > after) ids.add(id)
-      }
+      const ids = subjects.map(idOfHead)
+      yield after === undefined ? ids : ids.filter((id) => id > after)
     }
-    return [...ids].sort()
   }
 
   /** The blobs whose upload began so long ago that no commit is on its way that names them. */

@@ -1,6 +1,7 @@
 /** The ids of the actors of a kind, in order, over all buckets. */
+import { scannedIdsMax } from "../../limits.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { type Bucket, idOfState, IdPager, isMarker, listSubjects, readLastOfMany,
+import { type Bucket, idOfState, IdPager, inOrderOfId, isMarker, listSubjects, readLastOfMany,
   statesOfKind } from "../stream/index.ts"
 
 interface Candidate {
@@ -20,7 +21,8 @@ export class ActorScanner {
     this.nats = nats
     this.buckets = buckets
     this.pager = new IdPager(
-      (kind, after) => this.list(kind, after),
+      // Names are in order of their shards first.
+      (kind, after) => inOrderOfId(() => this.list(kind), after, scannedIdsMax),
       (candidates) => this.idsOf(candidates)
     )
   }
@@ -33,18 +35,16 @@ export class ActorScanner {
     return this.pager.page(kind, after, limit)
   }
 
-  private async list(kind: string, after: string | undefined): Promise<ReadonlyArray<Candidate>> {
-    const candidates: Array<Candidate> = []
+  private async *list(kind: string): AsyncGenerator<ReadonlyArray<Candidate>> {
     for (const bucket of this.buckets) {
       const pages = listSubjects(this.nats, bucket.stream, statesOfKind(bucket, kind))
       for await (const { lastSeq, subjects } of pages) {
-        for (const subject of subjects) {
+        yield subjects.map((subject) => {
           const id = idOfState(bucket, subject)
-          if (after === undefined || id > after) candidates.push({ id, bucket, subject, lastSeq })
-        }
+          return { id, bucket, subject, lastSeq }
+        })
       }
     }
-    return candidates.sort((a, b) => a.id < b.id ? -1 : 1)
   }
 
   /** A subject may be that of a removed actor's marker. */

@@ -4,7 +4,7 @@ export { actorBuckets, assertStreamConfig, type BucketFailure, bucketFailure, Bu
 export { type ActorKeys, actorKeys, addressOfSignal, addressOfState, type Bucket, bucketNamed,
   firstKeyOf, idOfState, parseTimerKey, placeEnd, placeOf, signalsOf, statesOfKind, statesOfShard,
   timeOfPlace, timerKey, timersFilter, timersPrefix } from "./keys.ts"
-export { IdPager, listSubjects, pagesOf } from "./listing.ts"
+export { IdPager, inOrderOfId, listSubjects, pagesOf } from "./listing.ts"
 export { acknowledgedSequence, barrierReader, callApi, isMarker, nextSequence, readLast,
   readLastFromLeader, readLastOfMany, scanStream, type StoredMessage, streamEnd, streamInfo,
   writtenAtMs } from "./reader.ts"

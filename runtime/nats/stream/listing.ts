@@ -63,21 +63,61 @@ export const pagesOf = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<
     (_, page) => list.slice(page * keysPerReadMax, (page + 1) * keysPerReadMax)
   )
 
-interface CachedListing<A> {
+/**
+ * All candidates above `after`, ascending by id, from a listing in any order. Each pass over the
+ * listing keeps the first `idsMax` of those that are left, so that memory is bounded.
+ */
+export async function* inOrderOfId<A extends { readonly id: string }>(
+  list: () => AsyncIterable<ReadonlyArray<A>>,
+  after: string | undefined,
+  idsMax: number
+): AsyncGenerator<ReadonlyArray<A>> {
+  for (let last = after;;) {
+    let first: Array<A> = []
+    let isCut = false
+    const cut = (): void => {
+      first.sort((a, b) => a.id < b.id ? -1 : 1)
+      isCut ||= first.length > idsMax
+      first = first.slice(0, idsMax)
+    }
+    for await (const candidates of list()) {
+      for (const candidate of candidates) {
+        if (last !== undefined && candidate.id <= last) continue
+        first.push(candidate)
+        if (first.length >= 2 * idsMax) cut()
+      }
+    }
+    cut()
+    if (first.length > 0) yield first
+    last = first.at(-1)?.id
+    if (!isCut) return
+  }
+}
+
+/** A listing that has arrived at the id `after`. */
+interface OpenListing<A> {
   readonly scope: string
+  readonly after: string
+  readonly pages: AsyncIterator<ReadonlyArray<A>>
+  /** The listing's last page, of which the first `at` candidates were taken. */
   readonly candidates: ReadonlyArray<A>
   readonly at: number
-  readonly after: string
   readonly untilMs: number
 }
 
-/** Pages of ids. The next page continues the listing of the last one for `listingCacheMs`. */
+/**
+ * Pages of ids. It holds one page of the listing, however long that is. The next page of ids
+ * continues the listing of the last one for `listingCacheMs`.
+ */
 export class IdPager<A> {
-  private readonly list: (scope: string, after: string | undefined) => Promise<ReadonlyArray<A>>
+  private readonly list: (
+    scope: string,
+    after: string | undefined
+  ) => AsyncIterator<ReadonlyArray<A>>
   private readonly idsOf: (candidates: ReadonlyArray<A>) => Promise<ReadonlyArray<string>>
-  private cached: CachedListing<A> | undefined
+  private open: OpenListing<A> | undefined
 
-  /** `list`: the sorted candidates above `after`; `idsOf`: the ids of those that exist. */
+  /** `list`: the candidates above `after`, ascending; `idsOf`: the ids of those that exist. */
   constructor(list: IdPager<A>["list"], idsOf: IdPager<A>["idsOf"]) {
     this.list = list
     this.idsOf = idsOf
@@ -89,21 +129,38 @@ export class IdPager<A> {
     limit: number
   ): Promise<ReadonlyArray<string>> {
     if (limit <= 0) return []
-    const { cached } = this
-    const isNext = cached !== undefined && cached.scope === scope && cached.after === after &&
-      cached.untilMs > performance.now()
-    const candidates = isNext ? cached.candidates : await this.list(scope, after)
+    const { at: start, candidates: rest, pages } = this.take(scope, after)
     const ids: Array<string> = []
-    let at = isNext ? cached.at : 0
-    while (ids.length < limit && at < candidates.length) {
+    let candidates = rest
+    let at = start
+    while (ids.length < limit) {
+      if (at >= candidates.length) {
+        const page = await pages.next()
+        if (page.done === true) return ids
+        candidates = page.value
+        at = 0
+        continue
+      }
       const some = candidates.slice(at, at + Math.min(limit - ids.length, keysPerReadMax))
       ids.push(...await this.idsOf(some))
       at += some.length
     }
-    const last = ids.at(-1)
-    this.cached = last === undefined || at >= candidates.length
-      ? undefined
-      : { scope, candidates, at, after: last, untilMs: performance.now() + listingCacheMs }
+    const last = ids.at(-1) ?? ""
+    const untilMs = performance.now() + listingCacheMs
+    this.open = { scope, after: last, pages, candidates, at, untilMs }
     return ids
+  }
+
+  /** The open listing, which only one caller may continue, or a new one. */
+  private take(
+    scope: string,
+    after: string | undefined
+  ): Pick<OpenListing<A>, "pages" | "candidates" | "at"> {
+    const { open } = this
+    const continues = open !== undefined && open.scope === scope && open.after === after &&
+      open.untilMs > performance.now()
+    if (!continues) return { pages: this.list(scope, after), candidates: [], at: 0 }
+    this.open = undefined
+    return open
   }
 }

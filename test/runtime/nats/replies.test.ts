@@ -1,10 +1,11 @@
 /** Reads of many messages at once detect omitted and lost messages. */
 import type { Msg, MsgHdrs } from "@nats-io/transport-node"
+import { assert, asyncProperty, integer, nat, option, uniqueArray } from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listingOverlapNames } from "../../../runtime/limits.ts"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
 import { parseReplies } from "../../../runtime/nats/stream/reader.ts"
-import { listSubjects } from "../../../runtime/nats/stream/listing.ts"
+import { IdPager, inOrderOfId, listSubjects } from "../../../runtime/nats/stream/listing.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
 import { alice, commitOf, run } from "../../suites/storage-probe.ts"
 import { onNats } from "./backend.ts"
@@ -102,3 +103,64 @@ it.each([0, 1, listingOverlapNames, 2 * listingOverlapNames + 5])(
     expect(reported).toEqual(names)
   }
 )
+
+/** The names of a listing, as pages of candidates; counts the pages that were read. */
+const countedPages = (names: ReadonlySet<string>) => {
+  const counted = { pages: 0 }
+  const list = async function*(_scope: string, after: string | undefined) {
+    for await (const { subjects } of listSubjects(leader(new Set(names), () => {}), "S", "s.>")) {
+      counted.pages++
+      yield subjects.filter((subject) => after === undefined || subject > after)
+    }
+  }
+  return { counted, list }
+}
+
+it("reads only the pages of a listing that it returns ids of", async () => {
+  const names = Array.from({ length: 10 * PAGE }, (_, at) => `s.${String(at).padStart(6, "0")}`)
+  const { counted, list } = countedPages(new Set(names))
+  const pager = new IdPager<string>(list, async (some: ReadonlyArray<string>) => some)
+  const ids = [...await pager.page("", undefined, 50)]
+  expect(counted.pages).toBe(1)
+  while (ids.length < names.length) {
+    ids.push(...await pager.page("", ids.at(-1), 70))
+    // One page ahead at most: the listing is never in memory as a whole.
+    expect(counted.pages).toBeLessThanOrEqual(Math.ceil(ids.length / (2 * listingOverlapNames)) + 1)
+  }
+  expect(ids).toEqual(names)
+})
+
+it("continues a listing for one of two callers, and lists again for the other", async () => {
+  const names = Array.from({ length: 2 * PAGE }, (_, at) => `s.${String(at).padStart(6, "0")}`)
+  const { list } = countedPages(new Set(names))
+  const pager = new IdPager<string>(list, async (some: ReadonlyArray<string>) => some)
+  const first = await pager.page("", undefined, 10)
+  const next = await Promise.all([1, 2].map(() => pager.page("", first.at(-1), PAGE)))
+  expect(next).toEqual([names.slice(10, PAGE + 10), names.slice(10, PAGE + 10)])
+})
+
+it("orders a listing by id with a bounded number of ids in memory", async () => {
+  await assert(
+    asyncProperty(
+      uniqueArray(nat(500), { maxLength: 60 }),
+      integer({ min: 1, max: 12 }),
+      option(nat(500), { nil: undefined }),
+      async (numbers, idsMax, from) => {
+        const ids = numbers.map((n) => String(n).padStart(3, "0"))
+        const after = from === undefined ? undefined : String(from).padStart(3, "0")
+        const list = async function*() {
+          for (let at = 0; at < ids.length; at += 7) {
+            yield ids.slice(at, at + 7).map((id) => ({ id }))
+          }
+        }
+        const ordered: Array<string> = []
+        for await (const page of inOrderOfId(list, after, idsMax)) {
+          expect(page.length).toBeLessThanOrEqual(idsMax)
+          ordered.push(...page.map(({ id }) => id))
+        }
+        expect(ordered)
+          .toEqual(ids.filter((id) => after === undefined || id > after).toSorted())
+      }
+    )
+  )
+})
