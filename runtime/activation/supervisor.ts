@@ -21,7 +21,10 @@ export interface Quarantine {
 interface Trouble {
   /** When the actor was restarted within the window, by the monotonic clock. */
   restartsMs: Array<number>
+  /** End of the quarantine by the monotonic clock; 0 without one. */
   quarantinedUntilMs: number
+  /** The begin as time of day, for people: computing it anew would change it by a millisecond. */
+  quarantinedAtMs: number
   reason: string
 }
 
@@ -61,7 +64,7 @@ export class Supervisor {
     const key = keyOf(address)
     const reason = reasonOf(cause)
     const trouble = this.troubles.get(key) ??
-      { restartsMs: [], quarantinedUntilMs: 0, reason }
+      { restartsMs: [], quarantinedUntilMs: 0, quarantinedAtMs: 0, reason }
     trouble.reason = reason
     const { restartDelayMaxMs, restartDelayMs, restartWindowMs, restartsMax } = this.limits
     trouble.restartsMs = trouble.restartsMs.filter((atMs) => atMs > nowMs - restartWindowMs)
@@ -69,6 +72,7 @@ export class Supervisor {
     this.troubles.set(key, trouble)
     if (trouble.restartsMs.length >= restartsMax) {
       trouble.quarantinedUntilMs = nowMs + this.limits.quarantineMs
+      trouble.quarantinedAtMs = this.clocks.nowMs()
       return
     }
     return Math.min(restartDelayMs * 2 ** (trouble.restartsMs.length - 1), restartDelayMaxMs)
@@ -109,11 +113,10 @@ export class Supervisor {
   quarantined(): ReadonlyArray<Quarantine> {
     const nowMs = this.clocks.monotonicMs()
     const quarantines: Array<Quarantine> = []
-    for (const [key, { quarantinedUntilMs, reason }] of this.troubles) {
+    for (const [key, { quarantinedAtMs, quarantinedUntilMs, reason }] of this.troubles) {
       if (quarantinedUntilMs <= nowMs) continue
-      const untilMs = Math.round(this.clocks.nowMs() + quarantinedUntilMs - nowMs)
-      const sinceMs = untilMs - this.limits.quarantineMs
-      quarantines.push({ address: fromKey(key), sinceMs, untilMs, reason })
+      const untilMs = quarantinedAtMs + this.limits.quarantineMs
+      quarantines.push({ address: fromKey(key), sinceMs: quarantinedAtMs, untilMs, reason })
     }
     return quarantines
   }

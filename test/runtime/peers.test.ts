@@ -1,5 +1,6 @@
 /** The context of cells and effects, and states that are not committed. */
 import { Effect } from "effect"
+import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { afterEach, describe, expect, it } from "vitest"
 import { address, become, stay } from "../../runtime/index.ts"
 import { at as probeAt, probe } from "./probe.ts"
@@ -20,7 +21,7 @@ it("a volatile part of a state stays in memory without a commit, until a reload"
   expect(await doing(rig, "look")).toBe("x")
   expect(storage.groups).toEqual([])
   expect(await doing(rig, "count")).toBe("x")
-  expect(storage.groups[0]?.[0]?.state).toBe("1")
+  expect(decodeStoredState(storage.groups[0]?.[0]?.state ?? "").text).toBe("1")
   expect(await doing(rig, "look")).toBe("x")
   storage.acts.push(fails)
   expect(await doing(rig, "count")).toBeUndefined()
