@@ -58,6 +58,41 @@ const drainBody = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
     catch: () => httpError("malformed", "the body ended before its announced length")
   })
 
+/** Runs the handler; once for the request's Idempotency-Key, if it has one. */
+export const handleCall = (
+  service: Service,
+  handler: ResourceHandler,
+  call: Call
+): Effect.Effect<HandlerAnswer, HandlerFailure> =>
+  hasIdempotencyKey(call.request) ? handleOnce(service, handler, call) : handler.handle(call)
+
+const handleOnce = Effect.fnUntraced(function*(
+  service: Service,
+  handler: ResourceHandler,
+  call: Call
+): Effect.fn.Return<PlainAnswer, HandlerFailure> {
+  const { body, parameters, request } = call
+  const isStream = handler.body === "stream"
+  const caller = yield* callerKey(service, call)
+  const { keyBeside } = handler
+  const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)
+  const keyed = yield* readKeyedRequest(service, request, caller, beside)
+  const { fingerprintOf, hash, idsFor } = keyed
+  if (!isStream) yield* body.bytes
+  const fingerprint = () => fingerprintOf(body.digest())
+  // The digest of a stream is known at its end only, after the handler has used its ids.
+  const knownFingerprint = isStream ? undefined : fingerprint()
+  const ids = idsFor(knownFingerprint ?? "stream")
+  const run = (stored: StoredDeposit | undefined) =>
+    Effect.map(handler.handle({ ...call, ids, key: { hash, stored } }), (answer) => {
+      if (answer._tag === "Plain") return answer
+      if (answer._tag === "View") return renderView(answer, call, service.settings.baseUrl)
+      throw new Error("a POST was answered with a stream")
+    })
+  const drain = isStream ? drainBody(body) : Effect.void
+  return yield* runOnce(service, keyed, { drain, fingerprint, knownFingerprint, run })
+})
+
 class Application {
   private readonly service: Service
   private readonly match: ReturnType<typeof compileRoutes<ResourceHandler>>
@@ -143,42 +178,12 @@ class Application {
   private run(routed: Routed, call: Call): void {
     const { request } = call
     const startedMs = performance.now()
-    const answer: Effect.Effect<HandlerAnswer, HandlerFailure> = hasIdempotencyKey(request)
-      ? this.runKeyed(routed, call)
-      : routed.match.handler.handle(call)
+    const answer = handleCall(this.service, routed.match.handler, call)
     this.runEffect(withTraceContext(request, answer), (exit) => {
       this.finish(routed, call, exit, (status) => {
         const durationMs = performance.now() - startedMs
         this.onAccess({ method: request.method, route: routed.match.pattern, status, durationMs })
       })
-    })
-  }
-
-  private runKeyed(
-    { bodyKind, match: { handler, parameters } }: Routed,
-    call: Call
-  ): Effect.Effect<PlainAnswer, HandlerFailure> {
-    const { service } = this
-    const { body, request } = call
-    return Effect.gen(function*() {
-      const caller = yield* callerKey(service, call)
-      const { keyBeside } = handler
-      const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)
-      const keyed = yield* readKeyedRequest(service, request, caller, beside)
-      const { fingerprintOf, hash, idsFor } = keyed
-      if (bodyKind !== "stream") yield* body.bytes
-      const fingerprint = () => fingerprintOf(body.digest())
-      // The digest of a stream is known at its end only, after the handler has used its ids.
-      const knownFingerprint = bodyKind === "stream" ? undefined : fingerprint()
-      const ids = idsFor(knownFingerprint ?? "stream")
-      const run = (stored: StoredDeposit | undefined) =>
-        Effect.map(handler.handle({ ...call, ids, key: { hash, stored } }), (answer) => {
-          if (answer._tag === "Plain") return answer
-          if (answer._tag === "View") return renderView(answer, call, service.settings.baseUrl)
-          throw new Error("a POST was answered with a stream")
-        })
-      const drain = bodyKind === "stream" ? drainBody(body) : Effect.void
-      return yield* runOnce(service, keyed, { drain, fingerprint, knownFingerprint, run })
     })
   }
 
