@@ -77,8 +77,17 @@ const clearRemoved = (
   return left > 0 ? decision.setTimer(nowMs) : decision
 }
 
-const holds = (hasBlob: boolean): Decision<ContentState, ContentReply, ContentAction> =>
-  stay<ContentState>().reply<ContentReply>({ _tag: "HasBlob", hasBlob })
+const holds = (hasBlob: boolean): ContentReply => ({ _tag: "HasBlob", hasBlob })
+
+/**
+ * Whether the content names the blob. "No" lets the caller remove the blob, so it is committed: that
+ * fails if an earlier commit, whose outcome is unknown to this actor, was stored late.
+ */
+const hasBlob = (
+  state: Published | Removed,
+  isNamed: boolean
+): Decision<ContentState, ContentReply, ContentAction> =>
+  (isNamed ? stay<ContentState>() : become<ContentState>(state)).reply(holds(isNamed))
 
 const publishedReply = ({ body, generation }: Published): ContentReply => ({
   _tag: "Published",
@@ -107,7 +116,7 @@ const absent: Contents["Absent"] = {
     return become<ContentState>(kept).reply(publishedReply(kept))
   },
   ...withoutContent("NotFound"),
-  HasBlob: () => holds(false),
+  HasBlob: () => stay<ContentState>().removeActor().reply(holds(false)),
   BlobsRemoved: () => stay(),
   TimerFired: () => stay()
 }
@@ -180,7 +189,7 @@ const published: Contents["Published"] = {
       .reply<ContentReply>({ _tag: "Received", n: head + 1 })
   },
   HasBlob: (state, { blobId }) =>
-    holds(state.body.blobId === blobId || state.stale.includes(blobId)),
+    hasBlob(state, state.body.blobId === blobId || state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = staleWithout(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
@@ -195,7 +204,7 @@ const removed: Contents["Removed"] = {
   // An id is random, so only a repetition of the request that published it knows it.
   Publish: () => stay().reply<ContentReply>({ _tag: "PublishedOnce" }),
   ...withoutContent("Gone"),
-  HasBlob: (state, { blobId }) => holds(state.stale.includes(blobId)),
+  HasBlob: (state, { blobId }) => hasBlob(state, state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = staleWithout(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
