@@ -1,6 +1,7 @@
 /** Clients: each runs its operations one after the other, as real clients do. */
 import { ClientRequest } from "./requests.ts"
 import { cabinetVerbs } from "./cabinets.ts"
+import { contentVerbs } from "./contents.ts"
 import { mailboxVerbs } from "./mailboxes.ts"
 import { notificationVerbs } from "./notifications.ts"
 import type { Operation, Plan } from "./plan.ts"
@@ -15,7 +16,8 @@ const verbsOf: Readonly<Record<string, Verbs>> = {
   notification: notificationVerbs,
   registration: registrationVerbs,
   session: sessionVerbs,
-  cabinet: cabinetVerbs
+  cabinet: cabinetVerbs,
+  content: contentVerbs
 }
 
 /** Runs one operation; resolves when it has ended, with any outcome. */

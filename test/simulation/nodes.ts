@@ -6,18 +6,22 @@ import { Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { behaviors, type Dependencies, linksUnder } from "../../actors/index.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
 import type { MessageStep } from "../../runtime/activation/effects.ts"
-import { type Address, type AnyBehavior, type AskFailure, clustered, type LogItem, Placement,
-  Registry, Storage, type StorageFailure, System, type SystemApi,
+import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, clustered, type LogItem,
+  Placement, Registry, Storage, type StorageFailure, System, type SystemApi,
   type Tagged } from "../../runtime/index.ts"
 import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
+import type { Service } from "../../http/pipeline/index.ts"
+import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 import { noDependencies } from "../actors/dependencies.ts"
+import type { SharedBlobs } from "./blobs.ts"
 import type { Bus, Wire } from "./bus.ts"
 import type { RegistryLine, SharedRegistry } from "./registry.ts"
 import type { Later, Line, SharedStore } from "./store.ts"
 import type { Computer, VirtualTime } from "./time.ts"
 import type { Trace } from "./trace.ts"
+import { serviceOf, Web, type WebAnswer, type WebRequest } from "./web.ts"
 
 export const baseUrl = "https://post.test"
 export const links = linksUnder(baseUrl)
@@ -39,6 +43,7 @@ export interface Seams {
   readonly behaviors?: (all: ReadonlyArray<AnyBehavior>) => ReadonlyArray<AnyBehavior>
   readonly placement?: (placement: PlacementApi) => PlacementApi
   readonly storage?: (storage: StorageApi, later: Later) => StorageApi
+  readonly service?: (service: Service) => Service
 }
 
 /** The shared environment of a run's nodes. */
@@ -46,6 +51,7 @@ export interface Shared {
   readonly time: VirtualTime
   readonly trace: Trace
   readonly store: SharedStore
+  readonly blobs: SharedBlobs
   readonly registry: SharedRegistry
   readonly bus: Bus
   readonly outbound: (computer: Computer) => Outbound
@@ -77,6 +83,8 @@ export class SimulatedNode {
   /** The node's actor system; undefined while it starts. */
   system: SystemApi | undefined = undefined
   placement: PlacementApi | undefined = undefined
+  /** Its HTTP service; undefined while it starts. */
+  web: Web | undefined = undefined
   /** The node drains, and finally accepts no more requests of clients. */
   isLeaving = false
   isClosed = false
@@ -84,6 +92,7 @@ export class SimulatedNode {
   /** The incarnation of its present membership. */
   incarnation = ""
   private births = 0
+  private readonly blobs: BlobsApi
   private readonly wire: Wire
   private readonly shared: Shared
   private runtime: ManagedRuntime.ManagedRuntime<System | Placement, unknown> | undefined
@@ -92,6 +101,7 @@ export class SimulatedNode {
     this.shared = shared
     this.computer = computer
     this.line = shared.store.connect(computer)
+    this.blobs = shared.blobs.connect(computer, () => this.line.cutUntilMs)
     this.registryLine = shared.registry.connect(computer)
     this.wire = shared.bus.connect(computer)
   }
@@ -114,6 +124,7 @@ export class SimulatedNode {
         ({ placement, system }) => {
           this.system = system
           this.placement = placement
+          this.web = this.webOf(system)
         },
         (error: unknown) => {
           trace.note("node", `${computer.name} does not start: ${String(error)}`)
@@ -169,6 +180,15 @@ export class SimulatedNode {
     })
   }
 
+  /** Handles an HTTP request of a client. */
+  request(request: WebRequest, done: (answer: WebAnswer) => void): void {
+    this.asks++
+    this.web?.answer(request, (answer) => {
+      this.asks--
+      done(answer)
+    })
+  }
+
   read(of: Address, done: (items: ReadonlyArray<LogItem> | undefined) => void): void {
     const { system } = this
     if (system === undefined) return done(undefined)
@@ -177,6 +197,20 @@ export class SimulatedNode {
       const isRead = exit._tag === "Success" && exit.value._tag === "Success"
       done(isRead ? exit.value.success : undefined)
     })
+  }
+
+  private webOf(system: SystemApi): Web {
+    const { blobs, computer, shared: { onDefect, seams } } = this
+    const service = serviceOf({
+      baseUrl,
+      // Two parts, joined by a dot, as the service composes it.
+      startId: computer.name.replace("#", "."),
+      system,
+      blobs,
+      records: makeMemoryRecords()
+    })
+    const what = (text: string) => onDefect(`${computer.name}: ${text}`)
+    return new Web(seams.service?.(service) ?? service, what)
   }
 
   private storage(): StorageApi {
@@ -188,6 +222,7 @@ export class SimulatedNode {
     const { computer, shared: { outbound, seams, time } } = this
     const dependencies: Dependencies = {
       ...noDependencies,
+      blobs: this.blobs,
       outbound: outbound(computer),
       links,
       schedule,

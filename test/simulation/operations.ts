@@ -7,6 +7,16 @@ import type { Operation } from "./plan.ts"
 import type { Records } from "./records.ts"
 import type { Trace } from "./trace.ts"
 
+/** A content that a client has tried to publish. */
+export interface KnownContent {
+  /** When it began, in the moments of the records. */
+  readonly start: number
+  readonly client: string
+  readonly value: string
+  /** The paths of the content and of its edit URI; undefined without an answer. */
+  readonly paths: { readonly content: string; readonly edit: string } | undefined
+}
+
 /** The knowledge of all clients about the resources. */
 export interface Known {
   /** Ids of sent notifications. */
@@ -23,6 +33,8 @@ export interface Known {
   readonly versions: Map<string, number>
   /** The step that each session waits for, by its last reply. */
   readonly steps: Map<string, SessionStep>
+  /** Published contents by resource. */
+  readonly contents: Map<string, KnownContent>
 }
 
 export const nothingKnown = (): Known => ({
@@ -32,7 +44,8 @@ export const nothingKnown = (): Known => ({
   destroyed: new Set(),
   entries: new Map(),
   versions: new Map(),
-  steps: new Map()
+  steps: new Map(),
+  contents: new Map()
 })
 
 /** A client during one operation. */

@@ -107,7 +107,8 @@ const verbs: Readonly<Record<string, ReadonlyArray<string>>> = {
   notification: "send send send describe describe retry delete".split(" "),
   registration: "register register describe describe rotate lift delete".split(" "),
   session: "answer answer answer answer describe describe read delete".split(" "),
-  cabinet: "replace replace replace describe describe remove".split(" ")
+  cabinet: "replace replace replace describe describe remove".split(" "),
+  content: "overwrite overwrite read read read remove".split(" ")
 }
 
 type Random = () => number
@@ -174,13 +175,17 @@ const rollingRestarts = (random: Random, busyMs: number, nodes: number): Readonl
   }))
 }
 
+/** Contents of a run; each is published once. */
+export const contentsCount = 6
+
 /** The number of resources of each kind in a run. */
 const resources: ReadonlyArray<readonly [kind: string, count: number, weight: number]> = [
   ["mailbox", 2, 5],
   ["notification", 0, 3],
   ["registration", 3, 2],
   ["session", 2, 3],
-  ["cabinet", 1, 2]
+  ["cabinet", 1, 2],
+  ["content", contentsCount, 3]
 ]
 const weights = resources.reduce((sum, [, , weight]) => sum + weight, 0)
 
@@ -208,6 +213,7 @@ const operationOf = (
 
 /** Smaller marks belong to the operations that create resources. */
 const FIRST_MARK = 100
+const FIRST_PUBLICATION = 10
 const CREATED_MS = 3_000
 
 /** One client creates each resource once, at the beginning. */
@@ -220,6 +226,18 @@ const creations = (random: Random, nodes: number): ReadonlyArray<Operation> => {
     verb: resource.startsWith("session") ? "start" : "create"
   }))
 }
+
+/** Publishes each content once, at any time. */
+const publications = (
+  random: Random,
+  busyMs: number,
+  nodes: number
+): ReadonlyArray<Operation> =>
+  Array.from({ length: contentsCount }, (_, at) => ({
+    ...operationOf(random, FIRST_PUBLICATION + at, Math.floor(random() * busyMs / 2), nodes),
+    resource: `content/${at}`,
+    verb: "publish"
+  }))
 
 /** The plan of a seed. */
 export const planOf = (seed: number, { minutes }: PlanOptions): Plan => {
@@ -239,9 +257,12 @@ export const planOf = (seed: number, { minutes }: PlanOptions): Plan => {
     isCalm,
     operations: [
       ...creations(random, nodes),
-      ...times(isCalm ? 2 * OPERATIONS : OPERATIONS).map((atMs, at) =>
-        operationOf(random, FIRST_MARK + at, atMs, nodes)
-      )
+      ...[
+        ...publications(random, busyMs, nodes),
+        ...times(isCalm ? 2 * OPERATIONS : OPERATIONS).map((atMs, at) =>
+          operationOf(random, FIRST_MARK + at, atMs, nodes)
+        )
+      ].sort((one, other) => one.atMs - other.atMs)
     ],
     faults: isCalm
       ? rollingRestarts(random, busyMs, nodes)

@@ -9,6 +9,7 @@ import type { AnyBehavior, Behavior } from "../../runtime/index.ts"
 import { Effect } from "effect"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
 import { plantedCells } from "./planted-cells.ts"
+import { plantedContents } from "./planted-contents.ts"
 import { type Apply, faithful, type Later } from "./store.ts"
 import type { WorldSeams } from "./world.ts"
 
@@ -148,5 +149,6 @@ export const planted: Readonly<Record<string, Planted>> = {
         })
     })
   },
-  ...plantedCells
+  ...plantedCells,
+  ...plantedContents
 }

@@ -4,6 +4,7 @@ import type { MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts
 import type { NotificationInput, NotificationOutput } from "../histories/models/notification.ts"
 import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"
 import type { SessionInput, SessionOutput } from "../histories/models/session.ts"
+import type { StoredInput, StoredOutput } from "../histories/models/stored.ts"
 import type { Answer } from "./requests.ts"
 import type { VersionedInput, VersionedOutput } from "./versioned.ts"
 
@@ -21,10 +22,13 @@ export class Records {
   readonly notification: Array<Operation<NotificationInput, NotificationOutput>> = []
   readonly registration: Array<Operation<RegistrationInput, RegistrationOutput>> = []
   readonly session: Array<Operation<SessionInput, SessionOutput>> = []
+  readonly content: Array<Operation<StoredInput, StoredOutput>> = []
   /** Operations on cabinets and on the settings of mailboxes. */
   readonly versioned: Array<Operation<VersionedInput, VersionedOutput>> = []
   /** Reported heads of mailboxes: a later read must not report a smaller one. */
   readonly heads: Array<Head> = []
+  /** Answers that no state of the service allows. */
+  readonly wrong: Array<string> = []
   /** Failures that running nodes returned. */
   readonly unanswered: Array<string> = []
   /** Numbers starts and ends, so that each has its own moment. */
@@ -35,8 +39,8 @@ export class Records {
   }
 
   get count(): number {
-    const { mailbox, notification, registration, session, versioned } = this
-    return [mailbox, notification, registration, session, versioned]
+    const { content, mailbox, notification, registration, session, versioned } = this
+    return [content, mailbox, notification, registration, session, versioned]
       .reduce((sum, { length }) => sum + length, 0)
   }
 

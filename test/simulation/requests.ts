@@ -2,6 +2,7 @@
 import type { Address, AskFailure, LogItem, Tagged } from "../../runtime/index.ts"
 import type { SimulatedNode } from "./nodes.ts"
 import type { Computer } from "./time.ts"
+import type { WebAnswer, WebRequest } from "./web.ts"
 import type { World } from "./world.ts"
 
 /** A message of any kind of actor. */
@@ -60,6 +61,19 @@ export class ClientRequest {
             ? { _tag: "Failed", why: "no answer" }
             : { _tag: "Answered", reply: items }
         )))
+  }
+
+  /** An HTTP request; a failure of the service leaves its outcome open. */
+  http(at: number, request: WebRequest): Promise<Answer<WebAnswer>> {
+    return this.send(at, (node, settle) =>
+      node.request(request, (reply) => {
+        const { status, text } = reply
+        settle(
+          status >= 500
+            ? { _tag: "Unknown", why: `${request.method} ${status} ${text}` }
+            : { _tag: "Answered", reply }
+        )
+      }))
   }
 
   /** Waits until this time. */

@@ -1,11 +1,10 @@
 /** One run of the simulation: runs a plan, then checks the invariants. */
-import { cabinetKind, mailboxKind, sessionKind } from "../../actors/index.ts"
-import { address, shardOf } from "../../runtime/actor/address.ts"
 import { runClients } from "./clients.ts"
-import { notificationAt, notificationIdOf, notificationParts } from "./notifications.ts"
-import type { Operation, Plan } from "./plan.ts"
+import { collectOrphans, mayHaveOrphans } from "./contents.ts"
+import { contentsCount, type Operation, type Plan } from "./plan.ts"
 import { Records } from "./records.ts"
 import { nothingKnown } from "./operations.ts"
+import { shardsInUse } from "./shards.ts"
 import { judge, type Run, unsettled } from "./verdict.ts"
 import { Invariants } from "./invariants.ts"
 import { World, type WorldSeams } from "./world.ts"
@@ -35,25 +34,26 @@ const REST_LOOK_MS = 2_000
 /** How long clients may take to finish their operations. */
 const ENDING_MS = 120_000
 
-const shardsInUse: ReadonlySet<number> = new Set([
-  ...[0, 1].map((at) => shardOf(address(mailboxKind, `mailbox-${at}`))),
-  ...[0, 1].map((at) => shardOf(address(sessionKind, `session-${at}`))),
-  shardOf(address(cabinetKind, "cabinet-0")),
-  ...Array.from(
-    { length: notificationParts },
-    (_, at) => shardOf(notificationAt(notificationIdOf(at)))
-  )
-])
+/** An operation at the end, while all nodes are healthy. */
+const lastOperation = ({ nodes }: Plan, atMs: number) => ({
+  client: 0,
+  atMs,
+  mark: 1,
+  choice: 0,
+  nodes: Array.from({ length: nodes }, (_, at) => at)
+})
 
-/** At the end one more client reads every resource while all nodes are healthy. */
-const lastLooks = ({ nodes, operations }: Plan, atMs: number): ReadonlyArray<Operation> => {
-  const base = {
-    client: 0,
-    atMs,
-    mark: 1,
-    choice: 0,
-    nodes: Array.from({ length: nodes }, (_, at) => at)
-  }
+const everyContent = (plan: Plan, atMs: number, verb: string): ReadonlyArray<Operation> =>
+  Array.from({ length: contentsCount }, (_, at) => ({
+    ...lastOperation(plan, atMs),
+    resource: `content/${at}`,
+    verb
+  }))
+
+/** At the end one more client reads every resource. */
+const lastLooks = (plan: Plan, atMs: number): ReadonlyArray<Operation> => {
+  const { operations } = plan
+  const base = lastOperation(plan, atMs)
   const all: Array<Operation> = []
   for (const at of [0, 1]) {
     all.push(
@@ -70,7 +70,7 @@ const lastLooks = ({ nodes, operations }: Plan, atMs: number): ReadonlyArray<Ope
   for (let at = 0; at < 4; at++) {
     all.push({ ...base, choice: at / 4, resource: "registration/0", verb: "describe" })
   }
-  return all
+  return [...all, ...everyContent(plan, atMs, "read")]
 }
 
 /** Advances time until the promise settles; false if it never does. */
@@ -94,10 +94,17 @@ const play = async (plan: Plan, run: Run): Promise<void> => {
   while (unsettled(run) !== undefined && time.nowMs < restMs) {
     await time.runUntil(time.nowMs + REST_LOOK_MS)
   }
-  const looks = { ...plan, operations: lastLooks(plan, time.nowMs) }
-  if (!await ends(world, runClients(world, looks, records, known))) {
-    world.violate("the last look never ended")
+  const perform = async (what: string, operations: ReadonlyArray<Operation>): Promise<void> => {
+    const ended = await ends(world, runClients(world, { ...plan, operations }, records, known))
+    if (!ended) world.violate(`${what} never ended`)
   }
+  await perform("a repetition", everyContent(plan, time.nowMs, "repeat"))
+  // Waiting until they are settled takes long.
+  if (mayHaveOrphans(world)) {
+    await time.runUntil(Math.max(time.nowMs, world.blobs.settledMs))
+    if (!await ends(world, collectOrphans(world))) world.violate("a collection never ended")
+  }
+  await perform("the last look", lastLooks(plan, time.nowMs))
 }
 
 /** Runs the plan; the same plan has the same result. */

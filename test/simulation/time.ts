@@ -3,11 +3,14 @@
  * its own clock, wait while it is paused, and never fire once it is dead. This file replaces the
  * global clocks, timers and random numbers, so a seed always runs the same way.
  */
+import { installEntropy } from "./entropy.ts"
 import { type Event, EventHeap } from "./heap.ts"
 import { randomOf } from "../runtime/placement-world.ts"
 
 /** When simulated time begins, ms since the epoch. */
 export const EPOCH_MS = 1_800_000_000_000
+/** Makes random bytes independent of the other random numbers of a seed. */
+const ENTROPY = 0xb17e5
 /** Longest turn of a computer's event loop, ms. */
 const TURN_MS = 0.05
 
@@ -150,6 +153,7 @@ export class VirtualTime {
     Date.now = () => this.wallMs(this.computer)
     // Libraries draw names from it; the number depends on what ran before in this process.
     Math.random = randomOf(this.seed)
+    const giveBackEntropy = installEntropy(randomOf(this.seed ^ ENTROPY))
     // Shadows the method of the prototype.
     Object.defineProperty(performance, "now", {
       configurable: true,
@@ -173,6 +177,7 @@ export class VirtualTime {
       Math.random = random
       Reflect.deleteProperty(performance, "now")
       crypto.randomUUID = uuid
+      giveBackEntropy()
     }
   }
 

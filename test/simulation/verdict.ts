@@ -12,7 +12,9 @@ import { check } from "../histories/linearizable.ts"
 import { mailbox, type MailboxInput, type MailboxOutput } from "../histories/models/mailbox.ts"
 import { notification } from "../histories/models/notification.ts"
 import { registration } from "../histories/models/registration.ts"
+import { stored } from "../histories/models/stored.ts"
 import { session } from "../histories/models/session.ts"
+import { contentsHold } from "./contents.ts"
 import { links, schedule } from "./nodes.ts"
 import { markIn, notificationAt, storedNotification } from "./notifications.ts"
 import type { Delivery } from "./external-services.ts"
@@ -292,10 +294,13 @@ export const judge = (run: Run): void => {
   linearizable(run, "notification", notification, records.notification)
   linearizable(run, "registration", registration, records.registration)
   linearizable(run, "session", session, records.session)
+  linearizable(run, "content", stored, records.content)
   linearizable(run, "versioned", versioned, records.versioned)
   nothingSpins(run)
   headsHold(run)
   logsHold(run)
   notificationsHold(run)
   pushesHold(run)
+  for (const what of records.wrong) run.world.violate(what)
+  contentsHold(run.world)
 }

@@ -1,4 +1,5 @@
 /** A cluster, its clients and its environment, in simulated time. */
+import { SharedBlobs } from "./blobs.ts"
 import { Bus } from "./bus.ts"
 import { type Seams, type Shared, SimulatedNode } from "./nodes.ts"
 import { ExternalServices } from "./external-services.ts"
@@ -22,6 +23,7 @@ export class World {
   readonly time: VirtualTime
   readonly trace: Trace
   readonly store: SharedStore
+  readonly blobs: SharedBlobs
   readonly registry: SharedRegistry
   readonly bus: Bus
   readonly externalServices: ExternalServices
@@ -45,6 +47,7 @@ export class World {
     const { time } = this
     this.trace = new Trace(time, keepsTrace)
     this.store = new SharedStore(time, this.trace, noise, seams.apply ?? faithful)
+    this.blobs = new SharedBlobs(time, this.trace, noise)
     this.registry = new SharedRegistry(time, this.trace, noise)
     this.bus = new Bus(time, this.trace, noise)
     this.externalServices = new ExternalServices(time, this.trace, noise)
@@ -52,6 +55,7 @@ export class World {
       time,
       trace: this.trace,
       store: this.store,
+      blobs: this.blobs,
       registry: this.registry,
       bus: this.bus,
       outbound: (computer) => this.externalServices.outbound(computer),
@@ -102,7 +106,7 @@ export class World {
   }
 
   private setNoise(noise: Noise): void {
-    for (const one of [this.store, this.registry, this.bus, this.externalServices]) {
+    for (const one of [this.store, this.blobs, this.registry, this.bus, this.externalServices]) {
       one.noise = noise
     }
   }

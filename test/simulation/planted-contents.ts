@@ -1,0 +1,58 @@
+/** Planted bugs in the handling of blobs; each has lost data before. */
+import { Effect } from "effect"
+import { contentKind } from "../../actors/index.ts"
+import type { ContentMessage, ContentReply } from "../../actors/content/index.ts"
+import type { Service } from "../../http/pipeline/index.ts"
+import { type Address, isRefusal, type Peers } from "../../runtime/index.ts"
+import type { WorldSeams } from "./world.ts"
+
+type Ask = Peers["ask"]
+
+/** The blob that a message brings to a content. */
+const broughtBlob = ({ kind }: Address, message: { readonly _tag: string }): string | undefined => {
+  if (kind !== contentKind) return undefined
+  // Messages to contents have the types of their protocol.
+  const sent = message as ContentMessage
+  return sent._tag === "Publish" || sent._tag === "Overwrite" ? sent.body.blobId : undefined
+}
+
+/** The service with another way to ask actors. */
+const asking = (change: (service: Service, ask: Ask) => Ask): WorldSeams => ({
+  service: (service) => {
+    const { system } = service
+    return {
+      ...service,
+      system: {
+        ...system,
+        ask: change(service, system.ask),
+        askNew: change(service, system.askNew)
+      }
+    }
+  }
+})
+
+/** A blob is removed when the outcome of its commit is unknown. */
+const removedInDoubt = asking(({ blobs }, ask) => (to, message) => {
+  const blobId = broughtBlob(to, message)
+  return blobId === undefined
+    ? ask(to, message)
+    : Effect.tapError(ask(to, message), () => Effect.ignore(blobs.remove(blobId)))
+})
+
+/** A recognized repetition removes the blob that the content has, not the one that it brought. */
+const heldRemoved = asking(({ blobs }, ask) => (to, message) => {
+  const blobId = broughtBlob(to, message)
+  return blobId === undefined ? ask(to, message) : Effect.tap(ask(to, message), (answer) => {
+    // The replies of contents have the types of their protocol.
+    const reply = answer as ContentReply
+    return !isRefusal(answer) && reply._tag === "Published" && reply.body.blobId !== blobId
+      ? Effect.ignore(blobs.remove(reply.body.blobId))
+      : Effect.void
+  })
+})
+
+/** The planted bugs by name. */
+export const plantedContents: Readonly<Record<string, WorldSeams>> = {
+  "blob-removed-in-doubt": removedInDoubt,
+  "held-blob-removed": heldRemoved
+}
