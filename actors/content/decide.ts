@@ -80,7 +80,7 @@ const clearRemoved = (
 const holds = (hasBlob: boolean): ContentReply => ({ _tag: "HasBlob", hasBlob })
 
 /**
- * Whether the content names the blob. "No" lets the caller remove the blob, so it is committed: that
+ * Whether the content names the blob. "No" lets the caller remove it, so it is committed: that
  * fails if an earlier commit, whose outcome is unknown to this actor, was stored late.
  */
 const hasBlob = (
