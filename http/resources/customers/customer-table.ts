@@ -41,7 +41,9 @@ export const customerChanges = (
   return [
     { table: name, key: id, value },
     { table: index.table, key: entry, value: "" },
-    ...old === undefined || old === entry ? [] : [{ table: index.table, key: old, value: null }]
+    ...old === undefined || old === entry
+      ? []
+      : [{ table: index.table, key: old, value: null, fades: true }]
   ]
 }
 
@@ -51,7 +53,7 @@ export const customerRemoval = (id: string, before: string): ReadonlyArray<Recor
   if (index === undefined) throw new Error("customers have an index")
   return [
     { table: name, key: id, value: null },
-    { table: index.table, key: indexKey(ageOf(before), id), value: null },
+    { table: index.table, key: indexKey(ageOf(before), id), value: null, fades: true },
     { table: goneCustomers, key: id, value: "" }
   ]
 }

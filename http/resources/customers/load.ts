@@ -61,5 +61,7 @@ export const loadNames = (
 /** Writes a load. */
 export const loadChanges = (id: string, load: CustomerLoad): ReadonlyArray<RecordChange> => [
   { table: loadsTable, key: id, value: JSON.stringify(load) },
-  { table: pendingLoads, key: id, value: load.state === "pending" ? "" : null }
+  load.state === "pending"
+    ? { table: pendingLoads, key: id, value: "" }
+    : { table: pendingLoads, key: id, value: null, fades: true }
 ]

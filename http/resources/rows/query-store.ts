@@ -67,14 +67,10 @@ const timeText = (ms: number): string => String(ms).padStart(timeDigits, "0")
 /** The change of the index entry of a query by its owner, or by its address. */
 const indexChange = (id: string, stored: StoredQuery, value: "" | null): RecordChange => {
   const { address = "", owner } = stored
-  return owner === undefined
-    ? {
-      table: addressesTable,
-      key: `${address}/${timeText(expiryMs(stored) ?? 0)}/${id}`,
-      value,
-      ...value === null ? { fades: true } : {}
-    }
-    : { table: ownersTable, key: `${owner}/${id}`, value }
+  const entry = owner === undefined
+    ? { table: addressesTable, key: `${address}/${timeText(expiryMs(stored) ?? 0)}/${id}` }
+    : { table: ownersTable, key: `${owner}/${id}` }
+  return { ...entry, value, ...value === null ? { fades: true } : {} }
 }
 
 /** Creates a query. */
