@@ -2,6 +2,7 @@
 import { ClientRequest } from "./requests.ts"
 import { cabinetVerbs } from "./cabinets.ts"
 import { contentVerbs } from "./contents.ts"
+import { keyedDepositVerbs } from "./keyed-deposits.ts"
 import { mailboxVerbs } from "./mailboxes.ts"
 import { notificationVerbs } from "./notifications.ts"
 import type { Operation, Plan } from "./plan.ts"
@@ -12,7 +13,7 @@ import type { Known, Turn, Verbs } from "./operations.ts"
 import type { World } from "./world.ts"
 
 const verbsOf: Readonly<Record<string, Verbs>> = {
-  mailbox: mailboxVerbs,
+  mailbox: { ...mailboxVerbs, ...keyedDepositVerbs },
   notification: notificationVerbs,
   registration: registrationVerbs,
   session: sessionVerbs,

@@ -101,7 +101,7 @@ const CALM = 0.15
 
 const verbs: Readonly<Record<string, ReadonlyArray<string>>> = {
   mailbox: [
-    ..."deposit deposit deposit deposit deposit deposit deposit deposit".split(" "),
+    ..."deposit deposit deposit deposit deposit deposit deposit-once deposit-once".split(" "),
     ..."read read read read describe describe remove remove configure configure".split(" ")
   ],
   notification: "send send send describe describe retry delete".split(" "),

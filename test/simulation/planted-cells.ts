@@ -17,7 +17,7 @@ const changing = (kind: string, change: (one: AnyBehavior) => AnyBehavior): Worl
 })
 
 /** The behavior with one cell replaced. */
-const withCell = (
+export const withCell = (
   kind: string,
   state: string,
   message: string,

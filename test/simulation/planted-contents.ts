@@ -1,9 +1,10 @@
-/** Planted bugs in the handling of blobs; each has lost data before. */
+/** Planted bugs in the handling of blobs and of idempotency keys; each has lost data before. */
 import { Effect } from "effect"
-import { contentKind } from "../../actors/index.ts"
+import { contentKind, idempotencyKind } from "../../actors/index.ts"
 import type { ContentMessage, ContentReply } from "../../actors/content/index.ts"
 import type { Service } from "../../http/pipeline/index.ts"
 import { type Address, isRefusal, type Peers } from "../../runtime/index.ts"
+import { withCell } from "./planted-cells.ts"
 import type { WorldSeams } from "./world.ts"
 
 type Ask = Peers["ask"]
@@ -51,8 +52,17 @@ const heldRemoved = asking(({ blobs }, ask) => (to, message) => {
   })
 })
 
+/** A request with an unknown outcome frees its key. */
+const keyAbandoned = withCell(idempotencyKind, "Begun", "Interrupt", (_, cells) => {
+  const abandon = cells["Begun"]?.["Abandon"]
+  if (abandon === undefined) throw new RangeError("a key cannot be abandoned")
+  return (state, message, context) =>
+    abandon({ ...state, isDoubtful: undefined, stored: undefined }, message, context)
+})
+
 /** The planted bugs by name. */
 export const plantedContents: Readonly<Record<string, WorldSeams>> = {
   "blob-removed-in-doubt": removedInDoubt,
-  "held-blob-removed": heldRemoved
+  "held-blob-removed": heldRemoved,
+  "key-abandoned": keyAbandoned
 }

@@ -50,6 +50,14 @@ const everyContent = (plan: Plan, atMs: number, verb: string): ReadonlyArray<Ope
     verb
   }))
 
+const everyKeyedDeposit = (plan: Plan, atMs: number): ReadonlyArray<Operation> =>
+  plan.operations.filter(({ verb }) => verb === "deposit-once").map(({ mark, resource }) => ({
+    ...lastOperation(plan, atMs),
+    resource,
+    mark,
+    verb: "deposit-again"
+  }))
+
 /** At the end one more client reads every resource. */
 const lastLooks = (plan: Plan, atMs: number): ReadonlyArray<Operation> => {
   const { operations } = plan
@@ -98,7 +106,10 @@ const play = async (plan: Plan, run: Run): Promise<void> => {
     const ended = await ends(world, runClients(world, { ...plan, operations }, records, known))
     if (!ended) world.violate(`${what} never ended`)
   }
-  await perform("a repetition", everyContent(plan, time.nowMs, "repeat"))
+  await perform("a repetition", [
+    ...everyContent(plan, time.nowMs, "repeat"),
+    ...everyKeyedDeposit(plan, time.nowMs)
+  ])
   // Waiting until they are settled takes long.
   if (mayHaveOrphans(world)) {
     await time.runUntil(Math.max(time.nowMs, world.blobs.settledMs))

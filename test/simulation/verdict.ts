@@ -15,6 +15,7 @@ import { registration } from "../histories/models/registration.ts"
 import { stored } from "../histories/models/stored.ts"
 import { session } from "../histories/models/session.ts"
 import { contentsHold } from "./contents.ts"
+import { keyedDepositsHold } from "./keyed-deposits.ts"
 import { links, schedule } from "./nodes.ts"
 import { markIn, notificationAt, storedNotification } from "./notifications.ts"
 import type { Delivery } from "./external-services.ts"
@@ -303,4 +304,5 @@ export const judge = (run: Run): void => {
   pushesHold(run)
   for (const what of records.wrong) run.world.violate(what)
   contentsHold(run.world)
+  keyedDepositsHold(run.world, run.invariants, run.plan.operations)
 }
