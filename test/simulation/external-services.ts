@@ -40,6 +40,9 @@ const WAY_MS = 40
 const TURNS = 0.5
 const TURN_MS = 4_000
 const fine: Answer = { code: 202, headers: {}, heard: true, received: true }
+/** Characters of the Location of recipients that are many: together they fill no record. */
+const LOCATION_CHARS = 1_100
+const located: Answer = { ...fine, headers: { location: `/${"x".repeat(LOCATION_CHARS)}` } }
 
 export class ExternalServices {
   noise: Noise
@@ -161,7 +164,7 @@ export class ExternalServices {
     // Some recipients are gone, and answer 410.
     if (uri.includes("//gone.")) return { ...fine, code: 410 }
     const { random } = this.time
-    if (random() >= this.noise.recipients) return fine
+    if (random() >= this.noise.recipients) return uri.includes("//many.") ? located : fine
     const kinds: ReadonlyArray<readonly [string, () => Answer]> = [
       ["5xx", () => ({ ...fine, code: 500 + Math.floor(random() * 5) })],
       ["429", () => ({ ...fine, code: 429, headers: { "retry-after": this.retryAfter() } })],

@@ -14,6 +14,9 @@ import type { Applied } from "./store.ts"
 import type { Computer } from "./time.ts"
 import type { World } from "./world.ts"
 
+/** How long after the store's answer its actor knows of it at the latest, ms. */
+const TOLD_MS = 1_000
+
 type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
 
 /** How long after its decision an attempt may begin, while it waits for its content, ms. */
@@ -39,6 +42,13 @@ export class Invariants {
   readonly removed = new Map<string, Map<number, number>>()
   /** By computer: actors whose last commit was stored while another node had the claim. */
   private readonly strange = new Set<string>()
+  /** By computer: actors that must be told of a stored commit, since when. */
+  private readonly untold = new Map<
+    string,
+    { readonly computer: Computer; readonly sinceMs: number }
+  >()
+  /** By actor: until when it may not know what is stored, after a commit without an answer. */
+  private readonly doubtedUntilMs = new Map<string, number>()
   private readonly world: World
   private readonly records: Records
 
@@ -46,6 +56,10 @@ export class Invariants {
     this.world = world
     this.records = records
     world.store.onApplied = (applied) => this.applied(applied)
+    world.store.onTold = (computer, { address }) => this.told(computer, address)
+    world.store.onUntold = ({ address }) => {
+      this.doubtedUntilMs.set(keyOf(address), Number.POSITIVE_INFINITY)
+    }
     world.onCommitted = (computer, address) => this.committed(computer, address)
     world.externalServices.onAttempt = (uri, { body }, computer) =>
       this.attempt(uri, body, computer)
@@ -84,9 +98,37 @@ export class Invariants {
 
   /** An actor uses a stored commit: no other node may have owned its shard then. */
   private committed(computer: Computer, address: Address): void {
-    const key = keyOf(address)
-    if (this.strange.has(`${computer.name} ${key}`)) {
-      this.world.violate(`${computer.name} has committed ${key}, which is another's`)
+    const mark = `${computer.name} ${keyOf(address)}`
+    this.untold.delete(mark)
+    // It knows what is stored; attempts that it has begun may still wait.
+    if (this.doubtedUntilMs.has(keyOf(address))) {
+      this.doubtedUntilMs.set(keyOf(address), this.world.time.nowMs + LETTER_MS)
+    }
+    if (this.strange.has(mark)) {
+      this.world.violate(`${computer.name} has committed ${keyOf(address)}, which is another's`)
+    }
+  }
+
+  /** The store has told a node that a commit is stored: its actor hears that, whatever stalls. */
+  private told(computer: Computer, address: Address): void {
+    const { nodes, time } = this.world
+    const node = nodes.find((one) => one.computer === computer)
+    // Otherwise the outcome counts as indeterminate.
+    if (node?.placement?.holdsClaim(shardOf(address)) !== true) return
+    const mark = `${computer.name} ${keyOf(address)}`
+    this.heard()
+    this.untold.delete(mark)
+    this.untold.set(mark, { computer, sinceMs: time.nowMs })
+  }
+
+  /** No actor waits longer for what the store has told its node. */
+  private heard(): void {
+    const { nowMs } = this.world.time
+    for (const [mark, { computer, sinceMs }] of this.untold) {
+      if (nowMs - sinceMs < TOLD_MS) return
+      this.untold.delete(mark)
+      if (!computer.alive || computer.pausedUntilMs > sinceMs) continue
+      this.world.violate(`${mark} has not heard that its commit is stored`)
     }
   }
 
@@ -142,6 +184,9 @@ export class Invariants {
     if (queued?._tag !== "Queued") return
     const recipient = queued.recipients.find((one) => one.to === uri)
     if (recipient === undefined) return this.world.violate(`${uri} gets what is not for it`)
+    // After such a commit a node repeats attempts whose ends are stored, and not known to it.
+    const isRepeated = (this.doubtedUntilMs.get(keyOf(to)) ?? 0) > time.nowMs
+    if (hasEnded(recipient) && isRepeated) return
     if (hasEnded(recipient)) return this.world.violate(`${uri} is tried after its end (${mark})`)
     const earlyMs = (recipient.nextAtMs ?? 0) - time.wallMs(computer)
     const jumpedMs = time.nowMs - computer.jumpedAtMs

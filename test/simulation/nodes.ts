@@ -262,7 +262,7 @@ export class SimulatedNode {
       Layer.provide(natsTransport, nats),
       Layer.provide(seen, Layer.succeed(Registry, this.registryLine.registry))
     )
-    const limits = { groupCommitsMax: 500, groupsInFlightMax: 16, timersRescanMs: WAKES_LOOK_MS }
+    const limits = { groupCommitsMax: 500, groupsInFlightMax: 2, timersRescanMs: WAKES_LOOK_MS }
     const step = (step: MessageStep, address: Address): void => {
       if (step === "committed") onCommitted(computer, address)
     }

@@ -11,7 +11,7 @@ export interface Noise {
   readonly delays: number
   readonly doubles: number
   readonly overtakes: number
-  /** Groups of commits: not stored; stored, not answered; late or never, answered or not. */
+  /** Commits: not stored; stored or not, and nobody is told; late or never, answered or not. */
   readonly commitFails: number
   readonly commitLost: number
   readonly commitHangs: number
@@ -71,7 +71,11 @@ export type Fault =
       readonly forMs: number
     }
     | { readonly what: "jump"; readonly node: number; readonly byMs: number }
+    /** The whole store and the registry. */
     | { readonly what: "stall"; readonly forMs: number }
+    /** One stream of the store answers nobody, or has no leader. */
+    | { readonly what: "stall-one"; readonly stream: number; readonly forMs: number }
+    | { readonly what: "leader"; readonly stream: number; readonly forMs: number }
   )
 
 export interface Plan {
@@ -82,6 +86,8 @@ export interface Plan {
   readonly noise: Noise
   /** Nodes only drain and restart: then each request must be answered. */
   readonly isCalm: boolean
+  /** Timers that wait in one shard from the beginning. */
+  readonly waiting: number
   readonly operations: ReadonlyArray<Operation>
   readonly faults: ReadonlyArray<Fault>
 }
@@ -91,6 +97,9 @@ export interface PlanOptions {
   readonly minutes: number
 }
 
+/** Streams of the store. */
+export const STREAMS = 3
+
 const MINUTE_MS = 60_000
 const CLIENTS = 5
 /** Operations and faults of one simulated minute. */
@@ -98,6 +107,9 @@ const OPERATIONS = 56
 const FAULTS = 4.5
 /** Fraction of the runs without noise. */
 const CALM = 0.15
+/** Fraction of the runs with many waiting timers, and their number. */
+const VOLUMES = 0.011
+const WAITING = 100_000
 
 const verbs: Readonly<Record<string, ReadonlyArray<string>>> = {
   mailbox: [
@@ -144,20 +156,22 @@ const faultOf = (random: Random, atMs: number, nodes: number): Fault => {
   const between = (least: number, most: number): number =>
     Math.round(least + random() * (most - least))
   const kind = random()
-  if (kind < 0.25) return { atMs, what: "kill", node, downMs: between(50, 20_000) }
-  if (kind < 0.35) return { atMs, what: "restart", node, downMs: between(50, 5_000) }
-  if (kind < 0.45) return { atMs, what: "pause", node, forMs: between(50, 5_000) }
-  if (kind < 0.6) return { atMs, what: "pause", node, forMs: between(10_000, 40_000) }
-  if (kind < 0.75) return { atMs, what: "cut", node, forMs: between(500, 30_000) }
-  if (kind < 0.85) {
+  if (kind < 0.22) return { atMs, what: "kill", node, downMs: between(50, 20_000) }
+  if (kind < 0.3) return { atMs, what: "restart", node, downMs: between(50, 5_000) }
+  if (kind < 0.39) return { atMs, what: "pause", node, forMs: between(50, 5_000) }
+  if (kind < 0.52) return { atMs, what: "pause", node, forMs: between(10_000, 40_000) }
+  if (kind < 0.65) return { atMs, what: "cut", node, forMs: between(500, 30_000) }
+  if (kind < 0.74) {
     const to = (node + 1 + Math.floor(random() * (nodes - 1))) % nodes
     return { atMs, what: "one-way", node, to, forMs: between(500, 20_000) }
   }
-  if (kind < 0.95) {
+  if (kind < 0.82) {
     const byMs = between(-30_000, 30_000)
     return { atMs, what: "jump", node, byMs }
   }
-  return { atMs, what: "stall", forMs: between(500, 9_000) }
+  if (kind < 0.86) return { atMs, what: "stall", forMs: between(500, 9_000) }
+  const what = kind < 0.93 ? "stall-one" : "leader"
+  return { atMs, what, stream: Math.floor(random() * STREAMS), forMs: between(500, 15_000) }
 }
 
 /** Fraction of the changes of one mailbox's settings that remove the mailbox instead. */
@@ -255,6 +269,7 @@ export const planOf = (seed: number, { minutes }: PlanOptions): Plan => {
     busyMs,
     noise,
     isCalm,
+    waiting: random() < VOLUMES ? WAITING : 0,
     operations: [
       ...creations(random, nodes),
       ...[

@@ -2,6 +2,7 @@
 import { mailboxKind, notificationKind, sessionKind } from "../../actors/index.ts"
 import type { AnyBehavior, Decision } from "../../runtime/index.ts"
 import { Effect } from "effect"
+import { tooLargeForNow } from "./planted-stores.ts"
 import type { WorldSeams } from "./world.ts"
 
 interface Fields {
@@ -95,11 +96,29 @@ const sentAfterDeletion = changing(notificationKind, (one) => ({
       : one.perform(action, self, peers)
 }))
 
+/** All recipients are in one record, which outgrows what the store takes. */
+const inOneRecord = withCell(
+  notificationKind,
+  "Absent",
+  "Create",
+  (cell) => (state, message, context) => {
+    const decision = cell(state, message, context)
+    if (decision.nextState?.["listed"] === undefined) return decision
+    const { items: _, listed: __, ...whole } = decision.nextState
+    // The first item is the document.
+    decision.items = decision.items?.slice(0, 1)
+    decision.nextState = whole
+    return decision
+  }
+)
+
 /** The planted bugs by name. */
 export const plantedCells: Readonly<Record<string, WorldSeams>> = {
   "answered-twice": answeredTwice,
   "removal-untold": removalUntold,
   "handed-over-again": handedOverAnew,
   "retry-after-unheard": retryAfterUnheard,
-  "sent-after-deletion": sentAfterDeletion
+  "sent-after-deletion": sentAfterDeletion,
+  "one-record": inOneRecord,
+  "repeated-for-ever": { ...inOneRecord, storage: tooLargeForNow }
 }

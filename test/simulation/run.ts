@@ -7,6 +7,7 @@ import { nothingKnown } from "./operations.ts"
 import { shardsInUse } from "./shards.ts"
 import { judge, type Run, unsettled } from "./verdict.ts"
 import { Invariants } from "./invariants.ts"
+import { fill } from "./volume.ts"
 import { World, type WorldSeams } from "./world.ts"
 
 /** The result of a run. */
@@ -93,6 +94,7 @@ const ends = async ({ time }: World, what: Promise<void>): Promise<boolean> => {
 const play = async (plan: Plan, run: Run): Promise<void> => {
   const { known, records, world } = run
   const { time } = world
+  if (plan.waiting > 0) fill(world.store.inner, plan.waiting)
   world.begin(plan, shardsInUse)
   const clients = runClients(world, plan, records, known)
   await time.runUntil(plan.busyMs)

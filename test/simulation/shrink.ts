@@ -37,6 +37,7 @@ export const shrunk = async (plan: Plan, fails: Fails): Promise<Plan> => {
   for (let round = 0; round < 2; round++) {
     const { faults, noise, operations } = least
     await smaller({ ...least, faults: [] })
+    if (least.waiting > 0) await smaller({ ...least, waiting: 0 })
     if (least.faults.length > 0) {
       await fewest(faults, (some) => smaller({ ...least, faults: some }))
     }

@@ -1,13 +1,15 @@
 /**
- * The store of all nodes, by the contract of the storage port: it stores commits atomically and in
- * their order. Nodes may receive the outcomes late or never.
+ * The store of all nodes, by the contract of the storage port: several streams, each of which
+ * stores commits atomically and in their order. Streams stall, lose their leader and answer each by
+ * itself, and each commit of a group has its own fate. Nodes may receive outcomes late or never.
  */
 import { Effect } from "effect"
-import { keyOf } from "../../runtime/actor/address.ts"
-import { StorageUnavailable } from "../../runtime/actor/errors.ts"
+import { keyOf, shardOf } from "../../runtime/actor/address.ts"
+import { StorageUnavailable, ValueTooLarge } from "../../runtime/actor/errors.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
-import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
-import type { Noise } from "./plan.ts"
+import type { Commit, CommitOutcome, ReportOutcome,
+  StorageApi } from "../../runtime/ports/storage.ts"
+import { type Noise, STREAMS } from "./plan.ts"
 import type { Computer, VirtualTime } from "./time.ts"
 import type { Trace } from "./trace.ts"
 
@@ -37,17 +39,62 @@ export const faithful = (inner: StorageApi, commit: Commit): CommitOutcome => {
   return outcome
 }
 
+/** Bytes of the largest text of a commit: the store's `max_payload`, smaller than a real one. */
+const TEXT_BYTES_MAX = 16 * 1024
 /** Shortest and longest duration of a commit that hangs, ms. */
 const LATE_MIN_MS = 1_000
 const LATE_MAX_MS = 40_000
 const WAY_MS = 6
+/** Fraction of the calls that are refused while their stream has no leader; the others wait. */
+const REFUSED = 0.4
+
+/**
+ * `refused`: certainly not stored; `lost`: stored, and nobody is told; `doubt`: stored or not, and
+ * the store says only that; `late`, `silent`: stored much later, and told or not; `never`: not
+ * stored, and nobody is told.
+ */
+type Fate = "kept" | "refused" | "lost" | "doubt" | "late" | "silent" | "never"
+
+/** One stream of the store, with a leader of its own. */
+class Stream {
+  /** It answers no node before this time. */
+  stalledUntilMs = 0
+  /** It has no leader before this time. */
+  leaderlessUntilMs = 0
+  /** Grows when a leader is lost, which knows nothing of what is in flight. */
+  term = 0
+}
+
+const indeterminate: CommitOutcome = { _tag: "Indeterminate" }
+
+const unavailable = (detail: string): StorageUnavailable => new StorageUnavailable({ detail })
+
+const refusedAs = (failure: StorageUnavailable | ValueTooLarge): CommitOutcome => ({
+  _tag: "Refused",
+  failure
+})
+
+/** The refusal of a commit that can never be stored; undefined if it fits. */
+const tooLarge = ({ address, append, state }: Commit): CommitOutcome | undefined => {
+  let bytes = Buffer.byteLength(state ?? "")
+  for (const { value } of append) bytes = Math.max(bytes, Buffer.byteLength(value))
+  if (bytes <= TEXT_BYTES_MAX) return undefined
+  return refusedAs(new ValueTooLarge({ detail: `${keyOf(address)}: a text of ${bytes} bytes` }))
+}
 
 export class SharedStore {
   readonly inner: StorageApi
   noise: Noise
-  /** The store has no leader, and answers no node, before this time. */
+  /** No stream answers any node before this time. */
   stalledUntilMs = 0
   onApplied: (applied: Applied) => void = () => {}
+  /** A node that still waits is told that its commit is stored. */
+  onTold: (computer: Computer, commit: Commit) => void = () => {}
+  /** Nobody is told what becomes of a commit, or only much later. */
+  onUntold: (commit: Commit) => void = () => {}
+  /** By computer: actors with a commit that is stored later; until then they cannot be loaded. */
+  private readonly underWay = new Set<string>()
+  private readonly streams = Array.from({ length: STREAMS }, () => new Stream())
   private readonly time: VirtualTime
   private readonly trace: Trace
   private readonly apply: Apply
@@ -57,79 +104,205 @@ export class SharedStore {
     this.trace = trace
     this.noise = noise
     this.apply = apply
-    this.inner = makeMemoryStorage()
+    this.inner = { ...makeMemoryStorage(), streamOf: (shard) => shard % STREAMS }
+  }
+
+  /** One stream answers nobody for a while. */
+  stall(stream: number, forMs: number): void {
+    const one = this.stream(stream)
+    one.stalledUntilMs = Math.max(one.stalledUntilMs, this.time.nowMs + forMs)
+  }
+
+  /** One stream loses its leader: what is in flight there has any fate, and nobody is told. */
+  loseLeader(stream: number, forMs: number): void {
+    const one = this.stream(stream)
+    one.term++
+    one.leaderlessUntilMs = Math.max(one.leaderlessUntilMs, this.time.nowMs + forMs)
+  }
+
+  /** All streams have leaders, and answer. */
+  heal(): void {
+    this.stalledUntilMs = 0
+    for (const stream of this.streams) {
+      stream.stalledUntilMs = 0
+      stream.leaderlessUntilMs = 0
+    }
   }
 
   connect(computer: Computer): Line {
     const { inner, time } = this
-    let arrivedMs = 0
-    const wayMs = (): number => {
-      const stallMs = Math.max(this.stalledUntilMs, line.cutUntilMs) - time.nowMs
-      return Math.max(0, stallMs) + 0.1 + time.random() * (WAY_MS + this.noise.slowMs / 2)
-    }
-    const fails = Effect.fail(new StorageUnavailable({ detail: "as simulated" }))
-    /** A read of the store. */
-    const read = <A>(make: () => Effect.Effect<A, unknown>): Effect.Effect<A, StorageUnavailable> =>
-      Effect.callback((resume) => {
-        const lot = time.random()
-        if (lot < this.noise.readHangs) return this.trace.note("store", "a read hangs")
-        time.later(wayMs(), () => {
-          if (lot < this.noise.readHangs + this.noise.readFails) {
-            time.on(computer, wayMs(), () => resume(fails))
-            return
-          }
-          const exit = Effect.runSyncExit(make()) as Effect.Effect<A, StorageUnavailable>
-          time.on(computer, wayMs(), () => resume(exit))
-        })
-      })
-    const commit = (group: ReadonlyArray<Commit>): Commits =>
-      Effect.callback((resume) => {
-        const fate = this.fate()
-        // Calls arrive in their order, unless they hang.
-        const onTime = Math.max(arrivedMs, time.nowMs + wayMs())
-        const isLate = fate === "late" || fate === "silent"
-        const atMs = isLate
-          ? time.nowMs + LATE_MIN_MS + time.random() * (LATE_MAX_MS - LATE_MIN_MS)
-          : onTime
-        if (!isLate) arrivedMs = onTime
-        if (fate === "never") return this.trace.note("store", `${computer.name}: a group is lost`)
-        time.later(atMs - time.nowMs, () => {
-          if (fate === "fails") {
-            this.trace.note("store", `${computer.name}: a group fails`)
-            time.on(computer, wayMs(), () => resume(fails))
-            return
-          }
-          const done = group.map((one) => this.take(computer, one))
-          if (fate === "lost" || fate === "silent") return
-          const outcomes = Effect.succeed(done.map(({ outcome }) => outcome))
-          time.on(computer, wayMs(), () => resume(outcomes))
-        })
-      })
     const line: Line = {
       cutUntilMs: 0,
       storage: {
         engine: inner.engine,
         streamOf: inner.streamOf,
-        commit,
-        load: (address) => read(() => inner.load(address)),
-        read: (address, from, limit) => read(() => inner.read(address, from, limit)),
-        timers: (shard, limit) => read(() => inner.timers(shard, limit)),
-        scan: (kind, after, limit) => read(() => inner.scan(kind, after, limit)),
+        commit: this.committing(computer, (stream) => wayMs(stream)),
+        load: (address) =>
+          Effect.suspend(() =>
+            this.underWay.has(`${computer.name} ${keyOf(address)}`)
+              ? Effect.fail(unavailable("a commit of the actor is in doubt"))
+              : read(shardOf(address), () => inner.load(address))
+          ),
+        read: (address, from, limit) =>
+          read(shardOf(address), () => inner.read(address, from, limit)),
+        timers: (shard, limit, from, untilMs) =>
+          read(shard, () => inner.timers(shard, limit, from, untilMs)),
+        scan: (kind, after, limit) => read(0, () => inner.scan(kind, after, limit)),
         health: Effect.void
       }
     }
+    const wayMs = ({ leaderlessUntilMs, stalledUntilMs }: Stream): number => {
+      const untilMs = Math.max(
+        this.stalledUntilMs,
+        line.cutUntilMs,
+        stalledUntilMs,
+        leaderlessUntilMs
+      )
+      const ownMs = 0.1 + time.random() * (WAY_MS + this.noise.slowMs / 2)
+      return Math.max(0, untilMs - time.nowMs) + ownMs
+    }
+    /** A read of the stream of a shard. */
+    const read = <A>(
+      shard: number,
+      make: () => Effect.Effect<A, unknown>
+    ): Effect.Effect<A, StorageUnavailable> =>
+      Effect.callback((resume) => {
+        const stream = this.stream(inner.streamOf(shard))
+        const lot = time.random()
+        if (lot < this.noise.readHangs) return this.trace.note("store", "a read hangs")
+        const isRefused = lot < this.noise.readHangs + this.noise.readFails || this.refuses(stream)
+        const thereMs = isRefused ? WAY_MS : wayMs(stream)
+        time.later(thereMs, () => {
+          const exit = isRefused
+            ? Effect.fail(unavailable("as simulated"))
+            : Effect.runSyncExit(make()) as Effect.Effect<A, StorageUnavailable>
+          time.on(computer, isRefused ? WAY_MS : wayMs(stream), () => resume(exit))
+        })
+      })
     return line
   }
 
-  /**
-   * `fails`: not stored; `lost`: stored, not answered; `late`, `silent`: stored much later, with or
-   * without an answer; `never`: neither stored nor answered.
-   */
-  private fate(): "kept" | "fails" | "lost" | "late" | "silent" | "never" {
+  /** The commits of one node. */
+  private committing(
+    computer: Computer,
+    wayMs: (stream: Stream) => number
+  ): StorageApi["commit"] {
+    const { inner, time } = this
+    /** When the latest group arrives at each stream. */
+    const arrivedMs = this.streams.map(() => 0)
+    const commit = (group: ReadonlyArray<Commit>, report?: ReportOutcome): Commits =>
+      Effect.callback((resume) => {
+        const [at = 0, ...others] = new Set(
+          group.map(({ address }) => inner.streamOf(shardOf(address)))
+        )
+        if (others.length > 0) throw new Error("a group has commits of several streams")
+        const stream = this.stream(at)
+        const outcomes: Array<CommitOutcome> = []
+        let left = group.length
+        let isOver = false
+        const tell = (indexes: ReadonlyArray<number>, told: ReadonlyArray<CommitOutcome>): void => {
+          time.on(computer, wayMs(stream), () => {
+            if (isOver) return
+            for (const [index, outcome] of told.entries()) {
+              const which = indexes[index] ?? 0
+              const of = group[which]
+              if (of !== undefined && outcome._tag === "Committed") this.onTold(computer, of)
+              outcomes[which] = outcome
+              report?.(which, outcome)
+            }
+            left -= told.length
+            if (left === 0) resume(Effect.succeed(outcomes))
+          })
+        }
+        const take = (index: number): CommitOutcome => {
+          const one = group[index]
+          if (one === undefined) throw new RangeError(`the group has no commit ${index}`)
+          return this.take(computer, one).outcome
+        }
+        const untold = (index: number): void => {
+          const one = group[index]
+          if (one !== undefined) this.onUntold(one)
+        }
+        const refuses = this.refuses(stream)
+        const fates = group.map((one): Fate | CommitOutcome =>
+          tooLarge(one) ?? (refuses ? "refused" : this.fate())
+        )
+        const onTime: Array<number> = []
+        for (const [index, one] of group.entries()) {
+          const fate = fates[index] ?? "kept"
+          if (fate === "kept" || fate === "lost" || fate === "doubt") onTime.push(index)
+          else {
+            if (fate === "late" || fate === "silent" || fate === "never") untold(index)
+            const mark = `${computer.name} ${keyOf(one.address)}`
+            if (fate === "late" || fate === "silent") this.underWay.add(mark)
+            const land = (): CommitOutcome => {
+              this.underWay.delete(mark)
+              return take(index)
+            }
+            this.outOfTurn(computer, fate, land, (told) => tell([index], [told]))
+          }
+        }
+        if (onTime.length > 0) {
+          const { term } = stream
+          // Calls arrive in their order, unless they hang.
+          const atMs = Math.max(arrivedMs[at] ?? 0, time.nowMs + wayMs(stream))
+          arrivedMs[at] = atMs
+          time.later(atMs - time.nowMs, () => {
+            const indexes: Array<number> = []
+            const told: Array<CommitOutcome> = []
+            // The new leader has some of what the old one was sent.
+            const isLost = stream.term !== term
+            for (const index of onTime) {
+              const fate = fates[index]
+              const isCertain = !isLost && fate !== "doubt"
+              const outcome = isCertain || time.random() < 0.5 ? take(index) : undefined
+              if (!isCertain || fate === "lost") untold(index)
+              if (isLost || fate === "lost") continue
+              indexes.push(index)
+              told.push(fate === "kept" && outcome !== undefined ? outcome : indeterminate)
+            }
+            if (told.length > 0) tell(indexes, told)
+          })
+        }
+        return Effect.sync(() => void (isOver = true))
+      })
+    return commit
+  }
+
+  /** What happens to a commit that does not arrive with its group. */
+  private outOfTurn(
+    computer: Computer,
+    fate: Fate | CommitOutcome,
+    take: () => CommitOutcome,
+    tell: (told: CommitOutcome) => void
+  ): void {
+    if (typeof fate === "object") return tell(fate)
+    this.trace.note("store", () => `${computer.name}: a commit is ${fate}`)
+    if (fate === "never") return
+    if (fate === "refused") return tell(refusedAs(unavailable("as simulated")))
+    const { time } = this
+    time.later(LATE_MIN_MS + time.random() * (LATE_MAX_MS - LATE_MIN_MS), () => {
+      const outcome = take()
+      if (fate === "late") tell(outcome)
+    })
+  }
+
+  private stream(at: number): Stream {
+    const stream = this.streams[at]
+    if (stream === undefined) throw new RangeError(`there is no stream ${at}`)
+    return stream
+  }
+
+  /** Whether a call is refused because its stream has no leader. */
+  private refuses({ leaderlessUntilMs }: Stream): boolean {
+    return leaderlessUntilMs > this.time.nowMs && this.time.random() < REFUSED
+  }
+
+  private fate(): Fate {
     const { commitFails, commitHangs, commitLost } = this.noise
     let lot = this.time.random()
-    if ((lot -= commitFails) < 0) return "fails"
-    if ((lot -= commitLost) < 0) return "lost"
+    if ((lot -= commitFails) < 0) return "refused"
+    if ((lot -= commitLost) < 0) return this.time.random() < 0.5 ? "lost" : "doubt"
     if ((lot -= commitHangs) >= 0) return "kept"
     const kind = this.time.random()
     return kind < 0.4 ? "late" : kind < 0.8 ? "silent" : "never"

@@ -26,6 +26,7 @@ import { registrationAt } from "./registrations.ts"
 import type { Known } from "./operations.ts"
 import { versioned } from "./versioned.ts"
 import type { Invariants } from "./invariants.ts"
+import { leftOver } from "./volume.ts"
 import type { World } from "./world.ts"
 
 /** A finished run. */
@@ -63,13 +64,15 @@ const registeredOf = (world: World, id: string): Registered | undefined => {
 const mailboxOf = (id: string): Address => address(mailboxKind, id.slice(0, id.indexOf("=")))
 
 /** The unfinished work; undefined if there is none. */
-export const unsettled = ({ known, world }: Run): string | undefined => {
+export const unsettled = ({ known, plan, world }: Run): string | undefined => {
   for (const node of world.nodes) {
     if (!node.alive || node.isLeaving || node.system === undefined) {
       return `${node.computer.name} is not up`
     }
     if (node.computer.pausedUntilMs > world.time.nowMs) return `${node.computer.name} is paused`
   }
+  const left = plan.waiting > 0 ? leftOver(world.store.inner) : undefined
+  if (left !== undefined) return `the timer of ${left} has not fired`
   for (const id of new Set(known.notifications)) {
     const queued = queuedOf(world, id)
     if (queued !== undefined && queued.endedAtMs === undefined) return `${id} has not ended`

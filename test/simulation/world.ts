@@ -91,7 +91,7 @@ export class World {
     this.trace.note("world", "is quiet")
     this.setNoise(quiet)
     this.bus.cuts.clear()
-    this.store.stalledUntilMs = 0
+    this.store.heal()
     this.registry.stalledUntilMs = 0
     for (const [at, node] of this.nodes.entries()) {
       node.line.cutUntilMs = 0
@@ -140,6 +140,8 @@ export class World {
       this.registry.stalledUntilMs = Math.max(this.registry.stalledUntilMs, untilMs)
       return
     }
+    if (fault.what === "stall-one") return this.store.stall(fault.stream, fault.forMs)
+    if (fault.what === "leader") return this.store.loseLeader(fault.stream, fault.forMs)
     const node = this.nodes[fault.node]
     if (node === undefined) return
     switch (fault.what) {
