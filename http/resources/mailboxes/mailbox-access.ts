@@ -146,7 +146,8 @@ export const requireReader = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ReaderCall, HandlerFailure> {
   const { call, mailbox, service } = mailboxCall
   if (mailbox.secret !== undefined) {
-    return { ...mailboxCall, ...yield* readBySecret(service, mailbox, mailbox.secret) }
+    const { reader, view } = yield* readBySecret(service, mailbox, mailbox.secret)
+    return { service, call, mailbox, reader, view }
   }
   const { identity } = call
   const account = yield* authenticate(service, call)
@@ -159,7 +160,7 @@ export const requireReader = Effect.fnUntraced(function*(
     ...password === undefined ? {} : { secretHash: secretHash(password) }
   }
   const view = yield* describeForReader(service, mailbox, reader)
-  if (!isRefusal(view)) return { ...mailboxCall, reader, view }
+  if (!isRefusal(view)) return { service, call, mailbox, reader, view }
   if (view.reason !== "Unauthenticated") return yield* refusalError(view)
   if (password !== undefined) yield* countWrongPassword(service, call)
   return yield* httpError(
