@@ -191,7 +191,9 @@ describe.each(steps)("dying when a message is %s", (step: Step) => {
       const key = `content-${step}-${length}`
       const body = Buffer.alloc(length, key).toString()
       const act = (base: string) => postXml(base, "/content", body, keyed(key))
-      await crash(`${step}:content:1`, act)
+      // The crash of the small one left an orphan; garbage collection asks its actor first.
+      const message = step === "decided" && length === large ? 2 : 1
+      await crash(`${step}:content:${message}`, act)
       later.push({
         name: key,
         check: async (base) => {
