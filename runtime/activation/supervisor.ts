@@ -23,7 +23,7 @@ interface Trouble {
   restartsMs: Array<number>
   /** End of the quarantine by the monotonic clock; 0 without one. */
   quarantinedUntilMs: number
-  /** The begin as time of day, for people: computing it anew would change it by a millisecond. */
+  /** The begin as time of day, for people; it does not change while the quarantine lasts. */
   quarantinedAtMs: number
   reason: string
 }

@@ -56,7 +56,7 @@ const PART = 50
 const isAfter = ({ address, atMs }: StoredTimer, { after, atMs: fromMs }: TimerCursor): boolean =>
   atMs > fromMs || (atMs === fromMs && keyOf(address) > after)
 
-/** Each load reads all timers that wait, and an interrupted one begins anew. */
+/** Each load reads all timers that wait, and an interrupted one begins again. */
 const readAll = (real: StorageApi): StorageApi => ({
   ...real,
   timers: (shard, limit, from) =>

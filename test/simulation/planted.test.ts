@@ -8,12 +8,41 @@ import { type Result, simulate } from "./run.ts"
 const SEEDS_MAX = 500
 const TIMEOUT_MS = 600_000
 
+const seeds = Array.from({ length: SEEDS_MAX }, (_, at) => at + 1)
+
+/**
+ * The seed that found each bug last. It is tried first, which saves minutes. When the plans change,
+ * the search finds another one; `npm run test:long` always searches from the first seed.
+ */
+const lastSeeds: Readonly<Record<string, number>> = {
+  "no-fence": 11,
+  "reply-before-commit": 1,
+  "timer-apart": 6,
+  "cursor-early": 16,
+  "handoff-without-drain": 8,
+  "answered-twice": 6,
+  "removal-untold": 33,
+  "handed-over-again": 24,
+  "retry-after-unheard": 6,
+  "sent-after-deletion": 43,
+  "one-record": 6,
+  "repeated-for-ever": 6,
+  "settled-together": 340,
+  "settled-at-the-end": 340,
+  "timers-all-read": 15,
+  "timers-not-earliest": 15,
+  "blob-removed-in-doubt": 16,
+  "held-blob-removed": 16,
+  "key-abandoned": 75
+}
+
 /** The first seed that fails with the bug. */
 const foundWith = async (
   name: string
 ): Promise<{ readonly plan: Plan; readonly result: Result }> => {
   const seams = planted[name] ?? {}
-  for (let seed = 1; seed <= SEEDS_MAX; seed++) {
+  const last = process.env["TEST_LONG"] === "1" ? undefined : lastSeeds[name]
+  for (const seed of [...last === undefined ? [] : [last], ...seeds]) {
     const plan = planOf(seed, { minutes: minutesDefault })
     const result = await simulate(plan, { seams })
     if (result.violations.length > 0) return { plan, result }
