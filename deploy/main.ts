@@ -4,7 +4,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
-import { commands, presenter, rejectRetiredFlags } from "./cli/index.ts"
+import { checkArguments, commands, presenter } from "./cli/index.ts"
 import { CommandFailed, exitCodes } from "./command-failure.ts"
 import { version } from "./version.ts"
 
@@ -45,7 +45,7 @@ const commandLine = Layer.merge(
 )
 
 Effect.andThen(
-  rejectRetiredFlags(process.argv.slice(2)),
+  checkArguments(process.argv.slice(2)),
   restante.pipe(Command.run({ version }))
 ).pipe(
   Effect.tapCause(report),

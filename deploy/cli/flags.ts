@@ -108,18 +108,34 @@ export const loadSettingsOf = (
     return Effect.fromResult(Result.mapError(loaded, ({ message }) => misconfigured(message)))
   })
 
-/** Fails with the name of the new flag where the command line has one of an earlier version. */
-export const rejectRetiredFlags = (
-  args: ReadonlyArray<string>
-): Effect.Effect<void, CommandFailed> => {
-  for (const arg of args) {
-    const [, name = ""] = /^--([a-z-]+)/.exec(arg) ?? []
-    const replacement = replacementOfFlag(name)
-    if (replacement !== undefined) {
-      return Effect.fail(misconfigured(
-        `the command line has --${name}, which is no longer a flag: use --${replacement}`
-      ))
-    }
+/** Two letters or more after one dash: the library would take `-hello` for `-h`, help. */
+const letters = /^-[a-z_-][\w-]+$/i
+
+const argumentFault = (arg: string): CommandFailed | undefined => {
+  const [, name = ""] = /^--([a-z-]+)/.exec(arg) ?? []
+  const replacement = replacementOfFlag(name)
+  if (replacement !== undefined) {
+    return misconfigured(
+      `the command line has --${name}, which is no longer a flag: use --${replacement}`
+    )
+  }
+  if (arg.startsWith("--") || !letters.test(arg)) return undefined
+  return failed(
+    `the command line has ${arg}, which is no flag: write an id that begins with "-" after "--", ` +
+      `the value of a flag as --flag=${arg}`,
+    exitCodes.usage
+  )
+}
+
+/**
+ * Fails where the command line has a flag of an earlier version, naming the new one, or an id that
+ * would be read as flags.
+ */
+export const checkArguments = (args: ReadonlyArray<string>): Effect.Effect<void, CommandFailed> => {
+  const end = args.indexOf("--")
+  for (const arg of end < 0 ? args : args.slice(0, end)) {
+    const fault = argumentFault(arg)
+    if (fault !== undefined) return Effect.fail(fault)
   }
   return Effect.void
 }

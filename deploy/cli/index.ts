@@ -8,7 +8,7 @@ import { outboxCommand, sendCommand } from "./outgoing.ts"
 import { loadCommand, queryCommand } from "./tables.ts"
 import { topCommand } from "./top.ts"
 
-export { rejectRetiredFlags } from "./flags.ts"
+export { checkArguments } from "./flags.ts"
 export { presenter } from "./terminal.ts"
 
 /** The commands, in the order in which the help lists them. */

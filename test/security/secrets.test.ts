@@ -85,6 +85,17 @@ describe("15: ids", () => {
     }
   })
 
+  it("never begin with a dash, which a command line would take for flags", () => {
+    const names = Array.from({ length: 1_000 }, (_, n) => `name ${n}`)
+    const derived = derivedIds("key", "scope")
+    const drawn = [randomIds, derived].flatMap(({ id, secret }) =>
+      names.flatMap((name) => [id(name), secret(name)])
+    )
+    expect(drawn.filter((text) => text.startsWith("-"))).toEqual([])
+    expect(new Set(drawn).size).toBe(4_000)
+    for (const name of names) expect(derived.id(name)).toBe(derived.id(name))
+  })
+
   it("that are derived have as many, and another for each name, body and caller", () => {
     const one = derivedIds("key", "scope")
     expect(one.id("a")).toBe(derivedIds("key", "scope").id("a"))

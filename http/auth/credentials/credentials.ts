@@ -1,6 +1,7 @@
 /**
  * The credentials in a request, and the identifiers and secrets that the service creates: 128 or
- * more random bits in base64url. Only the SHA-256 of a secret is ever stored, and hashes are
+ * more random bits in base64url. None begins with `-`, which a command line would take for flags:
+ * such a one is drawn again. Only the SHA-256 of a secret is ever stored, and hashes are
  * compared in constant time (`actors/secret-hash.ts`).
  */
 import { createHmac, hash, randomFillSync } from "node:crypto"
@@ -49,7 +50,7 @@ const random = (count: number): string => {
   const text = bytes.toString("base64url", pool.used, end)
   bytes.fill(0, pool.used, end)
   pool.used = end
-  return text
+  return text.startsWith("-") ? random(count) : text
 }
 
 /** A new identifier: 128 random bits as 22 characters. */
@@ -83,12 +84,15 @@ export const randomIds: IdSource = {
 
 /** Ids derived from the service's key and a scope that contains the client's secret key. */
 export const derivedIds = (serviceKey: string, scope: string): IdSource => {
-  const derive = (name: string) =>
-    createHmac("sha256", serviceKey).update(`${scope}\n${name}`).digest()
+  const derive = (name: string, count: number): string => {
+    const mac = createHmac("sha256", serviceKey).update(`${scope}\n${name}`).digest()
+    const text = mac.toString("base64url", 0, count)
+    return text.startsWith("-") ? derive(`${name}\nagain`, count) : text
+  }
   return {
     isRandom: false,
-    id: (name) => derive(name).toString("base64url", 0, idBytes),
-    secret: (name) => derive(name).toString("base64url", 0, secretBytes)
+    id: (name) => derive(name, idBytes),
+    secret: (name) => derive(name, secretBytes)
   }
 }
 
