@@ -54,7 +54,7 @@ export const defaultLimits = {
    * which the next timer is not found for the cost of a seek need not search beyond.
    */
   timersLookaheadMs: 1_200_000,
-  /** Shards whose timers are read at once. */
+  /** Shards of one stream whose timers are read at once. */
   shardLoadsMax: 4,
   /**
    * How often the timers of a shard are read from the store again: a commit that timed out may be
@@ -64,13 +64,13 @@ export const defaultLimits = {
   /** The same after an indeterminate commit or the crash of an owner; and how many times. */
   timersDoubtRescanMs: 30_000,
   timersDoubtRescans: 4,
-  /** Timers that are delivered but not yet answered, at once. */
+  /** Timers of one stream that are delivered but not yet answered, at once. */
   timersInFlightMax: 256,
   /**
-   * Due timers of all shards that cannot be delivered yet. At this number the node reads no more
-   * from the store until it can deliver some.
+   * Due timers of one stream that cannot be delivered yet. At this number the node reads no more
+   * from that stream until it can deliver some.
    */
-  timersStuckMax: 100_000,
+  timersStuckMax: 50_000,
   /** Timers delivered in one step; the others follow `timerResolutionMs` later. */
   timerBatchMax: 128,
   /** Pause before a timer that could not be delivered is delivered again. */

@@ -221,7 +221,7 @@ export class Node {
       step,
       committer: new Committer(time, storage, limits, metrics.commits, onFault),
       effects: new Effects(fork, peers, sendMessage, step),
-      timers: new TimerService(fork, nowMs, limits, deliver, load),
+      timers: new TimerService(fork, nowMs, limits, deliver, load, storage.streamOf),
       onFault: (address, cause) => this.log("defect beside an actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
       onChange: (address, head) => transport.announce(address, String(head)),
@@ -358,6 +358,8 @@ export class Shards {
   private readonly toLoad = new Set<number>()
   /** Shards whose timers are being loaded: one load of a shard at a time. */
   private readonly loading = new Set<number>()
+  /** How many of these each stream of the store has: one that stalls delays no other. */
+  private readonly loads: Array<number> = []
   private readonly context: ActivationContext
   private readonly transport: TransportApi
   private readonly events: ShardEvents
@@ -383,7 +385,7 @@ export class Shards {
     }
   }
 
-  /** Loads the timers of a shard, a few shards at a time. */
+  /** Loads the timers of a shard, a few shards of each stream at a time. */
   load(shard: number): void {
     this.toLoad.add(shard)
     this.loadNext()
@@ -405,16 +407,19 @@ export class Shards {
   private loadNext(): void {
     const { limits, storage, timers } = this.context
     for (const shard of this.toLoad) {
-      if (this.loading.size >= limits.shardLoadsMax) return
-      if (this.loading.has(shard)) continue
+      const stream = storage.streamOf(shard)
+      const loads = this.loads[stream] ?? 0
+      if (loads >= limits.shardLoadsMax || this.loading.has(shard)) continue
       this.toLoad.delete(shard)
       const scope = this.scopes.get(shard)
       if (scope === undefined) continue
       this.loading.add(shard)
+      this.loads[stream] = loads + 1
       const { from, limit, untilMs } = timers.beginLoad(shard)
       const call = () => storage.timers(shard, limit, from, untilMs)
       runWithin(this.context, call, limits.storageDeadlineMs, (exit) => {
         this.loading.delete(shard)
+        this.loads[stream] = (this.loads[stream] ?? 1) - 1
         // A shard that was lost and taken again has its own load: this one is outdated.
         const current = () => this.scopes.get(shard) === scope
         if (current() && !(Exit.isSuccess(exit) && timers.finishLoad(shard, exit.value))) {

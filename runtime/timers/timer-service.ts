@@ -8,7 +8,7 @@ import { Effect, type Fiber } from "effect"
 import { type Address, fromKey, keyOf, shardOf } from "../actor/index.ts"
 import type { Fork } from "../clock.ts"
 import type { Limits } from "../limits.ts"
-import type { StoredTimer, TimerCursor, TimerPage } from "../ports/index.ts"
+import type { StorageApi, StoredTimer, TimerCursor, TimerPage } from "../ports/index.ts"
 
 /** A signal of an actor to another. */
 export interface FiredSignal {
@@ -469,14 +469,15 @@ export class TimerService {
   private readonly limits: Limits
   private readonly deliver: Deliver
   private readonly load: (shard: number) => void
+  private readonly streamOf: StorageApi["streamOf"]
   private readonly rescans: RescanSchedule
-  private inFlight = 0
+  /** Deliveries that are not answered, by stream of the store. */
+  private readonly inFlight: Array<number> = []
   private sleeper: Fiber.Fiber<void> | undefined = undefined
   private sleepsUntilMs = Number.POSITIVE_INFINITY
   /** The time of day as it was read last. */
   private lastNowMs = Number.NEGATIVE_INFINITY
-  /** "full": there is no room for one more delivery, so nothing is slept for. */
-  private phase: "asleep" | "firing" | "full" = "asleep"
+  private isFiring = false
   private stopped = false
 
   /** `load` asks for a shard's timers, which come by {@link TimerService.finishLoad}. */
@@ -485,13 +486,15 @@ export class TimerService {
     nowMs: () => number,
     limits: Limits,
     deliver: Deliver,
-    load: (shard: number) => void
+    load: (shard: number) => void,
+    streamOf: StorageApi["streamOf"]
   ) {
     this.fork = fork
     this.nowMs = nowMs
     this.limits = limits
     this.deliver = deliver
     this.load = load
+    this.streamOf = streamOf
     this.rescans = new RescanSchedule(limits)
   }
 
@@ -504,7 +507,7 @@ export class TimerService {
 
   /** How many are delivered and not yet answered. */
   get inFlightCount(): number {
-    return this.inFlight
+    return this.inFlight.reduce((sum, count) => sum + count, 0)
   }
 
   /** How many are due, and not yet delivered. */
@@ -533,7 +536,7 @@ export class TimerService {
     const window = this.windows.get(shard)
     if (window === undefined) return
     window.set(keyOf(address), atMs)
-    if (atMs !== null) this.sleepUntil(atMs)
+    if (atMs !== null) this.sleepUntil(shard, atMs)
     this.refill(shard, window)
   }
 
@@ -566,7 +569,7 @@ export class TimerService {
     const waiting = window.isDeferred(key) ? undefined : window.signalOf(key)
     const dueMs = waiting === undefined ? atMs : Math.min(atMs, window.timeOf(key) ?? atMs)
     window.set(key, dueMs, waiting === undefined ? signal : merged(waiting, signal))
-    this.sleepUntil(dueMs)
+    this.sleepUntil(shard, dueMs)
     this.refill(shard, window)
   }
 
@@ -638,7 +641,7 @@ export class TimerService {
     if (window === undefined) return true
     const isForward = window.finishLoad(page)
     const { earliestMs } = window
-    if (earliestMs !== undefined) this.sleepUntil(earliestMs)
+    if (earliestMs !== undefined) this.sleepUntil(shard, earliestMs)
     if (isForward) this.refill(shard, window)
     else if (window.isLow(this.refillUntilMs)) {
       window.request(false)
@@ -665,8 +668,11 @@ export class TimerService {
 
   private refill(shard: number, window: TimerWindow): void {
     if (this.stopped || !window.isLow(this.refillUntilMs)) return
+    const stream = this.streamOf(shard)
     let undelivered = 0
-    for (const each of this.windows.values()) undelivered += each.undelivered
+    for (const [other, each] of this.windows) {
+      if (this.streamOf(other) === stream) undelivered += each.undelivered
+    }
     // Each round of their deliveries comes here again.
     if (undelivered >= this.limits.timersStuckMax) return
     window.request(false)
@@ -678,12 +684,17 @@ export class TimerService {
     this.lastNowMs = nowMs
     if (backMs <= 0) return
     for (const window of this.windows.values()) window.advancePins(backMs)
-    const { earliestMs } = this
-    if (earliestMs !== undefined) this.sleepUntil(earliestMs)
+    this.sleepUntilNext()
   }
 
-  private sleepUntil(atMs: number): void {
-    if (this.stopped || this.phase !== "asleep" || atMs >= this.sleepsUntilMs) return
+  /** Whether one more timer of the shard's stream may be delivered. */
+  private hasRoom(shard: number): boolean {
+    return (this.inFlight[this.streamOf(shard)] ?? 0) < this.limits.timersInFlightMax
+  }
+
+  /** A timer of this shard is due then. Without room for it, a delivery that lands wakes it. */
+  private sleepUntil(shard: number, atMs: number): void {
+    if (this.stopped || this.isFiring || atMs >= this.sleepsUntilMs || !this.hasRoom(shard)) return
     this.sleeper?.interruptUnsafe()
     this.sleepsUntilMs = atMs
     const { timerResolutionMs: grid, timerSleepMaxMs } = this.limits
@@ -696,19 +707,22 @@ export class TimerService {
     )
   }
 
-  /** Sleeps until the next is due; without room, until a delivery lands. */
-  private sleep(): void {
-    this.phase = this.inFlight >= this.limits.timersInFlightMax ? "full" : "asleep"
-    this.sleepsUntilMs = Number.POSITIVE_INFINITY
-    const { earliestMs } = this
-    if (earliestMs !== undefined) this.sleepUntil(earliestMs)
+  private sleepUntilNext(): void {
+    let nextShard: number | undefined
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const [shard, { earliestMs }] of this.windows) {
+      if (earliestMs === undefined || earliestMs >= nextMs || !this.hasRoom(shard)) continue
+      nextShard = shard
+      nextMs = earliestMs
+    }
+    if (nextShard !== undefined) this.sleepUntil(nextShard, nextMs)
   }
 
-  /** Delivers what is due, in order of time over all shards. */
+  /** Delivers what is due, in order of time over all shards whose streams have room. */
   private readonly fire = (): void => {
     if (this.stopped) return
     this.sleeper = undefined
-    this.phase = "firing"
+    this.isFiring = true
     const nowMs = this.nowMs()
     this.noticeClock(nowMs)
     const shards = new TimerHeap()
@@ -716,36 +730,42 @@ export class TimerService {
       if (atMs !== undefined && atMs <= nowMs) shards.push(atMs, shard)
     }
     for (const [shard, { earliestMs }] of this.windows) join(String(shard), earliestMs)
-    const { timerBatchMax, timersInFlightMax } = this.limits
-    for (let left = timerBatchMax; left > 0 && this.inFlight < timersInFlightMax; left--) {
+    let left = this.limits.timerBatchMax
+    while (left > 0) {
       const shard = shards.pop()?.key
       if (shard === undefined) break
       const window = this.windows.get(Number(shard))
-      const due = window?.take(nowMs)
+      const due = this.hasRoom(Number(shard)) ? window?.take(nowMs) : undefined
       if (window === undefined || due === undefined) continue
+      left--
       this.send(window, due)
       join(shard, window.earliestMs)
     }
-    this.sleep()
+    this.isFiring = false
+    this.sleepsUntilMs = Number.POSITIVE_INFINITY
+    this.sleepUntilNext()
     for (const [shard, window] of this.windows) this.refill(shard, window)
   }
 
   private send(window: TimerWindow, due: DueTimer): void {
     const { key, signal } = due
     const address = addressOf(key)
-    this.inFlight++
+    const shard = shardOf(address)
+    const stream = this.streamOf(shard)
+    this.inFlight[stream] = (this.inFlight[stream] ?? 0) + 1
     this.deliver(address, due, (result) => {
-      this.inFlight--
+      const wasFull = !this.hasRoom(shard)
+      this.inFlight[stream] = (this.inFlight[stream] ?? 1) - 1
       window.landed(key)
       // A shard that was lost meanwhile is its new owner's; taken again, it was loaded again.
-      const isCurrent = this.windows.get(shardOf(address)) === window
+      const isCurrent = this.windows.get(shard) === window
       if (result !== "answered" && isCurrent && window.timeOf(key) === undefined) {
         // Kept in memory, so that a timer that cannot be delivered is not loaded again and again.
         const retryMs = result === "later" ? this.nowMs() + this.limits.timerRetryMs : Infinity
         window.pin(key, retryMs, "undelivered", signal)
-        this.sleepUntil(retryMs)
+        this.sleepUntil(shard, retryMs)
       }
-      if (this.phase === "full") this.sleep()
+      if (wasFull) this.sleepUntilNext()
     })
   }
 
@@ -755,9 +775,10 @@ export class TimerService {
     atMs: number,
     signal: FiredSignal | undefined
   ): void {
-    const window = this.windows.get(shardOf(address))
+    const shard = shardOf(address)
+    const window = this.windows.get(shard)
     if (window === undefined) return
     window.pin(key, atMs, "deferred", signal)
-    this.sleepUntil(atMs)
+    this.sleepUntil(shard, atMs)
   }
 }

@@ -9,7 +9,7 @@ import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
 import { commitOf } from "../suites/storage-probe.ts"
 import { at, type Reply } from "./probe.ts"
-import { type Act, dropAll, scripted, start, turns } from "./rig.ts"
+import { type Act, dropAll, scripted, start, turns, until } from "./rig.ts"
 
 afterEach(dropAll)
 
@@ -139,6 +139,32 @@ describe("a stream that does not answer", () => {
     expect(groups.map((group) => group.length)).toEqual([1, 1, 1])
     expect(count(await ask(at(even[0] ?? ""), add))).toBe(1)
   })
+
+  it.each(["timers", "load"] as const)("delays no timer of another by %s", async (call) => {
+    const inner = makeMemoryStorage()
+    const ids = [...ofStream(1, 20), ...ofStream(0, 1)]
+    const commits = ids.map((id) => commitOf({ address: at(id), timer: 1 }))
+    await Effect.runPromise(inner.commit(commits))
+    /** One kind of call waits, for the odd stream. */
+    const stalls = <A, E>(
+      of: typeof call,
+      shard: number,
+      read: Effect.Effect<A, E>
+    ): Effect.Effect<A, E> => of === call && streamOf(shard) === 1 ? Effect.never : read
+    const storage: StorageApi = {
+      ...inner,
+      streamOf,
+      load: (address) => stalls("load", shardOf(address), inner.load(address)),
+      timers: (shard, ...where) => stalls("timers", shard, inner.timers(shard, ...where))
+    }
+    const { system } = await start({ limits: { timersInFlightMax: 10 } }, { storage })
+    const [last = ""] = ids.slice(-1)
+    await until(async () => {
+      const { timers } = await Effect.runPromise(inner.timers(shardOf(at(last)), 100))
+      return timers.length === 0
+    })
+    expect(system.snapshot().timersInFlight).toBe(call === "load" ? 10 : 0)
+  }, 5_000)
 })
 
 describe("a commit that is too large for the store", () => {

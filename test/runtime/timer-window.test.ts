@@ -4,7 +4,8 @@ import fc from "fast-check"
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest"
 import { keyOf, makeLimits, shardOf } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
-import type { StorageApi, StoredTimer, TimerPage } from "../../runtime/ports/storage.ts"
+import { soleStream, type StorageApi, type StoredTimer,
+  type TimerPage } from "../../runtime/ports/storage.ts"
 import { TimerService, TimerWindow } from "../../runtime/timers/timer-service.ts"
 import { commitOf } from "../suites/storage-probe.ts"
 import { at, probe } from "./probe.ts"
@@ -123,7 +124,8 @@ it("retries a delivery in time although the clock is set back by an hour", async
     () => {
       timers.beginLoad(shard)
       timers.finishLoad(shard, { timers: [], next: undefined, hasMoreSignals: false })
-    }
+    },
+    soleStream
   )
   onTestFinished(() => timers.stop())
   timers.take(shard)

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { expect } from "vitest"
 import { type Address, fromKey, keyOf, makeLimits, shardOf } from "../../runtime/index.ts"
-import type { TimerPage } from "../../runtime/ports/storage.ts"
+import { soleStream, type TimerPage } from "../../runtime/ports/storage.ts"
 import { type DeliveryResult, TimerService } from "../../runtime/timers/timer-service.ts"
 import { at } from "./probe.ts"
 
@@ -99,7 +99,8 @@ export class TimersModel {
         this.flying.push({ address, landed })
         expect(this.flying.length).toBeLessThanOrEqual(this.limits.timersInFlightMax)
       },
-      (of) => this.load(of)
+      (of) => this.load(of),
+      soleStream
     )
     this.take()
   }
