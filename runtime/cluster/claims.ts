@@ -60,7 +60,8 @@ const readClaim = (value: string | undefined, revision: number): Claim => {
 }
 
 export class Claims {
-  private readonly claims = new Map<number, Claim>()
+  /** By shard. */
+  private readonly claims: Array<Claim> = Array.from({ length: SHARDS }, () => unclaimed)
   /** Shards whose last write has an indeterminate outcome: it may still take effect. */
   private readonly indeterminate = new Set<number>()
   private readonly registry: RegistryApi
@@ -74,7 +75,7 @@ export class Claims {
   }
 
   at(shard: number): Claim {
-    return this.claims.get(shard) ?? unclaimed
+    return this.claims[shard] ?? unclaimed
   }
 
   /** Whether a timed-out write of this node may still change the claim. */
@@ -86,7 +87,7 @@ export class Claims {
   observe({ key, revision, value }: RegistryEntry): void {
     const shard = shardOfKey(key)
     if (shard === undefined || revision <= this.at(shard).revision) return
-    this.claims.set(shard, readClaim(value, revision))
+    this.claims[shard] = readClaim(value, revision)
   }
 
   /** Replaces the last observed claim, or releases it; calls `done` once. */

@@ -87,8 +87,9 @@ export class Handoff {
       this.scheduled = false
       if (this.followers === undefined) return
       const wanted = this.ownersWanted()
+      const isLeaseValid = this.options.membership.isLeaseValid()
       for (let shard = 0; shard < SHARDS; shard++) {
-        this.check(shard, wanted[shard] === this.options.node, this.followers)
+        this.check(shard, wanted[shard] === this.options.node, isLeaseValid, this.followers)
       }
     })
   }
@@ -107,16 +108,21 @@ export class Handoff {
     return this.wanted
   }
 
-  private check(shard: number, wanted: boolean, followers: Followers): void {
-    const { claims, membership } = this.options
+  private check(
+    shard: number,
+    wanted: boolean,
+    isLeaseValid: boolean,
+    followers: Followers
+  ): void {
+    const { claims } = this.options
     const phase = this.phases[shard]
     const mine = this.isMine(claims.at(shard).holder)
     if (phase === "owned") {
-      if (!mine || !membership.isLeaseValid()) this.drain(shard, followers)
+      if (!mine || !isLeaseValid) this.drain(shard, followers)
       else if (!wanted && this.draining < this.options.limits.drainsMax) {
         this.drain(shard, followers)
       }
-    } else if (phase === "idle" && membership.isLeaseValid()) {
+    } else if (phase === "idle" && isLeaseValid) {
       // A timed-out write may still release the claim, so the node claims the shard again.
       if (wanted && mine && !claims.inDoubt(shard)) {
         this.phases[shard] = "owned"
