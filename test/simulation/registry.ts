@@ -27,6 +27,9 @@ const SLOW_MS = 12_000
 const WATCH_SLOW_MS = 9_000
 const CUT_LOOK_MS = 200
 
+/** Made once, since making an error takes longer than a call. */
+const unavailable = Effect.fail(new StorageUnavailable({ detail: "as simulated" }))
+
 export class SharedRegistry {
   noise: Noise
   stalledUntilMs = 0
@@ -92,8 +95,7 @@ export class SharedRegistry {
         time.later(isSlow ? time.random() * SLOW_MS : wayMs(), () => {
           const exit = Effect.runSyncExit(effect)
           if (isUnanswered) return
-          const away = Effect.fail(new StorageUnavailable({ detail: "as simulated" }))
-          time.on(computer, wayMs(), () => resume(fails ? away : exit))
+          time.on(computer, wayMs(), () => resume(fails ? unavailable : exit))
         })
       })
     const line: RegistryLine = {

@@ -54,6 +54,9 @@ const documentParser = new DocumentParser(defaultDocumentLimits)
 /** The secret that all nodes share. */
 export const serviceKey = "the key of the simulation"
 
+/** Nobody presents a token here, and making an empty cache takes longer than making a node. */
+const credentialCache = new CredentialCache()
+
 /** The service of a node. */
 export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts): Service => ({
   settings: {
@@ -74,7 +77,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
   engine: "simulated",
   readRemote: () => Effect.fail("nothing is outside"),
   issuer: undefined,
-  credentialCache: new CredentialCache(),
+  credentialCache,
   rateLimiter: undefined,
   startId,
   serviceKey,
