@@ -7,7 +7,7 @@ const long = process.env["TEST_LONG"] === "1"
 const soak = "test/disk/soak.long.ts"
 const onlySoak = process.env["TEST_LONG"] === "soak"
 
-/** The black-box suites of HTTP, which run upon each backend. */
+/** The black-box suites of HTTP, which run on each backend. */
 const http = "test/http/**/*.test.ts"
 
 /**

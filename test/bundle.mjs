@@ -1,6 +1,6 @@
 /**
- * Before suites that start the built service: what was compiled last is what they run. Compiling
- * itself is left to whoever runs them, as an editor does it anyway.
+ * Bundles the service before suites that start it, from the last compiled files. Compiling
+ * them is a step of its own (`npm run compile`).
  */
 import { bundleIfStale } from "../deploy/prepare.mjs"
 

@@ -1,7 +1,7 @@
 /**
  * The format of a cluster: the newest form of states, log items and messages that every member can
  * read, and so the newest that any node may write. A format is a whole number from 1; a program
- * reads all formats up to its own. Upgrades of one node after the other thus lose nothing: a new
+ * reads all formats up to its own. A rolling upgrade loses nothing, because a new
  * form is written only when no older program is left (as cluster versions in CockroachDB).
  *
  * The registry's key `format` has the raised format. A node raises it when every member reads more.

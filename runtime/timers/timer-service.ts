@@ -28,7 +28,7 @@ const timerKeyOf = ({ address, signalRevision }: StoredTimer): string =>
 const addressOf = (key: string): Address =>
   fromKey(key.startsWith(signalMark) ? key.slice(signalMark.length) : key)
 
-/** A binary min-heap of keys by due time; whoever pops an overtaken entry skips it. */
+/** A binary min-heap of keys by due time. It may keep entries that a later time has replaced. */
 export class TimerHeap {
   private readonly times: Array<number> = []
   private readonly keys: Array<string> = []

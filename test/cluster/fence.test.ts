@@ -14,7 +14,7 @@ import { dropAll, type Rig, scripted, start } from "../runtime/rig.ts"
 afterEach(dropAll)
 
 const box = at("box")
-const beforehand = 5
+const before = 5
 const meanwhile = 5
 
 /** A store without a fence: it accepts every write. */
@@ -67,7 +67,7 @@ const pausedOwner = async (storage: StorageApi) => {
   const pausing = scripted(storage)
   const owner = await start({}, { storage: pausing })
   const accepted: Accepted = new Map()
-  for (let n = 0; n < beforehand; n += 1) await deposit(owner, `before${n}`, accepted)
+  for (let n = 0; n < before; n += 1) await deposit(owner, `before${n}`, accepted)
   pausing.gate.close()
   const late = deposit(owner, "late", accepted)
   const successor = await start({}, { storage })
@@ -83,12 +83,12 @@ const pausedOwner = async (storage: StorageApi) => {
 it("a paused owner does not overwrite its successor", async () => {
   const { accepted, log } = await pausedOwner(makeMemoryStorage())
   expect(lost(accepted, log)).toEqual([])
-  expect(accepted.size).toBe(beforehand + meanwhile + 3)
+  expect(accepted.size).toBe(before + meanwhile + 3)
   expect(log.map(({ value }) => value).sort()).toEqual([...accepted.keys()].sort())
 })
 
 it("without the fence it does, and the same check detects it", async () => {
   const { accepted, log } = await pausedOwner(withoutFence())
-  expect(accepted.size).toBe(beforehand + meanwhile + 3)
+  expect(accepted.size).toBe(before + meanwhile + 3)
   expect(lost(accepted, log)).not.toEqual([])
 })

@@ -35,7 +35,7 @@ const removals = [
   "DELETE /images/i1?force=1"
 ]
 
-it("removes what bears the label, and nothing else is asked for", async () => {
+it("removes only what has the label", async () => {
   const fake = await startFake()
   const { end, label } = await useDocker(fake.host)
   await end()

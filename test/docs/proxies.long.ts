@@ -155,7 +155,7 @@ describe.each(["nginx", "caddy"] as const)("%s", (name) => {
     expect((await guess(neighbor, "guess1")).status).toBe(401)
   })
 
-  it("bears a long poll of a minute, and idle connections", async () => {
+  it("allows a long poll of a minute, and idle connections", async () => {
     const { path } = await open("silent")
     const headers = { ...asAdmin, prefer: `wait=${longPollSeconds}` }
     const poll = whole(path, { headers })

@@ -38,7 +38,7 @@ export const speak = async (
   const { closed, received, socket } = await open(port)
   for (const piece of pieces) {
     socket.write(piece)
-    // Each piece shall arrive separately.
+    // Each piece must arrive separately.
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   let timer: NodeJS.Timeout | undefined

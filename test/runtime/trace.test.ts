@@ -45,7 +45,7 @@ it("travels with an ask to another node's actor", async () => {
   const ask = system.ask(at("one"), add)
   await Effect.runPromise(withTraceContext(requestWith(traceparent), ask))
   await Effect.runPromise(withTraceContext(requestWith(undefined), ask))
-  await Effect.runPromise(Effect.withSpan(ask, "a span of one's own"))
+  await Effect.runPromise(Effect.withSpan(ask, "a caller's span"))
   expect(traces.slice(0, 2)).toEqual([traceparent, undefined])
   expect(traces[2]).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/)
 })

@@ -48,7 +48,7 @@ export class BlobGarbageCollector {
     this.nats = nats
     this.times = times
     const sweep = (): void => void this.sweep().catch(() => undefined)
-    // Nodes that start together shall sweep at different times.
+    // Nodes that start together sweep at different times.
     const first = setTimeout(sweep, Math.random() * times.sweepMs)
     this.timers = [
       first,

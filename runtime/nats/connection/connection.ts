@@ -85,7 +85,7 @@ export const reconnectPolicy = (nowMs = () => performance.now()): ReconnectPolic
   const lastTry = ({ hostname, port }: { readonly hostname: string; readonly port: number }) =>
     triedMs.get(`${hostname}:${port}`) ?? -Infinity
   return {
-    // The client shall not wait by its own clock.
+    // The policy chooses by `nowMs`, so the client adds no delay.
     reconnectDelayHandler: () => -Infinity,
     reconnectToServer: (servers) => {
       // Servers that were never tried stay in the client's order.

@@ -166,7 +166,7 @@ const withAppendCheck = (
 
 /**
  * Lets the first of these messages say that nobody has written the state's key. Signals alone get a
- * message before them that says so, and fades.
+ * message before them with the check, which fades.
  */
 const fencedByState = (
   keys: ActorKeys,

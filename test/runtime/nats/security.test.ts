@@ -183,7 +183,7 @@ describe("by a file of credentials", () => {
     isRefused({ NATS_CREDS: join(files, "none.creds"), NATS_URL: place }, /none\.creds/))
 })
 
-describe("by TLS with an authority of one's own", () => {
+describe("by TLS with a private authority", () => {
   const node = {
     NATS_CA: file("ca.crt", authority),
     NATS_CERT: file("tls.crt", ofLocalhost),

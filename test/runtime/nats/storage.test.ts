@@ -88,7 +88,7 @@ describe("one server", () => {
       _tag: "Conflict"
     })
 
-    // Items are where they were, whoever writes over the state.
+    // A write of the state moves no items.
     expected = revisionOf(await next({ head: 1, state: "5" }))
     await run(mine.api.load(alice))
     deaf.instead = async (write) => {
