@@ -47,7 +47,7 @@ export const atLeast = (what: string, ratio: number, least: number, detail: stri
 })
 
 /** A row without a target. */
-export const untold = (what: string, measured: string): Row => ({
+export const withoutTarget = (what: string, measured: string): Row => ({
   what,
   measured,
   target: "none",

@@ -33,7 +33,7 @@ const reaches = async (one: NatsServer, other: NatsServer): Promise<boolean> => 
 }
 
 /** Expects a server to accept clients, and to be connected to all others or to none. */
-export const expectTogether = async (
+export const expectClustered = async (
   { cluster: { servers } }: World<Site>,
   server: NatsServer,
   areTogether: boolean

@@ -5,13 +5,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cleanUp, pause } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
-import { type Choose, injectFault } from "../faults/fault.ts"
-import { seed } from "../faults/form.ts"
-import { Tally } from "../faults/tally.ts"
-import { expectSound } from "../faults/verdict.ts"
+import { checkRun } from "../faults/checker.ts"
+import { type ChooseFault, injectFault } from "../faults/fault.ts"
+import { seed } from "../faults/run-options.ts"
+import { RunStatistics } from "../faults/run-statistics.ts"
 import { Workload, workloadEnv } from "../faults/workload.ts"
+import { allServersPaused, followerOf, serverIsolated, serverKilled,
+  serverPartitioned } from "./server-faults.ts"
 import { chooseServerHost } from "./server-host.ts"
-import { allStill, cutFromServers, cutOff, followerOf, killed } from "./server-faults.ts"
 import type { Site } from "./site.ts"
 import { World } from "./world.ts"
 
@@ -19,7 +20,7 @@ const stream = "KV_actors-0"
 const stillMs = 2_000
 
 const serverHost = await chooseServerHost()
-const tally = new Tally("containers", seed)
+const statistics = new RunStatistics("containers", seed)
 let world: World<Site>
 let load: Workload
 
@@ -36,34 +37,34 @@ afterAll(async () => {
   cleanUp()
 })
 
-const underLoad = async (choose: Choose): Promise<void> => {
+const underLoad = async (choose: ChooseFault): Promise<void> => {
   const acknowledged = load.acknowledged
-  await injectFault({ target: world, load, tally }, choose)
+  await injectFault({ target: world, load, statistics }, choose)
   expect(load.acknowledged, world.logs).toBeGreaterThan(acknowledged)
 }
 
 describe(`three servers ${serverHost.title}, under load`, () => {
   it("survive the restart of a killed server", async () => {
-    await underLoad(async () => killed(await world.leaderOf(stream)))
+    await underLoad(async () => serverKilled(await world.leaderOf(stream)))
   })
 
   it("survive a pause of all servers", async () => {
-    await underLoad(async () => allStill(world, stillMs))
+    await underLoad(async () => allServersPaused(world, stillMs))
   })
 
   it("survive a leader that is cut off from everything", async () => {
-    await underLoad(async () => cutOff(world, await world.leaderOf(stream)))
+    await underLoad(async () => serverIsolated(world, await world.leaderOf(stream)))
   })
 
   it("survive a server that is cut off from the others only", async () => {
-    await underLoad(async () => cutFromServers(world, await followerOf(world, stream)))
+    await underLoad(async () => serverPartitioned(world, await followerOf(world, stream)))
   })
 
   it("never contradicted a response of any node", async () => {
-    await expectSound(load, world.urls()).catch((cause: unknown) => {
-      tally.keep(cause)
+    await checkRun(load, world.urls()).catch((cause: unknown) => {
+      statistics.writeContradiction(cause)
       throw new Error(`seed ${seed}: ${String(cause)}; the nodes wrote:\n${world.logs}`, { cause })
     })
-    tally.ends(load.recorder)
+    statistics.countRun(load.recorder)
   })
 })

@@ -167,7 +167,7 @@ const place = async (
 }
 
 /** Three servers in containers of this image. */
-export const inContainers = async (docker: Docker, image: string): Promise<Site> => {
+export const startContainers = async (docker: Docker, image: string): Promise<Site> => {
   const routes = await createNetwork(docker, "routes", true)
   const ports = await freePorts(serverCount)
   const all = await Promise.all(ports.map((port, at) => place({ docker, image, port }, at, routes)))

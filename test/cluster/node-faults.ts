@@ -1,33 +1,33 @@
 /** Faults of the nodes of a cluster under load. */
 import { expect } from "vitest"
 import { pause } from "../e2e/process.ts"
-import { healedWithinMs, nodeServedWithinMs } from "../faults/bounds.ts"
 import type { WallClock } from "../faults/clock.ts"
 import type { Fault } from "../faults/fault.ts"
+import { nodeServedWithinMs, recoveredWithinMs } from "../faults/recovery-times.ts"
 import { rollingRestart, stop } from "./restarts.ts"
 import type { ClusterNode, World } from "./world.ts"
 
 /** Kills a node, and starts it again. */
 export const nodeKilled = (world: World, node: ClusterNode): Fault => ({
-  what: "a node was killed",
+  name: "a node was killed",
   inject: () => node.service.kill(),
   undo: () => world.restart(node),
   servedWithinMs: nodeServedWithinMs,
-  lastsMs: 0
+  durationMs: 0
 })
 
 /** Kills all nodes at once, and starts them again. */
 export const nodesKilled = (world: World): Fault => ({
-  what: "all nodes were killed",
+  name: "all nodes were killed",
   inject: () => Promise.all(world.nodes.map(({ service }) => service.kill())),
   undo: () => Promise.all(world.nodes.map((node) => world.restart(node))),
   servedWithinMs: undefined,
-  lastsMs: 0
+  durationMs: 0
 })
 
 /** Pauses a node, and resumes it. Requests that it has received wait meanwhile. */
-export const nodeStill = (world: World, node: ClusterNode, lastsMs: number): Fault => ({
-  what: "a node stood still",
+export const nodePaused = (world: World, node: ClusterNode, durationMs: number): Fault => ({
+  name: "a node was paused",
   inject: async () => {
     node.service.child.kill("SIGSTOP")
     world.leftOut.add(node)
@@ -37,25 +37,25 @@ export const nodeStill = (world: World, node: ClusterNode, lastsMs: number): Fau
     world.leftOut.delete(node)
   },
   servedWithinMs: nodeServedWithinMs,
-  lastsMs
+  durationMs
 })
 
-const cuts = {
+const disconnections = {
   cut: "a node was cut off from NATS",
-  stall: "a node heard nothing of NATS, nor NATS of it",
-  there: "a node was not heard by NATS, but heard it",
-  back: "a node did not hear NATS, but was heard"
+  stall: "no message passed between a node and NATS",
+  there: "no message of a node reached NATS",
+  back: "no message of NATS reached a node"
 }
-export type Cut = keyof typeof cuts
+export type Disconnection = keyof typeof disconnections
 
 /** Cuts a node off from NATS, in one direction or both; clients continue to use it. */
-export const nodeCut = (
+export const nodeDisconnected = (
   world: World,
   node: ClusterNode,
-  how: Cut,
-  lastsMs: number
+  how: Disconnection,
+  durationMs: number
 ): Fault => ({
-  what: cuts[how],
+  name: disconnections[how],
   inject: async () => {
     for (const link of node.links) {
       if (how === "cut") link.cut()
@@ -70,22 +70,22 @@ export const nodeCut = (
     world.leftOut.delete(node)
   },
   servedWithinMs: nodeServedWithinMs,
-  lastsMs
+  durationMs
 })
 
 /** Stops and starts the nodes one after the other; no request may be refused. */
-export const rolled = (world: World, stalls = false): Fault => ({
-  what: stalls ? "a rolling restart, each node stalling" : "a rolling restart",
+export const rolledRestart = (world: World, stalls = false): Fault => ({
+  name: stalls ? "a rolling restart, each node stalling" : "a rolling restart",
   inject: () => rollingRestart(world, stalls),
   undo: async () => undefined,
   servedWithinMs: undefined,
-  lastsMs: 0,
-  refusesNobody: true
+  durationMs: 0,
+  isTransparent: true
 })
 
 /** Adds two nodes and removes one; no request may be refused. */
-export const scaled = (world: World, names: ReadonlyArray<string>): Fault => ({
-  what: "nodes came and went",
+export const membersChanged = (world: World, names: ReadonlyArray<string>): Fault => ({
+  name: "nodes joined and left",
   inject: async () => {
     for (const name of names) await world.join(name)
     await pause(3_000)
@@ -98,18 +98,18 @@ export const scaled = (world: World, names: ReadonlyArray<string>): Fault => ({
   },
   undo: async () => undefined,
   servedWithinMs: undefined,
-  lastsMs: 0,
-  refusesNobody: true
+  durationMs: 0,
+  isTransparent: true
 })
 
 /** Sets the wall clock of a node. */
 export const clockSet = (node: ClusterNode, clock: WallClock, byMs: number): Fault => ({
-  what: `a node's clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
+  name: `a node's clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
   inject: async () => {
-    clock.set(clock.offMs + byMs)
-    await clock.noticed(node.service.url)
+    clock.set(clock.offsetMs + byMs)
+    await clock.waitUntilApplied(node.service.url)
   },
   undo: async () => undefined,
-  servedWithinMs: healedWithinMs,
-  lastsMs: 0
+  servedWithinMs: recoveredWithinMs,
+  durationMs: 0
 })

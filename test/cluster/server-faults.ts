@@ -1,10 +1,10 @@
 /** Faults of the servers of a cluster under load. */
 import { expect } from "vitest"
 import { pause } from "../e2e/process.ts"
-import { healedWithinMs, serverServedWithinMs } from "../faults/bounds.ts"
 import type { Fault } from "../faults/fault.ts"
+import { recoveredWithinMs, serverServedWithinMs } from "../faults/recovery-times.ts"
 import type { NatsServer } from "../runtime/nats/servers.ts"
-import { expectTogether } from "./connectivity.ts"
+import { expectClustered } from "./connectivity.ts"
 import type { Site } from "./site.ts"
 import type { World } from "./world.ts"
 
@@ -17,85 +17,91 @@ export const followerOf = async (world: World<Site>, stream: string): Promise<Na
 }
 
 /** Kills a server, and starts it again. */
-export const killed = (server: NatsServer, lastsMs = 0): Fault => ({
-  what: "a server was killed",
+export const serverKilled = (server: NatsServer, durationMs = 0): Fault => ({
+  name: "a server was killed",
   inject: () => server.stop(),
   undo: () => server.restart(),
   servedWithinMs: serverServedWithinMs,
-  lastsMs
+  durationMs
 })
 
 /** Kills all servers at once, and starts them again. */
-export const allKilled = ({ cluster: { servers } }: World<Site>, lastsMs: number): Fault => ({
-  what: "all servers were killed",
+export const allServersKilled = (
+  { cluster: { servers } }: World<Site>,
+  durationMs: number
+): Fault => ({
+  name: "all servers were killed",
   inject: () => Promise.all(servers.map((server) => server.stop())),
   undo: () => Promise.all(servers.map((server) => server.restart())),
   servedWithinMs: undefined,
-  lastsMs
+  durationMs
 })
 
 /** Cuts a server off from the others, and heals; nodes can reach it all the time. */
-export const cutFromServers = (
+export const serverPartitioned = (
   world: World<Site>,
   server: NatsServer,
-  lastsMs = 0
+  durationMs = 0
 ): Fault => ({
-  what: "a server was cut off from the others",
+  name: "a server was cut off from the others",
   inject: async () => {
-    await expectTogether(world, server, true)
+    await expectClustered(world, server, true)
     await world.cutFromServers(server)
-    await expectTogether(world, server, false)
+    await expectClustered(world, server, false)
   },
   undo: () => world.heal(server),
-  servedWithinMs: healedWithinMs,
-  lastsMs
+  servedWithinMs: recoveredWithinMs,
+  durationMs
 })
 
 /** Cuts a server off from the others and from the nodes, and heals. */
-export const cutOff = (world: World<Site>, server: NatsServer, lastsMs = 0): Fault => ({
-  what: "a server was cut off from everybody",
+export const serverIsolated = (world: World<Site>, server: NatsServer, durationMs = 0): Fault => ({
+  name: "a server was cut off from servers and nodes",
   inject: async () => {
     await world.cutOff(server)
     expect(await world.isReached(server)).toBe(false)
   },
   undo: () => world.heal(server),
   servedWithinMs: serverServedWithinMs,
-  lastsMs
+  durationMs
 })
 
 /** Pauses a server, and resumes it. */
-export const still = (server: NatsServer, lastsMs: number): Fault => ({
-  what: "a server stood still",
+export const serverPaused = (server: NatsServer, durationMs: number): Fault => ({
+  name: "a server was paused",
   inject: () => server.signal("SIGSTOP"),
   undo: () => server.signal("SIGCONT"),
-  servedWithinMs: healedWithinMs,
-  lastsMs
+  servedWithinMs: recoveredWithinMs,
+  durationMs
 })
 
 /** Pauses all servers, and resumes them. */
-export const allStill = ({ cluster: { servers } }: World<Site>, lastsMs: number): Fault => ({
-  what: "all servers stood still",
+export const allServersPaused = (
+  { cluster: { servers } }: World<Site>,
+  durationMs: number
+): Fault => ({
+  name: "all servers were paused",
   inject: () => Promise.all(servers.map((server) => server.signal("SIGSTOP"))),
   undo: () => Promise.all(servers.map((server) => server.signal("SIGCONT"))),
   servedWithinMs: undefined,
-  lastsMs
+  durationMs
 })
 
 /** Drops the messages from one server to the others, and heals. */
-export const muted = (world: World, server: NatsServer, lastsMs = 0): Fault => ({
-  what: "a server was not heard by the others, but heard them",
+export const serverMuted = (world: World, server: NatsServer, durationMs = 0): Fault => ({
+  name: "no message of a server reached the others",
   inject: () => world.site.mute(server),
   undo: () => world.heal(server),
-  servedWithinMs: healedWithinMs,
-  lastsMs
+  servedWithinMs: recoveredWithinMs,
+  durationMs
 })
 
 const flaps = 6
 const flapMs = 700
 
 /** Drops and forwards the messages of one server to the others, many times in turn. */
-export const flapping = (world: World<Site>, server: NatsServer): Fault => ({
-  what: "the network of a server flapped",
+export const serverFlapping = (world: World<Site>, server: NatsServer): Fault => ({
+  name: "the network of a server failed and healed repeatedly",
   inject: async () => {
     for (let n = 0; n < flaps; n += 1) {
       await world.cutFromServers(server)
@@ -105,15 +111,15 @@ export const flapping = (world: World<Site>, server: NatsServer): Fault => ({
     }
   },
   undo: async () => undefined,
-  servedWithinMs: healedWithinMs,
-  lastsMs: 0
+  servedWithinMs: recoveredWithinMs,
+  durationMs: 0
 })
 
 /** Deletes the data of a server, which then copies it from the others. */
-export const wiped = (world: World, server: NatsServer): Fault => ({
-  what: "a server lost its disk",
+export const serverWiped = (world: World, server: NatsServer): Fault => ({
+  name: "a server lost its disk",
   inject: () => server.stop(),
   undo: () => world.site.wipe(server),
   servedWithinMs: serverServedWithinMs,
-  lastsMs: 0
+  durationMs: 0
 })

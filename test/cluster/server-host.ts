@@ -2,8 +2,8 @@
 import { found } from "../deploy/tools.ts"
 import { type Docker, runningDocker, startDocker, useDocker } from "../docker/daemon.ts"
 import { buildImage } from "../docker/image.ts"
-import { inContainers, tryContainer } from "./containers.ts"
-import { asProcesses, type Site } from "./site.ts"
+import { startContainers, tryContainer } from "./containers.ts"
+import { type Site, startProcesses } from "./site.ts"
 
 const reasonMax = 500
 
@@ -39,7 +39,7 @@ const tryDocker = async (): Promise<ServerHost | string> => {
     })
     const image = await buildImage(docker)
     await tryContainer(docker, image)
-    const startSite = () => inContainers(docker, image)
+    const startSite = () => startContainers(docker, image)
     return { title: "in containers", startSite, close: docker.end }
   } catch (error) {
     await docker.end()
@@ -68,5 +68,5 @@ export const chooseServerHost = async (): Promise<ServerHost> => {
   // The last output of a daemon has the reason for its end.
   const reason = (tried.trim().split("\n").at(-1) ?? "").slice(-reasonMax)
   console.info(`servers run as processes, since there is no Docker to be had: ${reason}`)
-  return { title: "as processes", startSite: asProcesses, close: async () => undefined }
+  return { title: "as processes", startSite: startProcesses, close: async () => undefined }
 }

@@ -59,7 +59,7 @@ class Routes {
 }
 
 /** Servers as processes of this machine, with proxies on their routes. */
-export const asProcesses = async (): Promise<ProcessSite> => {
+export const startProcesses = async (): Promise<ProcessSite> => {
   const routes = new Routes()
   const cluster = await startCluster(serverCount, { routed: routes.routed })
   const routesOf = (server: NatsServer) => routes.of(cluster.servers.indexOf(server))

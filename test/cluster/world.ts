@@ -6,7 +6,7 @@ import { eventually, launch, type Service, temporaryFolder } from "../e2e/proces
 import type { FaultTarget } from "../faults/fault.ts"
 import { type NatsCluster, type NatsServer, takesClients } from "../runtime/nats/servers.ts"
 import { type Proxy, startProxy } from "./proxy.ts"
-import { asProcesses, type ProcessSite, type Site } from "./site.ts"
+import { type ProcessSite, type Site, startProcesses } from "./site.ts"
 
 /** One node, over all its restarts. */
 export interface ClusterNode {
@@ -38,7 +38,7 @@ export class World<Place extends Site = ProcessSite> implements FaultTarget {
 
   /** Starts servers as processes, and these nodes, all at once. */
   static async start(names: ReadonlyArray<string>, env: EnvOf): Promise<World> {
-    return World.at(await asProcesses(), names, env)
+    return World.at(await startProcesses(), names, env)
   }
 
   /** Starts the nodes with servers that run elsewhere. */

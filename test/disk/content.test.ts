@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Answer, expectStatus, linkOf, pathOf, send } from "../e2e/client.ts"
 import { blobFiles, cleanUp, command, eventually, pause, type Service, start,
   temporaryFolder } from "../e2e/process.ts"
-import { Faults } from "./faults.ts"
+import { FaultyDisk } from "./faults.ts"
 
 const recoversWithinMs = 120_000
 const rounds = 10
@@ -31,7 +31,7 @@ afterAll(cleanUp)
 describe.each(["rocksdb", "leveldb"] as const)("on %s", (engine) => {
   const dataDir = temporaryFolder()
   // The files of blobs are in another folder: their flushes succeed.
-  const faults = new Faults(join(dataDir, "store"))
+  const faults = new FaultyDisk(join(dataDir, "store"))
   const contents: Array<Content> = []
   let service: Service
   let ambiguous = 0

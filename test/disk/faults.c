@@ -2,7 +2,7 @@
  * The tests preload this library into a service. It stalls, fails or records calls on files below
  * FAULTS_UNDER, and shifts the clock. The integers of the mapped file FAULTS_CONTROL control it:
  * see faults.ts. With FAULTS_RECORD it records writes, flushes, creations, renames and removals of
- * files, and the output on standard output, in one order: see power.ts.
+ * files, and the output on standard output, in one order: see power-loss-replay.ts.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

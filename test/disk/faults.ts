@@ -11,7 +11,7 @@ type Field = typeof fields[number]
 const modes = { asEver: 0, stalls: 1, fails: 2 } as const
 
 /** A fault of calls on the disk. */
-export type Mode = keyof typeof modes
+export type DiskFault = keyof typeof modes
 
 const compilers = ["cc", "gcc", "clang", "tcc"]
 
@@ -32,7 +32,7 @@ const compile = (folder: string): string => {
 }
 
 /** Faults of the files below one folder, for processes with this `env`. */
-export class Faults {
+export class FaultyDisk {
   readonly env: Readonly<Record<string, string>>
   /** The record of the calls, in order. */
   readonly record: string
@@ -54,7 +54,7 @@ export class Faults {
   }
 
   /** From now on flushes, writes or reads stall until further notice, or fail. */
-  disk(kind: "flush" | "write" | "read", mode: Mode, error: "EIO" | "ENOSPC" = "EIO"): void {
+  disk(kind: "flush" | "write" | "read", mode: DiskFault, error: "EIO" | "ENOSPC" = "EIO"): void {
     this.set("error", constants.errno[error])
     this.set(kind, modes[mode])
   }

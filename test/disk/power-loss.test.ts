@@ -9,18 +9,18 @@ import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
 import { engineNames, inspect } from "../../runtime/embedded/index.ts"
 import { note } from "../results.ts"
+import { acknowledgedIn, verify } from "../runtime/embedded/acknowledged.ts"
 import { newFolder, withStore } from "../runtime/embedded/folders.ts"
 import { compileChild, startChild } from "../runtime/embedded/processes.ts"
-import { acknowledgedIn, verify } from "../runtime/embedded/acknowledged.ts"
-import { Faults } from "./faults.ts"
-import { type Loss, Power } from "./power.ts"
+import { FaultyDisk } from "./faults.ts"
+import { PowerLossReplay, type SurvivingChanges } from "./power-loss-replay.ts"
 import { randomOf } from "./seeds.ts"
 
 const long = process.env["TEST_LONG"] === "1"
 const CUTS = long ? 400 : 10
 /** Printed before the process is killed, so that the store compacts the log meanwhile. */
 const LINES = 60
-const losses: ReadonlyArray<Loss> = [
+const losses: ReadonlyArray<SurvivingChanges> = [
   { data: "none", names: "none" },
   { data: "some", names: "none" },
   { data: "some", names: "all" },
@@ -34,7 +34,7 @@ beforeAll(() => {
 
 /** The calls of a busy store on its disk, until it was killed. */
 const recorded = async (folder: string): Promise<Buffer> => {
-  const faults = new Faults(folder, { records: true })
+  const faults = new FaultyDisk(folder, { records: true })
   try {
     const running = startChild(child, folder, "commit", faults.env)
     await running.printed(LINES)
@@ -76,8 +76,8 @@ describe.each(engineNames)("loss of power, %s", (engine) => {
 })
 
 /** Replays from the start; the file with the name of the engine already existed. */
-const playing = (record: Buffer, folder: string): Power => {
-  const power = new Power(record, folder)
+const playing = (record: Buffer, folder: string): PowerLossReplay => {
+  const power = new PowerLossReplay(record, folder)
   power.addDurable(join(folder, "engine"), readFileSync(join(folder, "engine")))
   return power
 }

@@ -4,7 +4,7 @@ import { expectStatus, send } from "../e2e/client.ts"
 import { cleanUp, eventually, launch, pause, start, temporaryFolder } from "../e2e/process.ts"
 import { note } from "../results.ts"
 import { Deposits } from "./deposits.ts"
-import { Faults } from "./faults.ts"
+import { FaultyDisk } from "./faults.ts"
 import { randomOf } from "./seeds.ts"
 
 const RESTARTS = 20
@@ -20,7 +20,7 @@ afterAll(cleanUp)
 describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) => {
   it("refuses deposits while a flush stalls for long, and recovers", async () => {
     const dataDir = temporaryFolder()
-    const faults = new Faults(dataDir)
+    const faults = new FaultyDisk(dataDir)
     const service = await start({ dataDir, env: { STORAGE_ENGINE: engine, ...faults.env } })
     const deposits = await Deposits.open(service.url, "stalled")
     const quiet = await Deposits.open(service.url, "quiet")

@@ -11,7 +11,7 @@ import { type Answer, expectStatus, pathOf, send } from "../e2e/client.ts"
 import { cleanUp, eventually, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { note } from "../results.ts"
 import { Deposits } from "./deposits.ts"
-import { Faults } from "./faults.ts"
+import { FaultyDisk } from "./faults.ts"
 
 /** The service retries recovery every 5 s at most. */
 const recoversWithinMs = 120_000
@@ -34,7 +34,7 @@ const problemOf = ({ headers, status, text }: Answer) => ({
 
 describe.each(["rocksdb", "leveldb"] as const)("on %s, the service", (engine) => {
   const dataDir = temporaryFolder()
-  const faults = new Faults(dataDir)
+  const faults = new FaultyDisk(dataDir)
   let service: Service
   let deposits: Deposits
   /** A mailbox without pending writes, since a read waits for a pending write of its actor. */

@@ -10,10 +10,10 @@ import { afterAll, expect, it } from "vitest"
 import { cleanUp, command, start } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
 import { note } from "../results.ts"
+import { faultsOf, type Sample } from "./soak/checker.ts"
 import { graphOf } from "./soak/graph.ts"
 import { Load } from "./soak/load.ts"
 import { maximumOf, steady } from "./soak/run.ts"
-import { faultsOf, type Sample } from "./soak/verdict.ts"
 
 const MINUTE_MS = 60_000
 const MINUTES = Number(process.env["SOAK_MINUTES"] ?? 10)

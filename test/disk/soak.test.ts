@@ -1,9 +1,9 @@
-/** The soak's verdict and graph: it reports growth, and no mere variation. */
+/** The soak's check and graph: it reports growth, and no mere variation. */
 import { expect, it } from "vitest"
 import { xml2js } from "xml-js"
-import { graphOf } from "./soak/graph.ts"
-import { faultsOf, type Sample } from "./soak/verdict.ts"
 import { randomOf } from "./seeds.ts"
+import { faultsOf, type Sample } from "./soak/checker.ts"
+import { graphOf } from "./soak/graph.ts"
 
 const MB = 1024 * 1024
 const SAMPLES = 120

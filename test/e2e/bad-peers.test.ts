@@ -3,7 +3,7 @@ import { createGzip } from "node:zlib"
 import { afterAll, expect, it } from "vitest"
 import { asAdmin, childOf, expectStatus, mailboxOf, notification, parseXml, pathOf, postXml,
   send } from "./client.ts"
-import { closeFaults, dripping, speaking, unaccepting } from "./faults.ts"
+import { closeFaults, fullBacklog, rawServer, sendSlowly } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, pushed, type Received, receiver } from "./receivers.ts"
 
@@ -46,7 +46,7 @@ it("pushes to the healthy callback while others hang, fail and never verify", as
     const made = await postXml(service.url, `${mailbox}/registrations`, document, asAdmin)
     return pathOf(expectStatus(made, 201).headers.get("location"))
   }
-  const unreachable = await register(`${await unaccepting()}/hook`)
+  const unreachable = await register(`${await fullBacklog()}/hook`)
   const [hanging = "", failing = "", gone = "", unverified = "", healthy = ""] = await Promise.all(
     ["hanging", "failing", "gone", "unverified", "healthy"].map((name) =>
       register(`${origin}/${name}`)
@@ -113,9 +113,9 @@ it("fetches the healthy message while others drip, burst and never end", async (
     } else if (path === "/forbidden") response.writeHead(403).end()
     else response.writeHead(200, { "content-type": "text/plain" }).end("well")
   })
-  const drip = await speaking((socket) => {
+  const drip = await rawServer((socket) => {
     socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"))
-    dripping(socket, "x", 1_000)
+    sendSlowly(socket, "x", 1_000)
   })
   const deposit = async (uri: string): Promise<string> => {
     const document = notification("x").replace(/<url>.*<\/url>/, `<url>${uri}</url>`)

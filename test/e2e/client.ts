@@ -173,7 +173,7 @@ export const listMailbox = async (base: string, mailbox: Mailbox): Promise<Array
 }
 
 /** The value of a metric; the sum over all its labels. */
-export const measure = async (base: string, name: string): Promise<number> => {
+export const metricValue = async (base: string, name: string): Promise<number> => {
   const { text } = expectStatus(await send(base, "/metrics"), 200)
   const lines = text.split("\n").filter((line) => line.startsWith(name) && !line.startsWith("#"))
   if (lines.length === 0) throw new Error(`/metrics has no ${name}`)

@@ -9,7 +9,7 @@ import { basic, expectStatus, listMailbox, notification, openMailbox, pathOf, po
   sha256 } from "./client.ts"
 import { cleanUp, command, eventually, launch, pause, start, temporaryFolder,
   within } from "./process.ts"
-import { head, open, statusesOf } from "./raw.ts"
+import { head, openRaw, statusesOf } from "./raw.ts"
 
 afterAll(cleanUp)
 
@@ -22,7 +22,7 @@ describe("SIGTERM", () => {
     const mailbox = await openMailbox(service.url, "alice")
     const deposit = notification("while-stopping")
     // Two requests whose bodies are half sent when the signal arrives.
-    const slow = await open(service.port)
+    const slow = await openRaw(service.port)
     slow.socket.write(
       head(
         `POST ${mailbox.path} HTTP/1.1`,
@@ -31,7 +31,7 @@ describe("SIGTERM", () => {
         `Content-Length: ${deposit.length}`
       ) + deposit.slice(0, 20)
     )
-    const upload = await open(service.port)
+    const upload = await openRaw(service.port)
     const body = "x".repeat(100_000)
     upload.socket.write(
       head("POST /content HTTP/1.1", "Host: a", `Content-Length: ${body.length}`) +
@@ -57,12 +57,12 @@ describe("SIGTERM", () => {
 
   it("accepts no new connection while it drains, and ends in time", async () => {
     const service = await start({ env: { DRAIN_TIMEOUT: "1500ms" } })
-    const stuck = await open(service.port)
+    const stuck = await openRaw(service.port)
     stuck.socket.write(head("POST /content HTTP/1.1", "Host: a", "Content-Length: 100") + "x")
     await pause(100)
     const stopping = service.stop()
     await eventually(1_000, "nobody listens", () =>
-      open(service.port).then(({ socket }) => {
+      openRaw(service.port).then(({ socket }) => {
         socket.destroy()
         return undefined
       }, () => true))

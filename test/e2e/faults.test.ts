@@ -5,7 +5,7 @@
 import { gzipSync } from "node:zlib"
 import { afterAll, expect, it } from "vitest"
 import { asAdmin, expectStatus, type Node, parseXml, pathOf, postXml, send } from "./client.ts"
-import { closedPort, closeFaults, dripping, speaking, unaccepting } from "./faults.ts"
+import { closedPort, closeFaults, fullBacklog, rawServer, sendSlowly } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
@@ -50,7 +50,7 @@ const answering = (status: number, headers: Readonly<Record<string, string>>, bo
 const silent = async (): Promise<ReadonlyArray<Fault>> => [
   {
     name: "connecting hangs",
-    uri: await unaccepting(),
+    uri: await fullBacklog(),
     expected: retryStatus("could not connect in time")
   },
   {
@@ -60,25 +60,27 @@ const silent = async (): Promise<ReadonlyArray<Fault>> => [
   },
   {
     name: "no answer",
-    uri: await speaking(() => undefined),
+    uri: await rawServer(() => undefined),
     expected: retryStatus("no answer in time")
   },
   {
     name: "a dripping head",
-    uri: await speaking((socket) => {
+    uri: await rawServer((socket) => {
       socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nX-Long: "))
-      dripping(socket, "x", 500)
+      sendSlowly(socket, "x", 500)
     }),
     expected: retryStatus("no answer in time")
   },
   {
     name: "a reset before the answer",
-    uri: await speaking((socket) => socket.once("data", () => socket.resetAndDestroy())),
+    uri: await rawServer((socket) => socket.once("data", () => socket.resetAndDestroy())),
     expected: retryStatus("the connection was reset")
   },
   {
     name: "an answer that is none",
-    uri: await speaking((socket) => socket.once("data", () => socket.end("SSH-2.0-OpenSSH_9\r\n"))),
+    uri: await rawServer((socket) =>
+      socket.once("data", () => socket.end("SSH-2.0-OpenSSH_9\r\n"))
+    ),
     expected: retryStatus("the answer is not valid HTTP")
   }
 ]
@@ -87,15 +89,15 @@ const silent = async (): Promise<ReadonlyArray<Fault>> => [
 const garrulous = async (): Promise<ReadonlyArray<Fault>> => [
   {
     name: "a body of one byte a second",
-    uri: await speaking((socket) => {
+    uri: await rawServer((socket) => {
       socket.once("data", () => socket.write(wholeHead))
-      dripping(socket, "x", 1_000)
+      sendSlowly(socket, "x", 1_000)
     }),
     expected: success
   },
   {
     name: "an endless body",
-    uri: await speaking((socket) => {
+    uri: await rawServer((socket) => {
       const more = () => {
         while (!socket.destroyed && socket.write(Buffer.alloc(16_384)));
       }
@@ -106,14 +108,14 @@ const garrulous = async (): Promise<ReadonlyArray<Fault>> => [
   },
   {
     name: "a reset in the middle of the body",
-    uri: await speaking((socket) =>
+    uri: await rawServer((socket) =>
       socket.once("data", () => socket.write(`${wholeHead}xxx`, () => socket.resetAndDestroy()))
     ),
     expected: success
   },
   {
     name: "200, then the end",
-    uri: await speaking((socket) => socket.once("data", () => socket.end(wholeHead))),
+    uri: await rawServer((socket) => socket.once("data", () => socket.end(wholeHead))),
     expected: success
   },
   {

@@ -26,14 +26,14 @@ const listening = (talk: (socket: Socket) => void, host: string) =>
   })
 
 /** A listener that the service must not reach; `hits` counts connections. */
-export interface Guarded {
+export interface GuardedListener {
   readonly port: number
   readonly hits: () => number
   readonly close: () => void
 }
 
 /** Listens on every address of this machine. */
-export const guarded = async (): Promise<Guarded> => {
+export const guardedListener = async (): Promise<GuardedListener> => {
   let hits = 0
   const talk = (socket: Socket): void => {
     hits += 1
@@ -52,20 +52,20 @@ export const closedPort = async (): Promise<number> => {
 
 const opened: Array<() => void> = []
 
-/** Ends everything that {@link speaking} and {@link unaccepting} started: for `afterAll`. */
+/** Ends everything that {@link rawServer} and {@link fullBacklog} started: for `afterAll`. */
 export const closeFaults = (): void => {
   for (const close of opened.splice(0)) close()
 }
 
 /** A TCP server that runs `talk` on each connection; returns its origin. */
-export const speaking = async (talk: (socket: Socket) => void): Promise<string> => {
+export const rawServer = async (talk: (socket: Socket) => void): Promise<string> => {
   const { close, port } = await listening(talk, "127.0.0.1")
   opened.push(close)
   return `http://127.0.0.1:${port}`
 }
 
 /** Writes `piece` repeatedly until the connection is closed. */
-export const dripping = (socket: Socket, piece: string, everyMs: number): void => {
+export const sendSlowly = (socket: Socket, piece: string, everyMs: number): void => {
   const drip = setInterval(() => socket.write(piece), everyMs)
   socket.once("close", () => clearInterval(drip))
 }
@@ -78,7 +78,7 @@ server.listen(0, "127.0.0.1", 1, () => {
 })`
 
 /** A listener that accepts nothing and whose backlog is full: connecting to it hangs. */
-export const unaccepting = async (): Promise<string> => {
+export const fullBacklog = async (): Promise<string> => {
   const child = spawn(process.execPath, ["-e", blocked], { stdio: ["ignore", "pipe", "inherit"] })
   const port = await new Promise<number>((resolve, reject) => {
     child.once("error", reject)

@@ -1,10 +1,10 @@
 /** Bad input: the service refuses it with a clear 4xx, stores nothing, and frees the memory. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Answer, asAdmin, basic, expectStatus, listMailbox, type Mailbox, measure,
+import { type Answer, asAdmin, basic, expectStatus, listMailbox, type Mailbox, metricValue,
   notification, openMailbox, parseXml, pathOf, postXml, putXml, send } from "./client.ts"
 import { hostileDocuments } from "./documents.ts"
 import { blobFiles, cleanUp, eventually, type Service, start } from "./process.ts"
-import { head, open, statusesOf } from "./raw.ts"
+import { head, openRaw, statusesOf } from "./raw.ts"
 
 const memory = "restante_process_resident_memory_bytes"
 /** Allowed growth of memory above that after a first round. */
@@ -162,7 +162,7 @@ describe("bodies that break off", () => {
     const before = blobFiles(service.dataDir).length
     const chunk = Buffer.alloc(64 * 1024, "x")
     for (let n = 0; n < 20; n += 1) {
-      const { closed, received, socket } = await open(service.port)
+      const { closed, received, socket } = await openRaw(service.port)
       const framing = n % 2 === 0 ? "Content-Length: 5000000" : "Transfer-Encoding: chunked"
       socket.write(head("POST /content HTTP/1.1", "Host: a", framing))
       for (let sent = 0; sent < n; sent += 1) {
@@ -215,7 +215,7 @@ describe("bodies that break off", () => {
   it("change nothing by an incomplete document", async () => {
     const before = await listMailbox(service.url, mailbox)
     for (const [method, path] of [["POST", mailbox.path], ["PUT", mailbox.path]] as const) {
-      const { closed, socket } = await open(service.port)
+      const { closed, socket } = await openRaw(service.port)
       const { authorization } = asAdmin
       socket.write(
         head(
@@ -241,12 +241,12 @@ describe("after all that", () => {
         const headers = { "content-type": type }
         await send(service.url, mailbox.path, { method: "POST", body, headers })
       }
-      return measure(service.url, memory)
+      return metricValue(service.url, memory)
     }
     const first = await round()
     for (let n = 0; n < 5; n += 1) await round()
     await eventually(20_000, "memory returns", async () => {
-      const now = await measure(service.url, memory)
+      const now = await metricValue(service.url, memory)
       return now - first < growthBytesMax ? true : undefined
     }, 500)
     expect(service.isOver).toBe(false)

@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { spellings } from "../actors/outbound/spellings.ts"
-import { type Answer, asAdmin, expectStatus, measure, type Node, openMailbox, parseXml, pathOf,
+import { type Answer, asAdmin, expectStatus, metricValue, type Node, openMailbox, parseXml, pathOf,
   postXml, putXml, send } from "./client.ts"
-import { closedPort, type Guarded, guarded } from "./faults.ts"
+import { closedPort, type GuardedListener, guardedListener } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
@@ -18,13 +18,13 @@ const stepping = "127.0.0.2"
 let strict: Service
 let open: Service
 /** A port with a listener on every address of this machine, and a port without one. */
-let listener: Guarded
+let listener: GuardedListener
 let closed: number
 
 beforeAll(async () => {
   strict = await start()
   open = await start({ env: { OUTBOUND_ALLOW: `${stepping}/32` } })
-  listener = await guarded()
+  listener = await guardedListener()
   closed = await closedPort()
 })
 
@@ -84,7 +84,7 @@ const verified = async (service: Service, made: Answer): Promise<string> => {
 }
 
 const refusals = (service: Service): Promise<number> =>
-  measure(service.url, "restante_delivery_attempts_total{outcome=\"permanent_failure\"")
+  metricValue(service.url, "restante_delivery_attempts_total{outcome=\"permanent_failure\"")
 
 /** Deposits one notification for each URI into a mailbox with these settings. */
 const depositAll = async (

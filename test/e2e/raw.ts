@@ -3,14 +3,14 @@ import { connect, type Socket } from "node:net"
 import { notification } from "./client.ts"
 
 /** An open connection with the bytes that it received. */
-export interface Wire {
+export interface RawConnection {
   readonly socket: Socket
   readonly received: () => string
   /** Resolves when the peer closes the connection, or it breaks. */
   readonly closed: Promise<void>
 }
 
-export const open = (port: number): Promise<Wire> =>
+export const openRaw = (port: number): Promise<RawConnection> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port })
     let text = ""
@@ -30,12 +30,12 @@ export const open = (port: number): Promise<Wire> =>
  * Sends the pieces one by one. Returns the received bytes when the connection is closed, or
  * `quietMs` after the last piece.
  */
-export const speak = async (
+export const sendRaw = async (
   port: number,
   pieces: ReadonlyArray<string | Uint8Array>,
   quietMs = 300
 ): Promise<string> => {
-  const { closed, received, socket } = await open(port)
+  const { closed, received, socket } = await openRaw(port)
   for (const piece of pieces) {
     socket.write(piece)
     // Each piece must arrive separately.

@@ -4,7 +4,7 @@ import { type Answer, asAdmin, basic, childOf, expectStatus, linkOf, type Mailbo
   openMailbox, parseXml, pathOf, postXml, send } from "./client.ts"
 import { adminToken, cleanUp, command, eventually, publicUrl, type Service, start,
   temporaryFolder } from "./process.ts"
-import { head, speak } from "./raw.ts"
+import { head, sendRaw } from "./raw.ts"
 import { closeReceivers, echoes, type Received, receiver } from "./receivers.ts"
 
 let service: Service
@@ -125,12 +125,14 @@ it("requests secret URIs in every wrong way", async () => {
     await request(path, { method: "POST", body: "<x", headers: { "content-type": "text/html" } })
   }
   // The server refuses these headers before it routes the request.
-  await speak(service.port, [head(`GET ${shared} HTTP/1.1`, "Host: a", `X: ${"x".repeat(20_000)}`)])
-  await speak(service.port, [
+  await sendRaw(service.port, [
+    head(`GET ${shared} HTTP/1.1`, "Host: a", `X: ${"x".repeat(20_000)}`)
+  ])
+  await sendRaw(service.port, [
     head(`POST ${shared} HTTP/1.1`, "Host: a", "Content-Length: 1", "Transfer-Encoding: chunked")
   ])
   const half = head(`POST ${shared} HTTP/1.1`, "Host: a", "Content-Length: 100")
-  await speak(service.port, [half, "<notif"], 50)
+  await sendRaw(service.port, [half, "<notif"], 50)
 })
 
 /** A peer that responds according to the path, and echoes the request in its responses. */

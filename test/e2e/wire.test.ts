@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, expectStatus, listMailbox, type Mailbox, openMailbox, postXml,
   send } from "./client.ts"
 import { cleanUp, type Service, start } from "./process.ts"
-import { head, smuggledInto, speak, statusesOf } from "./raw.ts"
+import { head, sendRaw, smuggledInto, statusesOf } from "./raw.ts"
 
 let service: Service
 let mailbox: Mailbox
@@ -23,7 +23,7 @@ const smuggled = (): string => smuggledInto(mailbox.path)
 describe("header fields", () => {
   it("refuses a header block that is too large", async () => {
     const block = head("GET / HTTP/1.1", "Host: a", `X-Long: ${"x".repeat(20_000)}`)
-    expect(statusesOf(await speak(service.port, [block]))).toEqual([431])
+    expect(statusesOf(await sendRaw(service.port, [block]))).toEqual([431])
     const many = Array.from({ length: 2_000 }, (_, n) => `X-${n}: some value`)
     for (
       const pieces of [
@@ -31,13 +31,13 @@ describe("header fields", () => {
         ["GET / HTTP/1.1\r\nHost: a\r\nX: ", "x".repeat(9_000), "x".repeat(9_000), "\r\n\r\n"]
       ]
     ) {
-      const statuses = statusesOf(await speak(service.port, pieces))
+      const statuses = statusesOf(await sendRaw(service.port, pieces))
       expect(statuses.filter((status) => status !== 431)).toEqual([])
     }
   })
 
   it("refuses a path that is too long", async () => {
-    const received = await speak(service.port, [
+    const received = await sendRaw(service.port, [
       head(`GET /${"x".repeat(15_000)} HTTP/1.1`, "Host: a")
     ])
     for (const status of statusesOf(received)) expect(status).toBeGreaterThanOrEqual(400)
@@ -51,13 +51,13 @@ describe("header fields", () => {
     ["Message-Password", "0123456789abcdef\rX-Evil: 1"],
     ["Idempotency-Key", "\"a\rX-Evil: 1\""]
   ])("never gives out a line break that came in %s", async (name, value) => {
-    const received = await speak(service.port, [
+    const received = await sendRaw(service.port, [
       head("POST /content HTTP/1.1", "Host: a", "Content-Length: 1", `${name}: ${value}`) + "x"
     ])
     expect(received).not.toMatch(/[\r\n]X-Evil/i)
     const [, path] = /\r\nlocation: http:\/\/post\.test(\S+)/i.exec(received) ?? []
     if (path === undefined) return
-    const served = await speak(service.port, [head(`GET ${path} HTTP/1.1`, "Host: a")])
+    const served = await sendRaw(service.port, [head(`GET ${path} HTTP/1.1`, "Host: a")])
     expect(served).not.toMatch(/[\r\n]X-Evil/i)
   })
 
@@ -91,7 +91,7 @@ describe("noise", () => {
       for (let change = 0; change < 3; change += 1) {
         mutated[random.readUInt16BE(change * 2) % mutated.length] = random[10 + change] ?? 0
       }
-      await speak(service.port, [n % 3 === 0 ? noise(n, 2_000) : mutated], 150)
+      await sendRaw(service.port, [n % 3 === 0 ? noise(n, 2_000) : mutated], 150)
     }))
     expect(service.isOver).toBe(false)
     expectStatus(await send(service.url, "/readyz"), 200)

@@ -5,16 +5,16 @@ import { fileURLToPath } from "node:url"
 import { asAdmin, parseXml, pathOf, postXml, send } from "../e2e/client.ts"
 import { eventually, publicUrl, temporaryFolder } from "../e2e/process.ts"
 
-const noticedWithinMs = 120_000
+const appliedWithinMs = 120_000
 /** A service whose clock differs by less from the expected time has that time. */
-const nearMs = 20 * 60_000
+const toleranceMs = 20 * 60_000
 
 /** The clock of one service, over all its restarts. */
 export class WallClock {
   /** Difference from the true time, ms. */
-  offMs = 0
+  offsetMs = 0
   /** The largest difference so far. */
-  mostMs = 0
+  offsetMaxMs = 0
   private readonly file = join(temporaryFolder(), "clock")
 
   constructor() {
@@ -28,25 +28,25 @@ export class WallClock {
   }
 
   set(offMs: number): void {
-    this.offMs = offMs
-    this.mostMs = Math.max(this.mostMs, offMs)
+    this.offsetMs = offMs
+    this.offsetMaxMs = Math.max(this.offsetMaxMs, offMs)
     // The rename is atomic, so the service never reads a partial file.
     writeFileSync(`${this.file}.new`, String(offMs))
     renameSync(`${this.file}.new`, this.file)
   }
 
   /** Waits until a service with this clock has the shifted time. */
-  async noticed(url: string): Promise<void> {
-    await eventually(noticedWithinMs, "the clock is set", async () => {
+  async waitUntilApplied(url: string): Promise<void> {
+    await eventually(appliedWithinMs, "the clock is set", async () => {
       // The time of the page is that of the responding node.
       const body = `<cabinet><mailbox href="${publicUrl}/mailboxes/clock"/></cabinet>`
       const made = await postXml(url, "/cabinets", body, asAdmin).catch(() => undefined)
       if (made?.status !== 201) return undefined
       const path = pathOf(made.headers.get("location"))
-      const shown = await send(url, path, { headers: asAdmin }).catch(() => undefined)
-      if (shown?.status !== 200) return undefined
-      const [printTime = ""] = (parseXml(shown.text).attributes["time"] ?? "").split("~")
-      return Math.abs(Date.parse(printTime) - (Date.now() + this.offMs)) < nearMs || undefined
+      const page = await send(url, path, { headers: asAdmin }).catch(() => undefined)
+      if (page?.status !== 200) return undefined
+      const [time = ""] = (parseXml(page.text).attributes["time"] ?? "").split("~")
+      return Math.abs(Date.parse(time) - (Date.now() + this.offsetMs)) < toleranceMs || undefined
     })
   }
 }

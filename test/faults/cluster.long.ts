@@ -2,14 +2,14 @@
 import { afterAll, expect, it } from "vitest"
 import { cleanUp } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
-import { Clustered, runCluster } from "./clustered.ts"
-import { chosen } from "./fault.ts"
-import { forLong, longMinutes, seed } from "./form.ts"
+import { faultsNamed } from "./fault.ts"
 import { Random } from "./random.ts"
-import { Tally } from "./tally.ts"
+import { minutesMax, repeatRuns, seed } from "./run-options.ts"
+import { RunStatistics } from "./run-statistics.ts"
+import { runCluster, TestCluster } from "./test-cluster.ts"
 
 /** The last run may start just before the end. */
-const testMs = (longMinutes + 20) * 60_000
+const testMs = (minutesMax + 20) * 60_000
 
 afterAll(() => {
   closeReceivers()
@@ -17,12 +17,12 @@ afterAll(() => {
 })
 
 it(`never contradicts a response of any node, seed ${seed}`, async () => {
-  const tally = new Tally("cluster-long", seed)
+  const statistics = new RunStatistics("cluster-long", seed)
   const random = new Random(`${seed} cluster`)
-  await forLong(random, async (names, runSeed) => {
-    const clustered = await Clustered.start()
-    const choices = chosen(clustered.faults, names(Object.keys(clustered.faults)))
-    await runCluster({ clustered, seed: runSeed, tally, choices })
+  await repeatRuns(random, async (names, runSeed) => {
+    const cluster = await TestCluster.start()
+    const choices = faultsNamed(cluster.faults, names(Object.keys(cluster.faults)))
+    await runCluster({ cluster, seed: runSeed, statistics, choices })
   })
-  expect(tally.struck).toBeGreaterThan(0)
+  expect(statistics.faultCount).toBeGreaterThan(0)
 }, testMs)

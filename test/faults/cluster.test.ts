@@ -7,19 +7,19 @@ import { afterAll, expect, it } from "vitest"
 import { asAdmin, expectStatus, postXml } from "../e2e/client.ts"
 import { cleanUp } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
-import { Clustered, runCluster } from "./clustered.ts"
-import { chosen } from "./fault.ts"
-import { seed } from "./form.ts"
-import { Tally } from "./tally.ts"
+import { faultsNamed } from "./fault.ts"
+import { seed } from "./run-options.ts"
+import { RunStatistics } from "./run-statistics.ts"
+import { runCluster, TestCluster } from "./test-cluster.ts"
 
 const testMs = 400_000
 const names = [
-  "rolled",
+  "rolledRestart",
   "leaderKilled",
   "clockForward",
-  "nodeDeaf",
+  "nodeReceivesNothing",
   "clockBack",
-  "allKilled",
+  "allServersKilled",
   "nodeKilled"
 ]
 
@@ -41,9 +41,9 @@ const expectOneSecret = async (urls: ReadonlyArray<string>): Promise<void> => {
 }
 
 it("never contradicts a response of any node", async () => {
-  const clustered = await Clustered.start()
-  await expectOneSecret(clustered.world.urls())
-  const tally = new Tally("cluster", seed)
-  await runCluster({ clustered, seed, tally, choices: chosen(clustered.faults, names) })
-  expect(tally.struck).toBe(names.length)
+  const cluster = await TestCluster.start()
+  await expectOneSecret(cluster.world.urls())
+  const statistics = new RunStatistics("cluster", seed)
+  await runCluster({ cluster, seed, statistics, choices: faultsNamed(cluster.faults, names) })
+  expect(statistics.faultCount).toBe(names.length)
 }, testMs)

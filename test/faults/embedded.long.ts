@@ -2,14 +2,14 @@
 import { afterAll, expect, it } from "vitest"
 import { cleanUp } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
-import { Alone, runAlone } from "./alone.ts"
-import { chosen } from "./fault.ts"
-import { forLong, longMinutes, seed } from "./form.ts"
+import { faultsNamed } from "./fault.ts"
 import { Random } from "./random.ts"
-import { Tally } from "./tally.ts"
+import { minutesMax, repeatRuns, seed } from "./run-options.ts"
+import { RunStatistics } from "./run-statistics.ts"
+import { runSingleNode, SingleNode } from "./single-node.ts"
 
 /** The last run may start just before the end. */
-const testMs = (longMinutes + 20) * 60_000
+const testMs = (minutesMax + 20) * 60_000
 
 afterAll(() => {
   closeReceivers()
@@ -19,14 +19,14 @@ afterAll(() => {
 it.each(["rocksdb", "leveldb"] as const)(
   `contradicts nothing that it has ever answered, on %s, seed ${seed}`,
   async (store) => {
-    const tally = new Tally(`embedded-${store}-long`, seed)
+    const statistics = new RunStatistics(`embedded-${store}-long`, seed)
     const random = new Random(`${seed} ${store}`)
-    await forLong(random, async (names, runSeed) => {
-      const alone = await Alone.start(store)
-      const choices = chosen(alone.faults, names(Object.keys(alone.faults)))
-      await runAlone({ alone, seed: runSeed, tally, choices })
+    await repeatRuns(random, async (names, runSeed) => {
+      const node = await SingleNode.start(store)
+      const choices = faultsNamed(node.faults, names(Object.keys(node.faults)))
+      await runSingleNode({ node, seed: runSeed, statistics, choices })
     })
-    expect(tally.struck).toBeGreaterThan(0)
+    expect(statistics.faultCount).toBeGreaterThan(0)
   },
   testMs
 )

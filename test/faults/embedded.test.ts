@@ -5,28 +5,28 @@
 import { afterAll, expect, it } from "vitest"
 import { cleanUp } from "../e2e/process.ts"
 import { closeReceivers } from "../e2e/receivers.ts"
-import { Alone, runAlone } from "./alone.ts"
-import { chosen } from "./fault.ts"
-import { seed } from "./form.ts"
-import { Tally } from "./tally.ts"
+import { faultsNamed } from "./fault.ts"
+import { seed } from "./run-options.ts"
+import { RunStatistics } from "./run-statistics.ts"
+import { runSingleNode, SingleNode } from "./single-node.ts"
 
 const testMs = 400_000
 const kills = (count: number) => Array.from({ length: count }, () => "killed")
 const names = {
   rocksdb: [
     ...kills(3),
-    "diesOnTheWay",
-    "killedAtItsStart",
-    "still",
+    "killedAtFailpoint",
+    "killedDuringStart",
+    "paused",
     "clockForward",
     ...kills(3),
     "clockBack",
-    "diesOnTheWay",
+    "killedAtFailpoint",
     "stopped",
     ...kills(2),
-    "killedAtItsStart"
+    "killedDuringStart"
   ],
-  leveldb: [...kills(2), "diesOnTheWay", "killedAtItsStart", "stopped", "killed"]
+  leveldb: [...kills(2), "killedAtFailpoint", "killedDuringStart", "stopped", "killed"]
 } as const
 
 afterAll(() => {
@@ -37,10 +37,10 @@ afterAll(() => {
 it.each(["rocksdb", "leveldb"] as const)(
   "contradicts nothing that it has ever answered, on %s",
   async (store) => {
-    const tally = new Tally(`embedded-${store}`, seed)
-    const alone = await Alone.start(store)
-    await runAlone({ alone, seed, tally, choices: chosen(alone.faults, names[store]) })
-    expect(tally.struck).toBe(names[store].length)
+    const statistics = new RunStatistics(`embedded-${store}`, seed)
+    const node = await SingleNode.start(store)
+    await runSingleNode({ node, seed, statistics, choices: faultsNamed(node.faults, names[store]) })
+    expect(statistics.faultCount).toBe(names[store].length)
   },
   testMs
 )

@@ -1,27 +1,27 @@
 /** Faults of a service under load, and the time until it serves again. */
 import { expect } from "vitest"
 import { eventually, pause } from "../e2e/process.ts"
-import { healedWithinMs, printTime } from "./bounds.ts"
 import type { Random } from "./random.ts"
-import type { Tally } from "./tally.ts"
+import { printRecoveryTime, recoveredWithinMs } from "./recovery-times.ts"
+import type { RunStatistics } from "./run-statistics.ts"
 import type { Workload } from "./workload.ts"
 
 const healthCheckMs = 300
 /** Least number of responses between two faults. */
-const requestsBetween = 60
-const busyWithinMs = 120_000
+const responsesBetween = 60
+const underLoadWithinMs = 120_000
 
 export interface Fault {
   /** The name for output and statistics. */
-  readonly what: string
+  readonly name: string
   readonly inject: () => Promise<unknown>
   readonly undo: () => Promise<unknown>
   /** Limit until all used nodes serve despite the fault; undefined where they cannot. */
   readonly servedWithinMs: number | undefined
   /** The time that the fault then continues. */
-  readonly lastsMs: number
+  readonly durationMs: number
   /** No request may fail meanwhile. */
-  readonly refusesNobody?: true
+  readonly isTransparent?: true
 }
 
 /** The system under load. */
@@ -35,49 +35,52 @@ export interface FaultTarget {
 }
 
 /** Chooses a fault when the whole system is healthy. */
-export type Choose = (random: Random) => Promise<Fault> | Fault
+export type ChooseFault = (random: Random) => Promise<Fault> | Fault
 
 /** The faults of these names, in this order. */
-export const chosen = (
-  all: Readonly<Record<string, Choose>>,
+export const faultsNamed = (
+  all: Readonly<Record<string, ChooseFault>>,
   names: ReadonlyArray<string>
-): ReadonlyArray<Choose> =>
+): ReadonlyArray<ChooseFault> =>
   names.map((name) => {
     const choose = all[name]
     if (choose === undefined) throw new Error(`no fault is called ${name}`)
     return choose
   })
 
-export interface UnderLoad {
+export interface FaultRun {
   readonly target: FaultTarget
   readonly load: Workload
-  readonly tally: Tally
+  readonly statistics: RunStatistics
 }
 
 /** Injects the chosen faults and ends them; after each one all nodes must serve again. */
 export const injectFault = async (
-  { target, load, tally }: UnderLoad,
-  choose: Choose
+  { target, load, statistics }: FaultRun,
+  choose: ChooseFault
 ): Promise<void> => {
   const isHealthy = async () => await target.isHealthy() || undefined
-  await eventually(healedWithinMs, "everything is whole", isHealthy, healthCheckMs)
+  await eventually(recoveredWithinMs, "every replica is current", isHealthy, healthCheckMs)
   // On a slow machine, too, the service has processed some requests before the fault.
   const before = load.acknowledged
-  const isBusy = () => load.acknowledged > before + requestsBetween || undefined
-  await eventually(busyWithinMs, "the service is under load", isBusy)
+  const isBusy = () => load.acknowledged > before + responsesBetween || undefined
+  await eventually(underLoadWithinMs, "the service is under load", isBusy)
   const fault = await choose(load.random)
-  const { lastsMs, servedWithinMs, what } = fault
-  const refused = load.recorder.refused
-  tally.strikes(what)
+  const { durationMs, servedWithinMs, name } = fault
+  const failedBefore = load.recorder.failed
+  statistics.countFault(name)
   await fault.inject()
   if (servedWithinMs !== undefined) {
-    printTime(what, await load.servedAgain(target.urls(), servedWithinMs))
+    printRecoveryTime(name, await load.waitUntilServed(target.urls(), servedWithinMs))
   }
-  await pause(lastsMs)
+  await pause(durationMs)
   await fault.undo()
-  printTime(`${what}, and mended`, await load.servedAgain(target.urls(), healedWithinMs))
-  if (fault.refusesNobody === true) {
-    const recently = load.recorder.refused - refused
-    expect(recently, `${load.refusals.slice(-5).join("\n")}\n${target.logs}`).toBe(0)
+  printRecoveryTime(
+    `${name}, and undone`,
+    await load.waitUntilServed(target.urls(), recoveredWithinMs)
+  )
+  if (fault.isTransparent === true) {
+    const failed = load.recorder.failed - failedBefore
+    expect(failed, `${load.recentFailures.slice(-5).join("\n")}\n${target.logs}`).toBe(0)
   }
 }

@@ -13,13 +13,13 @@ import type { StoredInput, StoredOutput } from "../histories/models/stored.ts"
 
 /** Long enough for a busy machine, and short compared to a fault. */
 const answerWithinMs = 6_000
-const refusalsMax = 200
+const recentFailuresMax = 200
 
 /** Pause of a client after a refused connection. */
-const unsentMs = 100
+const refusedPauseMs = 100
 
 /** Pause of a client while no node is available. */
-export const nowhere = "nowhere:"
+export const noNode = "nowhere:"
 
 /** Whether the connection was refused, so that no node has received the request. */
 const wasNotSent = (error: unknown): boolean => {
@@ -35,7 +35,7 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Asking {
+interface RecordedResponse {
   readonly answer: Answer | undefined
   /** False when the connection was refused: the request has had no effect. */
   readonly isSent: boolean
@@ -44,7 +44,7 @@ interface Asking {
 }
 
 /** The client, the resource and the input of an operation. */
-export interface Asked<Input> {
+export interface Invocation<Input> {
   readonly client: string
   readonly resource: string
   readonly input: Input
@@ -62,18 +62,18 @@ export class Histories {
 export class Recorder {
   readonly histories = new Histories()
   /** The last complete 5xx responses, and the number of all. */
-  readonly refusals: Array<string> = []
-  refused = 0
+  readonly recentFailures: Array<string> = []
+  failed = 0
   /** The number of known outcomes, and of indeterminate ones. */
   acknowledged = 0
-  unknown = 0
+  indeterminate = 0
   /** The number of requests with an Idempotency-Key; repetitions are not counted. */
   keyed = 0
   /** Violations; one is enough to fail. */
-  readonly surprises: Array<string> = []
+  readonly violations: Array<string> = []
 
   /** Sends a request; returns its response, undefined if indeterminate, and both times. */
-  async ask(request: Request): Promise<Asking> {
+  async send(request: Request): Promise<RecordedResponse> {
     const start = performance.now()
     const { body, headers = {}, method = "GET", path, url } = request
     const xml = typeof body === "string" ? { "content-type": "application/xml" } : {}
@@ -83,7 +83,7 @@ export class Recorder {
       timeoutMs: answerWithinMs,
       ...body === undefined ? {} : { body }
     }
-    let isSent = url !== nowhere
+    let isSent = url !== noNode
     const answer = isSent
       ? await send(url, path, sent).catch((error: unknown) => {
         isSent = !wasNotSent(error)
@@ -92,15 +92,15 @@ export class Recorder {
       : undefined
     const end = performance.now()
     if (!isSent) {
-      await pause(unsentMs)
+      await pause(refusedPauseMs)
       return { answer, isSent, start, end }
     }
     if (answer === undefined || answer.status >= 500) {
-      this.unknown += 1
+      this.indeterminate += 1
       if (answer !== undefined) {
-        this.refused += 1
-        this.refusals.push(`${method} ${path}: ${answer.status}: ${answer.text}`)
-        if (this.refusals.length > refusalsMax) this.refusals.shift()
+        this.failed += 1
+        this.recentFailures.push(`${method} ${path}: ${answer.status}: ${answer.text}`)
+        if (this.recentFailures.length > recentFailuresMax) this.recentFailures.shift()
       }
       return { answer: undefined, isSent, start, end }
     }
@@ -112,13 +112,13 @@ export class Recorder {
    * Sends a request and records its outcome. `read` parses the output from the response, and
    * returns `refused` for a request without effect. A GET without a response changes nothing.
    */
-  async operate<Input, Output>(
+  async invoke<Input, Output>(
     into: Array<Operation<Input, Output>>,
-    operation: Asked<Input>,
+    operation: Invocation<Input>,
     request: Request,
     read: (answer: Answer) => Output | "refused"
   ): Promise<{ readonly answer: Answer; readonly output: Output } | undefined> {
-    const { answer, end, isSent, start } = await this.ask(request)
+    const { answer, end, isSent, start } = await this.send(request)
     if (!isSent) return undefined
     if (answer === undefined) {
       if ((request.method ?? "GET") !== "GET") {
@@ -126,7 +126,7 @@ export class Recorder {
       }
       return undefined
     }
-    const output = this.reading(request, answer, read)
+    const output = this.readOutput(request, answer, read)
     if (output === undefined) return undefined
     if (output === "refused") {
       into.push({ ...operation, start, end, outcome: "fail" })
@@ -136,7 +136,7 @@ export class Recorder {
     return { answer, output }
   }
 
-  private reading<Output>(
+  private readOutput<Output>(
     { method = "GET", path }: Request,
     answer: Answer,
     read: (answer: Answer) => Output | "refused"
@@ -145,7 +145,7 @@ export class Recorder {
       // The service may limit the rate of a client.
       return answer.status === 429 ? "refused" : read(answer)
     } catch (error) {
-      this.surprises.push(`${method} ${path}: ${answer.status} ${String(error)}`)
+      this.violations.push(`${method} ${path}: ${answer.status} ${String(error)}`)
       return undefined
     }
   }
@@ -160,3 +160,7 @@ export const byStatus = <Output>(
   if (output === undefined) throw new Error(`is not expected: ${answer.text.slice(0, 400)}`)
   return output()
 }
+
+/** The outputs of a removed resource, and of a change that succeeded. */
+export const gone = (): { readonly _tag: "Gone" } => ({ _tag: "Gone" })
+export const done = (): { readonly _tag: "Done" } => ({ _tag: "Done" })

@@ -4,20 +4,21 @@
  */
 import { asAdmin } from "../e2e/client.ts"
 import { eventually, pause } from "../e2e/process.ts"
-import { type Box, Boxes } from "./boxes.ts"
-import { Cabinets } from "./cabinets.ts"
-import { startInboxes } from "./inboxes.ts"
-import { KeyedRequests } from "./keyed.ts"
-import { Posts } from "./posts.ts"
 import { Random } from "./random.ts"
-import { nowhere, Recorder } from "./recorder.ts"
-import { Subscriptions } from "./subscriptions.ts"
-import { Contents, Walks } from "./walks.ts"
+import { noNode, Recorder } from "./recorder.ts"
+import { CabinetWorkload } from "./workloads/cabinets.ts"
+import { KeyedWorkload } from "./workloads/keyed-requests.ts"
+import { MailboxWorkload, type WorkloadMailbox } from "./workloads/mailboxes.ts"
+import { OutgoingWorkload } from "./workloads/outgoing.ts"
+import { type Receivers, startReceivers } from "./workloads/receivers.ts"
+import { RegistrationWorkload } from "./workloads/registrations.ts"
+import { ContentWorkload } from "./workloads/contents.ts"
+import { SessionWorkload } from "./workloads/sessions.ts"
 
 /** Mailboxes for checking whether a node serves: they cover shards of all nodes. */
-const probesCount = 12
+const probeCount = 12
 /** Pause between two requests of one client. */
-const betweenMs = 15
+const requestPauseMs = 15
 const pollMs = 100
 
 /** Short retry waits, and many attempts. */
@@ -28,63 +29,61 @@ export const workloadEnv = {
 
 export class Workload {
   readonly random: Random
-  readonly recorder = new Recorder()
-  readonly boxes: Boxes
-  readonly walks: Walks
-  readonly contents: Contents
-  readonly keyed: KeyedRequests
-  readonly cabinets: Cabinets
-  readonly posts: Posts
-  readonly subscriptions: Subscriptions
-  readonly probes: ReadonlyArray<Box>
+  readonly recorder: Recorder
+  readonly mailboxes: MailboxWorkload
+  readonly sessions: SessionWorkload
+  readonly contents: ContentWorkload
+  readonly keyed: KeyedWorkload
+  readonly cabinets: CabinetWorkload
+  readonly outgoing: OutgoingWorkload
+  readonly registrations: RegistrationWorkload
+  readonly probes: ReadonlyArray<WorkloadMailbox>
   private readonly targets: () => ReadonlyArray<string>
   private readonly ending = new AbortController()
   private clients: ReadonlyArray<Promise<void>> = []
 
   private constructor(
-    { boxes, random, recorder, targets, ...parts }:
-      & Pick<
-        Workload,
-        "random" | "recorder" | "boxes" | "posts" | "subscriptions" | "probes"
-      >
-      & { readonly targets: () => ReadonlyArray<string> }
+    random: Random,
+    recorder: Recorder,
+    targets: () => ReadonlyArray<string>,
+    mailboxes: MailboxWorkload,
+    receivers: Receivers,
+    localMailbox: WorkloadMailbox,
+    probes: ReadonlyArray<WorkloadMailbox>
   ) {
     this.random = random
     this.recorder = recorder
-    this.boxes = boxes
-    this.posts = parts.posts
-    this.subscriptions = parts.subscriptions
-    this.probes = parts.probes
     this.targets = targets
-    this.walks = new Walks(recorder, random.for("walks"))
-    this.contents = new Contents(recorder, random.for("contents"))
-    this.keyed = new KeyedRequests(recorder, random.for("keyed"))
-    this.cabinets = new Cabinets(recorder, boxes)
+    this.mailboxes = mailboxes
+    this.probes = probes
+    this.outgoing = new OutgoingWorkload(recorder, random.for("outgoing"), receivers, localMailbox)
+    this.registrations = new RegistrationWorkload(
+      recorder,
+      random.for("registrations"),
+      mailboxes,
+      receivers
+    )
+    this.sessions = new SessionWorkload(recorder, random.for("sessions"))
+    this.contents = new ContentWorkload(recorder, random.for("contents"))
+    this.keyed = new KeyedWorkload(recorder, random.for("keyed"))
+    this.cabinets = new CabinetWorkload(recorder, mailboxes)
   }
 
   /** Starts the clients at these nodes, which all respond now, until the load is ended. */
   static async start(targets: () => ReadonlyArray<string>, seed: string): Promise<Workload> {
     const random = new Random(seed)
     const recorder = new Recorder()
-    const inboxes = await startInboxes()
-    const boxes = new Boxes(recorder, random.for("boxes"))
+    const receivers = await startReceivers()
+    const mailboxes = new MailboxWorkload(recorder, random.for("mailboxes"))
     const [url = ""] = targets()
-    const probes: Array<Box> = []
-    for (let n = 0; n < probesCount; n += 1) probes.push(await boxes.open("c0", url, `probe${n}`))
-    const relayedTo = await boxes.open("c0", url, "relayed")
-    await boxes.start(url)
-    const posts = new Posts(recorder, random.for("posts"), inboxes, relayedTo)
-    const subscriptions = new Subscriptions(recorder, random.for("pushes"), boxes, inboxes)
-    const load = new Workload({
-      boxes,
-      posts,
-      probes,
-      random,
-      recorder,
-      subscriptions,
-      targets
-    })
-    load.begin()
+    const probes: Array<WorkloadMailbox> = []
+    for (let n = 0; n < probeCount; n += 1) {
+      probes.push(await mailboxes.open("c0", url, `probe${n}`))
+    }
+    const local = await mailboxes.open("c0", url, "local")
+    await mailboxes.start(url)
+    const load = new Workload(random, recorder, targets, mailboxes, receivers, local, probes)
+    load.startClients()
     return load
   }
 
@@ -92,8 +91,8 @@ export class Workload {
     return this.recorder.acknowledged
   }
 
-  get refusals(): ReadonlyArray<string> {
-    return this.recorder.refusals
+  get recentFailures(): ReadonlyArray<string> {
+    return this.recorder.recentFailures
   }
 
   async end(): Promise<void> {
@@ -105,55 +104,64 @@ export class Workload {
    * Waits until each of these nodes accepts deposits for mailboxes of all of them and lists them.
    * Returns the elapsed ms.
    */
-  async servedAgain(urls: ReadonlyArray<string>, withinMs: number): Promise<number> {
-    const begunMs = performance.now()
-    const all = urls.flatMap((url) => this.probes.map((box) => [url, box] as const))
+  async waitUntilServed(urls: ReadonlyArray<string>, withinMs: number): Promise<number> {
+    const startedMs = performance.now()
+    const all = urls.flatMap((url) => this.probes.map((mailbox) => [url, mailbox] as const))
     await Promise.all(
-      all.map(([url, box], at) =>
+      all.map(([url, mailbox], at) =>
         eventually(
           withinMs,
-          `${box.path} is served by ${url}`,
-          () => this.serves(`p${at}`, url, box),
+          `${mailbox.path} is served by ${url}`,
+          () => this.serves(`p${at}`, url, mailbox),
           pollMs
         )
       )
     ).catch((error: unknown) => {
-      throw new Error(`${String(error)}; refused recently:\n${this.refusals.slice(-5).join("\n")}`)
+      throw new Error(
+        `${String(error)}; failed recently:\n${this.recentFailures.slice(-5).join("\n")}`
+      )
     })
-    return Math.round(performance.now() - begunMs)
+    return Math.round(performance.now() - startedMs)
   }
 
   /** Any of the nodes that clients use now. */
-  readonly anywhere = (): string => {
+  readonly anyNode = (): string => {
     const urls = this.targets()
-    return urls[Math.floor(Math.random() * urls.length)] ?? nowhere
+    return urls[Math.floor(Math.random() * urls.length)] ?? noNode
   }
 
-  private async serves(client: string, url: string, box: Box): Promise<true | undefined> {
-    if (!await this.boxes.deposit(client, url, box)) return undefined
-    const { answer } = await this.recorder.ask({ url, path: box.path, headers: asAdmin })
+  private async serves(
+    client: string,
+    url: string,
+    mailbox: WorkloadMailbox
+  ): Promise<true | undefined> {
+    if (!await this.mailboxes.deposit(client, url, mailbox)) return undefined
+    const { answer } = await this.recorder.send({ url, path: mailbox.path, headers: asAdmin })
     return answer?.status === 200 ? true : undefined
   }
 
-  private begin(): void {
-    const { boxes, cabinets, contents, keyed, posts, subscriptions, walks } = this
+  private startClients(): void {
+    const { mailboxes, cabinets, contents, keyed, outgoing, registrations, sessions } = this
     const acts: ReadonlyArray<(client: string) => Promise<void>> = [
-      ...Array.from({ length: 5 }, () => (client: string) => boxes.act(client, this.anywhere())),
-      (client) => walks.walk(client, this.anywhere),
-      (client) => walks.inspect(client, this.anywhere()),
-      (client) => contents.act(client, this.anywhere()),
-      (client) => posts.act(client, this.anywhere()),
-      (client) => subscriptions.act(client, this.anywhere()),
-      (client) => cabinets.act(client, this.anywhere()),
-      () => keyed.act(this.anywhere())
+      ...Array.from(
+        { length: 5 },
+        () => (client: string) => mailboxes.sendRandom(client, this.anyNode())
+      ),
+      (client) => sessions.runSession(client, this.anyNode),
+      (client) => sessions.readRecent(client, this.anyNode()),
+      (client) => contents.sendRandom(client, this.anyNode()),
+      (client) => outgoing.sendRandom(client, this.anyNode()),
+      (client) => registrations.sendRandom(client, this.anyNode()),
+      (client) => cabinets.sendRandom(client, this.anyNode()),
+      () => keyed.sendRandom(this.anyNode())
     ]
     this.clients = acts.map((act, at) => this.loop(() => act(`c${at + 1}`)))
   }
 
   private async loop(act: () => Promise<void>): Promise<void> {
     while (!this.ending.signal.aborted) {
-      await act().catch((error: unknown) => this.recorder.surprises.push(String(error)))
-      await pause(betweenMs)
+      await act().catch((error: unknown) => this.recorder.violations.push(String(error)))
+      await pause(requestPauseMs)
     }
   }
 }

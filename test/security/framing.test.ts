@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listMailbox, type Mailbox, openMailbox } from "../e2e/client.ts"
 import { cleanUp, type Service, start, within } from "../e2e/process.ts"
-import { head, open, smuggledInto, statusesOf } from "../e2e/raw.ts"
-import { lenient, malformed, odd, type Row, unseen } from "./malformed.ts"
+import { head, openRaw, smuggledInto, statusesOf } from "../e2e/raw.ts"
+import { type FramingCase, lenient, malformed, undetected, unusual } from "./malformed.ts"
 
 /** The service ends an unfinished request after 10 s; a busy machine needs longer. */
 const endsWithinMs = 120_000
@@ -27,13 +27,13 @@ const smuggled = (): string => smuggledInto(mailbox.path)
 
 /** The bytes of the answer, until the service ended the connection. */
 const untilClosed = async (name: string, bytes: string): Promise<string> => {
-  const { closed, received, socket } = await open(service.port)
+  const { closed, received, socket } = await openRaw(service.port)
   socket.write(Buffer.from(bytes, "latin1"))
   await within(endsWithinMs, `${name}: the connection ends`, closed)
   return received()
 }
 
-const answersTo = async (rows: ReadonlyArray<Row>, suffix = "") =>
+const answersTo = async (rows: ReadonlyArray<FramingCase>, suffix = "") =>
   Object.fromEntries(
     await Promise.all(rows.map(async ({ bytes, name }) => {
       const received = await untilClosed(name, bytes + suffix)
@@ -47,13 +47,13 @@ const statusesByName = (answers: Answers) =>
   Object.fromEntries(
     Object.entries(answers).map(([name, received]) => [name, statusesOf(received)])
   )
-const wanted = (rows: ReadonlyArray<Row>) =>
+const wanted = (rows: ReadonlyArray<FramingCase>) =>
   Object.fromEntries(rows.map(({ name, statuses }) => [name, statuses]))
 
 const closing = [...malformed, ...lenient]
 
 /** The same requests as deposits, so that a smuggled one would be visible in the mailbox. */
-const toMailbox = (): ReadonlyArray<Row> =>
+const toMailbox = (): ReadonlyArray<FramingCase> =>
   closing.filter(({ bytes }) => bytes.startsWith("POST /content HTTP/1.1\r\n")).map((one) => ({
     ...one,
     bytes: one.bytes.replace(
@@ -100,11 +100,13 @@ describe("framing", () => {
   })
 
   it("has one fault that is known, of the native parser", async () => {
-    expect(statusesOf(await untilClosed(unseen.name, unseen.bytes))).toEqual(unseen.statuses)
+    expect(statusesOf(await untilClosed(undetected.name, undetected.bytes))).toEqual(
+      undetected.statuses
+    )
   })
 
   it("answers unusual valid requests, and the next request", async () => {
-    for (const { bytes, name, statuses } of odd) {
+    for (const { bytes, name, statuses } of unusual) {
       const last = head("GET /problems/gone HTTP/1.1", "Host: a", "Connection: close")
       const received = await untilClosed(name, bytes + last)
       expect([name, statusesOf(received)]).toEqual([name, [...statuses, 200]])

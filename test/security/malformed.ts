@@ -4,7 +4,7 @@
  */
 import { head } from "../e2e/raw.ts"
 
-export interface Row {
+export interface FramingCase {
   readonly name: string
   readonly bytes: string
   readonly statuses: ReadonlyArray<number>
@@ -15,7 +15,7 @@ const post = (...fields: ReadonlyArray<string>): string =>
 const get = (line: string, ...fields: ReadonlyArray<string>): string =>
   head(line, ...(fields.length === 0 ? ["Host: a"] : fields))
 
-const row = (statuses: ReadonlyArray<number>) => (name: string, bytes: string): Row => ({
+const row = (statuses: ReadonlyArray<number>) => (name: string, bytes: string): FramingCase => ({
   name,
   bytes,
   statuses
@@ -31,7 +31,7 @@ const end = "0\r\n\r\n"
 const hello = `5\r\nhello\r\n${end}`
 
 /** Where the body ends. */
-const lengths: ReadonlyArray<Row> = [
+const lengths: ReadonlyArray<FramingCase> = [
   bad("Content-Length with Transfer-Encoding", post("Content-Length: 4", chunked) + end),
   bad("Transfer-Encoding with Content-Length", post(chunked, "Content-Length: 5") + end),
   bad("both in mixed case", post("transfer-ENCODING: chunked", "content-LENGTH: 4") + end),
@@ -52,7 +52,7 @@ const lengths: ReadonlyArray<Row> = [
   silent("a space before the colon of Content-Length", `${post("Content-Length : 5")}hello`)
 ]
 
-const codings: ReadonlyArray<Row> = [
+const codings: ReadonlyArray<FramingCase> = [
   unknownCoding("another coding", post("Transfer-Encoding: xchunked") + end),
   unknownCoding("a coding before chunked", post("Transfer-Encoding: gzip, chunked") + end),
   unknownCoding("a coding after chunked", post("Transfer-Encoding: chunked, identity") + end),
@@ -69,7 +69,7 @@ const codings: ReadonlyArray<Row> = [
   bad("a chunked GET", get("GET /livez HTTP/1.1", "Host: a", chunked) + hello)
 ]
 
-const chunks: ReadonlyArray<Row> = [
+const chunks: ReadonlyArray<FramingCase> = [
   bad("a chunk of no hexadecimal size", `${post(chunked)}zz\r\n\r\n`),
   bad("a chunk of too many digits", `${post(chunked)}fffffffffffffffff\r\n\r\n`),
   bad("a negative chunk", `${post(chunked)}-1\r\n\r\n`),
@@ -85,7 +85,7 @@ const chunks: ReadonlyArray<Row> = [
   unknown("trailers without end", `${post(chunked)}0\r\n${"X-T: y\r\n".repeat(5_000)}`)
 ]
 
-const fields: ReadonlyArray<Row> = [
+const fields: ReadonlyArray<FramingCase> = [
   silent("NUL in a name", post("X\0: y")),
   silent("NUL in a value", post("X: a\0b")),
   silent("CR in a value", post("X: a\rb")),
@@ -109,7 +109,7 @@ const fields: ReadonlyArray<Row> = [
   bad("a Host with credentials", get("GET /livez HTTP/1.1", "Host: user@a"))
 ]
 
-const lines: ReadonlyArray<Row> = [
+const lines: ReadonlyArray<FramingCase> = [
   unknown("the absolute form", get("GET http://other.test/livez HTTP/1.1")),
   unknown("the authority form", get("CONNECT a.test:443 HTTP/1.1")),
   unknown("the asterisk form", get("OPTIONS * HTTP/1.1")),
@@ -133,13 +133,14 @@ const lines: ReadonlyArray<Row> = [
 ]
 
 /** Rejected or not answered. The connection ends; the next bytes are never read as a request. */
-export const malformed: ReadonlyArray<Row> = [lengths, codings, chunks, fields, lines].flat()
+export const malformed: ReadonlyArray<FramingCase> = [lengths, codings, chunks, fields, lines]
+  .flat()
 
 /**
  * Accepted, although a strict parser would reject some: the native parser accepts any byte as the
  * line feed after a chunk's size. The connection therefore ends after every chunked body.
  */
-export const lenient: ReadonlyArray<Row> = [
+export const lenient: ReadonlyArray<FramingCase> = [
   row([202])("a chunked body", post(chunked) + hello),
   row([202])("chunked in capitals", post("Transfer-Encoding: CHUNKED") + hello),
   row([202])("a tab before chunked", post("Transfer-Encoding:\tchunked") + hello),
@@ -156,14 +157,14 @@ export const lenient: ReadonlyArray<Row> = [
  * ignores the length after it. No known proxy forwards such a field. If this row gets one answer
  * only, the parser is fixed: move the row to the malformed ones.
  */
-export const unseen: Row = row([200, 200])(
+export const undetected: FramingCase = row([200, 200])(
   "a field without a name",
   get("GET /livez HTTP/1.1", "Host: a", ": y", "Content-Length: 58") +
     get("GET /livez HTTP/1.1", "Host: a", "Connection: close")
 )
 
 /** Unusual but valid: the service answers them and the next request. */
-export const odd: ReadonlyArray<Row> = [
+export const unusual: ReadonlyArray<FramingCase> = [
   row([200])(
     "a GET with a body",
     `${get("GET /livez HTTP/1.1", "Host: a", "Content-Length: 5")}hello`

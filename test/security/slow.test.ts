@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import { afterAll, expect, it } from "vitest"
-import { expectStatus, listMailbox, type Mailbox, measure, notification, openMailbox,
+import { expectStatus, listMailbox, type Mailbox, metricValue, notification, openMailbox,
   postXml } from "../e2e/client.ts"
 import { cleanUp, eventually, pause, type Service, start } from "../e2e/process.ts"
 import { head } from "../e2e/raw.ts"
@@ -141,12 +141,12 @@ it("10,000 slow clients leave honest ones served, and are thrown out", async () 
     startWithMailbox(),
     startWithMailbox()
   ])
-  const before = await measure(besieged.url, memory)
+  const before = await metricValue(besieged.url, memory)
   const siege = new Siege(besieged.port, openings(target))
   await siege.lay(slowClients)
   await eventually(withinMs, "most are there", () => siege.size > slowClients * 0.8 || undefined)
   const expectMemory = async (): Promise<void> => {
-    const moreBytes = (await measure(besieged.url, memory)) - before
+    const moreBytes = (await metricValue(besieged.url, memory)) - before
     expect(moreBytes).toBeLessThan(besidesBytesMax + slowClients * clientBytesMax)
   }
   await expectMemory()

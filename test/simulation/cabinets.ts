@@ -3,8 +3,8 @@ import { cabinetKind } from "../../actors/index.ts"
 import type { CabinetContent, CabinetReply } from "../../actors/cabinet/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import type { VersionedOutput } from "./versioned.ts"
-import { askAgain, askToMake, caller, owner, reasonOf, type Turn,
-  type Verbs } from "./operations.ts"
+import { askToCreate, askUntilAnswered, caller, type Operations, owner, reasonOf,
+  type Turn } from "./operations.ts"
 
 const addressOf = (resource: string) => address(cabinetKind, resource.replace("/", "-"))
 
@@ -39,13 +39,13 @@ const seeing = ({ known }: Turn, resource: string) => (reported: unknown): Versi
   return output
 }
 
-export const cabinetVerbs: Verbs = {
+export const cabinetVerbs: Operations = {
   create: (turn, operation) => {
     const { mark, resource } = operation
     const contents = contentsOf(mark)
     const message = { _tag: "Create", requestId: `make ${resource}`, owner, contents }
     const input = { kind: "create", contents: textOf(contents) } as const
-    return askToMake(turn, operation, addressOf(resource), message, {
+    return askToCreate(turn, operation, addressOf(resource), message, {
       all: turn.records.versioned,
       resource,
       input,
@@ -57,7 +57,7 @@ export const cabinetVerbs: Verbs = {
     const contents = contentsOf(mark)
     const seen = choice < 0.5 ? turn.known.versions.get(resource) : undefined
     const ifVersion = seen === undefined ? {} : { ifVersion: seen }
-    return askAgain(turn, operation, addressOf(resource), {
+    return askUntilAnswered(turn, operation, addressOf(resource), {
       _tag: "Replace",
       caller,
       contents,
@@ -71,7 +71,7 @@ export const cabinetVerbs: Verbs = {
   },
   describe: (turn, operation) => {
     const { resource } = operation
-    return askAgain(turn, operation, addressOf(resource), { _tag: "Describe", caller }, {
+    return askUntilAnswered(turn, operation, addressOf(resource), { _tag: "Describe", caller }, {
       all: turn.records.versioned,
       resource,
       input: { kind: "show" } as const,
@@ -81,7 +81,7 @@ export const cabinetVerbs: Verbs = {
   remove: (turn, operation) => {
     const { choice, resource } = operation
     if (choice > 0.3) return Promise.resolve()
-    return askAgain(turn, operation, addressOf(resource), { _tag: "Remove", caller }, {
+    return askUntilAnswered(turn, operation, addressOf(resource), { _tag: "Remove", caller }, {
       all: turn.records.versioned,
       resource,
       input: { kind: "delete" } as const,

@@ -9,10 +9,10 @@ import type { Operation, Plan } from "./plan.ts"
 import type { Records } from "./records.ts"
 import { registrationVerbs } from "./registrations.ts"
 import { sessionVerbs } from "./sessions.ts"
-import type { Known, Turn, Verbs } from "./operations.ts"
+import type { Known, Operations, Turn } from "./operations.ts"
 import type { World } from "./world.ts"
 
-const verbsOf: Readonly<Record<string, Verbs>> = {
+const verbsOf: Readonly<Record<string, Operations>> = {
   mailbox: { ...mailboxVerbs, ...keyedDepositVerbs },
   notification: notificationVerbs,
   registration: registrationVerbs,

@@ -11,7 +11,7 @@ import { RequestHeaders } from "../../http/wire/request.ts"
 import { address, decodeStoredState, placingPart, shardOf } from "../../runtime/index.ts"
 import type { StoredInput, StoredOutput } from "../histories/models/stored.ts"
 import { baseUrl } from "./nodes.ts"
-import type { KnownContent, Turn, Verbs } from "./operations.ts"
+import type { KnownContent, Operations, Turn } from "./operations.ts"
 import { contentsCount, type Operation } from "./plan.ts"
 import type { Answer } from "./requests.ts"
 import { shardsInUse } from "./shards.ts"
@@ -137,7 +137,7 @@ const published = (
   return true
 }
 
-const publish: Verbs[string] = async (turn, { mark, nodes, resource }) => {
+const publish: Operations[string] = async (turn, { mark, nodes, resource }) => {
   const { isKeyed, request } = publicationOf(resource)
   const value = bytesOf(mark)
   const start = turn.records.moment()
@@ -152,7 +152,7 @@ const REPEATS_MAX = 30
 const REPEAT_PAUSE_MS = 4_000
 
 /** Repeats a publication with its key until it is answered. */
-const repeat: Verbs[string] = async (turn, { nodes, resource }) => {
+const repeat: Operations[string] = async (turn, { nodes, resource }) => {
   const { isKeyed, request } = publicationOf(resource)
   const content = turn.known.contents.get(resource)
   if (!isKeyed || content === undefined) return
@@ -199,7 +199,7 @@ const askAbout = async (
 /** Fraction of the removals that happen. */
 const REMOVED = 0.3
 
-export const contentVerbs: Verbs = {
+export const contentVerbs: Operations = {
   publish,
   repeat,
   read: async (turn, operation) => {

@@ -5,7 +5,7 @@
 import { mailboxKind } from "../../actors/index.ts"
 import { decodeItem, isRemoval } from "../../actors/mailbox/log-item.ts"
 import type { Invariants } from "./invariants.ts"
-import type { Turn, Verbs } from "./operations.ts"
+import type { Operations, Turn } from "./operations.ts"
 import type { Operation } from "./plan.ts"
 import type { World } from "./world.ts"
 
@@ -51,7 +51,7 @@ const sendUntilAnswered = async (
   records.wrong.push(`${textOf(operation.mark, which)} is not answered`)
 }
 
-export const keyedDepositVerbs: Verbs = {
+export const keyedDepositVerbs: Operations = {
   "deposit-once": (turn, operation) => send(turn, operation.nodes[0] ?? 0, operation, "first"),
   "deposit-again": async (turn, operation) => {
     await sendUntilAnswered(turn, operation, "other")

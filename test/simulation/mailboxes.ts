@@ -6,8 +6,8 @@ import { address, type LogItem } from "../../runtime/index.ts"
 import type { Entry, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { Answer } from "./requests.ts"
 import type { Operation } from "./plan.ts"
-import { askAgain, askOnce, askToMake, caller, markOf, owner, reasonOf, type Turn,
-  type Verbs } from "./operations.ts"
+import { askOnce, askToCreate, askUntilAnswered, caller, type Operations, owner, paddedName,
+  reasonOf, type Turn } from "./operations.ts"
 import type { VersionedInput, VersionedOutput } from "./versioned.ts"
 import { defaultSettings } from "../actors/mailbox-settings.ts"
 
@@ -98,10 +98,10 @@ const list = async (turn: Turn, node: number, resource: string): Promise<boolean
 
 const deposit = async (turn: Turn, operation: Operation): Promise<void> => {
   const { mark, nodes, resource } = operation
-  const digest = markOf("digest", mark)
+  const digest = paddedName("digest", mark)
   const fragment = `<item><description>d${mark}</description></item>`
   for (const [at, node] of nodes.entries()) {
-    const idRandom = markOf(`id-${at}-`, mark)
+    const idRandom = paddedName(`id-${at}-`, mark)
     const message = { _tag: "Deposit", fragment, digest, idRandom }
     const start = turn.records.moment()
     const answer = await askOnce(turn, node, mailboxAt(resource), message, {
@@ -121,7 +121,7 @@ const deposit = async (turn: Turn, operation: Operation): Promise<void> => {
   }
 }
 
-const create: Verbs[string] = async (turn, operation) => {
+const create: Operations[string] = async (turn, operation) => {
   const { mark, resource } = operation
   const start = turn.records.moment()
   const settings = settingsOf(mark)
@@ -133,7 +133,7 @@ const create: Verbs[string] = async (turn, operation) => {
     passwordHash: "p".repeat(43),
     sharedHash: "s".repeat(43)
   }
-  const answer = await askToMake(turn, operation, mailboxAt(resource), message, {
+  const answer = await askToCreate(turn, operation, mailboxAt(resource), message, {
     all: turn.records.mailbox,
     resource,
     input: { kind: "create" } as const,
@@ -145,13 +145,13 @@ const create: Verbs[string] = async (turn, operation) => {
   turn.records.note(turn.records.versioned, what, start, answer, () => undefined)
 }
 
-const configure: Verbs[string] = (turn, operation) => {
+const configure: Operations[string] = (turn, operation) => {
   const { choice, mark, resource } = operation
   const settings = settingsOf(mark)
   const seen = choice < 0.5 ? turn.known.versions.get(resource) : undefined
   const ifVersion = seen === undefined ? {} : { ifVersion: seen }
   const message = { _tag: "Configure", caller, settings, ...ifVersion }
-  return askAgain(turn, operation, mailboxAt(resource), message, {
+  return askUntilAnswered(turn, operation, mailboxAt(resource), message, {
     all: turn.records.versioned,
     resource: `${resource} settings`,
     input: { kind: "replace", contents: settings.title, ...ifVersion } as const,
@@ -159,9 +159,9 @@ const configure: Verbs[string] = (turn, operation) => {
   })
 }
 
-const describe: Verbs[string] = async (turn, operation) => {
+const describe: Operations[string] = async (turn, operation) => {
   const { resource } = operation
-  const answer = await askAgain(
+  const answer = await askUntilAnswered(
     turn,
     operation,
     mailboxAt(resource),
@@ -178,13 +178,13 @@ const describe: Verbs[string] = async (turn, operation) => {
   if (reply._tag === "Described") turn.known.versions.set(resource, reply.view.version)
 }
 
-const remove: Verbs[string] = (turn, operation) => {
+const remove: Operations[string] = (turn, operation) => {
   const { choice, resource } = operation
   const entries = turn.known.entries.get(resource) ?? []
   const [n, idRandom] = entries[Math.floor(choice * entries.length)] ?? []
   if (n === undefined) return Promise.resolve()
   const message = { _tag: "Remove", n, idRandom, reader }
-  return askAgain(turn, operation, mailboxAt(resource), message, {
+  return askUntilAnswered(turn, operation, mailboxAt(resource), message, {
     all: turn.records.mailbox,
     resource,
     input: { kind: "remove", place: n } as const,
@@ -192,7 +192,7 @@ const remove: Verbs[string] = (turn, operation) => {
   })
 }
 
-const destroy: Verbs[string] = async (turn, operation) => {
+const destroy: Operations[string] = async (turn, operation) => {
   const { nodes, resource } = operation
   turn.known.destroyed.add(resource)
   for (const node of nodes) {
@@ -208,7 +208,7 @@ const destroy: Verbs[string] = async (turn, operation) => {
   }
 }
 
-export const mailboxVerbs: Verbs = {
+export const mailboxVerbs: Operations = {
   create,
   deposit,
   read: async (turn, { nodes, resource }) => {

@@ -10,8 +10,8 @@ import type { NotificationOutput } from "../histories/models/notification.ts"
 import type { AnyMessage } from "./requests.ts"
 import { links } from "./nodes.ts"
 import type { Operation } from "./plan.ts"
-import { askAgain, askToMake, caller, owner, reasonOf, type Turn,
-  type Verbs } from "./operations.ts"
+import { askToCreate, askUntilAnswered, caller, type Operations, owner, reasonOf,
+  type Turn } from "./operations.ts"
 
 export const notificationAt = (id: string) => address(notificationKind, id)
 
@@ -75,7 +75,7 @@ const send = (turn: Turn, operation: Operation) => {
     document: `<notification><item><description>n${mark}</description></item></notification>`,
     to
   }
-  return askToMake(turn, operation, notificationAt(id), message, {
+  return askToCreate(turn, operation, notificationAt(id), message, {
     all: turn.records.notification,
     resource: id,
     input: { kind: "queue", recipients: to.length } as const,
@@ -90,7 +90,7 @@ const toKnown =
     const { notifications } = turn.known
     const id = notifications[Math.floor(operation.choice * notifications.length)]
     if (id === undefined) return Promise.resolve()
-    return askAgain(turn, operation, notificationAt(id), { ...message, caller }, {
+    return askUntilAnswered(turn, operation, notificationAt(id), { ...message, caller }, {
       all: turn.records.notification,
       resource: id,
       input: { kind },
@@ -100,7 +100,7 @@ const toKnown =
 
 const deleteKnown = toKnown({ _tag: "Delete" }, "delete")
 
-export const notificationVerbs: Verbs = {
+export const notificationVerbs: Operations = {
   send,
   describe: toKnown({ _tag: "Describe" }, "show"),
   retry: toKnown({ _tag: "Retry" }, "retry"),

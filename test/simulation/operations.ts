@@ -57,7 +57,7 @@ export interface Turn {
   readonly trace: Trace
 }
 
-export type Verbs = Readonly<
+export type Operations = Readonly<
   Record<string, (turn: Turn, operation: Operation) => Promise<unknown>>
 >
 
@@ -65,7 +65,7 @@ export const owner = "alice"
 export const caller = { account: owner, admin: false }
 
 /** 22 characters that are unique to this operation. */
-export const markOf = (what: string, mark: number): string => `${what}${mark}`.padEnd(22, "-")
+export const paddedName = (what: string, mark: number): string => `${what}${mark}`.padEnd(22, "-")
 
 export const reasonOf = (reply: unknown): string | undefined =>
   isRefusal(reply) ? reply.reason : undefined
@@ -96,7 +96,7 @@ export const askOnce = async <Input, Output>(
 }
 
 /** Repeats a request at one node after the other until an answer; records each request. */
-export const askAgain = async <Input, Output>(
+export const askUntilAnswered = async <Input, Output>(
   turn: Turn,
   { nodes }: Operation,
   to: Address,
@@ -115,7 +115,7 @@ export const askAgain = async <Input, Output>(
  * The same for the creation of a resource: the request id makes all requests one operation, which
  * ends with the last request.
  */
-export const askToMake = async <Input, Output>(
+export const askToCreate = async <Input, Output>(
   { asking, name, records, trace }: Turn,
   { nodes }: Operation,
   to: Address,

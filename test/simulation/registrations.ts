@@ -7,8 +7,8 @@ import type { RegistrationInput, RegistrationOutput } from "../histories/models/
 import type { AnyMessage } from "./requests.ts"
 import { mailboxAt, nameOf, reader } from "./mailboxes.ts"
 import type { Operation } from "./plan.ts"
-import { askAgain, askOnce, askToMake, owner, reasonOf, type Turn,
-  type Verbs } from "./operations.ts"
+import { askOnce, askToCreate, askUntilAnswered, type Operations, owner, reasonOf,
+  type Turn } from "./operations.ts"
 
 export const registrationAt = (id: string) => address(registrationKind, id)
 
@@ -55,7 +55,7 @@ const register = async (turn: Turn, operation: Operation): Promise<void> => {
     challenge: `challenge-${mark}`,
     cursor
   }
-  const made = await askToMake(turn, operation, registrationAt(id), message, {
+  const made = await askToCreate(turn, operation, registrationAt(id), message, {
     all: records.registration,
     resource: id,
     input: { kind: "register", cursor } as const,
@@ -94,12 +94,12 @@ async (turn: Turn, operation: Operation): Promise<unknown> => {
   }
   return kind === "lift"
     ? askOnce(turn, node, to, message, reported)
-    : askAgain(turn, operation, to, message, reported)
+    : askUntilAnswered(turn, operation, to, message, reported)
 }
 
 const deleteKnown = toKnown(() => ({ _tag: "Delete" }), "delete")
 
-export const registrationVerbs: Verbs = {
+export const registrationVerbs: Operations = {
   register,
   describe: toKnown(() => ({ _tag: "Describe" }), "show"),
   rotate: toKnown(({ mark }) => ({

@@ -1,12 +1,12 @@
 /** One run of the simulation: runs a plan, then checks the invariants. */
+import { checkRun, type Run, unfinishedWork } from "./checker.ts"
 import { runClients } from "./clients.ts"
 import { collectOrphans, mayHaveOrphans } from "./contents.ts"
+import { Invariants } from "./invariants.ts"
+import { nothingKnown } from "./operations.ts"
 import { contentsCount, type Operation, type Plan } from "./plan.ts"
 import { Records } from "./records.ts"
-import { nothingKnown } from "./operations.ts"
 import { shardsInUse } from "./shards.ts"
-import { judge, type Run, unsettled } from "./verdict.ts"
-import { Invariants } from "./invariants.ts"
 import { fill } from "./volume.ts"
 import { World, type WorldSeams } from "./world.ts"
 
@@ -101,7 +101,7 @@ const play = async (plan: Plan, run: Run): Promise<void> => {
   world.heal()
   if (!await ends(world, clients)) world.violate("a client never ended")
   const restMs = time.nowMs + REST_MAX_MS
-  while (unsettled(run) !== undefined && time.nowMs < restMs) {
+  while (unfinishedWork(run) !== undefined && time.nowMs < restMs) {
     await time.runUntil(time.nowMs + REST_LOOK_MS)
   }
   const perform = async (what: string, operations: ReadonlyArray<Operation>): Promise<void> => {
@@ -137,7 +137,7 @@ export const simulate = async (
   const giveBack = world.time.install()
   try {
     await play(plan, run)
-    judge(run)
+    checkRun(run)
   } finally {
     giveBack()
   }

@@ -4,7 +4,8 @@ import type { SessionReply } from "../../actors/session/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import { type SessionOutput, type SessionStep, sessionSteps } from "../histories/models/session.ts"
 import type { Operation } from "./plan.ts"
-import { askAgain, askToMake, reasonOf, type Turn, type Verbs } from "./operations.ts"
+import { askToCreate, askUntilAnswered, type Operations, reasonOf,
+  type Turn } from "./operations.ts"
 
 const addressOf = (resource: string) => address(sessionKind, resource.replace("/", "-"))
 
@@ -63,7 +64,7 @@ const waiting = ({ known }: Turn, resource: string) => (reported: unknown): Sess
   return outputOf(reported)
 }
 
-export const sessionVerbs: Verbs = {
+export const sessionVerbs: Operations = {
   start: (turn, operation) => {
     const { resource } = operation
     const message = { _tag: "Start", requestId: `start ${resource}`, continue: "true" }
@@ -73,7 +74,7 @@ export const sessionVerbs: Verbs = {
       input: { kind: "begin" } as const,
       outputOf
     }
-    return askToMake(turn, operation, addressOf(resource), message, reported)
+    return askToCreate(turn, operation, addressOf(resource), message, reported)
   },
   answer: (turn, operation) => {
     const { mark, resource } = operation
@@ -88,7 +89,7 @@ export const sessionVerbs: Verbs = {
       input,
       outputOf: waiting(turn, resource)
     }
-    return askAgain(turn, operation, addressOf(resource), message, reported)
+    return askUntilAnswered(turn, operation, addressOf(resource), message, reported)
   },
   describe: (turn, operation) => {
     const { resource } = operation
@@ -98,14 +99,20 @@ export const sessionVerbs: Verbs = {
       input: { kind: "show" } as const,
       outputOf
     }
-    return askAgain(turn, operation, addressOf(resource), { _tag: "Describe" }, reported)
+    return askUntilAnswered(turn, operation, addressOf(resource), { _tag: "Describe" }, reported)
   },
   read: (turn: Turn, operation) => {
     const { resource } = operation
     const step = stepOf(operation)
     const input = { kind: "recorded", step } as const
     const reported = { all: turn.records.session, resource, input, outputOf }
-    return askAgain(turn, operation, addressOf(resource), { _tag: "ReadAnswer", step }, reported)
+    return askUntilAnswered(
+      turn,
+      operation,
+      addressOf(resource),
+      { _tag: "ReadAnswer", step },
+      reported
+    )
   },
   delete: (turn, operation) => {
     const { choice, resource } = operation
@@ -116,6 +123,6 @@ export const sessionVerbs: Verbs = {
       input: { kind: "delete" } as const,
       outputOf
     }
-    return askAgain(turn, operation, addressOf(resource), { _tag: "Delete" }, reported)
+    return askUntilAnswered(turn, operation, addressOf(resource), { _tag: "Delete" }, reported)
   }
 }

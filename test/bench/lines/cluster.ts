@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { startCluster, startServer } from "../../runtime/nats/servers.ts"
 import { atLeast, atMost, type Bench, type Line, median, type Row, thousands,
-  untold } from "../line.ts"
+  withoutTarget } from "../line.ts"
 import { openMailbox } from "../mailboxes.ts"
 import { requireNats, type Running, runScript } from "../process.ts"
 import { type Loaded, wrk } from "../wrk.ts"
@@ -130,7 +130,7 @@ const threeServers = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
   await Promise.all(nodes.map((node) => node.stop()))
   await nats.close()
   const what = "deposits a second over 1, 2 and 3 nodes on three servers, all on this machine"
-  return [...rows, untold(what, rates.join("; "))]
+  return [...rows, withoutTarget(what, rates.join("; "))]
 }
 
 const residentMb = (pid: number | undefined): number => {
@@ -139,7 +139,7 @@ const residentMb = (pid: number | undefined): number => {
 }
 
 const memoryRow = (what: string, megabytes: number): Row =>
-  untold(
+  withoutTarget(
     `memory of nats-server for each ${what}, at 1,000,000`,
     `${(megabytes * 1e6 / million).toFixed(0)} bytes`
   )

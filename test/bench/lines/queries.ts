@@ -1,6 +1,6 @@
 /** A million customers (Area C): loading them, and first pages by agemin. */
 import { startServer } from "../../runtime/nats/servers.ts"
-import { atLeast, atMost, type Bench, type Line, type Row, untold } from "../line.ts"
+import { atLeast, atMost, type Bench, type Line, type Row, withoutTarget } from "../line.ts"
 import { authorization } from "../mailboxes.ts"
 import { requireNats, type Running, runScript } from "../process.ts"
 import type { Compared, Tables } from "../tables.ts"
@@ -62,7 +62,7 @@ const onNats = async (bench: Bench): Promise<Row> => {
   const replaced = await load(node, customersOnNats, "replaced")
   await node.stop()
   await nats.close()
-  return untold(
+  return withoutTarget(
     "customers loaded from CSV over HTTP on NATS, one server",
     `${perSecond(created)} new ones a second, ${perSecond(replaced)} replaced (${
       cpuUs.toFixed(0)
@@ -94,7 +94,9 @@ const pageRows = (
   pages.map(({ age, compared: { own, sqlite } }) => {
     const name = `${what} of agemin=${age} without HTTP, to SQLite's in memory`
     const timeText = `${msText(own.medianMs)} ms`
-    if (sqlite === undefined) return untold(name, `${timeText}; this Node has no node:sqlite`)
+    if (sqlite === undefined) {
+      return withoutTarget(name, `${timeText}; this Node has no node:sqlite`)
+    }
     const detail = `${msText(sqlite.medianMs)} ms to ${timeText}; ${msText(sqlite.cpuMs)} to ${
       msText(own.cpuMs)
     } ms of processor time`
@@ -106,11 +108,11 @@ const withoutHttp = ({ cache, iterator, pages }: Tables): ReadonlyArray<Row> => 
   const first = pages.map((page) => ({ age: page.age, compared: page.first }))
   const read = pages[0]?.elsewhere.own.medianMs ?? Number.NaN
   return [
-    untold(
+    withoutTarget(
       "rows of a million customers in memory, after the first question",
       `${cache.mb.toFixed(0)} MB, all there after ${cache.seconds.toFixed(1)} s`
     ),
-    untold(
+    withoutTarget(
       "page elsewhere of agemin=21 without HTTP: RocksDB's own iterator for as many rows, to it",
       `${(iterator.medianMs / read).toFixed(2)} (${msText(iterator.medianMs)} ms to ${
         msText(read)
@@ -118,7 +120,7 @@ const withoutHttp = ({ cache, iterator, pages }: Tables): ReadonlyArray<Row> => 
     ),
     ...pageRows("first page", first),
     ...pageRows("page elsewhere, read once,", elsewhere),
-    untold(
+    withoutTarget(
       "pages elsewhere of agemin 21, 60, 85, 89, 110 without HTTP, of rows that are not in memory",
       `${pages.map(({ stored }) => msText(stored.medianMs)).join(", ")} ms`
     )

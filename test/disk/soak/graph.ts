@@ -1,5 +1,5 @@
 /** The graph of a soak: panels below each other over the same time axis. */
-import type { Sample } from "./verdict.ts"
+import type { Sample } from "./checker.ts"
 
 const WIDTH = 960
 const PANEL = 150

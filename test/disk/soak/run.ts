@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { pause, type Service } from "../../e2e/process.ts"
+import type { Sample } from "./checker.ts"
 import type { Load } from "./load.ts"
-import type { Sample } from "./verdict.ts"
 
 const WORKERS = 48
 const TICK_MS = 10

@@ -3,17 +3,19 @@ import { randomBytes } from "node:crypto"
 import type { Random } from "./random.ts"
 
 /** Duration of each long form, minutes; a run that has started by then is completed. */
-export const longMinutes = Number(process.env["FAULTS_MINUTES"] ?? "10")
+export const minutesMax = Number(process.env["FAULTS_MINUTES"] ?? "10")
+
 /** With a seed, a run chooses the same faults in the same order. */
 export const seed = process.env["FAULTS_SEED"] ?? randomBytes(6).toString("hex")
+
 /** Faults of one run. */
-const faultsOfRun = 8
+const faultsPerRun = 8
 
 /** Chooses the faults of one run. */
-type Names = (all: ReadonlyArray<string>) => ReadonlyArray<string>
+type ChooseNames = (all: ReadonlyArray<string>) => ReadonlyArray<string>
 
 /** Takes each in turn, in a new random order each time. */
-class Deck {
+class FaultDeck {
   private readonly random: Random
   private left: ReadonlyArray<string> = []
 
@@ -21,8 +23,8 @@ class Deck {
     this.random = random
   }
 
-  readonly names: Names = (all) =>
-    Array.from({ length: faultsOfRun }, () => {
+  readonly names: ChooseNames = (all) =>
+    Array.from({ length: faultsPerRun }, () => {
       if (this.left.length === 0) this.left = all
       const name = this.random.of(this.left) ?? ""
       this.left = this.left.filter((one) => one !== name)
@@ -31,12 +33,12 @@ class Deck {
 }
 
 /** Runs one after the other until the time is over. */
-export const forLong = async (
+export const repeatRuns = async (
   random: Random,
-  run: (names: Names, seed: string) => Promise<void>
+  run: (names: ChooseNames, seed: string) => Promise<void>
 ): Promise<void> => {
-  const deck = new Deck(random)
-  const endMs = performance.now() + longMinutes * 60_000
+  const deck = new FaultDeck(random)
+  const endMs = performance.now() + minutesMax * 60_000
   for (let n = 0; performance.now() < endMs; n += 1) {
     await run(deck.names, `${random.seed} ${n}`)
   }

@@ -8,18 +8,18 @@ import type { Recorder } from "./recorder.ts"
 
 const folder = fileURLToPath(new URL("../../test-results/", import.meta.url))
 
-export class Tally {
+export class RunStatistics {
   private readonly name: string
   private readonly seed: string
   private readonly faults = new Map<string, number>()
   private readonly operations = new Map<string, number>()
   private runs = 0
   private acknowledged = 0
-  private unknown = 0
+  private indeterminate = 0
   private keyed = 0
   private resources = 0
   /** Number of faults at the end of the last run. */
-  private noted = 0
+  private reportedFaults = 0
 
   constructor(name: string, seed: string) {
     this.name = name
@@ -27,23 +27,23 @@ export class Tally {
   }
 
   /** Number of faults so far. */
-  get struck(): number {
+  get faultCount(): number {
     return [...this.faults.values()].reduce((sum, count) => sum + count, 0)
   }
 
   /** Counts a fault. */
-  strikes(what: string): void {
+  countFault(what: string): void {
     this.faults.set(what, (this.faults.get(what) ?? 0) + 1)
   }
 
   /** Counts a run that has ended without loss; a loss would have failed it. */
-  ends({ acknowledged, histories, keyed, unknown }: Recorder): void {
+  countRun({ acknowledged, histories, keyed, indeterminate }: Recorder): void {
     const name = `real processes, ${this.name.replace(/-long$/, "")}`
-    note({ name, runs: 1, faults: this.struck - this.noted, operations: acknowledged })
-    this.noted = this.struck
+    note({ name, runs: 1, faults: this.faultCount - this.reportedFaults, operations: acknowledged })
+    this.reportedFaults = this.faultCount
     this.runs += 1
     this.acknowledged += acknowledged
-    this.unknown += unknown
+    this.indeterminate += indeterminate
     this.keyed += keyed
     for (const [kind, operations] of Object.entries(histories)) {
       this.operations.set(kind, (this.operations.get(kind) ?? 0) + operations.length)
@@ -55,7 +55,7 @@ export class Tally {
   }
 
   /** Writes a whole contradictory history to a file, for analysis. */
-  keep(error: unknown): void {
+  writeContradiction(error: unknown): void {
     if (!(error instanceof Contradiction)) return
     const lines = error.operations.map((one) => JSON.stringify(one)).join("\n")
     mkdirSync(folder, { recursive: true })
@@ -70,7 +70,7 @@ export class Tally {
       runs: this.runs,
       faults: Object.fromEntries(this.faults),
       acknowledged: this.acknowledged,
-      unknown: this.unknown,
+      unknown: this.indeterminate,
       keyed: this.keyed,
       resources: this.resources,
       operations: Object.fromEntries(this.operations),
@@ -82,7 +82,7 @@ export class Tally {
       ["runs", this.runs],
       ...this.faults,
       ["requests answered", this.acknowledged],
-      ["requests of unknown outcome", this.unknown],
+      ["requests of unknown outcome", this.indeterminate],
       ["requests with a key, repeated", this.keyed],
       ["resources", this.resources],
       ...[...this.operations].map(([kind, count]) => [`operations of ${kind}`, count] as const),

@@ -1,30 +1,35 @@
 /** One node with its embedded store, and its possible faults. */
 import { expect } from "vitest"
 import { launch, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
-import { healedWithinMs } from "./bounds.ts"
+import { checkRun } from "./checker.ts"
 import { WallClock } from "./clock.ts"
-import { type Choose, type Fault, type FaultTarget, injectFault } from "./fault.ts"
+import { type ChooseFault, type Fault, type FaultTarget, injectFault } from "./fault.ts"
 import type { Random } from "./random.ts"
-import type { Tally } from "./tally.ts"
-import { expectSound } from "./verdict.ts"
+import { recoveredWithinMs } from "./recovery-times.ts"
+import type { RunStatistics } from "./run-statistics.ts"
 import { Workload, workloadEnv } from "./workload.ts"
 
 /** The node runs for this time before a fault ends it, so that it dies at varying moments. */
-const busyMs = { least: 10, most: 500 }
-const stillMs = { least: 500, most: 4_000 }
-const startedMsMax = 400
-const restartsInARow = 20
-/** The test stops waiting for a failpoint after this time. */
-const diesWithinMs = 8_000
+const beforeFaultMs = { least: 10, most: 500 }
 
-const between = (random: Random, { least, most }: typeof busyMs): number =>
+const pauseMs = { least: 500, most: 4_000 }
+
+const startupMsMax = 400
+
+const consecutiveRestarts = 20
+
+/** The test stops waiting for a failpoint after this time. */
+const failpointWithinMs = 8_000
+
+const between = (random: Random, { least, most }: typeof beforeFaultMs): number =>
   least + random.below(most - least)
 
-export type Store = "rocksdb" | "leveldb"
+export type Engine = "rocksdb" | "leveldb"
 
 /** Steps of a message at which a failpoint can kill the service, and the kinds of actors. */
 const steps = ["decided", "committed", "replied"] as const
-const kinds = [
+
+const failpointKinds = [
   "mailbox",
   "mailbox",
   "session",
@@ -33,6 +38,7 @@ const kinds = [
   "notification",
   "registration"
 ] as const
+
 const stepsMax = {
   mailbox: 60,
   session: 12,
@@ -42,22 +48,22 @@ const stepsMax = {
   registration: 2
 }
 
-export class Alone implements FaultTarget {
+export class SingleNode implements FaultTarget {
   readonly clock = new WallClock()
   private service: Service
   private readonly dataDir: string
   private readonly env: Readonly<Record<string, string>>
 
-  private constructor(store: Store) {
+  private constructor(store: Engine) {
     this.dataDir = temporaryFolder()
     this.env = { STORAGE_ENGINE: store, ...workloadEnv, ...this.clock.env }
     this.service = launch({ dataDir: this.dataDir, env: this.env })
   }
 
-  static async start(store: Store): Promise<Alone> {
-    const alone = new Alone(store)
-    await alone.service.ready()
-    return alone
+  static async start(store: Engine): Promise<SingleNode> {
+    const node = new SingleNode(store)
+    await node.service.ready()
+    return node
   }
 
   readonly urls = (): ReadonlyArray<string> =>
@@ -70,13 +76,13 @@ export class Alone implements FaultTarget {
   }
 
   /** Waits until every pending timer is due. */
-  async later(): Promise<void> {
-    await this.set(this.clock.mostMs + 2 * 3_600_000)
+  async passAllTimers(): Promise<void> {
+    await this.setClock(this.clock.offsetMaxMs + 2 * 3_600_000)
   }
 
-  async set(offMs: number): Promise<void> {
-    this.clock.set(offMs)
-    await this.clock.noticed(this.service.url)
+  async setClock(offsetMs: number): Promise<void> {
+    this.clock.set(offsetMs)
+    await this.clock.waitUntilApplied(this.service.url)
   }
 
   kill(): Promise<void> {
@@ -88,16 +94,16 @@ export class Alone implements FaultTarget {
   }
 
   /** The faults by name. */
-  get faults(): Readonly<Record<string, Choose>> {
+  get faults(): Readonly<Record<string, ChooseFault>> {
     return {
       killed: (random) => this.killed(random),
-      diesOnTheWay: (random) => this.diesOnTheWay(random),
-      killedAtItsStart: (random) => this.killedAtItsStart(random),
+      killedAtFailpoint: (random) => this.killedAtFailpoint(random),
+      killedDuringStart: (random) => this.killedDuringStart(random),
       stopped: (random) => this.stopped(random),
-      still: (random) => this.still(random),
+      paused: (random) => this.paused(random),
       clockForward: () => this.clockBy(3_600_000),
       clockBack: () => this.clockBy(-3_600_000),
-      restarts: () => this.restarts()
+      killedRepeatedly: () => this.killedRepeatedly()
     }
   }
 
@@ -106,42 +112,42 @@ export class Alone implements FaultTarget {
   }
 
   private killed(random: Random): Fault {
-    const busy = between(random, busyMs)
+    const busy = between(random, beforeFaultMs)
     return {
-      what: "the node was killed",
+      name: "the node was killed",
       inject: async () => {
         await pause(busy)
         await this.service.kill()
       },
       undo: this.restart,
       servedWithinMs: undefined,
-      lastsMs: 0
+      durationMs: 0
     }
   }
 
   /** The node kills itself at the n-th step of a kind. */
-  private diesOnTheWay(random: Random): Fault {
+  private killedAtFailpoint(random: Random): Fault {
     const step = random.of(steps) ?? "decided"
-    const kind = random.of(kinds) ?? "mailbox"
+    const kind = random.of(failpointKinds) ?? "mailbox"
     const n = 1 + random.below(stepsMax[kind])
     return {
-      what: `the node died at a message ${step}`,
+      name: `the node was killed when a message was ${step}`,
       inject: async () => {
         await this.service.kill()
         await this.restart({ RESTANTE_FAILPOINT: `${step}:${kind}:${n}` }).catch(() => undefined)
-        await Promise.race([this.service.ended, pause(diesWithinMs)])
+        await Promise.race([this.service.ended, pause(failpointWithinMs)])
         await this.service.kill()
       },
       undo: () => this.restart(),
       servedWithinMs: undefined,
-      lastsMs: 0
+      durationMs: 0
     }
   }
 
-  private killedAtItsStart(random: Random): Fault {
-    const waits = [random.below(startedMsMax), random.below(startedMsMax)]
+  private killedDuringStart(random: Random): Fault {
+    const waits = [random.below(startupMsMax), random.below(startupMsMax)]
     return {
-      what: "the node was killed while it started",
+      name: "the node was killed while it started",
       inject: async () => {
         await this.service.kill()
         for (const ms of waits) {
@@ -152,14 +158,14 @@ export class Alone implements FaultTarget {
       },
       undo: () => this.restart(),
       servedWithinMs: undefined,
-      lastsMs: 0
+      durationMs: 0
     }
   }
 
   private stopped(random: Random): Fault {
-    const busy = between(random, busyMs)
+    const busy = between(random, beforeFaultMs)
     return {
-      what: "the node was stopped in order",
+      name: "the node was stopped with SIGTERM",
       inject: async () => {
         await pause(busy)
         const { code } = await this.service.stop()
@@ -167,68 +173,68 @@ export class Alone implements FaultTarget {
       },
       undo: () => this.restart(),
       servedWithinMs: undefined,
-      lastsMs: 0
+      durationMs: 0
     }
   }
 
-  private still(random: Random): Fault {
+  private paused(random: Random): Fault {
     return {
-      what: "the node stood still",
+      name: "the node was paused",
       inject: async () => this.service.child.kill("SIGSTOP"),
       undo: async () => this.service.child.kill("SIGCONT"),
       servedWithinMs: undefined,
-      lastsMs: between(random, stillMs)
+      durationMs: between(random, pauseMs)
     }
   }
 
   private clockBy(byMs: number): Fault {
     return {
-      what: `the clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
-      inject: () => this.set(this.clock.offMs + byMs),
+      name: `the clock was set ${byMs > 0 ? "forward" : "back"} by an hour`,
+      inject: () => this.setClock(this.clock.offsetMs + byMs),
       undo: async () => undefined,
-      servedWithinMs: healedWithinMs,
-      lastsMs: 500
+      servedWithinMs: recoveredWithinMs,
+      durationMs: 500
     }
   }
 
-  private restarts(): Fault {
+  private killedRepeatedly(): Fault {
     return {
-      what: `the node was killed ${restartsInARow} times in a row`,
+      name: `the node was killed ${consecutiveRestarts} times in a row`,
       inject: async () => {
-        for (let n = 0; n < restartsInARow; n += 1) {
+        for (let n = 0; n < consecutiveRestarts; n += 1) {
           await this.service.kill()
           await this.restart()
         }
       },
       undo: async () => undefined,
-      servedWithinMs: healedWithinMs,
-      lastsMs: 0
+      servedWithinMs: recoveredWithinMs,
+      durationMs: 0
     }
   }
 }
 
 /** One run: a new node, a load, these faults one after the other, and the final verification. */
-export const runAlone = async (
-  { alone, choices, seed, tally }: {
-    readonly alone: Alone
+export const runSingleNode = async (
+  { node, choices, seed, statistics }: {
+    readonly node: SingleNode
     readonly seed: string
-    readonly tally: Tally
-    readonly choices: ReadonlyArray<Choose>
+    readonly statistics: RunStatistics
+    readonly choices: ReadonlyArray<ChooseFault>
   }
 ): Promise<void> => {
-  const load = await Workload.start(alone.urls, seed)
+  const load = await Workload.start(node.urls, seed)
   try {
-    for (const choose of choices) await injectFault({ target: alone, load, tally }, choose)
+    for (const choose of choices) await injectFault({ target: node, load, statistics }, choose)
     await load.end()
-    await alone.later()
-    await expectSound(load, alone.urls())
-    tally.ends(load.recorder)
-    expect(await alone.stop()).toBe(0)
+    await node.passAllTimers()
+    await checkRun(load, node.urls())
+    statistics.countRun(load.recorder)
+    expect(await node.stop()).toBe(0)
   } catch (cause) {
-    tally.keep(cause)
-    throw new Error(`seed ${seed}: ${String(cause)}\n${alone.logs}`, { cause })
+    statistics.writeContradiction(cause)
+    throw new Error(`seed ${seed}: ${String(cause)}\n${node.logs}`, { cause })
   } finally {
     await load.end()
-    await alone.kill()
+    await node.kill()
   }
 }

@@ -1,16 +1,13 @@
 /** Clients that send notifications. */
-import { type Answer, asAdmin, notification, parseXml, pathOf } from "../e2e/client.ts"
-import { publicUrl } from "../e2e/process.ts"
-import type { NotificationOutput, RecipientStatus } from "../histories/models/notification.ts"
-import type { Box } from "./boxes.ts"
-import type { Inbox, Inboxes } from "./inboxes.ts"
-import type { Random } from "./random.ts"
-import { byStatus, type Recorder } from "./recorder.ts"
+import { type Answer, asAdmin, notification, parseXml, pathOf } from "../../e2e/client.ts"
+import { publicUrl } from "../../e2e/process.ts"
+import type { NotificationOutput, RecipientStatus } from "../../histories/models/notification.ts"
+import type { Random } from "../random.ts"
+import { byStatus, done, gone, type Recorder } from "../recorder.ts"
+import type { WorkloadMailbox } from "./mailboxes.ts"
+import type { ReceivedRequests, Receivers } from "./receivers.ts"
 
 const recent = 8
-
-const gone = (): { readonly _tag: "Gone" } => ({ _tag: "Gone" })
-const done = (): { readonly _tag: "Done" } => ({ _tag: "Done" })
 
 const statuses: ReadonlyArray<RecipientStatus> = ["waiting", "retry", "success", "failed"]
 
@@ -23,33 +20,38 @@ const recipientsOf = (answer: Answer): NotificationOutput => ({
     }))
 })
 
-export interface Sent {
+export interface SentNotification {
   readonly path: string
   readonly description: string
   isDeleted: boolean
 }
 
 /** Notifications to external receivers and to a mailbox of the service itself. */
-export class Posts {
-  readonly sent: Array<Sent> = []
+export class OutgoingWorkload {
+  readonly sent: Array<SentNotification> = []
   /** A mailbox of the service itself, and external receivers. */
-  readonly relayedTo: Box
-  readonly relays: ReadonlyArray<Inbox>
+  readonly localMailbox: WorkloadMailbox
+  readonly receivers: ReadonlyArray<ReceivedRequests>
   private readonly recorder: Recorder
   private readonly random: Random
-  private readonly to: string
+  private readonly toElements: string
   private count = 0
 
-  constructor(recorder: Recorder, random: Random, inboxes: Inboxes, relayedTo: Box) {
+  constructor(
+    recorder: Recorder,
+    random: Random,
+    receivers: Receivers,
+    localMailbox: WorkloadMailbox
+  ) {
     this.recorder = recorder
     this.random = random
-    this.relayedTo = relayedTo
-    this.relays = inboxes.relays.map(({ inbox }) => inbox)
-    const uris = [...inboxes.relays.map(({ uri }) => uri), `${publicUrl}${relayedTo.path}`]
-    this.to = uris.map((uri) => `<to>${uri}</to>`).join("")
+    this.localMailbox = localMailbox
+    this.receivers = receivers.recipients.map(({ received }) => received)
+    const uris = [...receivers.recipients.map(({ uri }) => uri), `${publicUrl}${localMailbox.path}`]
+    this.toElements = uris.map((uri) => `<to>${uri}</to>`).join("")
   }
 
-  async act(client: string, url: string): Promise<void> {
+  async sendRandom(client: string, url: string): Promise<void> {
     const one = this.random.of(this.sent.slice(-recent))
     const turn = this.random.below(20)
     if (one === undefined || turn < 7) await this.send(client, url)
@@ -60,12 +62,12 @@ export class Posts {
   async show(
     client: string,
     url: string,
-    { path }: Sent
+    { path }: SentNotification
   ): Promise<NotificationOutput | undefined> {
     const operation = { client, resource: path, input: { kind: "show" as const } }
     const request = { url, path, headers: asAdmin }
     const { notifications } = this.recorder.histories
-    const found = await this.recorder.operate(
+    const found = await this.recorder.invoke(
       notifications,
       operation,
       request,
@@ -81,17 +83,17 @@ export class Posts {
 
   private async send(client: string, url: string): Promise<void> {
     const description = `relay${this.count++}`
-    const body = notification(description).replace("<item>", `${this.to}<item>`)
+    const body = notification(description).replace("<item>", `${this.toElements}<item>`)
     // The service delivers a queued notification locally, at an unknown time.
     this.recorder.histories.mailboxes.push({
       client,
-      resource: this.relayedTo.name,
+      resource: this.localMailbox.name,
       input: { kind: "deposit", id: description },
       start: performance.now(),
       end: Infinity,
       outcome: "info"
     })
-    const { answer, end, start } = await this.recorder.ask({
+    const { answer, end, start } = await this.recorder.send({
       url,
       path: "/outgoing/admin",
       method: "POST",
@@ -101,7 +103,7 @@ export class Posts {
     if (answer?.status !== 202) return
     const path = pathOf(answer.headers.get("location"))
     this.sent.push({ path, description, isDeleted: false })
-    const recipients = this.to.split("<to>").length - 1
+    const recipients = this.toElements.split("<to>").length - 1
     this.recorder.histories.notifications.push({
       client,
       resource: path,
@@ -113,13 +115,13 @@ export class Posts {
     })
   }
 
-  private async remove(client: string, url: string, one: Sent): Promise<void> {
+  private async remove(client: string, url: string, one: SentNotification): Promise<void> {
     // An attempt in progress may still succeed, or not.
     one.isDeleted = true
     const operation = { client, resource: one.path, input: { kind: "delete" as const } }
     const request = { url, path: one.path, method: "DELETE", headers: asAdmin }
     const { notifications } = this.recorder.histories
-    await this.recorder.operate(
+    await this.recorder.invoke(
       notifications,
       operation,
       request,

@@ -1,20 +1,17 @@
 /** Clients that register for pushes, each registration with its own callback. */
-import { type Answer, asAdmin, childOf, parseXml, pathOf } from "../e2e/client.ts"
-import type { RegistrationOutput, RegistrationStatus } from "../histories/models/registration.ts"
-import type { Box, Boxes } from "./boxes.ts"
-import type { Inbox, Inboxes } from "./inboxes.ts"
-import type { Random } from "./random.ts"
-import { byStatus, type Recorder } from "./recorder.ts"
+import { type Answer, asAdmin, childOf, parseXml, pathOf } from "../../e2e/client.ts"
+import type { RegistrationOutput, RegistrationStatus } from "../../histories/models/registration.ts"
+import type { Random } from "../random.ts"
+import { byStatus, done, gone, type Recorder } from "../recorder.ts"
+import type { MailboxWorkload, WorkloadMailbox } from "./mailboxes.ts"
+import type { ReceivedRequests, Receivers } from "./receivers.ts"
 
 const recent = 8
 
-const gone = (): { readonly _tag: "Gone" } => ({ _tag: "Gone" })
-const done = (): { readonly _tag: "Done" } => ({ _tag: "Done" })
-
-export interface Subscription {
+export interface WorkloadRegistration {
   readonly path: string
-  readonly box: Box
-  readonly inbox: Inbox
+  readonly mailbox: WorkloadMailbox
+  readonly received: ReceivedRequests
   /** Position in the log after which notifications are pushed. */
   readonly after: number
   isDeleted: boolean
@@ -27,27 +24,32 @@ const registrationOf = (answer: Answer): Extract<RegistrationOutput, { _tag: "Sh
   return { _tag: "Shown", status, cursor: Number(childOf(document, "cursor").text) }
 }
 
-export class Subscriptions {
-  readonly all: Array<Subscription> = []
+export class RegistrationWorkload {
+  readonly all: Array<WorkloadRegistration> = []
   private readonly recorder: Recorder
   private readonly random: Random
-  private readonly boxes: Boxes
-  private readonly inboxes: Inboxes
+  private readonly mailboxes: MailboxWorkload
+  private readonly receivers: Receivers
   private count = 0
 
-  constructor(recorder: Recorder, random: Random, boxes: Boxes, inboxes: Inboxes) {
+  constructor(
+    recorder: Recorder,
+    random: Random,
+    mailboxes: MailboxWorkload,
+    receivers: Receivers
+  ) {
     this.recorder = recorder
     this.random = random
-    this.boxes = boxes
-    this.inboxes = inboxes
+    this.mailboxes = mailboxes
+    this.receivers = receivers
   }
 
-  async act(client: string, url: string): Promise<void> {
+  async sendRandom(client: string, url: string): Promise<void> {
     const one = this.random.of(this.all.slice(-recent))
     const turn = this.random.below(30)
-    const box = this.boxes.pick()
-    const isNew = !box.isWatched && !box.isFull
-    if (one === undefined || isNew || turn === 0) await this.register(client, url, box)
+    const mailbox = this.mailboxes.pick()
+    const isNew = !mailbox.isWatched && !mailbox.isFull
+    if (one === undefined || isNew || turn === 0) await this.register(client, url, mailbox)
     else if (turn === 1) await this.remove(client, url, one)
     else await this.show(client, url, one)
   }
@@ -55,11 +57,11 @@ export class Subscriptions {
   async show(
     client: string,
     url: string,
-    { path }: Subscription
+    { path }: WorkloadRegistration
   ): Promise<RegistrationOutput | undefined> {
     const operation = { client, resource: path, input: { kind: "show" as const } }
     const { registrations } = this.recorder.histories
-    const found = await this.recorder.operate(
+    const found = await this.recorder.invoke(
       registrations,
       operation,
       { url, path, headers: asAdmin },
@@ -73,14 +75,14 @@ export class Subscriptions {
     return found?.output
   }
 
-  private async register(client: string, url: string, box: Box): Promise<void> {
-    if (box.isFull) return
-    box.isWatched = true
+  private async register(client: string, url: string, mailbox: WorkloadMailbox): Promise<void> {
+    if (mailbox.isFull) return
+    mailbox.isWatched = true
     const n = this.count++
-    const { inbox, uri } = this.inboxes.callback(`${box.name}-${n}`, n % 2 === 1)
-    const { answer, end, start } = await this.recorder.ask({
+    const { received, uri } = this.receivers.callback(`${mailbox.name}-${n}`, n % 2 === 1)
+    const { answer, end, start } = await this.recorder.send({
       url,
-      path: `${box.path}/registrations`,
+      path: `${mailbox.path}/registrations`,
       method: "POST",
       body: `<registration><callback>${uri}</callback></registration>`,
       headers: asAdmin
@@ -88,7 +90,7 @@ export class Subscriptions {
     if (answer?.status !== 201) return
     const path = pathOf(answer.headers.get("location"))
     const { cursor } = registrationOf(answer)
-    this.all.push({ path, box, inbox, after: cursor, isDeleted: false })
+    this.all.push({ path, mailbox, received, after: cursor, isDeleted: false })
     this.recorder.histories.registrations.push({
       client,
       resource: path,
@@ -100,12 +102,12 @@ export class Subscriptions {
     })
   }
 
-  private async remove(client: string, url: string, one: Subscription): Promise<void> {
+  private async remove(client: string, url: string, one: WorkloadRegistration): Promise<void> {
     one.isDeleted = true
     const operation = { client, resource: one.path, input: { kind: "delete" as const } }
     const request = { url, path: one.path, method: "DELETE", headers: asAdmin }
     const { registrations } = this.recorder.histories
-    await this.recorder.operate(
+    await this.recorder.invoke(
       registrations,
       operation,
       request,

@@ -1,5 +1,4 @@
-/** Samples of a service under steady load, and the verdict whether anything grows. */
-
+/** Samples of a service under steady load, and the check that nothing grows. */
 /** One sample of a soak; its counts are since the previous sample. */
 export interface Sample {
   /** Time since the start of the load. */
@@ -15,15 +14,23 @@ export interface Sample {
 }
 
 const MB = 1024 * 1024
+
 /** Tolerated variation of memory, the disk and p99. */
 const RSS_SLACK_BYTES = 48 * MB
+
 const FILES_SLACK = 24
+
 /** Logs and tables that the store rewrites once they reach some size. */
 const DISK_SLACK_BYTES = 256 * MB
+
 const P99_SLACK_MS = 30
+
 const RSS_RATIO = 1.25
+
 const DISK_PER_LIVE = 4
+
 const P99_RATIO = 3
+
 /** Other processes may disturb some samples: p99 is compared over the best quarter of them. */
 const GOOD = 0.25
 

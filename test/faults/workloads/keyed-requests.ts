@@ -4,15 +4,18 @@
  */
 import { expect } from "vitest"
 import { type Answer, asAdmin, childOf, expectStatus, linkOf, notification, parseXml,
-  pathOf } from "../e2e/client.ts"
-import { eventually } from "../e2e/process.ts"
-import type { Random } from "./random.ts"
-import type { Recorder, Request } from "./recorder.ts"
+  pathOf } from "../../e2e/client.ts"
+import { eventually } from "../../e2e/process.ts"
+import type { Random } from "../random.ts"
+import type { Recorder, Request } from "../recorder.ts"
 
 const answeredWithinMs = 120_000
+
 const repeatMs = 500
+
 /** Requests that clients repeat while faults happen. */
 const recent = 12
+
 /** Deposits to one mailbox, and receipts of one content, so that one page lists all. */
 const childrenMax = 200
 
@@ -45,7 +48,7 @@ export class KeyedRequest {
 
   /** Sends the request, and compares the response with the first one. False without a response. */
   async attempt(url: string): Promise<boolean> {
-    const { answer, end, start } = await this.recorder.ask({ ...this.request, url })
+    const { answer, end, start } = await this.recorder.send({ ...this.request, url })
     this.start ??= start
     // 409: an interrupted attempt may still hold the key.
     if (answer === undefined || answer.status === 409 || answer.status === 429) return false
@@ -57,7 +60,7 @@ export class KeyedRequest {
     const [first, again] = [this.answer, answer].map(({ headers, text }) =>
       `${headers.get("location")} ${text}`
     )
-    if (first !== again) this.recorder.surprises.push(`${this.path}: ${first}, then ${again}`)
+    if (first !== again) this.recorder.violations.push(`${this.path}: ${first}, then ${again}`)
     return true
   }
 }
@@ -77,7 +80,7 @@ interface Child {
   removed: "no" | "maybe" | "yes"
 }
 
-export class KeyedRequests {
+export class KeyedWorkload {
   private readonly all: Array<KeyedRequest> = []
   private readonly mailboxes: Array<Parent> = []
   private readonly contents: Array<Parent> = []
@@ -90,7 +93,7 @@ export class KeyedRequests {
     this.random = random
   }
 
-  async act(url: string): Promise<void> {
+  async sendRandom(url: string): Promise<void> {
     const turn = this.random.below(20)
     if (turn < 6) await this.random.of(this.all.slice(-recent))?.attempt(url)
     else if (turn < 8) await this.create(url, 201, "/mailboxes", this.mailboxBody(), this.mailboxes)
@@ -105,7 +108,7 @@ export class KeyedRequests {
    * Repeats every request at any node, and lists what was created. A crash reserves a key for a
    * minute, which must be over. Returns the number of requests.
    */
-  async repeat(anywhere: () => string): Promise<number> {
+  async repeatAndList(anywhere: () => string): Promise<number> {
     for (const request of this.all) {
       await eventually(
         answeredWithinMs,
@@ -176,7 +179,7 @@ export class KeyedRequests {
     const path = child?.request.created
     if (child === undefined || path === undefined) return
     const request = { url, path, method: "DELETE", headers: asAdmin }
-    const { answer, isSent } = await this.recorder.ask(request)
+    const { answer, isSent } = await this.recorder.send(request)
     if (answer?.status === 204 || answer?.status === 410) child.removed = "yes"
     else if (isSent && child.removed === "no") child.removed = "maybe"
   }
@@ -186,7 +189,7 @@ export class KeyedRequests {
     const { children, listPath } = parent
     const listing = await eventually(answeredWithinMs, `${listPath} is listed`, async () => {
       const request = { url: anywhere(), path: `${listPath}?limit=1000`, headers: asAdmin }
-      const { answer } = await this.recorder.ask(request)
+      const { answer } = await this.recorder.send(request)
       return answer && expectStatus(answer, 200)
     }, repeatMs)
     const listed = parseXml(listing.text).children.flatMap((one) => {

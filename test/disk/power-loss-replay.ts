@@ -8,7 +8,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 
 /** What survives of changes that were not flushed. */
-export interface Loss {
+export interface SurvivingChanges {
   /** For each file: nothing, a prefix with a torn sector, or everything. */
   readonly data: "none" | "some" | "all"
   /** Created, changed and removed names: only flushed ones, or all. */
@@ -42,7 +42,7 @@ const listed = (names: Names, folder: string): Names =>
   new Map([...names].filter(([path]) => dirname(path) === folder))
 
 /** Replays a record up to any of its entries. */
-export class Power {
+export class PowerLossReplay {
   /** Standard output of the process. */
   output = ""
   private readonly record: Buffer
@@ -92,7 +92,7 @@ export class Power {
   }
 
   /** Writes the folder as it may be after a loss of power now. `random`: from 0 up to 1. */
-  build(folder: string, { data, names }: Loss, random: () => number): void {
+  build(folder: string, { data, names }: SurvivingChanges, random: () => number): void {
     const there = names === "all" ? this.now : this.durable
     const isThere = (path: string): boolean =>
       path === this.under || (there.has(path) && isThere(dirname(path)))
@@ -139,7 +139,7 @@ export class Power {
   }
 }
 
-const contentOf = (file: File, data: Loss["data"], random: () => number): Buffer => {
+const contentOf = (file: File, data: SurvivingChanges["data"], random: () => number): Buffer => {
   const { changes, flushed } = file
   const left = changes.length - flushed
   const more = data === "none" ? 0 : data === "all" ? left : Math.floor(random() * (left + 1))

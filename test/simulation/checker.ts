@@ -12,20 +12,20 @@ import { check } from "../histories/linearizable.ts"
 import { mailbox, type MailboxInput, type MailboxOutput } from "../histories/models/mailbox.ts"
 import { notification } from "../histories/models/notification.ts"
 import { registration } from "../histories/models/registration.ts"
-import { stored } from "../histories/models/stored.ts"
 import { session } from "../histories/models/session.ts"
+import { stored } from "../histories/models/stored.ts"
 import { contentsHold } from "./contents.ts"
+import type { Delivery } from "./external-services.ts"
+import type { Invariants } from "./invariants.ts"
 import { keyedDepositsHold } from "./keyed-deposits.ts"
 import { links, schedule } from "./nodes.ts"
 import { markIn, notificationAt, storedNotification } from "./notifications.ts"
-import type { Delivery } from "./external-services.ts"
+import type { Known } from "./operations.ts"
 import type { Plan } from "./plan.ts"
 import { faultsOf } from "./pushes.ts"
 import type { Records } from "./records.ts"
 import { registrationAt } from "./registrations.ts"
-import type { Known } from "./operations.ts"
 import { versioned } from "./versioned.ts"
-import type { Invariants } from "./invariants.ts"
 import { leftOver } from "./volume.ts"
 import type { World } from "./world.ts"
 
@@ -39,9 +39,11 @@ export interface Run {
 }
 
 type Queued = Extract<NotificationState, { readonly _tag: "Queued" }>
+
 type Registered = Extract<RegistrationState, { readonly _tag: "Registered" }>
 
 const stepsMax = 100_000
+
 /** A process makes some hundred decisions in a run. */
 const decisionsMax = 3_000
 
@@ -64,7 +66,7 @@ const registeredOf = (world: World, id: string): Registered | undefined => {
 const mailboxOf = (id: string): Address => address(mailboxKind, id.slice(0, id.indexOf("=")))
 
 /** The unfinished work; undefined if there is none. */
-export const unsettled = ({ known, plan, world }: Run): string | undefined => {
+export const unfinishedWork = ({ known, plan, world }: Run): string | undefined => {
   for (const node of world.nodes) {
     if (!node.alive || node.isLeaving || node.system === undefined) {
       return `${node.computer.name} is not up`
@@ -284,9 +286,9 @@ const nothingSpins = ({ world }: Run): void => {
 }
 
 /** Checks all invariants of a run; adds violations to the world. */
-export const judge = (run: Run): void => {
+export const checkRun = (run: Run): void => {
   const { records } = run
-  const left = unsettled(run)
+  const left = unfinishedWork(run)
   if (left !== undefined) run.world.violate(`it does not come to rest: ${left}`)
   if (run.plan.isCalm) {
     for (const why of records.unanswered) {
