@@ -191,14 +191,27 @@ const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
     await nc.close()
     return new NatsTooOld({ found: version, wanted: oldestVersion.join(".") })
   }
+  return {
+    ...streamAccess(nc, options),
+    js: jetstream(nc),
+    jsm: await jetstreamManager(nc, { checkAPI: false })
+  }
+}
+
+/**
+ * Requests and read barriers on a connection: all that storage uses of {@link NatsApi}. The
+ * simulation puts them on a connection of its own.
+ */
+export const streamAccess = (
+  nc: NatsConnection,
+  { name, replicas }: Pick<NatsOptions, "name" | "replicas">
+): Omit<NatsApi, "js" | "jsm"> => {
   const requests = new Requests(nc)
-  const barriers = new ReadBarriers(requests, options.name)
+  const barriers = new ReadBarriers(requests, name)
   return {
     nc,
-    js: jetstream(nc),
-    jsm: await jetstreamManager(nc, { checkAPI: false }),
     // Not by the servers of this moment: a stream that is made too early would keep one replica.
-    replicas: options.replicas ?? (isSingleServer(nc) ? 1 : replicasCluster),
+    replicas: replicas ?? (isSingleServer(nc) ? 1 : replicasCluster),
     request: (...request) => requests.request(...request),
     requestMany: (...request) => requests.requestMany(...request),
     publish: (subject, data, headersText) => {

@@ -56,7 +56,8 @@ export class Requests {
   private readonly nc: NatsConnection
   private readonly inbox = createInbox()
   private readonly pending = new Map<string, PendingRequest>()
-  private readonly sweep: NodeJS.Timeout
+  /** Runs while requests are pending. */
+  private sweep: NodeJS.Timeout | undefined
   private count = 0
 
   constructor(nc: NatsConnection) {
@@ -67,13 +68,8 @@ export class Requests {
         if (error === null) this.take(reply.subject.slice(tokenAt), reply)
       }
     })
-    this.sweep = setInterval(() => this.expire(), requestSweepMs)
-    this.sweep.unref()
     void this.followConnection()
-    void nc.closed().then(() => {
-      clearInterval(this.sweep)
-      this.endAll("closed")
-    })
+    void nc.closed().then(() => this.endAll("closed"))
   }
 
   request(
@@ -115,6 +111,7 @@ export class Requests {
     const token = (this.count++).toString(36)
     const untilMs = performance.now() + timeoutMs
     this.pending.set(token, { subject, untilMs, take, reject })
+    this.sweep ??= setInterval(() => this.expire(), requestSweepMs).unref()
     try {
       const reply = `${this.inbox}.${token}`
       this.nc.publish(
@@ -156,6 +153,9 @@ export class Requests {
       this.pending.delete(token)
       pending.reject(new NoReply(pending.subject, "timeout"))
     }
+    if (this.pending.size > 0) return
+    clearInterval(this.sweep)
+    this.sweep = undefined
   }
 
   private endAll(reason: NoReply["reason"]): void {
