@@ -16,7 +16,8 @@ export { Histogram, type KindMetrics, type RuntimeMetrics } from "./metrics.ts"
 export type { Snapshot, SystemOptions } from "./node.ts"
 export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type ByteRange, type Commit,
   type ItemsPart, makeMemoryView, type OpenView, type RecordChange, type RecordEntry,
-  type RecordPart, type RecordRange, Records, type RecordsApi, Registry, Storage, type StorageApi,
-  StoreContents, type StoreContentsApi, type Timer, Transport } from "./ports/index.ts"
+  type RecordPart, type RecordRange, Records, type RecordsApi, recordsUpTo, Registry, Storage,
+  type StorageApi, StoreContents, type StoreContentsApi, type Timer,
+  Transport } from "./ports/index.ts"
 export { type BlobCommit, commitBlob } from "./prepared-blob.ts"
 export { System, type SystemApi } from "./system.ts"

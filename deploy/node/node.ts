@@ -12,8 +12,8 @@ import { assertNative, bootstrap, collectBlobs, countRequest, CredentialCache, D
   HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
   randomId, resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
   watchLoads } from "../../http/index.ts"
-import { Blobs, Placement, Records, Storage, type StorageFailure, StorageUnavailable, StoreContents,
-  System, type Transport } from "../../runtime/index.ts"
+import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
+  StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
 import { backend, failpoint, groupLimits, isClustered, nodeNameOf,
   type Ports } from "../backend/index.ts"
@@ -107,7 +107,10 @@ const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
 
 /** All layers below HTTP, for these settings. */
 const nodeLayer = (settings: NodeSettings, shared: Shared) =>
-  systemLayer(settings, shared).pipe(Layer.provideMerge(backend(settings, shared.node)))
+  systemLayer(settings, shared).pipe(
+    Layer.provideMerge(recordsUpTo(serviceFormat)),
+    Layer.provideMerge(backend(settings, shared.node))
+  )
 
 /** The lines that a node prints when it serves. */
 export interface ServingNode {

@@ -5,4 +5,4 @@ export { fieldNames, fieldsIn, queryElement, queryIn } from "./query-document.ts
 export { type CursorPosition, decodeCursor, encodeCursor, runQuery } from "./query-run.ts"
 export { RowCaches } from "./row-cache.ts"
 export type { RowEntry } from "./row-sources.ts"
-export { indexKey, isDecimal, type Row, type TableSchema } from "./table-fields.ts"
+export { indexKey, isDecimal, replacingValue, type Row, type TableSchema } from "./table-fields.ts"

@@ -26,6 +26,24 @@ export interface TableSchema {
   readonly parse: (value: string) => Row
 }
 
+/**
+ * The value of a row that replaces `before`. A later version may have given the row fields that
+ * this one does not know; it keeps them.
+ */
+export const replacingValue = (
+  table: TableSchema,
+  value: string,
+  before: string | undefined
+): string => {
+  if (before === undefined) return value
+  const later = Object.entries(table.parse(before)).filter(([name]) =>
+    fieldOf(table, name) === undefined
+  )
+  return later.length === 0
+    ? value
+    : JSON.stringify({ ...Object.fromEntries(later), ...table.parse(value) })
+}
+
 export const fieldOf = (table: TableSchema, name: string): TableField | undefined =>
   name === table.key
     ? { name, kind: "text" }

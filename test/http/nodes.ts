@@ -1,6 +1,6 @@
 /** One complete node of the service: its actors on a backend's ports, and its HTTP server. */
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
-import { behaviors, linksUnder } from "../../actors/index.ts"
+import { behaviors, linksUnder, serviceFormat } from "../../actors/index.ts"
 import { makeOutbound, readerOf } from "../../actors/outbound/client.ts"
 import { type AccessRecord, makeApplication } from "../../http/app.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
@@ -15,7 +15,8 @@ import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
 import { publishNodeFigures } from "../../http/resources/cluster/node-figures.ts"
 import { listen } from "../../http/wire/server.ts"
-import { Blobs, type Limits, Placement, Records, Storage, System } from "../../runtime/index.ts"
+import { Blobs, type Limits, Placement, Records, recordsUpTo, Storage,
+  System } from "../../runtime/index.ts"
 import type { Backend } from "./backends.ts"
 
 /** The wait before each delivery attempt in ms: five attempts for a recipient that fails. */
@@ -69,7 +70,11 @@ const layerOf = (
       }),
       limits
     })
-  })).pipe(Layer.provideMerge(ports), Layer.provideMerge(Logger.layer([])))
+  })).pipe(
+    Layer.provideMerge(recordsUpTo(serviceFormat)),
+    Layer.provideMerge(ports),
+    Layer.provideMerge(Logger.layer([]))
+  )
 
 export const startNode = async (options: Options): Promise<Node> => {
   const { base, name, settings } = options

@@ -1,5 +1,8 @@
 /** The contract of the record port (`runtime/ports/records.ts`), run against each backend. */
+import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { StorageFailure } from "../../runtime/index.ts"
+import { decodeRecord, encodeRecord, readableRecords } from "../../runtime/ports/record-format.ts"
 import type { RecordRange, RecordsApi } from "../../runtime/ports/records.ts"
 import type { Fresh, Harness } from "./harness.ts"
 import { run } from "./storage-probe.ts"
@@ -32,6 +35,31 @@ export const recordsSuite = (name: string, fresh: Fresh<RecordsApi>): void => {
       expect(await run(records.get("by-age", "a"))).toBe("other table")
       expect(await run(records.get("no-table", "a"))).toBeUndefined()
       await run(records.write([]))
+    })
+    it("has records of a later format: reading one fails, and it stays", async () => {
+      const stored = (format: number) => encodeRecord({ format, text: `form ${format}` })
+      const later = { table: "quotes", key: "b", value: stored(2) }
+      await put("quotes", "a", "c")
+      await run(records.write([later]))
+      const [old, current] = [readableRecords(records, 1), readableRecords(records, 2)]
+      const expected = "the record quotes/b is stored in format 2, and this node reads up to 1: " +
+        "update this node"
+      const reads = (of: RecordsApi): ReadonlyArray<Effect.Effect<unknown, StorageFailure>> => [
+        of.get("quotes", "b"),
+        of.getMany("quotes", ["a", "none", "b"]),
+        of.range("quotes", { limit: 3 })
+      ]
+      for (const read of reads(old)) {
+        expect(await run(Effect.flip(read))).toHaveProperty("detail", expected)
+      }
+      expect(await run(old.get("quotes", "a"))).toBe("value of a")
+      expect(await run(old.getMany("quotes", ["a", "none"]))).toEqual(["value of a", undefined])
+      expect(await run(old.range("quotes", { limit: 1 }))).toHaveLength(1)
+      for (const read of reads(current)) await run(read)
+      expect(await run(records.get("quotes", "b"))).toBe(stored(2))
+      expect(decodeRecord(stored(2))).toEqual({ format: 2, text: "form 2" })
+      expect(decodeRecord("value of a")).toEqual({ format: 1, text: "value of a" })
+      expect(() => decodeRecord("@text")).toThrow("no format")
     })
     it("lets the last change of a key win", async () => {
       await run(records.write(["1", null, "2"].map((value) => ({ table: "t", key: "k", value }))))

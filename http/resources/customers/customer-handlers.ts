@@ -25,6 +25,7 @@ const readFields = (input: RequestInput): Effect.Effect<CustomerInput, HandlerFa
 }
 
 export const customers: RowResource = {
+  schema: customersTable,
   table: customersTable.name,
   goneTable: goneCustomers,
   view: customerView,

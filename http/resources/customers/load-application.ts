@@ -8,6 +8,7 @@ import type { RecordChange } from "../../../runtime/index.ts"
 import { changesPerRow, loadBatchRows, loadIdleMs, loadRetentionMs, loadsPage,
   loadWatchMs } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
+import { replacingValue } from "../../query-engine/index.ts"
 import { CustomerFileParser } from "./customer-files.ts"
 import { customerOf, type CustomerRow } from "./customer-input.ts"
 import { customerChanges, customersTable } from "./customer-table.ts"
@@ -104,8 +105,8 @@ class LoadPlanner {
       changes = []
     }
     for (const [index, { at: number, id, row }] of rows.entries()) {
-      const value = JSON.stringify(row)
       const old = latest.get(id) ?? this.written.get(id) ?? before[index]
+      const value = replacingValue(customersTable, JSON.stringify(row), old)
       const own = customerChanges(id, value, old)
       if (changes.length + own.length > this.changesMax) finish()
       for (const change of own) changes.push(change)

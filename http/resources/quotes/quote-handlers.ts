@@ -7,6 +7,7 @@ import { goneQuotes, quotesTable } from "./quote-table.ts"
 import { collectionPath, fieldsForm, quotePath, quotesView, quoteView } from "./quote-views.ts"
 
 export const quotes: RowResource = {
+  schema: quotesTable,
   table: quotesTable.name,
   goneTable: goneQuotes,
   view: quoteView,

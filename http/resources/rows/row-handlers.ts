@@ -9,12 +9,14 @@ import { changeByForm, documentRequestBody, formSchema, seeOtherResponse,
 import { type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerAnswer,
   type HandlerFailure, httpError, readInput, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
+import { replacingValue, type TableSchema } from "../../query-engine/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { readRecord, type RecordResource, removeRecord, type ReplacedRecord,
   replaceRecord } from "./record-resource.ts"
 
 /** One kind of rows. */
 export interface RowResource extends RecordResource {
+  readonly schema: TableSchema
   /** The role that changes need, unless the account is an admin. */
   readonly role: Role
   /** The root element of a row's document, and the name of its key in paths. */
@@ -76,7 +78,9 @@ const replaceRow = Effect.fnUntraced(function*(
   input: RequestInput
 ): Effect.fn.Return<ReplacedRecord, HandlerFailure> {
   const value = yield* resource.readInput(service, key, input)
-  return yield* replaceRecord(service, call, resource, key, () => Effect.succeed(value))
+  const make = (before: string | undefined) =>
+    Effect.succeed(replacingValue(resource.schema, value, before))
+  return yield* replaceRecord(service, call, resource, key, make)
 })
 
 const writtenAnswer = (
