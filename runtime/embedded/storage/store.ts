@@ -59,11 +59,11 @@ class GroupWriter {
     this.onFailure = onFailure
   }
 
-  /** Writes through the engine that `start` returns, until `detach`. */
+  /**
+   * Writes through the engine that `start` returns, until `detach`. When `start` throws, jobs fail
+   * as before.
+   */
   attach(start: (events: WriterEvents) => EngineWriter, commits: number): void {
-    this.shared = undefined
-    this.commits = commits
-    this.failure = undefined
     const engine = start({
       replied: (reply) => {
         if (this.engine === engine) this.settle(reply === undefined ? undefined : asFailure(reply))
@@ -77,6 +77,9 @@ class GroupWriter {
       }
     })
     this.engine = engine
+    this.shared = undefined
+    this.commits = commits
+    this.failure = undefined
     this.writeNext()
   }
 
@@ -255,6 +258,8 @@ export class EmbeddedStore {
   readonly dataDir: string
   readonly writer: GroupWriter
   private open: Database | undefined = undefined
+  /** The database that holds the lock of the folder; readers may have it no longer. */
+  private unclosed: Database | undefined = undefined
   private closed = false
   private hasSynchronousReads = true
   private recoverTimer: NodeJS.Timeout | undefined = undefined
@@ -302,7 +307,9 @@ export class EmbeddedStore {
     clearTimeout(this.recoverTimer)
     await this.recovering
     await this.writer.drain()
+    // What closing cannot flush was never acknowledged.
     await this.detach(new StorageUnavailable({ detail: "the store is closed" }))
+      .catch(() => undefined)
   }
 
   /** The failure with which the store rejects commits; undefined while it accepts them. */
@@ -362,17 +369,19 @@ export class EmbeddedStore {
 
   private attach(database: Database, commits: number): void {
     this.open = database
+    this.unclosed = database
     this.hasSynchronousReads = database.isSynchronous
+    for (const listener of this.reopenListeners) listener()
     const acknowledged = acknowledgedPath(this.dataDir)
     this.writer.attach((events) => database.startWriter(acknowledged, events), commits)
   }
 
+  /** Rejects when the database cannot be closed: then the next call tries again. */
   private async detach(failure: StorageFailure): Promise<void> {
     await this.writer.detach(failure)
-    const database = this.open
     this.open = undefined
-    // What closing cannot flush was never acknowledged.
-    await database?.close().catch(() => undefined)
+    await this.unclosed?.close()
+    this.unclosed = undefined
   }
 
   private async writeFormat(): Promise<void> {
@@ -384,9 +393,7 @@ export class EmbeddedStore {
         broken: resolve
       })
     )
-    if (failure === undefined) return
-    await this.stop()
-    throw failure
+    if (failure !== undefined) throw failure
   }
 
   private recoverLater(failure: StorageFailure, pauseMs: number): void {
@@ -414,8 +421,6 @@ export class EmbeddedStore {
       create: false,
       verified: this.verified
     })
-    this.open = database
-    for (const listener of this.reopenListeners) listener()
     this.attach(database, commits)
   }
 }
@@ -430,7 +435,10 @@ export const openStore = (
       try: async () => {
         await mkdir(dataDir, { recursive: true })
         const store = new EmbeddedStore(dataDir, options)
-        await store.start()
+        await store.start().catch(async (error: unknown) => {
+          await store.stop()
+          throw error
+        })
         return store
       },
       catch: (error) => openFailure(dataDir, error)
