@@ -155,6 +155,9 @@ export const cachedDocumentCharsMax = 4096
 /** Characters of all cached documents of a node. */
 export const cachedDocumentsCharsMax = 4 * 1024 * 1024
 
+/** Characters of the recent outcomes of attempts that a node keeps: about 30,000 of them. */
+export const knownOutcomesCharsMax = 4 * 1024 * 1024
+
 /** Characters of documents that the running attempts of a node have read. */
 export const documentCharsInFlightMax = 64 * 1024 * 1024
 

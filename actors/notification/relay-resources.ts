@@ -1,11 +1,12 @@
 /**
  * The resources that all attempts of a node share: the memory budget, recent documents, running
- * attempts.
+ * attempts and recent outcomes.
  */
 import { LRUCache } from "lru-cache"
 import { randomBytes } from "node:crypto"
-import { cachedDocumentCharsMax, cachedDocumentsCharsMax,
-  documentCharsInFlightMax } from "../limits.ts"
+import { cachedDocumentCharsMax, cachedDocumentsCharsMax, documentCharsInFlightMax,
+  knownOutcomesCharsMax } from "../limits.ts"
+import type { DeliveryOutcome } from "../outbound/index.ts"
 
 /** Bounds the characters of documents that attempts of this node have read, however many wait. */
 export class MemoryBudget {
@@ -25,17 +26,25 @@ export class MemoryBudget {
 
 /** The notifications with running attempts on this node, and which have been removed since. */
 class RunningAttempts {
-  readonly #byId = new Map<string, { attempts: number; isRemoved: boolean }>()
+  readonly #byId = new Map<string, { readonly attempts: Set<string>; isRemoved: boolean }>()
 
-  begin(id: string): void {
+  /** False if this very attempt runs already. */
+  begin(id: string, attempt: string): boolean {
     const running = this.#byId.get(id)
-    if (running === undefined) this.#byId.set(id, { attempts: 1, isRemoved: false })
-    else running.attempts += 1
+    if (running === undefined) {
+      this.#byId.set(id, { attempts: new Set([attempt]), isRemoved: false })
+      return true
+    }
+    if (running.attempts.has(attempt)) return false
+    running.attempts.add(attempt)
+    return true
   }
 
-  end(id: string): void {
+  end(id: string, attempt: string): void {
     const running = this.#byId.get(id)
-    if (running !== undefined && --running.attempts === 0) this.#byId.delete(id)
+    if (running?.attempts.delete(attempt) === true && running.attempts.size === 0) {
+      this.#byId.delete(id)
+    }
   }
 
   markRemoved(id: string): void {
@@ -66,6 +75,17 @@ class SpanIds {
   }
 }
 
+/** The outcome of an attempt that was made. */
+export type KnownOutcome = Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>
+
+/** Characters of an outcome's key and fields, without its Location or problem. */
+const outcomeBaseChars = 128
+
+const outcomeChars = (outcome: KnownOutcome): number => {
+  const text = outcome._tag === "Delivered" ? outcome.location : outcome.problem
+  return outcomeBaseChars + (text?.length ?? 0)
+}
+
 export class RelayResources {
   readonly memory: MemoryBudget
   /** Small documents by notification: most attempts need no read. */
@@ -75,6 +95,14 @@ export class RelayResources {
     sizeCalculation: ({ length }) => Math.max(1, length)
   })
   readonly running = new RunningAttempts()
+  /**
+   * Recent outcomes, by notification and attempt. After an indeterminate commit the actor may begin
+   * an attempt again whose outcome this node knows: then no second request is sent.
+   */
+  readonly outcomes = new LRUCache<string, KnownOutcome>({
+    maxSize: knownOutcomesCharsMax,
+    sizeCalculation: outcomeChars
+  })
   readonly spanIds = new SpanIds()
 
   constructor(memory = new MemoryBudget()) {

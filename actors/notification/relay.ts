@@ -32,6 +32,9 @@ class RelayAttempt {
   readonly #self: Address
   readonly #peers: Peers
   readonly #action: Omit<AttemptAction, "document">
+  /** Names the attempt among those of its notification. */
+  readonly #name: string
+  #isRunning = false
   #reservedChars = 0
 
   constructor(
@@ -47,6 +50,7 @@ class RelayAttempt {
     this.#peers = peers
     // A waiting attempt holds no document: all attempts of the notification share the cached one.
     this.#action = action
+    this.#name = `${action.recipient}.${action.attempt}`
     if (document !== undefined && !resources.documents.has(self.id)) {
       resources.documents.set(self.id, document)
     }
@@ -54,13 +58,16 @@ class RelayAttempt {
 
   begin(): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
     const { to } = this.#action
-    this.#resources.running.begin(this.#self.id)
-    if (!this.#deps.links.isOwn(to)) return this.#post()
+    const { running } = this.#resources
+    // An actor that was loaded again does not know its running attempts: the first one reports.
+    this.#isRunning = running.begin(this.#self.id, this.#name)
+    if (!this.#isRunning) return deferredOutcome
+    if (!this.#deps.links.isOwn(to)) return this.#postOnce()
     return this.#reserve() ? this.#deliverLocally(to) : deferredOutcome
   }
 
   end(): void {
-    this.#resources.running.end(this.#self.id)
+    if (this.#isRunning) this.#resources.running.end(this.#self.id, this.#name)
     this.#resources.memory.release(this.#reservedChars)
     this.#reservedChars = 0
   }
@@ -104,6 +111,18 @@ class RelayAttempt {
         deliverLocally(this.#peers, this.#deps.links, { id: this.#self.id, to, account, fragment }),
         Tracer.externalSpan({ traceId, spanId, sampled: true })
       )
+    })
+  }
+
+  /** Over HTTP, unless this node knows the outcome, which the store may not have kept. */
+  #postOnce(): Effect.Effect<AttemptOutcome> {
+    const { outcomes } = this.#resources
+    const key = `${this.#self.id} ${this.#name}`
+    const known = outcomes.get(key)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(this.#post(), (outcome) => {
+      if (outcome !== undefined && outcome._tag !== "Deferred") outcomes.set(key, outcome)
+      return outcome
     })
   }
 

@@ -110,7 +110,7 @@ describe("an attempt", () => {
         }
       }
       // Another attempt of the same notification is running: the removal reaches both.
-      resources.running.begin(self.id)
+      resources.running.begin(self.id, "1.1")
       if (atHand) resources.running.markRemoved(self.id)
       expect(await runAt(resources, attempt(to, atHand), removed)).toBeUndefined()
     }
@@ -121,6 +121,35 @@ describe("an attempt", () => {
     expect(await run(attempt(links.mailbox("bob")), peers)).toMatchObject({
       outcome: { _tag: "RetryableFailure", code: 503 }
     })
+  })
+
+  it("is not made again while it runs, or when its outcome is known", async () => {
+    const resources = new RelayResources()
+    const peers: Peers = { ask: () => away, read: stored }
+    const answers: Array<() => void> = []
+    const slow: Outbound = {
+      ...outbound,
+      post: () =>
+        Effect.callback((resume) => {
+          answers.push(() => resume(Effect.succeed({ _tag: "Delivered", code: 202 })))
+        })
+    }
+    const make = (number: number) =>
+      Effect.runPromise(
+        makeAttempt({ ...deps, outbound: slow, links, random: () => 0.5 }, resources, self, peers, {
+          ...attempt(elsewhere),
+          attempt: number
+        })
+      )
+    const first = make(1)
+    expect(await make(1)).toMatchObject(attempted("Deferred"))
+    answers[0]?.()
+    expect(await first).toMatchObject(attempted("Delivered"))
+    // Its commit was indeterminate, and the actor begins it again.
+    expect(await make(1)).toMatchObject(attempted("Delivered"))
+    expect(answers.length).toBe(1)
+    void make(2)
+    expect(answers.length).toBe(2)
   })
 
   it("gives back the memory that it took", async () => {

@@ -52,6 +52,8 @@ export class ExternalServices {
   readonly echoes = new Map<string, number>()
   /** An attempt begins on a node. */
   onAttempt: (uri: string, content: OutboundContent, computer: Computer) => void = () => {}
+  /** The node knows the outcome of an attempt. */
+  onOutcome: (uri: string, content: OutboundContent, computer: Computer) => void = () => {}
   private readonly time: VirtualTime
   private readonly trace: Trace
 
@@ -83,7 +85,10 @@ export class ExternalServices {
           return Effect.succeed({ _tag: "PermanentFailure", problem: "no longer wanted" })
         }
         this.onAttempt(post.uri, content, computer)
-        return this.send(computer, post.uri, content)
+        return Effect.tap(
+          this.send(computer, post.uri, content),
+          () => Effect.sync(() => this.onOutcome(post.uri, content, computer))
+        )
       })
     })
   }

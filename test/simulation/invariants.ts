@@ -27,6 +27,13 @@ const queuedOf = (text: string): Queued | undefined => {
   return state._tag === "Queued" ? state : undefined
 }
 
+/** How many attempts at a recipient are stored. */
+interface StoredResult {
+  readonly attempts: number
+  /** Whether the process that stored the last one had the claim of the shard. */
+  readonly isOwners: boolean
+}
+
 /** One log item of a mailbox. */
 export interface Appended {
   readonly n: number
@@ -47,8 +54,12 @@ export class Invariants {
     string,
     { readonly computer: Computer; readonly sinceMs: number }
   >()
-  /** By actor: until when it may not know what is stored, after a commit without an answer. */
-  private readonly doubtedUntilMs = new Map<string, number>()
+  /** By recipient of a notification: its last result as it is stored. */
+  private readonly results = new Map<string, StoredResult>()
+  /** By process and recipient: its stored attempts when the last request of the process began. */
+  private readonly requested = new Map<string, number>()
+  /** The same of requests whose outcome the process knows. */
+  private readonly known = new Map<string, number>()
   private readonly world: World
   private readonly records: Records
 
@@ -57,23 +68,25 @@ export class Invariants {
     this.records = records
     world.store.onApplied = (applied) => this.applied(applied)
     world.store.onTold = (computer, { address }) => this.told(computer, address)
-    world.store.onUntold = ({ address }) => {
-      this.doubtedUntilMs.set(keyOf(address), Number.POSITIVE_INFINITY)
-    }
     world.onCommitted = (computer, address) => this.committed(computer, address)
     world.externalServices.onAttempt = (uri, { body }, computer) =>
       this.attempt(uri, body, computer)
+    world.externalServices.onOutcome = (uri, { body }, computer) =>
+      this.outcome(uri, body, computer)
+  }
+
+  /** The incarnation that has the claim of the shard. */
+  private claimant(address: Address): string | undefined {
+    const { value } = Effect.runSync(this.world.registry.inner.get(claimKey(shardOf(address))))
+    if (value === undefined) return undefined
+    // The nodes' `Claims` wrote this text.
+    return (JSON.parse(value) as { readonly incarnation?: string }).incarnation
   }
 
   /** Whether the node of the commit has the claim of the shard. */
   private isOwners({ commit: { address }, computer }: Applied): boolean {
-    const { nodes, registry } = this.world
-    const { value } = Effect.runSync(registry.inner.get(claimKey(shardOf(address))))
-    const node = nodes.find((one) => one.computer === computer)
-    if (value === undefined || node === undefined) return false
-    // The nodes' `Claims` wrote this text.
-    const { incarnation } = JSON.parse(value) as { readonly incarnation?: string }
-    return incarnation === node.incarnation
+    const node = this.world.nodes.find((one) => one.computer === computer)
+    return node !== undefined && this.claimant(address) === node.incarnation
   }
 
   private applied(applied: Applied): void {
@@ -91,8 +104,20 @@ export class Invariants {
       const gone = this.removed.get(key) ?? new Map<number, number>()
       this.removed.set(key, gone.set(n, this.world.time.nowMs))
     }
-    if (commit.address.kind === "notification" && typeof commit.state === "string") {
-      this.scheduled(key, commit.state)
+    if (commit.address.kind !== "notification") return
+    if (typeof commit.state === "string") this.scheduled(key, commit.state)
+    this.stored(commit.address, computer)
+  }
+
+  /** Notes the results that a commit of this process has stored. */
+  private stored(of: Address, { name }: Computer): void {
+    const state = storedNotification(this.world.store.inner, of)
+    if (state?._tag !== "Queued") return
+    const isOwners = this.claimant(of)?.startsWith(`${name}.`) === true
+    for (const { attempts, to } of state.recipients) {
+      const recipient = `${keyOf(of)} ${to}`
+      if (this.results.get(recipient)?.attempts === attempts) continue
+      this.results.set(recipient, { attempts, isOwners })
     }
   }
 
@@ -100,10 +125,6 @@ export class Invariants {
   private committed(computer: Computer, address: Address): void {
     const mark = `${computer.name} ${keyOf(address)}`
     this.untold.delete(mark)
-    // It knows what is stored; attempts that it has begun may still wait.
-    if (this.doubtedUntilMs.has(keyOf(address))) {
-      this.doubtedUntilMs.set(keyOf(address), this.world.time.nowMs + LETTER_MS)
-    }
     if (this.strange.has(mark)) {
       this.world.violate(`${computer.name} has committed ${keyOf(address)}, which is another's`)
     }
@@ -171,7 +192,10 @@ export class Invariants {
     )
   }
 
-  /** No attempt begins before its time, or after the end, on a node that owns the notification. */
+  /**
+   * No attempt begins before its time, or after the end, on a node that owns the notification. No
+   * process sends again a request whose outcome it knows.
+   */
   private attempt(uri: string, body: string, computer: Computer): void {
     const { nodes, store: { inner }, time } = this.world
     const mark = uri.includes("//callback.") ? -1 : markIn(body)
@@ -184,14 +208,25 @@ export class Invariants {
     if (queued?._tag !== "Queued") return
     const recipient = queued.recipients.find((one) => one.to === uri)
     if (recipient === undefined) return this.world.violate(`${uri} gets what is not for it`)
-    // After such a commit a node repeats attempts whose ends are stored, and not known to it.
-    const isRepeated = (this.doubtedUntilMs.get(keyOf(to)) ?? 0) > time.nowMs
-    if (hasEnded(recipient) && isRepeated) return
+    const name = `${keyOf(to)} ${uri}`
+    // The result was stored late, by another process: the owner may have loaded the actor before.
+    if (this.results.get(name)?.isOwners === false) return
+    const request = `${computer.name} ${name}`
+    if (this.known.get(request) === recipient.attempts) {
+      this.world.violate(`${computer.name} knows the outcome, and tries ${uri} again (${mark})`)
+    }
+    this.requested.set(request, recipient.attempts)
     if (hasEnded(recipient)) return this.world.violate(`${uri} is tried after its end (${mark})`)
     const earlyMs = (recipient.nextAtMs ?? 0) - time.wallMs(computer)
     const jumpedMs = time.nowMs - computer.jumpedAtMs
     if (earlyMs > 0 && jumpedMs > LETTER_MS) {
       this.world.violate(`${uri} is tried ${earlyMs} ms too early (${mark})`)
     }
+  }
+
+  private outcome(uri: string, body: string, { name }: Computer): void {
+    const request = `${name} ${keyOf(notificationAt(notificationIdOf(markIn(body))))} ${uri}`
+    const attempts = this.requested.get(request)
+    if (attempts !== undefined) this.known.set(request, attempts)
   }
 }

@@ -96,6 +96,25 @@ const sentAfterDeletion = changing(notificationKind, (one) => ({
       : one.perform(action, self, peers)
 }))
 
+/** More attempts than a recipient has. */
+const APART = 1_000_000
+
+/** A node does not recognize an attempt whose outcome it knows. */
+const outcomeForgotten = changing(notificationKind, (one) => {
+  let forgotten = 0
+  return {
+    ...one,
+    perform: (action: Fields, self, peers) => {
+      if (action._tag !== "Attempt") return one.perform(action, self, peers)
+      const attempt = Number(action["attempt"]) + ++forgotten * APART
+      return Effect.map(
+        one.perform({ ...action, attempt }, self, peers),
+        (message: Fields | void) => message && { ...message, attempt: action["attempt"] }
+      )
+    }
+  }
+})
+
 /** All recipients are in one record, which outgrows what the store takes. */
 const inOneRecord = withCell(
   notificationKind,
@@ -119,6 +138,7 @@ export const plantedCells: Readonly<Record<string, WorldSeams>> = {
   "handed-over-again": handedOverAnew,
   "retry-after-unheard": retryAfterUnheard,
   "sent-after-deletion": sentAfterDeletion,
+  "outcome-forgotten": outcomeForgotten,
   "one-record": inOneRecord,
   "repeated-for-ever": { ...inOneRecord, storage: tooLargeForNow }
 }

@@ -25,6 +25,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "handed-over-again": 24,
   "retry-after-unheard": 6,
   "sent-after-deletion": 43,
+  "outcome-forgotten": 45,
   "one-record": 6,
   "repeated-for-ever": 6,
   "settled-together": 340,

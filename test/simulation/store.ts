@@ -90,8 +90,6 @@ export class SharedStore {
   onApplied: (applied: Applied) => void = () => {}
   /** A node that still waits is told that its commit is stored. */
   onTold: (computer: Computer, commit: Commit) => void = () => {}
-  /** Nobody is told what becomes of a commit, or only much later. */
-  onUntold: (commit: Commit) => void = () => {}
   /** By computer: actors with a commit that is stored later; until then they cannot be loaded. */
   private readonly underWay = new Set<string>()
   private readonly streams = Array.from({ length: STREAMS }, () => new Stream())
@@ -219,10 +217,6 @@ export class SharedStore {
           if (one === undefined) throw new RangeError(`the group has no commit ${index}`)
           return this.take(computer, one).outcome
         }
-        const untold = (index: number): void => {
-          const one = group[index]
-          if (one !== undefined) this.onUntold(one)
-        }
         const refuses = this.refuses(stream)
         const fates = group.map((one): Fate | CommitOutcome =>
           tooLarge(one) ?? (refuses ? "refused" : this.fate())
@@ -232,7 +226,6 @@ export class SharedStore {
           const fate = fates[index] ?? "kept"
           if (fate === "kept" || fate === "lost" || fate === "doubt") onTime.push(index)
           else {
-            if (fate === "late" || fate === "silent" || fate === "never") untold(index)
             const mark = `${computer.name} ${keyOf(one.address)}`
             if (fate === "late" || fate === "silent") this.underWay.add(mark)
             const land = (): CommitOutcome => {
@@ -256,7 +249,6 @@ export class SharedStore {
               const fate = fates[index]
               const isCertain = !isLost && fate !== "doubt"
               const outcome = isCertain || time.random() < 0.5 ? take(index) : undefined
-              if (!isCertain || fate === "lost") untold(index)
               if (isLost || fate === "lost") continue
               indexes.push(index)
               told.push(fate === "kept" && outcome !== undefined ? outcome : indeterminate)
