@@ -8,8 +8,6 @@ export interface MailboxLink {
 }
 
 export interface Links {
-  /** Absolute, without a slash at its end. */
-  readonly baseUrl: string
   /** Whether a URI lies under the base URL. */
   readonly isOwn: (uri: string) => boolean
   /** The mailbox of an own URI `/mailboxes/<name>[~<secret>]`; undefined for any other URI. */
@@ -19,8 +17,6 @@ export interface Links {
   readonly mailbox: (name: string) => string
   /** `id` is a `notificationId` of mailbox/log-item.ts. */
   readonly stored: (mailbox: string, id: string) => string
-  readonly content: (id: string) => string
-  readonly outgoing: (account: string) => string
   readonly registrations: (mailbox: string) => string
 }
 
@@ -43,9 +39,8 @@ const pathOf = (baseUrl: string, uri: string): string | undefined => {
   return normal(href.slice(baseUrl.length).split(/[?#]/, 1)[0] ?? "")
 }
 
-/** The links under a base URL. */
+/** The links under a base URL, which is absolute and without a slash at its end. */
 export const linksUnder = (baseUrl: string): Links => ({
-  baseUrl,
   isOwn: (uri) => pathOf(baseUrl, uri) !== undefined || uri === baseUrl,
   mailboxOf: (uri) => {
     const [, name, secret] = mailboxPattern.exec(pathOf(baseUrl, uri) ?? "") ?? []
@@ -57,7 +52,5 @@ export const linksUnder = (baseUrl: string): Links => ({
   },
   mailbox: (name) => `${baseUrl}/mailboxes/${name}`,
   stored: (mailbox, id) => `${baseUrl}/mailboxes/${mailbox}/notifications/${id}`,
-  content: (id) => `${baseUrl}/content/${id}`,
-  outgoing: (account) => `${baseUrl}/outgoing/${account}`,
   registrations: (mailbox) => `${baseUrl}/mailboxes/${mailbox}/registrations`
 })

@@ -148,7 +148,7 @@ class Application {
   /** The body must be read, or its reading begun, before this returns to the server. */
   private begin(routed: Routed): void {
     const { bodyKind, exchange, match, request } = routed
-    const { allow, handler, parameters, pattern } = match
+    const { handler, parameters, pattern } = match
     if (bodyKind !== "none" && isCompressed(request)) {
       return this.reject(request, exchange, compressedBody, pattern)
     }
@@ -171,7 +171,7 @@ class Application {
     const key = undefined
     this.run(
       routed,
-      { request, exchange, parameters, allow, identity, body, documentParser, ids, key }
+      { request, exchange, parameters, identity, body, documentParser, ids, key }
     )
   }
 

@@ -80,23 +80,23 @@ const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) =
 }
 
 const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => {
-  const { caller, tokenId, tokenHash, replacesAll } = message
-  const reason = notOwner(state.name, caller, true)
+  const { caller, tokenId, tokenHash } = message
+  const { name, tokens } = state
+  const reason = notOwner(name, caller, true)
   if (reason !== undefined) return deny(reason)
-  // A repeated message.
-  if (state.tokens.some(({ id, hash }) => id === tokenId && hash === tokenHash)) {
-    return stay().reply(done)
+  const existing = tokens.find(({ id }) => id === tokenId)
+  if (existing !== undefined) {
+    // A repeated message has the same token.
+    return existing.hash === tokenHash
+      ? stay().reply(done)
+      : deny("Taken", "a token of this id exists already")
   }
-  const others: ReadonlyArray<Token> = replacesAll ? [] : state.tokens
-  if (others.some(({ id }) => id === tokenId)) {
-    return deny("Taken", "a token of this id exists already")
-  }
-  const valid = others.filter((token) => isValid(token, nowMs)).length
+  const valid = tokens.filter((token) => isValid(token, nowMs)).length
   // A timer removes expired tokens; until then they are bounded too.
-  if (valid >= accountTokensMax || others.length >= 2 * accountTokensMax) {
+  if (valid >= accountTokensMax || tokens.length >= 2 * accountTokensMax) {
     return deny("Full", `an account has at most ${accountTokensMax} tokens: remove one first`)
   }
-  return changed(state, { tokens: [...others, tokenFrom(message, nowMs)] })
+  return changed(state, { tokens: [...tokens, tokenFrom(message, nowMs)] })
 }
 
 const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }) => {
@@ -111,15 +111,7 @@ const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }
 
 /** The cells that are the same before an account is created and after it is removed. */
 const withoutAccount = (reason: "NotFound" | "Gone") => ({
-  ...denyEach(
-    reason,
-    "Describe",
-    "AddToken",
-    "RemoveToken",
-    "RemoveTokens",
-    "SetRoles",
-    "Remove"
-  ),
+  ...denyEach(reason, "Describe", "AddToken", "RemoveToken", "RemoveTokens", "Remove"),
   Authenticate: () => deny("Unauthenticated"),
   TokenRecordsRemoved: () => stay(),
   TimerFired: () => stay()
@@ -219,13 +211,6 @@ export const accountTable: Accounts = {
         : become<AccountState>({ ...state, tokens, version: state.version + 1 }).setTimer(
           firstExpiry(tokens)
         )
-    },
-    SetRoles: (state, { caller, roles }) => {
-      const reason = notAdmin(caller)
-      if (reason !== undefined) return deny(reason)
-      return state.founder && !roles.includes("admin")
-        ? deny("LastAdmin", "this account stays an admin")
-        : changed(state, { roles })
     },
     Remove: (state, message) => {
       const reason = notAdmin(message.caller)

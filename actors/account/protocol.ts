@@ -70,20 +70,13 @@ export const AccountMessage = Schema.Union([
    * none. The founder and removed accounts cannot be admitted.
    */
   Schema.TaggedStruct("Admit", { name: Schema.String }),
-  /** Adds a token, or puts it in place of all others. By an admin or the account itself. */
-  Schema.TaggedStruct("AddToken", {
-    caller: Caller,
-    ...token,
-    ...tokenProperties,
-    replacesAll: Schema.Boolean
-  }),
+  /** By an admin or the account itself. */
+  Schema.TaggedStruct("AddToken", { caller: Caller, ...token, ...tokenProperties }),
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
   /** Removes every token. By an admin or the account itself. */
   Schema.TaggedStruct("RemoveTokens", { caller: Caller, ...ifVersion }),
   /** The records of expired tokens are gone, so that the account can forget them too. */
   Schema.TaggedStruct("TokenRecordsRemoved", { tokenIds: Schema.Array(Schema.String) }),
-  /** By an admin. */
-  Schema.TaggedStruct("SetRoles", { caller: Caller, roles }),
   /** By an admin. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})

@@ -24,8 +24,6 @@ export interface Call {
   readonly body: RequestBody
   readonly documentParser: DocumentParser
   readonly parameters: Parameters
-  /** The value of `Allow` for this path. */
-  readonly allow: string
   readonly identity: Identity
   /** Draws new ids and secrets; a repeated request with an Idempotency-Key draws the same. */
   readonly ids: IdSource

@@ -7,12 +7,10 @@ export const eventText = (event: {
   readonly data: string
   readonly id?: string
   readonly event?: string
-  readonly retryMs?: number
 }): string => {
   let text = ""
   if (event.event !== undefined) text += `event: ${event.event.replace(/[\r\n]/g, " ")}\n`
   if (event.id !== undefined) text += `id: ${event.id.replace(/[\r\n\0]/g, "")}\n`
-  if (event.retryMs !== undefined) text += `retry: ${event.retryMs}\n`
   return `${text}data: ${event.data.replace(/\r\n?|\n/g, "\ndata: ")}\n\n`
 }
 

@@ -60,10 +60,6 @@ export class Exchange {
     native.onAborted(() => this.#abort())
   }
 
-  get aborted(): boolean {
-    return this.#aborted
-  }
-
   get answered(): boolean {
     return this.#answered
   }

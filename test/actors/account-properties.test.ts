@@ -22,7 +22,7 @@ const authenticate = (id: string): AccountMessage => ({ _tag: "Authenticate", to
 
 describe("an account", () => {
   it("knows exactly its valid tokens in any interleaving of changes, time and restarts", () => {
-    const does = constantFrom("add", "expiring", "replace", "remove", "all", "restart", "wait")
+    const does = constantFrom("add", "expiring", "remove", "all", "restart", "wait")
     const commands = array(record({ does, token: nat(20) }), { maxLength: 60 })
     assert(
       property(commands, (sequence) => {
@@ -44,16 +44,13 @@ describe("an account", () => {
             tokens = new Map()
           } else if (!tokens.has(tokenId) && !expired.has(tokenId)) {
             const expiresAtMs = does === "expiring" ? atMs + 1500 : undefined
-            const replacesAll = does === "replace"
             actor.send({
               _tag: "AddToken",
               caller,
               tokenId,
               tokenHash: hash(tokenId),
-              replacesAll,
               ...expiresAtMs === undefined ? {} : { expiresAtMs }
             }, atMs)
-            if (replacesAll) tokens = new Map()
             if (tokens.size < accountTokensMax) {
               tokens.set(tokenId, expiresAtMs ?? Number.POSITIVE_INFINITY)
             }

@@ -65,18 +65,12 @@ const addToken: Variant<AccountMessage, "AddToken"> = {
   _tag: "AddToken",
   caller: self,
   tokenId: "t2",
-  tokenHash: hash("t2"),
-  replacesAll: false
+  tokenHash: hash("t2")
 }
 const removeToken: Variant<AccountMessage, "RemoveToken"> = {
   _tag: "RemoveToken",
   caller: self,
   tokenId: "t1"
-}
-const setRoles: Variant<AccountMessage, "SetRoles"> = {
-  _tag: "SetRoles",
-  caller: admin,
-  roles: ["customers"]
 }
 const remove: Variant<AccountMessage, "Remove"> = { _tag: "Remove", caller: admin }
 const removeTokens: Variant<AccountMessage, "RemoveTokens"> = { _tag: "RemoveTokens", caller: self }
@@ -103,7 +97,6 @@ const refusesAll = (state: AccountState, reason: string) => ({
   RemoveToken: () => expectRefused(decide(state, removeToken), reason),
   RemoveTokens: () => expectRefused(decide(state, removeTokens), reason),
   TokenRecordsRemoved: () => expectOnlyReply(decide(state, forgotten("t1")), undefined),
-  SetRoles: () => expectRefused(decide(state, setRoles), reason),
   Remove: () => expectRefused(decide(state, remove), reason),
   TimerFired: () => expectOnlyReply(decide(state, timerFired), undefined)
 })
@@ -144,7 +137,6 @@ describe("the account's table", () => {
     "Absent.RemoveToken": whenAbsent.RemoveToken,
     "Absent.RemoveTokens": whenAbsent.RemoveTokens,
     "Absent.TokenRecordsRemoved": whenAbsent.TokenRecordsRemoved,
-    "Absent.SetRoles": whenAbsent.SetRoles,
     "Absent.Remove": whenAbsent.Remove,
     "Absent.TimerFired": whenAbsent.TimerFired,
 
@@ -195,8 +187,6 @@ describe("the account's table", () => {
       const both = { ...alice, version: 2, tokens: [tokenOf("t1"), tokenOf("t2")] }
       expect(decide(alice, addToken).nextState).toEqual(both)
       expect(decide(alice, { ...addToken, caller: admin }).nextState).toEqual(both)
-      expect(decide(alice, { ...addToken, replacesAll: true }).nextState)
-        .toEqual({ ...both, tokens: [tokenOf("t2")] })
       expectOnlyReply(decide(both, addToken), done)
       expectRefused(decide(both, { ...addToken, tokenHash: hash("other") }), "Taken")
       const tokens = Array.from({ length: accountTokensMax }, (_, at) => tokenOf(`x${at}`))
@@ -244,14 +234,6 @@ describe("the account's table", () => {
         .toEqual([{ ...alice, version: 3 }, null, undefined])
       expectOnlyReply(decide(alice, forgotten("t3")), undefined)
     },
-    "Active.SetRoles": () => {
-      expect(decide(alice, setRoles).nextState)
-        .toEqual({ ...alice, version: 2, roles: ["customers"] })
-      expectRefused(decide(founder, setRoles), "LastAdmin")
-      expect(decide(founder, { ...setRoles, roles: ["admin", "quotes"] }).answer).toEqual(done)
-      expectRefused(decide(alice, { ...setRoles, caller: self }), "Forbidden")
-      adminOnly(setRoles, alice)
-    },
     "Active.Remove": () => {
       const decision = decide(alice, remove)
       expect(decision.nextState).toEqual(removed)
@@ -283,7 +265,6 @@ describe("the account's table", () => {
     "Removed.RemoveToken": whenRemoved.RemoveToken,
     "Removed.RemoveTokens": whenRemoved.RemoveTokens,
     "Removed.TokenRecordsRemoved": whenRemoved.TokenRecordsRemoved,
-    "Removed.SetRoles": whenRemoved.SetRoles,
     "Removed.Remove": whenRemoved.Remove,
     "Removed.TimerFired": whenRemoved.TimerFired
   })

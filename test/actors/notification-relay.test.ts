@@ -274,7 +274,7 @@ describe("a recipient of this service", () => {
     ["the service itself", "", 405]
   ])("fails for %s", async (_, path, code) => {
     const relays = await startRelays(delivered)
-    const recipient = await recipientOf(relays, `${links.baseUrl}${path}`)
+    const recipient = await recipientOf(relays, `https://post.test${path}`)
     expect(recipient).toMatchObject({ status: "failed", code })
     expect(relays.posts).toEqual([])
   })

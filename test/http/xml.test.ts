@@ -125,7 +125,7 @@ describe("parseNotification", () => {
       }
     })
     if (!parsed.ok) return
-    expect(storedFragment(parsed.value, { sender: "http://out/" })).toBe(
+    expect(storedFragment({ ...parsed.value, sender: "http://out/" })).toBe(
       "<item xmlns:dc=\"urn:dc\"><description>A &lt; B</description><url>http://a/</url>"
         + "<password>p</password><from>http://out/</from>"
         + "<dc:x  y='1'>é😀<z/></dc:x\n><description2/></item><dc:y xmlns:dc=\"urn:dc\"/>"

@@ -127,7 +127,7 @@ export class Web {
     const { body = "", headers = {}, ids = randomIds, method, path } = request
     const found = this.match(method, path)
     if (found._tag !== "Found") throw new Error(`${method} ${path} is ${found._tag}`)
-    const { allow, handler, parameters } = found
+    const { handler, parameters } = found
     const fields = Object.entries(headers).flat()
     const asked = {
       method,
@@ -142,7 +142,6 @@ export class Web {
       body: bodyOf(body),
       documentParser,
       parameters,
-      allow,
       identity: identityOf(asked),
       ids,
       key: undefined

@@ -20,7 +20,6 @@ export interface Control {
   readonly required?: boolean
   readonly maxlength?: number
   readonly pattern?: string
-  readonly autocomplete?: string
   readonly options?: ReadonlyArray<readonly [value: string, label: string]>
   /** The share of a line on a wide page; the default is the whole line. */
   readonly width?: "third" | "half"
@@ -72,9 +71,7 @@ ${value}</textarea>`
     default:
       return html`<input type="${type}" value="${value}" ${shared}${length}${
         attribute("pattern", control.pattern)
-      } autocomplete="${control.autocomplete ?? "off"}"${
-        attribute("inputmode", control.inputmode)
-      }>`
+      } autocomplete="off"${attribute("inputmode", control.inputmode)}>`
   }
 }
 

@@ -5,5 +5,5 @@ export { type AttributesInput, childOf, childrenOf, childText, type Element, ele
   escapeAttribute, failure, isName, isText, optionalElement, printable, type Result, success,
   textOf, writeDocument, writeElement, xmlDeclaration, type XmlFault } from "./element.ts"
 export { type JsonDocument, toJson } from "./json.ts"
-export { type FragmentChanges, isUri, type NotificationDocument, notificationElement,
-  type ParsedInlineContent, type RuleFault, storedFragment } from "./notification-document.ts"
+export { isUri, type NotificationDocument, notificationElement, type ParsedInlineContent,
+  type RuleFault, storedFragment } from "./notification-document.ts"

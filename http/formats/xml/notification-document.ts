@@ -226,31 +226,16 @@ export const readNotificationElement = (
   }
 }
 
-/** The fields that the service replaces in a notification that it stores or relays. */
-export interface FragmentChanges {
-  /** Replaces `item/password`. */
-  readonly password?: string | undefined
-  /** Replaces `item/url`, after the service published inline content. */
-  readonly url?: string | undefined
-  /** Replaces `item/from`, when relaying. */
-  readonly sender?: string | undefined
-}
-
 /**
  * The notification as it is stored, without `to`: `<item>…</item>`, then the unknown elements of
  * the root. The item holds its known fields first, then its unknown elements unchanged. A listing
  * concatenates these fragments inside its `notification` elements.
  */
-export const storedFragment = (
-  document: NotificationDocument,
-  changes?: FragmentChanges
-): string => {
-  const attributes = document.fieldAttributes
-  const password = changes?.password ?? document.password
-  const sender = changes?.sender ?? document.sender
+export const storedFragment = (document: NotificationDocument): string => {
+  const { fieldAttributes: attributes, password, sender } = document
   let text = `<item${document.itemAttributes}><description${attributes?.["description"] ?? ""}>` +
     escapeText(document.description) + `</description><url${attributes?.["url"] ?? ""}>` +
-    escapeText(changes?.url ?? document.url) + "</url>"
+    escapeText(document.url) + "</url>"
   if (password !== undefined) {
     text += `<password${attributes?.["password"] ?? ""}>${escapeText(password)}</password>`
   }
@@ -275,7 +260,6 @@ export const notificationElement = (fields: {
   readonly from?: boolean
   readonly description: string
   readonly url: string
-  readonly password?: string | undefined
   readonly content?: { readonly type: string; readonly text: string } | undefined
 }): Element =>
   element(
@@ -287,7 +271,6 @@ export const notificationElement = (fields: {
       {},
       element("description", {}, fields.description),
       element("url", {}, fields.url),
-      fields.password === undefined ? undefined : element("password", {}, fields.password),
       fields.content === undefined
         ? undefined
         : element("content", { type: fields.content.type }, fields.content.text)

@@ -111,7 +111,7 @@ export const postToken = defineHandler(function*(service, call) {
   const input = yield* readTokenInput(call, service.nowMs())
   const caller = callerOf(ref.caller)
   const { token, tokenId } = yield* addNewToken(service, call, ref, (added) => (
-    { _tag: "AddToken", caller, ...added, ...input, replacesAll: false }
+    { _tag: "AddToken", caller, ...added, ...input }
   ))
   const { tokens } = yield* describeAccount(service, ref)
   const added = tokens.find(({ id }) => id === tokenId)

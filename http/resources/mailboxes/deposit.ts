@@ -105,7 +105,7 @@ const publishContent = Effect.fnUntraced(function*(
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
   const first = yield* publishInline(service, derived, content)
   const { href } = first.isRemoved ? yield* publishInline(service, ids, content) : first
-  return storedFragment({ ...document, content: undefined }, { url: href })
+  return storedFragment({ ...document, content: undefined, url: href })
 })
 
 /** The URI of a stored notification; that of a repeated deposit is read from the log. */

@@ -51,12 +51,12 @@ const relayedDocument = Effect.fnUntraced(function*(
   { account, href }: OutgoingRef,
   document: NotificationDocument
 ): Effect.fn.Return<string, HandlerFailure> {
-  const sender = document.from ? { sender: href } : {}
+  const signed = document.from ? { ...document, sender: href } : document
   const wrapped = (fragment: string): string => `<notification>${fragment}</notification>`
-  if (!needsPublication(document)) return wrapped(storedFragment(document, sender))
+  if (!needsPublication(document)) return wrapped(storedFragment(signed))
   const inlined = yield* inlinedContent(document)
   const { href: url } = yield* publishInline(service, ids, { ...inlined, owner: account })
-  return wrapped(storedFragment({ ...document, content: undefined }, { ...sender, url }))
+  return wrapped(storedFragment({ ...signed, content: undefined, url }))
 })
 
 /** The notification that an earlier attempt of a keyed request has queued. */
