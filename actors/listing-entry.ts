@@ -19,7 +19,7 @@ export const removeListingEntry = Effect.fnUntraced(function*(
   const key = yield* records.get(keysTable, id)
   if (key === undefined) return
   yield* records.write([
-    { table, key, value: null, fades: true },
-    { table: keysTable, key: id, value: null, fades: true }
+    { table, key, value: null, markerExpires: true },
+    { table: keysTable, key: id, value: null, markerExpires: true }
   ])
 })

@@ -133,6 +133,6 @@ export const tokenRemoval = (
   tokenId: string,
   hash: string
 ): ReadonlyArray<RecordChange> => [
-  { table: tokensTable, key: hash, value: null, fades: true },
-  { table: tokenIdsTable, key: tokenKey(account, tokenId), value: null, fades: true }
+  { table: tokensTable, key: hash, value: null, markerExpires: true },
+  { table: tokenIdsTable, key: tokenKey(account, tokenId), value: null, markerExpires: true }
 ]

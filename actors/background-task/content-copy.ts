@@ -94,7 +94,7 @@ export const removeCopy = Effect.fnUntraced(function*(
     table: cachedTable,
     key: cachedKey(mailbox, n),
     value: null,
-    fades: true
+    markerExpires: true
   }])
   // The content refuses if it is gone already.
   yield* askContent(peers, contentId, { _tag: "Remove", access: { account: owner } })

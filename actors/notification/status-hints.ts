@@ -53,7 +53,7 @@ export class StatusHints {
     for (const [key] of taken) this.waiting.delete(key)
     return taken.map(([key, value]) => {
       const change = { table: outgoingTable, key, value }
-      return value === null ? { ...change, fades: true } : change
+      return value === null ? { ...change, markerExpires: true } : change
     })
   }
 }

@@ -2,11 +2,12 @@
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { randomId } from "../../http/index.ts"
-import { embedded, embeddedView, type OpenFailure } from "../../runtime/embedded/index.ts"
 import { serviceFormat } from "../../actors/index.ts"
-import { alone, type Blobs, clustered, type Limits, makeMemoryView, type NodeNameTaken,
-  type OpenView, type Placement, type Records, type Storage, type StoreContents,
+import { randomId } from "../../http/index.ts"
+import { clusterPlacement } from "../../runtime/cluster/cluster-placement.ts"
+import { embedded, embeddedView, type OpenFailure } from "../../runtime/embedded/index.ts"
+import { type Blobs, type Limits, makeMemoryView, type NodeNameTaken, type OpenView, type Placement,
+  type Records, singleNodePlacement, type Storage, type StoreContents,
   type Transport } from "../../runtime/index.ts"
 import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, natsBlobs,
   natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage, type NatsTooOld,
@@ -140,7 +141,7 @@ const natsBackend = (settings: NodeSettings, servers: ReadonlyArray<string>, nod
     // The nodes agree on the service's key by the registry. This node becomes a member before it
     // checks for a running restore, because a restore checks for members.
     Layer.effectDiscard(assertWhole).pipe(
-      Layer.provideMerge(clustered({ node, format: serviceFormat })),
+      Layer.provideMerge(clusterPlacement({ node, format: serviceFormat })),
       Layer.provideMerge(natsRegistry)
     )
   ).pipe(Layer.provide(connection(natsOptions(settings, servers, node))))
@@ -151,5 +152,8 @@ export const backend = (
   node: string
 ): Layer.Layer<Ports, BackendFailure> =>
   settings.natsUrl === undefined
-    ? Layer.merge(embedded(settings.dataDir, { engine: settings.storageEngine }), alone)
+    ? Layer.merge(
+      embedded(settings.dataDir, { engine: settings.storageEngine }),
+      singleNodePlacement
+    )
     : natsBackend(settings, settings.natsUrl, node)

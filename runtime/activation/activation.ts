@@ -21,7 +21,7 @@ import { type Commit, type StorageApi, type StoredActor, timerMsMax } from "../p
 import type { FiredSignal, FiredTimer, TimerService } from "../timers/index.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
-import { changes, CommitPipeline, type InboxMessage, type PendingCommit,
+import { CommitPipeline, hasWrites, type InboxMessage, type PendingCommit,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
 
@@ -505,7 +505,7 @@ export class Activation implements CommitSource {
 
   /** Whether nothing is under way, so that the actor may be passivated. */
   get idle(): boolean {
-    return this.phase === "live" && this.inbox.unreplied === 0 && this.commits.empty &&
+    return this.phase === "live" && this.inbox.unreplied === 0 && this.commits.isEmpty &&
       this.restartAfterMs === undefined && !this.busy
   }
 
@@ -545,7 +545,7 @@ export class Activation implements CommitSource {
     try {
       if (writesState && !commit.removesActor) state = actor.encode(this.context.format())
     } catch (cause) {
-      return this.unwritable(this.commits.landed(), cause)
+      return this.unwritable(this.commits.complete(), cause)
     }
     this.timers.beforeWrite(commit)
     const written = commit.toCommit(this.address, actor.revision, state, timer)
@@ -554,7 +554,7 @@ export class Activation implements CommitSource {
   }
 
   committed(outcome: CertainOutcome): void {
-    const commit = this.commits.landed()
+    const commit = this.commits.complete()
     if (outcome._tag === "Conflict") {
       const lost = new StorageUnavailable({ detail: outcome.conflict.message })
       return this.retryLost(commit, lost, 0, false)
@@ -577,7 +577,7 @@ export class Activation implements CommitSource {
 
   /** The commit failed; `indeterminate` when the store may have kept it. */
   commitFailed(failure: StorageFailure, indeterminate: boolean): void {
-    const lost = this.commits.landed()
+    const lost = this.commits.complete()
     if (failure._tag === "ValueTooLarge") return this.dropTooLarge(lost, failure)
     this.retryLost(lost, failure, this.context.limits.reloadDelayMs, indeterminate)
   }
@@ -616,7 +616,7 @@ export class Activation implements CommitSource {
 
   private isBlocked(): boolean {
     return this.phase !== "live" || this.restartAfterMs !== undefined ||
-      this.commits.blocked(this.separate > 0 ? 0 : this.context.limits.commitItemsMax)
+      this.commits.isBlocked(this.separate > 0 ? 0 : this.context.limits.commitItemsMax)
   }
 
   private load(): void {
@@ -671,7 +671,7 @@ export class Activation implements CommitSource {
     const ends = due !== undefined && this.timers.endsTimer(due, decision, nowMs)
     if (due !== undefined && !ends) this.timers.rearm(due, decision)
     entry.reply = decision.answer
-    entry.writes = ends || changes(decision) || (due !== undefined && this.timers.isLeftOver(due))
+    entry.writes = ends || hasWrites(decision) || (due !== undefined && this.timers.isLeftOver(due))
     if (entry.writes) return this.write(entry, decision, ends, actions, nowMs)
     const seen = this.commits.latest
     this.timers.deferWithoutWrite(decision, entry.due, seen)
@@ -715,7 +715,7 @@ export class Activation implements CommitSource {
   /** After a commit: the next commit, or the restart that waited for this one. */
   private continueAfterCommit(): void {
     this.commits.join()
-    if (this.restartAfterMs !== undefined && this.commits.empty) this.reload(this.restartAfterMs)
+    if (this.restartAfterMs !== undefined && this.commits.isEmpty) this.reload(this.restartAfterMs)
     this.drain()
   }
 
@@ -736,7 +736,7 @@ export class Activation implements CommitSource {
     delayMs: number,
     indeterminate: boolean
   ): void {
-    const pending = this.commits.drop()
+    const pending = this.commits.withdraw()
     if (this.phase !== "stopped") this.phase = "loading"
     this.timers.armLost(lost, indeterminate)
     const kept = this.inbox.retryable(lost.messages, failure, indeterminate)
@@ -769,7 +769,7 @@ export class Activation implements CommitSource {
       this.stop(restart)
       return this.context.onEnd(this)
     }
-    if (this.commits.empty) this.reload(restart)
+    if (this.commits.isEmpty) this.reload(restart)
     else this.restartAfterMs = restart
   }
 }

@@ -133,7 +133,7 @@ export class PendingCommit {
       expected: revision,
       state: removesActor ? null : state,
       head: removesActor ? 0 : this.head,
-      append: removesActor ? none : this.kept(),
+      append: removesActor ? none : this.itemsToWrite(),
       remove: removesActor ? none : this.removals ?? none,
       timer: removesActor ? null : timer,
       signals,
@@ -147,7 +147,7 @@ export class PendingCommit {
   }
 
   /** The items that were not removed again before they were written. */
-  private kept(): ReadonlyArray<LogItem> {
+  private itemsToWrite(): ReadonlyArray<LogItem> {
     if (this.removals === undefined || this.items.length === 0) return this.items
     const removed = new Set(this.removals)
     return this.items.filter(({ n }) => !removed.has(n))
@@ -155,7 +155,7 @@ export class PendingCommit {
 }
 
 /** Whether a decision changes anything that must be written. */
-export const changes = (decision: Decision<unknown, unknown, unknown>): boolean =>
+export const hasWrites = (decision: Decision<unknown, unknown, unknown>): boolean =>
   decision.durable || decision.items !== undefined || decision.removals !== undefined ||
   decision.timerAtMs !== undefined || decision.signals !== undefined || decision.removesActor
 
@@ -173,7 +173,7 @@ export class CommitPipeline {
     this.committer = committer
   }
 
-  get empty(): boolean {
+  get isEmpty(): boolean {
     return this.pending === undefined && this.inFlight === undefined
   }
 
@@ -183,7 +183,7 @@ export class CommitPipeline {
   }
 
   /** Whether no decision can be added: the actor vanishes, or the pending commit is full. */
-  blocked(itemsMax: number): boolean {
+  isBlocked(itemsMax: number): boolean {
     const { inFlight, pending } = this
     return inFlight?.removesActor === true ||
       (pending !== undefined && (pending.removesActor || pending.items.length >= itemsMax))
@@ -214,7 +214,7 @@ export class CommitPipeline {
   }
 
   /** The commit in flight is over. */
-  landed(): PendingCommit {
+  complete(): PendingCommit {
     const commit = this.inFlight
     if (commit === undefined) throw new Error("a commit has ended that was not in flight")
     this.inFlight = undefined
@@ -222,7 +222,7 @@ export class CommitPipeline {
   }
 
   /** Takes back the pending commit after the one in flight was lost. */
-  drop(): PendingCommit | undefined {
+  withdraw(): PendingCommit | undefined {
     const commit = this.pending
     this.pending = undefined
     return commit

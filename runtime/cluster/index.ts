@@ -1,6 +1,6 @@
 /** Which node owns which shard: membership, claims, handoff and node status. */
-export { clustered, type ClusteredOptions } from "./clustered-placement.ts"
+export { clusterPlacement, type ClusterPlacementOptions } from "./cluster-placement.ts"
 export { NodeNameTaken } from "./membership.ts"
 export type { NodeStatusApi } from "./node-status.ts"
-export { alone, type ClusterView, type NodeView, ownsAll, Placement,
-  type PlacementApi } from "./placement.ts"
+export { type ClusterView, type NodeView, ownsAll, Placement, type PlacementApi,
+  singleNodePlacement } from "./placement.ts"

@@ -89,4 +89,4 @@ export const ownsAll: PlacementApi = {
 }
 
 /** One node that owns every shard for as long as it runs. */
-export const alone: Layer.Layer<Placement> = Layer.succeed(Placement, ownsAll)
+export const singleNodePlacement: Layer.Layer<Placement> = Layer.succeed(Placement, ownsAll)

@@ -28,10 +28,10 @@ export interface RecordChange {
   /** null deletes the record. */
   readonly value: string | null
   /**
-   * Of a deletion: the store may forget it after a while. A server that was killed may then still
-   * have the record; its reader checks with the actor, or deletes the record again.
+   * For a deletion: its marker (tombstone) may expire. A server that was killed may then still
+   * have the record. So a reader checks the record with its actor, or deletes it again.
    */
-  readonly fades?: boolean
+  readonly markerExpires?: boolean
 }
 
 export interface RecordEntry {

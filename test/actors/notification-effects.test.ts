@@ -192,7 +192,7 @@ describe("hints of the listing", () => {
     ))
     expect(writes).toEqual([[
       { table: "outgoing", key: "a", value: "failed" },
-      { table: "outgoing", key: "b", value: null, fades: true }
+      { table: "outgoing", key: "b", value: null, markerExpires: true }
     ]])
   })
 

@@ -1,7 +1,7 @@
 /** The checker: by known histories of a register, and against every order of small ones. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { isExplained } from "./brute.ts"
+import { isExplained } from "./brute-force.ts"
 import { cabinets, type Domain, mailboxes, notifications, registers, registrations,
   sessions } from "./domains.ts"
 import { history } from "./histories.ts"

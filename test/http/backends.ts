@@ -9,8 +9,9 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inject } from "vitest"
+import { clusterPlacement } from "../../runtime/cluster/cluster-placement.ts"
 import { embedded, type EngineName } from "../../runtime/embedded/index.ts"
-import { alone, type Blobs, clustered, type Limits, type Placement, type Records, type Storage,
+import { type Blobs, type Limits, type Placement, type Records, singleNodePlacement, type Storage,
   type Transport } from "../../runtime/index.ts"
 import { memoryBlobs } from "../../runtime/memory/blobs.ts"
 import { memoryRecords } from "../../runtime/memory/records.ts"
@@ -42,7 +43,9 @@ const settledWithinMs = 120_000
 const pollMs = 20
 
 const inMemory = (): Backend => ({
-  nodes: [Layer.mergeAll(memoryStorage, memoryTransport, memoryBlobs, memoryRecords, alone)],
+  nodes: [
+    Layer.mergeAll(memoryStorage, memoryTransport, memoryBlobs, memoryRecords, singleNodePlacement)
+  ],
   limits: {},
   settled: async () => {},
   discard: async () => {}
@@ -52,7 +55,7 @@ const onDisk = (engine: EngineName): Backend => {
   const folder = mkdtempSync(join(tmpdir(), "restante-http-"))
   return {
     // A store that does not open must fail the test.
-    nodes: [Layer.merge(Layer.orDie(embedded(folder, { engine })), alone)],
+    nodes: [Layer.merge(Layer.orDie(embedded(folder, { engine })), singleNodePlacement)],
     limits: {},
     settled: async () => {},
     discard: async () => rmSync(folder, { recursive: true, force: true })
@@ -98,7 +101,7 @@ const onNats = (): Backend => {
       natsRecords,
       natsBlobs(),
       natsTransport,
-      Layer.provide(clustered({ node: `node-${at}` }), natsRegistry)
+      Layer.provide(clusterPlacement({ node: `node-${at}` }), natsRegistry)
     ).pipe(
       Layer.provide(connection({ servers: [url], name: `test ${at}`, ...account })),
       Layer.orDie

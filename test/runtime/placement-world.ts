@@ -6,7 +6,7 @@ import { Effect, Logger } from "effect"
 import { SHARDS } from "../../runtime/actor/address.ts"
 import type { StorageUnavailable } from "../../runtime/actor/errors.ts"
 import type { Fork } from "../../runtime/clock.ts"
-import { ClusteredPlacement } from "../../runtime/cluster/clustered-placement.ts"
+import { ClusterPlacement } from "../../runtime/cluster/cluster-placement.ts"
 import { memberKey, memberText, type ProcessName } from "../../runtime/cluster/membership.ts"
 import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
 import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
@@ -36,7 +36,7 @@ const fork: Fork = Effect.runForkWith(
 
 export interface SimulatedNode {
   readonly name: string
-  readonly clustered: ClusteredPlacement
+  readonly clustered: ClusterPlacement
   readonly alive: () => boolean
   /** Kills the node. */
   readonly crash: () => void
@@ -162,7 +162,7 @@ export class World {
       process: { host: machine, pid: this.processes.push(() => alive) - 1 },
       isGone: ({ host, pid }: ProcessName) => host === machine && this.processes[pid]?.() !== true
     }
-    const clustered = new ClusteredPlacement(registry, time, {
+    const clustered = new ClusterPlacement(registry, time, {
       node: name,
       newIncarnation,
       ...known
@@ -214,7 +214,7 @@ export class World {
 
   /** Reports changes to a node late and in order; after a disconnection if it is cut off. */
   private watch(
-    saw: ClusteredPlacement["observe"],
+    saw: ClusterPlacement["observe"],
     onNode: (run: () => void) => () => void,
     reaches: () => boolean
   ): void {

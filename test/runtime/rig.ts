@@ -2,8 +2,8 @@
 import { Cause, Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import type { PlacementApi } from "../../runtime/cluster/placement.ts"
-import { type Address, alone, type AskFailure, isRefusal, Placement, Storage, type StorageFailure,
-  StorageFull, StorageUnavailable, System, type SystemApi, type SystemOptions,
+import { type Address, type AskFailure, isRefusal, Placement, singleNodePlacement, Storage,
+  type StorageFailure, StorageFull, StorageUnavailable, System, type SystemApi, type SystemOptions,
   Transport } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
@@ -112,7 +112,7 @@ export const start = async (
   const around = Layer.mergeAll(
     Layer.succeed(Storage, ports.storage ?? makeMemoryStorage()),
     Layer.succeed(Transport, ports.transport ?? makeMemoryTransport()),
-    ports.placement === undefined ? alone : Layer.succeed(Placement, ports.placement),
+    ports.placement === undefined ? singleNodePlacement : Layer.succeed(Placement, ports.placement),
     Logger.layer([logger]),
     ports.virtualTime === true ? TestClock.layer() : Layer.empty
   )

@@ -5,15 +5,16 @@
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { behaviors, type Dependencies, linksUnder } from "../../actors/index.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
+import type { Service } from "../../http/pipeline/index.ts"
 import type { MessageStep } from "../../runtime/activation/effects.ts"
-import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, clustered, type LogItem,
-  Placement, Registry, Storage, type StorageFailure, System, type SystemApi,
+import { clusterPlacement } from "../../runtime/cluster/cluster-placement.ts"
+import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, type LogItem, Placement,
+  Registry, Storage, type StorageFailure, System, type SystemApi,
   type Tagged } from "../../runtime/index.ts"
+import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
-import type { Service } from "../../http/pipeline/index.ts"
-import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 import { noDependencies } from "../actors/dependencies.ts"
 import type { SharedBlobs } from "./blobs.ts"
 import type { Bus, Wire } from "./bus.ts"
@@ -242,7 +243,7 @@ export class SimulatedNode {
       trace.note("log", () => `${computer.name}: ${text} ${JSON.stringify(cause)}`)
       if (defects.includes(text)) onDefect(`${computer.name}: ${text} ${JSON.stringify(cause)}`)
     })
-    const placement = clustered({
+    const placement = clusterPlacement({
       node: name,
       limits: { refreshMs: REFRESH_MS },
       newIncarnation: () => this.incarnation = `${computer.name}.${++this.births}`,

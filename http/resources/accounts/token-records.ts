@@ -43,7 +43,7 @@ export const removeHash = (
   { records }: Service,
   hash: string
 ): Effect.Effect<void, HandlerFailure> =>
-  records.write([{ table: tokensTable, key: hash, value: null, fades: true }])
+  records.write([{ table: tokensTable, key: hash, value: null, markerExpires: true }])
 
 /** Removes every token of an account. */
 export const removeTokens = Effect.fnUntraced(function*(

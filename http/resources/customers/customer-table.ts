@@ -43,7 +43,7 @@ export const customerChanges = (
     { table: index.table, key: entry, value: "" },
     ...old === undefined || old === entry
       ? []
-      : [{ table: index.table, key: old, value: null, fades: true }]
+      : [{ table: index.table, key: old, value: null, markerExpires: true }]
   ]
 }
 
@@ -53,7 +53,7 @@ export const customerRemoval = (id: string, before: string): ReadonlyArray<Recor
   if (index === undefined) throw new Error("customers have an index")
   return [
     { table: name, key: id, value: null },
-    { table: index.table, key: indexKey(ageOf(before), id), value: null, fades: true },
+    { table: index.table, key: indexKey(ageOf(before), id), value: null, markerExpires: true },
     { table: goneCustomers, key: id, value: "" }
   ]
 }

@@ -244,7 +244,7 @@ const removeOldLoads = Effect.fnUntraced(function*(
       return state === "done" && nowMs() - touchedMs > loadRetentionMs
     })
     yield* records.write(
-      old.map(({ key }) => ({ table: loadsTable, key, value: null, fades: true }))
+      old.map(({ key }) => ({ table: loadsTable, key, value: null, markerExpires: true }))
     )
     after = entries.at(-1)?.key
     if (entries.length < loadsPage) return

@@ -63,5 +63,5 @@ export const loadChanges = (id: string, load: CustomerLoad): ReadonlyArray<Recor
   { table: loadsTable, key: id, value: JSON.stringify(load) },
   load.state === "pending"
     ? { table: pendingLoads, key: id, value: "" }
-    : { table: pendingLoads, key: id, value: null, fades: true }
+    : { table: pendingLoads, key: id, value: null, markerExpires: true }
 ]

@@ -33,7 +33,12 @@ const removeFromOwner = (
   name: string
 ): Effect.Effect<void> =>
   Effect.ignore(
-    records.write([{ table: ownersTable, key: `${owner}/${name}`, value: null, fades: true }])
+    records.write([{
+      table: ownersTable,
+      key: `${owner}/${name}`,
+      value: null,
+      markerExpires: true
+    }])
   )
 
 /** New secrets, and their hashes for the mailbox's actor. */

@@ -40,7 +40,7 @@ export const deleteRequestKey = (
   id: string
 ): Effect.Effect<void> =>
   Effect.ignore(
-    records.write([{ table: keysTable, key: `${account}/${id}`, value: null, fades: true }])
+    records.write([{ table: keysTable, key: `${account}/${id}`, value: null, markerExpires: true }])
   )
 
 const writeEntries = (
@@ -54,7 +54,7 @@ const writeEntries = (
       table: outgoingTable,
       key: `${account}/${cursor}`,
       value,
-      fades: true
+      markerExpires: true
     }))
   )
 

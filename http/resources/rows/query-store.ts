@@ -70,7 +70,7 @@ const indexChange = (id: string, stored: StoredQuery, value: "" | null): RecordC
   const entry = owner === undefined
     ? { table: addressesTable, key: `${address}/${timeText(expiryMs(stored) ?? 0)}/${id}` }
     : { table: ownersTable, key: `${owner}/${id}` }
-  return { ...entry, value, ...value === null ? { fades: true } : {} }
+  return { ...entry, value, ...value === null ? { markerExpires: true } : {} }
 }
 
 /** Creates a query. */
@@ -151,10 +151,10 @@ export const removeExpired = Effect.fnUntraced(function*(
     yield* records.write(expired.flatMap(({ key, value: address }) => {
       const id = key.slice(timeDigits + 1)
       return [
-        { table: queriesTable, key: id, value: null, fades: true },
-        { table: goneQueries, key: id, value: null, fades: true },
-        { table: addressesTable, key: `${address}/${key}`, value: null, fades: true },
-        { table: expiryTable, key, value: null, fades: true }
+        { table: queriesTable, key: id, value: null, markerExpires: true },
+        { table: goneQueries, key: id, value: null, markerExpires: true },
+        { table: addressesTable, key: `${address}/${key}`, value: null, markerExpires: true },
+        { table: expiryTable, key, value: null, markerExpires: true }
       ]
     }))
     if (expired.length < expiredQueriesPage) return

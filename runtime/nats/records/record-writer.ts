@@ -33,10 +33,12 @@ interface KeyVersion {
 /** Long enough that no batch can arrive later. */
 const expiringLine = `Nats-TTL: ${recordMarkerTtl}\r\n`
 
-const messageOf = ({ fades, key, table, value }: RecordChange): StreamMessage => ({
+const messageOf = ({ markerExpires, key, table, value }: RecordChange): StreamMessage => ({
   subject: recordSubject(table, key),
   data: value ?? "",
-  headers: value === null ? `KV-Operation: DEL\r\n${fades === true ? expiringLine : ""}` : ""
+  headers: value === null
+    ? `KV-Operation: DEL\r\n${markerExpires === true ? expiringLine : ""}`
+    : ""
 })
 
 /** The expected keys as a stored batch has written them; its messages begin at `first`. */

@@ -29,7 +29,7 @@ export interface CommitPlan {
 
 const markerLine = "KV-Operation: DEL\r\n"
 
-const fadingMarkerLines = `${markerLine}Nats-TTL: ${markerTtl}\r\n`
+const expiringMarkerLines = `${markerLine}Nats-TTL: ${markerTtl}\r\n`
 
 const timerMarkerLines = `${markerLine}Nats-TTL: ${timerMarkerTtlSeconds}s\r\n`
 
@@ -92,7 +92,7 @@ const signalMessages = (
     headers: ""
   }))
   if (consumedSignal !== undefined) {
-    const headers = fadingMarkerLines + expectSequence(consumedSignal)
+    const headers = expiringMarkerLines + expectSequence(consumedSignal)
     messages.push({ subject: keys.signal, data: "", headers })
   }
   return messages
@@ -158,15 +158,19 @@ const withAppendCheck = (
   const next = `${keys.log}${entry.head + 1}`
   const [first, ...rest] = messages
   if (first === undefined) {
-    return [{ subject: next, data: "", headers: fadingMarkerLines + expectSequence(entry.nextSeq) }]
+    return [{
+      subject: next,
+      data: "",
+      headers: expiringMarkerLines + expectSequence(entry.nextSeq)
+    }]
   }
   const own = first.subject === next
   return [withHeaders(first, expectSequence(entry.nextSeq, own ? undefined : next)), ...rest]
 }
 
 /**
- * Lets the first of these messages say that nobody has written the state's key. Signals alone get a
- * message before them with the check, which fades.
+ * Makes the first of these messages check that the state's key was never written. Signals alone get a
+ * message of their own for the check, whose marker expires.
  */
 const fencedByState = (
   keys: ActorKeys,
@@ -178,7 +182,7 @@ const fencedByState = (
   if (first !== undefined) return [withHeaders(first, fence), ...rest]
   return signals.length === 0
     ? []
-    : [{ subject: keys.fence, data: "", headers: fadingMarkerLines + fence }]
+    : [{ subject: keys.fence, data: "", headers: expiringMarkerLines + fence }]
 }
 
 /** The removal of an actor: a marker; all older items of its log have lower sequences. */
@@ -192,12 +196,12 @@ const removal = (
   const timers = timerChange(bucket, entry, commit)
   const others = timerMessages(timers)
   const signals = signalMessages(bucket, keys, commit)
-  const fades = entry.head === 0 && entry.floor === 0 && entry.voided === undefined
+  const markerExpires = entry.head === 0 && entry.floor === 0 && entry.voided === undefined
   const mark: StreamMessage = {
     subject: keys.state,
     data: "",
     headers: `${expectSequence(entry.seq)}${commitHeader}: ${id}\r\n${
-      fades ? fadingMarkerLines : markerLine
+      markerExpires ? expiringMarkerLines : markerLine
     }`
   }
   const own = [mark, ...entry.isFenced ? others : withAppendCheck(keys, entry, others)]
@@ -212,7 +216,7 @@ const removal = (
       revision: 0,
       text: undefined,
       head: 0,
-      floor: fades ? 0 : first,
+      floor: markerExpires ? 0 : first,
       lowWatermark: 0,
       mayAdvance: true,
       voided: undefined,
@@ -250,10 +254,10 @@ const clearingMessages = (
   ...trimmed.map(({ last, n, rest }) => ({
     subject: log + n,
     ...rest === undefined
-      ? { data: "", headers: last <= lowWatermark ? fadingMarkerLines : markerLine }
+      ? { data: "", headers: last <= lowWatermark ? expiringMarkerLines : markerLine }
       : encodeLogMessage(rest)
   })),
-  ...expiring.map((n) => ({ subject: log + n, data: "", headers: fadingMarkerLines }))
+  ...expiring.map((n) => ({ subject: log + n, data: "", headers: expiringMarkerLines }))
 ]
 
 const itemMessages = (

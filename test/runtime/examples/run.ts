@@ -1,12 +1,12 @@
 import { Effect, Layer } from "effect"
-import { address, alone, isRefusal, System } from "../../../runtime/index.ts"
+import { address, isRefusal, singleNodePlacement, System } from "../../../runtime/index.ts"
 import { memoryStorage } from "../../../runtime/memory/storage.ts"
 import { memoryTransport } from "../../../runtime/memory/transport.ts"
 import { counter } from "./counter.ts"
 import { limiter } from "./limiter.ts"
 
 const node = System.layer({ behaviors: [counter, limiter] }).pipe(
-  Layer.provide([memoryStorage, memoryTransport, alone])
+  Layer.provide([memoryStorage, memoryTransport, singleNodePlacement])
 )
 
 export const program = Effect.gen(function*() {

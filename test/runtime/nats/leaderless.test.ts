@@ -4,7 +4,7 @@ import { connect } from "@nats-io/transport-node"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { shardOf } from "../../../runtime/actor/address.ts"
-import { alone, isRefusal, System, type SystemApi } from "../../../runtime/index.ts"
+import { isRefusal, singleNodePlacement, System, type SystemApi } from "../../../runtime/index.ts"
 import { memoryTransport } from "../../../runtime/memory/transport.ts"
 import { connection } from "../../../runtime/nats/connection/connection.ts"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
@@ -95,7 +95,7 @@ it("commits of other streams settle while a stream has no leader", async () => {
         limits: { groupCommitsMax: 500, groupsInFlightMax: 4_000 }
       }).pipe(
         Layer.provide(natsStorage({ buckets })),
-        Layer.provide([connection({ servers, name: "node" }), memoryTransport, alone])
+        Layer.provide([connection({ servers, name: "node" }), memoryTransport, singleNodePlacement])
       )
     )
   const before = open(cluster.urls)

@@ -2,8 +2,9 @@
 import { Context, Exit, Layer, Logger, Scope } from "effect"
 import { expect } from "vitest"
 import type { AskFailure } from "../../../runtime/actor/errors.ts"
+import { clusterPlacement } from "../../../runtime/cluster/cluster-placement.ts"
 import type { ProcessName } from "../../../runtime/cluster/membership.ts"
-import { type AnyBehavior, clustered, Placement, type Storage, System,
+import { type AnyBehavior, Placement, type Storage, System,
   type SystemApi } from "../../../runtime/index.ts"
 import type { PlacementLimits } from "../../../runtime/limits.ts"
 import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
@@ -48,7 +49,7 @@ export const start = async (
   const ports = Layer.mergeAll(
     storage,
     natsTransport,
-    Layer.provide(clustered({ node: name, format, limits, ...known }), natsRegistry)
+    Layer.provide(clusterPlacement({ node: name, format, limits, ...known }), natsRegistry)
   ).pipe(Layer.provideMerge(nats))
   const system = System.layer({ behaviors: [behavior], format })
   const layer = Layer.provideMerge(system, ports).pipe(Layer.provide(Logger.layer([])))

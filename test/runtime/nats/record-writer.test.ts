@@ -91,7 +91,7 @@ it("gives the marker of a deletion a time to live only if it may be forgotten", 
   const { says, sent, writer } = servers()
   says.written = JSON.stringify({ seq: 3, count: 3 })
   const gone = { ...change, value: null }
-  const { reported } = submitted(writer, [], [gone, { ...gone, key: "brief", fades: true }])
+  const { reported } = submitted(writer, [], [gone, { ...gone, key: "brief", markerExpires: true }])
   await vi.advanceTimersByTimeAsync(longMs)
   expect(reported).toEqual(["done true"])
   const kept = ["k", "brief"].map((key) => {

@@ -1,6 +1,6 @@
 /**
- * A removed entry of an index may be forgotten by the store, since readers compare entries with
- * their records. Only the removal of a record itself is remembered, as its URI answers 410.
+ * The marker of a removed index entry may expire, since readers compare entries with
+ * their records. The marker of a removed record stays, because its URI answers 410.
  */
 import { expect, it } from "vitest"
 import { customerChanges, customerRemoval,
@@ -34,9 +34,11 @@ const load: CustomerLoad = {
 
 /** Tables from which the changes remove, and whether the store may forget it. */
 const removals = (changes: ReadonlyArray<RecordChange>) =>
-  changes.flatMap(({ fades = false, table, value }) => value === null ? [[table, fades]] : [])
+  changes.flatMap(({ markerExpires = false, table, value }) =>
+    value === null ? [[table, markerExpires]] : []
+  )
 
-it("lets the marks of index entries fade", () => {
+it("lets the markers of index entries expire", () => {
   expect(removals(customerChanges("c1", aged(30), aged(29)))).toEqual([["customers-by-age", true]])
   expect(removals(customerChanges("c1", aged(30), aged(30)))).toEqual([])
   expect(removals(customerRemoval("c1", aged(30))))

@@ -14,7 +14,7 @@ import { type ClusterClock, isProcessGone, joinCluster, memberOf, Membership, ty
 import { makeNodeStatus } from "./node-status.ts"
 import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
 
-export interface ClusteredOptions {
+export interface ClusterPlacementOptions {
   /** `[A-Za-z0-9_=-]+`, unique in the cluster; the same at each start, or a random name. */
   readonly node: string
   /** The newest format that this program reads ({@link ClusterFormat}); 1 by default. */
@@ -33,11 +33,11 @@ const handoverPollMs = 10
 const nodePattern = /^[A-Za-z0-9_=-]{1,100}$/
 
 /** The placement of one node; `follow` makes it claim shards. */
-export class ClusteredPlacement {
+export class ClusterPlacement {
   readonly placement: PlacementApi
   private readonly node: string
   private readonly limits: PlacementLimits
-  private readonly options: ClusteredOptions
+  private readonly options: ClusterPlacementOptions
   private readonly registry: RegistryApi
   private readonly time: ClusterClock
   private readonly claims: Claims
@@ -50,7 +50,7 @@ export class ClusteredPlacement {
   private cancelTick: () => void = () => {}
 
   /** Throws a TypeError if the node's name is invalid. */
-  constructor(registry: RegistryApi, time: ClusterClock, options: ClusteredOptions) {
+  constructor(registry: RegistryApi, time: ClusterClock, options: ClusterPlacementOptions) {
     const { newIncarnation = () => crypto.randomUUID(), node } = options
     if (!nodePattern.test(node)) throw new TypeError(`not a node name: ${JSON.stringify(node)}`)
     const limits = makePlacementLimits(options.limits)
@@ -193,8 +193,8 @@ export class ClusteredPlacement {
  * Placement in a cluster: the node joins when the layer is built, takes shards when the system
  * follows the placement, and leaves when the layer's scope closes.
  */
-export const clustered = (
-  options: ClusteredOptions
+export const clusterPlacement = (
+  options: ClusterPlacementOptions
 ): Layer.Layer<Placement, StorageUnavailable | NodeNameTaken | StoreFormatUnsupported, Registry> =>
   Layer.effect(
     Placement,
@@ -204,7 +204,7 @@ export const clustered = (
       const nowMs = () => performance.now()
       const time = { fork, later: laterWith(fork), nowMs }
       const processes = { process: thisProcess, isGone: isProcessGone }
-      const node = new ClusteredPlacement(registry, time, { ...processes, ...options })
+      const node = new ClusterPlacement(registry, time, { ...processes, ...options })
       yield* registry.watch(node.observe)
       yield* Effect.addFinalizer(() => Effect.promise(node.close))
       const failure = yield* Effect.promise(node.enter)
