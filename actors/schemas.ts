@@ -67,6 +67,9 @@ export const askerOf =
 /** SHA-256 as base64url without padding: the only form in which a state stores a secret. */
 export const SecretHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/))
 
+/** 128 bits as base64url without padding: a random id, or a digest. */
+export const Base64Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
+
 /** A whole number from 0. */
 export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 

@@ -36,7 +36,7 @@ export const AccountState = Schema.Union([
     roles,
     /** At most `accountTokensMax` that have not expired, oldest first. */
     tokens: Schema.Array(Token),
-    /** The account that the service was set up with: it stays, and stays an admin. */
+    /** The first account of the service: it cannot be removed, and remains an admin. */
     founder: Schema.Boolean,
     version: Count
   }),

@@ -1,6 +1,6 @@
 /** Content: its state record, its messages and its replies (protocol §1.1). */
 import { Schema } from "effect"
-import { Count, SecretHash } from "../schemas.ts"
+import { Base64Id, Count, SecretHash } from "../schemas.ts"
 
 /** The bytes of a content resource, and the header fields served with them. */
 export const ContentBody = Schema.Struct({
@@ -51,8 +51,6 @@ export const ContentAccess = Schema.Struct({
 
 export type ContentAccess = typeof ContentAccess.Type
 
-const RequestId = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
-
 export const ContentMessage = Schema.Union([
   /** Publishes a body that is stored (A1). */
   Schema.TaggedStruct("Publish", {
@@ -81,7 +79,7 @@ export const ContentMessage = Schema.Union([
     access: ContentAccess,
     value: Schema.String,
     /** Of a request with a key: a repetition is answered with the first receipt. */
-    requestId: Schema.optionalKey(RequestId)
+    requestId: Schema.optionalKey(Base64Id)
   }),
   /** Whether a blob belongs to this content; blob garbage collection asks for orphans. */
   Schema.TaggedStruct("HasBlob", { blobId: Schema.String }),

@@ -30,7 +30,7 @@ const expire = (state: Used, nowMs: number): Decision<IdempotencyState> => {
     : stay<IdempotencyState>().setTimer(endsAtMs)
 }
 
-/** Whether the node of attempt `later` has restarted since attempt `earlier`. */
+/** Whether both attempts ran on one node, which has restarted between them. */
 const isOfEarlierStart = (earlier: string, later: string): boolean => {
   const [node, start] = earlier.split(".")
   const [sameNode, laterStart] = later.split(".")
@@ -51,7 +51,7 @@ const begin = (
   { nowMs }: DecisionContext
 ) => {
   if (attempt === state.attempt) return stay().reply(proceed(state))
-  // An attempt that neither ended nor gave up was cut off; a clock that ran back counts too.
+  // An attempt that is too old was interrupted. So was one from the future: the clock went back.
   const ageMs = nowMs - state.attemptAtMs
   const mayLive = ageMs >= 0 && ageMs < idempotencyAttemptMaxMs
   if (mayLive && !isOfEarlierStart(state.attempt, attempt)) {

@@ -29,8 +29,8 @@ export const encodeItem = (
 const corrupted = (): Error => new Error("a mailbox's log item has no header line")
 
 /**
- * The mark of a log item with removals, which registrations read:
- * `<time, ms since the epoch, base 36> !\n<id>\n<id>…`. No random part begins with its mark.
+ * Marks a log item that is an event of removals, which registrations read:
+ * `<time, ms since the epoch, base 36> !\n<id>\n<id>…`. No random part begins with `!`.
  */
 const removalMark = "!"
 
@@ -58,22 +58,22 @@ export const itemAtMs = (value: string): number =>
   Number.parseInt(value.slice(0, value.indexOf(" ")), 36)
 
 /**
- * Of the digest so many characters (72 bits) are remembered. A longer part of a string would not
- * be a copy: it would keep the whole item in memory for as long as it is remembered itself.
+ * Characters of a digest in the deduplication window: 72 bits. A longer substring would be a view
+ * of the whole item, and would keep the item in memory.
  */
 const repeatKeyChars = 12
 
 /** The key of a document of this digest in the deduplication window. */
 export const repeatKey = (digest: string): string => digest.slice(0, repeatKeyChars)
 
-/** The same of a log item's notification; undefined when it is none. */
+/** The {@link repeatKey} of a log item; undefined for an event of removals. */
 export const itemRepeatKey = (value: string): string | undefined => {
   if (isRemoval(value)) return
   const at = digestAt(value)
   return value.slice(at, at + repeatKeyChars)
 }
 
-/** The notification of a log item; throws when it is none. */
+/** The notification of a log item; throws for any other item. */
 export const decodeItem = (value: string): StoredNotification => {
   const at = digestAt(value)
   return {

@@ -1,6 +1,6 @@
 /** The mailbox: its state record, its messages and its replies (protocol §1.2). */
 import { Effect, Schema } from "effect"
-import { Caller, Count, SecretHash } from "../schemas.ts"
+import { Base64Id, Caller, Count, SecretHash } from "../schemas.ts"
 import { Range, Retrieval } from "./ranges.ts"
 
 /** The settings of an owner; times in ms, sizes in bytes. */
@@ -72,17 +72,13 @@ export const MailboxReader = Schema.Struct({
 
 export type MailboxReader = typeof MailboxReader.Type
 
-const Part = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
-
 /** A registration: its actor's id, or the part of it after the `=`. */
 const RegistrationId = Schema.String.check(
   Schema.isPattern(/^(?:[a-z0-9-]{1,64}=)?[A-Za-z0-9_-]{8,64}$/)
 )
 
-const Key = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/))
-
 /** A notification that was removed. */
-const Removal = Schema.Struct({ n: Count, idRandom: Part })
+const Removal = Schema.Struct({ n: Count, idRandom: Base64Id })
 
 export type Removal = typeof Removal.Type
 
@@ -102,12 +98,12 @@ export const MailboxMessage = Schema.Union([
     /** The `item` element as XML. */
     fragment: Schema.String,
     /** 128 bits of the document's SHA-256, or derived from the request's key; base64url. */
-    digest: Part,
+    digest: Base64Id,
     /** 128 random bits, base64url; with a key the same in each attempt. */
-    idRandom: Part,
+    idRandom: Base64Id,
     account: Schema.optionalKey(Schema.String),
     /** The id of the request's idempotency key is `<mailbox>=<key>`. */
-    key: Schema.optionalKey(Key)
+    key: Schema.optionalKey(SecretHash)
   }),
   /** The right to read the log, and its head (A11). */
   Schema.TaggedStruct("List", { reader: MailboxReader }),
@@ -117,7 +113,7 @@ export const MailboxMessage = Schema.Union([
    */
   Schema.TaggedStruct("Retrieved", { from: Count, to: Count }),
   /** Removes one notification; `idRandom` is that of its id. */
-  Schema.TaggedStruct("Remove", { n: Count, idRandom: Part, reader: MailboxReader }),
+  Schema.TaggedStruct("Remove", { n: Count, idRandom: Base64Id, reader: MailboxReader }),
   /** From now on each change signals this registration; it is idempotent. */
   Schema.TaggedStruct("Register", { id: RegistrationId, reader: MailboxReader }),
   /** A registration has ended. From itself. */

@@ -1,7 +1,8 @@
 /**
- * Discovery: rel=mailbox in Link headers (RFC 8288) and in HTML (protocol §1.2); the same of
- * rel=ldp#inbox, and the inbox that JSON-LD names (Linked Data Notifications §3.1). Pure.
+ * Discovery of a mailbox by rel=mailbox, in Link headers (RFC 8288) and in HTML (protocol §1.2).
+ * Discovery of an inbox by rel=ldp#inbox, or in JSON-LD (Linked Data Notifications §3.1). Pure.
  */
+import { Predicate } from "effect"
 import { Buffer } from "node:buffer"
 import type { Headers } from "./exchange.ts"
 import { resolved, valueOf } from "./response.ts"
@@ -18,11 +19,11 @@ const inboxRel: Rel = [inboxIri]
 /** RDFa predefines the prefix `ldp`. */
 const inboxRelInHtml: Rel = [inboxIri, "ldp:inbox"]
 
-const names = (rel: Rel, rels: string | undefined): boolean =>
+const includesRel = (rel: Rel, rels: string | undefined): boolean =>
   rels !== undefined &&
   rels.toLowerCase().split(/[ \t\n\f\r]+/).some((name) => rel.includes(name))
 
-/** A link of a header, with the parameters that follow it; junk up to the comma is skipped. */
+/** A link of a header with its parameters; invalid text before the next comma is ignored. */
 const linkPattern = /<([^<>]*)>((?:\s*;[^;,="<>]*(?:=\s*(?:"(?:[^"\\]|\\.)*(?:"|$)|[^;,"]*))?)*)/g
 
 const parameterPattern = /;\s*([^;,="\s]*)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)|([^;,"\s]*)))?/g
@@ -41,7 +42,7 @@ const parametersOf = (text: string): ReadonlyMap<string, string> => {
 const inLinkHeader = (rel: Rel, header: string): string | undefined => {
   for (const [, target = "", text = ""] of header.matchAll(linkPattern)) {
     const parameters = parametersOf(text)
-    if (names(rel, parameters.get("rel")) && !parameters.has("anchor")) return target.trim()
+    if (includesRel(rel, parameters.get("rel")) && !parameters.has("anchor")) return target.trim()
   }
   return undefined
 }
@@ -77,15 +78,15 @@ const textElements = new Set([
   "iframe"
 ])
 
-/** The position behind the next `mark`; the end of the text without one. */
-const indexBehind = (text: string, mark: string, from: number): number => {
+/** The position after the next `mark`; the end of the text without one. */
+const indexAfter = (text: string, mark: string, from: number): number => {
   const at = text.indexOf(mark, from)
   return at < 0 ? text.length : at + mark.length
 }
 
 /**
  * The start tags of a document in order, read as leniently as HTML §13.2.5. It moves forward only,
- * in linear time, and builds no tree: the pages of strangers may be hostile.
+ * in linear time, and builds no tree, because a page may be hostile.
  */
 function* startTags(html: string): Generator<Tag> {
   const lower = html.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
@@ -94,7 +95,7 @@ function* startTags(html: string): Generator<Tag> {
   for (let match = start.exec(lower); match !== null; match = start.exec(lower)) {
     const [, name] = match
     if (name === undefined) {
-      start.lastIndex = indexBehind(lower, "-->", start.lastIndex)
+      start.lastIndex = indexAfter(lower, "-->", start.lastIndex)
       continue
     }
     const attributes = new Map<string, string>()
@@ -106,8 +107,8 @@ function* startTags(html: string): Generator<Tag> {
       at = attribute.lastIndex
     }
     yield { name, attributes }
-    at = indexBehind(lower, ">", at)
-    start.lastIndex = textElements.has(name) ? indexBehind(lower, `</${name}`, at) : at
+    at = indexAfter(lower, ">", at)
+    start.lastIndex = textElements.has(name) ? indexAfter(lower, `</${name}`, at) : at
   }
 }
 
@@ -119,7 +120,7 @@ const inHtml = (rel: Rel, html: string, uri: URL): string | undefined => {
     const href = attributes.get("href")
     if (href === undefined) continue
     if (name === "base") base ??= new URL(resolved(unescaped(href), uri) ?? uri)
-    if ((name !== "link" && name !== "a") || !names(rel, attributes.get("rel"))) continue
+    if ((name !== "link" && name !== "a") || !includesRel(rel, attributes.get("rel"))) continue
     const target = resolved(unescaped(href).trim(), base ?? uri)
     if (name === "link") return target
     anchor ??= target
@@ -130,7 +131,7 @@ const inHtml = (rel: Rel, html: string, uri: URL): string | undefined => {
 const isHtml = (type: string | undefined): boolean =>
   type !== undefined && /^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(type)
 
-const linkedIn = (rel: Rel, { link }: Headers, uri: URL): string | undefined => {
+const inLinkHeaders = (rel: Rel, { link }: Headers, uri: URL): string | undefined => {
   const header = typeof link === "string" ? link : link?.join(", ")
   return header === undefined ? undefined : resolved(inLinkHeader(rel, header), uri)
 }
@@ -139,7 +140,7 @@ const textOf = (body: Uint8Array): string => Buffer.from(body).toString("utf8")
 
 /** The mailbox that a response of `uri` names, an absolute http(s) URI; undefined without one. */
 export const mailboxIn = (headers: Headers, body: Uint8Array, uri: URL): string | undefined => {
-  const linked = linkedIn(mailboxRel, headers, uri)
+  const linked = inLinkHeaders(mailboxRel, headers, uri)
   if (linked !== undefined) return linked
   return isHtml(valueOf(headers, "content-type"))
     ? inHtml(mailboxRel, textOf(body), uri)
@@ -149,19 +150,18 @@ export const mailboxIn = (headers: Headers, body: Uint8Array, uri: URL): string 
 const isLinkedData = (type: string | undefined): boolean =>
   type !== undefined && /^\s*application\/(ld|activity)\+json\s*(;|$)/i.test(type)
 
-type Node = Readonly<Record<string, unknown>>
-
-const isNode = (value: unknown): value is Node =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** The nodes at the root of a document. */
-const nodesOf = (root: unknown): ReadonlyArray<Node> =>
-  [root].flat().filter(isNode).flatMap((node) =>
-    Object.hasOwn(node, "@graph") ? [node, ...[node["@graph"]].flat().filter(isNode)] : [node]
+const nodesOf = (root: unknown): ReadonlyArray<Readonly<Record<PropertyKey, unknown>>> =>
+  [root].flat().filter(Predicate.isObject).flatMap((node) =>
+    Object.hasOwn(node, "@graph")
+      ? [node, ...[node["@graph"]].flat().filter(Predicate.isObject)]
+      : [node]
   )
 
 const idOf = (value: unknown): unknown =>
-  isNode(value) ? ["@id", "id"].map((key) => value[key]).find((id) => id !== undefined) : value
+  Predicate.isObject(value)
+    ? ["@id", "id"].map((key) => value[key]).find((id) => id !== undefined)
+    : value
 
 /** Names of the property. JSON-LD contexts are never fetched. */
 const inboxNames = [inboxIri, "ldp:inbox", "inbox"]
@@ -176,10 +176,10 @@ const inJson = (text: string, base: URL, uris: ReadonlyArray<string>): string | 
   }
   for (const node of nodesOf(root)) {
     const id = idOf(node)
-    const isMeant = typeof id !== "string" || uris.includes(resolved(id, base) ?? "")
+    const isTarget = typeof id !== "string" || uris.includes(resolved(id, base) ?? "")
     const values = inboxNames.filter((name) => Object.hasOwn(node, name)).map((name) => node[name])
     const named = values.flat().map(idOf).find((value) => typeof value === "string")
-    if (isMeant && typeof named === "string") return resolved(named, base)
+    if (isTarget && typeof named === "string") return resolved(named, base)
   }
   return undefined
 }
@@ -194,7 +194,7 @@ export const inboxIn = (
   uri: URL,
   target: string
 ): string | undefined => {
-  const linked = linkedIn(inboxRel, headers, uri)
+  const linked = inLinkHeaders(inboxRel, headers, uri)
   if (linked !== undefined) return linked
   const type = valueOf(headers, "content-type")
   if (isHtml(type)) return inHtml(inboxRelInHtml, textOf(body), uri)

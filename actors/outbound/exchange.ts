@@ -61,11 +61,11 @@ export interface ExchangeResponse {
   readonly headers: Headers
   readonly bytes: Uint8Array
   readonly isTooLarge: boolean
-  /** Why the body is not complete, if it was to be kept. */
+  /** Why a body that was to be kept is incomplete. */
   readonly broken?: string
 }
 
-/** No response, or no valid one. `health` is what that says of the origin. */
+/** No valid response. `health` is the evidence about the origin, for its circuit breaker. */
 export interface ExchangeFailure {
   readonly _tag: "Failed"
   readonly outcome: DeliveryFailure
@@ -80,9 +80,7 @@ const stopped = new Error("the exchange was stopped")
 
 /** The failure of an exchange that has no response. */
 const failureOf = (error: unknown): ExchangeFailure => {
-  if (error instanceof ForbiddenAddress) {
-    return permanentFailure(notAllowed)
-  }
+  if (error instanceof ForbiddenAddress) return permanentFailure(notAllowed)
   // undici rejects the request itself, such as a line break in a header.
   if (error instanceof errors.InvalidArgumentError) {
     return permanentFailure("a header or the target cannot be sent")

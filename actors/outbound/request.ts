@@ -1,7 +1,7 @@
 /**
- * One outbound request, from top to bottom: the destination is checked, the origin limiter gives
- * a permit, the exchange is made, and its response decides on a redirect. A post whose target
- * takes no notifications is sent to a discovered mailbox or inbox (protocol §1.2, §5).
+ * One outbound request in order: check the destination, wait for a permit of the origin limiter,
+ * exchange, follow redirects. A post whose target accepts no notifications is sent to a
+ * discovered mailbox or inbox (protocol §1.2, §5).
  */
 import { Effect } from "effect"
 import type { Agent } from "undici"
@@ -162,7 +162,7 @@ const loadAndExchange = Effect.fnUntraced(function*(
   return result
 })
 
-/** The content source gave the request up. */
+/** The result when the content source returns nothing: the message is obsolete. */
 const obsolete: ExchangeResult = {
   _tag: "Failed",
   outcome: { _tag: "PermanentFailure", problem: "no longer wanted" },
@@ -216,7 +216,7 @@ const pageTypes = "text/html, application/xhtml+xml;q=0.9, application/ld+json;q
 /**
  * Sends a post that its target rejected with 405 or 415 in another form or to another target:
  * as JSON-LD if the 415's Accept-Post names it; to the mailbox or inbox that the target's page
- * names; as JSON-LD if the 415 names no types. Undefined if there is no such way.
+ * names; as JSON-LD if the 415 names no types. Undefined if none of them applies.
  */
 const sendElsewhere = Effect.fnUntraced(function*(
   resources: OutboundResources,

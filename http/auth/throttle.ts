@@ -1,7 +1,7 @@
 /**
  * Protection against guessing (protocol §1.1): all nodes together count wrong passwords and tokens
  * by client address, and wrong tokens by account. If many addresses guess an account's token, only
- * those addresses are slowed down that guessed themselves. The owner can still log in.
+ * those addresses have to wait. The owner can still log in.
  */
 import { Effect } from "effect"
 import { throttleKind } from "../../actors/index.ts"
@@ -11,7 +11,7 @@ import { ask, type Call, clientAddress, type HandlerFailure, httpError,
   type Service } from "../pipeline/index.ts"
 import { isSlug, secretHash } from "./credentials/index.ts"
 
-/** Characters of a hash that distinguish wrong tries in a window but do not reveal the token. */
+/** Characters of a token's hash: enough to count different wrong tokens, too few to reveal one. */
 const tryChars = 10
 
 /** The detail of 429 by what was counted. */

@@ -1,5 +1,5 @@
 /** Queries over tables of rows: conditions, sources, cursors, and rows in memory. */
-export { filterOf, type NumberRange, type Operator, operators, type Order, type RowCondition,
+export { filterOf, fold, type NumberRange, type Operator, operators, type Order, type RowCondition,
   type RowFilter, type RowQuery, spanOf } from "./condition.ts"
 export { fieldNames, fieldsIn, queryElement, queryIn } from "./query-document.ts"
 export { type CursorPosition, decodeCursor, encodeCursor, runQuery } from "./query-run.ts"

@@ -29,7 +29,7 @@ export interface DecidedSignal {
   hint: number | undefined
 }
 
-/** The hint of two signals in one: none when one of them has none, since that is about anything. */
+/** The hint of two merged signals; none if one of them has none, since it may be about any item. */
 const greatestHint = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined || other === undefined ? undefined : Math.max(one, other)
 
@@ -50,16 +50,16 @@ const none: ReadonlyArray<never> = []
 export class PendingCommit {
   readonly messages: Array<InboxMessage> = []
   actions: Array<Tagged> | undefined = undefined
-  /** The state goes into the commit: it was changed, or items are removed. */
+  /** The commit contains the state: it was changed, or items are removed. */
   writesState = false
   removesActor = false
   readonly items: Array<LogItem> = []
   timerAtMs: number | null | undefined = undefined
-  /** Time in the store of the own timer that fired and that this decides on. */
+  /** The stored time of the actor's own timer that fired and caused a decision here. */
   firedTimerMs: number | undefined = undefined
-  /** The actor's own timer is deferred until then once this is durable. */
+  /** When this is durable, the actor's own timer is deferred until this time. */
   deferUntilMs: number | undefined = undefined
-  /** A signal that is deferred once this is durable. */
+  /** A signal that is deferred when this is durable. */
   deferredSignal: { readonly untilMs: number; readonly signal: FiredSignal } | undefined = undefined
   /** Revision of the signal to this actor that the commit removes. */
   consumedSignal: number | undefined = undefined
@@ -72,7 +72,7 @@ export class PendingCommit {
     this.head = head
   }
 
-  /** Adds what one decision asks for, but for timers and signals. */
+  /** Adds the parts of one decision, except timers and signals. */
   add(decision: Decision<unknown, unknown, unknown>): void {
     const { items, removals } = decision
     if (decision.durable || removals !== undefined) this.writesState = true
@@ -88,7 +88,7 @@ export class PendingCommit {
     }
   }
 
-  /** The actor's own timer is set or cleared: whatever was deferred before is over. */
+  /** Sets or clears the actor's own timer, which ends any earlier deferral. */
   replaceTimer(atMs: number | null): void {
     this.timerAtMs = atMs
     this.deferUntilMs = undefined
@@ -112,7 +112,7 @@ export class PendingCommit {
     return earlier === undefined
   }
 
-  /** Holds a reply, and what is performed after it, until this is durable. */
+  /** Holds a reply, and the actions after it, until this is durable. */
   addMessage(entry: InboxMessage, actions: ReadonlyArray<Tagged> | undefined): void {
     this.messages.push(entry)
     if (actions === undefined) return
@@ -146,7 +146,7 @@ export class PendingCommit {
     return this.decidedSignals === undefined ? none : [...this.decidedSignals.values()]
   }
 
-  /** The items that were not removed again before they were written. */
+  /** The appended items, without those that a later decision removes. */
   private itemsToWrite(): ReadonlyArray<LogItem> {
     if (this.removals === undefined || this.items.length === 0) return this.items
     const removed = new Set(this.removals)

@@ -56,6 +56,9 @@ const random = (count: number): string => {
 /** A new identifier: 128 random bits as 22 characters. */
 export const randomId = (): string => random(idBytes)
 
+/** Whether a text has the form of an id that the service creates: 128 bits or more. */
+export const isRandomId = (text: string): boolean => /^[A-Za-z0-9_-]{16,64}$/.test(text)
+
 /** SHA-256 of a secret in base64url without padding (43 characters), as it is stored. */
 export const secretHash = (secret: string): string => hash("sha256", secret, "base64url")
 

@@ -1,4 +1,5 @@
 /** The account and roles in the claims of a verified token. Pure. */
+import { Predicate } from "effect"
 import { Role } from "../../../actors/account/index.ts"
 import { claimedRolesMax } from "../../limits.ts"
 import { isSlug } from "../credentials/index.ts"
@@ -19,15 +20,12 @@ export interface IssuedIdentity {
   readonly roles: ReadonlyArray<Role>
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /**
  * The claim at a path such as `realm_access.roles`. A name may contain dots, as
  * `https://example.org/roles` and `kubernetes.io` do: the shortest names that exist are used.
  */
 export const claimAt = (claims: unknown, path: string): unknown => {
-  if (!isObject(claims)) return undefined
+  if (!Predicate.isObject(claims)) return undefined
   if (Object.hasOwn(claims, path)) return claims[path]
   for (let dot = path.indexOf("."); dot > 0; dot = path.indexOf(".", dot + 1)) {
     const name = path.slice(0, dot)

@@ -157,3 +157,6 @@ export const xmlDeclaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 
 /** An element as a whole document. */
 export const writeDocument = (root: Element): string => xmlDeclaration + writeElement(root)
+
+/** A time of documents (ISO 8601, UTC); `atMs` is ms since the epoch. */
+export const isoTime = (atMs: number): string => new Date(atMs).toISOString()

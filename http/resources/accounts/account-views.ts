@@ -1,9 +1,9 @@
 /** The documents and pages of accounts. Only the answer that creates a token shows it. */
 import { type AccountView, Role } from "../../../actors/account/index.ts"
 import { type Html, html, type HtmlForm, link, type PageLink, renderForm, secretsOnce, table,
-  time as timeShown } from "../../formats/html/index.ts"
+  timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 
@@ -19,8 +19,6 @@ export const roles: ReadonlyArray<Role> = Role.literals
 
 type Token = AccountView["tokens"][number]
 
-const time = (ms: number): string => new Date(ms).toISOString()
-
 const tokenElement = (service: Service, name: string, token: Token, secret?: string): Element =>
   element(
     "token",
@@ -28,8 +26,8 @@ const tokenElement = (service: Service, name: string, token: Token, secret?: str
       href: absoluteUri(service, tokenPath(name, token.id)),
       id: token.id,
       name: token.label,
-      created: time(token.createdAtMs),
-      expires: token.expiresAtMs === undefined ? undefined : time(token.expiresAtMs)
+      created: isoTime(token.createdAtMs),
+      expires: token.expiresAtMs === undefined ? undefined : isoTime(token.expiresAtMs)
     },
     secret
   )
@@ -41,7 +39,10 @@ const accountElement = (
 ): Element =>
   element(
     "account",
-    { href: absoluteUri(service, accountPath(account.name)), created: time(account.createdAtMs) },
+    {
+      href: absoluteUri(service, accountPath(account.name)),
+      created: isoTime(account.createdAtMs)
+    },
     element("name", {}, account.name),
     ...account.roles.map((role) => element("role", {}, role)),
     ...account.tokens.map((token) =>
@@ -94,8 +95,8 @@ const tokenTable = (name: string, tokens: ReadonlyArray<Token>): Html =>
     ["Token", "Created", "Expires"],
     tokens.map(({ createdAtMs, expiresAtMs, id, label }) =>
       html`<tr><td>${link(tokenPath(name, id), label ?? id)}</td><td>${
-        timeShown(time(createdAtMs))
-      }</td><td>${expiresAtMs === undefined ? "never" : timeShown(time(expiresAtMs))}</td></tr>
+        timeAt(createdAtMs)
+      }</td><td>${expiresAtMs === undefined ? "never" : timeAt(expiresAtMs)}</td></tr>
 `
     )
   )
@@ -105,7 +106,7 @@ const rolesOf = ({ roles: names }: AccountView): string =>
 
 const accountPage = (account: AccountView): Html =>
   html`<dl class="facts"><dt>Roles</dt><dd>${rolesOf(account)}</dd>
-<dt>Created</dt><dd>${timeShown(time(account.createdAtMs))}</dd></dl>
+<dt>Created</dt><dd>${timeAt(account.createdAtMs)}</dd></dl>
 <h2>Tokens</h2>
 ${tokenTable(account.name, account.tokens)}`
 
@@ -116,7 +117,7 @@ const listingPage = (accounts: ReadonlyArray<AccountView>): Html =>
     accounts.map((account) =>
       html`<tr><th scope="row">${link(accountPath(account.name), account.name)}</th><td>${
         rolesOf(account)
-      }</td><td>${timeShown(time(account.createdAtMs))}</td></tr>
+      }</td><td>${timeAt(account.createdAtMs)}</td></tr>
 `
     )
   )

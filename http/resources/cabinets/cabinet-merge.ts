@@ -11,6 +11,7 @@ import { type Element, parseFragment } from "../../formats/xml/index.ts"
 import { askedAtOnceMax, cabinetChunkItemsMin, cabinetScanCharsMax, cabinetScanItemsMax,
   pageEntriesMax } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
+import { fold } from "../../query-engine/index.ts"
 import { describeForReader, listingStart, type MailboxEntry, type MailboxRef, mailboxRefNamed,
   readPage } from "../mailboxes/index.ts"
 import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./cabinet-cursor.ts"
@@ -18,8 +19,6 @@ import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./c
 /* Which notifications a cabinet's query matches. */
 
 type EntryFilter = (entry: MailboxEntry) => boolean
-
-const fold = (text: string): string => text.normalize("NFC").toLowerCase()
 
 /** All text of some nodes, with a line break between two elements. */
 const textIn = (nodes: ReadonlyArray<Element | string>): string =>

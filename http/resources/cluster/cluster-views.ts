@@ -1,7 +1,7 @@
 /** The documents of `/cluster`. */
 import { liveScriptPath } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { clusterPage } from "./cluster-page.ts"
 import { type ClusterNode, type ClusterStatus, ranges,
@@ -15,16 +15,14 @@ export const clusterPath = "/cluster"
 export const quarantinePath = ({ id, kind }: Pick<QuarantineFigures, "id" | "kind">): string =>
   `${clusterPath}/quarantine/${kind}/${id}`
 
-const timeOf = (atMs: number): string => new Date(atMs).toISOString()
-
 const quarantineElement = (service: Service, node: string, one: QuarantineFigures): Element =>
   element("quarantine", {
     href: absoluteUri(service, quarantinePath(one)),
     node,
     kind: one.kind,
     id: one.id,
-    since: timeOf(one.sinceMs),
-    until: timeOf(one.untilMs),
+    since: isoTime(one.sinceMs),
+    until: isoTime(one.untilMs),
     reason: one.reason
   })
 
@@ -54,7 +52,7 @@ const figureElements = (
     ),
     element("timers", {
       ...byDocumentName(timerFigures),
-      next: nextMs === undefined ? undefined : timeOf(nextMs)
+      next: nextMs === undefined ? undefined : isoTime(nextMs)
     }),
     element("commits", byDocumentName(commits)),
     element(
@@ -78,7 +76,7 @@ const nodeElement = (service: Service, one: ClusterNode): Element => {
       answers: String(figures !== undefined),
       version: figures?.version,
       engine: figures?.engine,
-      since: figures === undefined ? undefined : timeOf(figures.startedMs),
+      since: figures === undefined ? undefined : isoTime(figures.startedMs),
       "uptime-seconds": figures?.uptimeSeconds,
       "memory-bytes": figures?.memoryBytes
     },

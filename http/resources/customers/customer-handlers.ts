@@ -1,5 +1,6 @@
 /** Customers: C2, single customers, and whole files of them (protocol §3). */
 import { Effect } from "effect"
+import { isRandomId } from "../../auth/credentials/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { absoluteUri, type Call, defineHandler, type HandlerAnswer, type HandlerFailure, httpError,
@@ -13,7 +14,7 @@ import { collectionPath, customerPath, customersView, customerView, fieldsForm, 
   loadView } from "./customer-views.ts"
 import { applyLoad } from "./load-application.ts"
 import { receiveLoad } from "./load-upload.ts"
-import { type CustomerLoad, isLoadId, loadPath, loadsTable, parseLoad } from "./load.ts"
+import { type CustomerLoad, loadPath, loadsTable, parseLoad } from "./load.ts"
 
 const readFields = (input: RequestInput): Effect.Effect<CustomerInput, HandlerFailure> => {
   if (input._tag === "Form") {
@@ -114,7 +115,7 @@ export const putCustomers = defineHandler(function*(service, call) {
 
 export const getLoad = defineHandler(function*(service, call) {
   const id = call.parameters.get("load")
-  if (!isLoadId(id) || call.parameters.secret("load") !== undefined) {
+  if (!isRandomId(id) || call.parameters.secret("load") !== undefined) {
     return yield* httpError("not-found")
   }
   const value = yield* service.records.get(loadsTable, id)

@@ -2,7 +2,7 @@
 import { deleteForm, html, type HtmlForm, link, type PageLink,
   renderForm } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import type { Row } from "../../query-engine/index.ts"
@@ -127,8 +127,6 @@ export const customersView = (
   forms: renderForm(fieldsForm(collectionPath))
 })
 
-const time = (ms: number): string => new Date(ms).toISOString()
-
 /** A load and its progress. */
 export const loadView = (service: Service, id: string, load: CustomerLoad): ResourceView => {
   const { at, created, problems, replaced, rows, skipped, startedMs, state, touchedMs } = load
@@ -144,8 +142,8 @@ export const loadView = (service: Service, id: string, load: CustomerLoad): Reso
         created,
         replaced,
         skipped,
-        started: time(startedMs),
-        touched: time(touchedMs)
+        started: isoTime(startedMs),
+        touched: isoTime(touchedMs)
       },
       ...problems.map(({ detail, row }) => element("problem", { row }, detail))
     ),

@@ -11,8 +11,6 @@ export const pendingLoads = "loads-pending"
 
 export const loadPath = (id: string): string => `/loads/${id}`
 
-export const isLoadId = (text: string): boolean => /^[A-Za-z0-9_-]{16,64}$/.test(text)
-
 export interface RowProblem {
   /** Counts from 1; the first line of a CSV file is not a row. */
   readonly row: number

@@ -3,6 +3,7 @@
  * document is stored unchanged, beside an item for readers of XML. The service fetches no context,
  * so that the item has only the terms with their usual names.
  */
+import { Predicate } from "effect"
 import { linkedDataType, mediaTypeOf } from "../../formats/index.ts"
 import { childOf, childText, type DocumentParser, type Element, element, failure, isText, isUri,
   type NotificationDocument, parseFragment, type Result, success, textOf,
@@ -17,10 +18,7 @@ const documentElement = "linked-data"
 export const isLinkedData = (contentType: string): boolean =>
   mediaTypeOf(contentType) === linkedDataType
 
-type Node = Readonly<Record<string, unknown>>
-
-const isNode = (value: unknown): value is Node =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+type Node = Readonly<Record<PropertyKey, unknown>>
 
 /** The bound that a document exceeds; undefined for none. */
 const boundsFault = (root: unknown): string | undefined => {
@@ -42,7 +40,7 @@ const boundsFault = (root: unknown): string | undefined => {
 /** The objects at the root: those of an array, or of a graph that is the whole document. */
 const rootsOf = (root: unknown): ReadonlyArray<unknown> => {
   if (Array.isArray(root)) return root.flatMap(rootsOf)
-  if (!isNode(root) || !Object.hasOwn(root, "@graph")) return [root]
+  if (!Predicate.isObject(root) || !Object.hasOwn(root, "@graph")) return [root]
   const rest = Object.keys(root).filter((key) => key !== "@context" && key !== "@graph")
   return rest.length === 0 ? rootsOf(root["@graph"]) : [root]
 }
@@ -54,7 +52,7 @@ const isTypes = (value: unknown): boolean => [value].flat().every((one) => typeo
 
 /** Why a value at the root is not a node object (JSON-LD 1.1 §9.2); undefined when it is one. */
 const nodeFault = (value: unknown): string | undefined => {
-  if (!isNode(value)) return "a notification is a node object, or an array of them"
+  if (!Predicate.isObject(value)) return "a notification is a node object, or an array of them"
   const has = (key: string): boolean => Object.hasOwn(value, key)
   const other = ["@value", "@list", "@set"].find(has)
   if (other !== undefined) return `an object with ${other} is no node object`
@@ -92,7 +90,7 @@ const nodesOf = (text: string): Result<ReadonlyArray<Node>, HttpError> => {
     const fault = nodeFault(one)
     if (fault !== undefined) return broken("linked-data", fault)
   }
-  const nodes = roots.filter(isNode)
+  const nodes = roots.filter(Predicate.isObject)
   return nodes.some(hasProperty)
     ? success(nodes)
     : broken("linked-data", "the document has no node with a property")
@@ -113,7 +111,7 @@ const isAddress = (value: unknown): value is string =>
 const uriIn = (values: ReadonlyArray<unknown>): string | undefined => {
   for (const value of values.flat()) {
     if (isAddress(value)) return value
-    if (!isNode(value)) continue
+    if (!Predicate.isObject(value)) continue
     const id = ["@id", "id"].filter((key) => Object.hasOwn(value, key)).map((key) => value[key])
       .find(isAddress)
     if (id !== undefined) return id
@@ -124,7 +122,9 @@ const uriIn = (values: ReadonlyArray<unknown>): string | undefined => {
 /** The first text among values, without markup: a summary of ActivityStreams is HTML. */
 const titleIn = (values: ReadonlyArray<unknown>): string | undefined => {
   for (const value of values.flat()) {
-    const text = isNode(value) && Object.hasOwn(value, "@value") ? value["@value"] : value
+    const text = Predicate.isObject(value) && Object.hasOwn(value, "@value")
+      ? value["@value"]
+      : value
     if (typeof text !== "string") continue
     const plain = text.replace(/<[^<>]*>/g, "").replace(/\s+/g, " ").trim()
     if (plain !== "") return plain

@@ -5,7 +5,7 @@ import { deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart,
   liveState, nothing, type PageLink, renderForm, statusBadge, type StatusBadges,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, printable } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime, printable } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { notificationControls } from "../mailboxes/index.ts"
 import { mailboxPath, notificationPath, type OutgoingNotificationRef,
@@ -31,8 +31,6 @@ const badges: StatusBadges<NotificationStatus | RecipientState["status"]> = {
 }
 
 /* The pages. */
-
-const isoTime = (atMs: number): string => new Date(atMs).toISOString()
 
 /** The code of the answer, unless the problem says it. */
 const answered = ({ code, problem }: RecipientState): string | undefined =>

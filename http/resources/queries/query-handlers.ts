@@ -1,7 +1,7 @@
 /** Queries as resources (protocol §3). */
 import { Effect } from "effect"
 import { sameHash } from "../../../actors/index.ts"
-import { secretHash } from "../../auth/credentials/index.ts"
+import { isRandomId, secretHash } from "../../auth/credentials/index.ts"
 import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
@@ -11,8 +11,8 @@ import { absoluteUri, type Call, clientAddress, createdAnswer, defineHandler, em
   type RequestInput, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
 import { addressHash, assertAddressQuota, collectionPath, creationChanges, goneQueries, isExpired,
-  isQueryId, ownersTable, parseQuery, queriesTable, queryPath, readRecord, type RecordResource,
-  removalChanges, removeRecord, replaceRecord, type StoredQuery } from "../rows/index.ts"
+  ownersTable, parseQuery, queriesTable, queryPath, readRecord, type RecordResource, removalChanges,
+  removeRecord, replaceRecord, type StoredQuery } from "../rows/index.ts"
 import { queryElementOf, sentForm, tables } from "./query-forms.ts"
 import { queriesView, queryView } from "./query-views.ts"
 
@@ -26,7 +26,7 @@ interface QueryRef {
 /** Fails with 404 for a path that cannot name a query. */
 const queryRefOf = ({ parameters }: Call): Effect.Effect<QueryRef, HandlerFailure> => {
   const id = parameters.get("query")
-  if (!isQueryId(id)) return Effect.fail(httpError("not-found"))
+  if (!isRandomId(id)) return Effect.fail(httpError("not-found"))
   const secret = parameters.secret("query")
   const resource: RecordResource = {
     table: queriesTable,
@@ -170,7 +170,7 @@ export const postQueryForm = defineHandler(function*(service, call) {
 /** The caller's own queries. */
 export const getQueries = defineHandler(function*(service, call) {
   const account = yield* optionalAccount(service, call)
-  const page = yield* readPageRequest(call, isQueryId)
+  const page = yield* readPageRequest(call, isRandomId)
   const prefix = `${account?.name ?? ""}/`
   const { after, limit } = page
   const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }

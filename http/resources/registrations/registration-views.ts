@@ -4,7 +4,8 @@ import { type Control, copyField, deleteForm, emptyState, type Html, html, type 
   livePart, liveScriptPath, liveState, methodControl, nothing, type PageLink, renderForm,
   secretsOnce, statusBadge, type StatusBadges, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, optionalElement, printable } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime, optionalElement,
+  printable } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
 import { collectionHref, collectionPath, type DescribedRegistration,
@@ -144,8 +145,6 @@ const secretPage = (
 <p>${link(path, "Status of the registration")}</p>`
 
 /* The documents. */
-
-const isoTime = (atMs: number): string => new Date(atMs).toISOString()
 
 const optionalTime = (name: string, atMs: number | undefined): Element | undefined =>
   optionalElement(name, atMs === undefined ? undefined : isoTime(atMs))

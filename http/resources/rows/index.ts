@@ -1,7 +1,7 @@
 /** Shared by customers, quotes and queries: records as resources, rows and their listings. */
 export { addressHash, assertAddressQuota, collectionPath, creationChanges, expiryMs, goneQueries,
-  isExpired, isQueryId, ownersTable, parseQuery, queriesTable, queryPath, removalChanges,
-  type StoredQuery, sweepQueries } from "./query-store.ts"
+  isExpired, ownersTable, parseQuery, queriesTable, queryPath, removalChanges, type StoredQuery,
+  sweepQueries } from "./query-store.ts"
 export { readRecord, type RecordResource, removeRecord, replaceRecord } from "./record-resource.ts"
 export { requireRole, rowAnswer, rowOperations, type RowResource } from "./row-handlers.ts"
 export { listRows, type RowListing, rowQuery } from "./row-listing.ts"

@@ -10,7 +10,7 @@
  */
 import { Effect } from "effect"
 import type { RecordChange } from "../../../runtime/index.ts"
-import { secretHash } from "../../auth/credentials/index.ts"
+import { isRandomId, secretHash } from "../../auth/credentials/index.ts"
 import { anonymousQueriesMax, anonymousQueryRetentionMs, expiredQueriesPage,
   expiredQueriesSweepMs } from "../../limits.ts"
 import { type HandlerFailure, httpError, localPath, type Service } from "../../pipeline/index.ts"
@@ -41,9 +41,6 @@ export interface StoredQuery {
   /** ms since the epoch. */
   readonly createdMs: number
 }
-
-/** The service generates ids: at least 128 bits in base64url. */
-export const isQueryId = (text: string): boolean => /^[A-Za-z0-9_-]{16,64}$/.test(text)
 
 // Only this service writes these records.
 export const parseQuery = (value: string): StoredQuery => JSON.parse(value) as StoredQuery
@@ -97,7 +94,7 @@ export const removalChanges = (id: string, before: string): ReadonlyArray<Record
 const idIn = (service: Service, href: string): string | undefined => {
   const id = /^\/queries\/([A-Za-z0-9_-]+)(?:~[A-Za-z0-9_-]*)?$/
     .exec(localPath(service, href) ?? "")?.[1]
-  return id !== undefined && isQueryId(id) ? id : undefined
+  return id !== undefined && isRandomId(id) ? id : undefined
 }
 
 /** The query at a URI; fails with 400 for another URI, and 422 for a query that does not fit. */

@@ -6,10 +6,10 @@ import { answerCharsMax, bridge } from "../../../actors/index.ts"
 import type { RecordedAnswer, SessionView } from "../../../actors/session/index.ts"
 import { type Control, emptyState, type Html, html, type HtmlForm, link, nothing, type PageLink,
   renderForm, renderPage, statusBadge, type StatusBadges, table,
-  time } from "../../formats/html/index.ts"
+  timeAt } from "../../formats/html/index.ts"
 import { contentTypeOf, type MediaType, negotiate, type ResourceView,
   standardTypes } from "../../formats/index.ts"
-import { type Element, element, writeDocument } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime, writeDocument } from "../../formats/xml/index.ts"
 import type { Call, HandlerAnswer } from "../../pipeline/index.ts"
 
 /** A step of the script, which also names the resource of its answer. */
@@ -173,8 +173,6 @@ const badges: StatusBadges<SessionView["status"]> = {
   hard_question: ["wait", "○ at the last question"]
 }
 
-const startedOf = (session: SessionView): string => new Date(session.startedAtMs).toISOString()
-
 /** The listing (B3). */
 export const listingView = (
   listed: ReadonlyArray<ListedResource<SessionView>>,
@@ -188,7 +186,7 @@ export const listingView = (
       element("session", {
         href: sessionPath(id),
         status: session.status,
-        started: startedOf(session)
+        started: isoTime(session.startedAtMs)
       })
     )
   ),
@@ -199,7 +197,7 @@ export const listingView = (
         "Sessions",
         ["Started", "Status"],
         listed.map(({ id, view: session }) =>
-          html`<tr><td><a href="${sessionPath(id)}">${time(startedOf(session))}</a></td><td>${
+          html`<tr><td><a href="${sessionPath(id)}">${timeAt(session.startedAtMs)}</a></td><td>${
             statusBadge(badges, session.status)
           }</td></tr>
 `

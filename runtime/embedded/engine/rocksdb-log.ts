@@ -14,15 +14,15 @@ import { blockBytes, maskedCrc32c, recordHeaderBytes, recordType } from "./log-f
 /** Full, first, middle and last record of a recycled log, and its record of timestamp sizes. */
 const RECYCLED = new Set([5, 6, 7, 8, 11])
 
-/** The findings in the blocks of a log that were read so far. */
+/** What the blocks of a log that were read so far contain. */
 interface LogProgress {
   hasRecord: boolean
   isRecycled: boolean
 }
 
 /**
- * Where RocksDB would stay in a block. With `verify`, corrupted records end the block, as they do
- * for RocksDB; without it, the answer may be a place that RocksDB never reads.
+ * The position in a block at which RocksDB would loop. With `verify`, corrupted records end the
+ * block, as they do for RocksDB; without it, RocksDB may never read that position.
  */
 const stuckInBlock = (
   block: Buffer,
