@@ -5,10 +5,10 @@ const hourMs = 60 * 60 * 1000
 /** Notifications that one mailbox keeps at a time, unless the operator sets another bound. */
 export const notificationsMaxDefault = 2_000_000
 
-/** A document that is repeated within so many notifications of a mailbox is deduplicated. */
+/** A mailbox recognizes a repeated document among this many last notifications. */
 export const deduplicationWindowItems = 1000
 
-/** Log items that one decision removes: its commit must fit one batch of every store. */
+/** Log items that one decision removes at most: its commit must fit one batch of every store. */
 export const removalsMax = 500
 
 /** Ranges of retrieved notifications that a mailbox remembers. */
@@ -134,7 +134,7 @@ export const deferredInMemoryMs = 110_000
 /** Recipients of one outgoing notification. */
 export const recipientsMax = 1_000
 
-/** With more recipients than this, each is a log item of its own, and the record has none. */
+/** With more recipients than this, each is a separate log item, and the record has none. */
 export const recipientsInlineMax = 16
 
 /** Recipients in one reply of a notification: it must fit a message between nodes. */

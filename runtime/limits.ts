@@ -331,7 +331,7 @@ export const cachedStateCharsMax = 1_024
 /** Keys in one read of many (the servers take 1,024), and reads of one key at once. */
 export const keysPerReadMax = 1_000
 
-/** How often a read from a replica that is behind is repeated, and the pause between. */
+/** How often a read from an outdated replica is repeated, and the pause between. */
 export const staleRetriesMax = 200
 
 export const staleRetryMs = 5

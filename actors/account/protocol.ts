@@ -66,7 +66,7 @@ export const AccountMessage = Schema.Union([
   /** Whether a token is one of the account's, and which rights it gives. */
   Schema.TaggedStruct("Authenticate", { tokenHash: SecretHash }),
   /**
-   * For a federated account: an issuer vouches for the name. The account is created if there is
+   * For a federated account: an issuer has confirmed the name. The account is created if there is
    * none. The founder and removed accounts cannot be admitted.
    */
   Schema.TaggedStruct("Admit", { name: Schema.String }),

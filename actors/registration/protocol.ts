@@ -62,7 +62,7 @@ export const RegistrationState = Schema.Union([
     cursor: Count,
     /** Number of the last log item of the current push; it is the same in every attempt. */
     pushing: Schema.optionalKey(Count),
-    /** The mailbox is gone; the last push says so. */
+    /** The mailbox is gone, which the last push reports. */
     mailboxGone: Schema.Boolean,
     /** Attempts at the current push, since when they fail, and when the next one is due. */
     tries: Count,

@@ -88,7 +88,7 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
 }
 
 /**
- * The challenges of a 401 (protocol §0), each in a field of its own: Chromium reads one challenge
+ * The challenges of a 401 (protocol §0), each in a separate field: Chromium reads one challenge
  * per field and shows no login dialog if a second one follows.
  */
 export const challenges: ReplyHeaders = [

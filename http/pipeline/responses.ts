@@ -9,7 +9,7 @@ import { evaluatePreconditions, httpDate } from "./preconditions.ts"
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
 
-/** `no-cache`, unless the answer has a `Cache-Control` of its own. */
+/** `no-cache`, unless the answer already has a `Cache-Control`. */
 const cacheField = (headers: ReplyHeaders): ReplyHeaders =>
   headers.some(([name]) => name === "Cache-Control") ? [] : [["Cache-Control", "no-cache"]]
 

@@ -18,7 +18,7 @@ export interface HttpSettings {
   /** Who may publish content (A1). */
   readonly publish: "anyone" | "accounts"
   readonly contentBytesMax: number
-  /** Retention of retrieved notifications in a mailbox without a retention of its own. */
+  /** Retention of retrieved notifications in a mailbox that sets no retention. */
   readonly retentionMs: number
   /** The origin whose pages may read answers (CORS), `*` for all; undefined for none. */
   readonly corsOrigin: string | undefined

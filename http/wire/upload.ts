@@ -1,4 +1,4 @@
-/** A request body as a stream; a reader that is behind pauses the client. */
+/** A request body as a stream; a slow reader pauses the client. */
 import { Readable } from "node:stream"
 import { BodyError, type BodyFault } from "./request.ts"
 

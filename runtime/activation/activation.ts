@@ -324,9 +324,9 @@ const wholeMs = (atMs: number | null | undefined): number | null | undefined =>
 export class ActorTimers {
   private readonly address: Address
   private readonly timers: TimerService
-  /** The time of its own timer as this activation decided last. */
+  /** The time of the actor's own timer by the last decision. */
   private ownMs: number | undefined = undefined
-  /** Its time in the store. */
+  /** The time of that timer in the store. */
   private storedMs: number | undefined = undefined
 
   constructor(address: Address, timers: TimerService) {
@@ -346,7 +346,7 @@ export class ActorTimers {
     return signal === undefined && storedMs !== undefined && storedMs !== this.storedMs
   }
 
-  /** Adds to a commit what a decision says of timers; `ends` is of {@link endsTimer}. */
+  /** Adds the timers of a decision to a commit; `ends` is the result of {@link endsTimer}. */
   decide(
     commit: PendingCommit,
     decision: AnyDecision,
@@ -471,10 +471,10 @@ export class Activation implements CommitSource {
   private readonly inbox: Inbox
   private readonly timers: ActorTimers
   private readonly commits: CommitPipeline
-  /** Decisions or replies are under way: a message that arrives meanwhile waits. */
+  /** Decisions or replies are in progress: a message that arrives now waits. */
   private busy = false
   private restartAfterMs: number | undefined = undefined
-  /** So many messages are decided each for a commit of its own. */
+  /** The number of next messages that each get a separate commit. */
   private separate = 0
   private cancelReload: (() => void) | undefined = undefined
 
@@ -583,11 +583,11 @@ export class Activation implements CommitSource {
   }
 
   /**
-   * The store can never keep this commit. The messages of a merged one are decided again, each for
-   * a commit of its own. A message that is alone fails, and its actor has broken an invariant.
+   * The store can never keep this commit. The messages of a merged commit are decided again, each
+   * for a separate commit. A single message fails: its actor has broken an invariant.
    */
   private dropTooLarge(lost: PendingCommit, failure: ValueTooLarge): void {
-    // Reads and later messages, too.
+    // Including reads and later messages.
     this.separate = this.inbox.unreplied
     if (lost.messages.filter(({ writes }) => writes).length > 1) {
       this.retryLost(lost, new StorageUnavailable({ detail: failure.detail }), 0, false)

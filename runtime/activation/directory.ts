@@ -22,10 +22,6 @@ export class ActivationDirectory {
     this.onPassivate = onPassivate
   }
 
-  get size(): number {
-    return this.actors.size
-  }
-
   get(key: string): Activation | undefined {
     return this.actors.get(key)
   }

@@ -47,9 +47,9 @@ export interface Commit {
    */
   readonly consumedSignal: number | undefined
   /**
-   * Time of the own timer that fired and that this commit decides on, as it was listed. The store
-   * removes what it holds for that time, unless that is the actor's timer after the commit: a key
-   * that a fault has left behind is collected so. undefined: none fired, or its time is not known.
+   * The listed time of the own timer that fired and that this commit decides on. The store removes
+   * its key of that time, unless it is the actor's timer after the commit. This collects keys that
+   * a fault has left. undefined: no timer fired, or its time is unknown.
    */
   readonly firedTimer: number | undefined
 }
@@ -162,12 +162,12 @@ export interface StorageApi {
   ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
   /**
    * At most `limit` signals of one shard, and at most `limit` of its own timers in order of time,
-   * from `from` on; `limit` is at least 1. A call costs what it returns, however many wait. It may
-   * return fewer timers than there are, or none, with the place where the next call continues: the
-   * store need not search beyond `untilMs`, and returns in time what it has found so far. A commit
-   * under way meanwhile is in the result or not; one that was durable before is. A timer that was
-   * ended by another node seconds ago, or that a fault of the store has left behind, may be listed
-   * too: see {@link Commit.firedTimer}. An interrupted call ends its reads.
+   * from `from` on; `limit` is at least 1. The cost depends on the result, not on the number that
+   * wait. The result may be short or empty, with the cursor for the next call: the store need not
+   * search beyond `untilMs`, and returns what it has found by its deadline. Commits that were
+   * durable before the call are in the result; concurrent ones may be. A timer that another node
+   * ended seconds ago, or that a fault has left, may be listed too: see {@link Commit.firedTimer}.
+   * An interrupted call ends its reads.
    */
   readonly timers: (
     shard: number,

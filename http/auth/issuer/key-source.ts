@@ -128,7 +128,7 @@ export class KeySource {
     if (this.#loading === undefined && nowMs - this.#triedMs < keysPauseMs) {
       return Promise.resolve()
     }
-    // This runs in a fiber of its own: a client that leaves must not interrupt it for the others.
+    // A separate fiber: a client that disconnects must not interrupt it for the others.
     this.#loading ??= Effect.runPromise(
       Effect.match(this.#load, {
         onFailure: (problem) => this.#fail(problem),

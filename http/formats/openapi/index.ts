@@ -1,4 +1,4 @@
-/** The OpenAPI document from what each resource says of its operations. */
+/** The OpenAPI document, derived from the operations of each resource. */
 export { operationsOf } from "./derivation.ts"
 export { type DocumentPart, makeDocument } from "./document.ts"
 export { buttonRequestBody, changeByForm, documentRequestBody, emptyResponse, eventContent,

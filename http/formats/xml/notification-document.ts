@@ -23,7 +23,7 @@ export const fieldOf = (name: string): ItemField | undefined => {
   }
 }
 
-/** Content that the notification carries inline: `text` is base64 if `encoding` says so. */
+/** Content that the notification carries inline: `text` is base64 if `encoding` is. */
 export interface ParsedInlineContent {
   readonly type: string
   readonly encoding: "base64" | undefined

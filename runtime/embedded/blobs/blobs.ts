@@ -119,7 +119,7 @@ class EmbeddedBlobs {
       : keysIn(rows, prefix.length)
   }
 
-  /** The same of the blobs that an earlier run wrote. */
+  /** Such a page, with only the blobs that an earlier run wrote. */
   async settledPage(after: string | undefined, limit: number): Promise<Array<string>> {
     const settled: Array<string> = []
     for (let last = after; settled.length < limit;) {

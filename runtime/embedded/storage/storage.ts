@@ -341,7 +341,7 @@ class EmbeddedStorage {
     })
   }
 
-  /** Moves the actor's own timer: its old place in order of time goes with the same commit. */
+  /** Moves the actor's own timer; the same commit removes its old key in order of time. */
   private applyTimer(
     batch: WriteBatch,
     { address, firedTimer, state, timer: decided }: Commit,

@@ -20,7 +20,7 @@ const signalsOf = async (
   return signals
 }
 
-/** A cursor's `after` is the rest of the last key behind the shard's prefix. */
+/** A cursor's `after` is the last key without the shard's prefix. */
 const lowerBound = (prefix: string, from: TimerCursor | undefined) => {
   if (from === undefined) return { gte: prefix }
   return from.after === ""

@@ -200,7 +200,7 @@ const open = async (options: NatsOptions): Promise<NatsApi | NatsTooOld> => {
 
 /**
  * Requests and read barriers on a connection: all that storage uses of {@link NatsApi}. The
- * simulation puts them on a connection of its own.
+ * simulation puts them on a separate connection.
  */
 export const streamAccess = (
   nc: NatsConnection,

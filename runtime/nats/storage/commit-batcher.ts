@@ -2,7 +2,7 @@
  * The commits that wait to be written to one bucket. They go as atomic batches, a few in flight at
  * once. A commit of one message may go by itself where that is faster.
  */
-import { type Address, keyOf, type StorageFailure } from "../../actor/index.ts"
+import { type Address, keyOf } from "../../actor/index.ts"
 import { batchesInFlight, batchFailuresMax, batchMessagesMax, batchTargetBytes, batchTargetMessages,
   cachedActorsMax, singleWritesInFlight, writeModeSamples, writeModeWindows,
   writeModeWindowsMax } from "../../limits.ts"
@@ -78,11 +78,6 @@ export class CommitJob {
 
   settle(outcome: CommitOutcome): void {
     this.group.settle(this.at, outcome)
-  }
-
-  /** Certainly nothing of it was stored. */
-  refuse(failure: StorageFailure): void {
-    this.settle({ _tag: "Refused", failure })
   }
 }
 

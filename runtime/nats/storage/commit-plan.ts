@@ -76,9 +76,9 @@ const timerMessages = ({ ended, set }: TimerChange): ReadonlyArray<StreamMessage
 }
 
 /**
- * The signals of the commit, as the last messages of a plan but for the removal of the signal that
- * it consumes: that one fails the batch when another signal has replaced it. It has the only
- * expectation of its message, so no plan begins with it.
+ * The last messages of a plan: the signals of the commit, and the removal of the signal that it
+ * consumes. The removal fails the batch when another signal has replaced that one. A message has
+ * one expectation only, so the removal cannot be the first message, which checks the record.
  */
 const signalMessages = (
   bucket: Bucket,
@@ -169,8 +169,8 @@ const withAppendCheck = (
 }
 
 /**
- * Makes the first of these messages check that the state's key was never written. Signals alone get a
- * message of their own for the check, whose marker expires.
+ * Makes the first of these messages check that the state's key was never written. For signals
+ * alone, a separate message does so, whose marker expires.
  */
 const fencedByState = (
   keys: ActorKeys,

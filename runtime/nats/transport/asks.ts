@@ -1,7 +1,7 @@
 /**
- * The requester's side of asks between nodes. It has an inbox of its own, because one message may
- * have several answers; it decides which node may decide a message that it sent more than once
- * (`message-grants.ts`).
+ * The requester's side of asks between nodes. It has a separate NATS inbox, because one message may
+ * have several answers. It grants one node the right to decide a message that it sent more than
+ * once (`message-grants.ts`).
  */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { Effect } from "effect"

@@ -34,7 +34,7 @@ export class Hints {
 
   readonly watch: TransportApi["watch"] = (about, listener) => {
     const key = keyOf(about)
-    // Each call is a watch of its own, also with the same function.
+    // Each call is a separate watch, also with the same function.
     const own: HintListener = (hint) => listener(hint)
     const watched = this.watched.get(key) ?? this.subscribe(about, key)
     watched.listeners.add(own)

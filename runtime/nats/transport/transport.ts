@@ -26,7 +26,7 @@ const encodeFailure = Schema.encodeSync(TransportFailure)
 const failureText = (failure: typeof TransportFailure.Type): string =>
   JSON.stringify({ _tag: "Failure", failure: encodeFailure(failure) })
 
-/** A shard that this node serves, or that it gave up until `movedReplyMs` ago (no `serve`). */
+/** A shard that this node serves, or (without `serve`) has released within `movedReplyMs`. */
 interface ServedShard {
   readonly subscription: Subscription
   serve: Serve | undefined

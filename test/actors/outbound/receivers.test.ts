@@ -166,9 +166,11 @@ describe("a 2xx counts, whatever its body does:", () => {
 
   it("a byte now and then", async () => {
     const { uri } = await speaking((socket) => {
-      socket.once("data", () => socket.write(head))
-      const drip = setInterval(() => socket.write("x"), 20)
-      socket.once("close", () => clearInterval(drip))
+      socket.once("data", () => {
+        socket.write(head)
+        const drip = setInterval(() => socket.write("x"), 20)
+        socket.once("close", () => clearInterval(drip))
+      })
     })
     const { post } = await client()
     expect(await post(uri)).toEqual(delivered)
