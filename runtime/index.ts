@@ -9,9 +9,8 @@ export { ActorDefect, type Address, address, type AnyBehavior, append, type AskF
   StoreFormatUnsupported, subjectOf, type Tagged, UnknownMessage, ValueTooLarge,
   type Variant } from "./actor/index.ts"
 export type { Clocks } from "./clock.ts"
-export { clusterPlacement, type ClusterPlacementOptions } from "./cluster/cluster-placement.ts"
-export { type ClusterView, NodeNameTaken, type NodeStatusApi, type NodeView, Placement,
-  singleNodePlacement } from "./cluster/index.ts"
+export { clusterPlacement, type ClusterPlacementOptions, type ClusterView, NodeNameTaken,
+  type NodeStatusApi, type NodeView, Placement, singleNodePlacement } from "./cluster/index.ts"
 export { type Limits, makeLimits } from "./limits.ts"
 export { Histogram, type KindMetrics, type RuntimeMetrics } from "./metrics.ts"
 export type { Snapshot, SystemOptions } from "./node.ts"

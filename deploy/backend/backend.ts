@@ -4,11 +4,10 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { serviceFormat } from "../../actors/index.ts"
 import { randomId } from "../../http/index.ts"
-import { clusterPlacement } from "../../runtime/cluster/cluster-placement.ts"
 import { embedded, embeddedView, type OpenFailure } from "../../runtime/embedded/index.ts"
-import { type Blobs, type Limits, makeMemoryView, type NodeNameTaken, type OpenView, type Placement,
-  type Records, singleNodePlacement, type Storage, type StoreContents,
-  type Transport } from "../../runtime/index.ts"
+import { type Blobs, clusterPlacement, type Limits, makeMemoryView, type NodeNameTaken,
+  type OpenView, type Placement, type Records, singleNodePlacement, type Storage,
+  type StoreContents, type Transport } from "../../runtime/index.ts"
 import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, natsBlobs,
   natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage, type NatsTooOld,
   natsTransport } from "../../runtime/nats/index.ts"

@@ -9,10 +9,9 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inject } from "vitest"
-import { clusterPlacement } from "../../runtime/cluster/cluster-placement.ts"
 import { embedded, type EngineName } from "../../runtime/embedded/index.ts"
-import { type Blobs, type Limits, type Placement, type Records, singleNodePlacement, type Storage,
-  type Transport } from "../../runtime/index.ts"
+import { type Blobs, clusterPlacement, type Limits, type Placement, type Records,
+  singleNodePlacement, type Storage, type Transport } from "../../runtime/index.ts"
 import { memoryBlobs } from "../../runtime/memory/blobs.ts"
 import { memoryRecords } from "../../runtime/memory/records.ts"
 import { memoryStorage } from "../../runtime/memory/storage.ts"

@@ -7,9 +7,8 @@ import { behaviors, type Dependencies, linksUnder } from "../../actors/index.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
 import type { Service } from "../../http/pipeline/index.ts"
 import type { MessageStep } from "../../runtime/activation/effects.ts"
-import { clusterPlacement } from "../../runtime/cluster/cluster-placement.ts"
-import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, type LogItem, Placement,
-  Registry, Storage, type StorageFailure, System, type SystemApi,
+import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, clusterPlacement,
+  type LogItem, Placement, Registry, Storage, type StorageFailure, System, type SystemApi,
   type Tagged } from "../../runtime/index.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"

@@ -2,9 +2,8 @@
 import { Context, Exit, Layer, Logger, Scope } from "effect"
 import { expect } from "vitest"
 import type { AskFailure } from "../../../runtime/actor/errors.ts"
-import { clusterPlacement } from "../../../runtime/cluster/cluster-placement.ts"
 import type { ProcessName } from "../../../runtime/cluster/membership.ts"
-import { type AnyBehavior, Placement, type Storage, System,
+import { type AnyBehavior, clusterPlacement, Placement, type Storage, System,
   type SystemApi } from "../../../runtime/index.ts"
 import type { PlacementLimits } from "../../../runtime/limits.ts"
 import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
