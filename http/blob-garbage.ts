@@ -2,10 +2,11 @@
  * Garbage collection of blobs. A blob is stored before the commit that names it, so a crash or an
  * indeterminate commit may leave a blob that nobody names: an orphan. The collection asks the owner
  * of each settled blob, which is an actor or a record. It removes a blob only when the owner
- * answers that it does not name it. Running it twice does no harm.
+ * answers that it does not name it. A content that names a blob removes it itself, so the
+ * collection confirms the blob. Running it twice does no harm.
  */
 import { Effect } from "effect"
-import { sweepPageBlobs } from "./limits.ts"
+import { sweepAsksInFlight, sweepPageBlobs } from "./limits.ts"
 import type { HandlerFailure, Service } from "./pipeline/index.ts"
 import { contentNames } from "./resources/content/index.ts"
 import { isLoadBlob, loadNames } from "./resources/customers/index.ts"
@@ -31,14 +32,15 @@ export const collectBlobs = Effect.fnUntraced(function*(
   let after: string | undefined
   for (;;) {
     const ids = yield* blobs.scanSettled(after, sweepPageBlobs)
-    for (const id of ids) {
+    const collect = Effect.fnUntraced(function*(id: string) {
       const answer = yield* Effect.catch(isNamed(service, id), () => Effect.succeed(undefined))
       if (answer === undefined) unanswered++
       else if (!answer) {
         yield* blobs.remove(id)
         removed++
-      }
-    }
+      } else if (!isLoadBlob(id)) yield* blobs.confirm(id)
+    })
+    yield* Effect.forEach(ids, collect, { concurrency: sweepAsksInFlight, discard: true })
     after = ids.at(-1)
     if (after === undefined || ids.length < sweepPageBlobs) return { removed, unanswered }
   }

@@ -156,6 +156,9 @@ export const tokenRecordsPage = 100
 /** Blobs that one step of the blob garbage collection checks. */
 export const sweepPageBlobs = 500
 
+/** Owners that the blob garbage collection asks at once. */
+export const sweepAsksInFlight = 8
+
 /** Length of a stored header value, such as Content-Type. */
 export const headerValueCharsMax = 512
 

@@ -13,6 +13,11 @@ export interface PreparedBlob {
   readonly id: string
   readonly source: AsyncIterable<Uint8Array>
   readonly bytesMax: number
+  /**
+   * Once the owner has named the blob, it removes it itself, also after a crash: blob garbage
+   * collection need not ask it.
+   */
+  readonly ownerRemoves: boolean
 }
 
 /** The certain outcome of a commit: whether its actor or record names the blob. */
@@ -23,12 +28,15 @@ export interface BlobCommit<A> {
 
 /** Stores a blob and then commits what names it. A failure of `commit` is indeterminate. */
 export const commitBlob = <A, E>(
-  blobs: Pick<BlobsApi, "put" | "remove">,
-  { bytesMax, id, source }: PreparedBlob,
+  blobs: Pick<BlobsApi, "confirm" | "put" | "remove">,
+  { bytesMax, id, ownerRemoves, source }: PreparedBlob,
   commit: (info: BlobInfo) => Effect.Effect<BlobCommit<A>, E>
 ): Effect.Effect<A, E | BlobTooLarge | BlobAborted | StorageFailure> =>
   Effect.flatMap(blobs.put(id, source, bytesMax), commit).pipe(
     // If the removal fails, blob garbage collection removes the blob.
-    Effect.tap(({ isNamed }) => isNamed ? Effect.void : Effect.ignore(blobs.remove(id))),
+    Effect.tap(({ isNamed }) => {
+      if (!isNamed) return Effect.ignore(blobs.remove(id))
+      return ownerRemoves ? blobs.confirm(id) : Effect.void
+    }),
     Effect.map(({ result }) => result)
   )

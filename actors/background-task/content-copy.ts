@@ -34,7 +34,12 @@ export const storeCopy = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ContentCopy, AskFailure | StorageFailure> {
   const id = sha256(`copy ${key}`).slice(0, idChars)
   const blobId = `${id}=${randomBytes(16).toString("base64url")}`
-  const prepared = { id: blobId, source: single(bytes), bytesMax: cachedBytesMax }
+  const prepared = {
+    id: blobId,
+    source: single(bytes),
+    bytesMax: cachedBytesMax,
+    ownerRemoves: true
+  }
   const publishing = commitBlob(blobs, prepared, ({ digest, lengthBytes }) => {
     const publish: ContentMessage = {
       _tag: "Publish",

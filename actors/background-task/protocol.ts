@@ -16,7 +16,7 @@ export interface BackgroundTaskDependencies {
   readonly links: Links
   readonly schedule: Schedule
   readonly documents: Documents
-  readonly blobs: Pick<BlobsApi, "put" | "open" | "remove">
+  readonly blobs: Pick<BlobsApi, "confirm" | "put" | "open" | "remove">
   readonly records: Pick<RecordsApi, "write" | "get">
   readonly random: () => number
 }

@@ -68,6 +68,9 @@ export const blobKey = (id: string): string => `blob/${id}`
 /** Of the bytes of a small blob. */
 export const bytesKey = (id: string): string => `bytes/${id}`
 
+/** Of a blob whose owner was not confirmed: the run that wrote it. */
+export const preparedKey = (id: string): string => `prepared/${id}`
+
 /** No UTF-8 text contains this byte. */
 const AFTER_ALL = Buffer.from([0xff])
 

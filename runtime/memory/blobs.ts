@@ -58,7 +58,8 @@ export const makeMemoryBlobs = (): BlobsApi => {
         [...blobs.keys()].filter((id) => after === undefined || id > after).sort().slice(0, limit)
       ),
     // Nothing outlives its writer here.
-    scanSettled: () => Effect.succeed([])
+    scanSettled: () => Effect.succeed([]),
+    confirm: () => Effect.void
   }
 }
 

@@ -47,9 +47,15 @@ export interface BlobsApi {
   /**
    * As `scan`, of the settled blobs only: a commit that names a settled blob is stored by now, or
    * never will be. So a settled blob without an owner is an orphan. A single process settles the
-   * blobs of earlier processes; a cluster settles blobs whose upload began long ago.
+   * blobs of earlier processes; a cluster settles blobs whose upload began long ago. Confirmed
+   * blobs may be missing.
    */
   readonly scanSettled: BlobsApi["scan"]
+  /**
+   * The blob is named for certain, and never becomes an orphan: its owner removes it, also after a
+   * crash. A hint that may be lost.
+   */
+  readonly confirm: (id: string) => Effect.Effect<void>
 }
 
 export class Blobs extends Context.Service<Blobs, BlobsApi>()("restante/runtime/Blobs") {}

@@ -22,7 +22,8 @@ export const noDependencies: Dependencies = {
   blobs: {
     put: () => Effect.fail(new StorageUnavailable({ detail: "there is no store" })),
     open: (id) => Effect.fail(new BlobMissing({ id })),
-    remove: () => Effect.void
+    remove: () => Effect.void,
+    confirm: () => Effect.void
   },
   records: { write: () => Effect.void, get: () => Effect.succeed(undefined) },
   outbound: noOutbound,

@@ -8,7 +8,7 @@ async function* source() {
   yield Buffer.from("bytes")
 }
 
-const prepared = () => ({ id: "one", source: source(), bytesMax: 10 })
+const prepared = () => ({ id: "one", source: source(), bytesMax: 10, ownerRemoves: true })
 
 it.each([[true, 5], [false, undefined]])(
   "the commit names it: %s",
@@ -23,6 +23,23 @@ it.each([[true, 5], [false, undefined]])(
     expect((await Effect.runPromise(blobs.info("one")))?.lengthBytes).toBe(lengthBytes)
   }
 )
+
+it("is confirmed only when it is certain that its owner names and removes it", async () => {
+  const confirmed: Array<string> = []
+  const blobs = {
+    ...makeMemoryBlobs(),
+    confirm: (id: string) => Effect.sync(() => void confirmed.push(id))
+  }
+  const failure = new StorageUnavailable({ detail: "kept, and nobody is told" })
+  const commit = (isNamed: boolean) => () => Effect.succeed({ isNamed, result: undefined })
+  await Effect.runPromise(commitBlob(blobs, prepared(), commit(false)))
+  await Effect.runPromiseExit(commitBlob(blobs, prepared(), () => Effect.fail(failure)))
+  const kept = { ...prepared(), ownerRemoves: false }
+  await Effect.runPromise(commitBlob(blobs, kept, commit(true)))
+  expect(confirmed).toEqual([])
+  await Effect.runPromise(commitBlob(blobs, prepared(), commit(true)))
+  expect(confirmed).toEqual(["one"])
+})
 
 it("stays when the commit fails or breaks off", async () => {
   const failure = new StorageUnavailable({ detail: "kept, and nobody is told" })

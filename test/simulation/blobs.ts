@@ -91,7 +91,8 @@ export class SharedBlobs {
         Effect.suspend(() => call(`remove ${id}`, this.writeFate(), () => inner.remove(id))),
       scan: (after, limit) => Effect.suspend(() => read("scan", () => inner.scan(after, limit))),
       scanSettled: (after, limit) =>
-        Effect.suspend(() => read("scan", () => this.settled(after, limit)))
+        Effect.suspend(() => read("scan", () => this.settled(after, limit))),
+      confirm: inner.confirm
     }
   }
 

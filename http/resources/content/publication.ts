@@ -69,7 +69,7 @@ const commitBytes = (
 ): Effect.Effect<{ readonly body: ContentBody; readonly reply: ContentReply }, HandlerFailure> => {
   const id = `${contentId}=${randomId()}`
   const { blobs, settings: { contentBytesMax: bytesMax } } = service
-  const prepared = { id, source: source.stream, bytesMax }
+  const prepared = { id, source: source.stream, bytesMax, ownerRemoves: true }
   return commitBlob(blobs, prepared, ({ digest, lengthBytes }) => {
     const body: ContentBody = { blobId: id, ...kind, lengthBytes, digest }
     return Effect.map(

@@ -113,7 +113,7 @@ export const receiveLoad = Effect.fnUntraced(function*(
       result: { id, load }
     })
   }
-  const prepared = { id: blob, source: checked(), bytesMax: contentBytesMax }
+  const prepared = { id: blob, source: checked(), bytesMax: contentBytesMax, ownerRemoves: false }
   return yield* commitBlob(blobs, prepared, commit).pipe(
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
       if (rejected !== undefined) return Effect.fail(rejection(rejected))

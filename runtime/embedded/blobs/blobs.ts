@@ -8,8 +8,9 @@ import { join } from "node:path"
 import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted } from "../../actor/index.ts"
 import type { BlobInfo, BlobsApi, ByteRange } from "../../ports/index.ts"
 import { asFailure, keysIn, readSpan, type WriteBatch } from "../engine/index.ts"
+import { confirmedBlobsMax } from "../../limits.ts"
 import { isGone } from "../folders.ts"
-import { blobKey, bytesKey, endOf } from "../keys.ts"
+import { blobKey, bytesKey, endOf, preparedKey } from "../keys.ts"
 import type { EmbeddedStore } from "../storage/index.ts"
 import { abortOf, blobsPath, makeFolder, newRun, openFile, receive, type ReceivedBlob,
   removeOrphans, uploadsPath } from "./blob-files.ts"
@@ -18,8 +19,6 @@ import { abortOf, blobsPath, makeFolder, newRun, openFile, receive, type Receive
 export interface BlobRecord extends BlobInfo {
   /** Name of its file; undefined when the bytes are in the database. */
   readonly file?: string
-  /** The run that wrote it; undefined in the records of earlier versions. */
-  readonly run?: string
 }
 
 export const parseBlob = (text: string): BlobRecord => {
@@ -38,6 +37,8 @@ class EmbeddedBlobs {
   private readonly staged = new Map<string, BlobRecord | undefined>()
   /** Files of failed writes that the log may hold, by name, with their ids. */
   private readonly doubtful = new Map<string, string>()
+  /** Confirmed blobs that are still marked as prepared: a later write removes the marks. */
+  private confirmed: Array<string> = []
 
   constructor(store: EmbeddedStore) {
     this.store = store
@@ -52,10 +53,12 @@ class EmbeddedBlobs {
   write(id: string, { content, info }: ReceivedBlob): ReturnType<BlobsApi["put"]> {
     const bytes = Buffer.isBuffer(content) ? content : undefined
     const file = Buffer.isBuffer(content) ? {} : { file: content.file }
-    const record: BlobRecord = { ...info, ...file, run: this.run }
+    const record: BlobRecord = { ...info, ...file }
     let isSubmitted = false
     const put = (batch: WriteBatch): void => {
       isSubmitted = true
+      this.removeMarks(batch)
+      batch.put(preparedKey(id), this.run)
       batch.put(blobKey(id), JSON.stringify(record))
       if (bytes !== undefined) batch.putBytes(bytesKey(id), bytes)
     }
@@ -91,6 +94,7 @@ class EmbeddedBlobs {
       if (before === undefined && record === undefined) return
       batch.commits++
       batch.remove(blobKey(id))
+      batch.remove(preparedKey(id))
       if (before !== undefined && before.file === undefined) batch.remove(bytesKey(id))
       write(batch)
       this.staged.set(id, record)
@@ -119,20 +123,39 @@ class EmbeddedBlobs {
       : keysIn(rows, prefix.length)
   }
 
-  /** Such a page, with only the blobs that an earlier run wrote. */
+  /** Such a page, with only the prepared blobs that an earlier run wrote. */
   async settledPage(after: string | undefined, limit: number): Promise<Array<string>> {
+    const prefix = preparedKey("")
     const settled: Array<string> = []
     for (let last = after; settled.length < limit;) {
-      const ids = await this.page(last, limit)
-      for (const id of ids) {
-        const found = this.find(id)
-        const isSettled = found !== undefined && found.run !== this.run
-        if (isSettled && settled.length < limit) settled.push(id)
+      const from = last === undefined ? { gte: prefix } : { gt: prefix + last }
+      const span = { ...from, lt: endOf(prefix), limit }
+      const rows = await readSpan(this.store.database, span, false)
+      for (let at = 0; at < rows.length && settled.length < limit; at += 2) {
+        last = (rows[at] ?? "").slice(prefix.length)
+        if (rows[at + 1] !== this.run) settled.push(last)
       }
-      last = ids.at(-1)
-      if (last === undefined) break
+      if (rows.length < 2 * limit) break
     }
     return settled
+  }
+
+  /** Removes the mark of a prepared blob with a later write, so that it costs no flush. */
+  confirm(id: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.confirmed.push(id)
+      if (this.confirmed.length < confirmedBlobsMax) return Effect.void
+      const remove = (batch: WriteBatch): void => {
+        batch.commits++
+        this.removeMarks(batch)
+      }
+      return Effect.ignore(this.store.submit(remove, () => undefined))
+    })
+  }
+
+  private removeMarks(batch: WriteBatch): void {
+    for (const id of this.confirmed) batch.remove(preparedKey(id))
+    this.confirmed = []
   }
 
   async open(id: string, range: ByteRange | undefined): Promise<AsyncIterable<Uint8Array>> {
@@ -200,7 +223,8 @@ export const makeBlobs = Effect.fnUntraced(function*(store: EmbeddedStore) {
       }),
     remove: (id) => Effect.uninterruptible(blobs.replace(id, undefined, () => undefined)),
     scan: (after, limit) => store.read(() => blobs.page(after, limit)),
-    scanSettled: (after, limit) => store.read(() => blobs.settledPage(after, limit))
+    scanSettled: (after, limit) => store.read(() => blobs.settledPage(after, limit)),
+    confirm: (id) => blobs.confirm(id)
   }
   return api
 })

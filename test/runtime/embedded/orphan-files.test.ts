@@ -62,3 +62,32 @@ it.each(engineNames)("settles the blobs of earlier runs (%s)", async (engine) =>
   expect(await withStore(folder, second)).toEqual([["a", "c"], ["a"], ["c"]])
   expect(await withStore(folder, settled())).toEqual(["a", "b", "c", "d"])
 })
+
+it.each(engineNames)("does not list confirmed blobs again (%s)", async (engine) => {
+  const folder = await newFolder(engine)
+  const ids = Array.from({ length: 1_200 }, (_, n) => `id-${n}`)
+  const withBlobs = <A, E>(use: (blobs: Blobs["Service"]) => Effect.Effect<A, E>) =>
+    withStore(folder, Effect.flatMap(Blobs, use))
+  const confirmed = ids.filter((_, n) => n % 10 !== 0)
+  await withBlobs((blobs) =>
+    Effect.gen(function*() {
+      for (const id of ids) yield* blobs.put(id, bytes(10), LENGTH)
+      for (const id of confirmed.slice(0, -1)) yield* blobs.confirm(id)
+      // The next upload removes the marks of those that are left.
+      yield* blobs.put("last", bytes(10), LENGTH)
+      for (const id of confirmed.slice(-1)) yield* blobs.confirm(id)
+    })
+  )
+  const left = [...ids.filter((_, n) => n % 10 === 0), ...confirmed.slice(-1), "last"].sort()
+  expect(await withBlobs((blobs) => blobs.scanSettled(undefined, 10_000))).toEqual(left)
+  // What is removed is not listed either, and a confirmation keeps the bytes.
+  const [first = ""] = left
+  expect(
+    await withBlobs((blobs) =>
+      Effect.gen(function*() {
+        yield* blobs.remove(first)
+        return [yield* blobs.scanSettled(undefined, 1), yield* blobs.info(confirmed[0] ?? "")]
+      })
+    )
+  ).toMatchObject([left.slice(1, 2), { lengthBytes: 10 }])
+})
