@@ -4,16 +4,11 @@ import { childOf, childText, element, optionalElement, parseFragment,
   writeDocument } from "./formats/xml/index.ts"
 import { activityOf } from "./resources/interop/index.ts"
 
-/** A notification as an inbox elsewhere takes it (Linked Data Notifications §3.2). */
-interface Activities {
+/** The documents of background tasks (A4), and of relays to other services. */
+export const notificationDocuments: Documents & {
+  /** A notification in JSON-LD, for an inbox of another service (LDN §3.2). */
   readonly activityOf: (fragment: string, to: string) => string
-}
-
-/**
- * What background tasks need of XML: what a notification points to, and the receipt (A4); and what
- * relays do.
- */
-export const notificationDocuments: Documents & Activities = {
+} = {
   activityOf: (fragment, target) => activityOf(fragment, { target }),
   pointerOf: (fragment) => {
     const item = childOf({ children: parseFragment(fragment) }, "item")

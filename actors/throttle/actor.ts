@@ -7,7 +7,7 @@ import { ThrottleMessage, type ThrottleReply, ThrottleState } from "./protocol.t
 
 export const throttleKind = "throttle"
 
-/** The behavior of client addresses that try passwords and tokens, and of accounts tried. */
+/** The counter of wrong attempts of one client address, or for one account. */
 export const throttle: Behavior<ThrottleState, ThrottleMessage, ThrottleReply, Tagged> = {
   kind: throttleKind,
   initial: { _tag: "Counting", count: 0, fromMs: 0, tried: [] },

@@ -12,7 +12,7 @@ const most: Readonly<Record<Counted, number>> = {
   account: wrongAccountTokensMax
 }
 
-/** The rest of the window; 0 for a window in the future, which a clock that was set back leaves. */
+/** The rest of the window; 0 for a window in the future, after the clock was set back. */
 const leftMs = ({ fromMs }: ThrottleState, nowMs: number): number =>
   nowMs < fromMs ? 0 : Math.max(0, fromMs + wrongAttemptsWindowMs - nowMs)
 

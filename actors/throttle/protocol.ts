@@ -1,7 +1,7 @@
 /**
  * Wrong passwords and tokens from one client address (protocol §1.1), or for one account from all
  * addresses: state, messages and replies. An actor's id is a hash of the account or address, so
- * that whichever node a client asks, its tries count together.
+ * that all nodes count together.
  */
 import { Schema } from "effect"
 import { Count } from "../schemas.ts"
@@ -27,8 +27,8 @@ export const ThrottleMessage = Schema.Union([
   /** Whether another attempt is allowed. */
   Schema.TaggedStruct("Check", { of: Counted }),
   /**
-   * A wrong password or token. `try` is the beginning of its hash: the same one repeated is not a
-   * guess but a client with outdated credentials, and counts once.
+   * A wrong password or token. `try` is the beginning of its hash. The same one counts once: a
+   * client that repeats it has outdated credentials, and does not guess.
    */
   Schema.TaggedStruct("RecordFailure", {
     of: Counted,

@@ -35,7 +35,17 @@ export class InvalidSignature extends RestanteError {
 }
 
 /** A problem document (RFC 9457) with the status and Retry-After of its response. */
-export interface Problem {
+export type Problem = Pick<
+  ProblemError,
+  "status" | "type" | "title" | "detail" | "instance" | "retryAfterMs" | "extensions"
+>
+
+/**
+ * The service refused the request, by a problem document (RFC 9457). Subclasses are for single
+ * statuses.
+ */
+export class ProblemError extends RestanteError {
+  override readonly name: string = "ProblemError"
   readonly status: number
   /** A URI that identifies the kind of problem; `about:blank` without a problem document. */
   readonly type: string
@@ -45,18 +55,6 @@ export interface Problem {
   /** The time of Retry-After, in ms. */
   readonly retryAfterMs: number | undefined
   /** Further members of the document. */
-  readonly extensions: Readonly<Record<string, unknown>>
-}
-
-/** The service refused the request. Subclasses are for single statuses. */
-export class ProblemError extends RestanteError implements Problem {
-  override readonly name: string = "ProblemError"
-  readonly status: number
-  readonly type: string
-  readonly title: string
-  readonly detail: string | undefined
-  readonly instance: string | undefined
-  readonly retryAfterMs: number | undefined
   readonly extensions: Readonly<Record<string, unknown>>
 
   constructor(problem: Pick<Problem, "status" | "title"> & Partial<Problem>) {

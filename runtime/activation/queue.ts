@@ -1,4 +1,4 @@
-/** First in, first out, a step in constant time however long it is. */
+/** A first-in-first-out queue with amortized constant time for each operation. */
 export class Queue<Item> {
   private items: Array<Item | undefined> = []
   private first = 0
@@ -16,7 +16,7 @@ export class Queue<Item> {
     const item = this.items[this.first]
     this.items[this.first++] = undefined
     if (this.first === this.items.length) this.reset([])
-    // Half of it is holes: moving the rest costs no more than the steps that made them.
+    // Half of the array is empty: copying the rest costs no more than the shifts before.
     else if (this.first >= 1_024 && this.first * 2 >= this.items.length) {
       this.reset(this.items.slice(this.first))
     }
@@ -25,7 +25,7 @@ export class Queue<Item> {
 
   /** Empties the queue. */
   takeAll(): Array<Item> {
-    // Beyond the first index there are no holes.
+    // From the first index on, no entry is undefined.
     const all = this.items.slice(this.first) as Array<Item>
     this.reset([])
     return all

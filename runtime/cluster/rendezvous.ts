@@ -1,7 +1,7 @@
 /**
  * Rendezvous hashing (Thaler and Ravishankar, 1998): the node with the highest weight for a shard
- * should own it. Every node computes the same result. When a node joins or leaves, only the shards
- * that it takes or loses move.
+ * should own it. Every node computes the same result. When a node joins or leaves, only its own
+ * shards move.
  */
 import { SHARDS } from "../actor/index.ts"
 

@@ -158,7 +158,7 @@ describe("POST /cabinets", () => {
 })
 
 describe("GET /cabinets", () => {
-  test("one's own, newest first, paged; 401 to strangers", async () => {
+  test("the caller's, newest first, paged; 401 without an account", async () => {
     const hrefs: Array<string> = []
     for (let at = 0; at < 3; at++) {
       hrefs.unshift(await service.make(["/mailboxes/news"], `<title>c${at}</title>`, service.bob))
