@@ -1,6 +1,7 @@
 /** The command line of `npm run simulate`. */
 import { parseArgs } from "node:util"
 import { type Planted, planted } from "./planted.ts"
+import { type StoreKind, storeKinds } from "./plan.ts"
 import { minutesDefault } from "./report.ts"
 
 export interface Asked {
@@ -9,6 +10,7 @@ export interface Asked {
   readonly seed: number
   readonly runs: number
   readonly minutes: number
+  readonly store: StoreKind
   readonly seams: Planted
   readonly isTraced: boolean
 }
@@ -32,6 +34,7 @@ const usage = `npm run simulate -- [flags]
   --seed N      the first seed (1)
   --runs N      how many seeds are played, up to the first that fails (1)
   --minutes M   with clients and faults for so long (${minutesDefault})
+  --store NAME  what the nodes store in: ${storeKinds.join(", ")} (contract)
   --fault NAME  with a bug planted: ${faults}
   --trace       shows all that happens
   --help        shows this`
@@ -52,6 +55,12 @@ const faultOf = (name: string | undefined): Planted => {
   return fault
 }
 
+const storeOf = (name: string): StoreKind => {
+  const store = storeKinds.find((kind) => kind === name)
+  if (store === undefined) throw new RangeError(`--store is one of ${storeKinds.join(", ")}`)
+  return store
+}
+
 const parsed = (args: ReadonlyArray<string>): Asked | Reported => {
   const { values } = parseArgs({
     args: [...args],
@@ -59,18 +68,21 @@ const parsed = (args: ReadonlyArray<string>): Asked | Reported => {
       seed: { type: "string", default: "1" },
       runs: { type: "string", default: "1" },
       minutes: { type: "string", default: String(minutesDefault) },
+      store: { type: "string" },
       fault: { type: "string" },
       trace: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false }
     }
   })
   if (values.help) return { _tag: "Reported", isWrong: false, text: usage }
+  const seams = faultOf(values.fault)
   return {
     _tag: "Asked",
     seed: numberIn("seed", values.seed, 1, SEED_MAX),
     runs: numberIn("runs", values.runs, 1, SEED_MAX),
     minutes: numberIn("minutes", values.minutes, 0.01, MINUTES_MAX),
-    seams: faultOf(values.fault),
+    store: storeOf(values.store ?? seams.store ?? "contract"),
+    seams,
     isTraced: values.trace
   }
 }

@@ -10,7 +10,7 @@ import { schedule } from "./nodes.ts"
 import { decodeState, markIn, notificationAt, notificationIdOf,
   storedNotification } from "./notifications.ts"
 import type { Records } from "./records.ts"
-import type { Applied } from "./store.ts"
+import type { Change } from "./store.ts"
 import type { Computer } from "./time.ts"
 import type { World } from "./world.ts"
 
@@ -66,8 +66,10 @@ export class Invariants {
   constructor(world: World, records: Records) {
     this.world = world
     this.records = records
-    world.store.onApplied = (applied) => this.applied(applied)
-    world.store.onTold = (computer, { address }) => this.told(computer, address)
+    world.storeEvents = {
+      onApplied: (computer, change) => this.applied(computer, change),
+      onTold: (computer, actor) => this.told(computer, actor)
+    }
     world.onCommitted = (computer, address) => this.committed(computer, address)
     world.externalServices.onAttempt = (uri, { body }, computer) =>
       this.attempt(uri, body, computer)
@@ -84,17 +86,15 @@ export class Invariants {
   }
 
   /** Whether the node of the commit has the claim of the shard. */
-  private isOwners({ commit: { address }, computer }: Applied): boolean {
+  private isOwners(computer: Computer, address: Address): boolean {
     const node = this.world.nodes.find((one) => one.computer === computer)
     return node !== undefined && this.claimant(address) === node.incarnation
   }
 
-  private applied(applied: Applied): void {
-    const { commit, computer, outcome } = applied
-    if (outcome._tag !== "Committed") return
+  private applied(computer: Computer, commit: Change): void {
     const key = keyOf(commit.address)
     const mark = `${computer.name} ${key}`
-    this.isOwners(applied) ? this.strange.delete(mark) : this.strange.add(mark)
+    this.isOwners(computer, commit.address) ? this.strange.delete(mark) : this.strange.add(mark)
     if (commit.append.length > 0) {
       const all = this.appended.get(key) ?? []
       this.appended.set(key, all)

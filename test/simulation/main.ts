@@ -17,16 +17,20 @@ const counted = (counts: ReadonlyMap<string, number>): string =>
   [...counts].sort(([a], [b]) => a.localeCompare(b)).map(([what, count]) => `${what} ${count}`)
     .join(", ")
 
-const main = async ({ isTraced, minutes, runs, seams, seed: first }: Asked): Promise<void> => {
+const main = async (asked: Asked): Promise<void> => {
+  const { isTraced, minutes, runs, seams, seed: first, store } = asked
   const faults = new Map<string, number>()
   let operations = 0
   const began = process.hrtime.bigint()
   for (let seed = first; seed < first + runs; seed++) {
     if (isTraced) {
-      const { trace } = await simulate(planOf(seed, { minutes }), { seams, keepsTrace: true })
+      const { trace } = await simulate(planOf(seed, { minutes, store }), {
+        seams,
+        keepsTrace: true
+      })
       say(trace.join("\n"))
     }
-    const { report, result } = await play(seed, minutes, seams)
+    const { report, result } = await play(seed, { minutes, seams, store })
     operations += result.operations
     for (const [what, count] of result.faults) faults.set(what, (faults.get(what) ?? 0) + count)
     if (report !== undefined) {

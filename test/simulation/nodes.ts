@@ -213,9 +213,14 @@ export class SimulatedNode {
     return new Web(seams.service?.(service) ?? service, what)
   }
 
-  private storage(): StorageApi {
+  private storage(): Layer.Layer<Storage, unknown> {
     const { computer, line: { storage }, shared: { seams, time } } = this
-    return seams.storage?.(storage, (ms, run) => time.on(computer, ms, run)) ?? storage
+    const { storage: planted } = seams
+    if (planted === undefined) return storage
+    const later: Later = (ms, run) => time.on(computer, ms, run)
+    return Layer.effect(Storage, Effect.map(Storage, (real) => planted(real, later))).pipe(
+      Layer.provide(storage)
+    )
   }
 
   private behaviors(): ReadonlyArray<AnyBehavior> {
@@ -258,7 +263,7 @@ export class SimulatedNode {
     // The transport uses nothing else of the connection.
     const nats = Layer.succeed(Nats, { nc: this.wire.nc } as NatsApi)
     const ports = Layer.mergeAll(
-      Layer.succeed(Storage, this.storage()),
+      this.storage(),
       Layer.provide(natsTransport, nats),
       Layer.provide(seen, Layer.succeed(Registry, this.registryLine.registry))
     )

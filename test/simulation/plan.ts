@@ -78,8 +78,13 @@ export type Fault =
     | { readonly what: "leader"; readonly stream: number; readonly forMs: number }
   )
 
+/** What the nodes store in: the port's contract with faults, or the real storage of NATS. */
+export const storeKinds = ["contract", "jetstream"] as const
+export type StoreKind = typeof storeKinds[number]
+
 export interface Plan {
   readonly seed: number
+  readonly store: StoreKind
   readonly nodes: number
   /** When faults and noise end; operations under way may then finish. */
   readonly busyMs: number
@@ -95,6 +100,8 @@ export interface Plan {
 export interface PlanOptions {
   /** Simulated time with clients and faults. */
   readonly minutes: number
+  /** `contract` by default. */
+  readonly store?: StoreKind
 }
 
 /** Streams of the store. */
@@ -105,6 +112,10 @@ const CLIENTS = 5
 /** Operations and faults of one simulated minute. */
 const OPERATIONS = 56
 const FAULTS = 4.5
+/** Leaders lost in one simulated minute besides these, on a simulated JetStream. */
+const LEADERS = 3
+/** Longest time of such a stream without a leader. */
+const LEADERLESS_MS = 4_000
 /** Fraction of the runs without noise. */
 const CALM = 0.15
 /** Fraction of the runs with many waiting timers, and their number. */
@@ -173,6 +184,13 @@ const faultOf = (random: Random, atMs: number, nodes: number): Fault => {
   const what = kind < 0.93 ? "stall-one" : "leader"
   return { atMs, what, stream: Math.floor(random() * STREAMS), forMs: between(500, 15_000) }
 }
+
+const leaderLost = (random: Random, atMs: number): Fault => ({
+  atMs,
+  what: "leader",
+  stream: Math.floor(random() * STREAMS),
+  forMs: Math.round(random() * LEADERLESS_MS)
+})
 
 /** Fraction of the changes of one mailbox's settings that remove the mailbox instead. */
 const DESTROYED = 0.15
@@ -254,7 +272,10 @@ const publications = (
   }))
 
 /** The plan of a seed. */
-export const planOf = (seed: number, { minutes }: PlanOptions): Plan => {
+export const planOf = (
+  seed: number,
+  { minutes, store = "contract" }: PlanOptions
+): Plan => {
   const random = randomOf(seed ^ 0x5eed)
   const nodes = random() < 0.8 ? 3 : 4
   const busyMs = Math.round(minutes * MINUTE_MS)
@@ -265,11 +286,13 @@ export const planOf = (seed: number, { minutes }: PlanOptions): Plan => {
       .sort((one, other) => one - other)
   return {
     seed,
+    store,
     nodes,
     busyMs,
     noise,
     isCalm,
-    waiting: random() < VOLUMES ? WAITING : 0,
+    // Volumes are tested with the one store: they take long.
+    waiting: random() < VOLUMES && store === "contract" ? WAITING : 0,
     operations: [
       ...creations(random, nodes),
       ...[
@@ -281,6 +304,9 @@ export const planOf = (seed: number, { minutes }: PlanOptions): Plan => {
     ],
     faults: isCalm
       ? rollingRestarts(random, busyMs, nodes)
-      : times(FAULTS).map((atMs) => faultOf(random, atMs, nodes))
+      : [
+        ...times(FAULTS).map((atMs) => faultOf(random, atMs, nodes)),
+        ...times(store === "jetstream" ? LEADERS : 0).map((atMs) => leaderLost(random, atMs))
+      ]
   }
 }

@@ -30,6 +30,11 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "repeated-for-ever": 6,
   "settled-together": 340,
   "settled-at-the-end": 340,
+  "jetstream-no-expectations": 12,
+  "jetstream-no-fence": 366,
+  "jetstream-lost-is-refused": 352,
+  "jetstream-no-barrier": 83,
+  "jetstream-settled-at-the-end": 227,
   "timers-all-read": 15,
   "timers-not-earliest": 15,
   "blob-removed-in-doubt": 16,
@@ -44,7 +49,7 @@ const foundWith = async (
   const seams = planted[name] ?? {}
   const last = process.env["TEST_LONG"] === "1" ? undefined : lastSeeds[name]
   for (const seed of [...last === undefined ? [] : [last], ...seeds]) {
-    const plan = planOf(seed, { minutes: minutesDefault })
+    const plan = planOf(seed, { minutes: minutesDefault, store: seams.store ?? "contract" })
     const result = await simulate(plan, { seams })
     if (result.violations.length > 0) return { plan, result }
   }

@@ -10,6 +10,7 @@ import { Effect } from "effect"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
 import { plantedCells } from "./planted-cells.ts"
 import { plantedContents } from "./planted-contents.ts"
+import { plantedJetStream } from "./planted-jetstream.ts"
 import { plantedStores } from "./planted-stores.ts"
 import { type Apply, faithful, type Later } from "./store.ts"
 import type { WorldSeams } from "./world.ts"
@@ -152,5 +153,6 @@ export const planted: Readonly<Record<string, Planted>> = {
   },
   ...plantedCells,
   ...plantedStores,
+  ...plantedJetStream,
   ...plantedContents
 }

@@ -16,8 +16,17 @@ const kept: ReadonlyArray<readonly [seed: number, minutes: number, found: string
 
 describe("npm run simulate", () => {
   it("runs one seed for half a minute by default", () => {
-    const asked = { _tag: "Asked", seed: 1, runs: 1, minutes: 0.5, seams: {}, isTraced: false }
+    const asked = {
+      _tag: "Asked",
+      seed: 1,
+      runs: 1,
+      minutes: 0.5,
+      store: "contract",
+      seams: {},
+      isTraced: false
+    }
     expect(read([])).toEqual(asked)
+    expect(read(["--store", "jetstream"])).toEqual({ ...asked, store: "jetstream" })
     expect(read(["--seed", "7", "--runs=3", "--minutes", "2.5", "--trace"]))
       .toEqual({ ...asked, seed: 7, runs: 3, minutes: 2.5, isTraced: true })
     expect(read(["--fault", "no-fence"])).toMatchObject({ seams: { apply: expect.any(Function) } })
@@ -39,6 +48,7 @@ describe("npm run simulate", () => {
     "--runs 0",
     "--minutes 0",
     "--minutes Infinity",
+    "--store none",
     "--fault none",
     "--fault toString",
     "--other",
@@ -65,6 +75,15 @@ describe("a seed", () => {
     expect((await simulate(plan)).hash).toBe(first.hash)
   })
 
+  it("has the same course each time on a simulated JetStream", async () => {
+    const plan = planOf(2, { minutes: 0.5, store: "jetstream" })
+    const first = await simulate(plan, { keepsTrace: true })
+    const second = await simulate(plan, { keepsTrace: true })
+    expect(second.trace).toEqual(first.trace)
+    expect(second.hash).toBe(first.hash)
+    expect(first.hash).not.toBe((await simulate({ ...plan, store: "contract" })).hash)
+  })
+
   it("differs from other seeds", async () => {
     const hashes = new Set<string>()
     for (let seed = 1; seed <= 8; seed++) {
@@ -84,6 +103,6 @@ describe("a seed", () => {
   })
 
   it.each(kept)("%i of %f minutes stays well: %s", async (seed, minutes) => {
-    expect((await play(seed, minutes)).report).toBeUndefined()
+    expect((await play(seed, { minutes })).report).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 /** The report of a failing run: its shrunk plan and all events. */
-import { type Plan, planOf } from "./plan.ts"
+import { type Plan, planOf, type PlanOptions } from "./plan.ts"
 import { type Result, simulate } from "./run.ts"
 import { shrunk } from "./shrink.ts"
 import type { WorldSeams } from "./world.ts"
@@ -42,13 +42,16 @@ export const reportOf = async (
 /** The default simulated time of each seed. */
 export const minutesDefault = 0.5
 
+export interface PlayOptions extends Partial<PlanOptions> {
+  readonly seams?: WorldSeams
+}
+
 /** Runs a seed; returns the report if it fails. */
 export const play = async (
   seed: number,
-  minutes = minutesDefault,
-  seams: WorldSeams = {}
+  { minutes = minutesDefault, seams = {}, store = "contract" }: PlayOptions = {}
 ): Promise<{ readonly result: Result; readonly report: string | undefined }> => {
-  const plan = planOf(seed, { minutes })
+  const plan = planOf(seed, { minutes, store })
   const result = await simulate(plan, { seams })
   const isWell = result.violations.length === 0
   return { result, report: isWell ? undefined : await reportOf(plan, result, seams) }

@@ -3,28 +3,49 @@
  * stores commits atomically and in their order. Streams stall, lose their leader and answer each by
  * itself, and each commit of a group has its own fate. Nodes may receive outcomes late or never.
  */
-import { Effect } from "effect"
-import { keyOf, shardOf } from "../../runtime/actor/address.ts"
+import { Effect, Layer } from "effect"
+import { type Address, keyOf, shardOf } from "../../runtime/actor/address.ts"
 import { StorageUnavailable, ValueTooLarge } from "../../runtime/actor/errors.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
-import type { Commit, CommitOutcome, ReportOutcome,
-  StorageApi } from "../../runtime/ports/storage.ts"
+import { type Commit, type CommitOutcome, type ReportOutcome, Storage,
+  type StorageApi } from "../../runtime/ports/storage.ts"
 import { type Noise, STREAMS } from "./plan.ts"
 import type { Computer, VirtualTime } from "./time.ts"
 import type { Trace } from "./trace.ts"
 
 /** A node's connection to the store. */
 export interface Line {
-  readonly storage: StorageApi
+  /** It is opened when the node starts. */
+  readonly storage: Layer.Layer<Storage, unknown>
   /** Calls before this time arrive at this time. */
   cutUntilMs: number
 }
 
-/** Called for each commit that the store has applied or rejected. */
-export interface Applied {
-  readonly computer: Computer
-  readonly commit: Commit
-  readonly outcome: CommitOutcome
+/** What a commit has changed of its actor. */
+export type Change = Pick<Commit, "address" | "append" | "remove" | "state">
+
+/** What is observed of a store during a run. */
+export interface StoreEvents {
+  /** The store has stored a commit of a node. */
+  readonly onApplied: (computer: Computer, change: Change) => void
+  /** A node that still waits is told that the commit of an actor is stored. */
+  readonly onTold: (computer: Computer, actor: Address) => void
+}
+
+/** The store of all nodes, with faults. */
+export interface SharedStore {
+  /** What is stored. */
+  readonly inner: StorageApi
+  noise: Noise
+  /** No stream answers any node before this time. */
+  stalledUntilMs: number
+  /** One stream answers nobody for a while. */
+  readonly stall: (stream: number, forMs: number) => void
+  /** One stream loses its leader: what is in flight there has any fate, and nobody is told. */
+  readonly loseLeader: (stream: number, forMs: number) => void
+  /** All streams have leaders, and answer. */
+  readonly heal: () => void
+  readonly connect: (computer: Computer) => Line
 }
 
 type Commits = Effect.Effect<ReadonlyArray<CommitOutcome>, StorageUnavailable>
@@ -82,14 +103,11 @@ const tooLarge = ({ address, append, state }: Commit): CommitOutcome | undefined
   return refusedAs(new ValueTooLarge({ detail: `${keyOf(address)}: a text of ${bytes} bytes` }))
 }
 
-export class SharedStore {
+export class ContractStore implements SharedStore {
   readonly inner: StorageApi
   noise: Noise
-  /** No stream answers any node before this time. */
   stalledUntilMs = 0
-  onApplied: (applied: Applied) => void = () => {}
-  /** A node that still waits is told that its commit is stored. */
-  onTold: (computer: Computer, commit: Commit) => void = () => {}
+  private readonly events: StoreEvents
   /** By computer: actors with a commit that is stored later; until then they cannot be loaded. */
   private readonly underWay = new Set<string>()
   private readonly streams = Array.from({ length: STREAMS }, () => new Stream())
@@ -97,7 +115,8 @@ export class SharedStore {
   private readonly trace: Trace
   private readonly apply: Apply
 
-  constructor(time: VirtualTime, trace: Trace, noise: Noise, apply: Apply) {
+  constructor(time: VirtualTime, trace: Trace, noise: Noise, events: StoreEvents, apply: Apply) {
+    this.events = events
     this.time = time
     this.trace = trace
     this.noise = noise
@@ -105,20 +124,17 @@ export class SharedStore {
     this.inner = { ...makeMemoryStorage(), streamOf: (shard) => shard % STREAMS }
   }
 
-  /** One stream answers nobody for a while. */
   stall(stream: number, forMs: number): void {
     const one = this.stream(stream)
     one.stalledUntilMs = Math.max(one.stalledUntilMs, this.time.nowMs + forMs)
   }
 
-  /** One stream loses its leader: what is in flight there has any fate, and nobody is told. */
   loseLeader(stream: number, forMs: number): void {
     const one = this.stream(stream)
     one.term++
     one.leaderlessUntilMs = Math.max(one.leaderlessUntilMs, this.time.nowMs + forMs)
   }
 
-  /** All streams have leaders, and answer. */
   heal(): void {
     this.stalledUntilMs = 0
     for (const stream of this.streams) {
@@ -131,7 +147,7 @@ export class SharedStore {
     const { inner, time } = this
     const line: Line = {
       cutUntilMs: 0,
-      storage: {
+      storage: Layer.succeed(Storage, {
         engine: inner.engine,
         streamOf: inner.streamOf,
         commit: this.committing(computer, (stream) => wayMs(stream)),
@@ -147,7 +163,7 @@ export class SharedStore {
           read(shard, () => inner.timers(shard, limit, from, untilMs)),
         scan: (kind, after, limit) => read(0, () => inner.scan(kind, after, limit)),
         health: Effect.void
-      }
+      })
     }
     const wayMs = ({ leaderlessUntilMs, stalledUntilMs }: Stream): number => {
       const untilMs = Math.max(
@@ -204,7 +220,9 @@ export class SharedStore {
             for (const [index, outcome] of told.entries()) {
               const which = indexes[index] ?? 0
               const of = group[which]
-              if (of !== undefined && outcome._tag === "Committed") this.onTold(computer, of)
+              if (of !== undefined && outcome._tag === "Committed") {
+                this.events.onTold(computer, of.address)
+              }
               outcomes[which] = outcome
               report?.(which, outcome)
             }
@@ -215,7 +233,7 @@ export class SharedStore {
         const take = (index: number): CommitOutcome => {
           const one = group[index]
           if (one === undefined) throw new RangeError(`the group has no commit ${index}`)
-          return this.take(computer, one).outcome
+          return this.take(computer, one)
         }
         const refuses = this.refuses(stream)
         const fates = group.map((one): Fate | CommitOutcome =>
@@ -300,15 +318,14 @@ export class SharedStore {
     return kind < 0.4 ? "late" : kind < 0.8 ? "silent" : "never"
   }
 
-  private take(computer: Computer, commit: Commit): Applied {
+  private take(computer: Computer, commit: Commit): CommitOutcome {
     const outcome = this.apply(this.inner, commit, (ms, run) => this.time.on(computer, ms, run))
-    const applied = { computer, commit, outcome }
     this.trace.note("store", () => {
       const { append, expected, state, timer } = commit
       const what = `${keyOf(commit.address)} r${expected} +${append.length} timer ${timer}`
       return `${computer.name}: ${what} ${state ?? ""} ${outcome._tag}`
     })
-    this.onApplied(applied)
-    return applied
+    if (outcome._tag === "Committed") this.events.onApplied(computer, commit)
+    return outcome
   }
 }

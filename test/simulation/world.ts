@@ -1,11 +1,13 @@
 /** A cluster, its clients and its environment, in simulated time. */
 import { SharedBlobs } from "./blobs.ts"
+import type { NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { Bus } from "./bus.ts"
 import { type Seams, type Shared, SimulatedNode } from "./nodes.ts"
 import { ExternalServices } from "./external-services.ts"
-import { type Fault, type Noise, type Plan, quiet } from "./plan.ts"
+import { JetStreamStore } from "./jetstream/store.ts"
+import { type Fault, type Noise, type Plan, quiet, type StoreKind } from "./plan.ts"
 import { SharedRegistry } from "./registry.ts"
-import { type Apply, faithful, SharedStore } from "./store.ts"
+import { type Apply, ContractStore, faithful, type SharedStore, type StoreEvents } from "./store.ts"
 import { type Computer, VirtualTime } from "./time.ts"
 import { Trace } from "./trace.ts"
 
@@ -17,6 +19,10 @@ const CLOCK_OFF_MS = 4_000
 
 export interface WorldSeams extends Seams {
   readonly apply?: Apply
+  /** The store that a planted bug is in; `contract` by default. */
+  readonly store?: StoreKind
+  /** A node's connection to the servers of the store; only with `jetstream`. */
+  readonly nats?: (api: NatsApi) => NatsApi
 }
 
 export class World {
@@ -28,6 +34,7 @@ export class World {
   readonly bus: Bus
   readonly externalServices: ExternalServices
   onCommitted: Shared["onCommitted"] = () => {}
+  storeEvents: StoreEvents = { onApplied: () => {}, onTold: () => {} }
   /** Violated invariants. */
   readonly violations: Array<string> = []
   /** Numbers of injected faults by kind. */
@@ -46,7 +53,7 @@ export class World {
     this.time = new VirtualTime(seed)
     const { time } = this
     this.trace = new Trace(time, keepsTrace)
-    this.store = new SharedStore(time, this.trace, noise, seams.apply ?? faithful)
+    this.store = this.storeOf(plan, seams)
     this.blobs = new SharedBlobs(time, this.trace, noise)
     this.registry = new SharedRegistry(time, this.trace, noise)
     this.bus = new Bus(time, this.trace, noise)
@@ -64,6 +71,17 @@ export class World {
       onCommitted: (computer, address) => this.onCommitted(computer, address),
       onDefect: (what) => this.violate(`a defect: ${what}`)
     }
+  }
+
+  private storeOf({ noise, store }: Plan, { apply, nats }: WorldSeams): SharedStore {
+    const { time, trace } = this
+    const events: StoreEvents = {
+      onApplied: (computer, change) => this.storeEvents.onApplied(computer, change),
+      onTold: (computer, actor) => this.storeEvents.onTold(computer, actor)
+    }
+    return store === "jetstream"
+      ? new JetStreamStore(time, trace, noise, events, nats ?? ((api) => api))
+      : new ContractStore(time, trace, noise, events, apply ?? faithful)
   }
 
   violate(what: string): void {

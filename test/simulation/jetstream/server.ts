@@ -83,7 +83,7 @@ const stringFieldsOf = (headers: string): Map<string, string> => {
 }
 
 export class SimulatedJetStream {
-  readonly streams = new Map<string, SimulatedStream>()
+  private readonly streams = new Map<string, SimulatedStream>()
   private readonly nowMs: () => number
   /** The time of day of `nowMs` 0, ms since the epoch. */
   private readonly epochMs: number
@@ -99,6 +99,16 @@ export class SimulatedJetStream {
   streamOf(subject: string): SimulatedStream | undefined {
     if (!subject.startsWith(kvPrefix)) return undefined
     return this.streams.get(`KV_${subject.slice(kvPrefix.length, subject.indexOf(".", 5))}`)
+  }
+
+  /** The last message of a subject. */
+  last(stream: string, subject: string): Stored | undefined {
+    return this.streams.get(stream)?.last(subject, this.nowMs())
+  }
+
+  /** The subjects that match. */
+  list(stream: string, filter: string): ReadonlyArray<string> {
+    return this.streams.get(stream)?.list(filter, this.nowMs()) ?? []
   }
 
   /** Writes one message, or all messages of a batch; undefined: no stream takes the subject. */
