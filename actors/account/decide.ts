@@ -27,7 +27,6 @@ const view = (state: Active, nowMs: number): AccountView => ({
   createdAtMs: state.createdAtMs,
   tokens: state.tokens.filter((token) => isValid(token, nowMs))
     .map(({ hash: _hash, ...token }) => token),
-  founder: state.founder,
   version: state.version
 })
 

@@ -97,7 +97,6 @@ export interface AccountView {
   readonly roles: ReadonlyArray<Role>
   readonly createdAtMs: number
   readonly tokens: ReadonlyArray<Omit<Token, "hash">>
-  readonly founder: boolean
   readonly version: number
 }
 

@@ -54,10 +54,7 @@ export const cabinetTable: Cabinets = {
       const reason = notOwner(state.owner, message.caller, true)
       if (reason !== undefined) return deny(reason)
       if (isOutdated(state, message)) return deny("PreconditionFailed")
-      return become<CabinetState>({ _tag: "Removed" }).reply<CabinetReply>({
-        _tag: "Done",
-        owner: state.owner
-      })
+      return become<CabinetState>({ _tag: "Removed" }).reply<CabinetReply>({ _tag: "Done" })
     },
     TimerFired: () => stay()
   },

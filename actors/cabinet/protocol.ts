@@ -77,5 +77,4 @@ export type CabinetReply =
   | { readonly _tag: "Created"; readonly view: CabinetView }
   | { readonly _tag: "Described"; readonly view: CabinetView }
   | { readonly _tag: "Replaced"; readonly view: CabinetView }
-  /** Removed; the list of `owner` has its entry. */
-  | { readonly _tag: "Done"; readonly owner: string }
+  | { readonly _tag: "Done" }

@@ -18,6 +18,8 @@ type Contents = BehaviorTable<ContentState, ContentMessage, ContentReply, Conten
 
 const done: ContentReply = { _tag: "Done" }
 
+const overwritten: ContentReply = { _tag: "Overwritten" }
+
 const mayEdit = (state: Published, { editHash, account }: ContentAccess): boolean =>
   sameHash(editHash, state.editHash) || (account !== undefined && account === state.owner)
 
@@ -128,7 +130,7 @@ const overwrite: Contents["Published"]["Overwrite"] = (state, message, { nowMs }
   const { generation, lastModifiedMs } = state
   // The message was decided before, and its reply was lost.
   if (body.blobId === state.body.blobId || state.stale.includes(body.blobId)) {
-    return stay().reply<ContentReply>({ _tag: "Overwritten", generation, lastModifiedMs })
+    return stay().reply(overwritten)
   }
   if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
   if (state.stale.length >= staleBlobsMax) return deny("Busy", "earlier bodies are being removed")
@@ -139,11 +141,7 @@ const overwrite: Contents["Published"]["Overwrite"] = (state, message, { nowMs }
     lastModifiedMs: Math.max(nowMs, lastModifiedMs),
     stale: [...state.stale, state.body.blobId]
   }
-  return removeBlobs(next, nowMs).reply<ContentReply>({
-    _tag: "Overwritten",
-    generation: next.generation,
-    lastModifiedMs: next.lastModifiedMs
-  })
+  return removeBlobs(next, nowMs).reply(overwritten)
 }
 
 const published: Contents["Published"] = {
@@ -151,20 +149,13 @@ const published: Contents["Published"] = {
     requestId === state.requestId
       ? stay().reply(publishedReply(state))
       : deny("Taken"),
-  Describe: (state, { access }, { head }) => {
+  Describe: (state, { access }) => {
     const reason = readDenied(state, access)
     if (reason !== undefined) return deny(reason)
-    const { body, lastModifiedMs, generation } = state
+    const { body, lastModifiedMs, passwordHash } = state
     return stay().reply<ContentReply>({
       _tag: "Described",
-      view: {
-        body,
-        lastModifiedMs,
-        generation,
-        mayEdit: mayEdit(state, access),
-        receipts: head,
-        hasPassword: state.passwordHash !== undefined
-      }
+      view: { body, lastModifiedMs, hasPassword: passwordHash !== undefined }
     })
   },
   Authorize: (state, { access }) => {

@@ -94,10 +94,6 @@ export type ContentMessage = typeof ContentMessage.Type
 export interface ContentView {
   readonly body: ContentBody
   readonly lastModifiedMs: number
-  readonly generation: number
-  readonly mayEdit: boolean
-  /** Number of receipts, which is the number of the last one. */
-  readonly receipts: number
   readonly hasPassword: boolean
 }
 
@@ -110,7 +106,7 @@ export type ContentReply =
   /** A repeated request, whose content has been removed since. */
   | { readonly _tag: "PublishedOnce" }
   | { readonly _tag: "Described"; readonly view: ContentView }
-  | { readonly _tag: "Overwritten"; readonly generation: number; readonly lastModifiedMs: number }
+  | { readonly _tag: "Overwritten" }
   | { readonly _tag: "Received"; readonly n: number }
   | { readonly _tag: "HasBlob"; readonly hasBlob: boolean }
   | { readonly _tag: "Done" }

@@ -163,8 +163,7 @@ const deposit =
         _tag: "Deposited",
         n: first,
         repeated: true,
-        idRandom: key === undefined ? undefined : idRandom,
-        atMs: undefined
+        idRandom: key === undefined ? undefined : idRandom
       })
     }
     if (stored(state, head) >= notificationsMax) return deny("Full", "the mailbox is full")
@@ -182,21 +181,19 @@ const deposit =
       _tag: "Deposited",
       n: head + 1,
       repeated: false,
-      idRandom,
-      atMs
+      idRandom
     })
   }
 
-const register: Mailboxes["Open"]["Register"] = (state, { id, reader }, { head }) => {
+const register: Mailboxes["Open"]["Register"] = (state, { id, reader }) => {
   if (!mayRead(state, reader)) return deny(readerDenied(reader))
-  const registered: MailboxReply = { _tag: "Registered", head }
   const part = partOf(id)
-  if (state.registrations.includes(part)) return stay().reply(registered)
+  if (state.registrations.includes(part)) return stay().reply(done)
   if (state.registrations.length >= registrationsMax) {
     return deny("Full", "the mailbox has the maximum number of registrations")
   }
   const registrations = [...state.registrations, part]
-  return become<MailboxState>({ ...state, registrations }).reply(registered)
+  return become<MailboxState>({ ...state, registrations }).reply(done)
 }
 
 const unregister: Mailboxes["Open"]["Unregister"] = (state, { id }) => {

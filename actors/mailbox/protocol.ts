@@ -164,12 +164,9 @@ export type MailboxReply =
     readonly repeated: boolean
     /** The stored item's own; undefined when it is in the log only. */
     readonly idRandom: string | undefined
-    readonly atMs: number | undefined
   }
   | { readonly _tag: "Listed"; readonly view: MailboxView }
   | { readonly _tag: "Configured"; readonly version: number }
-  /** The head when the right to register was proven. */
-  | { readonly _tag: "Registered"; readonly head: number }
   | { readonly _tag: "Head"; readonly head: number; readonly lastAtMs: number }
   /** The part of the registrations' ids after the `=`, in the order of registration. */
   | { readonly _tag: "Registrations"; readonly ids: ReadonlyArray<string> }

@@ -148,7 +148,7 @@ const existingCells = (retentionMs: number, forgetAfterMs: number) => ({
     const found = recorded(state).find(([of]) => of === step)
     return found === undefined
       ? deny("NotFound")
-      : stay().reply<SessionReply>({ _tag: "Recorded", answer: found[1], version: state.version })
+      : stay().reply<SessionReply>({ _tag: "Recorded", answer: found[1] })
   },
   Delete: (
     state: Awaiting | Ended,

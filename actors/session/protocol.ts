@@ -101,5 +101,5 @@ export type SessionReply =
   /** Not accepted (406): the last answer was wrong (`cast`), or its giver is confused. */
   | { readonly _tag: "Rejected"; readonly p: string; readonly cast: boolean }
   | { readonly _tag: "Described"; readonly view: SessionView }
-  | { readonly _tag: "Recorded"; readonly answer: RecordedAnswer; readonly version: number }
+  | { readonly _tag: "Recorded"; readonly answer: RecordedAnswer }
   | { readonly _tag: "Done" }

@@ -86,7 +86,6 @@ const view = {
   roles: ["quotes"],
   createdAtMs: nowMs,
   tokens: [{ id: "t1", createdAtMs: nowMs }],
-  founder: false,
   version: 1
 }
 
