@@ -103,6 +103,13 @@ export const optionalElement = (
   content: string | number | undefined
 ): Element | undefined => content === undefined ? undefined : element(name, {}, content)
 
+/** A time of RFC 3339 from ms since the epoch; undefined without one. */
+export function isoTime(atMs: number): string
+export function isoTime(atMs: number | undefined): string | undefined
+export function isoTime(atMs: number | undefined): string | undefined {
+  return atMs === undefined ? undefined : new Date(atMs).toISOString()
+}
+
 /** The text of an element and of its descendants, in document order. */
 export const textOf = (node: Element): string => {
   let text = ""
@@ -157,6 +164,3 @@ export const xmlDeclaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 
 /** An element as a whole document. */
 export const writeDocument = (root: Element): string => xmlDeclaration + writeElement(root)
-
-/** A time of documents (ISO 8601, UTC); `atMs` is ms since the epoch. */
-export const isoTime = (atMs: number): string => new Date(atMs).toISOString()

@@ -27,7 +27,7 @@ const tokenElement = (service: Service, name: string, token: Token, secret?: str
       id: token.id,
       name: token.label,
       created: isoTime(token.createdAtMs),
-      expires: token.expiresAtMs === undefined ? undefined : isoTime(token.expiresAtMs)
+      expires: isoTime(token.expiresAtMs)
     },
     secret
   )

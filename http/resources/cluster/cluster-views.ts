@@ -52,7 +52,7 @@ const figureElements = (
     ),
     element("timers", {
       ...byDocumentName(timerFigures),
-      next: nextMs === undefined ? undefined : isoTime(nextMs)
+      next: isoTime(nextMs)
     }),
     element("commits", byDocumentName(commits)),
     element(
@@ -76,7 +76,7 @@ const nodeElement = (service: Service, one: ClusterNode): Element => {
       answers: String(figures !== undefined),
       version: figures?.version,
       engine: figures?.engine,
-      since: figures === undefined ? undefined : isoTime(figures.startedMs),
+      since: isoTime(figures?.startedMs),
       "uptime-seconds": figures?.uptimeSeconds,
       "memory-bytes": figures?.memoryBytes
     },

@@ -183,9 +183,6 @@ const continueForm = (action: string): Html =>
 
 /* The documents. */
 
-const optionalTime = (atMs: number | undefined): string | undefined =>
-  atMs === undefined ? undefined : isoTime(atMs)
-
 const optionalText = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : printable(text)
 
@@ -194,8 +191,8 @@ const recipientElement = (recipient: RecipientState): Element =>
     status: recipient.status,
     href: recipient.to,
     attempts: recipient.attempts,
-    last: optionalTime(recipient.lastAtMs),
-    next: optionalTime(recipient.nextAtMs),
+    last: isoTime(recipient.lastAtMs),
+    next: isoTime(recipient.nextAtMs),
     code: recipient.code,
     location: optionalText(recipient.location),
     problem: optionalText(recipient.problem)

@@ -2,7 +2,7 @@
 import { deleteForm, emptyState, type Html, html, link, nothing, type PageLink, renderForm,
   table } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { queryElement, type RowQuery } from "../../query-engine/index.ts"
 import { collectionPath, expiryMs, parseQuery, queryPath } from "../rows/index.ts"
@@ -41,8 +41,7 @@ export const queryView = (
 ): ResourceView => {
   const stored = parseQuery(value)
   const { query } = stored
-  const atMs = expiryMs(stored)
-  const expires = atMs === undefined ? undefined : new Date(atMs).toISOString()
+  const expires = isoTime(expiryMs(stored))
   const tree = queryElement(query, absoluteUri(service, queryPath(id)), expires)
   const result = resultPath(id, query)
   const edit = secret === undefined ? undefined : `${queryPath(id)}~${secret}`

@@ -146,9 +146,6 @@ const secretPage = (
 
 /* The documents. */
 
-const optionalTime = (name: string, atMs: number | undefined): Element | undefined =>
-  optionalElement(name, atMs === undefined ? undefined : isoTime(atMs))
-
 /** The registration document; `secret` only in the answer that shows it. */
 const registrationElement = (
   { href }: RegistrationRef,
@@ -162,13 +159,13 @@ const registrationElement = (
     optionalElement("secret", secret),
     optionalElement("account", view.account),
     element("cursor", {}, view.cursor),
-    optionalTime("lease-until", view.leaseUntilMs),
+    optionalElement("lease-until", isoTime(view.leaseUntilMs)),
     element("attempts", {}, view.attempts),
-    optionalTime("last", view.lastAtMs),
-    optionalTime("next", view.nextAtMs),
+    optionalElement("last", isoTime(view.lastAtMs)),
+    optionalElement("next", isoTime(view.nextAtMs)),
     optionalElement("code", view.code),
     optionalElement("problem", view.problem === undefined ? undefined : printable(view.problem)),
-    optionalTime("rotated-until", view.rotatedUntilMs)
+    optionalElement("rotated-until", isoTime(view.rotatedUntilMs))
   )
 
 const linksOf = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
