@@ -60,7 +60,9 @@ export const injectFault = async (
   choose: ChooseFault
 ): Promise<void> => {
   const isHealthy = async () => await target.isHealthy() || undefined
-  await eventually(recoveredWithinMs, "every replica is current", isHealthy, healthCheckMs)
+  await load.withLongPauses(() =>
+    eventually(recoveredWithinMs, "every replica is current", isHealthy, healthCheckMs)
+  )
   // On a slow machine, too, the service has processed some requests before the fault.
   const before = load.acknowledged
   const isBusy = () => load.acknowledged > before + responsesBetween || undefined
@@ -70,15 +72,14 @@ export const injectFault = async (
   const failedBefore = load.recorder.failed
   statistics.countFault(name)
   await fault.inject()
+  const waitUntilServed = (withinMs: number) =>
+    load.withLongPauses(() => load.waitUntilServed(target.urls(), withinMs))
   if (servedWithinMs !== undefined) {
-    printRecoveryTime(name, await load.waitUntilServed(target.urls(), servedWithinMs))
+    printRecoveryTime(name, await waitUntilServed(servedWithinMs))
   }
-  await pause(durationMs)
+  await load.withLongPauses(() => pause(durationMs))
   await fault.undo()
-  printRecoveryTime(
-    `${name}, and undone`,
-    await load.waitUntilServed(target.urls(), recoveredWithinMs)
-  )
+  printRecoveryTime(`${name}, and undone`, await waitUntilServed(recoveredWithinMs))
   if (fault.isTransparent === true) {
     const failed = load.recorder.failed - failedBefore
     expect(failed, `${load.recentFailures.slice(-5).join("\n")}\n${target.logs}`).toBe(0)

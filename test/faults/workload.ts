@@ -17,8 +17,12 @@ import { SessionWorkload } from "./workloads/sessions.ts"
 
 /** Mailboxes for checking whether a node serves: they cover shards of all nodes. */
 const probeCount = 12
-/** Pause between two requests of one client. */
-const requestPauseMs = 15
+/**
+ * Pauses between two requests of one client: short until a fault has begun, so that it interrupts
+ * many requests, and longer while the test waits, which is most of the time.
+ */
+const shortPauseMs = 15
+const longPauseMs = 120
 const pollMs = 100
 
 /** Short retry waits, and many attempts. */
@@ -41,6 +45,7 @@ export class Workload {
   private readonly targets: () => ReadonlyArray<string>
   private readonly ending = new AbortController()
   private clients: ReadonlyArray<Promise<void>> = []
+  private pauseMs = shortPauseMs
 
   private constructor(
     random: Random,
@@ -93,6 +98,16 @@ export class Workload {
 
   get recentFailures(): ReadonlyArray<string> {
     return this.recorder.recentFailures
+  }
+
+  /** Sends fewer requests until `wait` has ended. */
+  async withLongPauses<A>(wait: () => Promise<A>): Promise<A> {
+    this.pauseMs = longPauseMs
+    try {
+      return await wait()
+    } finally {
+      this.pauseMs = shortPauseMs
+    }
   }
 
   async end(): Promise<void> {
@@ -161,7 +176,7 @@ export class Workload {
   private async loop(act: () => Promise<void>): Promise<void> {
     while (!this.ending.signal.aborted) {
       await act().catch((error: unknown) => this.recorder.violations.push(String(error)))
-      await pause(requestPauseMs)
+      await pause(this.pauseMs)
     }
   }
 }
