@@ -180,7 +180,7 @@ export const inlineBlobBytesMax = 64 * 1024
 /** Bytes of one read of a blob's file. */
 export const embeddedBlobChunkBytes = 128 * 1024
 
-/** So many confirmed blobs lose their marks in a write of their own; fewer wait for an upload. */
+/** Confirmed blobs whose marks are removed in one separate write; fewer wait for an upload. */
 export const confirmedBlobsMax = 500
 
 /** An opened blob that nobody begins to read is closed after this time. */

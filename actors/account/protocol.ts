@@ -30,7 +30,7 @@ export const AccountState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Active", {
     name: Schema.String,
-    /** Of the request that created it, so that its repetition is recognized. */
+    /** The id of the request that created it: a repetition is recognized. */
     requestId: Schema.String,
     createdAtMs: Count,
     roles,

@@ -33,7 +33,7 @@ export const CabinetState = Schema.Union([
   Schema.TaggedStruct("Active", {
     /** Account that created it. */
     owner: Schema.String,
-    /** Of the request that created it, so that its repetition is recognized. */
+    /** The id of the request that created it: a repetition is recognized. */
     requestId: Schema.String,
     createdAtMs: Count,
     ...CabinetContent.fields,

@@ -22,7 +22,7 @@ const stale = Schema.Array(Schema.String)
 export const ContentState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Published", {
-    /** Of the request that published it, so that its repetition is recognized. */
+    /** The id of the request that published it: a repetition is recognized. */
     requestId: Schema.String,
     body: ContentBody,
     lastModifiedMs: Count,
@@ -78,7 +78,7 @@ export const ContentMessage = Schema.Union([
   Schema.TaggedStruct("Receipt", {
     access: ContentAccess,
     value: Schema.String,
-    /** Of a request with a key: a repetition is answered with the first receipt. */
+    /** Only of a request with a key: a repetition is answered with the first receipt. */
     requestId: Schema.optionalKey(Base64Id)
   }),
   /** Whether a blob belongs to this content; blob garbage collection asks for orphans. */

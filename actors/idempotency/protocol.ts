@@ -1,18 +1,18 @@
 /**
- * The memory of one idempotency key (protocol §0, Repeating): its state record, its messages
- * and its replies. An address's id is a hash of whose key it is and of the key. The key of a
- * deposit is in the shard of its mailbox: `<mailbox>=<hash>`.
+ * An idempotency key (protocol §0, Repeating): its state record, its messages and its replies.
+ * The actor's id is a hash of the key and of its client. The key of a deposit is in the shard of
+ * its mailbox: `<mailbox>=<hash>`.
  */
 import { Schema } from "effect"
 import { Count } from "../schemas.ts"
 
 /**
- * One for each time that the request is carried out: `<node>.<start of the node>.<random>`. An
+ * The id of one execution of the request: `<node>.<start of the node>.<random>`. An
  * attempt of an earlier start of the same node cannot run any more.
  */
 const attempt = Schema.String
 
-/** Of the request, so that another request under the same key is noticed. */
+/** A digest of the request: another request under the same key is recognized. */
 const fingerprint = Schema.String
 
 /** Number of the log item that a deposit has become; unknown after a crash. */

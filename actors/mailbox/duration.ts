@@ -5,7 +5,7 @@ const dayMs = 86_400_000
 const pattern =
   /^P(?!$)(?:(\d+)W|(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?)$/
 
-/** Of a week, a year, a month, a day, an hour, a minute and a second. */
+/** The ms of a week, a year, a month, a day, an hour, a minute and a second. */
 const unitsMs = [7 * dayMs, 365 * dayMs, 30 * dayMs, dayMs, 3_600_000, 60_000, 1000]
 
 /** Longest duration that is read, so that no time of day overflows. */

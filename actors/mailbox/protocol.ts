@@ -28,7 +28,7 @@ export const MailboxState = Schema.Union([
   Schema.TaggedStruct("Open", {
     /** Account that created it. */
     owner: Schema.String,
-    /** Of the request that created it, so that its repetition is recognized. */
+    /** The id of the request that created it: a repetition is recognized. */
     requestId: Schema.String,
     createdAtMs: Count,
     settings: OwnerSettings,
@@ -57,7 +57,7 @@ export const MailboxState = Schema.Union([
     destroyedAtMs: Count,
     /** Log items that are still to be removed. */
     left: Schema.Array(Range),
-    /** As in Open: above 0 there may be copies to remove. */
+    /** As in Open. Above 0 there may be copies to remove. */
     fetched: LaterCount
   })
 ])

@@ -20,7 +20,7 @@ export const RecipientState = Schema.Struct({
   lastAtMs: Schema.optionalKey(Count),
   /** When the next attempt is due; undefined when there is none. */
   nextAtMs: Schema.optionalKey(Count),
-  /** Of the last attempt: the response's status code, and its problem. */
+  /** The status code and the problem of the last attempt. */
   code: Schema.optionalKey(Count),
   problem: Schema.optionalKey(Schema.String),
   /** Where the recipient stored it. */
@@ -43,7 +43,7 @@ export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Queued", {
     /** Account whose outgoing mailbox it is in. */
     account: Schema.String,
-    /** Of the request that created it, so that its repetition is recognized. */
+    /** The id of the request that created it: a repetition is recognized. */
     requestId: Schema.String,
     createdAtMs: Count,
     /** Key of its entry in the outgoing mailbox's listing. */
@@ -117,7 +117,7 @@ export interface NotificationView {
   readonly account: string
   readonly createdAtMs: number
   readonly status: NotificationStatus
-  /** Of a reply: those from the index that was asked for, at most `describedRecipientsMax`. */
+  /** From the requested index on, at most `describedRecipientsMax`. */
   readonly recipients: ReadonlyArray<RecipientState>
   /** How many recipients it has. */
   readonly count: number

@@ -22,7 +22,7 @@ export type RegistrationStatus = typeof RegistrationStatus.Type
  */
 const Secret = Schema.Struct({
   value: Schema.String,
-  /** Until when a previous secret signs beside the newest. */
+  /** The time until which a previous secret signs beside the newest. */
   untilMs: Schema.optionalKey(Count)
 })
 
@@ -165,7 +165,7 @@ export interface RegistrationView {
   readonly nextAtMs: number | undefined
   readonly code: number | undefined
   readonly problem: string | undefined
-  /** Until when a previous secret signs too. */
+  /** The time until which a previous secret signs too. */
   readonly rotatedUntilMs: number | undefined
 }
 

@@ -13,7 +13,7 @@ const RecordedAnswer = Schema.Struct({
 export type RecordedAnswer = typeof RecordedAnswer.Type
 
 const common = {
-  /** Of the request that began it, so that its repetition is recognized. */
+  /** The id of the request that began it: a repetition is recognized. */
   requestId: Schema.String,
   startedAtMs: Count,
   /** When the last answer was recorded; left out before the first. */

@@ -201,7 +201,7 @@ const lineFeed = 0x0a
 
 /** Reads lines and blocks of bytes from a stream. */
 class Lines {
-  /** Of the bytes so far; the caller of {@link line} adds each line. */
+  /** The checksum of the bytes so far; the caller of {@link line} adds each line. */
   readonly checksum = createHash("sha256")
   private readonly source: AsyncIterator<Uint8Array>
   private buffer: Buffer = Buffer.alloc(0)

@@ -90,9 +90,9 @@ export interface RateLimitStatus {
   readonly isOver: boolean
   /** Requests that are allowed immediately. */
   readonly remaining: number
-  /** Until the whole quota is available again without further requests. */
+  /** The time until the whole quota is available again without further requests. */
   readonly fullInMs: number
-  /** Until the next request is allowed; 0 if it is allowed now. */
+  /** The time until the next request is allowed; 0 if it is allowed now. */
   readonly waitMs: number
 }
 

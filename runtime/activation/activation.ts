@@ -245,7 +245,7 @@ const findNothing = (): undefined => undefined
 /** An actor's state in memory, which may be ahead of the durable one. */
 export class ActorState {
   state: Tagged
-  /** Of the state record when it was last read or written. */
+  /** The revision of the state record when it was last read or written. */
   revision = 0
   head = 0
   readonly behavior: AnyBehavior

@@ -42,7 +42,7 @@ export const shardOfKey = (key: string): number | undefined => {
   return Number.isInteger(shard) && shard >= 0 && shard < SHARDS ? shard : undefined
 }
 
-/** As claims are written: `node` is null when the claim was released. */
+/** The stored form of a claim; `node` is null when the claim was released. */
 const decodeClaim = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({
   node: Schema.NullOr(Schema.String),
   incarnation: Schema.optionalKey(Schema.String),

@@ -16,7 +16,7 @@ import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 /** The outcome of a commit that was or was not kept for certain. */
 export type CertainOutcome = Extract<CommitOutcome, { readonly _tag: "Committed" | "Conflict" }>
 
-/** What the committer needs of an actor that has something to commit. */
+/** An actor with a pending commit, as the committer sees it. */
 export interface CommitSource {
   readonly shard: number
   /** Returns the pending commit, which is in flight from now on; undefined: there is none. */
@@ -26,7 +26,7 @@ export interface CommitSource {
   readonly commitFailed: (failure: StorageFailure, indeterminate: boolean) => void
 }
 
-/** What waits for one stream of the store, and what is in flight there. */
+/** The commits that wait for one stream of the store, and those in flight. */
 class StreamQueue {
   waiting: Array<CommitSource> = []
   groups = 0

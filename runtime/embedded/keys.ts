@@ -13,13 +13,13 @@ export const FORMAT_KEY = "meta/format"
 
 export const COMMITS_KEY = "meta/commits"
 
-/** Of the position that the feeder of a view stores with its records. */
+/** The key of the position that the feeder of a view stores with its records. */
 export const VIEW_KEY = "meta/view"
 
-/** Of the state record. */
+/** The key of a state record. */
 export const actorKey = (key: string): string => `actor/${key}`
 
-/** Of the epoch of a log whose actor has no state record. */
+/** The key of the epoch of a log whose actor has no state record. */
 export const bareKey = (key: string): string => `bare/${key}`
 
 /** The prefix of the keys of one log; an epoch belongs to one life of one actor. */
@@ -32,13 +32,13 @@ export const garbageKey = (epoch: number): string => `garbage/${digits(epoch)}`
 
 const shardDigits = (shard: number): string => String(shard).padStart(3, "0")
 
-/** Of an actor's own timer: its time. */
+/** The key of an actor's own timer; its value is the time. */
 export const timerKey = (key: string): string => `timer/${key}`
 
 /** The own timers of a shard, in order of time. */
 export const duePrefix = (shard: number): string => `due/${shardDigits(shard)}/`
 
-/** Of the same timer in order of time; no value. */
+/** The key of the same timer in order of time; no value. */
 export const dueKey = (of: Address, atMs: number): string =>
   `${duePrefix(shardOf(of))}${digits(atMs)}/${keyOf(of)}`
 
@@ -50,7 +50,7 @@ export const parseDue = (text: string): { atMs: number; key: string } => ({
 
 export const signalPrefix = (shard: number): string => `signal/${shardDigits(shard)}/`
 
-/** Of the signal to an actor: its time and revision. */
+/** The key of the signal to an actor; its value has the time and revision. */
 export const signalKey = (address: Address): string =>
   `${signalPrefix(shardOf(address))}${keyOf(address)}`
 
@@ -62,13 +62,13 @@ export const parseSignal = (text: string): { atMs: number; revision: number } =>
 
 export const recordKey = (table: string, key: string): string => `record/${table}/${key}`
 
-/** Of the length, digest and file name of a blob. */
+/** The key of the length, digest and file name of a blob. */
 export const blobKey = (id: string): string => `blob/${id}`
 
-/** Of the bytes of a small blob. */
+/** The key of the bytes of a small blob. */
 export const bytesKey = (id: string): string => `bytes/${id}`
 
-/** Of a blob whose owner was not confirmed: the run that wrote it. */
+/** The key of a blob whose owner was not confirmed; its value is the run that wrote it. */
 export const preparedKey = (id: string): string => `prepared/${id}`
 
 /** No UTF-8 text contains this byte. */

@@ -78,7 +78,7 @@ const timerOfText = (text: string): StoredTimer => ({
   signalRevision: undefined
 })
 
-/** So many texts of one run; a run that has grown twice as long is cut in two. */
+/** Texts of one run; a run of twice this length is split. */
 const runTexts = 512
 
 /** Index of the first of some ascending texts that is not before `text`. */

@@ -45,7 +45,7 @@ export interface Operation {
   readonly query?: Readonly<Record<string, Parameter>>
   readonly headers?: ReadonlyArray<RequestHeader>
   readonly body?: RequestBodyDescription
-  /** By status; without any it is 204. */
+  /** The answers by status; without any it is 204. */
   readonly responses?: Readonly<Record<number, ResponseDescription>>
   /** Problems in addition to those that `derivation.ts` derives. */
   readonly problems?: ReadonlyArray<ProblemSlug>

@@ -118,7 +118,7 @@ export const postMailboxes = defineHandler(function*(service, call) {
   })
 })
 
-/** Of these names, those of existing mailboxes that the account owns. */
+/** Selects the names of existing mailboxes that the account owns. */
 const listOwned = (service: Service, account: string, names: ReadonlyArray<string>) =>
   Effect.forEach(names, (name) => {
     const mailbox = mailboxRefNamed(service, name)

@@ -20,7 +20,7 @@ import { inboxRel, type MailboxRef } from "./mailbox-access.ts"
 /** The parameters of a request for a listing. */
 export interface ListingQuery {
   readonly since: Since | undefined
-  /** Of pages of the newest: only notifications with lower numbers. */
+  /** On pages of the newest: only notifications with lower numbers. */
   readonly before?: number | undefined
   /** Undefined where the request names none. */
   readonly limit: number | undefined
@@ -75,7 +75,7 @@ export interface ListingPage {
   /** The cursor after everything that the page covers. */
   readonly time: string
   readonly more: boolean
-  /** Of a page of the newest: older notifications have lower numbers than this. */
+  /** On a page of the newest: older notifications have lower numbers than this. */
   readonly older?: number
 }
 

@@ -12,7 +12,7 @@ import type { LogSweeper } from "./log-sweeper.ts"
 import type { EmbeddedStore } from "./store.ts"
 import { nextTimers } from "./stored-timers.ts"
 
-/** What the fences of an actor are checked against. */
+/** The stored values that an actor's fences are compared with. */
 interface ActorFence {
   readonly revision: number
   readonly head: number

@@ -35,7 +35,7 @@ const timerMarkerLines = `${markerLine}Nats-TTL: ${timerMarkerTtlSeconds}s\r\n`
 
 const noMessages: ReadonlyArray<StreamMessage> = []
 
-/** What a commit changes of its actor's own timer. */
+/** The change of a commit to its actor's own timer. */
 export interface TimerChange {
   /** The timer after the commit. */
   readonly timer: number | undefined

@@ -15,7 +15,7 @@ import { addressOfSignal, type Bucket, firstKeyOf, isMarker, listSubjects, pages
   timersPrefix } from "../stream/index.ts"
 import type { TimerChange } from "./commit-plan.ts"
 
-/** So many places from `place`, a multiple of their number, which is a power of ten. */
+/** `places` consecutive places from `place`: a power of ten, of which `place` is a multiple. */
 export interface PlaceBlock {
   readonly place: number
   readonly places: number
@@ -23,8 +23,7 @@ export interface PlaceBlock {
 
 /**
  * Blocks that cover the places from `from` up to `end`, in order; those of one step have the same
- * size. From a place between others they are small at first, so that few timers are listed too
- * many.
+ * size. A block begins at a multiple of its size, so the first blocks may be small.
  */
 export function* coveringBlocks(
   from: number,
@@ -44,7 +43,7 @@ export function* coveringBlocks(
   if (step.length > 0) yield step
 }
 
-/** What to find of one shard. */
+/** The timers to find of one shard. */
 interface TimerSearch {
   readonly shard: number
   readonly limit: number
@@ -67,7 +66,7 @@ const startOf = (from: TimerCursor | undefined): number => {
 export class TimerLister {
   private readonly nats: NatsApi
   private readonly bucket: Bucket
-  /** Until when each key is remembered that this node ended, by the monotonic clock; in order. */
+  /** Keys that this node ended, and the monotonic time when each is forgotten; in order. */
   private readonly ended = new Map<string, number>()
   /** The size of blocks that have about a tenth of a page, of each shard. */
   private readonly grains = new Map<number, number>()

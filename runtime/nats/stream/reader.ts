@@ -199,7 +199,7 @@ export const parseReplies = (replies: ReadonlyArray<Msg>): StreamReplies => {
   }
 }
 
-/** From any replica. */
+/** Reads from any replica. */
 const directGet = async (
   nats: StreamAccess,
   stream: string,
@@ -213,7 +213,7 @@ const directGet = async (
   return replies
 }
 
-/** From a replica that holds everything up to `lastSeq`; at least one of the subjects exists. */
+/** Reads from a replica with everything up to `lastSeq`; at least one of the subjects exists. */
 const getFromCurrentReplica = (
   nats: StreamAccess,
   stream: string,

@@ -22,7 +22,7 @@ interface Ask {
   readonly deadlineMs: number
   readonly sentMs: number
   readonly end: (result: Effect.Effect<string, AskFailed>) => void
-  /** For the deadline, and before it for silence. */
+  /** The timer for the silence of the node, and then for the deadline. */
   timer: NodeJS.Timeout
   resendTimer: NodeJS.Timeout | undefined
   copies: number
