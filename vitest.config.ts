@@ -25,8 +25,11 @@ const onBackend = (name: string, include: string, globalSetup?: string) => ({
   }
 })
 
-/** What differs most between the two embedded databases; the long form runs all of it. */
-const httpOnLevelDb = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
+/**
+ * What differs most between stores, for LevelDB and for memory, which no setting selects. The long
+ * form runs all of it.
+ */
+const httpOnMinorStores = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
 
 /** What depends on which of three nodes answers; the long form runs all of it. */
 const httpOnCluster = long
@@ -76,9 +79,9 @@ export default defineConfig({
         extends: true as const,
         test: { name: "units", globalSetup: "test/bundle.mjs", include: [units], isolate: false }
       }]),
-      onBackend("memory", http),
+      onBackend("memory", httpOnMinorStores),
       onBackend("embedded", http),
-      onBackend("leveldb", httpOnLevelDb),
+      onBackend("leveldb", httpOnMinorStores),
       onBackend("nats", http, "test/http/nats-setup.ts"),
       onBackend("cluster", httpOnCluster, "test/http/nats-setup.ts")
     ]
