@@ -57,6 +57,10 @@ interface TimerSearch {
 const grainOf = (spanMs: number): number =>
   10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, placeOf(spanMs) / 10))))
 
+/** Timers in each place, as far as a search has listed; before it has, as many as there may be. */
+const density = (timers: number, places: number): number =>
+  places === 0 ? Infinity : timers / places
+
 const startOf = (from: TimerCursor | undefined): number => {
   if (from === undefined) return 0
   return from.after === "" ? placeOf(from.atMs) : parseTimerKey(from.after).place
@@ -93,9 +97,10 @@ export class TimerLister {
   /** See the port's `timers`. */
   async next(search: TimerSearch): Promise<TimerPage> {
     const { limit } = search
+    const minSeq = (await this.nats.readBarrier(this.bucket.stream))?.seq ?? 0
     const [own, signals] = await Promise.all([
-      this.ownTimers(search),
-      this.signals(search, limit + 1)
+      this.ownTimers(search, minSeq),
+      this.signals(search, minSeq, limit + 1)
     ])
     return {
       timers: [...signals.slice(0, limit), ...own.timers].sort((a, b) => a.atMs - b.atMs),
@@ -104,31 +109,43 @@ export class TimerLister {
     }
   }
 
-  private async ownTimers(search: TimerSearch): Promise<Pick<TimerPage, "next" | "timers">> {
+  private async ownTimers(
+    search: TimerSearch,
+    minSeq: number
+  ): Promise<Pick<TimerPage, "next" | "timers">> {
     const { from, limit, shard, signal, untilMs } = search
     const startedMs = performance.now()
-    const minSeq = (await this.nats.readBarrier(this.bucket.stream))?.seq ?? 0
     const roundMs = Math.ceil(untilMs / timerBlockMs) * timerBlockMs
     const end = Math.min(placeOf(roundMs), placeEnd)
-    const grain = this.grains.get(shard) ?? 1
-    const start = Math.floor(startOf(from) / grain) * grain
+    const grain = this.grains.get(shard)
+    const start = Math.floor(startOf(from) / (grain ?? 1)) * (grain ?? 1)
     const timers: Array<StoredTimer> = []
+    let next = start
     for (const step of coveringBlocks(start, end)) {
-      const left = limit - timers.length
-      const found = await Promise.all(step.map((block) => this.keys(search, block, minSeq, left)))
-      for (const key of found.flat()) {
-        const { address, atMs } = parseTimerKey(key)
-        timers.push({ address, atMs, signalRevision: undefined })
-        if (timers.length < limit) continue
-        this.grains.set(shard, grainOf(atMs - (timers[0]?.atMs ?? atMs)))
-        return { timers, next: { atMs, after: key } }
+      for (let at = 0; at < step.length;) {
+        const left = limit - timers.length
+        const places = step[at]?.places ?? 1
+        const expected = grain === undefined || places <= grain
+          ? 0
+          : places * density(timers.length, next - start)
+        const blocks = step.slice(at, at + Math.max(1, Math.ceil(left / expected)))
+        at += blocks.length
+        const found = await Promise.all(
+          blocks.map((block) => this.keys(search, block, minSeq, left))
+        )
+        for (const key of found.flat()) {
+          const { address, atMs } = parseTimerKey(key)
+          timers.push({ address, atMs, signalRevision: undefined })
+          if (timers.length < limit) continue
+          this.grains.set(shard, grainOf(atMs - (timers[0]?.atMs ?? atMs)))
+          return { timers, next: { atMs, after: key } }
+        }
+        signal.throwIfAborted()
+        next += blocks.length * places
+        // What was found is not lost when the search takes long; places of one ms are not split.
+        const isLate = performance.now() - startedMs > timerSearchMs && next % placeOf(1) === 0
+        if (isLate && next < end) return { timers, next: { atMs: timeOfPlace(next), after: "" } }
       }
-      signal.throwIfAborted()
-      const last = step.at(-1)
-      const next = last === undefined ? start : last.place + last.places
-      // What was found is not lost when the search takes long; places of one ms are not split.
-      const isLate = performance.now() - startedMs > timerSearchMs && next % placeOf(1) === 0
-      if (isLate && next < end) return { timers, next: { atMs: timeOfPlace(next), after: "" } }
     }
     return { timers, next: end === placeEnd ? undefined : { atMs: timeOfPlace(end), after: "" } }
   }
@@ -159,11 +176,12 @@ export class TimerLister {
   /** Up to `max` signals; they are due at once, so their keys are not in order of time. */
   private async signals(
     { shard, signal }: TimerSearch,
+    minSeq: number,
     max: number
   ): Promise<Array<StoredTimer>> {
     const { bucket, nats } = this
     const signals: Array<StoredTimer> = []
-    const pages = listSubjects(nats, bucket.stream, signalsOf(bucket, shard))
+    const pages = listSubjects(nats, bucket.stream, signalsOf(bucket, shard), minSeq)
     for await (const { lastSeq, subjects } of pages) {
       for (const page of pagesOf(subjects)) {
         signal.throwIfAborted()

@@ -1,5 +1,6 @@
 /** Timers in order of time on JetStream: their keys move with the actor, and none is left over. */
 import { connect } from "@nats-io/transport-node"
+import { Layer } from "effect"
 import fc from "fast-check"
 import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest"
 import { shardOf } from "../../../runtime/index.ts"
@@ -11,6 +12,7 @@ import { commitOf, conflictOf, revisionOf, run } from "../../suites/storage-prob
 import { at } from "../probe.ts"
 import { dropAll, start } from "../rig.ts"
 import { onNats } from "./backend.ts"
+import { interceptRequests } from "./intercepted-requests.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
 let server: NatsServer
@@ -85,3 +87,35 @@ it("removes a key that was left over, once it has fired, and keeps the timer", a
   expect(decisions).toBe(2)
   expect(rig.system.snapshot().earliestTimerMs).toBe(timer)
 })
+
+it("lists few timers beyond the page that a load returns", async () => {
+  let names = 0
+  const counting = interceptRequests("$JS.API.STREAM.INFO.", async (ask) => {
+    const reply = await ask()
+    names += reply.string().split("\":1").length - 1
+    return reply
+  })
+  const layer = Layer.provide(natsStorage({ buckets: 1 }), counting)
+  const { api: storage, close } = await onNats(Storage, layer, () => [server.url])()
+  onTestFinished(close)
+  const count = 6_000
+  const firstMs = 2_000_000_000_000
+  for (let n = 0; n < count; n += 500) {
+    const group = Array.from({ length: 500 }, (_, index) => n + index)
+    await run(
+      storage.commit(
+        group.map((nth) => commitOf({ address: at(`a=${nth}`), timer: firstMs + nth * 250 }))
+      )
+    )
+  }
+  const limit = 200
+  let page = await run(storage.timers(shardOf(actor), limit))
+  names = 0
+  for (let loads = 1; loads <= 20; loads++) {
+    page = await run(storage.timers(shardOf(actor), limit, page.next))
+    expect(page.timers.map(({ address: { id } }) => id)).toEqual(
+      Array.from({ length: limit }, (_, n) => `a=${loads * limit + n}`)
+    )
+  }
+  expect(names).toBeLessThan(4 * 20 * limit)
+}, 60_000)
