@@ -353,6 +353,9 @@ export const streamScanMessages = 250
 /** Bytes of a message that are reserved for headers. */
 export const headerReserveBytes = 1_024
 
+/** Bytes of a read of many keys that are reserved for the key of a read barrier. */
+export const barrierReserveBytes = 1_024
+
 /** How far one removal may advance the low watermark of a log. */
 export const watermarkAdvanceMax = 256
 

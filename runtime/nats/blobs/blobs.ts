@@ -5,8 +5,7 @@
 import { Effect, Layer } from "effect"
 import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted, type StorageFailure, StorageFull,
   StorageUnavailable } from "../../actor/index.ts"
-import { blobGiveUpMs, blobsBucket, headerReserveBytes, natsBlobChunkBytes,
-  retryDelayMs } from "../../limits.ts"
+import { blobGiveUpMs, blobsBucket, natsBlobChunkBytes, retryDelayMs } from "../../limits.ts"
 import { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "../../ports/index.ts"
 import { asStorageUnavailable, Nats, type NatsApi, retryUntilDeadline,
   wait } from "../connection/index.ts"
@@ -42,8 +41,7 @@ class NatsBlobs {
   }
 
   private chunkBytes(): number {
-    const payloadMax = this.nats.nc.info?.max_payload ?? Infinity
-    return Math.max(1, Math.min(natsBlobChunkBytes, payloadMax - headerReserveBytes))
+    return Math.max(1, Math.min(natsBlobChunkBytes, this.nats.dataBytesMax()))
   }
 
   async store(

@@ -8,8 +8,8 @@ import { type Authenticator, connect, type ConnectionOptions, credsAuthenticator
 import { Context, Effect, Layer, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { StorageUnavailable } from "../../actor/index.ts"
-import { connectTimeoutMs, pingIntervalMs, pingsOutMax, reconnectWaitMs, repeatedErrorLogMs,
-  replicasCluster } from "../../limits.ts"
+import { connectTimeoutMs, headerReserveBytes, pingIntervalMs, pingsOutMax, reconnectWaitMs,
+  repeatedErrorLogMs, replicasCluster } from "../../limits.ts"
 import { type ReadBarrier, ReadBarriers } from "./read-barriers.ts"
 import { rawHeaders, Requests } from "./requests.ts"
 
@@ -49,6 +49,8 @@ export interface NatsApi {
    * only one server, which needs no read barrier.
    */
   readonly readBarrier: (stream: string) => Promise<ReadBarrier | undefined>
+  /** Bytes of a message's data that certainly fit beside its headers; the servers limit them. */
+  readonly dataBytesMax: () => number
   /** Publishes without a reply. */
   readonly publish: (subject: string, data: Uint8Array | string, headersText?: string) => void
 }
@@ -218,6 +220,7 @@ export const streamAccess = (
       const headers = headersText === undefined ? {} : { headers: rawHeaders(headersText) }
       nc.publish(subject, data, headers)
     },
+    dataBytesMax: () => (nc.info?.max_payload ?? Infinity) - headerReserveBytes,
     readBarrier: async (stream) => isSingleServer(nc) ? undefined : barriers.create(stream)
   }
 }

@@ -5,8 +5,8 @@
  */
 import { type StorageFailure, StorageFull, StorageUnavailable,
   ValueTooLarge } from "../../actor/index.ts"
-import { batchMessagesMax, batchTargetMessages, giveUpMs, headerReserveBytes, recordKeyBytesMax,
-  recordMarkerTtl, retryDelayMs } from "../../limits.ts"
+import { batchMessagesMax, batchTargetMessages, giveUpMs, recordKeyBytesMax, recordMarkerTtl,
+  retryDelayMs } from "../../limits.ts"
 import type { RecordChange } from "../../ports/index.ts"
 import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
 import { commitHeader, expectSequence, isFull, isMarker, isSequenceConflict, type NotStored,
@@ -93,7 +93,7 @@ export class RecordWriter {
       const detail = `${changes.length} records at once; the servers take ${batchMessagesMax - 1}`
       return new StorageFull({ detail })
     }
-    const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - headerReserveBytes
+    const bytesMax = this.nats.dataBytesMax()
     for (const { key, table, value } of changes) {
       if (recordSubject(table, key).length > recordKeyBytesMax) {
         return new ValueTooLarge({ detail: `a key of ${key.length} characters in ${table}` })

@@ -2,7 +2,6 @@
 import { Effect, Layer } from "effect"
 import { type Address, keyOf, shardOf, type StorageFailure, StorageUnavailable,
   ValueTooLarge } from "../../actor/index.ts"
-import { headerReserveBytes } from "../../limits.ts"
 import { assertCommit, type Commit, type CommitOutcome, Storage,
   type StorageApi } from "../../ports/index.ts"
 import { asStorageUnavailable, Nats, type NatsApi } from "../connection/index.ts"
@@ -50,7 +49,7 @@ class NatsStorage {
     Effect.callback<ReadonlyArray<CommitOutcome>>((resume) => {
       for (const commit of group) assertCommit(commit)
       const outcomes = new GroupOutcomes(group.length, report, (all) => resume(Effect.succeed(all)))
-      const bytesMax = (this.nats.nc.info?.max_payload ?? Infinity) - headerReserveBytes
+      const bytesMax = this.nats.dataBytesMax()
       group.forEach((commit, at) => this.submit(commit, bytesMax, outcomes, at))
       return Effect.sync(() => {
         outcomes.abandoned = true

@@ -4,14 +4,18 @@
  * own commit got. A single server needs no read barrier.
  */
 import type { Msg } from "@nats-io/transport-node"
-import { readTimeoutMs, staleRetriesMax, staleRetryMs, streamScanMessages } from "../../limits.ts"
+import { barrierReserveBytes, readTimeoutMs, staleRetriesMax, staleRetryMs,
+  streamScanMessages } from "../../limits.ts"
 import { ApiError, type NatsApi, resendUntilAnswered, retryUntilDeadline,
   wait } from "../connection/index.ts"
 
 export const isMarker = (stored: StoredMessage): boolean =>
   stored.header("KV-Operation") !== undefined
 
-export type StreamAccess = Pick<NatsApi, "request" | "requestMany" | "readBarrier">
+export type StreamAccess = Pick<
+  NatsApi,
+  "request" | "requestMany" | "readBarrier" | "dataBytesMax"
+>
 
 /** A message as it is stored. */
 export interface StoredMessage {
@@ -229,22 +233,42 @@ const getFromCurrentReplica = (
     throw new Error(`no replica of ${stream} has reached sequence ${lastSeq}`)
   })
 
+/** Bytes of the quotes and the comma of a subject in a question. */
+const quotedBytes = 3
+
+/** How many of the subjects fit into one request: the first two at least. */
+const fitting = ({ dataBytesMax }: StreamAccess, subjects: ReadonlyArray<string>): number => {
+  // A read barrier may join them.
+  let bytesLeft = dataBytesMax() - barrierReserveBytes
+  let count = 0
+  for (const { length } of subjects) {
+    bytesLeft -= length + quotedBytes
+    if (bytesLeft < 0 && count >= 2) return count
+    count++
+  }
+  return count
+}
+
 /**
  * Gets the last messages of all subjects, and gets again what was left out. Each request has the
  * first subject, and its latest message counts: it may decide what the others mean.
  */
 const getAll = async (
+  nats: StreamAccess,
   subjects: ReadonlyArray<string>,
   get: (subjects: ReadonlyArray<string>) => Promise<Pick<StreamReplies, "stored" | "remaining">>
 ): Promise<ReadonlyArray<StoredMessage>> => {
   const found = new Map<string, StoredMessage>()
   for (let rest = subjects;;) {
     const before = found.size
-    const { remaining, stored } = await get(rest)
+    const count = fitting(nats, rest)
+    const { remaining, stored } = await get(count < rest.length ? rest.slice(0, count) : rest)
     for (const message of stored) found.set(message.subject, message)
-    if (remaining === 0) return [...found.values()]
-    if (found.size === before) throw new Error("the servers send no message of this size")
-    rest = subjects.filter((subject, at) => at === 0 || !found.has(subject))
+    if (remaining > 0) {
+      if (found.size === before) throw new Error("the servers send no message of this size")
+      rest = rest.filter((subject, at) => at === 0 || !found.has(subject))
+    } else if (count < rest.length) rest = [...rest.slice(0, 1), ...rest.slice(count)]
+    else return [...found.values()]
   }
 }
 
@@ -262,6 +286,7 @@ export const barrierReader = async (nats: StreamAccess, stream: string): Promise
   }
   return async (...subjects) => {
     const found = await getAll(
+      nats,
       [...subjects, barrier.subject],
       (rest) => getFromCurrentReplica(nats, stream, rest, barrier.seq)
     )
@@ -290,7 +315,7 @@ export const readLastOfMany = (
   subjects: ReadonlyArray<string>,
   lastSeq: number
 ): Promise<ReadonlyArray<StoredMessage>> =>
-  getAll(subjects, (rest) => getSome(nats, stream, rest, lastSeq))
+  getAll(nats, subjects, (rest) => getSome(nats, stream, rest, lastSeq))
 
 const getSome = async (
   nats: StreamAccess,

@@ -72,7 +72,12 @@ class Stale {
       return [...messages, this.message("", 204, end)]
     }
     const barriers = new ReadBarriers({ request }, "a node")
-    return { request, requestMany, readBarrier: (of) => barriers.create(of) }
+    return {
+      request,
+      requestMany,
+      dataBytesMax: () => Infinity,
+      readBarrier: (of) => barriers.create(of)
+    }
   })()
 }
 

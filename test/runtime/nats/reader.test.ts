@@ -24,7 +24,9 @@ const asked = (heard: number) => {
     throw new NoReply(subject, "timeout")
   }
   const requestMany = () => Promise.reject(new Error("not asked"))
-  const answer = readLast({ request, requestMany, readBarrier: async () => undefined }, "S", "s")
+  const dataBytesMax = () => Infinity
+  const readBarrier = async () => undefined
+  const answer = readLast({ request, requestMany, dataBytesMax, readBarrier }, "S", "s")
   void answer.then(() => questions.answered = true)
   return questions
 }

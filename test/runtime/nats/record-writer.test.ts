@@ -34,7 +34,8 @@ const servers = () => {
   const sent = new Map<string, string>()
   const publish: NatsApi["publish"] = (subject, _, headers) => void sent.set(subject, headers ?? "")
   const nc = { isClosed: () => false, info: { max_payload: 1_000_000 } }
-  const api = { request, publish, nc, readBarrier: async () => undefined }
+  const dataBytesMax = () => Infinity
+  const api = { request, publish, nc, dataBytesMax, readBarrier: async () => undefined }
   // It has every part of a connection that the code uses.
   return { says, sent, writer: new RecordWriter(api as unknown as NatsApi) }
 }

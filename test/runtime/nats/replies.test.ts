@@ -85,7 +85,7 @@ const leader = (names: Set<string>, between: (page: number) => void) => {
     return { string: () => JSON.stringify(answer) } as Msg // what is read of an answer
   }
   const requestMany = () => Promise.reject(new Error("not asked"))
-  return { request, requestMany, readBarrier: async () => undefined }
+  return { request, requestMany, dataBytesMax: () => Infinity, readBarrier: async () => undefined }
 }
 
 it.each([0, 1, listingOverlapNames, 2 * listingOverlapNames + 5])(

@@ -65,11 +65,10 @@ export class SimulatedConnection {
     const bytes = Buffer.from(data)
     const reply = options?.reply ?? ""
     const call = callOf(subject, bytes)
-    // A limit that texts reach in a run would be too small for the names in a read of many keys.
-    if (call !== undefined) return this.route.call(call, reply)
     if (bytes.length + headers.length > this.info.max_payload) {
       throw new Error("'payload' max_payload size exceeded")
     }
+    if (call !== undefined) return this.route.call(call, reply)
     const message = { subject, data: bytes, headers }
     const batch = fieldOf(headers, "Nats-Batch-Id")
     if (batch === undefined) return this.route.write([message], reply)
