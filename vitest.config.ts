@@ -39,15 +39,30 @@ const httpOnCluster = long
 /** Suites without processes or clocks of their own: they share modules, as those of HTTP do. */
 const units = "test/{actors,histories,queries,suites}/**/*.test.ts"
 
-/** They take longest: what begins last must not be waited for alone. */
-const longest =
-  /test\/(faults\/|simulation\/seeds|e2e\/(delivery-)?failpoints|actors\/notification-schedule)/
+/**
+ * They take longest and begin first, in this order, as what begins last must not be waited for
+ * alone. Those that compute run beside those that wait for processes.
+ */
+const longest = [
+  "e2e/failpoints",
+  "simulation/seeds-1",
+  "faults/cluster",
+  "e2e/delivery-failpoints",
+  "simulation/seeds-2",
+  "faults/",
+  "simulation/",
+  "actors/notification-schedule"
+]
+
+const rankOf = ({ moduleId }: TestSpecification): number => {
+  const at = longest.findIndex((part) => moduleId.includes(`/test/${part}`))
+  return at === -1 ? longest.length : at
+}
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
     const sorted = await super.sort(files)
-    const isLong = ({ moduleId }: TestSpecification): boolean => longest.test(moduleId)
-    return [...sorted.filter(isLong), ...sorted.filter((one) => !isLong(one))]
+    return sorted.toSorted((one, other) => rankOf(one) - rankOf(other))
   }
 }
 
