@@ -13,10 +13,12 @@ import { mailbox, type MailboxInput, type MailboxOutput } from "../histories/mod
 import { notification } from "../histories/models/notification.ts"
 import { registration } from "../histories/models/registration.ts"
 import { session } from "../histories/models/session.ts"
+import { row } from "../histories/models/row.ts"
 import { stored } from "../histories/models/stored.ts"
 import { contentsHold } from "./contents.ts"
 import type { Delivery } from "./external-services.ts"
 import type { Invariants } from "./invariants.ts"
+import { customersHold } from "./customers.ts"
 import { keyedDepositsHold } from "./keyed-deposits.ts"
 import { links, schedule } from "./nodes.ts"
 import { markIn, notificationAt, storedNotification } from "./notifications.ts"
@@ -301,6 +303,7 @@ export const checkRun = (run: Run): void => {
   linearizable(run, "registration", registration, records.registration)
   linearizable(run, "session", session, records.session)
   linearizable(run, "content", stored, records.content)
+  linearizable(run, "customer", row, records.customer)
   linearizable(run, "versioned", versioned, records.versioned)
   nothingSpins(run)
   headsHold(run)
@@ -309,5 +312,6 @@ export const checkRun = (run: Run): void => {
   pushesHold(run)
   for (const what of records.wrong) run.world.violate(what)
   contentsHold(run.world)
+  customersHold(run.world)
   keyedDepositsHold(run.world, run.invariants, run.plan.operations)
 }

@@ -2,6 +2,7 @@
 import { ClientRequest } from "./requests.ts"
 import { cabinetVerbs } from "./cabinets.ts"
 import { contentVerbs } from "./contents.ts"
+import { customerVerbs } from "./customers.ts"
 import { keyedDepositVerbs } from "./keyed-deposits.ts"
 import { mailboxVerbs } from "./mailboxes.ts"
 import { notificationVerbs } from "./notifications.ts"
@@ -18,7 +19,8 @@ const verbsOf: Readonly<Record<string, Operations>> = {
   registration: registrationVerbs,
   session: sessionVerbs,
   cabinet: cabinetVerbs,
-  content: contentVerbs
+  content: contentVerbs,
+  customer: customerVerbs
 }
 
 /** Runs one operation; resolves when it has ended, with any outcome. */

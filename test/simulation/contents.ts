@@ -22,7 +22,7 @@ const ID_CHARS = 22
 const SECRET_CHARS = 43
 
 /** The first of `text-0`, `text-1`, … that suits. */
-const firstOf = (text: string, suits: (one: string) => boolean): string => {
+export const firstOf = (text: string, suits: (one: string) => boolean): string => {
   for (let n = 0;; n++) if (suits(`${text}-${n}`)) return `${text}-${n}`
 }
 
@@ -240,7 +240,7 @@ const orphansIn = (world: World): ReadonlyArray<string> =>
 
 /** Whether there are orphans now, or may be later. */
 export const mayHaveOrphans = (world: World): boolean =>
-  world.blobs.isExpecting || orphansIn(world).length > 0
+  world.blobs.calls.isExpecting || orphansIn(world).length > 0
 
 /** Collects the orphans on two nodes at once, when all blobs are settled. */
 export const collectOrphans = async (world: World): Promise<void> => {

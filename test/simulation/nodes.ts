@@ -8,9 +8,8 @@ import type { Outbound } from "../../actors/outbound/protocol.ts"
 import type { Service } from "../../http/pipeline/index.ts"
 import type { MessageStep } from "../../runtime/activation/effects.ts"
 import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, clusterPlacement,
-  type LogItem, Placement, Registry, Storage, type StorageFailure, System, type SystemApi,
-  type Tagged } from "../../runtime/index.ts"
-import { makeMemoryRecords } from "../../runtime/memory/records.ts"
+  type LogItem, Placement, type RecordsApi, Registry, Storage, type StorageFailure, System,
+  type SystemApi, type Tagged } from "../../runtime/index.ts"
 import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
@@ -19,6 +18,7 @@ import type { SharedBlobs } from "./blobs.ts"
 import type { Bus, Wire } from "./bus.ts"
 import type { RegistryLine, SharedRegistry } from "./registry.ts"
 import type { Later, Line, SharedStore } from "./store.ts"
+import type { SharedTables } from "./tables.ts"
 import type { Computer, VirtualTime } from "./time.ts"
 import type { Trace } from "./trace.ts"
 import { serviceOf, Web, type WebAnswer, type WebRequest } from "./web.ts"
@@ -52,6 +52,7 @@ export interface Shared {
   readonly trace: Trace
   readonly store: SharedStore
   readonly blobs: SharedBlobs
+  readonly tables: SharedTables
   readonly registry: SharedRegistry
   readonly bus: Bus
   readonly outbound: (computer: Computer) => Outbound
@@ -93,6 +94,7 @@ export class SimulatedNode {
   incarnation = ""
   private births = 0
   private readonly blobs: BlobsApi
+  private readonly records: RecordsApi
   private readonly wire: Wire
   private readonly shared: Shared
   private runtime: ManagedRuntime.ManagedRuntime<System | Placement, unknown> | undefined
@@ -102,6 +104,7 @@ export class SimulatedNode {
     this.computer = computer
     this.line = shared.store.connect(computer)
     this.blobs = shared.blobs.connect(computer, () => this.line.cutUntilMs)
+    this.records = shared.tables.connect(computer, () => this.line.cutUntilMs)
     this.registryLine = shared.registry.connect(computer)
     this.wire = shared.bus.connect(computer)
   }
@@ -207,7 +210,7 @@ export class SimulatedNode {
       startId: computer.name.replace("#", "."),
       system,
       blobs,
-      records: makeMemoryRecords()
+      records: this.records
     })
     const what = (text: string) => onDefect(`${computer.name}: ${text}`)
     return new Web(seams.service?.(service) ?? service, what)

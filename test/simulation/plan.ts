@@ -131,7 +131,8 @@ const verbs: Readonly<Record<string, ReadonlyArray<string>>> = {
   registration: "register register describe describe rotate lift delete".split(" "),
   session: "answer answer answer answer describe describe read delete".split(" "),
   cabinet: "replace replace replace describe describe remove".split(" "),
-  content: "overwrite overwrite read read read remove".split(" ")
+  content: "overwrite overwrite read read read remove".split(" "),
+  customer: "put put put put read read list list remove remove".split(" ")
 }
 
 type Random = () => number
@@ -210,6 +211,11 @@ const rollingRestarts = (random: Random, busyMs: number, nodes: number): Readonl
 /** Contents of a run; each is published once. */
 export const contentsCount = 6
 
+/** Customers of a run, and operations on them in a simulated minute, by clients of their own. */
+export const customersCount = 2
+const CUSTOMER_OPERATIONS = 24
+const CUSTOMER_CLIENTS = 2
+
 /** The number of resources of each kind in a run. */
 const resources: ReadonlyArray<readonly [kind: string, count: number, weight: number]> = [
   ["mailbox", 2, 5],
@@ -271,6 +277,23 @@ const publications = (
     verb: "publish"
   }))
 
+/** Operations on customers, at any time. */
+const customerOperations = (
+  seed: number,
+  busyMs: number,
+  nodes: number
+): ReadonlyArray<Operation> => {
+  // Numbers of their own, so that the operations on other resources stay as they are.
+  const random = randomOf(seed ^ 0xc057)
+  const count = Math.round(CUSTOMER_OPERATIONS * busyMs / MINUTE_MS)
+  return Array.from({ length: count }, (_, mark) => ({
+    ...operationOf(random, mark, Math.floor(random() * busyMs), nodes),
+    client: CLIENTS + Math.floor(random() * CUSTOMER_CLIENTS),
+    resource: `customer/${Math.floor(random() * customersCount)}`,
+    verb: pick(random, verbs["customer"] ?? [])
+  }))
+}
+
 /** The plan of a seed. */
 export const planOf = (
   seed: number,
@@ -297,6 +320,7 @@ export const planOf = (
       ...creations(random, nodes),
       ...[
         ...publications(random, busyMs, nodes),
+        ...customerOperations(seed, busyMs, nodes),
         ...times(isCalm ? 2 * OPERATIONS : OPERATIONS).map((atMs, at) =>
           operationOf(random, FIRST_MARK + at, atMs, nodes)
         )

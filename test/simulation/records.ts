@@ -3,6 +3,7 @@ import type { Operation } from "../histories/history.ts"
 import type { MailboxInput, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { NotificationInput, NotificationOutput } from "../histories/models/notification.ts"
 import type { RegistrationInput, RegistrationOutput } from "../histories/models/registration.ts"
+import type { RowInput, RowOutput } from "../histories/models/row.ts"
 import type { SessionInput, SessionOutput } from "../histories/models/session.ts"
 import type { StoredInput, StoredOutput } from "../histories/models/stored.ts"
 import type { Answer } from "./requests.ts"
@@ -23,6 +24,8 @@ export class Records {
   readonly registration: Array<Operation<RegistrationInput, RegistrationOutput>> = []
   readonly session: Array<Operation<SessionInput, SessionOutput>> = []
   readonly content: Array<Operation<StoredInput, StoredOutput>> = []
+  /** Each listing reads every customer. */
+  readonly customer: Array<Operation<RowInput, RowOutput>> = []
   /** Operations on cabinets and on the settings of mailboxes. */
   readonly versioned: Array<Operation<VersionedInput, VersionedOutput>> = []
   /** Reported heads of mailboxes: a later read must not report a smaller one. */
@@ -39,8 +42,8 @@ export class Records {
   }
 
   get count(): number {
-    const { content, mailbox, notification, registration, session, versioned } = this
-    return [content, mailbox, notification, registration, session, versioned]
+    const { content, customer, mailbox, notification, registration, session, versioned } = this
+    return [content, customer, mailbox, notification, registration, session, versioned]
       .reduce((sum, { length }) => sum + length, 0)
   }
 

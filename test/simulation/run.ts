@@ -79,6 +79,7 @@ const lastLooks = (plan: Plan, atMs: number): ReadonlyArray<Operation> => {
   for (let at = 0; at < 4; at++) {
     all.push({ ...base, choice: at / 4, resource: "registration/0", verb: "describe" })
   }
+  all.push({ ...base, resource: "customer/0", verb: "list everywhere" })
   return [...all, ...everyContent(plan, atMs, "read")]
 }
 

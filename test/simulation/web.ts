@@ -7,6 +7,7 @@ import { createHash } from "node:crypto"
 import { handleCall } from "../../http/app.ts"
 import { CredentialCache, identityOf, type IdSource,
   randomIds } from "../../http/auth/credentials/index.ts"
+import type { Issuer } from "../../http/auth/issuer/index.ts"
 import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
 import { defaultDocumentLimits } from "../../http/limits.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, HttpMetrics,
@@ -15,6 +16,7 @@ import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, Http
 import { RowCaches } from "../../http/query-engine/index.ts"
 import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
+import { customerResource } from "../../http/resources/customers/customer-resource.ts"
 import { mailboxResource } from "../../http/resources/mailboxes/index.ts"
 import { type Exchange, noBody, type ReplyHeaders,
   type RequestBody } from "../../http/wire/index.ts"
@@ -24,6 +26,7 @@ import type { BlobsApi, RecordsApi, SystemApi } from "../../runtime/index.ts"
 export interface WebRequest {
   readonly method: string
   readonly path: string
+  readonly query?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   /** Of a request without a key: draws ids in shards that the nodes own. */
@@ -57,6 +60,15 @@ export const serviceKey = "the key of the simulation"
 /** Nobody presents a token here, and making an empty cache takes longer than making a node. */
 const credentialCache = new CredentialCache()
 
+/** The credentials of an account whose name the token has. */
+export const bearerOf = (account: string) => ({ authorization: `Bearer eyJ.${account}.signed` })
+
+/** Believes every token; the accounts are real. */
+const issuer = {
+  verify: (token: string) =>
+    Effect.succeed({ name: token.split(".")[1] ?? "", roles: ["customers"] })
+} as unknown as Issuer // a class with private fields, of which handlers call this method only
+
 /** The service of a node. */
 export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts): Service => ({
   settings: {
@@ -76,7 +88,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
   rowCaches: new RowCaches(records),
   engine: "simulated",
   readRemote: () => Effect.fail("nothing is outside"),
-  issuer: undefined,
+  issuer,
   credentialCache,
   rateLimiter: undefined,
   startId,
@@ -119,12 +131,14 @@ export class Web {
   constructor(service: Service, onDefect: (what: string) => void) {
     this.service = service
     this.onDefect = onDefect
-    this.match = compileRoutes(routesOf(this.service, [contentResource, mailboxResource]))
+    this.match = compileRoutes(
+      routesOf(this.service, [contentResource, customerResource, mailboxResource])
+    )
   }
 
   /** Handles a request. */
   answer(request: WebRequest, done: (answer: WebAnswer) => void): void {
-    const { body = "", headers = {}, ids = randomIds, method, path } = request
+    const { body = "", headers = {}, ids = randomIds, method, path, query = "" } = request
     const found = this.match(method, path)
     if (found._tag !== "Found") throw new Error(`${method} ${path} is ${found._tag}`)
     const { handler, parameters } = found
@@ -132,7 +146,7 @@ export class Web {
     const asked = {
       method,
       path,
-      query: "",
+      query,
       headers: new RequestHeaders(fields),
       remoteAddress: "192.0.2.1"
     }

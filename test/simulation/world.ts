@@ -8,6 +8,8 @@ import { JetStreamStore } from "./jetstream/store.ts"
 import { type Fault, type Noise, type Plan, quiet, type StoreKind } from "./plan.ts"
 import { SharedRegistry } from "./registry.ts"
 import { type Apply, ContractStore, faithful, type SharedStore, type StoreEvents } from "./store.ts"
+import { SharedCalls } from "./shared-calls.ts"
+import { SharedTables } from "./tables.ts"
 import { type Computer, VirtualTime } from "./time.ts"
 import { Trace } from "./trace.ts"
 
@@ -30,6 +32,7 @@ export class World {
   readonly trace: Trace
   readonly store: SharedStore
   readonly blobs: SharedBlobs
+  readonly tables: SharedTables
   readonly registry: SharedRegistry
   readonly bus: Bus
   readonly externalServices: ExternalServices
@@ -54,7 +57,8 @@ export class World {
     const { time } = this
     this.trace = new Trace(time, keepsTrace)
     this.store = this.storeOf(plan, seams)
-    this.blobs = new SharedBlobs(time, this.trace, noise)
+    this.blobs = new SharedBlobs(new SharedCalls("blobs", time, this.trace, noise))
+    this.tables = new SharedTables(new SharedCalls("records", time, this.trace, noise))
     this.registry = new SharedRegistry(time, this.trace, noise)
     this.bus = new Bus(time, this.trace, noise)
     this.externalServices = new ExternalServices(time, this.trace, noise)
@@ -63,6 +67,7 @@ export class World {
       trace: this.trace,
       store: this.store,
       blobs: this.blobs,
+      tables: this.tables,
       registry: this.registry,
       bus: this.bus,
       outbound: (computer) => this.externalServices.outbound(computer),
@@ -124,7 +129,8 @@ export class World {
   }
 
   private setNoise(noise: Noise): void {
-    for (const one of [this.store, this.blobs, this.registry, this.bus, this.externalServices]) {
+    const { blobs, bus, externalServices, registry, store, tables } = this
+    for (const one of [store, blobs.calls, tables.calls, registry, bus, externalServices]) {
       one.noise = noise
     }
   }
