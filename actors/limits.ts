@@ -125,6 +125,9 @@ export const attemptsAtOnceMax = 32
 /** A lost attempt at a recipient is repeated after this time. */
 export const attemptLeaseMs = 120_000
 
+/** Longest read of a notification's document; its attempt is then deferred. */
+export const documentReadMs = 10_000
+
 /** A deferred attempt is repeated after this time at the earliest. */
 export const deferredMinMs = 100
 
@@ -203,6 +206,7 @@ holds(
   "the items of all recipients are recalled"
 )
 
+holds(documentReadMs < attemptLeaseMs, "reading a document ends before its attempt counts as lost")
 holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt counts as lost")
 
 holds(statusHintsPerWriteMax <= statusHintsWaitingMax, "hints wait before they are written")

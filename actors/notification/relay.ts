@@ -1,6 +1,8 @@
 /** One attempt at a recipient: local delivery, or a request to another service (protocol §1.3). */
 import { Effect, Tracer } from "effect"
-import type { Address, AskFailure, Peers, StorageFailure } from "../../runtime/index.ts"
+import { type Address, type AskFailure, type Peers, type StorageFailure,
+  StorageUnavailable } from "../../runtime/index.ts"
+import { documentReadMs } from "../limits.ts"
 import type { Links } from "../links.ts"
 import { deferredOutcome, type DeliveryOutcome, type Outbound,
   type OutboundContent } from "../outbound/index.ts"
@@ -92,7 +94,13 @@ class RelayAttempt {
   #readDocument(): Effect.Effect<string | undefined, StorageFailure> {
     const cached = this.#cachedDocument()
     if (cached !== undefined) return Effect.succeed(cached)
-    return Effect.map(this.#peers.read(this.#self, 1, 1), ([item]) => {
+    // A read that never ends would keep the attempt running, so that it never begins again.
+    const detail = `the document of notification ${this.#self.id} was not read in time`
+    const reading = Effect.timeoutOrElse(this.#peers.read(this.#self, 1, 1), {
+      duration: documentReadMs,
+      orElse: () => Effect.fail(new StorageUnavailable({ detail }))
+    })
+    return Effect.map(reading, ([item]) => {
       if (item?.n !== 1) return undefined
       this.#resources.documents.set(this.#self.id, item.value)
       return item.value

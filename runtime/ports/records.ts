@@ -51,7 +51,10 @@ export interface RecordRange {
 export interface RecordsApi {
   /** Greatest number of changes in one write. */
   readonly changesMax: number
-  /** Makes all changes durable, or none. */
+  /**
+   * Makes all changes durable, or none. A write that fails may have been kept, or may be kept
+   * within the next minute, unless the failure is ValueTooLarge.
+   */
   readonly write: (changes: ReadonlyArray<RecordChange>) => Effect.Effect<void, StorageFailure>
   /**
    * Compare-and-set: as `write` if each of `expected` still has its value (null: does not exist);

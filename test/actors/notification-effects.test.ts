@@ -1,7 +1,7 @@
 /** Effects of an outgoing notification, where peers and stores are away. */
 import { Effect } from "effect"
-import { describe, expect, it } from "vitest"
-import { documentCharsInFlightMax, statusHintsPerWriteMax,
+import { describe, expect, it, vi } from "vitest"
+import { documentCharsInFlightMax, documentReadMs, statusHintsPerWriteMax,
   statusHintsWaitingMax } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { MemoryBudget, RelayResources } from "../../actors/notification/relay-resources.ts"
@@ -121,6 +121,25 @@ describe("an attempt", () => {
     expect(await run(attempt(links.mailbox("bob")), peers)).toMatchObject({
       outcome: { _tag: "RetryableFailure", code: 503 }
     })
+  })
+
+  it.each([elsewhere, links.mailbox("bob")])("at %s is put off if a read hangs", async (to) => {
+    vi.useFakeTimers()
+    try {
+      const resources = new RelayResources()
+      let reads = 0
+      const peers: Peers = {
+        ask: () => away,
+        read: () => reads++ === 0 ? Effect.never : Effect.succeed([])
+      }
+      const first = runAt(resources, attempt(to, false), peers)
+      await vi.advanceTimersByTimeAsync(documentReadMs)
+      expect(await first).toMatchObject(attempted("Deferred"))
+      // It can begin again, and reads the document again.
+      expect(await runAt(resources, attempt(to, false), peers)).toBeUndefined()
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it("is not made again while it runs, or when its outcome is known", async () => {
