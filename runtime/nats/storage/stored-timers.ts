@@ -23,16 +23,25 @@ export interface PlaceBlock {
 
 /**
  * Blocks that cover the places from `from` up to `end`, in order; those of one step have the same
- * size. A block begins at a multiple of its size, so the first blocks may be small.
+ * size. A block begins at a multiple of its size, so the first blocks may be small. They have at
+ * most `first` places, a power of ten, and ten times as many after ten blocks of that size.
  */
 export function* coveringBlocks(
   from: number,
-  end: number
+  end: number,
+  first = Infinity
 ): Generator<ReadonlyArray<PlaceBlock>> {
   let step: Array<PlaceBlock> = []
+  let most = first
   for (let place = from; place < end;) {
     let places = 1
-    while (place % (10 * places) === 0 && place + 10 * places <= end) places *= 10
+    while (places < most && place % (10 * places) === 0 && place + 10 * places <= end) {
+      places *= 10
+    }
+    if (places === most && step.length >= 10) {
+      most *= 10
+      continue
+    }
     if (step.length > 0 && step[0]?.places !== places) {
       yield step
       step = []
@@ -121,7 +130,7 @@ export class TimerLister {
     const start = Math.floor(startOf(from) / (grain ?? 1)) * (grain ?? 1)
     const timers: Array<StoredTimer> = []
     let next = start
-    for (const step of coveringBlocks(start, end)) {
+    for (const step of coveringBlocks(start, end, grain)) {
       for (let at = 0; at < step.length;) {
         const left = limit - timers.length
         const places = step[at]?.places ?? 1
