@@ -1,7 +1,6 @@
 /** Planted bugs in what the storage of NATS sends, and in what it concludes from answers. */
 import type { Msg } from "@nats-io/transport-node"
 import { type NatsApi, NoReply } from "../../runtime/nats/connection/index.ts"
-import { settledAtEnd } from "./planted-stores.ts"
 import type { WorldSeams } from "./world.ts"
 
 const isWrite = (subject: string): boolean => subject.startsWith("$KV.")
@@ -9,19 +8,12 @@ const isWrite = (subject: string): boolean => subject.startsWith("$KV.")
 /** Header lines of expectations. */
 const expectations = /Nats-Expected-Last-Subject-Sequence[^\r]*\r\n/g
 
-/** An expectation on the sequence of another subject: two lines. */
-const fences = new RegExp(
-  ["", "-Subject"].map((end) => `Nats-Expected-Last-Subject-Sequence${end}: [^\\r]*\\r\\n`).join(
-    ""
-  ),
-  "g"
-)
-
-const withoutHeaders = (lines: RegExp) => (nats: NatsApi): NatsApi => ({
+const withoutExpectations = (nats: NatsApi): NatsApi => ({
   ...nats,
   request: (subject, data, headers, timeoutMs) =>
-    nats.request(subject, data, headers?.replace(lines, ""), timeoutMs),
-  publish: (subject, data, headers) => nats.publish(subject, data, headers?.replace(lines, ""))
+    nats.request(subject, data, headers?.replace(expectations, ""), timeoutMs),
+  publish: (subject, data, headers) =>
+    nats.publish(subject, data, headers?.replace(expectations, ""))
 })
 
 /** A write without an acknowledgement counts as certainly not stored. */
@@ -44,9 +36,7 @@ const withoutBarriers = (nats: NatsApi): NatsApi => ({
 
 /** The planted bugs by name. */
 export const plantedJetStream: Readonly<Record<string, WorldSeams>> = {
-  "jetstream-no-expectations": { store: "jetstream", nats: withoutHeaders(expectations) },
-  "jetstream-no-fence": { store: "jetstream", nats: withoutHeaders(fences) },
+  "jetstream-no-expectations": { store: "jetstream", nats: withoutExpectations },
   "jetstream-lost-is-refused": { store: "jetstream", nats: lostIsRefused },
-  "jetstream-no-barrier": { store: "jetstream", nats: withoutBarriers },
-  "jetstream-settled-at-the-end": { store: "jetstream", storage: settledAtEnd }
+  "jetstream-no-barrier": { store: "jetstream", nats: withoutBarriers }
 }

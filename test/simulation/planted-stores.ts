@@ -29,7 +29,7 @@ const settledTogether = (real: StorageApi): StorageApi => {
 }
 
 /** Nobody hears of a member before the group ends, so its deadline fails those that are stored. */
-export const settledAtEnd = (real: StorageApi): StorageApi => ({
+const settledAtEnd = (real: StorageApi): StorageApi => ({
   ...real,
   commit: (group) => real.commit(group)
 })
