@@ -6,13 +6,13 @@
 import { jetstream } from "@nats-io/jetstream"
 import { type KV, type KvEntry, Kvm, type KvWatchEntry } from "@nats-io/kv"
 import type { QueuedIterator } from "@nats-io/transport-node"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
 import { StorageUnavailable } from "../../actor/index.ts"
 import { clusterBucket, createStreamResendMs, createStreamTimeoutMs, registryMarkerTtlMs,
-  registryServerSwitchMs, registryTimeoutMs, registryWatchRetryMs, registryWatchSilenceMs,
-  retryDelayMs } from "../../limits.ts"
+  registryServerSwitchMs, registryTimeoutMs, registryWatchRetryMs,
+  registryWatchSilenceMs } from "../../limits.ts"
 import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "../../ports/index.ts"
-import { Nats, type NatsApi, wait } from "../connection/index.ts"
+import { Nats, type NatsApi, retryUntilDeadline, wait } from "../connection/index.ts"
 import { assertStreamConfig, bucketNamed, expectSequence, isFull, isMarker, readLastFromLeader,
   write, type WriteResult } from "../stream/index.ts"
 
@@ -210,9 +210,8 @@ const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
     })
     return bucket
   }
-  // A new cluster elects its leaders first.
-  const attempts = Math.ceil(createStreamTimeoutMs / createStreamResendMs)
-  return Effect.retry(attempt(open), { times: attempts, schedule: Schedule.spaced(retryDelayMs) })
+  // A new cluster elects its leaders first, and refuses at once until enough servers have joined.
+  return attempt(() => retryUntilDeadline(open, createStreamTimeoutMs))
 }
 
 /** The registry of the cluster; creates its bucket if it does not exist. */

@@ -1,4 +1,6 @@
 /** The registry in the bucket `cluster`. */
+import { jetstreamManager } from "@nats-io/jetstream"
+import { connect } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest"
 import { registryServerSwitchMs } from "../../../runtime/limits.ts"
@@ -42,6 +44,27 @@ it("continues a watch after a restart of the server", async () => {
   await expect.poll(() => reported.get("after")?.value, { timeout: 60_000 }).toBe("1")
   await run(Scope.close(scope, Exit.void))
   await close()
+})
+
+it("waits while the servers refuse to create its bucket", async () => {
+  const own = await startServer()
+  const nats = connection({ servers: [own.url], name: "test" })
+  // As servers do that have not all joined: another stream with its subjects is refused at once.
+  const nc = await connect({ servers: [own.url] })
+  const { streams } = await jetstreamManager(nc)
+  await streams.add({ name: "OTHER", subjects: ["$KV.cluster.>"] })
+  const opening = fromLayer(Registry, Layer.provide(natsRegistry, nats), async () => {})
+  const first = await Promise.race([
+    opening.then(() => "opened", () => "failed"),
+    new Promise((resolve) => setTimeout(resolve, 3_000, "waits"))
+  ])
+  expect(first).toBe("waits")
+  await streams.delete("OTHER")
+  await nc.close()
+  const { api, close } = await opening
+  expect(await run(api.put("node.a", "1", 0))).toBeGreaterThan(0)
+  await close()
+  await own.close()
 })
 
 /** The outcome of a write long after the previous one, and the connection's reaction. */
