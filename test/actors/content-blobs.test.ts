@@ -95,7 +95,7 @@ describe("content", () => {
           if (shown !== undefined) {
             expect(blobs.has(shown)).toBe(true)
             expect(actor.send(describeBy(edit), atMs))
-              .toMatchObject({ view: { body: { blobId: shown }, receipts } })
+              .toMatchObject({ view: { body: { blobId: shown } } })
           }
         })
         actor.restart()

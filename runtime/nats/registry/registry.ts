@@ -12,7 +12,8 @@ import { clusterBucket, createStreamResendMs, createStreamTimeoutMs, registryMar
   registryServerSwitchMs, registryTimeoutMs, registryWatchRetryMs,
   registryWatchSilenceMs } from "../../limits.ts"
 import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "../../ports/index.ts"
-import { Nats, type NatsApi, retryUntilDeadline, wait } from "../connection/index.ts"
+import { asStorageUnavailable, Nats, type NatsApi, retryUntilDeadline,
+  wait } from "../connection/index.ts"
 import { assertStreamConfig, bucketNamed, expectSequence, isFull, isMarker, readLastFromLeader,
   write, type WriteResult } from "../stream/index.ts"
 
@@ -25,9 +26,7 @@ const isConflict = (written: WriteResult): boolean =>
   written._tag === "Rejected" && written.code === wrongLastSequence
 
 const failed = (error: unknown): StorageUnavailable =>
-  new StorageUnavailable({
-    detail: `the registry failed: ${error instanceof Error ? error.message : String(error)}`
-  })
+  new StorageUnavailable({ detail: `the registry failed: ${asStorageUnavailable(error).detail}` })
 
 const attempt = <A>(call: () => Promise<A>): Effect.Effect<A, StorageUnavailable> =>
   Effect.tryPromise({ try: call, catch: failed })
@@ -198,20 +197,22 @@ class NatsRegistry implements RegistryApi {
 const openBucket = (nats: NatsApi): Effect.Effect<KV, StorageUnavailable> => {
   const kvm = new Kvm(jetstream(nats.nc, { timeout: createStreamResendMs }))
   const { replicas } = nats
-  const open = async (): Promise<KV> => {
+  const open = async () => {
     const options = { replicas, history: 1, markerTTL: registryMarkerTtlMs, allow_direct: false }
     const bucket = await kvm.open(clusterBucket, { allow_direct: false })
     const { streamInfo } = await bucket.status().catch(() => ({ streamInfo: undefined }))
-    if (streamInfo === undefined) return kvm.create(clusterBucket, options)
-    assertStreamConfig(stream, { ...streamInfo.config }, {
-      allow_msg_ttl: true,
-      storage: "file",
-      max_age: 0
-    })
-    return bucket
+    if (streamInfo !== undefined) return { bucket, config: streamInfo.config }
+    return { bucket: await kvm.create(clusterBucket, options), config: undefined }
   }
-  // A new cluster elects its leaders first, and refuses at once until enough servers have joined.
-  return attempt(() => retryUntilDeadline(open, createStreamTimeoutMs))
+  return attempt(async () => {
+    // A new cluster elects its leaders first, and refuses at once until enough servers have joined.
+    const { bucket, config } = await retryUntilDeadline(open, createStreamTimeoutMs)
+    if (config !== undefined) {
+      const required = { allow_msg_ttl: true, storage: "file", max_age: 0 }
+      assertStreamConfig(stream, { ...config }, required)
+    }
+    return bucket
+  })
 }
 
 /** The registry of the cluster; creates its bucket if it does not exist. */
