@@ -101,10 +101,13 @@ const play = async (plan: Plan, run: Run): Promise<void> => {
   await time.runUntil(plan.busyMs)
   world.heal()
   if (!await ends(world, clients)) world.violate("a client never ended")
-  const restMs = time.nowMs + REST_MAX_MS
-  while (unfinishedWork(run) !== undefined && time.nowMs < restMs) {
-    await time.runUntil(time.nowMs + REST_LOOK_MS)
+  const rest = async (): Promise<void> => {
+    const restMs = time.nowMs + REST_MAX_MS
+    while (unfinishedWork(run) !== undefined && time.nowMs < restMs) {
+      await time.runUntil(time.nowMs + REST_LOOK_MS)
+    }
   }
+  await rest()
   const perform = async (what: string, operations: ReadonlyArray<Operation>): Promise<void> => {
     const ended = await ends(world, runClients(world, { ...plan, operations }, records, known))
     if (!ended) world.violate(`${what} never ended`)
@@ -113,6 +116,8 @@ const play = async (plan: Plan, run: Run): Promise<void> => {
     ...everyContent(plan, time.nowMs, "repeat"),
     ...everyKeyedDeposit(plan, time.nowMs)
   ])
+  // A repeated deposit may be a new one. Its push waits for a registration whose commit is late.
+  await rest()
   // Waiting until they are settled takes long.
   if (mayHaveOrphans(world)) {
     await time.runUntil(Math.max(time.nowMs, world.blobs.settledMs))
