@@ -355,7 +355,8 @@ export class BucketWriter {
   private async retryResolve(member: WrittenMember, error: unknown): Promise<void> {
     const { job, queue } = member
     if (job.abandoned) return this.next(queue)
-    if (!job.mayBeStored) return this.finish(queue, job, refused(asStorageUnavailable(error)))
+    // Not sent yet. A rejected write is read again: while leaders change, it may have been stored.
+    if (job.failures === 0) return this.finish(queue, job, refused(asStorageUnavailable(error)))
     if (this.nats.nc.isClosed()) return this.finish(queue, job, indeterminate)
     await wait(retryDelayMs)
     return this.resolve(member)

@@ -6,8 +6,8 @@
 import type { Msg } from "@nats-io/transport-node"
 import { barrierReserveBytes, readTimeoutMs, staleRetriesMax, staleRetryMs,
   streamScanMessages } from "../../limits.ts"
-import { ApiError, type NatsApi, resendUntilAnswered, retryUntilDeadline,
-  wait } from "../connection/index.ts"
+import { ApiError, asStorageUnavailable, errorCodes, type NatsApi, resendUntilAnswered,
+  retryUntilDeadline, wait } from "../connection/index.ts"
 
 export const isMarker = (stored: StoredMessage): boolean =>
   stored.header("KV-Operation") !== undefined
@@ -114,8 +114,9 @@ const getMessage = async (
     )
     return message
   } catch (error) {
-    if (error instanceof ApiError) return undefined
-    throw error
+    if (error instanceof ApiError && error.code === errorCodes.noMessage) return undefined
+    // A server that does not know the stream proves nothing about its messages.
+    throw asStorageUnavailable(error)
   }
 }
 

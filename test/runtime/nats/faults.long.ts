@@ -106,7 +106,6 @@ describe("one server", () => {
     { append: [{ n: 2, value: "late" }] },
     { append: [{ n: 2, value: "late" }], timer: 3 },
     { timer: 3 },
-    { timer: null },
     { state: "late", head: 1 },
     { state: "late", head: 2 },
     { state: null }
@@ -116,9 +115,19 @@ describe("one server", () => {
     await run(other.load(alice))
     await commit(other, { ...bare, append: [{ n: 2, value: "the successor's" }], timer: 7 })
     expect(await tagsOf(commit(one, { ...bare, ...change }))).toEqual(["Conflict"])
-    expect(await run(other.load(alice))).toEqual({ state: undefined, revision: 0, head: 2 })
+    expect(await run(other.load(alice)))
+      .toEqual({ state: undefined, revision: 0, head: 2, timer: 7 })
     expect((await run(other.read(alice, 1, 10))).map(({ value }) => value))
       .toEqual(["item 1", "the successor's"])
+    expect((await run(other.timers(shardOf(alice), 10))).timers).toMatchObject([{ atMs: 7 }])
+  })
+
+  it("writes nothing for an owner that was succeeded and has nothing to change", async () => {
+    await commit(one, { ...bare, append: itemsOf(1, 1) })
+    await run(other.load(alice))
+    await commit(other, { ...bare, timer: 7 })
+    // It knows no timer. Whether it still holds the shard is for its lease to say.
+    await commit(one, { ...bare, timer: null })
     expect((await run(other.timers(shardOf(alice), 10))).timers).toMatchObject([{ atMs: 7 }])
   })
 

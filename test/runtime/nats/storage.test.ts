@@ -222,6 +222,34 @@ describe("one server", () => {
     await close()
   })
 
+  it("reads again whether a rejected commit was stored", async () => {
+    let refuses = false
+    let unknown = 0
+    const errorOf = (error: object) => {
+      const reply = { string: () => JSON.stringify({ error }) }
+      return reply as Msg // all that is read of it
+    }
+    const restarted = interceptRequests("$", async (ask, subject) => {
+      if (subject.startsWith("$JS.API.STREAM.MSG.GET.") && unknown > 0) {
+        unknown--
+        return errorOf({ code: 404, err_code: 10_059, description: "stream not found" })
+      }
+      const answer = await ask()
+      if (!refuses || !subject.startsWith("$KV.")) return answer
+      refuses = false
+      unknown = 3
+      return errorOf({ code: 400, err_code: 10_071, description: "wrong last sequence" })
+    })
+    const { api, close } = await onNats(Storage, Layer.provide(natsStorage(), restarted), urls)()
+    const first = commitOf({ expected: 0, head: 0, state: "1" })
+    const expected = revisionOf((await run(api.commit([first])))[0])
+    refuses = true
+    const commit = commitOf({ expected, head: 0, state: "2" })
+    expect(await run(api.commit([commit]))).toMatchObject([{ _tag: "Committed" }])
+    expect([refuses, unknown]).toEqual([false, 0])
+    await close()
+  })
+
   it("does not restore removed items when the server is killed later", async () => {
     const { api, close } = await onNats(Storage, natsStorage(), urls)()
     const keep = async (changes: Parameters<typeof commitOf>[0]) =>
