@@ -202,8 +202,13 @@ export class World {
     const enter = async (): Promise<void> => {
       const refused = await clustered.enter()
       if (refused === undefined) follow()
-      else if (refused._tag === "StorageUnavailable") return alive && !left ? enter() : undefined
-      else {
+      else if (refused._tag === "StorageUnavailable") {
+        // The process ends, and is started again.
+        await clustered.close()
+        if (!alive || left) return
+        alive = false
+        this.start(name, machine)
+      } else {
         this.refused.push(name)
         alive = false
       }
