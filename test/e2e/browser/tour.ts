@@ -113,7 +113,7 @@ export const takeTour = async (
   const keys = new Keyboard(tab.page)
   await keys.to("Skip to the content")
   await tab.page.keyboard.press("Enter")
-  expect(await tab.page.evaluate("document.activeElement.id")).toBe("main")
+  await tab.page.locator("#main:focus").waitFor()
   await openAndFill(tab, keys, mailbox)
   await sendAndGather(tab, keys, mailbox, options.isLive)
   await register(tab, keys, mailbox, options.callback)
