@@ -9,9 +9,9 @@ import type { AnyBehavior, Behavior } from "../../runtime/index.ts"
 import { Effect } from "effect"
 import type { Commit, StorageApi } from "../../runtime/ports/storage.ts"
 import { plantedCells } from "./planted-cells.ts"
-import { plantedContents } from "./planted-contents.ts"
 import { plantedJetStream } from "./planted-jetstream.ts"
 import { plantedRecords } from "./planted-records.ts"
+import { plantedRequests } from "./planted-requests.ts"
 import { plantedStores } from "./planted-stores.ts"
 import { type Apply, faithful, type Later } from "./store.ts"
 import type { WorldSeams } from "./world.ts"
@@ -155,6 +155,6 @@ export const planted: Readonly<Record<string, Planted>> = {
   ...plantedCells,
   ...plantedStores,
   ...plantedJetStream,
-  ...plantedContents,
+  ...plantedRequests,
   ...plantedRecords
 }

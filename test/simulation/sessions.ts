@@ -6,6 +6,8 @@ import { type SessionOutput, type SessionStep, sessionSteps } from "../histories
 import type { Operation } from "./plan.ts"
 import { askToCreate, askUntilAnswered, type Operations, reasonOf,
   type Turn } from "./operations.ts"
+import type { Answer } from "./requests.ts"
+import type { WebAnswer } from "./web.ts"
 
 const addressOf = (resource: string) => address(sessionKind, resource.replace("/", "-"))
 
@@ -51,17 +53,42 @@ const answeredStep = ({ known }: Turn, { choice, resource, ...rest }: Operation)
     ? known.steps.get(resource) ?? "name"
     : stepOf({ ...rest, resource, choice: (choice - IN_ORDER) / (1 - IN_ORDER) })
 
-/** The step that a session waits for, by its reply. */
-const waiting = ({ known }: Turn, resource: string) => (reported: unknown): SessionOutput => {
-  if (reasonOf(reported) === undefined) {
-    // The replies of a session have the types of its protocol.
-    const reply = reported as SessionReply
-    const status = "view" in reply ? reply.view.status : undefined
-    if (status !== undefined && status !== "crossed" && status !== "cast") {
-      known.steps.set(resource, status)
-    }
-  }
-  return outputOf(reported)
+const answerOutputs: Readonly<Record<number, SessionOutput>> = {
+  200: { _tag: "Overwritten" },
+  201: { _tag: "Recorded" },
+  404: { _tag: "Gone" },
+  405: { _tag: "Over" },
+  406: { _tag: "Cast" },
+  409: { _tag: "TooEarly" },
+  410: { _tag: "Gone" }
+}
+
+/** Sends an answer by HTTP, and records it. */
+const putAnswer = async (
+  { asking, known, name, records, trace }: Turn,
+  node: number,
+  resource: string,
+  step: SessionStep,
+  text: string
+): Promise<Answer<WebAnswer>> => {
+  const start = records.moment()
+  const answer = await asking.http(node, {
+    method: "PUT",
+    path: `/sessions/${addressOf(resource).id}/${step}`,
+    headers: { "content-type": "application/xml" },
+    body: `<answer>${text}</answer>`
+  })
+  const status = answer._tag === "Answered" ? answer.reply.status : undefined
+  trace.note("client", () => `${name} answers ${resource} ${step}: ${status ?? answer._tag}`)
+  const next = sessionSteps[sessionSteps.indexOf(step) + 1]
+  if (status === 201 && next !== undefined) known.steps.set(resource, next)
+  const what = { client: name, resource, input: { kind: "answer", step, text } } as const
+  records.note(records.session, what, start, answer, (reply): SessionOutput => {
+    const output = answerOutputs[reply.status]
+    if (output === undefined) records.wrong.push(`${resource} is answered with ${reply.status}`)
+    return output ?? { _tag: "Gone" }
+  })
+  return answer
 }
 
 export const sessionVerbs: Operations = {
@@ -76,20 +103,15 @@ export const sessionVerbs: Operations = {
     }
     return askToCreate(turn, operation, addressOf(resource), message, reported)
   },
-  answer: (turn, operation) => {
-    const { mark, resource } = operation
+  answer: async (turn, operation) => {
+    const { mark, nodes, resource } = operation
     const step = answeredStep(turn, operation)
     const last = mark % WRONG === 0 ? "no idea" : "24 mph"
     const text = step === "hard_question" ? last : `${step} ${mark}`
-    const message = { _tag: "Answer", step, text }
-    const input = { kind: "answer", step, text } as const
-    const reported = {
-      all: turn.records.session,
-      resource,
-      input,
-      outputOf: waiting(turn, resource)
+    for (const node of nodes) {
+      const answer = await putAnswer(turn, node, resource, step, text)
+      if (answer._tag === "Answered") break
     }
-    return askUntilAnswered(turn, operation, addressOf(resource), message, reported)
   },
   describe: (turn, operation) => {
     const { resource } = operation

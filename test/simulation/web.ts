@@ -18,6 +18,7 @@ import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
 import { customerResource } from "../../http/resources/customers/customer-resource.ts"
 import { mailboxResource } from "../../http/resources/mailboxes/index.ts"
+import { sessionResource } from "../../http/resources/sessions/index.ts"
 import { type Exchange, noBody, type ReplyHeaders,
   type RequestBody } from "../../http/wire/index.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
@@ -132,7 +133,12 @@ export class Web {
     this.service = service
     this.onDefect = onDefect
     this.match = compileRoutes(
-      routesOf(this.service, [contentResource, customerResource, mailboxResource])
+      routesOf(this.service, [
+        contentResource,
+        customerResource,
+        mailboxResource,
+        sessionResource
+      ])
     )
   }
 

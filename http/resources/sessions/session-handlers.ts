@@ -123,13 +123,13 @@ const answerTextOf = Effect.fnUntraced(function*(
   return yield* readReference(service, href)
 })
 
-const recordOnce = Effect.fnUntraced(function*(
+const readAnswer = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   id: string,
   step: AnswerStep,
   from: "documents" | "forms"
-): Effect.fn.Return<SessionReply, HandlerFailure> {
+): Effect.fn.Return<SessionMessage, HandlerFailure> {
   const input = yield* readAnswerInput(call, from)
   const expected = yield* expectedVersion(
     call,
@@ -140,7 +140,7 @@ const recordOnce = Effect.fnUntraced(function*(
       return { version: session.version, tags }
     })
   )
-  const message: SessionMessage = {
+  return {
     _tag: "Answer",
     step,
     text: yield* answerTextOf(service, id, input),
@@ -148,24 +148,32 @@ const recordOnce = Effect.fnUntraced(function*(
     ...input.continue === undefined ? {} : { continue: input.continue },
     ...expected
   }
-  const reply = yield* askOrRefusal<SessionReply>(service, addressOf(id), message)
-  if (!isRefusal(reply)) return reply
-  return yield* reply.reason === "Ended" ? ended : refusalError(reply)
 })
 
-/** Records an answer (B5 to B7). After the end it fails with 405, whatever other fault it has. */
-const recordAnswer = (
+/**
+ * Records an answer (B5 to B7). After the end it fails with 405, whatever fault its request has.
+ * The actor alone decides this once it is asked: when its outcome is unknown, the end may be this
+ * very answer's.
+ */
+const recordAnswer = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   id: string,
   step: AnswerStep,
   from: "documents" | "forms"
-): Effect.Effect<SessionReply, HandlerFailure> =>
-  Effect.catch(recordOnce(service, call, id, step, from), (failure) =>
-    Effect.flatMap(
-      describeSession(service, id),
-      (session) => Effect.fail(isOver(session) ? ended : failure)
-    ))
+): Effect.fn.Return<SessionReply, HandlerFailure> {
+  const message = yield* Effect.catch(
+    readAnswer(service, call, id, step, from),
+    (fault) =>
+      Effect.flatMap(
+        describeSession(service, id),
+        (session) => Effect.fail(isOver(session) ? ended : fault)
+      )
+  )
+  const reply = yield* askOrRefusal<SessionReply>(service, addressOf(id), message)
+  if (!isRefusal(reply)) return reply
+  return yield* reply.reason === "Ended" ? ended : refusalError(reply)
+})
 
 export const putAnswer = (step: AnswerStep) =>
   defineHandler(function*(service, call) {

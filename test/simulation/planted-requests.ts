@@ -1,7 +1,11 @@
-/** Planted bugs in the handling of blobs and of idempotency keys; each has lost data before. */
+/**
+ * Planted bugs in the handling of requests whose outcome is not known: of blobs, idempotency keys
+ * and sessions. Each has been a real one.
+ */
 import { Effect } from "effect"
-import { contentKind, idempotencyKind } from "../../actors/index.ts"
+import { contentKind, idempotencyKind, sessionKind } from "../../actors/index.ts"
 import type { ContentMessage, ContentReply } from "../../actors/content/index.ts"
+import type { SessionReply } from "../../actors/session/protocol.ts"
 import type { Service } from "../../http/pipeline/index.ts"
 import { type Address, isRefusal, type Peers } from "../../runtime/index.ts"
 import { withCell } from "./planted-cells.ts"
@@ -60,9 +64,27 @@ const keyAbandoned = withCell(idempotencyKind, "Begun", "Interrupt", (_, cells) 
     abandon({ ...state, isDoubtful: undefined, stored: undefined }, message, context)
 })
 
+/** A session that is over by an answer of unknown outcome refuses this answer. */
+const ownEndRefused = asking((_, ask) => (to, message) =>
+  to.kind !== sessionKind || message._tag !== "Answer" ? ask(to, message) : Effect.catch(
+    ask(to, message),
+    (failure) =>
+      Effect.flatMap(ask(to, { _tag: "Describe" }), (answer) => {
+        // The replies of sessions have the types of their protocol.
+        const reply = answer as SessionReply
+        const isOver = !isRefusal(answer) && reply._tag === "Described" &&
+          (reply.view.status === "crossed" || reply.view.status === "cast")
+        return isOver
+          ? Effect.succeed({ _tag: "Refused", reason: "Ended", detail: undefined })
+          : Effect.fail(failure)
+      })
+  )
+)
+
 /** The planted bugs by name. */
-export const plantedContents: Readonly<Record<string, WorldSeams>> = {
+export const plantedRequests: Readonly<Record<string, WorldSeams>> = {
   "blob-removed-in-doubt": removedInDoubt,
   "held-blob-removed": heldRemoved,
-  "key-abandoned": keyAbandoned
+  "key-abandoned": keyAbandoned,
+  "own-end-refused": ownEndRefused
 }
