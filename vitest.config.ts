@@ -14,11 +14,19 @@ const http = "test/http/**/*.test.ts"
  * The suites of one backend share their processes: each file needs the same modules, and makes a
  * service of its own.
  */
-const onBackend = (name: string, include: string, globalSetup?: string) => ({
+const onBackend = (
+  name: string,
+  include: string,
+  { exclude = [], globalSetup }: {
+    readonly exclude?: ReadonlyArray<string>
+    readonly globalSetup?: string
+  } = {}
+) => ({
   extends: true as const,
   test: {
     name,
     include: [include],
+    exclude: [...exclude],
     isolate: false,
     env: { TEST_BACKEND: name },
     ...(globalSetup === undefined ? {} : { globalSetup })
@@ -31,10 +39,14 @@ const onBackend = (name: string, include: string, globalSetup?: string) => ({
  */
 const httpOnMinorStores = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
 
-/** What depends on which of three nodes answers; the long form runs all of it. */
-const httpOnCluster = long
-  ? http
-  : "test/http/{mailbox,content,customer,session,outgoing,registration,cluster,throttle}*.test.ts"
+/**
+ * What depends on which of three nodes answers, which runs on a cluster. The rest runs on one node
+ * with NATS; the long form runs all of it on both.
+ */
+const dependsOnNode =
+  "test/http/{mailbox,content,customer,session,outgoing,registration,cluster}*.test.ts"
+
+const natsSetup = { globalSetup: "test/http/nats-setup.ts" }
 
 /** Suites without processes or clocks of their own: they share modules, as those of HTTP do. */
 const units = "test/{actors,histories,queries,suites}/**/*.test.ts"
@@ -97,8 +109,8 @@ export default defineConfig({
       onBackend("memory", httpOnMinorStores),
       onBackend("embedded", http),
       onBackend("leveldb", httpOnMinorStores),
-      onBackend("nats", http, "test/http/nats-setup.ts"),
-      onBackend("cluster", httpOnCluster, "test/http/nats-setup.ts")
+      onBackend("nats", http, { ...natsSetup, exclude: long ? [] : [dependsOnNode] }),
+      onBackend("cluster", long ? http : dependsOnNode, natsSetup)
     ]
   }
 })

@@ -19,16 +19,23 @@ interface ActorFence {
   /** Names the log of the actor, see {@link keys.logPrefix}; 0 without a log and a record. */
   readonly epoch: number
   readonly prefix: string
+  /** The time of its own timer. */
+  readonly timer: number | undefined
 }
 
-/** The fence of an actor without a log and a record. */
-const noActor: ActorFence = { revision: 0, head: 0, epoch: 0, prefix: "" }
+/** The fence of an actor without a log, a record and a timer. */
+const noActor: ActorFence = { revision: 0, head: 0, epoch: 0, prefix: "", timer: undefined }
 
 /** An actor in the database. */
 interface FoundActor {
   readonly fence: ActorFence
   readonly state: string | undefined
-  readonly timer: number | undefined
+}
+
+/** The fence with another time of the timer. */
+const withTimer = (fence: ActorFence, timer: number | undefined): ActorFence => {
+  if (timer === fence.timer) return fence
+  return fence.epoch === 0 && timer === undefined ? noActor : { ...fence, timer }
 }
 
 /** A state record: `<revision> <head> <epoch>`, a line feed, the state. */
@@ -69,13 +76,12 @@ const findActor = (
   knownHead: number | undefined
 ): FoundActor | Promise<FoundActor> => {
   const { epoch, parsed, timer } = readActorRecord(view, key)
-  if (epoch === 0) return { fence: noActor, state: undefined, timer }
+  if (epoch === 0) return { fence: withTimer(noActor, timer), state: undefined }
   const prefix = keys.logPrefix(epoch)
   const revision = parsed?.revision ?? 0
   const found = (lastNumber: number): FoundActor => ({
-    fence: { revision, head: Math.max(parsed?.head ?? 0, lastNumber), epoch, prefix },
-    state: parsed?.state,
-    timer
+    fence: { revision, head: Math.max(parsed?.head ?? 0, lastNumber), epoch, prefix, timer },
+    state: parsed?.state
   })
   if (knownHead !== undefined) return found(knownHead)
   const last = view.lastKey(prefix, keys.logEnd(prefix))
@@ -84,7 +90,7 @@ const findActor = (
     : found(keys.lastNumber(last ?? "0"))
 }
 
-const storedActor = ({ fence: { head, revision }, state, timer }: FoundActor): StoredActor => ({
+const storedActor = ({ fence: { head, revision, timer }, state }: FoundActor): StoredActor => ({
   state,
   revision,
   head,
@@ -117,9 +123,8 @@ class EmbeddedStorage {
   private readonly sweeper: LogSweeper
   /** Fences of recent actors, oldest first; valid because this process is the only writer. */
   private readonly entries = new Map<string, FenceEntry>()
-  /** Revisions of the signals, and times of the own timers, that the batch in flight sets. */
+  /** Revisions of the signals that the batch in flight sets. */
   private readonly stagedSignals = new Map<string, number>()
-  private readonly stagedTimers = new Map<string, number | undefined>()
   /**
    * Actors of commits that may be in the log of the database although their flush failed: only the
    * database that is opened next shows them.
@@ -155,7 +160,7 @@ class EmbeddedStorage {
       }
     }
     const durable = (): ReadonlyArray<CommitOutcome> => {
-      this.unstageTimers()
+      this.stagedSignals.clear()
       for (const entry of touched) {
         const { staged } = entry
         if (staged === undefined) continue
@@ -170,7 +175,7 @@ class EmbeddedStorage {
       prepare,
       durable,
       () => {
-        this.unstageTimers()
+        this.stagedSignals.clear()
         for (const entry of touched) {
           entry.staged = undefined
           this.evict(entry)
@@ -251,12 +256,6 @@ class EmbeddedStorage {
     return rows instanceof Promise
       ? rows.then((all) => keysIn(all, prefix.length))
       : keysIn(rows, prefix.length)
-  }
-
-  /** The batch in flight has ended: the database has what it set, or it was not written. */
-  private unstageTimers(): void {
-    this.stagedSignals.clear()
-    this.stagedTimers.clear()
   }
 
   private cache(key: string, entry: FenceEntry | undefined, fence: ActorFence): void {
@@ -341,28 +340,31 @@ class EmbeddedStorage {
     })
   }
 
-  /** Moves the actor's own timer; the same commit removes its old key in order of time. */
+  /**
+   * Moves the actor's own timer from `before`; the same commit removes its old key in order of
+   * time. Returns the time after the commit.
+   */
   private applyTimer(
     batch: WriteBatch,
     { address, firedTimer, state, timer: decided }: Commit,
-    key: string
-  ): void {
+    key: string,
+    before: number | undefined
+  ): number | undefined {
     const timer = state === null ? null : decided
-    if (timer === undefined && firedTimer === undefined) return
-    const name = keys.timerKey(key)
-    const staged = this.stagedTimers
-    const before = staged.has(key)
-      ? staged.get(key)
-      : timeOf(this.store.database().getText(name))
+    if (timer === undefined && firedTimer === undefined) return before
     const after = timer === undefined ? before : timer ?? undefined
-    for (const ended of new Set([before, firedTimer])) {
-      if (ended !== undefined && ended !== after) batch.remove(keys.dueKey(address, ended))
+    if (before !== undefined && before !== after) batch.remove(keys.dueKey(address, before))
+    if (firedTimer !== undefined && firedTimer !== before && firedTimer !== after) {
+      batch.remove(keys.dueKey(address, firedTimer))
     }
-    if (after === before) return
-    staged.set(key, after)
-    if (after === undefined) return batch.remove(name)
-    batch.put(name, String(after))
-    batch.put(keys.dueKey(address, after), "")
+    if (after === before) return after
+    const name = keys.timerKey(key)
+    if (after === undefined) batch.remove(name)
+    else {
+      batch.put(name, String(after))
+      batch.put(keys.dueKey(address, after), "")
+    }
+    return after
   }
 
   private apply(
@@ -380,7 +382,7 @@ class EmbeddedStorage {
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     const revision = ++batch.commits
     const signalRevisions = this.applySignals(batch, commit, revision)
-    this.applyTimer(batch, commit, key)
+    const timer = this.applyTimer(batch, commit, key, fence.timer)
     if (state === null) {
       this.erase(batch, key, fence)
       if (fence.head > 0) garbage.push(fence.epoch)
@@ -392,7 +394,10 @@ class EmbeddedStorage {
       revision: state === undefined ? commit.expected : revision,
       signalRevisions
     }
-    if (state === undefined && commit.append.length === 0) return outcome
+    if (state === undefined && commit.append.length === 0) {
+      if (timer !== fence.timer) this.stage(entry, withTimer(fence, timer), touched)
+      return outcome
+    }
     const epoch = fence.epoch === 0 ? revision : fence.epoch
     const prefix = fence.epoch === 0 ? keys.logPrefix(epoch) : fence.prefix
     for (const { n, value } of commit.append) batch.putItem(prefix + keys.digits(n), value)
@@ -400,13 +405,13 @@ class EmbeddedStorage {
     let head = Math.max(fence.head, commit.append.at(-1)?.n ?? 0)
     if (state === undefined) {
       if (fence.epoch === 0) batch.put(keys.bareKey(key), String(epoch))
-      this.stage(entry, { revision: fence.revision, head, epoch, prefix }, touched)
+      this.stage(entry, { revision: fence.revision, head, epoch, prefix, timer }, touched)
       return outcome
     }
     head = Math.max(head, commit.head)
     batch.put(keys.actorKey(key), `${revision} ${head} ${epoch}\n${state}`)
     if (fence.revision === 0 && fence.epoch !== 0) batch.remove(keys.bareKey(key))
-    this.stage(entry, { revision, head, epoch, prefix }, touched)
+    this.stage(entry, { revision, head, epoch, prefix, timer }, touched)
     return outcome
   }
 
