@@ -373,6 +373,12 @@ export const timerSearchMs = 1_000
 /** Places are searched so far beyond the requested time: round numbers need fewer requests. */
 export const timerBlockMs = 100_000
 
+/**
+ * So long after the present, a search that does not know how dense the timers of a shard are takes
+ * single blocks of `timerBlockMs`.
+ */
+export const timersNearMs = 1_800_000
+
 /** How long creating a stream may take while a cluster elects its first leaders. */
 export const createStreamTimeoutMs = 20_000
 

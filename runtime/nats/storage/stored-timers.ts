@@ -7,7 +7,7 @@
  * node knows the timers that it ended; one that another node ended fires once more, if its marker
  * is listed within the second that it lives.
  */
-import { endedTimerKeepMs, timerBlockMs, timerSearchMs } from "../../limits.ts"
+import { endedTimerKeepMs, timerBlockMs, timerSearchMs, timersNearMs } from "../../limits.ts"
 import type { StoredTimer, TimerCursor, TimerPage } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
 import { addressOfSignal, type Bucket, firstKeyOf, isMarker, listSubjects, pagesOf, parseTimerKey,
@@ -50,6 +50,36 @@ export function* coveringBlocks(
     place += places
   }
   if (step.length > 0) yield step
+}
+
+/** Blocks of `timerBlockMs` from `from` up to `end`: one, and then as many as all before. */
+function* doublingBlocks(from: number, end: number): Generator<ReadonlyArray<PlaceBlock>> {
+  const places = placeOf(timerBlockMs)
+  for (let place = from, count = 1; place < end;) {
+    const step: Array<PlaceBlock> = []
+    for (; step.length < count && place < end; place += places) step.push({ place, places })
+    yield step
+    count = Math.max(1, (place - from) / places)
+  }
+}
+
+/**
+ * Blocks from `from` up to `end`, both multiples of `timerBlockMs`, for a search that does not know
+ * how many timers there are: small ones in the near future, since the servers list the names
+ * of a whole block, and there may be a million in an hour.
+ */
+export function* blocksNear(
+  nowMs: number,
+  from: number,
+  end: number
+): Generator<ReadonlyArray<PlaceBlock>> {
+  const clamped = (atMs: number): number =>
+    Math.min(end, Math.max(from, placeOf(Math.floor(atMs / timerBlockMs) * timerBlockMs)))
+  const near = clamped(nowMs)
+  const far = clamped(nowMs + timersNearMs)
+  yield* coveringBlocks(from, near)
+  yield* doublingBlocks(near, far)
+  yield* coveringBlocks(far, end)
 }
 
 /** The timers to find of one shard. */
@@ -127,10 +157,14 @@ export class TimerLister {
     const roundMs = Math.ceil(untilMs / timerBlockMs) * timerBlockMs
     const end = Math.min(placeOf(roundMs), placeEnd)
     const grain = this.grains.get(shard)
-    const start = Math.floor(startOf(from) / (grain ?? 1)) * (grain ?? 1)
+    const unit = grain ?? placeOf(timerBlockMs)
+    const start = Math.floor(startOf(from) / unit) * unit
+    const steps = grain === undefined
+      ? blocksNear(Date.now(), start, end)
+      : coveringBlocks(start, end, grain)
     const timers: Array<StoredTimer> = []
     let next = start
-    for (const step of coveringBlocks(start, end, grain)) {
+    for (const step of steps) {
       for (let at = 0; at < step.length;) {
         const left = limit - timers.length
         const places = step[at]?.places ?? 1

@@ -5,7 +5,7 @@ import fc from "fast-check"
 import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest"
 import { shardOf } from "../../../runtime/index.ts"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
-import { coveringBlocks } from "../../../runtime/nats/storage/stored-timers.ts"
+import { blocksNear, coveringBlocks } from "../../../runtime/nats/storage/stored-timers.ts"
 import { bucketNamed, timerKey } from "../../../runtime/nats/stream/index.ts"
 import { Storage, type StorageApi } from "../../../runtime/ports/storage.ts"
 import { commitOf, conflictOf, revisionOf, run } from "../../suites/storage-probe.ts"
@@ -57,6 +57,25 @@ it("covers all places once, in order, with blocks of powers of ten", () => {
     }
     expect(next).toBe(end)
     expect(steps).toBeLessThanOrEqual(most === Infinity ? 20 : 30)
+  }))
+})
+
+it("covers all places once, in order, with blocks of 100 s in the near future", () => {
+  const blockMs = 100_000
+  const placesOf = (ms: number) => ms * 100
+  const time = fc.nat({ max: 2_000_000 }).map((n) => n * 1_000_000)
+  fc.assert(fc.property(time, time, time, (nowMs, one, other) => {
+    const [from, end] = one < other ? [one, other] : [other, one]
+    let next = placesOf(from)
+    for (const step of blocksNear(nowMs, next, placesOf(end))) {
+      for (const { place: begins, places } of step) {
+        expect(begins).toBe(next)
+        next += places
+        const isNear = begins < placesOf(nowMs + 1_200_000) && next > placesOf(nowMs)
+        if (isNear) expect(places).toBeLessThanOrEqual(placesOf(blockMs))
+      }
+    }
+    expect(next).toBe(placesOf(end))
   }))
 })
 
