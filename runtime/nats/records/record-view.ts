@@ -301,7 +301,13 @@ export class RecordView {
         this.writing ??= this.drain()
       }
     })
+    // `end` or `rebuild` may have been called before there was anything to stop.
+    if (this.mustStop) this.messages.stop()
     await this.messages.closed()
+  }
+
+  private get mustStop(): boolean {
+    return this.ended || this.broken
   }
 
   /** The stored progress; undefined if the view must be filled again. */

@@ -10,7 +10,7 @@ import { batchMessagesMax, batchTargetMessages, giveUpMs, recordKeyBytesMax, rec
 import type { RecordChange } from "../../ports/index.ts"
 import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
 import { commitHeader, expectSequence, isFull, isMarker, isSequenceConflict, type NotStored,
-  readLast, type StreamMessage, write } from "../stream/index.ts"
+  readLast, type StreamMessage, write, wrongSequenceCode } from "../stream/index.ts"
 import { recordsKv, recordSubject } from "./record-keys.ts"
 
 interface RecordJob {
@@ -155,6 +155,8 @@ export class RecordWriter {
         if ((isOver && !batch.mayBeStored) || this.nats.nc.isClosed()) {
           return fail(new StorageUnavailable({ detail }))
         }
+        // Another node has written: reading again shows what, and waiting would change nothing.
+        if (outcome._tag === "Rejected" && outcome.code === wrongSequenceCode) continue
       } catch (error) {
         if (!batch.mayBeStored || this.nats.nc.isClosed()) return fail(asStorageUnavailable(error))
       }

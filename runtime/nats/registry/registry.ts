@@ -15,15 +15,12 @@ import { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from ".
 import { asStorageUnavailable, Nats, type NatsApi, retryUntilDeadline,
   wait } from "../connection/index.ts"
 import { assertStreamConfig, bucketNamed, expectSequence, isFull, isMarker, readLastFromLeader,
-  write, type WriteResult } from "../stream/index.ts"
+  write, type WriteResult, wrongSequenceCode } from "../stream/index.ts"
 
 const { stream } = bucketNamed(clusterBucket)
 
-/** The servers' error code for a wrong expected sequence. */
-const wrongLastSequence = 10_071
-
 const isConflict = (written: WriteResult): boolean =>
-  written._tag === "Rejected" && written.code === wrongLastSequence
+  written._tag === "Rejected" && written.code === wrongSequenceCode
 
 const failed = (error: unknown): StorageUnavailable =>
   new StorageUnavailable({ detail: `the registry failed: ${asStorageUnavailable(error).detail}` })

@@ -9,7 +9,7 @@ import { batchMessagesMax, batchTargetMessages, cachedStateCharsMax, giveUpMs,
 import type { Commit, CommitOutcome } from "../../ports/index.ts"
 import { asStorageUnavailable, type NatsApi, wait } from "../connection/index.ts"
 import { actorKeys, type Bucket, callApi, isFull, isSequenceConflict, type NotStored,
-  readLastFromLeader, write } from "../stream/index.ts"
+  readLastFromLeader, write, wrongSequenceCode } from "../stream/index.ts"
 import { type ActorEntry, isCapped } from "./actor-entry.ts"
 import { commitOfKey, loadEntry } from "./actor-log.ts"
 import { type ActorQueue, type BatchMember, CommitBatcher,
@@ -19,8 +19,6 @@ import { capPlan, changesTimer, type CommitPlan, committed, type CommitWork, con
   uncapPlan } from "./commit-plan.ts"
 import { type LogTrim, noTrim, planTrim } from "./log-trim.ts"
 import { TimerLister } from "./stored-timers.ts"
-
-const wrongSequenceCode = 10_071
 
 /** A commit that is being written, alone or in a batch. */
 type WrittenMember = Pick<BatchMember, "entry" | "job" | "plan" | "queue">
@@ -279,7 +277,7 @@ export class BucketWriter {
       job.failures++
       if (_tag === "Indeterminate") job.mayBeStored = true
     }
-    // A wrong sequence is the only rejection that a retry cannot change.
+    // Waiting changes nothing about a wrong sequence.
     if (code !== wrongSequenceCode) await wait(retryDelayMs)
     const needsRead = code === undefined || isSequenceConflict(code)
     const failure = isFull(written)

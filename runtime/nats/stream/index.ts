@@ -9,4 +9,4 @@ export { acknowledgedSequence, barrierReader, callApi, isMarker, nextSequence, r
   readLastFromLeader, readLastOfMany, scanStream, type StoredMessage, streamEnd, streamInfo,
   writtenAtMs } from "./reader.ts"
 export { commitHeader, expectSequence, isFull, isSequenceConflict, makeIds, type NotStored,
-  type StreamMessage, write, type WriteResult } from "./writer.ts"
+  type StreamMessage, write, type WriteResult, wrongSequenceCode } from "./writer.ts"

@@ -23,8 +23,11 @@ export type NotStored =
   | { readonly _tag: "Rejected"; readonly code: number; readonly detail: string }
   | { readonly _tag: "Indeterminate"; readonly detail: string }
 
-/** Another write is under way, or the sequence is another than expected. */
-const conflictCodes = new Set([10_071, 10_164, 10_158])
+/** The sequence is another than expected: the same write can never succeed. */
+export const wrongSequenceCode = 10_071
+
+/** The same, or another write is under way. */
+const conflictCodes = new Set([wrongSequenceCode, 10_164, 10_158])
 
 /** The servers have no space: storage, memory, or a limit of the account. */
 const fullCodes = new Set([10_023, 10_028, 10_047, 10_077, 10_120, 10_122])

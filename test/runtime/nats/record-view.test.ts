@@ -10,7 +10,11 @@ const now = "2026-11-21T00:00:00Z"
 const NO_MESSAGE = { err_code: 10_037, code: 404, description: "no message found" }
 
 /** A leader that has got to 5, `next` being what is left to come; a consumer that has nothing. */
-const stub = (next: () => number | undefined, mark?: ReadBarrier): NatsApi => {
+const stub = (
+  next: () => number | undefined,
+  mark?: ReadBarrier,
+  beforeConsuming = async (): Promise<void> => {}
+): NatsApi => {
   let stop = () => {}
   const closed = new Promise<void>((resolve) => stop = () => resolve())
   const answer = (subject: string): object => {
@@ -22,7 +26,10 @@ const stub = (next: () => number | undefined, mark?: ReadBarrier): NatsApi => {
   }
   const consumer = {
     info: async () => ({ num_pending: 0 }),
-    consume: async () => ({ closed: () => closed, stop })
+    consume: async () => {
+      await beforeConsuming()
+      return { closed: () => closed, stop }
+    }
   }
   const nats = {
     nc: { isClosed: () => false },
@@ -73,4 +80,21 @@ it("waits in a cluster for the read barrier, at a server that may be cut off", a
   await expect.poll(() => view.reach(0, 0)).toBe(true)
   expect(await view.reach(5, 50)).toBe(false)
   expect(view.isFilled).toBe(false)
+})
+
+it("ends while its consumer begins", async () => {
+  let begun = () => {}
+  const consuming = new Promise<void>((resolve) => begun = resolve)
+  let proceed = () => {}
+  const ended = new Promise<void>((resolve) => proceed = resolve)
+  const nats = stub(() => undefined, undefined, () => {
+    begun()
+    return ended
+  })
+  const view = new RecordView(nats, makeMemoryView())
+  view.start()
+  await consuming
+  const ending = view.end()
+  proceed()
+  await ending
 })
