@@ -102,15 +102,17 @@ export default defineConfig({
           exclude: ["test/http/**", units, ...(onlySoak ? [] : [soak])]
         }
       },
-      ...(onlySoak ? [] : [{
-        extends: true as const,
-        test: { name: "units", globalSetup: "test/bundle.mjs", include: [units], isolate: false }
-      }]),
-      onBackend("memory", httpOnMinorStores),
-      onBackend("embedded", http),
-      onBackend("leveldb", httpOnMinorStores),
-      onBackend("nats", http, { ...natsSetup, exclude: long ? [] : [dependsOnNode] }),
-      onBackend("cluster", long ? http : dependsOnNode, natsSetup)
+      ...(onlySoak ? [] : [
+        {
+          extends: true as const,
+          test: { name: "units", globalSetup: "test/bundle.mjs", include: [units], isolate: false }
+        },
+        onBackend("memory", httpOnMinorStores),
+        onBackend("embedded", http),
+        onBackend("leveldb", httpOnMinorStores),
+        onBackend("nats", http, { ...natsSetup, exclude: long ? [] : [dependsOnNode] }),
+        onBackend("cluster", long ? http : dependsOnNode, natsSetup)
+      ])
     ]
   }
 })

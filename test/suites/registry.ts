@@ -5,9 +5,9 @@ import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts
 import type { Fresh, Harness } from "./harness.ts"
 import { run } from "./storage-probe.ts"
 
-/** Waits until the condition is true, at most 10 s. */
+/** Waits until the condition is true, at most a minute: a silent watch is begun again. */
 const until = async (holds: () => boolean): Promise<void> => {
-  const endMs = performance.now() + 10_000
+  const endMs = performance.now() + 60_000
   while (!holds()) {
     if (performance.now() > endMs) throw new Error(`never: ${holds.toString()}`)
     await new Promise((resolve) => setTimeout(resolve, 10))
