@@ -148,6 +148,8 @@ export class RecordWriter {
           for (const { done } of group) done(outcome)
           return
         }
+        // Another node has written: reading again shows what, and waiting would change nothing.
+        if (outcome._tag === "Rejected" && outcome.code === wrongSequenceCode) continue
         const { detail } = outcome
         const hasNoSpace = isFull(outcome)
         if (hasNoSpace && !batch.mayBeStored) return fail(new StorageFull({ detail }))
@@ -155,8 +157,6 @@ export class RecordWriter {
         if ((isOver && !batch.mayBeStored) || this.nats.nc.isClosed()) {
           return fail(new StorageUnavailable({ detail }))
         }
-        // Another node has written: reading again shows what, and waiting would change nothing.
-        if (outcome._tag === "Rejected" && outcome.code === wrongSequenceCode) continue
       } catch (error) {
         if (!batch.mayBeStored || this.nats.nc.isClosed()) return fail(asStorageUnavailable(error))
       }
