@@ -1,6 +1,6 @@
 /**
- * For tests: ends the process by SIGKILL atStep a step of a message's life, as a crash would.
- * `RESTANTE_FAILPOINT=<step>:<kind>:<n>` does so atStep the n-th such step of an actor of the kind.
+ * For tests: kills the process (SIGKILL) at a step of a message's life, as a crash would.
+ * `RESTANTE_FAILPOINT=<step>:<kind>:<n>` kills it at the n-th such step of all actors of the kind.
  */
 import type { Address, MessageStep } from "../../runtime/index.ts"
 

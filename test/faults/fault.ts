@@ -24,9 +24,6 @@ export interface Fault {
   readonly isTransparent?: true
 }
 
-/** A NATS server may take minutes to catch up after a fault; the service does not wait for it. */
-const healthyWithinMs = 240_000
-
 /** The system under load. */
 export interface FaultTarget {
   /** URLs of the nodes that clients use now. */
@@ -64,7 +61,7 @@ export const injectFault = async (
 ): Promise<void> => {
   const isHealthy = async () => await target.isHealthy() || undefined
   await load.withLongPauses(() =>
-    eventually(healthyWithinMs, "every replica is current", isHealthy, healthCheckMs)
+    eventually(recoveredWithinMs, "every replica is current", isHealthy, healthCheckMs)
   )
   // On a slow machine, too, the service has processed some requests before the fault.
   const before = load.acknowledged

@@ -81,7 +81,7 @@ const bytesOf = ({ answer }: CachedListing, key: string): number =>
 
 /**
  * The cache key of a listing. Undefined for a listing that must be made: a long poll, a conditional
- * mailboxCall, or one from a time that is searched in the log.
+ * request, or one from a time that is searched in the log.
  */
 const listingKey = (
   { call, mailbox, view }: ReaderCall,

@@ -135,6 +135,7 @@ export class RecordWriter {
 
   /** Writes until the outcome is known, or no caller waits. Never rejects. */
   private async writeGroup(group: ReadonlyArray<RecordJob>): Promise<void> {
+    const startedMs = performance.now()
     const [{ expected = [] } = {}] = group
     const id = `${this.fence.slice(-11)}.${this.batches++}`
     const batch: RecordBatch = { id, expected, messages: messagesOf(group), mayBeStored: false }
@@ -148,8 +149,9 @@ export class RecordWriter {
           for (const { done } of group) done(outcome)
           return
         }
-        // Another node has written: reading again shows what, and waiting would change nothing.
-        if (outcome._tag === "Rejected" && outcome.code === wrongSequenceCode) continue
+        // Another node has written: the next attempt reads what, and need not wait for it.
+        const isOvertaken = outcome._tag === "Rejected" && outcome.code === wrongSequenceCode
+        if (isOvertaken && performance.now() - startedMs <= giveUpMs) continue
         const { detail } = outcome
         const hasNoSpace = isFull(outcome)
         if (hasNoSpace && !batch.mayBeStored) return fail(new StorageFull({ detail }))
