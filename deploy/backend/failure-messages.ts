@@ -41,7 +41,7 @@ type Message<Failure> = (
   failure: Failure
 ) => string | readonly [message: string, exitCode: CommandFailed["exitCode"]]
 
-/** Without an exit code, the failure is temporary. */
+/** A message without an exit code describes a temporary failure. */
 const messages: {
   readonly [Tag in BackendFailure["_tag"]]: Message<Extract<BackendFailure, { readonly _tag: Tag }>>
 } = {
@@ -55,9 +55,9 @@ const messages: {
   StorageUnavailable: (location, { detail }) => `${location} cannot be used: ${detail}`,
   ValueTooLarge: (location, { detail }) => `${location} cannot be used: ${detail}`,
   StoreFormatUnsupported: (location, { found, supported }) => [
-    `${location} cannot be opened: its store has the format ${found}, and this ` +
-    `version reads ${supported}. Start with an empty store (another DATA_DIR, or ` +
-    "deleted NATS streams), or run the version that wrote this one",
+    `${location} cannot be opened: its store has ${found}, and this version reads ${supported}. ` +
+    "Run the version that wrote the store, which can export it (`restante backup <file>`), or " +
+    "start with an empty store (another DATA_DIR or NATS_URL)",
     exitCodes.configuration
   ],
   EngineDiffers: (_, failure) => [engineDiffers(failure), exitCodes.configuration],

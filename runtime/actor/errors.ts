@@ -51,7 +51,10 @@ export class StorageLocked extends Schema.TaggedError<StorageLocked>()("StorageL
 
 export type StorageFailure = StorageUnavailable | StorageFull | StorageCorrupted | ValueTooLarge
 
-/** The store has a format that this version cannot read. */
+/**
+ * The store has a format that this version cannot read. Messages contain both texts: "has `found`"
+ * and "reads `supported`".
+ */
 export class StoreFormatUnsupported
   extends Schema.TaggedError<StoreFormatUnsupported>()("StoreFormatUnsupported", {
     found: Schema.String,

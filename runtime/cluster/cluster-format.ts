@@ -1,13 +1,17 @@
 /**
  * The format of a cluster: the newest form of states, log items and messages that every member can
- * read, and so the newest that any node may write. A format is a whole number from 1; a program
- * reads all formats up to its own. A rolling upgrade loses nothing, because a new
- * form is written only when no older program is left (as cluster versions in CockroachDB).
+ * read, and so the newest that any node may write. A format is a whole number from 1. A program
+ * reads all formats up to its own. A rolling upgrade loses nothing, because a node writes a new
+ * form only when no older program is a member (as cluster versions in CockroachDB).
  *
- * The registry's key `format` has the raised format. A node raises it when every member reads more.
- * It writes the new form once the watch has reported the raised key and every member known then
- * reads it. The watch is ordered, so each earlier member is known. A program that joins later
- * reads the key after it has written its membership, and does not start when it cannot read it.
+ * The registry's key `format` has the raised format, and any node may raise it:
+ *
+ * 1. A node raises the format when every member reads a newer one.
+ * 2. Each node waits until the watch reports the raised format. The watch reports changes in their
+ *    order, so the node then knows every member that joined before.
+ * 3. The node writes the raised format as soon as all members that it knows read it.
+ * 4. A program that joins later first writes its membership and then reads the key. If it cannot
+ *    read the raised format, it does not start.
  */
 import { firstFormat, StoreFormatUnsupported } from "../actor/index.ts"
 import { runWithin } from "../clock.ts"
@@ -23,15 +27,18 @@ const formatOf = ({ value }: RegistryEntry): number => {
   return Number.isSafeInteger(format) ? format : firstFormat
 }
 
-/** Why a program of format `own` must not join a cluster with this entry; undefined if it may. */
-export const formatRefusal = (
+/** The failure of a program that cannot read the raised format; undefined if it can read it. */
+export const formatFailure = (
   own: number,
   entry: RegistryEntry
 ): StoreFormatUnsupported | undefined => {
   const found = formatOf(entry)
   return found <= own
     ? undefined
-    : new StoreFormatUnsupported({ found: `format ${found}`, supported: `formats 1 to ${own}` })
+    : new StoreFormatUnsupported({
+      found: `states and messages of format ${found}`,
+      supported: `formats 1 to ${own}`
+    })
 }
 
 /** Reads the raised format of a cluster. */
@@ -62,14 +69,14 @@ export class ClusterFormat {
     this.limits = limits
   }
 
-  /** The registry reports a change, after `members` has observed it. */
+  /** Applies a change of the registry; `members` has observed the change before. */
   observe(entry: RegistryEntry): void {
     if (entry.key === key) this.raised = entry
     const raised = Math.min(formatOf(this.raised), this.own)
     if (raised > this.current && this.members.formatMax() >= raised) this.current = raised
   }
 
-  /** Raises the format when every member reads more. A failed call is repeated at the next tick. */
+  /** Raises the format when every member reads a newer one. The next tick repeats a failed call. */
   raise(): void {
     const next = Math.min(this.members.formatMax(), this.own)
     if (this.isRaising || next <= formatOf(this.raised)) return

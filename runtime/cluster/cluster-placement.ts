@@ -6,7 +6,7 @@ import { type Fork, laterWith, runWithin } from "../clock.ts"
 import { makePlacementLimits, type PlacementLimits } from "../limits.ts"
 import { Registry, type RegistryApi, type RegistryEntry } from "../ports/index.ts"
 import { Claims } from "./claims.ts"
-import { ClusterFormat, formatRefusal, readFormat } from "./cluster-format.ts"
+import { ClusterFormat, formatFailure, readFormat } from "./cluster-format.ts"
 import { Handoff } from "./handoff.ts"
 import { Members } from "./members.ts"
 import { type ClusterClock, isProcessGone, joinCluster, memberOf, Membership, type NodeNameTaken,
@@ -114,18 +114,18 @@ export class ClusterPlacement {
     })
     if (typeof outcome !== "number") return outcome
     if (!this.closed) membership.entered(outcome)
-    return await this.formatRefusal()
+    return await this.readFormatFailure()
   }
 
-  /** Why this program cannot read what the cluster writes. */
-  private formatRefusal(): Promise<StorageUnavailable | StoreFormatUnsupported | undefined> {
+  /** The failure of a program that cannot read the cluster's format; undefined if it can. */
+  private readFormatFailure(): Promise<StorageUnavailable | StoreFormatUnsupported | undefined> {
     const { limits, registry, time } = this
     const read = () => readFormat(registry)
     return new Promise((resolve) =>
       runWithin(time, read, limits.callDeadlineMs, (exit) =>
         resolve(
           Exit.isSuccess(exit)
-            ? formatRefusal(this.ownFormat, exit.value)
+            ? formatFailure(this.ownFormat, exit.value)
             : new StorageUnavailable({ detail: "the registry does not answer" })
         ))
     )

@@ -55,7 +55,10 @@ const corrupted = (detail: string): never => {
 const verifiedCommits = (dataDir: string, database: Database): number => {
   const [format, count] = database.getTexts([FORMAT_KEY, COMMITS_KEY])
   if (format !== undefined && format !== FORMAT) {
-    throw new StoreFormatUnsupported({ found: format, supported: FORMAT })
+    throw new StoreFormatUnsupported({
+      found: `format ${format}`,
+      supported: `format ${FORMAT}`
+    })
   }
   const acknowledged = readAcknowledged(dataDir)
   const commits = Number(count ?? 0)

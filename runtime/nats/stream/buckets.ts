@@ -79,8 +79,8 @@ const assertFormat = (stream: string, { config }: StreamDescription): void => {
   const found = config.metadata?.[formatField]
   if (found === storeFormat) return
   throw new StoreFormatUnsupported({
-    found: `${found ?? "1 (none noted)"} in the stream ${stream}`,
-    supported: storeFormat
+    found: `format ${found ?? "1 (none noted)"} in the stream ${stream}`,
+    supported: `format ${storeFormat}`
   })
 }
 

@@ -47,9 +47,10 @@ describe.each(engineNames)("a store of another format, %s", (engine) => {
     const { exitCode, message } = backendFailed(folder, failure)
     expect(exitCode).toBe(exitCodes.configuration)
     expect(message).toBe(
-      `${folder} cannot be opened: its store has the format ${format}, and this version reads ` +
-        `{"version":3,"shards":${SHARDS}}. Start with an empty store (another DATA_DIR, or ` +
-        "deleted NATS streams), or run the version that wrote this one"
+      `${folder} cannot be opened: its store has format ${format}, and this version reads ` +
+        `format {"version":3,"shards":${SHARDS}}. Run the version that wrote the store, which ` +
+        "can export it (`restante backup <file>`), or start with an empty store (another " +
+        "DATA_DIR or NATS_URL)"
     )
     expect(await readFile(join(folder, "acknowledged"))).toEqual(before)
     expect((await readdir(databasePath(folder))).length).toBeGreaterThan(0)

@@ -44,9 +44,9 @@ it.each([
   const second = launch({ env })
   expect(await second.ended).toMatchObject({ code: configurationExit })
   expect(second.output).toContain(
-    `cannot be opened: its store has the format ${found} in the stream ${stream}, and this ` +
-      "version reads 3. Start with an empty store (another DATA_DIR, or deleted NATS streams), " +
-      "or run the version that wrote this one"
+    `cannot be opened: its store has format ${found} in the stream ${stream}, and this version ` +
+      "reads format 3. Run the version that wrote the store, which can export it (`restante " +
+      "backup <file>`), or start with an empty store (another DATA_DIR or NATS_URL)"
   )
   expect(await annotate(stream, () => {})).toBe(messages)
 })
