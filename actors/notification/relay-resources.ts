@@ -10,29 +10,29 @@ import type { DeliveryOutcome } from "../outbound/index.ts"
 
 /** Bounds the characters of documents that attempts of this node have read, however many wait. */
 export class MemoryBudget {
-  #used = 0
+  private used = 0
 
   /** Reserves so many characters; false if there is no room. One document always fits. */
   reserve(chars: number): boolean {
-    if (this.#used > 0 && this.#used + chars > documentCharsInFlightMax) return false
-    this.#used += chars
+    if (this.used > 0 && this.used + chars > documentCharsInFlightMax) return false
+    this.used += chars
     return true
   }
 
   release(chars: number): void {
-    this.#used -= chars
+    this.used -= chars
   }
 }
 
 /** The notifications with running attempts on this node, and which have been removed since. */
 class RunningAttempts {
-  readonly #byId = new Map<string, { readonly attempts: Set<string>; isRemoved: boolean }>()
+  private readonly byId = new Map<string, { readonly attempts: Set<string>; isRemoved: boolean }>()
 
   /** False if this very attempt runs already. */
   begin(id: string, attempt: string): boolean {
-    const running = this.#byId.get(id)
+    const running = this.byId.get(id)
     if (running === undefined) {
-      this.#byId.set(id, { attempts: new Set([attempt]), isRemoved: false })
+      this.byId.set(id, { attempts: new Set([attempt]), isRemoved: false })
       return true
     }
     if (running.attempts.has(attempt)) return false
@@ -41,19 +41,19 @@ class RunningAttempts {
   }
 
   end(id: string, attempt: string): void {
-    const running = this.#byId.get(id)
+    const running = this.byId.get(id)
     if (running?.attempts.delete(attempt) === true && running.attempts.size === 0) {
-      this.#byId.delete(id)
+      this.byId.delete(id)
     }
   }
 
   markRemoved(id: string): void {
-    const running = this.#byId.get(id)
+    const running = this.byId.get(id)
     if (running !== undefined) running.isRemoved = true
   }
 
   isRemoved(id: string): boolean {
-    return this.#byId.get(id)?.isRemoved === true
+    return this.byId.get(id)?.isRemoved === true
   }
 }
 
@@ -63,15 +63,15 @@ const spanIdsPerDraw = 256
 
 /** Span ids of W3C Trace Context; the random bytes are drawn many at a time. */
 class SpanIds {
-  #bytes = Buffer.alloc(0)
-  #at = 0
+  private bytes = Buffer.alloc(0)
+  private at = 0
 
   next(): string {
-    if (this.#at >= this.#bytes.length) {
-      this.#bytes = randomBytes(spanIdBytes * spanIdsPerDraw)
-      this.#at = 0
+    if (this.at >= this.bytes.length) {
+      this.bytes = randomBytes(spanIdBytes * spanIdsPerDraw)
+      this.at = 0
     }
-    return this.#bytes.toString("hex", this.#at, this.#at += spanIdBytes)
+    return this.bytes.toString("hex", this.at, this.at += spanIdBytes)
   }
 }
 

@@ -29,15 +29,15 @@ export type AttemptAction = Extract<NotificationAction, { readonly _tag: "Attemp
 type AttemptOutcome = DeliveryOutcome | undefined
 
 class RelayAttempt {
-  readonly #deps: RelayDependencies
-  readonly #resources: RelayResources
-  readonly #self: Address
-  readonly #peers: Peers
-  readonly #action: Omit<AttemptAction, "document">
+  private readonly deps: RelayDependencies
+  private readonly resources: RelayResources
+  private readonly self: Address
+  private readonly peers: Peers
+  private readonly action: Omit<AttemptAction, "document">
   /** Names the attempt among those of its notification. */
-  readonly #name: string
-  #isRunning = false
-  #reservedChars = 0
+  private readonly name: string
+  private isRunning = false
+  private reservedChars = 0
 
   constructor(
     deps: RelayDependencies,
@@ -46,89 +46,89 @@ class RelayAttempt {
     peers: Peers,
     { document, ...action }: AttemptAction
   ) {
-    this.#deps = deps
-    this.#resources = resources
-    this.#self = self
-    this.#peers = peers
+    this.deps = deps
+    this.resources = resources
+    this.self = self
+    this.peers = peers
     // A waiting attempt holds no document: all attempts of the notification share the cached one.
-    this.#action = action
-    this.#name = `${action.recipient}.${action.attempt}`
+    this.action = action
+    this.name = `${action.recipient}.${action.attempt}`
     if (document !== undefined && !resources.documents.has(self.id)) {
       resources.documents.set(self.id, document)
     }
   }
 
   begin(): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
-    const { to } = this.#action
-    const { running } = this.#resources
+    const { to } = this.action
+    const { running } = this.resources
     // An actor that was loaded again does not know its running attempts: the first one reports.
-    this.#isRunning = running.begin(this.#self.id, this.#name)
-    if (!this.#isRunning) return deferredOutcome
-    if (!this.#deps.links.isOwn(to)) return this.#postOnce()
-    return this.#reserve() ? this.#deliverLocally(to) : deferredOutcome
+    this.isRunning = running.begin(this.self.id, this.name)
+    if (!this.isRunning) return deferredOutcome
+    if (!this.deps.links.isOwn(to)) return this.postOnce()
+    return this.reserve() ? this.deliverLocally(to) : deferredOutcome
   }
 
   end(): void {
-    if (this.#isRunning) this.#resources.running.end(this.#self.id, this.#name)
-    this.#resources.memory.release(this.#reservedChars)
-    this.#reservedChars = 0
+    if (this.isRunning) this.resources.running.end(this.self.id, this.name)
+    this.resources.memory.release(this.reservedChars)
+    this.reservedChars = 0
   }
 
-  #isObsolete(): boolean {
-    return this.#resources.running.isRemoved(this.#self.id)
+  private isObsolete(): boolean {
+    return this.resources.running.isRemoved(this.self.id)
   }
 
-  #cachedDocument(): string | undefined {
-    return this.#resources.documents.get(this.#self.id)
+  private cachedDocument(): string | undefined {
+    return this.resources.documents.get(this.self.id)
   }
 
   /** Reserves memory for a document that is not cached. */
-  #reserve(): boolean {
-    if (this.#reservedChars > 0 || this.#cachedDocument() !== undefined) return true
-    const { chars } = this.#action
-    if (!this.#resources.memory.reserve(chars)) return false
-    this.#reservedChars = chars
+  private reserve(): boolean {
+    if (this.reservedChars > 0 || this.cachedDocument() !== undefined) return true
+    const { chars } = this.action
+    if (!this.resources.memory.reserve(chars)) return false
+    this.reservedChars = chars
     return true
   }
 
-  #readDocument(): Effect.Effect<string | undefined, StorageFailure> {
-    const cached = this.#cachedDocument()
+  private readDocument(): Effect.Effect<string | undefined, StorageFailure> {
+    const cached = this.cachedDocument()
     if (cached !== undefined) return Effect.succeed(cached)
     // A read that never ends would keep the attempt running, so that it never begins again.
-    const detail = `the document of notification ${this.#self.id} was not read in time`
-    const reading = Effect.timeoutOrElse(this.#peers.read(this.#self, 1, 1), {
+    const detail = `the document of notification ${this.self.id} was not read in time`
+    const reading = Effect.timeoutOrElse(this.peers.read(this.self, 1, 1), {
       duration: documentReadMs,
       orElse: () => Effect.fail(new StorageUnavailable({ detail }))
     })
     return Effect.map(reading, ([item]) => {
       if (item?.n !== 1) return undefined
-      this.#resources.documents.set(this.#self.id, item.value)
+      this.resources.documents.set(this.self.id, item.value)
       return item.value
     })
   }
 
   /** At a mailbox of this service; the trace continues on the mailbox's node. */
-  #deliverLocally(to: string): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
-    return Effect.flatMap(this.#readDocument(), (document): Effect.Effect<AttemptOutcome> => {
-      if (document === undefined || this.#isObsolete()) return Effect.succeed(undefined)
+  private deliverLocally(to: string): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
+    return Effect.flatMap(this.readDocument(), (document): Effect.Effect<AttemptOutcome> => {
+      if (document === undefined || this.isObsolete()) return Effect.succeed(undefined)
       const fragment = fragmentOf(document)
       if (fragment === undefined) throw new Error("the first item is no notification document")
-      const { account, traceId } = this.#action
-      const spanId = this.#resources.spanIds.next()
+      const { account, traceId } = this.action
+      const spanId = this.resources.spanIds.next()
       return Effect.withParentSpan(
-        deliverLocally(this.#peers, this.#deps.links, { id: this.#self.id, to, account, fragment }),
+        deliverLocally(this.peers, this.deps.links, { id: this.self.id, to, account, fragment }),
         Tracer.externalSpan({ traceId, spanId, sampled: true })
       )
     })
   }
 
   /** Over HTTP, unless this node knows the outcome, which the store may not have kept. */
-  #postOnce(): Effect.Effect<AttemptOutcome> {
-    const { outcomes } = this.#resources
-    const key = `${this.#self.id} ${this.#name}`
+  private postOnce(): Effect.Effect<AttemptOutcome> {
+    const { outcomes } = this.resources
+    const key = `${this.self.id} ${this.name}`
     const known = outcomes.get(key)
     if (known !== undefined) return Effect.succeed(known)
-    return Effect.map(this.#post(), (outcome) => {
+    return Effect.map(this.post(), (outcome) => {
       if (outcome !== undefined && outcome._tag !== "Deferred") outcomes.set(key, outcome)
       return outcome
     })
@@ -138,12 +138,12 @@ class RelayAttempt {
    * Over HTTP. A request that waits for its permit holds no document: the document is read when
    * the permit is granted, unless the notification has been removed by then.
    */
-  #post(): Effect.Effect<AttemptOutcome> {
-    const { documents, links, outbound } = this.#deps
-    const { to } = this.#action
+  private post(): Effect.Effect<AttemptOutcome> {
+    const { documents, links, outbound } = this.deps
+    const { to } = this.action
     let notSent: "obsolete" | "unavailable" | undefined
     const contentOf = (body: string | undefined): OutboundContent | undefined => {
-      if (body !== undefined && !this.#isObsolete()) return this.#contentOf(body)
+      if (body !== undefined && !this.isObsolete()) return this.contentOf(body)
       notSent = "obsolete"
       return undefined
     }
@@ -155,10 +155,10 @@ class RelayAttempt {
       uri: to,
       discovers: true,
       load: () => {
-        const cached = this.#cachedDocument()
-        if (cached !== undefined || this.#isObsolete()) return contentOf(cached)
-        if (!this.#reserve()) return unavailable()
-        return this.#readDocument().pipe(
+        const cached = this.cachedDocument()
+        if (cached !== undefined || this.isObsolete()) return contentOf(cached)
+        if (!this.reserve()) return unavailable()
+        return this.readDocument().pipe(
           Effect.map(contentOf),
           Effect.catch(() => Effect.sync(unavailable))
         )
@@ -168,7 +168,7 @@ class RelayAttempt {
         body: documents.activityOf(fragmentOf(body) ?? "", to)
       }),
       deliverLocally: (uri) =>
-        !links.isOwn(uri) ? undefined : this.#deliverLocally(uri).pipe(
+        !links.isOwn(uri) ? undefined : this.deliverLocally(uri).pipe(
           Effect.catch(() => Effect.sync(unavailable)),
           Effect.map((outcome): DeliveryOutcome => {
             if (outcome !== undefined) return outcome
@@ -183,13 +183,13 @@ class RelayAttempt {
     })
   }
 
-  #contentOf(body: string): OutboundContent {
-    const { to, traceId } = this.#action
+  private contentOf(body: string): OutboundContent {
+    const { to, traceId } = this.action
     return {
       headers: {
         "Content-Type": "text/xml+rss; charset=utf-8",
-        "Idempotency-Key": `"${derivedName("relay", this.#self.id, to)}"`,
-        traceparent: `00-${traceId}-${this.#resources.spanIds.next()}-01`
+        "Idempotency-Key": `"${derivedName("relay", this.self.id, to)}"`,
+        traceparent: `00-${traceId}-${this.resources.spanIds.next()}-01`
       },
       body
     }

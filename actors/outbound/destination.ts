@@ -186,20 +186,20 @@ export const destinationOf = (
 
 /** The destinations of recent URIs, since many requests go to few of them. */
 export class DestinationCache {
-  readonly #rules: AddressRules
-  readonly #recent = new LRUCache<string, Destination | ForbiddenDestination>({
+  private readonly rules: AddressRules
+  private readonly recent = new LRUCache<string, Destination | ForbiddenDestination>({
     max: destinationsCachedMax
   })
 
   constructor(rules: AddressRules) {
-    this.#rules = rules
+    this.rules = rules
   }
 
   get(uri: string): Destination | ForbiddenDestination {
-    const cached = this.#recent.get(uri)
+    const cached = this.recent.get(uri)
     if (cached !== undefined) return cached
-    const destination = destinationOf(uri, this.#rules)
-    if (uri.length <= cachedUriCharsMax) this.#recent.set(uri, destination)
+    const destination = destinationOf(uri, this.rules)
+    if (uri.length <= cachedUriCharsMax) this.recent.set(uri, destination)
     return destination
   }
 }

@@ -103,16 +103,18 @@ const retryableFailure = (problem: string, isLocal: boolean): ExchangeFailure =>
 
 /** The handler of one exchange, which settles once. */
 class Handler implements Dispatcher.DispatchHandler {
-  readonly #request: ExchangeRequest
-  readonly #limits: Pick<DeliveryLimits, "drainMs">
-  readonly #settle: (result: ExchangeResult) => void
-  readonly #endMs: number
-  #controller: Dispatcher.DispatchController | undefined
-  #head: { readonly code: number; readonly headers: Headers; readonly keeps: boolean } | undefined
-  #chunks: Array<Buffer> = []
-  #size = 0
-  #settled = false
-  #timer: NodeJS.Timeout
+  private readonly request: ExchangeRequest
+  private readonly limits: Pick<DeliveryLimits, "drainMs">
+  private readonly settle: (result: ExchangeResult) => void
+  private readonly endMs: number
+  private controller: Dispatcher.DispatchController | undefined
+  private head:
+    | { readonly code: number; readonly headers: Headers; readonly keeps: boolean }
+    | undefined
+  private chunks: Array<Buffer> = []
+  private size = 0
+  private settled = false
+  private timer: NodeJS.Timeout
 
   constructor(
     request: ExchangeRequest,
@@ -120,23 +122,23 @@ class Handler implements Dispatcher.DispatchHandler {
     limits: Pick<DeliveryLimits, "drainMs">,
     settle: (result: ExchangeResult) => void
   ) {
-    this.#request = request
-    this.#limits = limits
-    this.#settle = settle
-    this.#endMs = performance.now() + timeoutMs
-    this.#timer = setTimeout(() => this.#timedOut(), timeoutMs)
+    this.request = request
+    this.limits = limits
+    this.settle = settle
+    this.endMs = performance.now() + timeoutMs
+    this.timer = setTimeout(() => this.timedOut(), timeoutMs)
   }
 
   /** Stops the exchange; it settles no more. */
   stop(): void {
-    this.#settled = true
-    clearTimeout(this.#timer)
-    this.#controller?.abort(stopped)
+    this.settled = true
+    clearTimeout(this.timer)
+    this.controller?.abort(stopped)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#settled) controller.abort(stopped)
+    this.controller = controller
+    if (this.settled) controller.abort(stopped)
   }
 
   onResponseStart(
@@ -144,73 +146,73 @@ class Handler implements Dispatcher.DispatchHandler {
     code: number,
     headers: Headers
   ): void {
-    if (code < 200 || this.#settled) return
-    const keeps = isOk(code) && this.#request.keep !== "nothing"
-    this.#head = { code, headers, keeps }
+    if (code < 200 || this.settled) return
+    const keeps = isOk(code) && this.request.keep !== "nothing"
+    this.head = { code, headers, keeps }
     if (!keeps) {
-      clearTimeout(this.#timer)
-      const leftMs = Math.min(this.#limits.drainMs, this.#endMs - performance.now())
-      this.#timer = setTimeout(() => this.#timedOut(), leftMs)
+      clearTimeout(this.timer)
+      const leftMs = Math.min(this.limits.drainMs, this.endMs - performance.now())
+      this.timer = setTimeout(() => this.timedOut(), leftMs)
     } else if (
-      this.#request.keep === "all" && Number(headers["content-length"]) > this.#request.bytesMax
-    ) this.#respond({ isTooLarge: true })
+      this.request.keep === "all" && Number(headers["content-length"]) > this.request.bytesMax
+    ) this.respond({ isTooLarge: true })
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#settled || this.#head === undefined) return
-    this.#size += chunk.length
-    const { bytesMax, keep } = this.#request
-    if (!this.#head.keeps) {
-      if (this.#size > answerBytesMax) this.#respond({})
+    if (this.settled || this.head === undefined) return
+    this.size += chunk.length
+    const { bytesMax, keep } = this.request
+    if (!this.head.keeps) {
+      if (this.size > answerBytesMax) this.respond({})
       return
     }
-    this.#chunks.push(chunk)
-    if (this.#size > bytesMax) this.#respond({ isTooLarge: keep === "all" })
+    this.chunks.push(chunk)
+    if (this.size > bytesMax) this.respond({ isTooLarge: keep === "all" })
   }
 
   onResponseEnd(): void {
-    if (this.#settled) return
+    if (this.settled) return
     // The connection is idle again: stop() must not abort it.
-    this.#controller = undefined
-    this.#respond({})
+    this.controller = undefined
+    this.respond({})
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: unknown): void {
-    this.#controller = undefined
+    this.controller = undefined
     this.failed(error)
   }
 
   /** The exchange has failed, before or after its request was sent. */
   failed(error: unknown): void {
-    if (this.#settled) return
+    if (this.settled) return
     const failure = failureOf(error)
     const { problem } = failure.outcome
-    this.#head === undefined ? this.#end(failure) : this.#respond({ broken: problem })
+    this.head === undefined ? this.end(failure) : this.respond({ broken: problem })
   }
 
-  #timedOut(): void {
-    if (this.#head !== undefined) return this.#respond({ broken: noAnswerInTime })
-    this.#end(retryableFailure(noAnswerInTime, false))
+  private timedOut(): void {
+    if (this.head !== undefined) return this.respond({ broken: noAnswerInTime })
+    this.end(retryableFailure(noAnswerInTime, false))
   }
 
-  #respond(rest: { readonly isTooLarge?: boolean; readonly broken?: string }): void {
-    const head = this.#head
+  private respond(rest: { readonly isTooLarge?: boolean; readonly broken?: string }): void {
+    const head = this.head
     if (head === undefined) return
     const { broken, isTooLarge = false } = rest
-    const bytes = isTooLarge ? Buffer.alloc(0) : Buffer.concat(this.#chunks)
-    this.#end({
+    const bytes = isTooLarge ? Buffer.alloc(0) : Buffer.concat(this.chunks)
+    this.end({
       _tag: "Response",
       code: head.code,
       headers: head.headers,
-      bytes: bytes.subarray(0, this.#request.bytesMax),
+      bytes: bytes.subarray(0, this.request.bytesMax),
       isTooLarge,
       ...broken === undefined || !head.keeps ? {} : { broken }
     })
   }
 
-  #end(result: ExchangeResult): void {
+  private end(result: ExchangeResult): void {
     this.stop()
-    this.#settle(result)
+    this.settle(result)
   }
 }
 

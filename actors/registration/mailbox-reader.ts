@@ -24,7 +24,7 @@ export interface ChangeBatch {
  * item that was removed since is still pushed; its removal follows it.
  */
 class ChangeBatchCache {
-  readonly #recent = new LRUCache<string, ChangeBatch>({
+  private readonly recent = new LRUCache<string, ChangeBatch>({
     maxSize: batchesCharsMax,
     sizeCalculation: ({ items }) => items.reduce((sum, { value }) => sum + value.length, 1),
     ttl: batchFreshMs,
@@ -33,11 +33,11 @@ class ChangeBatchCache {
   })
 
   get(key: string): ChangeBatch | undefined {
-    return this.#recent.get(key)
+    return this.recent.get(key)
   }
 
   set(key: string, batch: ChangeBatch): void {
-    this.#recent.set(key, batch)
+    this.recent.set(key, batch)
   }
 }
 
@@ -48,23 +48,23 @@ interface Push {
 
 /** The waiting or running push of each registration on this node, unless it was withdrawn. */
 class CurrentPushes {
-  readonly #byId = new Map<string, Push>()
+  private readonly byId = new Map<string, Push>()
 
   begin(id: string, push: Push): void {
-    this.#byId.set(id, push)
+    this.byId.set(id, push)
   }
 
   isCurrent(id: string, { untilMs }: Push): boolean {
-    return this.#byId.get(id)?.untilMs === untilMs
+    return this.byId.get(id)?.untilMs === untilMs
   }
 
   /** Withdraws the push unless it goes to `callback`: the registration has ended or changed. */
   withdraw(id: string, callback?: string): void {
-    if (this.#byId.get(id)?.callback !== callback) this.#byId.delete(id)
+    if (this.byId.get(id)?.callback !== callback) this.byId.delete(id)
   }
 
   end(id: string, push: Push): void {
-    if (this.isCurrent(id, push)) this.#byId.delete(id)
+    if (this.isCurrent(id, push)) this.byId.delete(id)
   }
 }
 

@@ -4,28 +4,28 @@ import { failure, type Result, success } from "./xml/index.ts"
 
 /** The fields of a form in their order; names may repeat. */
 export class FormFields {
-  readonly #entries: ReadonlyArray<readonly [name: string, value: string]>
+  private readonly fields: ReadonlyArray<readonly [name: string, value: string]>
 
   constructor(entries: ReadonlyArray<readonly [name: string, value: string]>) {
-    this.#entries = entries
+    this.fields = entries
   }
 
   /** The first value of a name. */
   get(name: string): string | undefined {
-    return this.#entries.find(([key]) => key === name)?.[1]
+    return this.fields.find(([key]) => key === name)?.[1]
   }
 
   /** All values of a name. */
   all(name: string): ReadonlyArray<string> {
-    return this.#entries.filter(([key]) => key === name).map(([, value]) => value)
+    return this.fields.filter(([key]) => key === name).map(([, value]) => value)
   }
 
   has(name: string): boolean {
-    return this.#entries.some(([key]) => key === name)
+    return this.fields.some(([key]) => key === name)
   }
 
   entries(): ReadonlyArray<readonly [name: string, value: string]> {
-    return this.#entries
+    return this.fields
   }
 }
 

@@ -99,34 +99,34 @@ export interface RateLimitStatus {
 /** The buckets of one policy. A rejected request spends nothing, so waiting always helps. */
 export class Buckets {
   readonly rate: Rate
-  readonly #nowMs: () => number
-  readonly #eachMs: number
+  private readonly nowMs: () => number
+  private readonly eachMs: number
   /** When each bucket is full again: the whole state of a bucket by GCRA. */
-  readonly #fullAtMs: LRUCache<string, number>
+  private readonly fullAtMs: LRUCache<string, number>
 
   /** `nowMs` reads a clock that never goes backwards. */
   constructor(rate: Rate, nowMs: () => number, bucketsMax = rateBucketsMax) {
     this.rate = rate
-    this.#nowMs = nowMs
-    this.#eachMs = rate.windowMs / rate.quota
-    this.#fullAtMs = new LRUCache({ max: bucketsMax })
+    this.nowMs = nowMs
+    this.eachMs = rate.windowMs / rate.quota
+    this.fullAtMs = new LRUCache({ max: bucketsMax })
   }
 
   /** Buckets in memory. */
   get size(): number {
-    return this.#fullAtMs.size
+    return this.fullAtMs.size
   }
 
   take(key: string): RateLimitStatus {
-    const nowMs = this.#nowMs()
-    const beforeMs = Math.max(this.#fullAtMs.get(key) ?? nowMs, nowMs)
-    const afterMs = beforeMs + this.#eachMs
+    const nowMs = this.nowMs()
+    const beforeMs = Math.max(this.fullAtMs.get(key) ?? nowMs, nowMs)
+    const afterMs = beforeMs + this.eachMs
     const roomMs = nowMs + this.rate.windowMs - afterMs
     if (roomMs < -slackMs) {
       return { isOver: true, remaining: 0, fullInMs: beforeMs - nowMs, waitMs: -roomMs }
     }
-    this.#fullAtMs.set(key, afterMs)
-    const remaining = Math.floor((roomMs + slackMs) / this.#eachMs)
+    this.fullAtMs.set(key, afterMs)
+    const remaining = Math.floor((roomMs + slackMs) / this.eachMs)
     return { isOver: false, remaining, fullInMs: afterMs - nowMs, waitMs: 0 }
   }
 }
@@ -152,12 +152,12 @@ const unlimited: Admission = { fields: [], refusal: undefined }
 const probePaths: ReadonlySet<string> = new Set(["/livez", "/readyz"])
 
 export class RateLimiter {
-  readonly #address: Policy | undefined
-  readonly #account: Policy | undefined
-  readonly #credentialCache: CredentialCache
-  readonly #trustedProxies: ReadonlyArray<string>
+  private readonly address: Policy | undefined
+  private readonly account: Policy | undefined
+  private readonly credentialCache: CredentialCache
+  private readonly trustedProxies: ReadonlyArray<string>
   /** Rejected requests, by policy. */
-  readonly #refused: Record<PolicyName, number>
+  private readonly refused: Record<PolicyName, number>
 
   constructor(
     limits: RateLimits,
@@ -175,40 +175,40 @@ export class RateLimiter {
       const field = `"${name}";q=${rate.quota};w=${seconds(rate.windowMs)}`
       return { name, buckets: new Buckets(rate, nowMs), field }
     }
-    this.#address = policy("address")
-    this.#account = policy("account")
-    this.#credentialCache = dependencies.credentialCache
-    this.#trustedProxies = dependencies.trustedProxies
-    this.#refused = dependencies.refused
+    this.address = policy("address")
+    this.account = policy("account")
+    this.credentialCache = dependencies.credentialCache
+    this.trustedProxies = dependencies.trustedProxies
+    this.refused = dependencies.refused
   }
 
   /** Counts a request and decides whether it is admitted. */
   admit(request: HttpRequest): Admission {
     if (probePaths.has(request.path)) return unlimited
-    const account = this.#accountOf(request)
+    const account = this.accountOf(request)
     if (account !== undefined) {
-      return this.#account === undefined ? unlimited : this.#take(this.#account, account)
+      return this.account === undefined ? unlimited : this.take(this.account, account)
     }
-    if (this.#address === undefined) return unlimited
-    return this.#take(this.#address, clientAddress(request, this.#trustedProxies))
+    if (this.address === undefined) return unlimited
+    return this.take(this.address, clientAddress(request, this.trustedProxies))
   }
 
-  #accountOf(request: HttpRequest): string | undefined {
+  private accountOf(request: HttpRequest): string | undefined {
     if (!request.headers.has("authorization")) return undefined
     const identity = identityOf(request)
     if (identity._tag === "Anonymous") return undefined
     const token = identity._tag === "Bearer" ? identity.token : identity.password
-    return this.#credentialCache.recentAccount(secretHash(token))
+    return this.credentialCache.recentAccount(secretHash(token))
   }
 
-  #take({ buckets, field, name }: Policy, key: string): Admission {
+  private take({ buckets, field, name }: Policy, key: string): Admission {
     const { isOver, remaining, waitMs, fullInMs } = buckets.take(key)
     const fields: ReplyHeaders = [
       ["RateLimit-Policy", field],
       ["RateLimit", `"${name}";r=${remaining};t=${seconds(fullInMs)}`]
     ]
     if (!isOver) return { fields, refusal: undefined }
-    this.#refused[name] += 1
+    this.refused[name] += 1
     const { quota, windowMs } = buckets.rate
     const detail = `this ${name} may make ${quota} requests in ${windowMs / 1000} s`
     const retry = [["Retry-After", String(Math.max(1, seconds(waitMs)))]] as const

@@ -91,28 +91,28 @@ const insert = <H>(root: Node<H>, route: Route<H>): void => {
 }
 
 class PathParameters implements Parameters {
-  readonly #names: ReadonlyArray<string>
-  readonly #values: ReadonlyArray<string>
+  private readonly names: ReadonlyArray<string>
+  private readonly values: ReadonlyArray<string>
 
   constructor(names: ReadonlyArray<string>, values: ReadonlyArray<string>) {
-    this.#names = names
-    this.#values = values
+    this.names = names
+    this.values = values
   }
 
-  #segment(name: string): string {
-    const value = this.#values[this.#names.indexOf(name)]
+  private segment(name: string): string {
+    const value = this.values[this.names.indexOf(name)]
     if (value === undefined) throw new Error(`the pattern has no parameter ${name}`)
     return value
   }
 
   get(name: string): string {
-    const segment = this.#segment(name)
+    const segment = this.segment(name)
     const tilde = segment.indexOf("~")
     return tilde === -1 ? segment : segment.slice(0, tilde)
   }
 
   secret(name: string): string | undefined {
-    const segment = this.#segment(name)
+    const segment = this.segment(name)
     const tilde = segment.indexOf("~")
     return tilde === -1 ? undefined : segment.slice(tilde + 1)
   }

@@ -16,25 +16,25 @@ export const eventText = (event: {
 
 /** One open event stream. */
 export class EventStream {
-  readonly #native: NativeResponse
-  readonly #ended: () => void
-  #open = true
-  #pendingBytes = 0
-  readonly #listeners: Array<() => void> = []
-  #waiting: (() => void) | undefined
+  private readonly native: NativeResponse
+  private readonly ended: () => void
+  private isOpen = true
+  private pendingBytes = 0
+  private readonly listeners: Array<() => void> = []
+  private waiting: (() => void) | undefined
 
   constructor(native: NativeResponse, ended: () => void) {
-    this.#native = native
-    this.#ended = ended
+    this.native = native
+    this.ended = ended
     native.onWritable(() => {
-      this.#pendingBytes = 0
-      this.#waiting?.()
+      this.pendingBytes = 0
+      this.waiting?.()
       return true
     })
   }
 
   get open(): boolean {
-    return this.#open
+    return this.isOpen
   }
 
   /**
@@ -42,17 +42,17 @@ export class EventStream {
    * reader has more than the bound unread; the reader resumes by Last-Event-ID.
    */
   send(text: string): boolean {
-    if (!this.#open) return false
+    if (!this.isOpen) return false
     let flowing = true
-    this.#native.cork(() => {
-      flowing = this.#native.write(text)
+    this.native.cork(() => {
+      flowing = this.native.write(text)
     })
     if (flowing) return true
-    const isFirst = this.#pendingBytes === 0
-    this.#pendingBytes += Buffer.byteLength(text)
+    const isFirst = this.pendingBytes === 0
+    this.pendingBytes += Buffer.byteLength(text)
     // One event may be larger than the bound: it alone does not close the stream.
-    if (isFirst || this.#pendingBytes <= eventBufferBytesMax) return true
-    this.#cut()
+    if (isFirst || this.pendingBytes <= eventBufferBytesMax) return true
+    this.cut()
     return false
   }
 
@@ -61,41 +61,41 @@ export class EventStream {
    * that reads nothing. One caller waits at a time.
    */
   async writable(): Promise<void> {
-    if (this.#pendingBytes === 0 || !this.#open) return
-    const timer = setTimeout(() => this.#cut(), readerStallMs)
+    if (this.pendingBytes === 0 || !this.isOpen) return
+    const timer = setTimeout(() => this.cut(), readerStallMs)
     await new Promise<void>((resolve) => {
-      this.#waiting = resolve
+      this.waiting = resolve
     })
     clearTimeout(timer)
   }
 
   /** Closes the connection at once, for a reader that does not read. */
-  #cut(): void {
-    if (!this.#open) return
-    this.#native.close()
+  private cut(): void {
+    if (!this.isOpen) return
+    this.native.close()
     this.aborted()
   }
 
   /** Ends the chunked body, then the stream. */
   close(): void {
-    if (!this.#open) return
+    if (!this.isOpen) return
     // Not with `closeConnection`: the field would be written into the chunked body.
-    this.#native.cork(() => this.#native.end())
+    this.native.cork(() => this.native.end())
     this.aborted()
   }
 
   /** Calls back once when the stream has ended, by either side. */
   onClose(callback: () => void): void {
-    if (this.#open) this.#listeners.push(callback)
+    if (this.isOpen) this.listeners.push(callback)
     else callback()
   }
 
   /** The connection is gone; called by the exchange. */
   aborted(): void {
-    if (!this.#open) return
-    this.#open = false
-    this.#ended()
-    this.#waiting?.()
-    for (const listener of this.#listeners.splice(0)) listener()
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.ended()
+    this.waiting?.()
+    for (const listener of this.listeners.splice(0)) listener()
   }
 }

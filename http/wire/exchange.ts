@@ -27,17 +27,17 @@ export interface Shared {
 
 /** Reads the body of one request and sends its answer. It is answered or aborted exactly once. */
 export class Exchange {
-  readonly #native: NativeResponse
-  readonly #shared: Shared
-  readonly #isHead: boolean
-  readonly #declaredBytes: number
-  readonly #isLast: boolean
-  #aborted = false
-  #upload: Upload | undefined
-  #answered = false
-  #bodyDone: boolean
-  #onAbort: (() => void) | undefined
-  #extraHeaders = ""
+  private readonly native: NativeResponse
+  private readonly shared: Shared
+  private readonly isHead: boolean
+  private readonly declaredBytes: number
+  private readonly isLast: boolean
+  private aborted = false
+  private upload: Upload | undefined
+  private hasAnswered = false
+  private bodyDone: boolean
+  private abortCallback: (() => void) | undefined
+  private extraHeaders = ""
 
   /**
    * `declaredBytes` is the Content-Length, 0 without a body, -1 if chunked. `isLast` means that the
@@ -50,29 +50,29 @@ export class Exchange {
     framing: { readonly declaredBytes: number; readonly isLast: boolean }
   ) {
     const { declaredBytes, isLast } = framing
-    this.#native = native
-    this.#shared = shared
-    this.#isHead = isHead
-    this.#declaredBytes = declaredBytes
-    this.#isLast = isLast
-    this.#bodyDone = declaredBytes === 0
+    this.native = native
+    this.shared = shared
+    this.isHead = isHead
+    this.declaredBytes = declaredBytes
+    this.isLast = isLast
+    this.bodyDone = declaredBytes === 0
     shared.inFlight += 1
-    native.onAborted(() => this.#abort())
+    native.onAborted(() => this.abort())
   }
 
   get answered(): boolean {
-    return this.#answered
+    return this.hasAnswered
   }
 
   /** Adds header fields to the answer, of any status. */
   also(headers: ReplyHeaders): void {
-    this.#extraHeaders = joinHeaders(headers)
+    this.extraHeaders = joinHeaders(headers)
   }
 
   /** Calls back once if the client leaves before the answer is complete. */
   onAbort(callback: () => void): void {
-    const before = this.#onAbort
-    this.#onAbort = before === undefined ? callback : () => {
+    const before = this.abortCallback
+    this.abortCallback = before === undefined ? callback : () => {
       before()
       callback()
     }
@@ -80,20 +80,20 @@ export class Exchange {
 
   /** Calls back once when the server begins to drain; long polls then answer immediately. */
   onDrain(callback: () => void): () => void {
-    if (this.#shared.draining) queueMicrotask(callback)
-    else this.#shared.drainers.add(callback)
-    return () => this.#shared.drainers.delete(callback)
+    if (this.shared.draining) queueMicrotask(callback)
+    else this.shared.drainers.add(callback)
+    return () => this.shared.drainers.delete(callback)
   }
 
-  #abort(): void {
-    if (this.#aborted) return
-    this.#aborted = true
-    if (!this.#answered) this.#settle()
-    this.#onAbort?.()
+  private abort(): void {
+    if (this.aborted) return
+    this.aborted = true
+    if (!this.hasAnswered) this.settle()
+    this.abortCallback?.()
   }
 
-  #settle(): void {
-    const shared = this.#shared
+  private settle(): void {
+    const shared = this.shared
     shared.inFlight -= 1
     if (shared.inFlight === 0 && shared.settled !== undefined) shared.settled()
   }
@@ -103,8 +103,8 @@ export class Exchange {
    * the request still needs an answer, which also closes the connection.
    */
   bytes(bytesMax: number, done: (body: Uint8Array | BodyFault) => void): void {
-    if (this.#aborted) return done({ _tag: "Aborted" })
-    if (this.#declaredBytes > bytesMax) return done({ _tag: "TooLarge", bytesMax })
+    if (this.aborted) return done({ _tag: "Aborted" })
+    if (this.declaredBytes > bytesMax) return done({ _tag: "TooLarge", bytesMax })
     let parts: Array<Uint8Array> | undefined
     let size = 0
     let timer: NodeJS.Timeout | undefined
@@ -116,8 +116,8 @@ export class Exchange {
       clearTimeout(timer)
       done(body)
     }
-    this.#native.onData((chunk, isLast) => {
-      if (isLast) this.#bodyDone = true
+    this.native.onData((chunk, isLast) => {
+      if (isLast) this.bodyDone = true
       if (over) return
       size += chunk.byteLength
       if (size > bytesMax) return finish({ _tag: "TooLarge", bytesMax })
@@ -128,7 +128,7 @@ export class Exchange {
         timer = setTimeout(() => finish({ _tag: "Timeout" }), bodyDeadlineMs)
       } else parts.push(part)
     })
-    if (this.#declaredBytes !== 0) this.onAbort(() => finish({ _tag: "Aborted" }))
+    if (this.declaredBytes !== 0) this.onAbort(() => finish({ _tag: "Aborted" }))
   }
 
   /**
@@ -137,19 +137,19 @@ export class Exchange {
    * the event loop; only one reader may read it.
    */
   stream(bytesMax: number): Upload {
-    const native = this.#native
+    const native = this.native
     const upload = new Upload(bytesMax, uploadBufferBytesMax, {
       pause: () => native.pause(),
       resume: () => {
-        if (!this.#aborted && !this.#answered) native.resume()
+        if (!this.aborted && !this.hasAnswered) native.resume()
       }
     })
-    if (this.#aborted) upload.fail("Aborted")
-    if (this.#declaredBytes > bytesMax) upload.fail("TooLarge")
+    if (this.aborted) upload.fail("Aborted")
+    if (this.declaredBytes > bytesMax) upload.fail("TooLarge")
     if (upload.destroyed) return upload
-    this.#upload = upload
+    this.upload = upload
     native.onData((chunk, isLast) => {
-      if (isLast) this.#bodyDone = true
+      if (isLast) this.bodyDone = true
       upload.receive(chunk, isLast)
     })
     this.onAbort(() => upload.fail("Aborted"))
@@ -157,55 +157,55 @@ export class Exchange {
   }
 
   /** Begins the answer; false if the client is gone. Answering twice is a defect. */
-  #begin(): boolean {
-    if (this.#answered) throw new Error("this request was answered already")
-    if (this.#aborted) return false
-    this.#upload?.release()
-    this.#answered = true
+  private begin(): boolean {
+    if (this.hasAnswered) throw new Error("this request was answered already")
+    if (this.aborted) return false
+    this.upload?.release()
+    this.hasAnswered = true
     return true
   }
 
   /** Whether the connection must end with this answer. */
-  #closes(): boolean {
-    if (this.#shared.draining || this.#isLast) return true
-    if (this.#bodyDone) return false
-    return this.#declaredBytes < 0 || this.#declaredBytes > refusedBodyBytesMax
+  private closes(): boolean {
+    if (this.shared.draining || this.isLast) return true
+    if (this.bodyDone) return false
+    return this.declaredBytes < 0 || this.declaredBytes > refusedBodyBytesMax
   }
 
-  #writeHead(status: number, joined: string): void {
-    this.#native.writeStatus(this.#shared.statusLine(status))
-    const extra = this.#extraHeaders
+  private writeHead(status: number, joined: string): void {
+    this.native.writeStatus(this.shared.statusLine(status))
+    const extra = this.extraHeaders
     const all = extra === "" ? joined : joined === "" ? extra : `${joined}\r\n${extra}`
     if (all === "") return
     const colon = all.indexOf(":")
-    this.#native.writeHeader(all.slice(0, colon), all.slice(colon + 2))
+    this.native.writeHeader(all.slice(0, colon), all.slice(colon + 2))
   }
 
   /** Answers, unless the client is gone. Throws (a defect) for invalid header fields. */
   reply(reply: HttpReply): void {
     const joined = joinHeaders(reply.headers)
-    if (!this.#begin()) return
+    if (!this.begin()) return
     // The parser still reads the rest of this packet as requests. If this answer is pending then,
     // the parser ends the connection. That is intended: the answer therefore waits for the packet.
-    if (this.#isLast) setImmediate(() => this.#send(reply, joined))
-    else this.#send(reply, joined)
+    if (this.isLast) setImmediate(() => this.send(reply, joined))
+    else this.send(reply, joined)
   }
 
-  #send({ body, status }: HttpReply, joined: string): void {
-    if (this.#aborted) return this.#settle()
-    const native = this.#native
+  private send({ body, status }: HttpReply, joined: string): void {
+    if (this.aborted) return this.settle()
+    const native = this.native
     native.cork(() => {
-      this.#writeHead(status, joined)
-      const closes = this.#closes()
+      this.writeHead(status, joined)
+      const closes = this.closes()
       if (status === 204 || status === 304) {
         if (closes) native.writeHeader("Connection", "close")
         native.endWithoutBody()
-      } else if (this.#isHead) {
+      } else if (this.isHead) {
         native.endWithoutBody(body === undefined ? 0 : Buffer.byteLength(body), closes)
       } else if (closes) native.end(body ?? "", true)
       else native.end(body ?? "")
     })
-    this.#settle()
+    this.settle()
   }
 
   /**
@@ -220,28 +220,28 @@ export class Exchange {
     body: AsyncIterable<Uint8Array>
   ): Promise<"sent" | "aborted"> {
     const joined = joinHeaders(headers)
-    if (!this.#begin()) return "aborted"
-    const native = this.#native
-    if (this.#isHead || lengthBytes === 0) {
+    if (!this.begin()) return "aborted"
+    const native = this.native
+    if (this.isHead || lengthBytes === 0) {
       native.cork(() => {
-        this.#writeHead(status, joined)
+        this.writeHead(status, joined)
         if (lengthBytes === undefined) native.endWithoutBody()
-        else native.endWithoutBody(lengthBytes, this.#closes())
+        else native.endWithoutBody(lengthBytes, this.closes())
       })
-      this.#settle()
+      this.settle()
       return "sent"
     }
-    native.cork(() => this.#writeHead(status, joined))
+    native.cork(() => this.writeHead(status, joined))
     try {
       await sendStream(native, body, lengthBytes, {
-        aborted: () => this.#aborted,
+        aborted: () => this.aborted,
         onAbort: (callback) => this.onAbort(callback)
       })
     } catch (error) {
-      this.#shared.onError(error)
+      this.shared.onError(error)
     }
-    const sent = !this.#aborted
-    this.#settle()
+    const sent = !this.aborted
+    this.settle()
     return sent ? "sent" : "aborted"
   }
 
@@ -253,19 +253,19 @@ export class Exchange {
       ["X-Accel-Buffering", "no"],
       ...headers
     ])
-    if (!this.#begin()) return undefined
-    const { streams } = this.#shared
-    const stream = new EventStream(this.#native, () => {
+    if (!this.begin()) return undefined
+    const { streams } = this.shared
+    const stream = new EventStream(this.native, () => {
       streams.delete(stream)
-      this.#settle()
+      this.settle()
     })
     streams.add(stream)
     this.onAbort(() => stream.aborted())
-    this.#native.cork(() => {
-      this.#writeHead(200, joined)
-      this.#native.write(":\n\n")
+    this.native.cork(() => {
+      this.writeHead(200, joined)
+      this.native.write(":\n\n")
     })
-    if (this.#shared.draining) stream.close()
+    if (this.shared.draining) stream.close()
     return stream
   }
 }

@@ -18,15 +18,15 @@ export interface HttpRequest {
 
 /** Request fields as name, value, name, value …; names in lower case. */
 export class RequestHeaders {
-  readonly #flat: ReadonlyArray<string>
+  private readonly flat: ReadonlyArray<string>
 
   constructor(flat: ReadonlyArray<string>) {
-    this.#flat = flat
+    this.flat = flat
   }
 
   /** The value of a field by its lower-case name; several lines are joined by commas. */
   get(name: string): string | undefined {
-    const flat = this.#flat
+    const flat = this.flat
     let value: string | undefined
     for (let index = 0; index < flat.length; index += 2) {
       if (flat[index] !== name) continue

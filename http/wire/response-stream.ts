@@ -13,74 +13,74 @@ export class BrokenBody extends Error {
 }
 
 class Writer {
-  readonly #native: NativeResponse
-  readonly #connection: Connection
-  readonly #lengthBytes: number | undefined
-  #wake: (() => void) | undefined
-  #sentBytes = 0
-  #complete = false
+  private readonly native: NativeResponse
+  private readonly connection: Connection
+  private readonly lengthBytes: number | undefined
+  private wake: (() => void) | undefined
+  private sentBytes = 0
+  private complete = false
 
   constructor(native: NativeResponse, connection: Connection, lengthBytes: number | undefined) {
-    this.#native = native
-    this.#connection = connection
-    this.#lengthBytes = lengthBytes
+    this.native = native
+    this.connection = connection
+    this.lengthBytes = lengthBytes
     native.onWritable(() => {
-      this.#wake?.()
+      this.wake?.()
       return true
     })
-    connection.onAbort(() => this.#wake?.())
+    connection.onAbort(() => this.wake?.())
   }
 
   /** Waits until the socket accepts more bytes; disconnects a client that stalls too long. */
-  async #writable(): Promise<void> {
-    if (this.#connection.aborted()) return
-    const timer = setTimeout(() => this.#native.close(), readerStallMs)
+  private async writable(): Promise<void> {
+    if (this.connection.aborted()) return
+    const timer = setTimeout(() => this.native.close(), readerStallMs)
     await new Promise<void>((resolve) => {
-      this.#wake = resolve
+      this.wake = resolve
     })
     clearTimeout(timer)
   }
 
   /** Writes a whole chunk; resolves when there is room for the next one. */
   async write(chunk: Uint8Array): Promise<void> {
-    this.#sentBytes += chunk.length
-    if (this.#lengthBytes === undefined) return this.#writeChunked(chunk)
-    if (this.#sentBytes > this.#lengthBytes) throw new BrokenBody("the body exceeds its length")
-    const total = this.#lengthBytes
-    const start = this.#sentBytes - chunk.length
+    this.sentBytes += chunk.length
+    if (this.lengthBytes === undefined) return this.writeChunked(chunk)
+    if (this.sentBytes > this.lengthBytes) throw new BrokenBody("the body exceeds its length")
+    const total = this.lengthBytes
+    const start = this.sentBytes - chunk.length
     let rest = chunk
-    while (!this.#connection.aborted()) {
+    while (!this.connection.aborted()) {
       const piece = rest
       let ok = false
-      this.#native.cork(() => {
-        const [taken, done] = this.#native.tryEnd(piece, total)
+      this.native.cork(() => {
+        const [taken, done] = this.native.tryEnd(piece, total)
         ok = taken
-        this.#complete = done
+        this.complete = done
       })
-      if (ok || this.#complete) return
-      const offset = this.#native.getWriteOffset()
-      await this.#writable()
+      if (ok || this.complete) return
+      const offset = this.native.getWriteOffset()
+      await this.writable()
       rest = chunk.subarray(offset - start)
     }
   }
 
-  async #writeChunked(chunk: Uint8Array): Promise<void> {
+  private async writeChunked(chunk: Uint8Array): Promise<void> {
     let ok = true
-    this.#native.cork(() => {
-      ok = this.#native.write(chunk)
+    this.native.cork(() => {
+      ok = this.native.write(chunk)
     })
-    if (!ok) await this.#writable()
+    if (!ok) await this.writable()
   }
 
   end(): void {
-    if (this.#complete || this.#connection.aborted()) return
-    if (this.#lengthBytes !== undefined) throw new BrokenBody("the body is shorter than its length")
-    this.#native.cork(() => this.#native.end())
-    this.#complete = true
+    if (this.complete || this.connection.aborted()) return
+    if (this.lengthBytes !== undefined) throw new BrokenBody("the body is shorter than its length")
+    this.native.cork(() => this.native.end())
+    this.complete = true
   }
 
   cut(): void {
-    if (!this.#complete && !this.#connection.aborted()) this.#native.close()
+    if (!this.complete && !this.connection.aborted()) this.native.close()
   }
 }
 

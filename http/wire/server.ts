@@ -81,16 +81,16 @@ export const assertNative = (): void => void load()
 
 /** Copies the fields of one request after the other without a closure for each request. */
 class FieldCollector {
-  #flat: Array<string> = []
-  readonly #add = (name: string, value: string): void => {
-    this.#flat.push(name, value)
+  private flat: Array<string> = []
+  private readonly add = (name: string, value: string): void => {
+    this.flat.push(name, value)
   }
 
   /** Name, value, name, value … */
   copy(native: NativeRequest): ReadonlyArray<string> {
     const flat: Array<string> = []
-    this.#flat = flat
-    native.forEach(this.#add)
+    this.flat = flat
+    native.forEach(this.add)
     return flat
   }
 }
@@ -100,8 +100,8 @@ class PlainRequest implements HttpRequest {
   readonly path: string
   readonly query: string
   readonly headers: RequestHeaders
-  readonly #native: NativeResponse
-  #remoteAddress: string | undefined
+  private readonly native: NativeResponse
+  private remoteAddressText: string | undefined
 
   constructor(native: NativeResponse, request: NativeRequest, flat: ReadonlyArray<string>) {
     this.method = request.getCaseSensitiveMethod()
@@ -109,19 +109,21 @@ class PlainRequest implements HttpRequest {
     // Declared as a string, but undefined where there is no `?`.
     this.query = (request.getQuery() as string | undefined) ?? ""
     this.headers = new RequestHeaders(flat)
-    this.#native = native
+    this.native = native
   }
 
   /** Empty if it is first read after the answer, or after the client left. */
   get remoteAddress(): string {
-    if (this.#remoteAddress === undefined) {
+    if (this.remoteAddressText === undefined) {
       try {
-        this.#remoteAddress = Buffer.from(this.#native.getRemoteAddressAsText()).toString("latin1")
+        this.remoteAddressText = Buffer.from(this.native.getRemoteAddressAsText()).toString(
+          "latin1"
+        )
       } catch {
-        this.#remoteAddress = ""
+        this.remoteAddressText = ""
       }
     }
-    return this.#remoteAddress
+    return this.remoteAddressText
   }
 }
 

@@ -9,16 +9,16 @@ interface Valve {
 
 /** The bytes between the connection's callback and one reader. */
 export class Upload extends Readable implements AsyncIterable<Uint8Array> {
-  readonly #bytesMax: number
-  readonly #valve: Valve
-  #totalBytes = 0
-  #isComplete = false
-  #isPaused = false
+  private readonly bytesMax: number
+  private readonly valve: Valve
+  private totalBytes = 0
+  private isComplete = false
+  private isClientPaused = false
 
   constructor(bytesMax: number, highWaterBytes: number, valve: Valve) {
     super({ highWaterMark: highWaterBytes })
-    this.#bytesMax = bytesMax
-    this.#valve = valve
+    this.bytesMax = bytesMax
+    this.valve = valve
     // The reader gets the error; without a reader the error is ignored.
     this.on("error", () => {})
   }
@@ -26,21 +26,21 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   /** Queues a copy of a chunk: the library reuses its memory after the callback. */
   receive(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.destroyed) return
-    this.#totalBytes += chunk.byteLength
-    if (this.#totalBytes > this.#bytesMax) return this.fail("TooLarge")
+    this.totalBytes += chunk.byteLength
+    if (this.totalBytes > this.bytesMax) return this.fail("TooLarge")
     const hasRoom = chunk.byteLength === 0 || this.push(new Uint8Array(chunk.slice(0)))
     if (isLast) {
-      this.#isComplete = true
+      this.isComplete = true
       this.push(null)
-    } else if (!hasRoom && !this.#isPaused) {
-      this.#isPaused = true
-      this.#valve.pause()
+    } else if (!hasRoom && !this.isClientPaused) {
+      this.isClientPaused = true
+      this.valve.pause()
     }
   }
 
   override _read(): void {
     // Not after the end: the library closes a resumed connection that sends nothing for 10 s.
-    if (!this.#isComplete) this.release()
+    if (!this.isComplete) this.release()
   }
 
   /** Whether the body ended early because it exceeded its bound. */
@@ -50,13 +50,13 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
 
   /** Resumes the client: when the reader has caught up, and before the answer. */
   release(): void {
-    if (!this.#isPaused) return
-    this.#isPaused = false
-    this.#valve.resume()
+    if (!this.isClientPaused) return
+    this.isClientPaused = false
+    this.valve.resume()
   }
 
   /** Ends the body with a fault, unless it is complete; queued chunks are dropped. */
   fail(tag: BodyFault["_tag"]): void {
-    if (!this.#isComplete || tag !== "Aborted") this.destroy(new BodyError(tag))
+    if (!this.isComplete || tag !== "Aborted") this.destroy(new BodyError(tag))
   }
 }

@@ -60,7 +60,9 @@ const handler = (request: HttpRequest, exchange: Exchange): void => {
       exchange.bytes(1000, (body) => {
         const text = body instanceof Uint8Array ? Buffer.from(body).toString() : body._tag
         const echo = {
-          ...request,
+          method: request.method,
+          path: request.path,
+          query: request.query,
           x: request.headers.get("x"),
           address: request.remoteAddress,
           text
@@ -117,7 +119,6 @@ describe("server", () => {
       method: "POST",
       path: "/a%2Fb",
       query: "q=%20",
-      headers: {},
       x: "1",
       address: "127.0.0.1",
       text: "hé"

@@ -55,23 +55,23 @@ const openings = (mailbox: Mailbox): ReadonlyArray<string> => [
 
 /** Holds this many connections: disconnected clients reconnect, until the siege ends. */
 class Siege {
-  readonly #port: number
-  readonly #openings: ReadonlyArray<string>
-  readonly #sockets = new Set<Socket>()
-  readonly #drip: NodeJS.Timeout
-  #lifted = false
+  private readonly port: number
+  private readonly openings: ReadonlyArray<string>
+  private readonly sockets = new Set<Socket>()
+  private readonly drip: NodeJS.Timeout
+  private lifted = false
   /** The number of disconnected clients so far. */
   disconnected = 0
 
   constructor(port: number, openings: ReadonlyArray<string>) {
-    this.#port = port
-    this.#openings = openings
+    this.port = port
+    this.openings = openings
     let round = 0
     // Not all at once, which is not realistic.
-    this.#drip = setInterval(() => {
+    this.drip = setInterval(() => {
       round += 1
       let n = 0
-      for (const socket of this.#sockets) {
+      for (const socket of this.sockets) {
         n += 1
         if ((n + round) % dripEvery === 0 && socket.writable) socket.write("x")
       }
@@ -79,22 +79,22 @@ class Siege {
   }
 
   get size(): number {
-    return this.#sockets.size
+    return this.sockets.size
   }
 
-  #open(n: number): Promise<void> {
+  private open(n: number): Promise<void> {
     return new Promise((resolve) => {
-      const socket = connect({ host: "127.0.0.1", port: this.#port })
+      const socket = connect({ host: "127.0.0.1", port: this.port })
       socket.on("error", () => undefined)
       socket.on("connect", () => {
-        this.#sockets.add(socket)
-        socket.write(this.#openings[n % this.#openings.length] ?? "")
+        this.sockets.add(socket)
+        socket.write(this.openings[n % this.openings.length] ?? "")
         resolve()
       })
       socket.on("close", () => {
-        if (this.#sockets.delete(socket)) this.disconnected += 1
+        if (this.sockets.delete(socket)) this.disconnected += 1
         resolve()
-        if (!this.#lifted) setTimeout(() => this.#lifted ? undefined : void this.#open(n), awayMs)
+        if (!this.lifted) setTimeout(() => this.lifted ? undefined : void this.open(n), awayMs)
       })
       socket.resume()
     })
@@ -103,18 +103,18 @@ class Siege {
   async lay(clients: number): Promise<void> {
     for (let from = 0; from < clients; from += openedTogether) {
       const some = Math.min(openedTogether, clients - from)
-      await Promise.all(Array.from({ length: some }, (_, n) => this.#open(from + n)))
+      await Promise.all(Array.from({ length: some }, (_, n) => this.open(from + n)))
     }
   }
 
   /** From now on disconnected clients do not reconnect. */
   lift(): void {
-    this.#lifted = true
+    this.lifted = true
   }
 
   end(): void {
-    clearInterval(this.#drip)
-    for (const socket of this.#sockets) socket.destroy()
+    clearInterval(this.drip)
+    for (const socket of this.sockets) socket.destroy()
   }
 }
 

@@ -14,15 +14,15 @@ interface ValidToken {
 }
 
 export class CredentialCache {
-  readonly #monotonicMs: () => number
+  private readonly monotonicMs: () => number
   /** By the hash of the token. */
-  readonly #validTokens = new LRUCache<string, ValidToken>({ max: validTokensMax })
+  private readonly validTokens = new LRUCache<string, ValidToken>({ max: validTokensMax })
   /** Addresses that presented wrong credentials within the window. */
-  readonly #suspects: LRUCache<string, true>
+  private readonly suspects: LRUCache<string, true>
 
   constructor(monotonicMs: () => number = () => performance.now()) {
-    this.#monotonicMs = monotonicMs
-    this.#suspects = new LRUCache({
+    this.monotonicMs = monotonicMs
+    this.suspects = new LRUCache({
       max: suspectAddressesMax,
       ttl: wrongAttemptsWindowMs,
       ttlResolution: 0,
@@ -32,22 +32,22 @@ export class CredentialCache {
 
   /** Whether any address may be suspect: a quick check for every request. */
   get hasSuspects(): boolean {
-    return this.#suspects.size > 0
+    return this.suspects.size > 0
   }
 
   /** The token of this hash is valid and belongs to the account. */
   remember(tokenHash: string, account: string): void {
-    this.#validTokens.set(tokenHash, { account, atMs: this.#monotonicMs() })
+    this.validTokens.set(tokenHash, { account, atMs: this.monotonicMs() })
   }
 
   /** The token of this hash is not valid, or no longer. */
   forget(tokenHash: string): void {
-    this.#validTokens.delete(tokenHash)
+    this.validTokens.delete(tokenHash)
   }
 
   /** Whether the token was valid recently: presenting it again is not guessing. */
   isRemembered(tokenHash: string): boolean {
-    return this.#validTokens.has(tokenHash)
+    return this.validTokens.has(tokenHash)
   }
 
   /**
@@ -55,18 +55,18 @@ export class CredentialCache {
    * again. The time is short, so that a revoked token spends the account's limit only briefly.
    */
   recentAccount(tokenHash: string): string | undefined {
-    const token = this.#validTokens.get(tokenHash)
+    const token = this.validTokens.get(tokenHash)
     if (token === undefined) return undefined
-    return this.#monotonicMs() - token.atMs < countedTokenMs ? token.account : undefined
+    return this.monotonicMs() - token.atMs < countedTokenMs ? token.account : undefined
   }
 
   /** The address presented wrong credentials. */
   markSuspect(client: string): void {
-    this.#suspects.set(client, true)
+    this.suspects.set(client, true)
   }
 
   /** Whether the address presented wrong credentials to this node within the window. */
   isSuspect(client: string): boolean {
-    return this.#suspects.get(client) !== undefined
+    return this.suspects.get(client) !== undefined
   }
 }

@@ -76,12 +76,12 @@ const verifyAmong = async (
 
 /** The issuer whose tokens the service accepts. */
 export class Issuer {
-  readonly #settings: IssuerSettings
-  readonly #keys: KeySource
-  readonly #nowMs: () => number
-  readonly #verified = new LRUCache<string, VerifiedToken>({ max: verifiedTokensMax })
+  private readonly settings: IssuerSettings
+  private readonly keys: KeySource
+  private readonly nowMs: () => number
+  private readonly verified = new LRUCache<string, VerifiedToken>({ max: verifiedTokensMax })
   /** The keys that verified these tokens: withdrawing a key invalidates its tokens. */
-  #verifiedBy: Keys | undefined
+  private verifiedBy: Keys | undefined
 
   /** `load` returns the text of the issuer's JWK Set; it fails with the reason as text. */
   constructor(
@@ -89,9 +89,9 @@ export class Issuer {
     load: Effect.Effect<string, string>,
     { monotonicMs, nowMs }: Clocks
   ) {
-    this.#settings = settings
-    this.#keys = new KeySource(load, monotonicMs)
-    this.#nowMs = nowMs
+    this.settings = settings
+    this.keys = new KeySource(load, monotonicMs)
+    this.nowMs = nowMs
   }
 
   /** The identity of a token. A verified token is cached until it expires or the keys change. */
@@ -100,43 +100,43 @@ export class Issuer {
     token: string
   ): Effect.fn.Return<IssuedIdentity, TokenRejected | KeysUnavailable> {
     const hash = secretHash(token)
-    const cached = this.#cached(hash)
+    const cached = this.cached(hash)
     if (cached !== undefined) return cached
     const verifyWith = (keys: Keys) =>
-      Effect.tryPromise({ try: () => this.#verify(token, keys), catch: (error) => error })
-    const { by, claims, expiresAtMs } = yield* Effect.flatMap(this.#keys.current, verifyWith).pipe(
+      Effect.tryPromise({ try: () => this.verifyWith(token, keys), catch: (error) => error })
+    const { by, claims, expiresAtMs } = yield* Effect.flatMap(this.keys.current, verifyWith).pipe(
       Effect.catchIf(
         (error) => error instanceof errors.JWKSNoMatchingKey,
-        () => Effect.flatMap(this.#keys.renewed, verifyWith)
+        () => Effect.flatMap(this.keys.renewed, verifyWith)
       ),
       Effect.mapError((error) =>
         error instanceof KeysUnavailable ? error : new TokenRejected({ why: reasonOf(error) })
       )
     )
-    const identity = evaluateClaims(claims, this.#settings.claims)
+    const identity = evaluateClaims(claims, this.settings.claims)
     if (typeof identity === "string") return yield* new TokenRejected({ why: identity })
-    if (by !== this.#verifiedBy) {
-      this.#verified.clear()
-      this.#verifiedBy = by
+    if (by !== this.verifiedBy) {
+      this.verified.clear()
+      this.verifiedBy = by
     }
-    this.#verified.set(hash, { identity, expiresAtMs })
+    this.verified.set(hash, { identity, expiresAtMs })
     return identity
   })
 
-  #cached(hash: string): IssuedIdentity | undefined {
-    const verified = this.#verified.get(hash)
-    if (verified === undefined || this.#nowMs() >= verified.expiresAtMs) return undefined
-    return this.#keys.cached() === this.#verifiedBy ? verified.identity : undefined
+  private cached(hash: string): IssuedIdentity | undefined {
+    const verified = this.verified.get(hash)
+    if (verified === undefined || this.nowMs() >= verified.expiresAtMs) return undefined
+    return this.keys.cached() === this.verifiedBy ? verified.identity : undefined
   }
 
-  async #verify(token: string, keys: Keys) {
-    const { algorithms, audience, clockToleranceMs, issuer } = this.#settings
+  private async verifyWith(token: string, keys: Keys) {
+    const { algorithms, audience, clockToleranceMs, issuer } = this.settings
     const { payload, typ } = await verifyAmong(token, keys, {
       algorithms: [...algorithms],
       issuer,
       audience: [...audience],
       clockTolerance: clockToleranceMs / 1000,
-      currentDate: new Date(this.#nowMs()),
+      currentDate: new Date(this.nowMs()),
       requiredClaims: ["exp", "sub"]
     })
     if (!isAccess(typ)) throw new errors.JWTInvalid("not an access token")

@@ -84,26 +84,26 @@ export const parseKeySet = (text: string): { readonly set: JSONWebKeySet } | str
 
 /** Caches the keys that `load` returns. */
 export class KeySource {
-  readonly #load: Effect.Effect<string, string>
-  readonly #monotonicMs: () => number
-  #keys: Keys | undefined
-  #loadedMs = 0
-  #triedMs = Number.NEGATIVE_INFINITY
-  #problem = ""
-  #loading: Promise<void> | undefined
+  private readonly load: Effect.Effect<string, string>
+  private readonly monotonicMs: () => number
+  private keys: Keys | undefined
+  private loadedMs = 0
+  private triedMs = Number.NEGATIVE_INFINITY
+  private problem = ""
+  private loading: Promise<void> | undefined
 
   /** `load` returns the text of a JWK Set; it fails with the reason as text. */
   constructor(load: Effect.Effect<string, string>, monotonicMs: () => number) {
-    this.#load = load
-    this.#monotonicMs = monotonicMs
+    this.load = load
+    this.monotonicMs = monotonicMs
   }
 
   /** The cached keys; undefined if there are none or they are stale. */
   cached(): Keys | undefined {
-    const ageMs = this.#monotonicMs() - this.#loadedMs
-    if (this.#keys === undefined || ageMs >= keysStaleMs) return undefined
-    if (ageMs >= keysFreshMs) void this.#reload()
-    return this.#keys
+    const ageMs = this.monotonicMs() - this.loadedMs
+    if (this.keys === undefined || ageMs >= keysStaleMs) return undefined
+    if (ageMs >= keysFreshMs) void this.reload()
+    return this.keys
   }
 
   /** The cached keys, or new ones if there are none. */
@@ -114,44 +114,44 @@ export class KeySource {
 
   /** Newly loaded keys, for a token whose key is not among the cached ones. */
   readonly renewed: Effect.Effect<Keys, KeysUnavailable> = Effect.suspend(() =>
-    Effect.flatMap(Effect.promise(() => this.#reload()), () => {
+    Effect.flatMap(Effect.promise(() => this.reload()), () => {
       const keys = this.cached()
-      return keys === undefined || this.#problem !== ""
-        ? Effect.fail(new KeysUnavailable({ why: this.#problem }))
+      return keys === undefined || this.problem !== ""
+        ? Effect.fail(new KeysUnavailable({ why: this.problem }))
         : Effect.succeed(keys)
     })
   )
 
   /** Loads once for all waiting requests, and not again within `keysPauseMs`. */
-  #reload(): Promise<void> {
-    const nowMs = this.#monotonicMs()
-    if (this.#loading === undefined && nowMs - this.#triedMs < keysPauseMs) {
+  private reload(): Promise<void> {
+    const nowMs = this.monotonicMs()
+    if (this.loading === undefined && nowMs - this.triedMs < keysPauseMs) {
       return Promise.resolve()
     }
     // A separate fiber: a client that disconnects must not interrupt it for the others.
-    this.#loading ??= Effect.runPromise(
-      Effect.match(this.#load, {
-        onFailure: (problem) => this.#fail(problem),
-        onSuccess: (text) => this.#accept(text)
+    this.loading ??= Effect.runPromise(
+      Effect.match(this.load, {
+        onFailure: (problem) => this.fail(problem),
+        onSuccess: (text) => this.accept(text)
       })
-    ).catch((defect) => this.#fail(String(defect))).finally(() => {
-      this.#triedMs = nowMs
-      this.#loading = undefined
+    ).catch((defect) => this.fail(String(defect))).finally(() => {
+      this.triedMs = nowMs
+      this.loading = undefined
     })
-    return this.#loading
+    return this.loading
   }
 
-  #fail(problem: string): void {
-    this.#problem = problem === "" ? "unknown" : problem
+  private fail(problem: string): void {
+    this.problem = problem === "" ? "unknown" : problem
   }
 
-  #accept(text: string): void {
+  private accept(text: string): void {
     const parsed = parseKeySet(text)
-    if (typeof parsed === "string") return this.#fail(parsed)
-    this.#problem = ""
-    this.#loadedMs = this.#monotonicMs()
+    if (typeof parsed === "string") return this.fail(parsed)
+    this.problem = ""
+    this.loadedMs = this.monotonicMs()
     const keysText = JSON.stringify(parsed.set)
-    if (keysText === this.#keys?.text) return
-    this.#keys = { getKey: createLocalJWKSet(parsed.set), text: keysText }
+    if (keysText === this.keys?.text) return
+    this.keys = { getKey: createLocalJWKSet(parsed.set), text: keysText }
   }
 }

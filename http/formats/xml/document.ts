@@ -86,7 +86,7 @@ class ElementBuilder {
   /** Nodes so far; a reader of rows resets it. */
   nodes = 0
   usesNamespaces = false
-  readonly #options: BuilderOptions
+  private readonly options: BuilderOptions
 
   /**
    * The parser has seven handlers and must not get an eighth: saxes sets handlers by computed keys,
@@ -94,21 +94,21 @@ class ElementBuilder {
    * slower (measured). The declaration is therefore checked at the root element.
    */
   constructor(options: BuilderOptions) {
-    this.#options = options
+    this.options = options
     const parser = new SaxesParser(saxOptions)
     parser.on("error", ({ message }) => reject(message))
     parser.on("doctype", () => reject("a document type declaration is not accepted"))
     parser.on("processinginstruction", () => reject("a processing instruction is not accepted"))
-    parser.on("opentag", (tag) => this.#open(tag))
-    parser.on("closetag", () => this.#close())
-    const addText = (text: string) => this.#addText(text)
+    parser.on("opentag", (tag) => this.open(tag))
+    parser.on("closetag", () => this.close())
+    const addText = (text: string) => this.addText(text)
     parser.on("text", addText)
     parser.on("cdata", addText)
     this.parser = parser
   }
 
-  #open(tag: SaxesTagPlain): void {
-    const { depthMax, nodesMax, onOpen } = this.#options
+  private open(tag: SaxesTagPlain): void {
+    const { depthMax, nodesMax, onOpen } = this.options
     const { stack } = this
     const depth = stack.length
     if (depth === 1) checkDeclaration(this.parser.xmlDecl)
@@ -121,13 +121,13 @@ class ElementBuilder {
     stack.push(element)
   }
 
-  #close(): void {
+  private close(): void {
     const { parser, stack } = this
     const element = stack.pop()
-    if (element !== undefined) this.#options.onClose?.(element, stack.length, parser.position)
+    if (element !== undefined) this.options.onClose?.(element, stack.length, parser.position)
   }
 
-  #addText(text: string): void {
+  private addText(text: string): void {
     this.nodes += 1
     const children = this.stack.at(-1)?.children ?? []
     const last = children.length - 1

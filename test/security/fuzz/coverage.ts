@@ -19,26 +19,26 @@ export interface Ran {
 }
 
 export class Coverage {
-  readonly #session = new Session()
+  private readonly session = new Session()
 
   start(): void {
-    this.#session.connect()
-    this.#session.post("Profiler.enable")
-    this.#session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true })
+    this.session.connect()
+    this.session.post("Profiler.enable")
+    this.session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true })
     this.take()
   }
 
   stop(): void {
-    this.#session.post("Profiler.stopPreciseCoverage")
-    this.#session.post("Profiler.disable")
-    this.#session.disconnect()
+    this.session.post("Profiler.stopPreciseCoverage")
+    this.session.post("Profiler.disable")
+    this.session.disconnect()
   }
 
   /** The blocks that ran since the last call. */
   take(): Ran {
     let found: ReadonlyArray<Profiler.ScriptCoverage> | undefined
     // On the same thread, `post` returns after the answer.
-    this.#session.post("Profiler.takePreciseCoverage", (error, answer) => {
+    this.session.post("Profiler.takePreciseCoverage", (error, answer) => {
       if (error === null) found = answer.result
     })
     if (found === undefined) throw new Error("V8 reported no coverage")

@@ -106,44 +106,44 @@ export const isSlow = (target: Target, short: string, long: string): boolean => 
 }
 
 class Fuzzer {
-  readonly #target: Target
-  readonly #chance: Chance
-  readonly #coverage: Coverage
-  readonly #seen = new Set<string>()
-  readonly #corpus: Array<string> = []
-  readonly #findings = new Map<string, Finding>()
-  #executions = 0
+  private readonly target: Target
+  private readonly chance: Chance
+  private readonly coverage: Coverage
+  private readonly seen = new Set<string>()
+  private readonly corpus: Array<string> = []
+  private readonly findings = new Map<string, Finding>()
+  private executions = 0
 
   constructor(target: Target, seed: number, coverage: Coverage) {
-    this.#target = target
-    this.#chance = new Chance(seed)
-    this.#coverage = coverage
+    this.target = target
+    this.chance = new Chance(seed)
+    this.coverage = coverage
   }
 
-  #found(what: string, input: string): void {
-    const { name } = this.#target
+  private found(what: string, input: string): void {
+    const { name } = this.target
     const kind = kindOf(what)
-    if (!this.#findings.has(kind)) this.#findings.set(kind, { target: name, what, input })
+    if (!this.findings.has(kind)) this.findings.set(kind, { target: name, what, input })
   }
 
-  #try(input: string): void {
-    this.#executions += 1
-    const failure = failureOf(this.#target, input)
-    if (failure !== undefined && !this.#findings.has(kindOf(failure))) {
-      this.#found(failure, shrunk(this.#target, input, failure))
+  private try(input: string): void {
+    this.executions += 1
+    const failure = failureOf(this.target, input)
+    if (failure !== undefined && !this.findings.has(kindOf(failure))) {
+      this.found(failure, shrunk(this.target, input, failure))
     }
   }
 
   /** Keeps all initial inputs, new or not. */
-  #begin(inputs: ReadonlyArray<string>): void {
-    for (const input of inputs) this.#try(input)
-    const { blocks, magnitudes } = this.#coverage.take()
-    for (const one of [...blocks, ...magnitudes]) this.#seen.add(one)
-    this.#corpus.push(...inputs)
+  private begin(inputs: ReadonlyArray<string>): void {
+    for (const input of inputs) this.try(input)
+    const { blocks, magnitudes } = this.coverage.take()
+    for (const one of [...blocks, ...magnitudes]) this.seen.add(one)
+    this.corpus.push(...inputs)
   }
 
-  #isNew(some: ReadonlySet<string>): boolean {
-    for (const one of some) if (!this.#seen.has(one)) return true
+  private isNew(some: ReadonlySet<string>): boolean {
+    for (const one of some) if (!this.seen.has(one)) return true
     return false
   }
 
@@ -151,67 +151,67 @@ class Fuzzer {
    * Tries a batch of inputs. If it ran a new block, both halves are tried, down to the input that
    * did, which is kept.
    */
-  #learn(inputs: ReadonlyArray<string>): void {
-    for (const input of inputs) this.#try(input)
-    const { blocks, magnitudes } = this.#coverage.take()
+  private learn(inputs: ReadonlyArray<string>): void {
+    for (const input of inputs) this.try(input)
+    const { blocks, magnitudes } = this.coverage.take()
     const [only] = inputs
     if (inputs.length > 1 || only === undefined) {
-      if (!this.#isNew(blocks)) return
+      if (!this.isNew(blocks)) return
       const half = Math.ceil(inputs.length / 2)
-      this.#learn(inputs.slice(0, half))
-      return this.#learn(inputs.slice(half))
+      this.learn(inputs.slice(0, half))
+      return this.learn(inputs.slice(half))
     }
     // Counts are meaningful for a single input only.
-    if (!this.#isNew(blocks) && !this.#isNew(magnitudes)) return
-    for (const one of [...blocks, ...magnitudes]) this.#seen.add(one)
-    this.#corpus.push(only)
+    if (!this.isNew(blocks) && !this.isNew(magnitudes)) return
+    for (const one of [...blocks, ...magnitudes]) this.seen.add(one)
+    this.corpus.push(only)
   }
 
-  #batch(): void {
-    const { tokens } = this.#target
+  private batch(): void {
+    const { tokens } = this.target
     const inputs = Array.from({ length: batchInputs }, () => {
-      const from = this.#chance.of(this.#corpus, "")
-      const other = this.#chance.of(this.#corpus, "")
-      return mutated(this.#chance, from, tokens, other).slice(0, inputCharsMax)
+      const from = this.chance.of(this.corpus, "")
+      const other = this.chance.of(this.corpus, "")
+      return mutated(this.chance, from, tokens, other).slice(0, inputCharsMax)
     })
-    this.#learn(inputs)
+    this.learn(inputs)
   }
 
   /** The cost of one input: steps and CPU time. */
-  #cost(input: string): { readonly steps: number; readonly ms: number } {
-    const ms = timed(() => this.#try(input))
-    return { steps: this.#coverage.take().steps, ms }
+  private cost(input: string): { readonly steps: number; readonly ms: number } {
+    const ms = timed(() => this.try(input))
+    return { steps: this.coverage.take().steps, ms }
   }
 
-  #pump(): void {
-    const text = this.#chance.of(this.#corpus, "")
-    const from = this.#chance.below(text.length + 1)
-    const to = Math.min(text.length, from + this.#chance.below(5))
-    const chars = Math.min(this.#target.bytesMax, pumpedCharsMax)
+  private pump(): void {
+    const text = this.chance.of(this.corpus, "")
+    const from = this.chance.below(text.length + 1)
+    const to = Math.min(text.length, from + this.chance.below(5))
+    const chars = Math.min(this.target.bytesMax, pumpedCharsMax)
     const short = pumped(text, from, to, chars / growth)
     const long = pumped(text, from, to, chars)
-    const [little, much] = [this.#cost(short), this.#cost(long)]
+    const [little, much] = [this.cost(short), this.cost(long)]
     if (much.steps > stepsMin && isGrown(little.steps, much.steps)) {
-      this.#found(`steps grow from ${little.steps} to ${much.steps} over ${chars} bytes`, long)
+      this.found(`steps grow from ${little.steps} to ${much.steps} over ${chars} bytes`, long)
     }
     // Regular expressions have no steps.
     if (much.ms < suspectMs) return
-    if (isSlow(this.#target, short, long)) {
-      this.#found(`time grows too fast over ${chars} bytes`, long)
+    if (isSlow(this.target, short, long)) {
+      this.found(`time grows too fast over ${chars} bytes`, long)
     }
-    this.#coverage.take()
+    this.coverage.take()
   }
 
   run({ executions, pumps }: Effort, corpus: ReadonlyArray<string>): Fuzzed {
-    this.#begin([...new Set([...this.#target.seeds, ...corpus])])
-    const before = this.#executions
-    while (this.#executions - before < executions) this.#batch()
-    for (let n = 0; n < pumps && this.#findings.size === 0; n += 1) this.#pump()
+    this.begin([...new Set([...this.target.seeds, ...corpus])])
+    const before = this.executions
+    while (this.executions - before < executions) this.batch()
+    for (let n = 0; n < pumps && this.findings.size === 0; n += 1) this.pump()
     return {
-      executions: this.#executions,
-      features: this.#seen.size,
-      corpus: this.#corpus,
-      findings: [...this.#findings.values()]
+      executions: this.executions,
+      features: this.seen.size,
+      corpus: this.corpus,
+      findings: [...this.findings.values()]
     }
   }
 }

@@ -2,16 +2,16 @@
 
 /** Pseudorandom numbers from a seed (mulberry32). */
 export class Chance {
-  #state: number
+  private state: number
 
   constructor(seed: number) {
-    this.#state = seed >>> 0
+    this.state = seed >>> 0
   }
 
   /** From 0 to below 1. */
   next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0
-    let mixed = this.#state
+    this.state = (this.state + 0x6d2b79f5) >>> 0
+    let mixed = this.state
     mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
