@@ -85,6 +85,13 @@ export const fetchContent = (
   return memory.withPermits(Math.max(1, Math.ceil(bytesMax / fetchPermitBytes)))(fetching)
 }
 
+/** Characters of a request id of content; see `Base64Id`. */
+const requestIdChars = 22
+
+/** The key of a receipt: a repetition has the same one, and is stored once. */
+const receiptKey = (key: string, status: OutgoingReceipt["status"]): string =>
+  sha256(`${key} ${status}`)
+
 /** Sends a receipt to the message's URI. */
 export const sendReceipt = (
   { documents, links, outbound }: BackgroundTaskDependencies,
@@ -104,15 +111,20 @@ export const sendReceipt = (
       uri: pointer.url,
       headers: {
         "Content-Type": "application/xml; charset=utf-8",
-        "Idempotency-Key": `"${sha256(`${key} ${status}`)}"`,
+        "Idempotency-Key": `"${receiptKey(key, status)}"`,
         ...pointer.password === undefined ? {} : { "Message-Password": pointer.password }
       },
       body: documents.receiptDocument(receipt)
     })
   }
-  const value = JSON.stringify(receipt)
+  const message: ContentMessage = {
+    _tag: "Receipt",
+    access: accessOf(pointer),
+    value: JSON.stringify(receipt),
+    requestId: receiptKey(key, status).slice(0, requestIdChars)
+  }
   return Effect.map(
-    askContent(peers, id, { _tag: "Receipt", access: accessOf(pointer), value }),
+    askContent(peers, id, message),
     (reply) => isRefusal(reply) ? outcomeOf(reply) : { _tag: "Delivered", code: 202 }
   )
 }

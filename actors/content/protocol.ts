@@ -78,7 +78,7 @@ export const ContentMessage = Schema.Union([
   Schema.TaggedStruct("Receipt", {
     access: ContentAccess,
     value: Schema.String,
-    /** Only of a request with a key: a repetition is answered with the first receipt. */
+    /** Of a request with a key, and of a mailbox: a repetition gets the first receipt. */
     requestId: Schema.optionalKey(Base64Id)
   }),
   /** Whether a blob belongs to this content; blob garbage collection asks for orphans. */

@@ -1,10 +1,16 @@
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { backgroundTaskTable } from "../../actors/background-task/decide.ts"
+import { sendReceipt } from "../../actors/background-task/fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskMessage, type BackgroundTaskState,
   cachedKey } from "../../actors/background-task/protocol.ts"
+import { content } from "../../actors/content/actor.ts"
+import type { ContentMessage } from "../../actors/content/protocol.ts"
 import { backgroundTaskLeaseMs } from "../../actors/limits.ts"
-import { address, type DecisionContext } from "../../runtime/index.ts"
-import { decider, effectsOf, nowMs, testCells } from "./cells.ts"
+import { address, type DecisionContext, type Peers } from "../../runtime/index.ts"
+import { decider, effectsOf, hash, nowMs, testCells } from "./cells.ts"
+import { noDependencies, noPeers } from "./dependencies.ts"
+import { Model } from "./model.ts"
 
 const schedule = [0, 1_000, 60_000]
 const table = backgroundTaskTable(schedule)
@@ -147,6 +153,41 @@ describe("the background task's table", () => {
       expect(gone.actions).toEqual([{ _tag: "RemoveCopy", copy }])
       expect(gone.deferUntilMs).toBe(nowMs + backgroundTaskLeaseMs)
     }
+  })
+})
+
+describe("a receipt for content of this service", () => {
+  it("is stored once, however often it is sent, and once for each status", async () => {
+    const message = new Model(content({ remove: () => Effect.void }))
+    const body = { blobId: "b0", type: "text/plain", lengthBytes: 5, digest: "d" }
+    message.send({ _tag: "Publish", requestId: "r", body, editHash: hash("edit") }, nowMs)
+    const peers: Peers = {
+      ...noPeers,
+      // The runtime's type of a message is wider; a receipt asks content only.
+      ask: (_to, asked) =>
+        Effect.sync(() => message.send(asked as unknown as ContentMessage, nowMs))
+    }
+    const send = (key: string, status: "received" | "problem") => {
+      const input = {
+        pointer: { url: "http://post.test/content/c1", password: undefined },
+        mailbox: "http://post.test/mailboxes/alice",
+        settings: {
+          deposit: "anyone",
+          retention: "P1D",
+          retentionMs: 86_400_000,
+          fetch: "never",
+          receipts: "received"
+        },
+        key
+      } as const
+      return Effect.runPromise(sendReceipt(noDependencies, peers, input, status, undefined))
+    }
+    const sent = { _tag: "Delivered", code: 202 }
+    expect([await send("k1", "received"), await send("k1", "received")]).toEqual([sent, sent])
+    expect(message.log.size).toBe(1)
+    await send("k1", "problem")
+    await send("k2", "received")
+    expect(message.log.size).toBe(3)
   })
 })
 
