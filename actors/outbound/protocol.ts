@@ -17,7 +17,10 @@ export const DeliveryOutcome = Schema.Union([
     code: Schema.optionalKey(Count),
     problem: Schema.String
   }),
-  /** 408, 425, 429, 5xx, transport failures. `retryAfterMs` is Retry-After, from now. */
+  /**
+   * 408, 425, 429, 5xx, 409 with Retry-After, transport failures. `retryAfterMs` is Retry-After,
+   * from now.
+   */
   Schema.TaggedStruct("RetryableFailure", {
     code: Schema.optionalKey(Count),
     problem: Schema.String,

@@ -56,8 +56,10 @@ export const outcomeOf = (
     return { _tag: "Delivered", code, ...location === undefined ? {} : { location } }
   }
   const problem = `answered ${code}`
-  if (code >= 500 || retryableCodes.includes(code)) {
-    const waitMs = retryAfterMs(valueOf(headers, "retry-after"), nowMs)
+  const waitMs = retryAfterMs(valueOf(headers, "retry-after"), nowMs)
+  // The receiver still processes an earlier attempt with the same Idempotency-Key.
+  const isInProgress = code === 409 && waitMs !== undefined
+  if (code >= 500 || retryableCodes.includes(code) || isInProgress) {
     const retryAfter = waitMs === undefined ? {} : { retryAfterMs: waitMs }
     return { _tag: "RetryableFailure", code, problem, ...retryAfter }
   }

@@ -72,6 +72,26 @@ describe("a receiver that answers", () => {
     })
   })
 
+  it.each(["soon", undefined])("409 with the Retry-After %s ends it", async (value) => {
+    const at = await answering(409, value === undefined ? {} : { "retry-after": value })
+    const { post } = await client()
+    expect(await post(at.uri)).toEqual({
+      _tag: "PermanentFailure",
+      code: 409,
+      problem: "answered 409"
+    })
+  })
+
+  it("409 with a Retry-After is tried again: its Idempotency-Key is in use", async () => {
+    const at = await answering(409, { "retry-after": "1" })
+    const { post } = await client()
+    expect(await post(at.uri)).toEqual({
+      ...faulted("answered 409"),
+      code: 409,
+      retryAfterMs: 1_000
+    })
+  })
+
   it("429 may ask for any wait, of which a day is honored", async () => {
     const nowMs = Date.parse("Sun, 06 Nov 1994 08:49:37 GMT")
     const { post } = await client({ nowMs: () => nowMs })
