@@ -137,11 +137,13 @@ const viewOf = (
   version
 })
 
-const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => {
+const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, context) => {
   const reason = notOwner(state.account, caller, true)
   if (reason !== undefined) return deny(reason)
   const recipients = state.recipients.filter(isFailed).length
-  const reply: NotificationReply = { _tag: "Retried", recipients }
+  const isRepeated = requestId !== undefined && requestId === state.retriedBy
+  const isSent = !isRepeated && statusOf(state.recipients) === "sent"
+  const reply: NotificationReply = { _tag: "Retried", recipients, isSent }
   if (recipients === 0) return stay().reply(reply)
   const { nowMs } = context
   const { endedAtMs: _, ...open } = state
@@ -149,6 +151,7 @@ const retry: Notifications["Queued"]["Retry"] = (state, { caller }, context) => 
     ...open,
     recipients: state.recipients.map((one) => isFailed(one) ? restarted(one, nowMs) : one),
     version: state.version + 1,
+    ...requestId === undefined ? {} : { retriedBy: requestId },
     running: runningBeside(state, undefined, nowMs)
   }
   const changed = [...state.recipients.keys()].filter((at) =>

@@ -62,6 +62,8 @@ export const NotificationState = Schema.Union([
     items: Schema.optionalKey(Schema.Array(Count)),
     /** Characters of its document. */
     chars: Count,
+    /** The id of the last request that retried recipients: a repetition is recognized. */
+    retriedBy: Schema.optionalKey(Schema.String),
     /** When the last recipient ended. */
     endedAtMs: Schema.optionalKey(Count),
     /** Volatile: running attempts, each lost after `untilMs`. Unknown after a reload. */
@@ -102,7 +104,7 @@ export const NotificationMessage = Schema.Union([
     random: Schema.Number
   }),
   /** Retries the failed recipients, from the start of the schedule. */
-  Schema.TaggedStruct("Retry", { caller: Caller }),
+  Schema.TaggedStruct("Retry", { caller: Caller, requestId: Schema.optionalKey(Schema.String) }),
   /** Removes it (A8): no attempt starts afterwards. */
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})
@@ -127,8 +129,13 @@ export interface NotificationView {
 export type NotificationReply =
   | { readonly _tag: "Created"; readonly createdAtMs: number; readonly repeated: boolean }
   | { readonly _tag: "Described"; readonly view: NotificationView }
-  /** How many recipients are retried. */
-  | { readonly _tag: "Retried"; readonly recipients: number }
+  | {
+    readonly _tag: "Retried"
+    /** How many recipients this message retries. */
+    readonly recipients: number
+    /** Every recipient has the notification, and this request did not retry any before. */
+    readonly isSent: boolean
+  }
   | { readonly _tag: "Done" }
 
 export type NotificationAction =

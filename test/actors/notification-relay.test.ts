@@ -194,7 +194,11 @@ describe("an attempt over HTTP", () => {
     expect((await relays.ended()).status).toBe("failed")
     await until(() => relays.written.get("outgoing:alice/n1") === "failed")
     const retry: NotificationMessage = { _tag: "Retry", caller }
-    expect(await relays.ask(here, retry)).toEqual({ _tag: "Retried", recipients: 1 })
+    expect(await relays.ask(here, retry)).toEqual({
+      _tag: "Retried",
+      recipients: 1,
+      isSent: false
+    })
     expect((await relays.ended()).recipients).toMatchObject([{ status: "success", attempts: 2 }])
     const [first, second] = relays.posts.map(({ headers }) => headers["Idempotency-Key"])
     expect(first).toBe(second)

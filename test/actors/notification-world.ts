@@ -232,7 +232,9 @@ export class World {
       this.count(at, -1)
     }
     const answer = this.send({ _tag: "Retry", caller })
-    if (!this.isRemoved) expect(answer).toEqual({ _tag: "Retried", recipients: failed.length })
+    if (this.isRemoved) return
+    const isSent = this.queued?.recipients.every(({ status }) => status === "success") === true
+    expect(answer).toEqual({ _tag: "Retried", recipients: failed.length, isSent })
   }
 
   remove(): void {

@@ -80,7 +80,7 @@ describe("the notification's table", () => {
     },
     "Queued.Retry": () => {
       const decision = decide(ended, retrying(admin))
-      expect(decision.answer).toEqual({ _tag: "Retried", recipients: 1 })
+      expect(decision.answer).toEqual({ _tag: "Retried", recipients: 1, isSent: false })
       expect(stateOf(decision).endedAtMs).toBeUndefined()
       expect(stateOf(decision).recipients).toMatchObject([
         { status: "retry", attempts: 1, tries: 0, nextAtMs: nowMs, problem: "answered 410" }
@@ -92,7 +92,17 @@ describe("the notification's table", () => {
         { _tag: "Attempt", attempt: 2, document: undefined },
         note("waiting")
       ])
-      expectOnlyReply(decide(one, retrying(owner)), { _tag: "Retried", recipients: 0 })
+      const nothing = { _tag: "Retried", recipients: 0, isSent: false }
+      expectOnlyReply(decide(one, retrying(owner)), nothing)
+      // The answer to the first request is lost, and the recipient gets the notification.
+      const request = { ...retrying(owner), requestId: "first" } as NotificationMessage
+      const retried = stateOf(decide(ended, request))
+      expectOnlyReply(decide(retried, request), nothing)
+      const sent = stateOf(decide(retried, attempted(delivered, 0, 2)))
+      expectOnlyReply(decide(sent, request), nothing)
+      for (const late of [retrying(owner), { ...request, requestId: "second" }]) {
+        expectOnlyReply(decide(sent, late as NotificationMessage), { ...nothing, isSent: true })
+      }
       expectGuarded(ended, retrying)
     },
     "Queued.Delete": () => {

@@ -95,7 +95,7 @@ describe("A6 GET /outgoing/{account}/{notification}", () => {
 })
 
 describe("POST …/{notification}/retry", () => {
-  it("retries the failed ones: 202; 409 when none has failed; 303 for a form", async () => {
+  it("retries the failed ones: 202; 409 when all have it; 303 for a form", async () => {
     const posted = await service.post(alice, [mailbox(410), mailbox(202, "b")])
     const href = posted.header("location")
     await service.until(href, alice, "failed")
@@ -110,13 +110,29 @@ describe("POST …/{notification}/retry", () => {
       "/410/inbox"
     ])
     const repeated = await service.send("POST", `${href}/retry`, { basic: alice })
-    expect([repeated.status, repeated.child("detail")]).toEqual([409, "no recipient has failed"])
+    expect([repeated.status, repeated.child("detail")]).toEqual([
+      409,
+      "every recipient has the notification already"
+    ])
     receiver.answer(410)
     const other = (await service.post(alice, [mailbox()])).header("location")
     await service.until(other, alice, "failed")
     const form = { basic: alice, type: formType, body: "", accept: "text/html" }
     const page = await service.send("POST", `${other}/retry`, form)
     expect([page.status, page.header("location")]).toEqual([303, other])
+  })
+})
+
+describe("POST …/{notification}/retry, repeated after a lost answer", () => {
+  it("is 202 while the recipient is tried", async () => {
+    const posted = await service.post(alice, [mailbox(410)])
+    const href = posted.header("location")
+    await service.until(href, alice, "failed")
+    receiver.answer(503)
+    const retry = () => service.send("POST", `${href}/retry`, { basic: alice })
+    expect((await retry()).status).toBe(202)
+    const repeated = await retry()
+    expect([repeated.status, each(repeated, "status")]).toEqual([202, ["retry"]])
   })
 })
 

@@ -81,13 +81,20 @@ export const getOutgoing = defineHandler(function*(service, call) {
   return yield* longPoll(service, call, outgoing.to, waitSeconds, read, isNew)
 })
 
-/** POST to …/retry: retries the failed recipients from the start of the schedule. */
+/**
+ * POST to …/retry: retries the failed recipients from the start of the schedule. 202 also while
+ * others are tried, and for a repeated request, whose first answer may be lost.
+ */
 export const postRetry = defineHandler(function*(service, call) {
   const { outgoing } = yield* outgoingNotificationOf(service, call)
-  const message: NotificationMessage = { _tag: "Retry", caller: callerOf(outgoing.caller) }
+  const message: NotificationMessage = {
+    _tag: "Retry",
+    caller: callerOf(outgoing.caller),
+    requestId: call.ids.id("request")
+  }
   const reply = yield* ask<NotificationReply>(service, outgoing.to, message)
-  if (expectReply(reply, "Retried").recipients === 0) {
-    return yield* httpError("conflict", "no recipient has failed")
+  if (expectReply(reply, "Retried").isSent) {
+    return yield* httpError("conflict", "every recipient has the notification already")
   }
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)
   const view = yield* describeOutgoing(service, outgoing)

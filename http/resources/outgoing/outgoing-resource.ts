@@ -165,6 +165,7 @@ export const outgoingResource: ResourceDefinition = {
       handle: postRetry,
       id: "retryOutgoing",
       summary: "Retries its failed recipients",
+      description: "202 also while a recipient is tried; 409 when every recipient has it already.",
       needs: "role",
       body: buttonRequestBody,
       responses: {
