@@ -49,6 +49,6 @@ export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.
 export { notificationKind } from "./notification/index.ts"
 export type { OutboundService } from "./outbound/index.ts"
 export type { Reason } from "./refusals.ts"
-export { sameHash } from "./secret-hash.ts"
+export { sameHash, sha256 } from "./secret-hash.ts"
 export { bridge, scriptProgress, sessionKind } from "./session/index.ts"
 export { throttleKind } from "./throttle/index.ts"

@@ -1,6 +1,6 @@
 /**
- * Hashes of secrets. Both sides of a comparison are SHA-256 hashes, so that nobody can choose
- * the compared value; and the comparison takes constant time.
+ * SHA-256, and the comparison of hashed secrets. Both sides of a comparison are hashes, so that no
+ * client can choose the compared value. The comparison takes constant time.
  */
 import { hash, timingSafeEqual } from "node:crypto"
 

@@ -171,8 +171,7 @@ const makeService = Effect.fnUntraced(function*(
       contentBytesMax: settings.contentBytesMax,
       retentionMs: settings.retention,
       corsOrigin: corsOriginOf(settings),
-      trustedProxies,
-      rateLimits
+      trustedProxies
     },
     engine: storage.engine,
     issuer,

@@ -4,7 +4,7 @@
  * those addresses have to wait. The owner can still log in.
  */
 import { Effect } from "effect"
-import { throttleKind } from "../../actors/index.ts"
+import { sha256, throttleKind } from "../../actors/index.ts"
 import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throttle/index.ts"
 import { address } from "../../runtime/index.ts"
 import { ask, type Call, clientAddress, type HandlerFailure, httpError,
@@ -29,7 +29,7 @@ const askThrottle = (
   addressOrAccount: string,
   message: CountedMessage
 ): Effect.Effect<number, HandlerFailure> => {
-  const to = address(throttleKind, secretHash(`${message.of}\n${addressOrAccount}`))
+  const to = address(throttleKind, sha256(`${message.of}\n${addressOrAccount}`))
   return Effect.map(ask<ThrottleReply>(service, to, message), ({ waitMs }) => waitMs)
 }
 

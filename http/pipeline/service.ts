@@ -9,7 +9,7 @@ import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
-import type { RateLimiter, RateLimits } from "./rate-limiter.ts"
+import type { RateLimiter } from "./rate-limiter.ts"
 
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The service never builds a URI from `Host`. */
@@ -24,8 +24,6 @@ export interface HttpSettings {
   readonly corsOrigin: string | undefined
   /** Prefixes (CIDR) of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: ReadonlyArray<string>
-  /** The limits of each address and each account at this node. */
-  readonly rateLimits: RateLimits
 }
 
 export interface Service {

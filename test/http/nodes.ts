@@ -9,7 +9,7 @@ import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
 import { defaultDocumentLimits } from "../../http/limits.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
-import { makeRateLimiter } from "../../http/pipeline/rate-limiter.ts"
+import { makeRateLimiter, type RateLimits } from "../../http/pipeline/rate-limiter.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
@@ -37,7 +37,10 @@ export interface Node {
 }
 
 /** What a test sets of a service; the rest has its default. */
-export type TestSettings = Partial<HttpSettings> & { readonly sessionRetentionMs?: number }
+export type TestSettings = Partial<HttpSettings> & {
+  readonly rateLimits?: RateLimits
+  readonly sessionRetentionMs?: number
+}
 
 interface Options {
   /** The base URL of all nodes. */
@@ -103,7 +106,6 @@ export const startNode = async (options: Options): Promise<Node> => {
       retentionMs: 30 * 24 * 60 * 60 * 1000,
       corsOrigin: "*",
       trustedProxies,
-      rateLimits,
       ...settings
     },
     engine: (await runtime.runPromise(Effect.service(Storage))).engine,

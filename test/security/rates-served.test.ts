@@ -1,5 +1,6 @@
 /** Rate limits as clients see them: 429, its fields, and the clients that they do not affect. */
 import { afterEach, expect, it } from "vitest"
+import type { RateLimits } from "../../http/pipeline/rate-limiter.ts"
 import type { HttpSettings } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
@@ -17,7 +18,7 @@ const both = {
 }
 
 /** Each node counts separately: all requests go to the first. */
-const start = async (rateLimits: HttpSettings["rateLimits"], more: Partial<HttpSettings> = {}) => {
+const start = async (rateLimits: RateLimits, more: Partial<HttpSettings> = {}) => {
   service = await startService(resourceTable, { rateLimits, ...more })
   const [node = ""] = service.nodes
   return (method: string, path: string, options: Parameters<Harness["send"]>[2] = {}) =>

@@ -68,7 +68,7 @@ export const bearerOf = (account: string) => ({ authorization: `Bearer eyJ.${acc
 const issuer = {
   verify: (token: string) =>
     Effect.succeed({ name: token.split(".")[1] ?? "", roles: ["customers"] })
-} as unknown as Issuer // a class with private fields, of which handlers call this method only
+} as unknown as Issuer // a class with private members, of which handlers call this method only
 
 /** The service of a node. */
 export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts): Service => ({
@@ -79,8 +79,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
     contentBytesMax: 1_000_000,
     retentionMs: 24 * 60 * 60_000,
     corsOrigin: undefined,
-    trustedProxies: [],
-    rateLimits: {}
+    trustedProxies: []
   },
   system,
   blobs,

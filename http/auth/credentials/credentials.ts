@@ -1,10 +1,11 @@
 /**
  * The credentials in a request, and the identifiers and secrets that the service creates: 128 or
- * more random bits in base64url. None begins with `-`, which a command line would take for flags:
- * such a one is drawn again. Only the SHA-256 of a secret is ever stored, and hashes are
- * compared in constant time (`actors/secret-hash.ts`).
+ * more random bits in base64url. None begins with `-`, since a command line would read it as a
+ * flag: the service then draws another one. The service stores only the SHA-256 of a secret, and
+ * compares hashes in constant time (`actors/secret-hash.ts`).
  */
 import { createHmac, hash, randomFillSync } from "node:crypto"
+import { sha256 } from "../../../actors/index.ts"
 import { slugCharsMax } from "../../limits.ts"
 import type { HttpRequest } from "../../wire/index.ts"
 
@@ -32,9 +33,10 @@ export const identityOf = (request: HttpRequest): Identity => {
     : { _tag: "Basic", user: pair.slice(0, colon), password: pair.slice(colon + 1) }
 }
 
-/** Bytes of an identifier (128 bits) and of a secret (256 bits). */
+/** 128 bits. */
 const idBytes = 16
 
+/** 256 bits. */
 const secretBytes = 32
 
 /** Random bytes, drawn from the system in blocks: a system call for each id would cost more. */
@@ -59,8 +61,8 @@ export const randomId = (): string => random(idBytes)
 /** Whether a text has the form of an id that the service creates: 128 bits or more. */
 export const isRandomId = (text: string): boolean => /^[A-Za-z0-9_-]{16,64}$/.test(text)
 
-/** SHA-256 of a secret in base64url without padding (43 characters), as it is stored. */
-export const secretHash = (secret: string): string => hash("sha256", secret, "base64url")
+/** The stored form of a password, a token or the secret of a URI: its {@link sha256}. */
+export const secretHash = (secret: string): string => sha256(secret)
 
 /** 128 bits of the SHA-256 of a document, base64url: recognizes a repeated deposit. */
 export const documentDigest = (bytes: Uint8Array): string =>
@@ -71,7 +73,7 @@ export const documentDigest = (bytes: Uint8Array): string =>
  * same again when it is repeated, so that it finds what an interrupted attempt created.
  */
 export interface IdSource {
-  /** Whether they are random: nothing with these ids exists yet. */
+  /** Whether the ids are random. If so, nothing with these ids exists yet. */
   readonly isRandom: boolean
   /** 128 bits, different for each name. */
   readonly id: (name: string) => string

@@ -4,13 +4,13 @@ import { Role } from "../../../actors/account/index.ts"
 import { claimedRolesMax } from "../../limits.ts"
 import { isSlug } from "../credentials/index.ts"
 
-/** The claims that are read. */
+/** Which claims of a token the service reads. */
 export interface ClaimNames {
-  /** The claim with the account's name; `sub` by protocol §4. */
+  /** The claim with the account's name; the default is `sub` (protocol §4). */
   readonly account: string
-  /** The claim with its roles: an array, or names separated by spaces or commas. */
+  /** The claim with the account's roles: an array, or names separated by spaces or commas. */
   readonly roles: string
-  /** The prefix of this service's roles; roles without it are ignored. */
+  /** The prefix of role names that are for this service; the service ignores other roles. */
   readonly rolesPrefix: string
 }
 

@@ -1,4 +1,4 @@
-/** Bearer tokens of an external issuer: JWTs that its keys verify (protocol §4). */
+/** Bearer tokens of an external issuer: JWTs that the issuer's keys sign (protocol §4). */
 import { Data, Effect } from "effect"
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose"
 import { LRUCache } from "lru-cache"
@@ -9,32 +9,36 @@ import { type ClaimNames, evaluateClaims, type IssuedIdentity } from "./claims.t
 import { type Keys, KeySource, KeysUnavailable } from "./key-source.ts"
 
 export interface IssuerSettings {
-  /** The exact `iss` of its tokens. */
+  /** A token's `iss` must be exactly this text. */
   readonly issuer: string
-  /** `aud` must contain one of these. */
+  /** A token's `aud` must contain at least one of these. */
   readonly audience: ReadonlyArray<string>
-  /** Only asymmetric ones. */
+  /** The signature algorithms that the service accepts; all are asymmetric. */
   readonly algorithms: ReadonlyArray<string>
+  /** How far the issuer's clock may differ from this node's. */
   readonly clockToleranceMs: number
   readonly claims: ClaimNames
 }
 
-/** The token is rejected; the client may see the reason, which is only about the token. */
+/** The service rejects the token. The client may see `why`, which describes only the token. */
 export class TokenRejected extends Data.TaggedError("TokenRejected")<{ readonly why: string }> {}
 
 /** Whether a token has the form of a signed JWT: three parts, the first of them JSON. */
 export const isJwt = (token: string): boolean =>
   token.startsWith("eyJ") && /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token)
 
-/** Types of access tokens (RFC 8725 §3.11); logout tokens and proofs of keys are none. */
-const accessTypes = new Set(["", "jwt", "at+jwt"])
+/**
+ * The `typ` of an access token (RFC 8725 §3.11), in lower case and without `application/`. Logout
+ * tokens and proofs of possession have other types.
+ */
+const accessTokenTypes = new Set(["", "jwt", "at+jwt"])
 
-const isAccess = (typ: unknown): boolean =>
+const isAccessToken = (typ: unknown): boolean =>
   typ === undefined ||
-  (typeof typ === "string" && accessTypes.has(typ.toLowerCase().replace(/^application\//, "")))
+  (typeof typ === "string" && accessTokenTypes.has(typ.toLowerCase().replace(/^application\//, "")))
 
-/** The reason for the client. */
-const reasonOf = (error: unknown): string => {
+/** Why the token is rejected, as text for the client. */
+const rejectionReason = (error: unknown): string => {
   if (error instanceof errors.JWTExpired) return "the token has expired"
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.claim === "nbf") return "the token is not valid yet"
@@ -51,8 +55,11 @@ interface VerifiedToken {
   readonly expiresAtMs: number
 }
 
-/** Verifies a token; if it names no key and several match, each of them is tried. */
-const verifyAmong = async (
+/**
+ * Verifies the token's signature and the claims in `options`. If the token names no key and
+ * several keys match, each of them is tried.
+ */
+const verifyJwt = async (
   token: string,
   keys: Keys,
   options: JWTVerifyOptions
@@ -74,14 +81,18 @@ const verifyAmong = async (
   }
 }
 
-/** The issuer whose tokens the service accepts. */
+/** The external issuer whose tokens the service accepts. */
 export class Issuer {
   private readonly settings: IssuerSettings
   private readonly keys: KeySource
   private readonly nowMs: () => number
+  /** Verified tokens by their hash. */
   private readonly verified = new LRUCache<string, VerifiedToken>({ max: verifiedTokensMax })
-  /** The keys that verified these tokens: withdrawing a key invalidates its tokens. */
-  private verifiedBy: Keys | undefined
+  /**
+   * The keys that verified the cached tokens. When the keys change, the cache is void: the issuer
+   * may have withdrawn the key of a cached token.
+   */
+  private verifiedWith: Keys | undefined
 
   /** `load` returns the text of the issuer's JWK Set; it fails with the reason as text. */
   constructor(
@@ -94,7 +105,10 @@ export class Issuer {
     this.nowMs = nowMs
   }
 
-  /** The identity of a token. A verified token is cached until it expires or the keys change. */
+  /**
+   * Returns the identity that the token names. A verified token stays cached until it expires or
+   * the keys change.
+   */
   readonly verify = Effect.fnUntraced({ self: this }, function*(
     this: Issuer,
     token: string
@@ -102,22 +116,24 @@ export class Issuer {
     const hash = secretHash(token)
     const cached = this.cached(hash)
     if (cached !== undefined) return cached
-    const verifyWith = (keys: Keys) =>
-      Effect.tryPromise({ try: () => this.verifyWith(token, keys), catch: (error) => error })
-    const { by, claims, expiresAtMs } = yield* Effect.flatMap(this.keys.current, verifyWith).pipe(
+    const verify = (keys: Keys) =>
+      Effect.tryPromise({ try: () => this.verifyWith(keys, token), catch: (error) => error })
+    const { claims, expiresAtMs, keys } = yield* Effect.flatMap(this.keys.current, verify).pipe(
       Effect.catchIf(
         (error) => error instanceof errors.JWKSNoMatchingKey,
-        () => Effect.flatMap(this.keys.renewed, verifyWith)
+        () => Effect.flatMap(this.keys.renewed, verify)
       ),
       Effect.mapError((error) =>
-        error instanceof KeysUnavailable ? error : new TokenRejected({ why: reasonOf(error) })
+        error instanceof KeysUnavailable
+          ? error
+          : new TokenRejected({ why: rejectionReason(error) })
       )
     )
     const identity = evaluateClaims(claims, this.settings.claims)
     if (typeof identity === "string") return yield* new TokenRejected({ why: identity })
-    if (by !== this.verifiedBy) {
+    if (keys !== this.verifiedWith) {
       this.verified.clear()
-      this.verifiedBy = by
+      this.verifiedWith = keys
     }
     this.verified.set(hash, { identity, expiresAtMs })
     return identity
@@ -126,12 +142,12 @@ export class Issuer {
   private cached(hash: string): IssuedIdentity | undefined {
     const verified = this.verified.get(hash)
     if (verified === undefined || this.nowMs() >= verified.expiresAtMs) return undefined
-    return this.keys.cached() === this.verifiedBy ? verified.identity : undefined
+    return this.keys.cached() === this.verifiedWith ? verified.identity : undefined
   }
 
-  private async verifyWith(token: string, keys: Keys) {
+  private async verifyWith(keys: Keys, token: string) {
     const { algorithms, audience, clockToleranceMs, issuer } = this.settings
-    const { payload, typ } = await verifyAmong(token, keys, {
+    const { payload, typ } = await verifyJwt(token, keys, {
       algorithms: [...algorithms],
       issuer,
       audience: [...audience],
@@ -139,8 +155,8 @@ export class Issuer {
       currentDate: new Date(this.nowMs()),
       requiredClaims: ["exp", "sub"]
     })
-    if (!isAccess(typ)) throw new errors.JWTInvalid("not an access token")
+    if (!isAccessToken(typ)) throw new errors.JWTInvalid("not an access token")
     const expiresAtMs = (payload.exp ?? 0) * 1000 + clockToleranceMs
-    return { claims: payload, expiresAtMs, by: keys }
+    return { claims: payload, expiresAtMs, keys }
   }
 }

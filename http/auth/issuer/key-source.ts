@@ -1,6 +1,6 @@
 /**
- * The issuer's keys: found by its metadata (OpenID Connect Discovery 1.0), loaded on demand and
- * cached, and loaded again when they are old.
+ * The issuer's keys. The issuer's metadata name their URL (OpenID Connect Discovery 1.0). This node
+ * loads the keys on demand, caches them, and loads them again when they are old.
  */
 import { Data, Effect } from "effect"
 import { createLocalJWKSet, type JSONWebKeySet, type JWK } from "jose"
@@ -39,10 +39,10 @@ export const parseKeysUrl = (text: string, issuer: string): { readonly url: stri
   return isDowngrade ? "the issuer uses https, but its jwks_uri does not" : { url }
 }
 
-/** A loaded key set; `getKey` finds the key of a token. */
+/** A loaded key set; `getKey` finds the key that signed a token. */
 export interface Keys {
   readonly getKey: ReturnType<typeof createLocalJWKSet>
-  /** Changes only when the keys change. */
+  /** The set as JSON, to recognize whether the keys changed. */
   readonly text: string
 }
 
@@ -54,6 +54,7 @@ export class KeysUnavailable
 const isKey = (value: unknown): value is JWK =>
   typeof value === "object" && value !== null && "kty" in value && typeof value.kty === "string"
 
+/** Types (`kty`) of keys that have a public part. */
 const publicTypes = new Set(["RSA", "EC", "OKP"])
 
 /** Members that only private keys have. */
@@ -82,7 +83,7 @@ export const parseKeySet = (text: string): { readonly set: JSONWebKeySet } | str
   return usable.length === 0 ? "it has no public key of RSA, EC or OKP" : { set: { keys: usable } }
 }
 
-/** Caches the keys that `load` returns. */
+/** Loads and caches the keys. All ages are on the monotonic clock. */
 export class KeySource {
   private readonly load: Effect.Effect<string, string>
   private readonly monotonicMs: () => number

@@ -9,8 +9,9 @@
  * - `queries-gone`: the ids of removed queries, whose URIs answer 410
  */
 import { Effect } from "effect"
+import { sha256 } from "../../../actors/index.ts"
 import type { RecordChange } from "../../../runtime/index.ts"
-import { isRandomId, secretHash } from "../../auth/credentials/index.ts"
+import { isRandomId } from "../../auth/credentials/index.ts"
 import { anonymousQueriesMax, anonymousQueryRetentionMs, expiredQueriesPage,
   expiredQueriesSweepMs } from "../../limits.ts"
 import { type HandlerFailure, httpError, localPath, type Service } from "../../pipeline/index.ts"
@@ -46,7 +47,7 @@ export interface StoredQuery {
 export const parseQuery = (value: string): StoredQuery => JSON.parse(value) as StoredQuery
 
 /** The stored form of a client's address. */
-export const addressHash = (client: string): string => secretHash(client)
+export const addressHash = (client: string): string => sha256(client)
 
 /** When a query expires, ms since the epoch; undefined for one with an owner. */
 export const expiryMs = ({ createdMs, owner }: StoredQuery): number | undefined =>
