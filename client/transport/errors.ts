@@ -68,6 +68,17 @@ export class ProblemError extends RestanteError {
     this.retryAfterMs = problem.retryAfterMs
     this.extensions = problem.extensions ?? {}
   }
+
+  /**
+   * Whether the service may have carried out the request nevertheless: it failed, or a proxy has
+   * no response of it, or another attempt with the same key is in progress. After any other
+   * problem the request has changed nothing.
+   */
+  get isIndeterminate(): boolean {
+    const { retryAfterMs, status, type } = this
+    if (status === 408) return !type.endsWith("/problems/request-timeout")
+    return status === 409 ? retryAfterMs !== undefined : status >= 500
+  }
 }
 
 /** The parent of an error class. A bundler may rename the class itself. */

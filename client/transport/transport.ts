@@ -1,6 +1,6 @@
 /**
- * Requests to a service: credentials, attempts, problems. A request without a response is sent
- * again if it is idempotent or has an Idempotency-Key. A transient refusal is always retried.
+ * Requests to a service: credentials, attempts, problems. A request whose outcome is unknown is
+ * sent again if it is idempotent or has an Idempotency-Key. A transient refusal is always retried.
  */
 import { backoffMsFirst, backoffMsMax, documentBytesMax, problemBytesMax, responseMs,
   retryAfterMsMax } from "../limits.ts"
@@ -250,7 +250,7 @@ export class HttpTransport {
         return await this.attempt(request, attempt, read)
       } catch (error) {
         const waitMs = attempt < attempts ? retryAfterAttempt(request, error, attempt) : undefined
-        if (waitMs === undefined) throw error
+        if (waitMs === undefined) throw this.withAdvice(request, error)
         await pause(waitMs, this.signalOf(request))
       }
     }
@@ -347,6 +347,16 @@ export class HttpTransport {
     return pause(ms, anySignal(this.endpoint.signal, signal))
   }
 
+  /** The error; of a change that must not be repeated blindly, its message says so. */
+  private withAdvice(request: ServiceRequest, error: unknown): unknown {
+    if (!isRepeatable(request) && mayHaveChanged(error)) {
+      const uri = redactSecret(this.locate(request.uri).url)
+      error.message += `; the outcome of ${request.method} ${uri} is unknown: ` +
+        "read it before you send the change again"
+    }
+    return error
+  }
+
   private signalOf({ signal }: ServiceRequest): AbortSignal | undefined {
     return anySignal(this.endpoint.signal, signal)
   }
@@ -406,14 +416,25 @@ export class HttpTransport {
 
 const hasKey = ({ headers }: ServiceRequest): boolean => headers?.["idempotency-key"] !== undefined
 
+const conditions = /^if-(?:match|none-match|unmodified-since)$/i
+
 /** Whether a request may be sent again when the result of the first attempt is indeterminate. */
 const isRepeatable = (request: ServiceRequest): boolean => {
   if (request.method === "POST") return hasKey(request)
+  if (request.method === "GET" || request.method === "HEAD") return true
   // If the first attempt succeeded, the condition fails at the second.
-  const isConditional = request.headers?.["if-match"] !== undefined ||
-    request.headers?.["if-none-match"] !== undefined
-  return request.method === "GET" || request.method === "HEAD" || !isConditional
+  return Object.entries(request.headers ?? {})
+    .every(([name, value]) => value === undefined || !conditions.test(name))
 }
+
+/** Types of 503 with which the service refuses a request before it does anything. */
+const notBegun = /\/problems\/(?:issuer-unavailable|overloaded|quarantined)$/
+
+/** Whether a request that failed so may have changed something. */
+const mayHaveChanged = (error: unknown): error is RestanteError =>
+  error instanceof ProblemError
+    ? error.isIndeterminate && !notBegun.test(error.type)
+    : error instanceof RestanteError
 
 /** The pause after a failed attempt; undefined when a further one is useless or unsafe. */
 const retryAfterAttempt = (
@@ -421,11 +442,8 @@ const retryAfterAttempt = (
   error: unknown,
   attempt: number
 ): number | undefined => {
-  if (error instanceof ConnectionError) {
-    return isRepeatable(request)
-      ? backoffMs(attempt)
-      : undefined
-  }
+  if (mayHaveChanged(error) && !isRepeatable(request)) return undefined
+  if (error instanceof ConnectionError) return backoffMs(attempt)
   if (!(error instanceof ProblemError)) return undefined
   const { retryAfterMs, status } = error
   // The service still processes the first attempt with this key.

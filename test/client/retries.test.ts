@@ -2,8 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Client, connect, ConnectionError, NotFound, TooManyRequests, Unavailable,
-  UnexpectedAnswer } from "../../client/index.ts"
+import { type Client, connect, ConnectionError, NotFound, ProblemError, TooManyRequests,
+  Unavailable, UnexpectedAnswer } from "../../client/index.ts"
 import { backoffMsFirst, backoffMsMax } from "../../client/limits.ts"
 import { linkOf } from "../../client/transport/pages.ts"
 import { backoffMs, retryAfterMs } from "../../client/transport/transport.ts"
@@ -132,9 +132,68 @@ it("repeats neither a refused request nor one with a failed condition", async ()
   expect(refusing.requestCount()).toBe(1)
   const dropping = await answering((_, response) => response.destroy())
   const conditional = dropping.client.remove("/content/x", { ifMatch: "\"a\"" })
-  expect(await rejection(conditional)).toBeInstanceOf(ConnectionError)
+  const lost = await rejection(conditional)
+  expect(lost).toBeInstanceOf(ConnectionError)
+  expect(String(lost)).toMatch(/the outcome of DELETE .*\/content\/x is unknown: read it/)
   expect(dropping.requestCount()).toBe(1)
   for (const one of [refusing, dropping]) one.close()
+})
+
+/** A service that refuses the first request like this, and accepts later ones. */
+const refusingOnce = (status: number, type = "about:blank") =>
+  answering((_, response, n) => {
+    const headers = { "retry-after": "0", "content-type": "application/problem+json" }
+    if (n > 0) response.writeHead(204).end()
+    else response.writeHead(status, headers).end(JSON.stringify({ type, title: "T", status }))
+  })
+
+const storage = "http://post.test/problems/storage-unavailable"
+
+it.each<[number, string?]>([[408], [502], [503], [504], [503, storage]])(
+  "does not repeat a change that may be done and cannot be repeated: %s %s",
+  async (status, type) => {
+    const change = (client: Client) => client.remove("/content/x~s3cr3t", { ifMatch: "\"a\"" })
+    const unkeyed = (client: Client) => client.request({ method: "POST", uri: "/content/x~s3cr3t" })
+    const capital = (client: Client) =>
+      client.request({ method: "DELETE", uri: "/content/x~s3", headers: { "If-Match": "\"a\"" } })
+    for (const request of [change, unkeyed, capital]) {
+      const { client, close, requestCount } = await refusingOnce(status, type)
+      const failed = await rejection(request(client))
+      expect(failed).toMatchObject({ status, isIndeterminate: true })
+      expect(String(failed)).toMatch(/\/content\/x~….* is unknown: read it before .* again$/)
+      expect(requestCount()).toBe(1)
+      close()
+    }
+    const { client, close, requestCount } = await refusingOnce(status, type)
+    await client.remove("/content/x")
+    expect(requestCount()).toBe(2)
+    close()
+  }
+)
+
+const problemType = (slug: string) => `http://post.test/problems/${slug}`
+
+it.each<[number, string?]>([
+  [425],
+  [429],
+  [408, problemType("request-timeout")],
+  [503, problemType("overloaded")],
+  [503, problemType("quarantined")],
+  [503, problemType("issuer-unavailable")]
+])("repeats any change that was certainly not made: %s %s", async (status, type) => {
+  const { client, close, requestCount } = await refusingOnce(status, type)
+  await client.remove("/content/x", { ifMatch: "\"a\"" })
+  expect(requestCount()).toBe(2)
+  close()
+})
+
+it("says of a problem whether the service may have carried out the request", () => {
+  const problem = (status: number, retryAfterMs?: number) =>
+    new ProblemError({ status, title: "T", retryAfterMs }).isIndeterminate
+  expect([400, 404, 412, 422, 425, 429].map((status) => problem(status))).not.toContain(true)
+  expect([408, 500, 502, 503, 504, 507].map((status) => problem(status))).not.toContain(false)
+  // Another attempt with the same Idempotency-Key is in progress.
+  expect([problem(409), problem(409, 1_000)]).toEqual([false, true])
 })
 
 it("ends an attempt or a pause by the signal, with the signal's reason", async () => {
