@@ -2,13 +2,14 @@
 import { Console, Effect, Option, Redacted, type Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { extname } from "node:path"
-import { type NotificationProgress, pathOf, type Published, type Recipient, type Sent,
-  type SentStatus } from "../../client/index.ts"
-import type { CommandFailed } from "../command-failure.ts"
+import { type Client, type NotificationProgress, pathOf, ProblemError, type Published,
+  type Recipient, type Sent, type SentStatus } from "../../client/index.ts"
+import { type CommandFailed, failed } from "../command-failure.ts"
 import { expectDelivered, showProgress } from "./delivery-progress.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFlag, sinceFlag, switchFlag, textArgument,
   textFlag, wordFlag } from "./flags.ts"
-import { asAccount, call, pathMatching, type ServiceLocation, wrongUsage } from "./service.ts"
+import { asAccount, call, failureOf, pathMatching, type ServiceLocation,
+  wrongUsage } from "./service.ts"
 import { bytesOf, endWithReader, pageSizeFor, plain, plural, printJson, printLine, printOutcome,
   table, take, webStream } from "./terminal.ts"
 
@@ -86,6 +87,26 @@ const publish = Effect.fnUntraced(function*(
   )
 })
 
+/**
+ * Removes the content of a notification that was refused, and fails with the refusal. The user
+ * repeats the whole command, also after 425 and 429, and that publishes the content again. A
+ * notification that may have been accepted needs its content.
+ */
+const withdrawContent = async (
+  client: Client,
+  error: unknown,
+  href: string,
+  edit: string
+): Promise<never> => {
+  const isRefused = error instanceof ProblemError && !error.isIndeterminate
+  if (isRefused && await client.remove(pathOf(edit)).then(() => true, () => false)) throw error
+  const { exitCode, message } = failureOf(error)
+  const accepted = "; the notification may have been accepted, see `restante outbox`"
+  const text = `${message}${isRefused ? "" : accepted}; the content stays at ${href}, ` +
+    `to delete it, send DELETE to ${edit}`
+  throw failed(text, exitCode)
+}
+
 const send = Effect.fnUntraced(function*(
   service: ServiceLocation,
   message: Message & {
@@ -97,17 +118,19 @@ const send = Effect.fnUntraced(function*(
   // A wrong token fails before anything is published.
   yield* call(service, ({ outgoing }) => outgoing.href())
   const secret = Option.getOrUndefined(message.password)
-  const published = yield* publish(service, message, secret && Redacted.value(secret))
-  const { edit, href: url, password } = published
+  const { edit, href: url, password } = yield* publish(
+    service,
+    message,
+    secret && Redacted.value(secret)
+  )
   const { description, from, to } = message
   const { href } = yield* call(
     service,
-    (client) => client.send({ to, from, description, url, password })
-  ).pipe(Effect.tapError(() =>
-    edit === undefined
-      ? Effect.void
-      : Effect.ignore(call(service, (client) => client.remove(pathOf(edit))))
-  ))
+    (client) =>
+      client.send({ to, from, description, url, password }).catch((error: unknown) =>
+        edit === undefined ? Promise.reject(error) : withdrawContent(client, error, url, edit)
+      )
+  )
   return href
 })
 

@@ -121,16 +121,52 @@ describe("restante send", () => {
     expect((await restante(["send", ...url], { ...only, RESTANTE_TOKEN: "wrong" })).status).toBe(1)
   })
 
-  it("removes the content when the notification is refused", async () => {
+  /** Publishes, and then gets this response to its notification and to the removal. */
+  const sendTo = (status: number | undefined, removal = 204) => {
     const args = ["send", "--to", "http://a.test/", "--description", "d", "--content", "-"]
-    const { requests, status } = await withFake(({ method, url }, response) => {
+    return withFake(({ method, url }, response) => {
       if (url === "/content") {
         response.setHeader("location", `${publicUrl}/content/a`)
         response.setHeader("link", `<${publicUrl}/content/a~secret>; rel="edit"`)
         response.writeHead(202).end()
-      } else response.writeHead(method === "DELETE" ? 204 : 422).end()
+      } else if (method === "DELETE") response.writeHead(removal).end()
+      else if (status === undefined) response.destroy()
+      else response.writeHead(status).end()
     }, args)
+  }
+
+  const stays = `the content stays at ${publicUrl}/content/a`
+
+  const deletion = `to delete it, send DELETE to ${publicUrl}/content/a~secret\n`
+
+  it.each([400, 403, 413, 422, 425, 429])(
+    "removes the content when the notification is refused: %s",
+    async (refusal) => {
+      const { requests, status, stderr } = await sendTo(refusal)
+      expect(status).toBe(refusal === 429 ? 75 : 1)
+      expect(requests.at(-1)).toBe("DELETE /content/a~secret")
+      expect(stderr).not.toContain("content")
+    }
+  )
+
+  it.each([408, 500, 502, 503, 504, undefined])(
+    "keeps the content when the notification may have been accepted: %s",
+    async (unknown) => {
+      const { requests, status, stderr } = await sendTo(unknown)
+      expect(status).toBe(unknown === 408 || unknown === 500 ? 1 : 75)
+      expect(requests.at(-1)).toBe("POST /outgoing/bob")
+      expect(stderr).toContain("the notification may have been accepted")
+      expect(stderr).toContain("restante outbox")
+      expect(stderr).toContain(stays)
+      expect(stderr).toContain(deletion)
+    }
+  )
+
+  it("says where the content is when it cannot be removed", async () => {
+    const { status, stderr } = await sendTo(422, 503)
     expect(status).toBe(1)
-    expect(requests.at(-1)).toBe("DELETE /content/a~secret")
+    expect(stderr).toContain(stays)
+    expect(stderr).toContain(deletion)
+    expect(stderr).not.toContain("accepted")
   })
 })
