@@ -50,20 +50,20 @@ export const defaultLimits = {
    */
   shardTimersMax: 512,
   /**
-   * So far ahead the timers of a shard are loaded, and again when half of it is over. A store in
-   * which the next timer is not found for the cost of a seek need not search beyond.
+   * How far ahead the node loads the timers of a shard; it loads more after half of this time. A
+   * store that would have to search for the next timer need not search beyond.
    */
   timersLookaheadMs: 1_200_000,
   /** Shards of one stream whose timers are read at once. */
   shardLoadsMax: 4,
   /**
-   * How often the timers of a shard are read from the store again: a commit that timed out may be
-   * stored much later.
+   * How often the node reads the timers of a shard from the store again: the store may keep a
+   * commit long after it timed out.
    */
   timersRescanMs: 600_000,
-  /** The same after an indeterminate commit or the crash of an owner; and how many times. */
-  timersDoubtRescanMs: 30_000,
-  timersDoubtRescans: 4,
+  /** The same after an indeterminate commit or the crash of an owner, and how many times. */
+  lateCommitRescanMs: 30_000,
+  lateCommitRescans: 4,
   /** Timers of one stream that are delivered but not yet answered, at once. */
   timersInFlightMax: 256,
   /**
@@ -116,7 +116,7 @@ const relations: Relations<Limits> = [
   ["residentActorsMax <= activeActorsMax", (l) => l.residentActorsMax <= l.activeActorsMax],
   ["reloadDelayMs <= storageDeadlineMs", (l) => l.reloadDelayMs <= l.storageDeadlineMs],
   ["unownedRetryMs <= unownedRetryMaxMs", (l) => l.unownedRetryMs <= l.unownedRetryMaxMs],
-  ["timersDoubtRescanMs <= timersRescanMs", (l) => l.timersDoubtRescanMs <= l.timersRescanMs],
+  ["lateCommitRescanMs <= timersRescanMs", (l) => l.lateCommitRescanMs <= l.timersRescanMs],
   ["sweepMs <= idleMs", (l) => l.sweepMs <= l.idleMs],
   ["2 sweepMs <= timersLookaheadMs", (l) => 2 * l.sweepMs <= l.timersLookaheadMs]
 ]

@@ -210,7 +210,7 @@ export class Node {
       read: (of, from, limit) => this.read(of, from, limit)
     }
     const load = (shard: number) => this.shards.load(shard)
-    const deliver: Deliver = (to, fired, landed) => this.fireTimer(to, fired, landed)
+    const deliver: Deliver = (to, fired, onResult) => this.fireTimer(to, fired, onResult)
     return {
       ...time,
       limits,
@@ -285,14 +285,14 @@ export class Node {
   private fireTimer(
     to: Address,
     fired: FiredTimer,
-    landed: Parameters<Deliver>[2]
+    onResult: Parameters<Deliver>[2]
   ): void {
     const behavior = this.behaviors.get(to.kind)
-    if (behavior === undefined) return landed("never")
-    if (this.draining || !this.placement.owns(shardOf(to))) return landed("later")
+    if (behavior === undefined) return onResult("never")
+    if (this.draining || !this.placement.owns(shardOf(to))) return onResult("later")
     // The message belongs to this behavior; the map of behaviors has lost the type.
     const message = behavior.timerMessage as Tagged
-    const done: ReplyCallback = (failure) => landed(failure === undefined ? "answered" : "later")
+    const done: ReplyCallback = (failure) => onResult(failure === undefined ? "answered" : "later")
     this.deliver(to, message, done, fired)
   }
 

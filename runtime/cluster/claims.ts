@@ -17,7 +17,7 @@ export interface Holder {
 export interface Claim extends ShardTenure {
   /** undefined: the claim was released or never taken. */
   readonly holder: Holder | undefined
-  /** Revision of the last holder's claim: the key's revision, unless the claim was released. */
+  /** Revision of the last holder's claim. A release gives the key a new revision, not the claim. */
   readonly claim: number
   readonly revision: number
 }
@@ -60,9 +60,9 @@ const readClaim = (value: string | undefined, revision: number): Claim => {
 }
 
 export class Claims {
-  /** By shard. */
+  /** The last observed claims, by shard. */
   private readonly claims: Array<Claim> = Array.from({ length: SHARDS }, () => unclaimed)
-  /** Shards whose last write has an indeterminate outcome: it may still take effect. */
+  /** Shards whose last write has an indeterminate outcome: the registry may still apply it. */
   private readonly indeterminate = new Set<number>()
   private readonly registry: RegistryApi
   private readonly time: Timekeeping
@@ -79,7 +79,7 @@ export class Claims {
   }
 
   /** Whether a timed-out write of this node may still change the claim. */
-  inDoubt(shard: number): boolean {
+  isIndeterminate(shard: number): boolean {
     return this.indeterminate.has(shard)
   }
 
@@ -90,7 +90,7 @@ export class Claims {
     this.claims[shard] = readClaim(value, revision)
   }
 
-  /** Replaces the last observed claim, or releases it; calls `done` once. */
+  /** Claims the shard for `holder`; undefined releases it. Calls `done` once, at any outcome. */
   write(shard: number, holder: Holder | undefined, done: () => void): void {
     const { claim, holder: previous, revision } = this.at(shard)
     const orphaned = previous !== undefined && previous.incarnation !== holder?.incarnation
@@ -111,6 +111,7 @@ export class Claims {
     })
   }
 
+  /** Reads the claim after a write that failed or is indeterminate. */
   private reload(shard: number, done: () => void): void {
     const { callDeadlineMs, retryMs } = this.limits
     runWithin(this.time, () => this.registry.get(claimKey(shard)), callDeadlineMs, (exit) => {

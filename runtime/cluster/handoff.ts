@@ -124,7 +124,7 @@ export class Handoff {
       }
     } else if (phase === "idle" && isLeaseValid) {
       // A timed-out write may still release the claim, so the node claims the shard again.
-      if (wanted && mine && !claims.inDoubt(shard)) {
+      if (wanted && mine && !claims.isIndeterminate(shard)) {
         this.phases[shard] = "owned"
         followers.taken(shard, claims.at(shard))
       } else if (wanted ? mine || this.isFree(shard) : mine) {

@@ -1,16 +1,16 @@
 /**
- * Guards the store of a node that may have lost its shards without noticing. Its commit may land
- * after a later owner has loaded the actor, and that owner finds out only at its next commit. So a
- * commit that lands when the node no longer holds its shard is indeterminate; other members of its
- * group are not concerned. And what was decided before the node lost the shard is not written when
- * the node is back.
+ * Guards the store of a node that may have lost its shards without noticing. The store may keep a
+ * commit of this node after a later owner has loaded the actor, and the later owner finds out only
+ * at its next commit. So a commit is indeterminate when the store acknowledges it after the node
+ * has lost the shard. The other commits of the group keep their outcomes. A node that serves again
+ * does not write what it decided before it lost the shard.
  */
 import { Effect } from "effect"
 import { keyOf, RevisionConflict, shardOf, StorageUnavailable } from "../actor/index.ts"
 import { ownsAll, type PlacementApi } from "../cluster/index.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 
-/** Another node owns the actor: whatever its record is, it is not the expected one. */
+/** The conflict of a commit that this node decided before it lost the shard. */
 const moved = ({ address, expected }: Commit): CommitOutcome => ({
   _tag: "Conflict",
   conflict: new RevisionConflict({ key: keyOf(address), expected, actual: Number.NaN })
@@ -21,14 +21,14 @@ const indeterminate: CommitOutcome = { _tag: "Indeterminate" }
 export const withLeaseGuard = (storage: StorageApi, placement: PlacementApi): StorageApi => {
   if (placement === ownsAll) return storage
   const isHeld = ({ address }: Commit): boolean => placement.holdsClaim(shardOf(address))
-  const landed = (commit: Commit | undefined, outcome: CommitOutcome): CommitOutcome =>
+  const checkHeld = (commit: Commit | undefined, outcome: CommitOutcome): CommitOutcome =>
     outcome._tag === "Committed" && commit !== undefined && !isHeld(commit)
       ? indeterminate
       : outcome
   const commitHeld: StorageApi["commit"] = (group, report) =>
     Effect.map(
-      storage.commit(group, report && ((at, outcome) => report(at, landed(group[at], outcome)))),
-      (outcomes) => outcomes.map((outcome, at) => landed(group[at], outcome))
+      storage.commit(group, report && ((at, outcome) => report(at, checkHeld(group[at], outcome)))),
+      (outcomes) => outcomes.map((outcome, at) => checkHeld(group[at], outcome))
     )
   return {
     ...storage,

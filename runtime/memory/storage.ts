@@ -1,6 +1,6 @@
 /**
- * The storage port in memory: for tests and experiments. The contents of one
- * {@link makeMemoryStorage} survive the systems that run on it, as on a disk.
+ * The storage port in memory, for tests and experiments. A system that starts on the store of an
+ * ended system finds its contents, as it would on a disk.
  */
 import { Effect, Layer } from "effect"
 import { type Address, fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"
@@ -15,10 +15,10 @@ interface Actor {
   log: Array<LogItem>
 }
 
-const empty: Readonly<Actor> = { state: undefined, revision: 0, head: 0, log: [] }
+const emptyActor: Readonly<Actor> = { state: undefined, revision: 0, head: 0, log: [] }
 
 /** Index of the first item with `n >= from`. */
-const firstAt = (log: ReadonlyArray<LogItem>, from: number): number => {
+const indexFrom = (log: ReadonlyArray<LogItem>, from: number): number => {
   let low = 0
   let high = log.length
   while (low < high) {
@@ -29,19 +29,19 @@ const firstAt = (log: ReadonlyArray<LogItem>, from: number): number => {
   return low
 }
 
-/** The actor after a commit that has passed its fences. */
-const changed = (stored: Readonly<Actor>, commit: Commit, commits: number): Actor => {
-  const actor: Actor = { ...stored, log: stored === empty ? [] : stored.log }
+/** The stored actor after this commit, whose fences hold. `revision`: of a written state. */
+const applyToActor = (stored: Readonly<Actor>, commit: Commit, revision: number): Actor => {
+  const actor: Actor = { ...stored, log: stored === emptyActor ? [] : stored.log }
   for (const { n, value } of commit.append) actor.log.push({ n, value })
   for (const n of commit.remove) {
-    const at = firstAt(actor.log, n)
+    const at = indexFrom(actor.log, n)
     if (actor.log[at]?.n === n) actor.log.splice(at, 1)
   }
   actor.head = Math.max(actor.head, commit.append.at(-1)?.n ?? 0)
   if (typeof commit.state === "string") {
     actor.head = Math.max(actor.head, commit.head)
     actor.state = commit.state
-    actor.revision = commits
+    actor.revision = revision
   }
   return actor
 }
@@ -62,100 +62,100 @@ const idsOf = (
 }
 
 const itemsOf = (log: ReadonlyArray<LogItem>, from: number, limit: number): Array<LogItem> => {
-  const start = firstAt(log, from)
+  const start = indexFrom(log, from)
   return log.slice(start, start + limit)
 }
 
-/** Digits of a time, so that texts sort as times do. */
+/** Digits of a time in a key, so that keys sort by time. */
 const timeDigits = 13
 
-const timerText = (atMs: number, key: string): string =>
-  `${String(atMs).padStart(timeDigits, "0")}/${key}`
+const timerKey = (atMs: number, actor: string): string =>
+  `${String(atMs).padStart(timeDigits, "0")}/${actor}`
 
-const timerOfText = (text: string): StoredTimer => ({
-  address: fromKey(text.slice(timeDigits + 1)),
-  atMs: Number(text.slice(0, timeDigits)),
+const timerOfKey = (key: string): StoredTimer => ({
+  address: fromKey(key.slice(timeDigits + 1)),
+  atMs: Number(key.slice(0, timeDigits)),
   signalRevision: undefined
 })
 
-/** Texts of one run; a run of twice this length is split. */
-const runTexts = 512
+/** Keys of one chunk after a split; a chunk of twice this length is split. */
+const chunkKeys = 512
 
-/** Index of the first of some ascending texts that is not before `text`. */
-const indexIn = (texts: ReadonlyArray<string>, text: string): number => {
+/** Index of the first of some ascending keys that is not before `key`. */
+const indexIn = (keys: ReadonlyArray<string>, key: string): number => {
   let low = 0
-  let high = texts.length
+  let high = keys.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((texts[middle] ?? "") < text) low = middle + 1
+    if ((keys[middle] ?? "") < key) low = middle + 1
     else high = middle
   }
   return low
 }
 
-/** Texts in order, in short runs: one long array would be moved as a whole by each change. */
-class SortedTexts {
-  private readonly runs: Array<Array<string>> = [[]]
+/** Keys in order, in short chunks: in one long array, each change would move all later keys. */
+class SortedKeys {
+  private readonly chunks: Array<Array<string>> = [[]]
 
-  add(text: string): void {
-    const at = this.runOf(text)
-    const run = this.runs[at] ?? []
-    run.splice(indexIn(run, text), 0, text)
-    if (run.length >= 2 * runTexts) this.runs.splice(at + 1, 0, run.splice(runTexts))
+  add(key: string): void {
+    const at = this.chunkOf(key)
+    const chunk = this.chunks[at] ?? []
+    chunk.splice(indexIn(chunk, key), 0, key)
+    if (chunk.length >= 2 * chunkKeys) this.chunks.splice(at + 1, 0, chunk.splice(chunkKeys))
   }
 
-  delete(text: string): void {
-    const at = this.runOf(text)
-    const run = this.runs[at] ?? []
-    if (run[indexIn(run, text)] === text) run.splice(indexIn(run, text), 1)
-    if (run.length === 0 && this.runs.length > 1) this.runs.splice(at, 1)
+  delete(key: string): void {
+    const at = this.chunkOf(key)
+    const chunk = this.chunks[at] ?? []
+    if (chunk[indexIn(chunk, key)] === key) chunk.splice(indexIn(chunk, key), 1)
+    if (chunk.length === 0 && this.chunks.length > 1) this.chunks.splice(at, 1)
   }
 
-  /** At most `limit` texts after this one. */
-  after(text: string, limit: number): ReadonlyArray<string> {
+  /** At most `limit` keys after this one. */
+  after(key: string, limit: number): ReadonlyArray<string> {
     const found: Array<string> = []
-    for (let at = this.runOf(text); at < this.runs.length && found.length < limit; at++) {
-      const run = this.runs[at] ?? []
-      let index = indexIn(run, text)
-      if (run[index] === text) index++
-      found.push(...run.slice(index, index + limit - found.length))
+    for (let at = this.chunkOf(key); at < this.chunks.length && found.length < limit; at++) {
+      const chunk = this.chunks[at] ?? []
+      let index = indexIn(chunk, key)
+      if (chunk[index] === key) index++
+      found.push(...chunk.slice(index, index + limit - found.length))
     }
     return found
   }
 
-  /** Index of the last run that begins at the text or before it. */
-  private runOf(text: string): number {
+  /** Index of the last chunk that begins at the key or before it. */
+  private chunkOf(key: string): number {
     let low = 0
-    let high = this.runs.length
+    let high = this.chunks.length
     while (high - low > 1) {
       const middle = (low + high) >>> 1
-      if ((this.runs[middle]?.[0] ?? "") <= text) low = middle
+      if ((this.chunks[middle]?.[0] ?? "") <= key) low = middle
       else high = middle
     }
     return low
   }
 }
 
-/** The actors' own timers in order of time, shard by shard. */
+/** The actors' own timers of each shard, in order of time. */
 class OwnTimers {
   private readonly timesMs = new Map<string, number>()
-  private readonly shards = new Map<number, SortedTexts>()
+  private readonly shards = new Map<number, SortedKeys>()
 
-  timeOf(key: string): number | undefined {
-    return this.timesMs.get(key)
+  timeOf(actor: string): number | undefined {
+    return this.timesMs.get(actor)
   }
 
-  set(of: Address, atMs: number | null): void {
-    const key = keyOf(of)
-    const shard = shardOf(of)
-    const texts = this.shards.get(shard) ?? new SortedTexts()
-    this.shards.set(shard, texts)
-    const before = this.timesMs.get(key)
-    if (before !== undefined) texts.delete(timerText(before, key))
-    this.timesMs.delete(key)
+  set(address: Address, atMs: number | null): void {
+    const actor = keyOf(address)
+    const shard = shardOf(address)
+    const keys = this.shards.get(shard) ?? new SortedKeys()
+    this.shards.set(shard, keys)
+    const before = this.timesMs.get(actor)
+    if (before !== undefined) keys.delete(timerKey(before, actor))
+    this.timesMs.delete(actor)
     if (atMs === null) return
-    this.timesMs.set(key, atMs)
-    texts.add(timerText(atMs, key))
+    this.timesMs.set(actor, atMs)
+    keys.add(timerKey(atMs, actor))
   }
 
   next(
@@ -163,14 +163,14 @@ class OwnTimers {
     limit: number,
     from: TimerCursor | undefined
   ): Pick<TimerPage, "next" | "timers"> {
-    const after = from === undefined ? "" : from.after || timerText(from.atMs, "")
-    const texts = this.shards.get(shard)?.after(after, limit + 1) ?? []
-    const timers = texts.slice(0, limit).map(timerOfText)
+    const after = from === undefined ? "" : from.after || timerKey(from.atMs, "")
+    const keys = this.shards.get(shard)?.after(after, limit + 1) ?? []
+    const timers = keys.slice(0, limit).map(timerOfKey)
     const last = timers.at(-1)
-    const hasMore = last !== undefined && texts.length > limit
+    const hasMore = last !== undefined && keys.length > limit
     return {
       timers,
-      next: hasMore ? { atMs: last.atMs, after: texts[limit - 1] ?? "" } : undefined
+      next: hasMore ? { atMs: last.atMs, after: keys[limit - 1] ?? "" } : undefined
     }
   }
 }
@@ -190,7 +190,7 @@ export const makeMemoryStorage = (): StorageApi => {
   const apply = (commit: Commit): CommitOutcome => {
     assertCommit(commit)
     const key = keyOf(commit.address)
-    const stored = actors.get(key) ?? empty
+    const stored = actors.get(key) ?? emptyActor
     const conflict = conflictOf(commit, stored)
     if (conflict !== undefined) return { _tag: "Conflict", conflict }
     commits++
@@ -207,7 +207,7 @@ export const makeMemoryStorage = (): StorageApi => {
       return { _tag: "Committed", revision: 0, signalRevisions }
     }
     if (commit.state !== undefined || commit.append.length > 0) {
-      actors.set(key, changed(stored, commit, commits))
+      actors.set(key, applyToActor(stored, commit, commits))
     }
     return {
       _tag: "Committed",
@@ -223,22 +223,22 @@ export const makeMemoryStorage = (): StorageApi => {
     load: (address) =>
       Effect.sync(() => {
         const key = keyOf(address)
-        const { head, revision, state } = actors.get(key) ?? empty
+        const { head, revision, state } = actors.get(key) ?? emptyActor
         return { state, revision, head, timer: timers.timeOf(key) }
       }),
     read: (address, from, limit) =>
       Effect.sync(() => itemsOf(actors.get(keyOf(address))?.log ?? [], from, limit)),
     timers: (shard, limit, from) =>
       Effect.sync(() => {
-        const waiting = signalsOf(signals.values(), shard)
+        const shardSignals = signalsOf(signals.values(), shard)
         const { next, timers: own } = timers.next(shard, limit, from)
-        const all = [...waiting.slice(0, limit), ...own].sort(byTime)
-        return { timers: all, next, hasMoreSignals: waiting.length > limit }
+        const all = [...shardSignals.slice(0, limit), ...own].sort(byTime)
+        return { timers: all, next, hasMoreSignals: shardSignals.length > limit }
       }),
     scan: (kind, after, limit) => Effect.sync(() => idsOf(actors, kind, after, limit)),
     health: Effect.void
   }
 }
 
-/** A store in memory; it ends with its layer. */
+/** A new, empty store, whose contents end with the layer. */
 export const memoryStorage: Layer.Layer<Storage> = Layer.sync(Storage, makeMemoryStorage)

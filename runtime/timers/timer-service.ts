@@ -1,8 +1,10 @@
 /**
- * The timer service of a node: when the next timers and signals of its shards
- * are due. The store has all of them; of each shard the first few are in memory, in a window that
- * is loaded again when it runs low. A due timer or signal is delivered as the behavior's message,
- * and ends with the commit of the decision on it, so that a crash in between finds it again.
+ * The timer service of a node. It knows when the next timers and signals of the node's shards are
+ * due, and delivers each as the timer message of the behavior.
+ *
+ * The store has all timers and signals. A window in memory has the earliest ones of each shard; the
+ * service loads more into a window when few are left. The commit of the decision on a timer removes
+ * the timer from the store. If the node crashes before that commit, the timer fires again.
  */
 import { Effect, type Fiber } from "effect"
 import { type Address, fromKey, keyOf, shardOf } from "../actor/index.ts"
@@ -10,14 +12,14 @@ import type { Fork } from "../clock.ts"
 import type { Limits } from "../limits.ts"
 import type { StorageApi, StoredTimer, TimerCursor, TimerPage } from "../ports/index.ts"
 
-/** A signal of an actor to another. */
+/** A signal that one actor set for another. */
 export interface FiredSignal {
-  /** Of the stored signal, which a commit names to remove it; NaN when that is not known. */
+  /** A commit names this revision to remove the signal from the store. NaN: it is unknown. */
   readonly revision: number
   readonly hint: number | undefined
 }
 
-/** Begins the key of a signal in a window; an actor's own timer has the actor's key. */
+/** The first character of a signal's key. The key of an actor's own timer is the actor's key. */
 const signalMark = "!"
 
 const signalKeyOf = (address: Address): string => signalMark + keyOf(address)
@@ -28,7 +30,7 @@ const timerKeyOf = ({ address, signalRevision }: StoredTimer): string =>
 const addressOf = (key: string): Address =>
   fromKey(key.startsWith(signalMark) ? key.slice(signalMark.length) : key)
 
-/** A binary min-heap of keys by due time. It may keep entries that a later time has replaced. */
+/** A binary min-heap of keys by due time. It may contain outdated entries: their time changed. */
 export class TimerHeap {
   private readonly times: Array<number> = []
   private readonly keys: Array<string> = []
@@ -107,57 +109,58 @@ export class TimerHeap {
 }
 
 /**
- * Why a timer stays in memory wherever the window ends: the store has another time for it, since
- * it is deferred or of an indeterminate commit; or it could not be delivered.
+ * Why a timer stays in memory, even beyond the end of the window. `deferred`: it fires at another
+ * time than the stored one, because it is deferred or its commit is indeterminate. `undelivered`:
+ * the service could not deliver it.
  */
 type PinReason = "deferred" | "undelivered"
 
-/** A timer or signal that is to be delivered. */
+/** A due timer or signal that the window has passed on for delivery. */
 interface DueTimer {
   readonly key: string
   readonly signal: FiredSignal | undefined
-  /** Its time in the store; undefined when the window knew another one. */
+  /** Its time in the store; undefined when the window had another time for it. */
   readonly storedMs: number | undefined
 }
 
-/** So many outdated entries of a heap cost less than removing them. */
+/** The heap may always contain this many outdated entries: removing them costs more. */
 const outdatedEntriesMax = 64
 
 /**
- * The timers and signals of one shard that come first. What a commit sets beyond the end of the
- * window is left to the store.
+ * The earliest timers and signals of one shard. The window does not keep a timer that a commit sets
+ * beyond the end of the window: the store has it.
  */
 export class TimerWindow {
-  /** How many could not be delivered. */
+  /** How many timers and signals of the window could not be delivered. */
   undelivered = 0
   private readonly dueMs = new Map<string, number>()
   private readonly pinned = new Map<string, PinReason>()
-  /** Of the signals that are in the window. */
+  /** The signals in the window, by key. */
   private readonly signals = new Map<string, FiredSignal>()
-  /** Signals that commits under way set: how many for each key. */
-  private readonly signalsBegun = new Map<string, number>()
-  /** Delivered and not yet answered: how often each. */
+  /** How many unfinished commits set a signal, by its key. */
+  private readonly unfinishedSignals = new Map<string, number>()
+  /** How many deliveries are not answered yet, by key. */
   private readonly inFlight = new Map<string, number>()
   private readonly heap = new TimerHeap()
   private readonly max: number
-  /** Where the next load continues; undefined: at the beginning, or nowhere if it is complete. */
+  /** Where the next load continues; undefined: at the beginning, or the window is complete. */
   private from: TimerCursor | undefined = undefined
   /** The store has no own timers beyond the window. */
   private complete = false
   /** The store may have signals that are not in the window. */
   private hasMoreSignals = true
-  /** A load was requested, and has not begun. */
+  /** A load was requested and has not begun. */
   private isRequested = false
-  /** The next load begins at the beginning, also of what was loaded before. */
+  /** The next load begins at the beginning, and reads again what earlier loads have read. */
   private isRescan = false
   /**
-   * Keys that were set or cleared since the load under way began; undefined when none is. The load
-   * may have read these keys before the change, so the window's times are newer. Where the window
-   * will end is not known yet, so it keeps all of them until then.
+   * Keys that were set or cleared since a load was requested; undefined: no load is requested or
+   * under way. The load may have read a key before its change, so the window has the newer time.
+   * The load determines the end of the window, so the window keeps all of these keys until then.
    */
   private changed: Set<string> | undefined = undefined
 
-  /** `max` is how many a load brings. */
+  /** `max`: how many timers and signals a load adds at most. */
   constructor(max: number) {
     this.max = max
   }
@@ -178,7 +181,7 @@ export class TimerWindow {
     }
   }
 
-  /** How many are due. */
+  /** How many timers and signals are due. */
   overdue(nowMs: number): number {
     const { earliestMs } = this
     if (earliestMs === undefined || earliestMs > nowMs) return 0
@@ -187,12 +190,12 @@ export class TimerWindow {
     return count
   }
 
-  /** The window has all that the store has before this time; of this very time, maybe a part. */
+  /** The window has every stored timer before this time, and may have some at this time. */
   private get endMs(): number {
     return this.complete ? Number.POSITIVE_INFINITY : this.from?.atMs ?? Number.NEGATIVE_INFINITY
   }
 
-  /** Whether little is left here, and the store may have more that is due before `untilMs`. */
+  /** Whether few timers are left, and the store may have more that are due before `untilMs`. */
   isLow(untilMs: number): boolean {
     return this.changed === undefined && !this.isRequested &&
       (this.hasMoreSignals || this.endMs < untilMs) &&
@@ -211,11 +214,11 @@ export class TimerWindow {
     return this.signals.get(key)
   }
 
-  /** A commit is durable that sets (`atMs`) or clears (null) the timer or signal. */
+  /** Applies a durable commit that sets (`atMs`) or clears (null) the timer or signal. */
   set(key: string, atMs: number | null, signal?: FiredSignal): void {
     this.changed?.add(key)
     this.unpin(key)
-    // Signals are due at once, so the window has them whatever its end.
+    // Signals are due at once, so the window has them wherever it ends.
     if (
       atMs === null || (this.changed === undefined && signal === undefined && atMs > this.endMs)
     ) {
@@ -226,7 +229,7 @@ export class TimerWindow {
     if (this.changed === undefined) this.shrink()
   }
 
-  /** Keeps a timer or signal at a time that is not the store's. */
+  /** Keeps a timer or signal in memory, at another time than the stored one. */
   pin(key: string, atMs: number, why: PinReason, signal?: FiredSignal): void {
     this.changed?.add(key)
     this.unpin(key)
@@ -235,30 +238,30 @@ export class TimerWindow {
     this.put(key, atMs, signal)
   }
 
-  /** The clock was set back by this time: what is pinned waits for a duration, not for a time. */
-  advancePins(backMs: number): void {
+  /** The clock was set back by this time. Pinned timers move, since they wait for a duration. */
+  movePinned(backMs: number): void {
     for (const key of this.pinned.keys()) {
       const atMs = this.dueMs.get(key)
       if (atMs !== undefined && atMs < Infinity) this.put(key, atMs - backMs, undefined)
     }
   }
 
-  /** A commit under way sets this signal, until {@link settleSignal}. */
-  beginSignal(key: string): void {
-    this.signalsBegun.set(key, (this.signalsBegun.get(key) ?? 0) + 1)
+  /** A commit that sets this signal begins; {@link endSignalCommit} follows. */
+  beginSignalCommit(key: string): void {
+    this.unfinishedSignals.set(key, (this.unfinishedSignals.get(key) ?? 0) + 1)
   }
 
-  settleSignal(key: string): void {
-    const left = (this.signalsBegun.get(key) ?? 1) - 1
-    left === 0 ? this.signalsBegun.delete(key) : this.signalsBegun.set(key, left)
+  endSignalCommit(key: string): void {
+    const left = (this.unfinishedSignals.get(key) ?? 1) - 1
+    left === 0 ? this.unfinishedSignals.delete(key) : this.unfinishedSignals.set(key, left)
   }
 
-  /** Whether the store has no signal after this revision, and none is on its way there. */
+  /** Whether no later signal is in the window, and no unfinished commit sets one. */
   isLatestSignal(key: string, revision: number): boolean {
-    return !this.signalsBegun.has(key) && (this.signals.get(key)?.revision ?? 0) <= revision
+    return !this.unfinishedSignals.has(key) && (this.signals.get(key)?.revision ?? 0) <= revision
   }
 
-  /** Takes the first that is due, to be delivered; {@link landed} ends the delivery. */
+  /** Removes the earliest due timer or signal for delivery; {@link endDelivery} follows. */
   take(nowMs: number): DueTimer | undefined {
     const atMs = this.earliestMs
     if (atMs === undefined || atMs > nowMs) return
@@ -272,20 +275,20 @@ export class TimerWindow {
     return { key, signal, storedMs }
   }
 
-  landed(key: string): void {
+  endDelivery(key: string): void {
     const left = (this.inFlight.get(key) ?? 1) - 1
     left === 0 ? this.inFlight.delete(key) : this.inFlight.set(key, left)
   }
 
-  /** A load is to be made; `isRescan`: from the beginning, also of what was loaded before. */
+  /** Requests a load. `isRescan`: it begins at the beginning, and reads everything again. */
   request(isRescan: boolean): void {
     this.isRequested = true
     this.isRescan ||= isRescan
-    // What is set until the load begins may be due before it ends.
+    // The load may move the end of the window beyond timers that are set before it begins.
     this.changed ??= new Set()
   }
 
-  /** Begins a load: where, and how many to read, so that `max` are new beside the skipped ones. */
+  /** Begins a load. `limit` counts the pinned and delivered timers, since the load skips them. */
   beginLoad(): { readonly from: TimerCursor | undefined; readonly limit: number } {
     this.isRequested = false
     if (this.isRescan) {
@@ -297,7 +300,7 @@ export class TimerWindow {
     return { from: this.from, limit: this.max + this.pinned.size + this.inFlight.size }
   }
 
-  /** Adds what a load read; whether it brought the window forward. */
+  /** Adds what a load has read. Returns whether that is new: more timers, or a later end. */
   finishLoad({ hasMoreSignals, next, timers }: TimerPage): boolean {
     const { changed, dueMs, from, inFlight, pinned } = this
     if (changed === undefined) return true
@@ -308,7 +311,7 @@ export class TimerWindow {
       const signal = signalRevision === undefined
         ? undefined
         : { revision: signalRevision, hint: undefined }
-      // What is in delivery is still in the store, but its decision says what comes next.
+      // A timer in delivery is still in the store, but the decision on it sets its next time.
       if (!dueMs.has(key) && !inFlight.has(key) && !changed.has(key)) this.put(key, atMs, signal)
       else if (signal !== undefined) this.replaceSignal(key, atMs, signal)
     }
@@ -327,7 +330,7 @@ export class TimerWindow {
     return isForward
   }
 
-  /** The store has a later signal than the window, of a commit whose outcome was not known. */
+  /** Takes the stored signal if it is later: its commit was indeterminate for this node. */
   private replaceSignal(key: string, atMs: number, signal: FiredSignal): void {
     const known = this.signals.get(key)
     if (known === undefined || known.revision >= signal.revision) return
@@ -346,7 +349,7 @@ export class TimerWindow {
     if (dueMs.get(key) === atMs) return
     dueMs.set(key, atMs)
     heap.push(atMs, key)
-    // Outdated entries are skipped when they come up; those of the far future must not pile up.
+    // `earliestMs` removes only outdated entries that come first, so others could fill the memory.
     if (heap.size > 2 * dueMs.size + outdatedEntriesMax) heap.reset(dueMs)
   }
 
@@ -355,7 +358,7 @@ export class TimerWindow {
     this.signals.delete(key)
   }
 
-  /** Ends the window earlier when too many were set within it: the store has them. */
+  /** Ends the window earlier when it has too many timers: the store has the others. */
   private shrink(): void {
     const { dueMs, heap, max, pinned } = this
     if (dueMs.size - pinned.size <= 2 * max) return
@@ -374,33 +377,34 @@ export class TimerWindow {
 }
 
 interface ScheduledRescan {
+  /** Sweeps until the next rescan. */
   sweepsLeft: number
-  /** So many of the next rescans are soon, since a commit is indeterminate. */
-  soonLeft: number
+  /** How many of the next rescans look for late commits, at a shorter interval. */
+  lateCommitRescansLeft: number
 }
 
 /**
- * When the store is read again for the timers of a shard. The window has what commits set when they
- * are durable; but the store may keep a commit long after it was given up, here or by an earlier
- * owner, and nobody reports that. Counted in sweeps, since clocks jump.
+ * When the service reads the timers of a shard from the store again. A durable commit adds its
+ * timers to the window. But the store may keep a commit long after this node, or an earlier owner,
+ * gave it up, and nobody reports that. The schedule counts sweeps, because clocks jump.
  */
 export class RescanSchedule {
   private readonly shards = new Map<number, ScheduledRescan>()
   private readonly regularSweeps: number
-  private readonly soonSweeps: number
-  private readonly soonCount: number
+  private readonly lateCommitSweeps: number
+  private readonly lateCommitRescans: number
 
-  constructor({ sweepMs, timersDoubtRescanMs, timersDoubtRescans, timersRescanMs }: Limits) {
-    this.regularSweeps = Math.ceil(timersRescanMs / sweepMs)
-    this.soonSweeps = Math.ceil(timersDoubtRescanMs / sweepMs)
-    this.soonCount = timersDoubtRescans
+  constructor(limits: Limits) {
+    this.regularSweeps = Math.ceil(limits.timersRescanMs / limits.sweepMs)
+    this.lateCommitSweeps = Math.ceil(limits.lateCommitRescanMs / limits.sweepMs)
+    this.lateCommitRescans = limits.lateCommitRescans
   }
 
-  /** This node owns the shard from now on. */
+  /** This node has taken the shard. */
   begin(shard: number, expectsLateCommits: boolean): void {
-    // Not all shards in one sweep.
+    // The shards have their first rescans in different sweeps.
     const sweepsLeft = 1 + shard % this.regularSweeps
-    this.shards.set(shard, { sweepsLeft, soonLeft: 0 })
+    this.shards.set(shard, { sweepsLeft, lateCommitRescansLeft: 0 })
     if (expectsLateCommits) this.expectLateCommits(shard)
   }
 
@@ -408,12 +412,12 @@ export class RescanSchedule {
     this.shards.delete(shard)
   }
 
-  /** The store may yet keep commits of the shard that were given up. */
+  /** Rescans the shard soon, since the store may yet keep commits that a node gave up. */
   expectLateCommits(shard: number): void {
     const rescan = this.shards.get(shard)
     if (rescan === undefined) return
-    rescan.soonLeft = this.soonCount
-    rescan.sweepsLeft = Math.min(rescan.sweepsLeft, this.soonSweeps)
+    rescan.lateCommitRescansLeft = this.lateCommitRescans
+    rescan.sweepsLeft = Math.min(rescan.sweepsLeft, this.lateCommitSweeps)
   }
 
   /** The shards to rescan in this sweep. */
@@ -422,29 +426,31 @@ export class RescanSchedule {
     for (const [shard, rescan] of this.shards) {
       if (--rescan.sweepsLeft > 0) continue
       due.push(shard)
-      rescan.sweepsLeft = rescan.soonLeft > 0 ? this.soonSweeps : this.regularSweeps
-      if (rescan.soonLeft > 0) rescan.soonLeft--
+      rescan.sweepsLeft = rescan.lateCommitRescansLeft > 0
+        ? this.lateCommitSweeps
+        : this.regularSweeps
+      if (rescan.lateCommitRescansLeft > 0) rescan.lateCommitRescansLeft--
     }
     return due
   }
 }
 
-/** What became of a delivery: answered, to be repeated in a while, or never to be repeated here. */
+/** A delivery was answered, is to be repeated later, or is never to be repeated on this node. */
 export type DeliveryResult = "answered" | "later" | "never"
 
 /** A due timer or signal. */
 export interface FiredTimer {
   /** undefined: the actor's own timer. */
   readonly signal: FiredSignal | undefined
-  /** Of an own timer: its time in the store, where the service knows it. */
+  /** The stored time of an own timer; undefined when the service does not know it. */
   readonly storedMs: number | undefined
 }
 
-/** Delivers a due timer, or a due signal; `landed` is called once. */
+/** Delivers a due timer or signal, and calls `onResult` once. */
 export type Deliver = (
   address: Address,
   fired: FiredTimer,
-  landed: (as: DeliveryResult) => void
+  onResult: (result: DeliveryResult) => void
 ) => void
 
 /** What to read of a shard, see `StorageApi.timers`. */
@@ -454,7 +460,7 @@ export interface TimerLoad {
   readonly untilMs: number
 }
 
-/** Two signals that come as one. A signal without a hint may be about anything. */
+/** One signal in place of two. A signal without a hint may be about anything. */
 const merged = (one: FiredSignal, other: FiredSignal): FiredSignal => ({
   revision: Math.max(one.revision, other.revision),
   hint: one.hint === undefined || other.hint === undefined
@@ -471,16 +477,16 @@ export class TimerService {
   private readonly load: (shard: number) => void
   private readonly streamOf: StorageApi["streamOf"]
   private readonly rescans: RescanSchedule
-  /** Deliveries that are not answered, by stream of the store. */
+  /** How many deliveries are not answered yet, by stream of the store. */
   private readonly inFlight: Array<number> = []
   private sleeper: Fiber.Fiber<void> | undefined = undefined
   private sleepsUntilMs = Number.POSITIVE_INFINITY
-  /** The time of day as it was read last. */
+  /** The time of day when the service last read the clock. */
   private lastNowMs = Number.NEGATIVE_INFINITY
   private isFiring = false
   private stopped = false
 
-  /** `load` asks for a shard's timers, which come by {@link TimerService.finishLoad}. */
+  /** `load` starts to read a shard's timers; {@link TimerService.finishLoad} receives them. */
   constructor(
     fork: Fork,
     nowMs: () => number,
@@ -498,19 +504,19 @@ export class TimerService {
     this.rescans = new RescanSchedule(limits)
   }
 
-  /** How many timers are known. */
+  /** How many timers and signals are in memory. */
   get size(): number {
     let size = 0
     for (const window of this.windows.values()) size += window.size
     return size
   }
 
-  /** How many are delivered and not yet answered. */
+  /** How many deliveries are not answered yet. */
   get inFlightCount(): number {
     return this.inFlight.reduce((sum, count) => sum + count, 0)
   }
 
-  /** How many are due, and not yet delivered. */
+  /** How many timers and signals are due and not yet delivered. */
   overdue(): number {
     const nowMs = this.nowMs()
     let count = 0
@@ -528,8 +534,8 @@ export class TimerService {
   }
 
   /**
-   * An actor's own timer is durable, or cleared (null). Of a shard that this node does not own
-   * nothing is kept: a load that begins later finds it.
+   * Applies a durable commit that sets (`atMs`) or clears (null) an actor's own timer. If this node
+   * does not own the shard, a later load finds the timer.
    */
   set(address: Address, atMs: number | null): void {
     const shard = shardOf(address)
@@ -540,32 +546,32 @@ export class TimerService {
     this.refill(shard, window)
   }
 
-  /** Fires an actor's own timer at this time, unless it fires before: the store may have it. */
+  /** Fires an actor's own timer at this time or before; the store may or may not have it. */
   setNoLater(address: Address, atMs: number): void {
     const knownMs = this.windows.get(shardOf(address))?.timeOf(keyOf(address))
     if (knownMs === undefined || atMs < knownMs) this.defer(address, atMs)
   }
 
-  /** Fires an actor's own timer at this time instead of the store's. */
+  /** Fires an actor's own timer at this time, not at the stored one. */
   defer(address: Address, untilMs: number): void {
     this.pin(address, keyOf(address), untilMs, undefined)
   }
 
-  /** A decision sets a signal; {@link setSignal} follows when its commit is over. */
+  /** A decision sets a signal; {@link setSignal} follows when the commit has an outcome. */
   beginSignal(address: Address): void {
-    this.windows.get(shardOf(address))?.beginSignal(signalKeyOf(address))
+    this.windows.get(shardOf(address))?.beginSignalCommit(signalKeyOf(address))
   }
 
   /**
-   * The commit of a signal is over. Two signals that wait come as one, at the earlier time, with
-   * the greater hint, or none when one of them has none.
+   * Fires a signal whose commit has an outcome. If the actor has a waiting signal already, one
+   * signal fires at the earlier time, with the greater hint, or with none if either has none.
    */
   setSignal(address: Address, atMs: number, signal: FiredSignal): void {
     const shard = shardOf(address)
     const window = this.windows.get(shard)
     if (window === undefined) return
     const key = signalKeyOf(address)
-    window.settleSignal(key)
+    window.endSignalCommit(key)
     const waiting = window.isDeferred(key) ? undefined : window.signalOf(key)
     const dueMs = waiting === undefined ? atMs : Math.min(atMs, window.timeOf(key) ?? atMs)
     window.set(key, dueMs, waiting === undefined ? signal : merged(waiting, signal))
@@ -573,38 +579,38 @@ export class TimerService {
     this.refill(shard, window)
   }
 
-  /** Fires a signal that has fired once more, at this time, unless a later one comes before. */
+  /** Fires a signal again at this time, after it has fired, unless a later signal waits. */
   deferSignal(address: Address, untilMs: number, signal: FiredSignal): void {
     const key = signalKeyOf(address)
     if (this.windows.get(shardOf(address))?.signalOf(key) !== undefined) return
     this.pin(address, key, untilMs, { ...signal, hint: undefined })
   }
 
-  /** Revision of the signal of an actor that is deferred. */
+  /** Revision of an actor's deferred signal; undefined: it has none. */
   deferredSignal(address: Address): number | undefined {
     const window = this.windows.get(shardOf(address))
     const key = signalKeyOf(address)
     return window?.isDeferred(key) === true ? window.signalOf(key)?.revision : undefined
   }
 
-  /** Whether the store has no signal after this revision, and none is on its way there. */
+  /** Whether this node knows no later signal to the actor, and no unfinished commit sets one. */
   isLatestSignal(address: Address, revision: number): boolean {
     const window = this.windows.get(shardOf(address))
     return window === undefined || window.isLatestSignal(signalKeyOf(address), revision)
   }
 
-  /** A commit is durable that removes the signal of this revision. */
+  /** Applies a durable commit that removes the signal of this revision. */
   endSignal(address: Address, revision: number): void {
     const window = this.windows.get(shardOf(address))
     const key = signalKeyOf(address)
     const signal = window?.signalOf(key)
-    // A load under way may have read it before.
+    // A load under way may have read the signal before the commit: `set` makes the load skip it.
     if (signal === undefined || signal.revision <= revision) window?.set(key, null)
   }
 
   /**
-   * This node has taken a shard: its timers are loaded. `expectsLateCommits`: the store may yet
-   * keep commits of its last owner.
+   * Loads the timers of a shard that this node has taken. `expectsLateCommits`: the store may yet
+   * keep commits of the last owner.
    */
   take(shard: number, expectsLateCommits = false): void {
     this.rescans.begin(shard, expectsLateCommits)
@@ -613,15 +619,15 @@ export class TimerService {
     this.refill(shard, window)
   }
 
-  /** The store may yet keep commits that set timers of the shard, and were given up. */
+  /** The store may yet keep commits that a node gave up and that set the shard's timers. */
   expectLateCommits(shard: number): void {
     this.rescans.expectLateCommits(shard)
   }
 
-  /** Reads the store again for timers of commits that were given up, and further ahead. */
+  /** Starts the rescans that are due, and loads more timers into windows with few left. */
   sweep(): void {
     if (this.stopped) return
-    this.noticeClock(this.nowMs())
+    this.checkClock(this.nowMs())
     for (const shard of this.rescans.sweep()) {
       this.windows.get(shard)?.request(true)
       this.load(shard)
@@ -629,13 +635,13 @@ export class TimerService {
     for (const [shard, window] of this.windows) this.refill(shard, window)
   }
 
-  /** A load of a shard's timers begins: how many to read, from where, and how far ahead. */
+  /** Begins a load of a shard's timers, and returns what to read. */
   beginLoad(shard: number): TimerLoad {
     const untilMs = this.nowMs() + this.limits.timersLookaheadMs
     return { from: undefined, limit: 1, ...this.windows.get(shard)?.beginLoad(), untilMs }
   }
 
-  /** Adds what a load read; false when it brought nothing new, and is to be repeated later. */
+  /** Adds what a load has read. Returns false if nothing is new: the caller repeats it later. */
   finishLoad(shard: number, page: TimerPage): boolean {
     const window = this.windows.get(shard)
     if (window === undefined) return true
@@ -650,7 +656,7 @@ export class TimerService {
     return true
   }
 
-  /** Forgets the timers of a shard that this node no longer owns. */
+  /** Removes the timers of a shard that this node no longer owns from memory. */
   drop(shard: number): void {
     this.windows.delete(shard)
     this.rescans.end(shard)
@@ -661,7 +667,7 @@ export class TimerService {
     this.sleeper?.interruptUnsafe()
   }
 
-  /** A window that ends before this time is loaded further. */
+  /** The service loads more timers into a window that ends before this time. */
   private get refillUntilMs(): number {
     return this.nowMs() + this.limits.timersLookaheadMs / 2
   }
@@ -673,17 +679,18 @@ export class TimerService {
     for (const [other, each] of this.windows) {
       if (this.streamOf(other) === stream) undelivered += each.undelivered
     }
-    // Each round of their deliveries comes here again.
+    // `fire` calls `refill` again after it has retried these deliveries.
     if (undelivered >= this.limits.timersStuckMax) return
     window.request(false)
     this.load(shard)
   }
 
-  private noticeClock(nowMs: number): void {
+  /** Moves the pinned timers when the clock was set back. */
+  private checkClock(nowMs: number): void {
     const backMs = this.lastNowMs - nowMs
     this.lastNowMs = nowMs
     if (backMs <= 0) return
-    for (const window of this.windows.values()) window.advancePins(backMs)
+    for (const window of this.windows.values()) window.movePinned(backMs)
     this.sleepUntilNext()
   }
 
@@ -692,16 +699,16 @@ export class TimerService {
     return (this.inFlight[this.streamOf(shard)] ?? 0) < this.limits.timersInFlightMax
   }
 
-  /** A timer of this shard is due then. Without room for it, a delivery that lands wakes it. */
+  /** Sleeps until a shard's timer is due. Without room, the end of a delivery starts the sleep. */
   private sleepUntil(shard: number, atMs: number): void {
     if (this.stopped || this.isFiring || atMs >= this.sleepsUntilMs || !this.hasRoom(shard)) return
     this.sleeper?.interruptUnsafe()
     this.sleepsUntilMs = atMs
-    const { timerResolutionMs: grid, timerSleepMaxMs } = this.limits
+    const { timerResolutionMs, timerSleepMaxMs } = this.limits
     const leftMs = atMs - this.nowMs()
-    // What is overdue waits for the next grid too, so that a full batch leaves room for others.
-    const waitMs = Math.max(1, Math.ceil(leftMs / grid)) * grid
-    // A clock that jumps is noticed within the longest sleep.
+    // Overdue timers wait too: after a full batch, other work runs first.
+    const waitMs = Math.max(1, Math.ceil(leftMs / timerResolutionMs)) * timerResolutionMs
+    // After this sleep, the service checks whether the clock has jumped.
     this.sleeper = this.fork(
       Effect.map(Effect.sleep(Math.min(waitMs, timerSleepMaxMs)), this.fire)
     )
@@ -718,18 +725,18 @@ export class TimerService {
     if (nextShard !== undefined) this.sleepUntil(nextShard, nextMs)
   }
 
-  /** Delivers what is due, in order of time over all shards whose streams have room. */
+  /** Delivers the due timers of all shards whose streams have room, in order of time. */
   private readonly fire = (): void => {
     if (this.stopped) return
     this.sleeper = undefined
     this.isFiring = true
     const nowMs = this.nowMs()
-    this.noticeClock(nowMs)
+    this.checkClock(nowMs)
     const shards = new TimerHeap()
-    const join = (shard: string, atMs: number | undefined): void => {
+    const addShard = (shard: string, atMs: number | undefined): void => {
       if (atMs !== undefined && atMs <= nowMs) shards.push(atMs, shard)
     }
-    for (const [shard, { earliestMs }] of this.windows) join(String(shard), earliestMs)
+    for (const [shard, { earliestMs }] of this.windows) addShard(String(shard), earliestMs)
     let left = this.limits.timerBatchMax
     while (left > 0) {
       const shard = shards.pop()?.key
@@ -739,7 +746,7 @@ export class TimerService {
       if (window === undefined || due === undefined) continue
       left--
       this.send(window, due)
-      join(shard, window.earliestMs)
+      addShard(shard, window.earliestMs)
     }
     this.isFiring = false
     this.sleepsUntilMs = Number.POSITIVE_INFINITY
@@ -756,11 +763,11 @@ export class TimerService {
     this.deliver(address, due, (result) => {
       const wasFull = !this.hasRoom(shard)
       this.inFlight[stream] = (this.inFlight[stream] ?? 1) - 1
-      window.landed(key)
-      // A shard that was lost meanwhile is its new owner's; taken again, it was loaded again.
+      window.endDelivery(key)
+      // If the node lost the shard meanwhile, the next load of the shard finds the timer.
       const isCurrent = this.windows.get(shard) === window
       if (result !== "answered" && isCurrent && window.timeOf(key) === undefined) {
-        // Kept in memory, so that a timer that cannot be delivered is not loaded again and again.
+        // The timer stays in memory, because each load would find it again.
         const retryMs = result === "later" ? this.nowMs() + this.limits.timerRetryMs : Infinity
         window.pin(key, retryMs, "undelivered", signal)
         this.sleepUntil(shard, retryMs)

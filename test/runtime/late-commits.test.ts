@@ -56,7 +56,7 @@ describe("a timer", () => {
       reloadDelayMs: 1,
       idleMs: 1_000,
       sweepMs: 100,
-      timersDoubtRescanMs: 500,
+      lateCommitRescanMs: 500,
       timersRescanMs: 1_000_000
     }
     const behaviors = [sleeper]

@@ -71,7 +71,7 @@ describe("a window", () => {
     expect(made.size).toBe(3)
     const stale = [10, 20, 30, 40, 60, 70, 80].map((atMs, n) => timerOf(n, atMs))
     made.finishLoad(pageOf([...stale.slice(0, 2), ...stale.slice(4)]))
-    // Of those that changed one was cleared and one is beyond the end now.
+    // Of the keys that were changed during the load, one was cleared, and one is beyond the end.
     expect([made.timeOf(keyOfNumber(1)), made.timeOf(keyOfNumber(4))]).toEqual([500, 45])
     expect(made.size).toBe(2)
     made.beginLoad()
@@ -80,7 +80,7 @@ describe("a window", () => {
     expect(made.timeOf(keyOfNumber(5))).toBe(900)
   })
 
-  it("that a load brought nothing is not loaded at once again", () => {
+  it("does not repeat a load at once that found nothing new", () => {
     const made = window(10, 20, 30, 40)
     for (let n = 0; n < 4; n++) made.take(40)
     const { from } = made.beginLoad()
@@ -95,8 +95,8 @@ it("misses no timer under any sets, loads, deferrals and losses", async () => {
     for (const one of steps) await model.play(one)
     model.take()
     for (let round = 0; round < 400 && !(model.idle && model.stored.size === 0); round++) {
-      for (const _tag of ["Learn", "Scan", "Scan"] as const) await model.play({ _tag })
-      await model.play({ _tag: "Land", as: "answered" })
+      for (const _tag of ["Acknowledge", "Scan", "Scan"] as const) await model.play({ _tag })
+      await model.play({ _tag: "EndDelivery", result: "answered" })
       await model.pass(10)
     }
     expect([...model.stored]).toEqual([])
@@ -116,10 +116,10 @@ it("retries a delivery in time although the clock is set back by an hour", async
     Effect.runFork,
     () => nowMs,
     makeLimits({ timerRetryMs: 50, timerSleepMaxMs: 100 }),
-    (_address, _fired, landed) => {
+    (_address, _fired, onResult) => {
       deliveries++
       nowMs -= 3_600_000
-      landed("later")
+      onResult("later")
     },
     () => {
       timers.beginLoad(shard)

@@ -38,28 +38,28 @@ const earliestOf = (
 
 export type Step =
   | { readonly _tag: "Set"; readonly id: string; readonly inMs: number }
-  | { readonly _tag: "Hold"; readonly id: string; readonly inMs: number }
+  | { readonly _tag: "Defer"; readonly id: string; readonly inMs: number }
   | { readonly _tag: "Clear"; readonly id: string }
-  | { readonly _tag: "Learn" | "Scan" | "Lose" | "Take" }
-  | { readonly _tag: "Land"; readonly as: DeliveryResult }
+  | { readonly _tag: "Acknowledge" | "Scan" | "Lose" | "Take" }
+  | { readonly _tag: "EndDelivery"; readonly result: DeliveryResult }
   | { readonly _tag: "Pass"; readonly ms: number }
 
 const idOf = fc.nat(40).map((n) => (n % 3 === 0 ? `b=${n}` : `a=${n}`))
 const inMs = fc.integer({ min: -50, max: 300 })
 export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Set" as const), id: idOf, inMs }) },
-  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Hold" as const), id: idOf, inMs }) },
+  { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Defer" as const), id: idOf, inMs }) },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Clear" as const), id: idOf }) },
   {
     weight: 8,
-    arbitrary: fc.record({ _tag: fc.constantFrom("Learn" as const, "Scan" as const) })
+    arbitrary: fc.record({ _tag: fc.constantFrom("Acknowledge" as const, "Scan" as const) })
   },
   { weight: 1, arbitrary: fc.record({ _tag: fc.constantFrom("Lose" as const, "Take" as const) }) },
   {
     weight: 5,
     arbitrary: fc.record({
-      _tag: fc.constant("Land" as const),
-      as: fc.constantFrom("answered" as const, "answered" as const, "later" as const)
+      _tag: fc.constant("EndDelivery" as const),
+      result: fc.constantFrom("answered" as const, "answered" as const, "later" as const)
     })
   },
   {
@@ -71,8 +71,8 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
 export class TimersModel {
   readonly stored = new Map<string, number>()
   readonly timers: TimerService
-  readonly flying: Array<
-    { readonly address: Address; readonly landed: (as: DeliveryResult) => void }
+  readonly inFlight: Array<
+    { readonly address: Address; readonly onResult: (result: DeliveryResult) => void }
   > = []
   readonly limits = makeLimits({
     shardTimersMax: 4,
@@ -83,11 +83,11 @@ export class TimersModel {
   private readonly runtime = ManagedRuntime.make(TestClock.layer())
   private readonly clock = this.runtime.runSync(Clock.clockWith(Effect.succeed))
   /** Durable commits that are not yet acknowledged. */
-  private readonly unheard: Array<() => void> = []
+  private readonly unacknowledged: Array<() => void> = []
   private loads: Array<
     { readonly shard: number; readonly seen: Map<string, number>; begun: Load | undefined }
   > = []
-  private holds = 0
+  private deferrals = 0
 
   constructor() {
     const nowMs = () => this.nowMs
@@ -95,9 +95,9 @@ export class TimersModel {
       this.runtime.runFork,
       nowMs,
       this.limits,
-      (address, _signal, landed) => {
-        this.flying.push({ address, landed })
-        expect(this.flying.length).toBeLessThanOrEqual(this.limits.timersInFlightMax)
+      (address, _signal, onResult) => {
+        this.inFlight.push({ address, onResult })
+        expect(this.inFlight.length).toBeLessThanOrEqual(this.limits.timersInFlightMax)
       },
       (of) => this.load(of),
       soleStream
@@ -110,25 +110,25 @@ export class TimersModel {
   }
 
   get idle(): boolean {
-    return this.unheard.length + this.loads.length + this.flying.length === 0
+    return this.unacknowledged.length + this.loads.length + this.inFlight.length === 0
   }
 
   async play(one: Step): Promise<void> {
     if (one._tag === "Set") this.commit(at(one.id), this.nowMs + one.inMs)
     else if (one._tag === "Clear") this.commit(at(one.id), null)
-    else if (one._tag === "Hold") {
-      this.holds++
+    else if (one._tag === "Defer") {
+      this.deferrals++
       this.timers.defer(at(one.id), this.nowMs + one.inMs)
-    } else if (one._tag === "Learn") this.unheard.shift()?.()
+    } else if (one._tag === "Acknowledge") this.unacknowledged.shift()?.()
     else if (one._tag === "Scan") this.scan()
     else if (one._tag === "Take") this.take()
     else if (one._tag === "Lose") {
       this.loads = this.loads.filter((load) => load.shard !== shard)
       this.timers.drop(shard)
-    } else if (one._tag === "Land") this.land(one.as)
+    } else if (one._tag === "EndDelivery") this.endDelivery(one.result)
     else if (one._tag === "Pass") await this.pass(one.ms)
     // Two shards; timers that are set during a load are stored.
-    const most = 2 * 2 * this.limits.shardTimersMax + this.holds + 100 * this.loads.length
+    const most = 2 * 2 * this.limits.shardTimersMax + this.deferrals + 100 * this.loads.length
     expect(this.timers.size).toBeLessThanOrEqual(most + this.limits.timersInFlightMax * 20)
   }
 
@@ -151,10 +151,10 @@ export class TimersModel {
   private commit(address: Address, atMs: number | null): void {
     const key = keyOf(address)
     atMs === null ? this.stored.delete(key) : this.stored.set(key, atMs)
-    this.unheard.push(() => this.timers.set(address, atMs))
+    this.unacknowledged.push(() => this.timers.set(address, atMs))
   }
 
-  /** Reads the first half of the keys, or the second one and so ends a load. */
+  /** Reads the first half of the keys, or the second half, which ends the load. */
   private scan(): void {
     const load = this.loads[0]
     if (load === undefined) return
@@ -171,24 +171,24 @@ export class TimersModel {
     if (!this.timers.finishLoad(load.shard, page)) this.load(load.shard)
   }
 
-  /** One load of a shard waits at most, beside the one under way. */
+  /** At most one load of a shard waits while another is under way. */
   private load(of: number): void {
     const isWaiting = this.loads.some((load) => load.shard === of && load.begun === undefined)
     if (!isWaiting) this.loads.push({ shard: of, seen: new Map(), begun: undefined })
   }
 
-  private land(as: DeliveryResult): void {
-    const one = this.flying.shift()
+  private endDelivery(result: DeliveryResult): void {
+    const one = this.inFlight.shift()
     if (one === undefined) return
-    const { address, landed } = one
-    if (as === "answered") {
-      // Like a commit that is acknowledged at once: its reply follows.
-      while (this.unheard.length > 0) this.unheard.shift()?.()
+    const { address, onResult } = one
+    if (result === "answered") {
+      // As if the commit were acknowledged at once: the reply follows it.
+      while (this.unacknowledged.length > 0) this.unacknowledged.shift()?.()
       const atMs = this.stored.get(keyOf(address))
       const next = atMs === undefined || atMs <= this.nowMs ? null : atMs
       if (next === null) this.stored.delete(keyOf(address))
       this.timers.set(address, next)
     }
-    landed(as)
+    onResult(result)
   }
 }

@@ -1,9 +1,10 @@
-/** The signals of a shard, and its own timers in order of time, out of any number. */
+/** Lists the signals of a shard, and its actors' own timers in order of time, page by page. */
 import { fromKey } from "../../actor/index.ts"
 import type { StoredTimer, TimerCursor, TimerPage } from "../../ports/index.ts"
 import { type Database, readSpan } from "../engine/index.ts"
 import * as keys from "../keys.ts"
 
+/** The first signals of a shard. The rows of a span are its keys and values in turn. */
 const signalsOf = async (
   opened: () => Database,
   shard: number,
@@ -20,7 +21,7 @@ const signalsOf = async (
   return signals
 }
 
-/** A cursor's `after` is the last key without the shard's prefix. */
+/** Where a page begins. A cursor's `after` is the last listed key without the shard's prefix. */
 const lowerBound = (prefix: string, from: TimerCursor | undefined) => {
   if (from === undefined) return { gte: prefix }
   return from.after === ""
@@ -28,6 +29,7 @@ const lowerBound = (prefix: string, from: TimerCursor | undefined) => {
     : { gt: prefix + from.after }
 }
 
+/** See `StorageApi.timers`. It reads one row more than `limit` to find out whether more follow. */
 export const nextTimers = async (
   opened: () => Database,
   shard: number,
