@@ -10,12 +10,15 @@ export interface ClusterConfig {
   readonly port: number
   /** Origin of every URI of the service; `http://localhost:<port>` when undefined. */
   readonly baseUrl: string | undefined
-  /** Folder of the embedded store, or of a cluster node's name; created when it is missing. */
+  /**
+   * Folder of the embedded store; a node of a cluster stores only its name there. The node creates
+   * the folder if it does not exist.
+   */
   readonly dataDir: string
   readonly storage: {
     /**
-     * Database of the embedded store. When undefined, the database that the folder has; a new
-     * folder gets RocksDB where it runs, else LevelDB.
+     * Database of the embedded store. When undefined, the node opens the database that the folder
+     * has; in a new folder it creates a RocksDB where RocksDB runs, else a LevelDB.
      */
     readonly engine: "rocksdb" | "leveldb" | undefined
   }
@@ -24,24 +27,28 @@ export interface ClusterConfig {
    * one and prints it once. Prefer the environment variable to a value in this file.
    */
   readonly adminToken: string | undefined
-  /** An external issuer of tokens (OpenID Connect, OAuth), whose JWTs are accepted as Bearer. */
+  /** An external issuer (OpenID Connect, OAuth). The service accepts its JWTs as Bearer tokens. */
   readonly auth: {
-    /** Its keys: the URL of its JWK Set, a file, or the set itself; undefined: by discovery. */
+    /**
+     * The issuer's public keys: the URL of a JWK Set, a file, or the set itself. Undefined: the
+     * node finds the URL by discovery.
+     */
     readonly jwks: string | undefined
-    /** `iss` of its tokens, compared exactly; undefined: no issuer. */
+    /** The `iss` claim that a token must have, exactly; undefined: no external issuer. */
     readonly issuer: string | undefined
-    /** One of these must be in `aud`; required with `issuer`. */
+    /** A token's `aud` claim must contain one of these; required with `issuer`. */
     readonly audience: ReadonlyArray<string> | undefined
-    /** Claims with the account's name and with its roles; a dot selects a member of an object. */
+    /** The claim that names the account; a dot selects a member of an object. */
     readonly accountClaim: string
+    /** The claim that names the account's roles; a dot selects a member of an object. */
     readonly rolesClaim: string
     /** Prefix of the issuer's role names: with `restante-`, `restante-admin` is admin. */
     readonly rolesPrefix: string | undefined
-    /** Largest offset of the issuer's clock, at most 5 minutes. */
+    /** How far the issuer's clock may differ from the node's, at most 5 minutes. */
     readonly clockTolerance: string
-    /** Algorithms of signatures that are accepted. */
+    /** Signature algorithms that tokens may use. */
     readonly algorithms: ReadonlyArray<string>
-    /** PEM file: the authority of the key server's certificate, instead of the system's. */
+    /** PEM file of the CA that issued the key server's certificate, instead of the system's. */
     readonly ca: string | undefined
   }
   readonly proxies: {
@@ -58,7 +65,7 @@ export interface ClusterConfig {
     readonly account: string | undefined
   }
   readonly log: {
-    /** Least severe level that is written. */
+    /** Least severe level that the node logs. */
     readonly level: "trace" | "debug" | "info" | "warn" | "error" | "none"
     /** `json` lines, `text` for people, or `auto`: text when standard error is a terminal. */
     readonly format: "auto" | "json" | "text"
@@ -76,15 +83,15 @@ export interface ClusterConfig {
   readonly content: {
     /** Who may publish content. */
     readonly publish: "anyone" | "accounts"
-    /** Largest content resource. */
+    /** Largest content that a client may publish. */
     readonly bytesMax: string
   }
   readonly documents: {
     /** Largest XML, JSON or notification document. */
     readonly bytesMax: string
-    /** Deepest nesting of XML elements. */
+    /** How deep the elements of an XML document may nest. */
     readonly xmlDepthMax: number
-    /** Most `to` elements of one notification. */
+    /** Largest number of `to` elements in one notification. */
     readonly recipientsMax: number
   }
   readonly mailboxes: {
@@ -96,39 +103,44 @@ export interface ClusterConfig {
     readonly retention: string
   }
   readonly cors: {
-    /** Origin whose pages may read responses, `*` for all, `none` for no other. */
+    /** Origin whose web pages may read responses (CORS): `*` for all, `none` for no other. */
     readonly origin: string
   }
   /** How to reach NATS, when the node is one of a cluster. */
   readonly nats: {
-    /** `nats://host:port` or `tls://host:port` of some servers; undefined: the embedded store. */
+    /** `nats://host:port` or `tls://host:port` of each server; undefined: the embedded store. */
     readonly url: ReadonlyArray<string> | undefined
     readonly user: string | undefined
     readonly password: string | undefined
     readonly token: string | undefined
-    /** Seed of an nkey. */
+    /** Seed of the NKey that authenticates the node. */
     readonly nkeySeed: string | undefined
-    /** File of credentials (JWT and seed). */
+    /** Credentials file with a JWT and a seed. */
     readonly creds: string | undefined
-    /** PEM files: the authority of the servers' certificates, and a certificate of the node. */
+    /** PEM file of the CA that issued the servers' certificates. */
     readonly ca: string | undefined
+    /** PEM file of the certificate that the node presents. */
     readonly cert: string | undefined
+    /** PEM file of the key of that certificate. */
     readonly key: string | undefined
-    /** Copies of each stream; when undefined three where the servers are a cluster, else one. */
+    /** Replicas of each stream. Undefined: three if the servers are a cluster, else one. */
     readonly replicas: 1 | 3 | 5 | undefined
   }
   readonly cluster: {
-    /** Unique name of this node; when undefined one is generated and stored in `dataDir`. */
+    /** Unique name of this node. Undefined: the node generates one and stores it in `dataDir`. */
     readonly nodeId: string | undefined
-    /** Streams that share the actors; the same for every node, and fixed while there is data. */
+    /**
+     * Number of streams over which the actors are spread. It is the same for every node, and must
+     * not change while there is data.
+     */
     readonly buckets: number
   }
   readonly limits: {
-    /** Actors in memory; above it the least recently used idle actors are passivated. */
+    /** Largest number of actors in memory. Above it the node passivates idle actors. */
     readonly activationsMax: number
-    /** Messages without a reply of one actor; one more is refused. */
+    /** Largest number of messages that one actor has not yet answered; it refuses one more. */
     readonly inboxMax: number
-    /** An actor is passivated after this time without a message. */
+    /** The node passivates an actor that receives no message for this time. */
     readonly idleTimeout: string
     /** How long a stopping node waits for work in progress. */
     readonly drainTimeout: string

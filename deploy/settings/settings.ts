@@ -21,67 +21,120 @@ const optional = <A>(kind: ValueKind<A>): ValueKind<A | undefined> => kind
 type Row = readonly [key: Keys<ClusterConfig>, kind: ValueKind<unknown>, description: string]
 
 /**
- * The settings in the order in which `restante config` prints them, each by the name of its value.
- * Its variable and flag are made of the name: `nodeId` is NODE_ID and `--node-id`.
+ * The settings in the order in which `restante config` prints them. A row has the key in
+ * cluster.config.ts, the kind of the value, and the text that `--help` prints. The property's name
+ * gives the variable and the flag: `nodeId` is NODE_ID and `--node-id`.
  */
 const table = {
-  host: ["host", text, "Address to listen on"],
-  port: ["port", integer(0, 65_535), "TCP port, 0 for any"],
+  host: ["host", text, "Address on which the node listens"],
+  port: ["port", integer(0, 65_535), "TCP port on which the node listens; 0: any free port"],
   baseUrl: ["baseUrl", optional(origin), "Origin of every URI of the service"],
-  dataDir: ["dataDir", text, "Folder of the store"],
+  dataDir: ["dataDir", text, "Folder in which the node stores its data"],
   storageEngine: [
     "storage.engine",
     optional(oneOf("rocksdb", "leveldb")),
-    "Database of the folder"
+    "Database of the embedded store"
   ],
-  adminToken: ["adminToken", optional(secret), "Token of account admin"],
-  authJwks: ["auth.jwks", optional(keySet), "Keys of the issuer of Bearer JWTs"],
-  authIssuer: ["auth.issuer", optional(text), "iss of its tokens"],
-  authAudience: ["auth.audience", optional(list(text, 1, 64)), "aud of tokens for this service"],
-  authAccountClaim: ["auth.accountClaim", claim, "Claim with the account's name"],
-  authRolesClaim: ["auth.rolesClaim", claim, "Claim with its roles"],
+  adminToken: ["adminToken", optional(secret), "Token of the account admin"],
+  authJwks: [
+    "auth.jwks",
+    optional(keySet),
+    "Public keys of the external issuer of Bearer tokens: a URL, a file, or a JWK Set"
+  ],
+  authIssuer: ["auth.issuer", optional(text), "Required iss claim of the issuer's tokens"],
+  authAudience: [
+    "auth.audience",
+    optional(list(text, 1, 64)),
+    "The aud claim of the issuer's tokens must contain one of these"
+  ],
+  authAccountClaim: ["auth.accountClaim", claim, "Claim of a token that names the account"],
+  authRolesClaim: ["auth.rolesClaim", claim, "Claim of a token that names its roles"],
   authRolesPrefix: ["auth.rolesPrefix", optional(text), "Prefix of the issuer's role names"],
-  authClockTolerance: ["auth.clockTolerance", duration, "Largest offset of the issuer's clock"],
-  authAlgorithms: ["auth.algorithms", list(algorithm, 1), "Algorithms of its signatures"],
-  authCa: ["auth.ca", optional(text), "File of the authority of its key server"],
+  authClockTolerance: [
+    "auth.clockTolerance",
+    duration,
+    "How far the issuer's clock may differ from the node's"
+  ],
+  authAlgorithms: [
+    "auth.algorithms",
+    list(algorithm, 1),
+    "Signature algorithms that tokens may use"
+  ],
+  authCa: [
+    "auth.ca",
+    optional(text),
+    "PEM file of the CA that issued the key server's certificate"
+  ],
   trustedProxies: [
     "proxies.trusted",
     list(network, 0, 256),
     "Proxies whose X-Forwarded-For is trusted"
   ],
-  rateLimitAddress: ["rates.address", optional(rate), "Requests that one address may make"],
+  rateLimitAddress: ["rates.address", optional(rate), "Requests that one client address may make"],
   rateLimitAccount: ["rates.account", optional(rate), "Requests that one account may make"],
   logLevel: [
     "log.level",
     oneOf("trace", "debug", "info", "warn", "error", "none"),
-    "Least severe level written"
+    "Least severe level that the node logs"
   ],
-  logFormat: ["log.format", oneOf("auto", "json", "text"), "JSON lines, or text for people"],
-  retrySchedule: ["outgoing.retrySchedule", list(duration, 1, 32), "Wait before each attempt"],
-  outgoingRetention: ["outgoing.retention", duration, "How long a completed notification is kept"],
+  logFormat: ["log.format", oneOf("auto", "json", "text"), "Format of the log"],
+  retrySchedule: [
+    "outgoing.retrySchedule",
+    list(duration, 1, 32),
+    "How long to wait before each attempt of a delivery"
+  ],
+  outgoingRetention: [
+    "outgoing.retention",
+    duration,
+    "How long the service keeps a sent notification after its last attempt"
+  ],
   outboundAllow: [
     "outbound.allow",
     list(network, 0, 256),
-    "Non-public prefixes that may be reached"
+    "Address prefixes that outgoing requests may reach although they are not public"
   ],
   contentPublish: ["content.publish", oneOf("anyone", "accounts"), "Who may publish content"],
-  contentBytesMax: ["content.bytesMax", size, "Largest content resource"],
-  documentBytesMax: ["documents.bytesMax", size, "Largest document"],
-  xmlDepthMax: ["documents.xmlDepthMax", integer(4, 256), "Deepest nesting of XML elements"],
-  recipientsMax: ["documents.recipientsMax", integer(1, 100_000), "Recipients of one notification"],
-  retention: ["mailboxes.retention", duration, "How long a retrieved notification is kept"],
+  contentBytesMax: ["content.bytesMax", size, "Largest content that a client may publish"],
+  documentBytesMax: [
+    "documents.bytesMax",
+    size,
+    "Largest XML or JSON document that the service accepts"
+  ],
+  xmlDepthMax: [
+    "documents.xmlDepthMax",
+    integer(4, 256),
+    "How deep the elements of an XML document may nest"
+  ],
+  recipientsMax: [
+    "documents.recipientsMax",
+    integer(1, 100_000),
+    "Largest number of recipients of one notification"
+  ],
+  retention: [
+    "mailboxes.retention",
+    duration,
+    "How long a mailbox keeps a retrieved notification, unless its owner chose otherwise"
+  ],
   sessionRetention: [
     "sessions.retention",
     positiveDuration,
-    "How long a session is kept after its last change"
+    "How long the service keeps a session after its last change"
   ],
-  corsOrigin: ["cors.origin", corsOrigin, "Origin whose pages may read responses"],
-  activationsMax: ["limits.activationsMax", integer(1, 100_000_000), "Actors in memory"],
-  inboxMax: ["limits.inboxMax", integer(1, 10_000_000), "Messages without a reply of one actor"],
+  corsOrigin: ["cors.origin", corsOrigin, "Origin whose web pages may read responses (CORS)"],
+  activationsMax: [
+    "limits.activationsMax",
+    integer(1, 100_000_000),
+    "Largest number of actors in memory"
+  ],
+  inboxMax: [
+    "limits.inboxMax",
+    integer(1, 10_000_000),
+    "Largest number of messages that one actor has not yet answered"
+  ],
   idleTimeout: [
     "limits.idleTimeout",
     positiveDuration,
-    "An actor is passivated after this time without a message"
+    "The node passivates an actor that receives no message for this time"
   ],
   drainTimeout: [
     "limits.drainTimeout",
@@ -91,19 +144,35 @@ const table = {
   natsUrl: [
     "nats.url",
     optional(list(natsServer, 1, 64)),
-    "Servers of NATS; unset: the embedded store"
+    "NATS servers of the cluster; unset: the node uses the embedded store"
   ],
-  natsUser: ["nats.user", optional(text), "User at NATS"],
-  natsPassword: ["nats.password", optional(secret), "Password at NATS"],
-  natsToken: ["nats.token", optional(secret), "Token for NATS"],
-  natsNkeySeed: ["nats.nkeySeed", optional(secret), "Seed of an nkey for NATS"],
-  natsCreds: ["nats.creds", optional(text), "File of credentials for NATS"],
-  natsCa: ["nats.ca", optional(text), "File of the authority of NATS's certificates"],
-  natsCert: ["nats.cert", optional(text), "File of this node's certificate for NATS"],
-  natsKey: ["nats.key", optional(text), "File of that certificate's key"],
-  natsReplicas: ["nats.replicas", optional(oneOf(1, 3, 5)), "Copies of each stream"],
+  natsUser: ["nats.user", optional(text), "User name at NATS"],
+  natsPassword: ["nats.password", optional(secret), "Password of the user at NATS"],
+  natsToken: ["nats.token", optional(secret), "Token that authenticates the node to NATS"],
+  natsNkeySeed: [
+    "nats.nkeySeed",
+    optional(secret),
+    "Seed of the NKey that authenticates the node to NATS"
+  ],
+  natsCreds: ["nats.creds", optional(text), "Credentials file that authenticates the node to NATS"],
+  natsCa: [
+    "nats.ca",
+    optional(text),
+    "PEM file of the CA that issued the NATS servers' certificates"
+  ],
+  natsCert: [
+    "nats.cert",
+    optional(text),
+    "PEM file of the certificate that the node presents to NATS"
+  ],
+  natsKey: ["nats.key", optional(text), "PEM file of the key of the node's certificate"],
+  natsReplicas: ["nats.replicas", optional(oneOf(1, 3, 5)), "Replicas of each NATS stream"],
   nodeId: ["cluster.nodeId", optional(nodeName), "Name of this node in its cluster"],
-  clusterBuckets: ["cluster.buckets", integer(1, 64), "Streams that share the actors"]
+  clusterBuckets: [
+    "cluster.buckets",
+    integer(1, 64),
+    "Number of NATS streams over which the actors are spread"
+  ]
 } satisfies Record<string, Row>
 
 /** The values of all settings: times in ms, sizes in bytes. */
@@ -115,13 +184,13 @@ export type NodeSettings = {
 /** One setting. */
 export interface Setting {
   readonly name: string
-  /** In cluster.config.ts. */
+  /** The path of the value in cluster.config.ts, with dots. */
   readonly key: string
   readonly kind: ValueKind<unknown>
   readonly description: string
-  /** In the environment. */
+  /** The name of the environment variable. */
   readonly variable: string
-  /** Without the dashes. A secret has none, since every user of the machine can see flags. */
+  /** The flag without its dashes. A secret has no flag, since all users of a machine see flags. */
   readonly flag: string | undefined
 }
 
@@ -138,7 +207,7 @@ export const allSettings: ReadonlyArray<Setting> = Object.entries<Row>(table).ma
   }
 )
 
-/** Names of earlier versions; a start with one of them is refused. */
+/** Settings of earlier versions. The node does not start with one of them. */
 const retired: ReadonlyArray<
   { readonly variable: string; readonly key: string; readonly replacement: keyof typeof table }
 > = [
@@ -171,7 +240,7 @@ export interface LoadedSettings {
 
 type Texts = Readonly<Record<string, string | undefined>>
 
-/** The values of a configuration as text, by key; undefined without a default. */
+/** The values of a configuration as text, by key. A value is undefined if it has no default. */
 const configTexts = (config: object, prefix = ""): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(
     Object.entries(config).flatMap(([name, value]: [string, unknown]) => {
@@ -184,8 +253,8 @@ const configTexts = (config: object, prefix = ""): Readonly<Record<string, strin
     })
   )
 
-/** The text of an environment variable; an empty one counts as unset. */
-const setText = (text: string | undefined): string | undefined => text?.trim() || undefined
+/** The trimmed text of an environment variable; undefined if it is empty, which counts as unset. */
+const nonEmptyText = (text: string | undefined): string | undefined => text?.trim() || undefined
 
 const resolve = (
   { flag, key, variable }: Setting,
@@ -193,7 +262,7 @@ const resolve = (
 ): readonly [SettingSource, string | undefined] => {
   const flagText = flag === undefined ? undefined : flags[flag]
   if (flagText !== undefined) return [`flag --${flag}`, flagText]
-  const variableText = setText(environment[variable])
+  const variableText = nonEmptyText(environment[variable])
   if (variableText !== undefined) return [`environment ${variable}`, variableText]
   return config[key] === undefined ? ["unset", undefined] : ["cluster.config.ts", config[key]]
 }
@@ -203,29 +272,30 @@ const invalid = ({ key, kind }: Setting, source: SettingSource, value: string): 
   return `${key} is ${printed} (from ${source}); expected ${kind.expected}`
 }
 
-/** Names that no setting has: a misspelled or retired name must not be ignored silently. */
-const unknownNames = (config: Texts, environment: Texts): ReadonlyArray<string> => {
+/** A problem for each unknown or retired name, so that the node never ignores one silently. */
+const nameProblems = (config: Texts, environment: Texts): ReadonlyArray<string> => {
   const keys = new Set<string>(allSettings.map(({ key }) => key))
-  const unknownKeys = Object.keys(config).filter((key) => !keys.has(key)).map((key) => {
+  const keyProblems = Object.keys(config).filter((key) => !keys.has(key)).map((key) => {
     const replacement = replacementOf(retired.find((one) => one.key === key))
     const advice = replacement === undefined
       ? "remove it, or see `restante config` for the keys that exist"
       : `use ${replacement.key} instead`
     return `cluster.config.ts has the key ${key}, which is not a setting: ${advice}`
   })
-  const retiredVariables = retired.filter(({ variable }) => setText(environment[variable])).map(
+  const retiredVariables = retired.filter(({ variable }) => nonEmptyText(environment[variable]))
+  const variableProblems = retiredVariables.map(
     (one) =>
       `the environment has ${one.variable}, which is no longer a setting: ` +
       `set ${replacementOf(one)?.variable} instead`
   )
-  return [...unknownKeys, ...retiredVariables]
+  return [...keyProblems, ...variableProblems]
 }
 
-/** The flag that replaces one of an earlier version; undefined for any other. */
+/** The flag that replaces a flag of an earlier version; undefined for any other flag. */
 export const replacementOfFlag = (flag: string): string | undefined =>
   replacementOf(retired.find(({ variable }) => flagOf(variable) === flag))?.flag
 
-/** Problems of the issuer's settings in combination. */
+/** Problems of the settings of the external issuer that only their combination shows. */
 const authProblems = (
   { authAudience, authClockTolerance = 0, authIssuer, authJwks }: Partial<NodeSettings>
 ): ReadonlyArray<string> => {
@@ -250,8 +320,8 @@ const authProblems = (
 }
 
 /**
- * Reads every setting, and fails with a line for each problem. `environment` is by variable,
- * `flags` by name without dashes.
+ * Reads every setting, and fails with a line for each problem. The keys of `environment` are
+ * variables, those of `flags` are flags without dashes.
  */
 export const loadSettings = (
   environment: Texts,
@@ -261,7 +331,7 @@ export const loadSettings = (
   const values: Record<string, unknown> = {}
   const resolved: Array<ResolvedSetting> = []
   const sources = { config: configTexts(config), environment, flags }
-  const problems = [...unknownNames(sources.config, environment)]
+  const problems = [...nameProblems(sources.config, environment)]
   for (const setting of allSettings) {
     const { kind, name } = setting
     const [source, text] = resolve(setting, sources)
@@ -277,11 +347,11 @@ export const loadSettings = (
   return Result.succeed({ settings, resolved })
 }
 
-/** The origin of every URI. `port` is the port in use, as `PORT` may be 0. */
+/** The origin of every URI of the service. `port` is the port in use, since `PORT` may be 0. */
 export const baseUrlOf = (settings: NodeSettings, port: number): string =>
   settings.baseUrl ?? `http://localhost:${port}`
 
-/** The admin token, where one is set. */
+/** The token of the account admin; undefined without that setting. */
 export const adminTokenOf = (settings: NodeSettings): string | undefined =>
   settings.adminToken === undefined ? undefined : Redacted.value(settings.adminToken)
 
