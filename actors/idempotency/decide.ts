@@ -108,10 +108,13 @@ export const idempotencyTable: Keys = {
           .reply(acknowledged)
         : deny("Superseded"),
     // The mailbox signals in the commit of the deposit; the hint is the number of the log item.
-    TimerFired: (state, _message, { hint, isSignal, nowMs }) =>
-      isSignal
-        ? become<IdempotencyState>({ ...state, stored: hint === undefined ? {} : { n: hint } })
-        : expire(state, nowMs)
+    TimerFired: (state, _message, { hint, isSignal, isSignalDurable, nowMs }) => {
+      if (!isSignal) return expire(state, nowMs)
+      // A lost commit proves nothing. If the store has kept it, its signal comes once more.
+      if (!isSignalDurable) return stay()
+      const n = hint ?? state.stored?.n
+      return become<IdempotencyState>({ ...state, stored: n === undefined ? {} : { n } })
+    }
   },
   Done: {
     Begin: ({ fingerprint, sealed }) =>

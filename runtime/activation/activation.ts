@@ -261,6 +261,7 @@ export class ActorState {
       nowMs: 0,
       head: 0,
       isSignal: false,
+      isSignalDurable: false,
       format: firstFormat,
       hint: undefined,
       findDuplicate: findNothing
@@ -300,6 +301,7 @@ export class ActorState {
     this.context.nowMs = nowMs
     this.context.format = format
     this.context.isSignal = signal !== undefined
+    this.context.isSignalDurable = signal !== undefined && !Number.isNaN(signal.revision)
     this.context.hint = signal?.hint
     this.context.head = this.head
     return decideOn(this.behavior, this.state, message, this.context, this.shard)
@@ -415,7 +417,8 @@ export class ActorTimers {
 
   /**
    * The commit is lost. Whether or not the store has kept it, its timers and signals fire: one too
-   * many does no harm. What it was to defer is not deferred. `indeterminate`: the store may keep it
+   * many does no harm. Its signals have no revision, so that a behavior can tell them from those of
+   * durable commits. What it was to defer is not deferred. `indeterminate`: the store may keep it
    * later, after these have fired.
    */
   armLost({ signals, timerAtMs }: PendingCommit, indeterminate: boolean): void {

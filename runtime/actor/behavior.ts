@@ -30,13 +30,18 @@ export interface DecisionContext {
   /** Whether the message is the timer message for a signal of another actor. */
   readonly isSignal: boolean
   /**
+   * Whether the commit of that signal is durable. The signals of a lost commit fire too, since the
+   * store may have kept it.
+   */
+  readonly isSignalDurable: boolean
+  /**
    * The newest format of states, log items and messages that every node of the cluster reads. A
    * decision that needs a newer one must wait, or use the older form.
    */
   readonly format: number
   /**
    * The number of the signal that fired ({@link Decision.signal}); the signal's commit is durable.
-   * Undefined for all other messages, and after a crash.
+   * Undefined for all other messages, for the signal of a lost commit, and after a crash.
    */
   readonly hint: number | undefined
   /** Number of the item with this key, if it is among the last `recall.items`. */

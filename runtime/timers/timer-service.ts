@@ -14,7 +14,10 @@ import type { StorageApi, StoredTimer, TimerCursor, TimerPage } from "../ports/i
 
 /** A signal that one actor set for another. */
 export interface FiredSignal {
-  /** A commit names this revision to remove the signal from the store. NaN: it is unknown. */
+  /**
+   * A commit names this revision to remove the signal from the store. NaN: the commit of the signal
+   * is lost, and the store may have none.
+   */
   readonly revision: number
   readonly hint: number | undefined
 }
@@ -460,9 +463,13 @@ export interface TimerLoad {
   readonly untilMs: number
 }
 
+/** The later of two revisions; the known one if the other is NaN. */
+const latestRevision = (one: number, other: number): number =>
+  Number.isNaN(one) || other > one ? other : one
+
 /** One signal in place of two. A signal without a hint may be about anything. */
 const merged = (one: FiredSignal, other: FiredSignal): FiredSignal => ({
-  revision: Math.max(one.revision, other.revision),
+  revision: latestRevision(one.revision, other.revision),
   hint: one.hint === undefined || other.hint === undefined
     ? undefined
     : Math.max(one.hint, other.hint)

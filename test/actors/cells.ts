@@ -44,6 +44,7 @@ export const decider =
       format: 1,
       self,
       isSignal: false,
+      isSignalDurable: false,
       hint: undefined,
       findDuplicate: () => undefined
     }

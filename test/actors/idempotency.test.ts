@@ -114,10 +114,17 @@ describe("the idempotency key's table", () => {
     },
     "Begun.TimerFired": () => {
       expires(begun)()
-      const signal = { isSignal: true }
+      const signal = { isSignal: true, isSignalDurable: true }
       expect(effectsOf(decide(begun, timerFired, { ...signal, hint: 3 })))
         .toEqual({ nextState: { ...begun, stored: { n: 3 } } })
       expect(decide(doubtful, timerFired, signal).nextState).toEqual({ ...doubtful, stored: {} })
+      // The same signal once more, without its hint.
+      const stored: IdempotencyState = { ...begun, stored: { n: 3 } }
+      expect(decide(stored, timerFired, signal).nextState).toEqual(stored)
+      // The signal of a lost commit does not prove that the deposit was stored.
+      for (const state of [begun, doubtful, stored]) {
+        expectOnlyReply(decide(state, timerFired, { isSignal: true }), undefined)
+      }
     },
 
     "Done.Begin": () => expectOnlyReply(decide(finished, begin("a2")), { _tag: "Done", ...answer }),

@@ -42,6 +42,7 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
       nowMs,
       head: this.head,
       isSignal: this.isSignal,
+      isSignalDurable: this.isSignal,
       hint: this.hint,
       findDuplicate: this.findDuplicate
     }

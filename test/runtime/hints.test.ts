@@ -13,14 +13,19 @@ const other = "a=b"
 const signal = (hint?: number) =>
   ({ _tag: "Signal", id: other, ...hint === undefined ? {} : { hint } }) as const
 
-const hintsOf = async (storage: StorageApi): Promise<ReadonlyArray<number | null>> => {
+type Idle = Extract<State, { readonly _tag: "Idle" }>
+
+const stateOf = async (storage: StorageApi): Promise<Idle | undefined> => {
   const { state } = await Effect.runPromise(storage.load(at(other)))
   // The record of a probe.
   const known = state === undefined
     ? undefined
     : JSON.parse(decodeStoredState(state).text) as State
-  return known?._tag === "Idle" ? known.hints ?? [] : []
+  return known?._tag === "Idle" ? known : undefined
 }
+
+const hintsOf = async (storage: StorageApi): Promise<ReadonlyArray<number | null>> =>
+  (await stateOf(storage))?.hints ?? []
 
 const pass = async (rig: Rig, ms: number): Promise<void> => {
   for (let left = ms; left > 0; left -= 10) {
@@ -77,5 +82,26 @@ describe("a hint", () => {
     await rig.ask(at("a"), signal(6))
     await pass(rig, 100)
     expect(await hintsOf(storage)).toEqual([null, 6])
+  })
+
+  it("of a lost commit proves nothing, unless it comes with that of a durable one", async () => {
+    const storage = scripted()
+    const rig = await start({ limits: { reloadDelayMs: 1 } }, { storage, virtualTime: true })
+    const lose = async () => {
+      storage.acts.push(fails, fails, fails)
+      const lost = rig.ask(at("a"), signal(4))
+      for (let tries = 0; tries < 3; tries++) {
+        await turns()
+        await rig.pass(1)
+      }
+      expect(await lost).toBe("StorageUnavailable")
+    }
+    await lose()
+    await pass(rig, 100)
+    expect((await stateOf(storage))?.durableSignals).toEqual([false])
+    await lose()
+    await rig.ask(at("a"), signal(5))
+    await pass(rig, 100)
+    expect((await stateOf(storage))?.durableSignals).toEqual([false, true])
   })
 })

@@ -11,6 +11,8 @@ interface Idle {
   readonly wokenMs: ReadonlyArray<number>
   /** The hints of the signals that fired; null: none. */
   readonly hints?: ReadonlyArray<number | null>
+  /** Whether the commit of each signal that fired was durable. */
+  readonly durableSignals?: ReadonlyArray<boolean>
 }
 
 interface Rigid {
@@ -80,9 +82,12 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
     Vanish: ({ count }, _, { head }) => stay<State>().removeActor().reply({ count, head }),
     SetTimer: (state, { atMs }, { head }) =>
       become<State>(state).setTimer(atMs).reply({ count: state.count, head }),
-    TimerFired: (state, _, { hint = null, nowMs }) => {
+    TimerFired: (state, _, { hint = null, isSignal, isSignalDurable, nowMs }) => {
       const hints = [...state.hints ?? [], hint]
-      const next = become<State>({ ...state, wokenMs: [...state.wokenMs, nowMs], hints })
+      const wokenMs = [...state.wokenMs, nowMs]
+      const durable = state.durableSignals ?? []
+      const durableSignals = isSignal ? [...durable, isSignalDurable] : durable
+      const next = become<State>({ ...state, wokenMs, hints, durableSignals })
       return state.todo === null
         ? next
         : next.setTimer(nowMs + 1_000).perform({ _tag: "Do", name: state.todo } as const)

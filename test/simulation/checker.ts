@@ -6,7 +6,6 @@ import { derivedName } from "../../actors/notification/local-delivery.ts"
 import type { NotificationState } from "../../actors/notification/protocol.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { type Address, address, keyOf } from "../../runtime/actor/address.ts"
-import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { byResource, type Model, type Operation } from "../histories/history.ts"
 import { check } from "../histories/linearizable.ts"
 import { mailbox, type MailboxInput, type MailboxOutput } from "../histories/models/mailbox.ts"
@@ -29,7 +28,7 @@ import type { Records } from "./records.ts"
 import { registrationAt } from "./registrations.ts"
 import { versioned } from "./versioned.ts"
 import { leftOver } from "./volume.ts"
-import type { World } from "./world.ts"
+import { stateOf, type World } from "./world.ts"
 
 /** A finished run. */
 export interface Run {
@@ -48,12 +47,6 @@ const stepsMax = 100_000
 
 /** A process makes some hundred decisions in a run. */
 const decisionsMax = 3_000
-
-/** The state of a record, decoded by its behavior. */
-const stateOf = <State>({ store }: World, of: Address): State | undefined => {
-  const { state } = Effect.runSync(store.inner.load(of))
-  return state === undefined ? undefined : JSON.parse(decodeStoredState(state).text) as State
-}
 
 const queuedOf = (world: World, id: string): Queued | undefined => {
   const state = storedNotification(world.store.inner, notificationAt(id))
@@ -313,5 +306,5 @@ export const checkRun = (run: Run): void => {
   for (const what of records.wrong) run.world.violate(what)
   contentsHold(run.world)
   customersHold(run.world)
-  keyedDepositsHold(run.world, run.invariants, run.plan.operations)
+  keyedDepositsHold(run.world, run.invariants, records, run.plan.operations)
 }

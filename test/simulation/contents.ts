@@ -8,7 +8,7 @@ import { contentKind } from "../../actors/index.ts"
 import { collectBlobs } from "../../http/blob-garbage.ts"
 import { readKeyedRequest, type Service } from "../../http/pipeline/index.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
-import { address, decodeStoredState, placingPart, shardOf } from "../../runtime/index.ts"
+import { address, placingPart, shardOf } from "../../runtime/index.ts"
 import type { StoredInput, StoredOutput } from "../histories/models/stored.ts"
 import { baseUrl } from "./nodes.ts"
 import type { KnownContent, Operations, Turn } from "./operations.ts"
@@ -16,7 +16,7 @@ import { contentsCount, type Operation } from "./plan.ts"
 import type { Answer } from "./requests.ts"
 import { shardsInUse } from "./shards.ts"
 import { fieldOf, serviceKey, type WebAnswer, type WebRequest } from "./web.ts"
-import type { World } from "./world.ts"
+import { stateOf, type World } from "./world.ts"
 
 const ID_CHARS = 22
 const SECRET_CHARS = 43
@@ -222,18 +222,13 @@ export const contentVerbs: Operations = {
   }
 }
 
-const stateOf = ({ store }: World, id: string): ContentState => {
-  const { state } = Effect.runSync(store.inner.load(address(contentKind, id)))
-  // The behavior of content wrote this text.
-  return state === undefined
-    ? { _tag: "Absent" }
-    : JSON.parse(decodeStoredState(state).text) as ContentState
-}
+const contentStateOf = (world: World, id: string): ContentState =>
+  stateOf<ContentState>(world, address(contentKind, id)) ?? { _tag: "Absent" }
 
 /** Stored blobs that no content names. */
 const orphansIn = (world: World): ReadonlyArray<string> =>
   Effect.runSync(world.blobs.inner.scan(undefined, Number.MAX_SAFE_INTEGER)).filter((blobId) => {
-    const state = stateOf(world, placingPart(blobId))
+    const state = contentStateOf(world, placingPart(blobId))
     return !(state._tag !== "Absent" && state.stale.includes(blobId) ||
       state._tag === "Published" && state.body.blobId === blobId)
   })
@@ -267,7 +262,7 @@ export const contentsHold = (world: World): void => {
   const ids = Effect.runSync(store.inner.scan(contentKind, undefined, Number.MAX_SAFE_INTEGER))
   for (const id of ids) {
     if (!publications.some((one) => one.id === id)) world.violate(`nobody asked for content ${id}`)
-    const state = stateOf(world, id)
+    const state = contentStateOf(world, id)
     if (state._tag !== "Published") continue
     const { blobId, digest } = state.body
     const info = Effect.runSync(blobs.inner.info(blobId))

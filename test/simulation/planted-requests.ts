@@ -7,7 +7,7 @@ import { contentKind, idempotencyKind, sessionKind } from "../../actors/index.ts
 import type { ContentMessage, ContentReply } from "../../actors/content/index.ts"
 import type { SessionReply } from "../../actors/session/protocol.ts"
 import type { Service } from "../../http/pipeline/index.ts"
-import { type Address, isRefusal, type Peers } from "../../runtime/index.ts"
+import { type Address, type DecisionContext, isRefusal, type Peers } from "../../runtime/index.ts"
 import { withCell } from "./planted-cells.ts"
 import type { WorldSeams } from "./world.ts"
 
@@ -64,6 +64,16 @@ const keyAbandoned = withCell(idempotencyKind, "Begun", "Interrupt", (_, cells) 
     abandon({ ...state, isDoubtful: undefined, stored: undefined }, message, context)
 })
 
+/** The signal of a lost commit proves that a deposit was stored. */
+const lostSignalBelieved = withCell(
+  idempotencyKind,
+  "Begun",
+  "TimerFired",
+  (cell) => (state, message, context) =>
+    // The runtime passes a `DecisionContext` to each cell.
+    cell(state, message, { ...context as DecisionContext, isSignalDurable: true })
+)
+
 /** A session that is over by an answer of unknown outcome refuses this answer. */
 const ownEndRefused = asking((_, ask) => (to, message) =>
   to.kind !== sessionKind || message._tag !== "Answer" ? ask(to, message) : Effect.catch(
@@ -86,5 +96,6 @@ export const plantedRequests: Readonly<Record<string, WorldSeams>> = {
   "blob-removed-in-doubt": removedInDoubt,
   "held-blob-removed": heldRemoved,
   "key-abandoned": keyAbandoned,
+  "lost-signal-believed": lostSignalBelieved,
   "own-end-refused": ownEndRefused
 }

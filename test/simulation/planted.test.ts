@@ -38,6 +38,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "blob-removed-in-doubt": 16,
   "held-blob-removed": 26,
   "key-abandoned": 125,
+  "lost-signal-believed": 303,
   "own-end-refused": 125,
   "record-refused-in-doubt": 4,
   "record-removed-in-doubt": 44,

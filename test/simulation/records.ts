@@ -30,6 +30,8 @@ export class Records {
   readonly versioned: Array<Operation<VersionedInput, VersionedOutput>> = []
   /** Reported heads of mailboxes: a later read must not report a smaller one. */
   readonly heads: Array<Head> = []
+  /** The last status of each document that was deposited with a key, by its text. */
+  readonly keyedDeposits = new Map<string, number>()
   /** Answers that no state of the service allows. */
   readonly wrong: Array<string> = []
   /** Failures that running nodes returned. */

@@ -1,4 +1,7 @@
 /** A cluster, its clients and its environment, in simulated time. */
+import { Effect } from "effect"
+import { decodeStoredState } from "../../runtime/actor/format.ts"
+import type { Address } from "../../runtime/index.ts"
 import { SharedBlobs } from "./blobs.ts"
 import type { NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { Bus } from "./bus.ts"
@@ -208,4 +211,10 @@ export class World {
   private cutWay(from: SimulatedNode, to: SimulatedNode, untilMs: number): void {
     this.bus.cuts.set(`${from.computer.name} ${to.computer.name}`, untilMs)
   }
+}
+
+/** The state of an actor's record, as its behavior wrote it; undefined without a record. */
+export const stateOf = <State>({ store }: World, of: Address): State | undefined => {
+  const { state } = Effect.runSync(store.inner.load(of))
+  return state === undefined ? undefined : JSON.parse(decodeStoredState(state).text) as State
 }
