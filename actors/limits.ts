@@ -29,7 +29,7 @@ export const retrievedPerDecisionMax = 256
 /** Removals in one event of a mailbox's log. */
 export const removalsPerEvent = 100
 
-/** How long events of removal are kept at least, so that registrations can push them. */
+/** How long removal events are kept at least, so that registrations can push them. */
 export const eventRetentionMs = 7 * 24 * hourMs
 
 /** Log items that one read of expired notifications returns. */

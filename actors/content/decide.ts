@@ -1,6 +1,7 @@
 /**
- * The decisions of a content resource. A replaced or removed body first becomes stale, with a timer
- * in the same commit, and its blob is removed then, so that no crash leaves it behind.
+ * The decisions of a content resource. When a body is replaced or removed, its blob first becomes
+ * stale: the commit stores the blob's id and sets a timer. The actor removes the blob after that
+ * commit. If the node crashes before the removal, the timer repeats it.
  */
 import { append, become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -14,7 +15,7 @@ type Published = Variant<ContentState, "Published">
 
 type Removed = Variant<ContentState, "Removed">
 
-type Contents = BehaviorTable<ContentState, ContentMessage, ContentReply, ContentAction>
+type ContentTable = BehaviorTable<ContentState, ContentMessage, ContentReply, ContentAction>
 
 const done: ContentReply = { _tag: "Done" }
 
@@ -23,8 +24,11 @@ const overwritten: ContentReply = { _tag: "Overwritten" }
 const mayEdit = (state: Published, { editHash, account }: ContentAccess): boolean =>
   sameHash(editHash, state.editHash) || (account !== undefined && account === state.owner)
 
-/** Why the access may not edit. A wrong capability must not reveal that there is content. */
-const editDenied = (state: Published, access: ContentAccess): Reason | undefined =>
+/**
+ * Why the caller may not edit; undefined if it may. A wrong edit secret is refused as NotFound, so
+ * that it does not reveal that there is content.
+ */
+const editRefusal = (state: Published, access: ContentAccess): Reason | undefined =>
   mayEdit(state, access)
     ? undefined
     : access.editHash !== undefined
@@ -33,7 +37,8 @@ const editDenied = (state: Published, access: ContentAccess): Reason | undefined
     ? "Unauthenticated"
     : "Forbidden"
 
-const readDenied = (state: Published, access: ContentAccess): Reason | undefined => {
+/** Why the caller may not read; undefined if it may. */
+const readRefusal = (state: Published, access: ContentAccess): Reason | undefined => {
   if (mayEdit(state, access)) return undefined
   if (access.editHash !== undefined) return "NotFound"
   return state.passwordHash === undefined || sameHash(access.passwordHash, state.passwordHash)
@@ -41,8 +46,8 @@ const readDenied = (state: Published, access: ContentAccess): Reason | undefined
     : "Unauthenticated"
 }
 
-/** Removes stale blobs now, and again if that fails. */
-const removeBlobs = (
+/** Removes the stale blobs now. The timer repeats the removal if it fails. */
+const removeStaleBlobs = (
   state: Published | Removed,
   nowMs: number
 ): Decision<ContentState, never, ContentAction> =>
@@ -50,46 +55,45 @@ const removeBlobs = (
     .setTimer(nowMs + blobRemovalRetryMs)
     .perform<ContentAction>({ _tag: "RemoveBlobs", blobIds: state.stale })
 
-/** The stale blobs that are not removed yet. */
-const staleWithout = (
+/** The stale blobs without those that have been removed. */
+const withoutRemoved = (
   stale: ReadonlyArray<string>,
-  blobIds: ReadonlyArray<string>
-): ReadonlyArray<string> => stale.filter((id) => !blobIds.includes(id))
+  removedIds: ReadonlyArray<string>
+): ReadonlyArray<string> => stale.filter((id) => !removedIds.includes(id))
 
-/** The receipts that this commit removes, the last first, and how many are left. */
-const clearReceipts = (
-  left: number
-): { readonly numbers: Array<number>; readonly left: number } => {
-  const count = Math.min(left, removalsMax)
-  return { numbers: Array.from({ length: count }, (_, at) => left - at), left: left - count }
-}
+/** The log numbers of the receipts that one commit removes. The last receipt is the first. */
+const nextReceipts = (receiptsLeft: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.min(receiptsLeft, removalsMax) }, (_, offset) => receiptsLeft - offset)
 
-/** Writes the tombstone, and removes as many receipts as fit one commit. */
-const clearRemoved = (
+/** Stores that the content is removed. Removes the stale blobs, and the receipts in steps. */
+const continueRemoval = (
   state: Removed,
   nowMs: number
 ): Decision<ContentState, never, ContentAction> => {
-  const { numbers, left } = clearReceipts(state.receiptsLeft)
-  const next: Removed = { ...state, receiptsLeft: left }
+  const receipts = nextReceipts(state.receiptsLeft)
+  const next: Removed = { ...state, receiptsLeft: state.receiptsLeft - receipts.length }
   const decision: Decision<ContentState, never, ContentAction> = next.stale.length > 0
-    ? removeBlobs(next, nowMs)
+    ? removeStaleBlobs(next, nowMs)
     : become<ContentState>(next).setTimer(null)
-  if (numbers.length > 0) decision.removeItems(...numbers)
-  // The other receipts do not wait for the retry of the blobs.
-  return left > 0 ? decision.setTimer(nowMs) : decision
+  if (receipts.length > 0) decision.removeItems(...receipts)
+  // The timer is due at once: the next receipts do not wait until the removal of blobs is repeated.
+  return next.receiptsLeft > 0 ? decision.setTimer(nowMs) : decision
 }
 
-const holds = (hasBlob: boolean): ContentReply => ({ _tag: "HasBlob", hasBlob })
+const hasBlobReply = (hasBlob: boolean): ContentReply => ({ _tag: "HasBlob", hasBlob })
 
 /**
- * Whether the content names the blob. "No" lets the caller remove it, so it is committed: that
- * fails if an earlier commit, whose outcome is unknown to this actor, was stored late.
+ * Replies whether the content refers to the blob. After "no" the caller removes the blob. So "no"
+ * needs a commit: the commit fails if an earlier commit, whose outcome this actor does not know,
+ * has stored a reference to the blob.
  */
-const hasBlob = (
+const replyHasBlob = (
   state: Published | Removed,
-  isNamed: boolean
+  isReferenced: boolean
 ): Decision<ContentState, ContentReply, ContentAction> =>
-  (isNamed ? stay<ContentState>() : become<ContentState>(state)).reply(holds(isNamed))
+  (isReferenced ? stay<ContentState>() : become<ContentState>(state)).reply(
+    hasBlobReply(isReferenced)
+  )
 
 const publishedReply = ({ body, generation }: Published): ContentReply => ({
   _tag: "Published",
@@ -97,14 +101,14 @@ const publishedReply = ({ body, generation }: Published): ContentReply => ({
   generation
 })
 
-/** The cells that are the same before content is published and after it is removed. */
+/** The cells that are equal before content is published and after it is removed. */
 const withoutContent = (reason: "NotFound" | "Gone") =>
   denyEach(reason, "Describe", "Authorize", "Overwrite", "Remove", "Receipt")
 
-const absent: Contents["Absent"] = {
+const absent: ContentTable["Absent"] = {
   Publish: (_state, message, { nowMs }) => {
     const { requestId, body, editHash, passwordHash, owner } = message
-    const kept: Published = {
+    const created: Published = {
       _tag: "Published",
       requestId,
       body,
@@ -115,25 +119,27 @@ const absent: Contents["Absent"] = {
       ...owner === undefined ? {} : { owner },
       stale: []
     }
-    return become<ContentState>(kept).reply(publishedReply(kept))
+    return become<ContentState>(created).reply(publishedReply(created))
   },
   ...withoutContent("NotFound"),
-  HasBlob: () => stay<ContentState>().removeActor().reply(holds(false)),
+  HasBlob: () => stay<ContentState>().removeActor().reply(hasBlobReply(false)),
   BlobsRemoved: () => stay(),
   TimerFired: () => stay()
 }
 
-const overwrite: Contents["Published"]["Overwrite"] = (state, message, { nowMs }) => {
+const overwrite: ContentTable["Published"]["Overwrite"] = (state, message, { nowMs }) => {
   const { access, body, ifDigest } = message
-  const reason = editDenied(state, access)
+  const reason = editRefusal(state, access)
   if (reason !== undefined) return deny(reason)
   const { generation, lastModifiedMs } = state
-  // The message was decided before, and its reply was lost.
+  // An earlier attempt of this request has stored the body, and its reply was lost.
   if (body.blobId === state.body.blobId || state.stale.includes(body.blobId)) {
     return stay().reply(overwritten)
   }
   if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
-  if (state.stale.length >= staleBlobsMax) return deny("Busy", "earlier bodies are being removed")
+  if (state.stale.length >= staleBlobsMax) {
+    return deny("Busy", "the service is still removing earlier bodies; try again later")
+  }
   const next: Published = {
     ...state,
     body,
@@ -141,16 +147,16 @@ const overwrite: Contents["Published"]["Overwrite"] = (state, message, { nowMs }
     lastModifiedMs: Math.max(nowMs, lastModifiedMs),
     stale: [...state.stale, state.body.blobId]
   }
-  return removeBlobs(next, nowMs).reply(overwritten)
+  return removeStaleBlobs(next, nowMs).reply(overwritten)
 }
 
-const published: Contents["Published"] = {
+const published: ContentTable["Published"] = {
   Publish: (state, { requestId }) =>
     requestId === state.requestId
       ? stay().reply(publishedReply(state))
       : deny("Taken"),
   Describe: (state, { access }) => {
-    const reason = readDenied(state, access)
+    const reason = readRefusal(state, access)
     if (reason !== undefined) return deny(reason)
     const { body, lastModifiedMs, passwordHash } = state
     return stay().reply<ContentReply>({
@@ -159,45 +165,47 @@ const published: Contents["Published"] = {
     })
   },
   Authorize: (state, { access }) => {
-    const reason = editDenied(state, access)
+    const reason = editRefusal(state, access)
     return reason === undefined ? stay().reply(done) : deny(reason)
   },
   Overwrite: overwrite,
   Remove: (state, { access, ifDigest }, { nowMs, head }) => {
-    const reason = editDenied(state, access)
+    const reason = editRefusal(state, access)
     if (reason !== undefined) return deny(reason)
     if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
     const stale = [...state.stale, state.body.blobId]
-    return clearRemoved({ _tag: "Removed", stale, receiptsLeft: head }, nowMs).reply(done)
+    return continueRemoval({ _tag: "Removed", stale, receiptsLeft: head }, nowMs).reply(done)
   },
   Receipt: (state, { access, requestId, value }, { findDuplicate, head, nowMs }) => {
-    const reason = readDenied(state, access)
+    const reason = readRefusal(state, access)
     if (reason !== undefined) return deny(reason)
-    const first = requestId === undefined ? undefined : findDuplicate(requestId)
-    if (first !== undefined) return stay().reply<ContentReply>({ _tag: "Received", n: first })
+    const storedAs = requestId === undefined ? undefined : findDuplicate(requestId)
+    if (storedAs !== undefined) {
+      return stay().reply<ContentReply>({ _tag: "Received", n: storedAs })
+    }
     if (head >= receiptsMax) return deny("Full", "the message has the maximum number of receipts")
     return append<ContentState>(encodeReceipt(nowMs, value, requestId))
       .reply<ContentReply>({ _tag: "Received", n: head + 1 })
   },
   HasBlob: (state, { blobId }) =>
-    hasBlob(state, state.body.blobId === blobId || state.stale.includes(blobId)),
+    replyHasBlob(state, state.body.blobId === blobId || state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
-    const stale = staleWithout(state.stale, blobIds)
+    const stale = withoutRemoved(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
     return become<ContentState>({ ...state, stale })
       .setTimer(stale.length === 0 ? null : nowMs + blobRemovalRetryMs)
   },
   TimerFired: (state, _message, { nowMs }) =>
-    state.stale.length === 0 ? stay<ContentState>().setTimer(null) : removeBlobs(state, nowMs)
+    state.stale.length === 0 ? stay<ContentState>().setTimer(null) : removeStaleBlobs(state, nowMs)
 }
 
-const removed: Contents["Removed"] = {
-  // An id is random, so only a repetition of the request that published it knows it.
+const removed: ContentTable["Removed"] = {
+  // The id is random: only a repetition of the request that published the content has it.
   Publish: () => stay().reply<ContentReply>({ _tag: "PublishedOnce" }),
   ...withoutContent("Gone"),
-  HasBlob: (state, { blobId }) => hasBlob(state, state.stale.includes(blobId)),
+  HasBlob: (state, { blobId }) => replyHasBlob(state, state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
-    const stale = staleWithout(state.stale, blobIds)
+    const stale = withoutRemoved(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
     const timerMs = state.receiptsLeft > 0
       ? nowMs
@@ -209,7 +217,7 @@ const removed: Contents["Removed"] = {
   TimerFired: (state, _message, { nowMs }) =>
     state.stale.length === 0 && state.receiptsLeft === 0
       ? stay<ContentState>().setTimer(null)
-      : clearRemoved(state, nowMs)
+      : continueRemoval(state, nowMs)
 }
 
-export const contentTable: Contents = { Absent: absent, Published: published, Removed: removed }
+export const contentTable: ContentTable = { Absent: absent, Published: published, Removed: removed }

@@ -16,17 +16,17 @@ export const ContentBody = Schema.Struct({
 
 export type ContentBody = typeof ContentBody.Type
 
-/** Blobs that are no longer referenced and may not be removed yet. */
+/** Ids of blobs that the content no longer refers to. They may still be in the store. */
 const stale = Schema.Array(Schema.String)
 
 export const ContentState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Published", {
-    /** The id of the request that published it: a repetition is recognized. */
+    /** The id of the request that published the content, to recognize a repetition. */
     requestId: Schema.String,
     body: ContentBody,
     lastModifiedMs: Count,
-    /** Counts the bodies, from 1. */
+    /** 1 for the first body, one more for each that replaces it. */
     generation: Count,
     editHash: SecretHash,
     passwordHash: Schema.optionalKey(SecretHash),
@@ -35,7 +35,7 @@ export const ContentState = Schema.Union([
   }),
   Schema.TaggedStruct("Removed", {
     stale,
-    /** Number of the last receipt that is not yet removed, 0 when all are. */
+    /** The log number of the last receipt that is not yet removed; 0 when all are removed. */
     receiptsLeft: Count
   })
 ])
@@ -52,7 +52,7 @@ export const ContentAccess = Schema.Struct({
 export type ContentAccess = typeof ContentAccess.Type
 
 export const ContentMessage = Schema.Union([
-  /** Publishes a body that is stored (A1). */
+  /** Publishes a body, whose bytes are already in the blob store (A1). */
   Schema.TaggedStruct("Publish", {
     requestId: Schema.String,
     body: ContentBody,
@@ -60,11 +60,14 @@ export const ContentMessage = Schema.Union([
     passwordHash: Schema.optionalKey(SecretHash),
     owner: Schema.optionalKey(Schema.String)
   }),
-  /** Returns the view, for readers (A3). */
+  /** Returns the view, if the caller may read (A3). */
   Schema.TaggedStruct("Describe", { access: ContentAccess }),
-  /** Checks that the caller may edit: before an upload, and to list the receipts. */
+  /** Checks that the caller may edit, before an upload and before the receipts are listed. */
   Schema.TaggedStruct("Authorize", { access: ContentAccess }),
-  /** Replaces the body with a stored one; `ifDigest` is that of the replaced body. */
+  /**
+   * Replaces the body. The new bytes are already in the blob store. If `ifDigest` is not the digest
+   * of the current body, the message is refused.
+   */
   Schema.TaggedStruct("Overwrite", {
     access: ContentAccess,
     body: ContentBody,
@@ -78,12 +81,15 @@ export const ContentMessage = Schema.Union([
   Schema.TaggedStruct("Receipt", {
     access: ContentAccess,
     value: Schema.String,
-    /** Of a request with a key, and of a mailbox: a repetition gets the first receipt. */
+    /**
+     * The id of a request that has an Idempotency-Key or comes from a mailbox: its repetition gets
+     * the number of the first receipt.
+     */
     requestId: Schema.optionalKey(Base64Id)
   }),
-  /** Whether a blob belongs to this content; blob garbage collection asks for orphans. */
+  /** Asks whether the content refers to a blob. Blob garbage collection sends it. */
   Schema.TaggedStruct("HasBlob", { blobId: Schema.String }),
-  /** The blobs are gone from the store. */
+  /** The result of RemoveBlobs: the store no longer has these blobs. */
   Schema.TaggedStruct("BlobsRemoved", { blobIds: Schema.Array(Schema.String) }),
   Schema.TaggedStruct("TimerFired", {})
 ])
@@ -99,11 +105,11 @@ export interface ContentView {
 
 export type ContentReply =
   /**
-   * A repeated request gets the body that is held, not the one that it brought: `generation` 1 is
-   * the body of the first attempt, later ones replaced it.
+   * A repeated request gets the current body, not the one that it sent. With `generation` 1 it is
+   * the body of the first attempt; with a higher one an overwrite has replaced that body.
    */
   | { readonly _tag: "Published"; readonly body: ContentBody; readonly generation: number }
-  /** A repeated request, whose content has been removed since. */
+  /** A repeated request whose content was published and later removed. */
   | { readonly _tag: "PublishedOnce" }
   | { readonly _tag: "Described"; readonly view: ContentView }
   | { readonly _tag: "Overwritten" }
@@ -117,11 +123,11 @@ export type ContentAction = {
   readonly blobIds: ReadonlyArray<string>
 }
 
-/** A receipt as a log item: when it was received, then what was sent. */
+/** A stored receipt. */
 export interface StoredReceipt {
-  /** ms since the epoch. */
+  /** When the content received it, ms since the epoch. */
   readonly atMs: number
-  /** The receipt as it was sent, opaque to the content. */
+  /** The receipt as it was sent. The content does not interpret it. */
   readonly value: string
 }
 
@@ -132,7 +138,7 @@ export const encodeReceipt = (
   requestId: string | undefined
 ): string => `${atMs.toString(36)}${requestId === undefined ? "" : ` ${requestId}`}\n${value}`
 
-/** The id of the request in a receipt's log item. */
+/** The id of the request in the log item of a receipt; undefined if there is none. */
 export const receiptRequestId = (item: string): string | undefined =>
   item.slice(0, item.indexOf("\n")).split(" ")[1]
 

@@ -231,7 +231,7 @@ const mayRead = (state: Open, { account, secretHash }: MailboxReader): boolean =
 const readerDenied = (reader: MailboxReader): Reason =>
   reader.account === undefined ? "Unauthenticated" : "Forbidden"
 
-/** How many notifications are stored; the log has events of removal too. */
+/** How many notifications are stored; the log has removal events too. */
 const stored = (state: Open, head: number): number => head - state.removed - state.events
 
 const view = (state: Open, account: string | undefined, head: number): MailboxView => ({

@@ -1,7 +1,7 @@
 /**
- * A stored notification as a log item: a header line, then the XML fragment that it is served
- * as. `<time, ms since the epoch, base 36> <random> <digest>\n<item>…</item>`; the random part
- * and the digest have 22 characters of base64url, 128 bits each.
+ * The items of a mailbox's log. A notification is a header line and the XML that readers get:
+ * `<time, ms since the epoch, base 36> <random> <digest>\n<item>…</item>`. The random part and the
+ * digest have 22 characters of base64url each, 128 bits. The other kind of item is a removal event.
  */
 
 export interface StoredNotification {
@@ -9,9 +9,9 @@ export interface StoredNotification {
   readonly atMs: number
   /** The random part of its URI. */
   readonly idRandom: string
-  /** Digest of the document, by which a repeated one is recognized. */
+  /** Digest of the document, to recognize a repeated deposit. */
   readonly digest: string
-  /** The `item` element as XML, to be served as it is. */
+  /** The `item` element as XML, which readers get unchanged. */
   readonly fragment: string
 }
 
@@ -29,58 +29,58 @@ export const encodeItem = (
 const corrupted = (): Error => new Error("a mailbox's log item has no header line")
 
 /**
- * Marks a log item that is an event of removals, which registrations read:
- * `<time, ms since the epoch, base 36> !\n<id>\n<id>…`. No random part begins with `!`.
+ * Marks a removal event. Its item is `<time, ms since the epoch, base 36> !\n<id>\n<id>…`, with the
+ * ids of the removed notifications; registrations push it. No random part begins with `!`.
  */
 const removalMark = "!"
 
-/** The log item of removals, with the ids of the notifications. */
+/** The log item of a removal event, with the ids of the removed notifications. */
 export const encodeRemoval = (atMs: number, ids: ReadonlyArray<string>): string =>
   `${atMs.toString(36)} ${removalMark}\n${ids.join("\n")}`
 
-/** Whether a log item is an event of removals; any other one is a notification. */
+/** Whether a log item is a removal event; any other item is a notification. */
 export const isRemoval = (value: string): boolean =>
   value.startsWith(removalMark, value.indexOf(" ") + 1)
 
-/** The ids of the removed notifications in a log item. */
+/** The ids of the removed notifications in a removal event. */
 export const decodeRemoval = (value: string): ReadonlyArray<string> => value.split("\n").slice(1)
 
-/** Where the digest begins. */
-const digestAt = (value: string): number => {
+/** The index of the digest in the log item of a notification; throws for a corrupted item. */
+const digestOffset = (value: string): number => {
   const space = value.indexOf(" ")
-  const at = space + partChars + 2
-  if (space < 1 || value.charCodeAt(at + partChars) !== 10) throw corrupted()
-  return at
+  const offset = space + partChars + 2
+  if (space < 1 || value[offset + partChars] !== "\n") throw corrupted()
+  return offset
 }
 
-/** When the log item was made, ms since the epoch: its notification received, or removed. */
+/** When the mailbox received or removed the notifications of a log item, ms since the epoch. */
 export const itemAtMs = (value: string): number =>
   Number.parseInt(value.slice(0, value.indexOf(" ")), 36)
 
 /**
- * Characters of a digest in the deduplication window: 72 bits. A longer substring would be a view
- * of the whole item, and would keep the item in memory.
+ * Characters of a digest in the deduplication window: 72 bits. V8 copies a substring of up to 12
+ * characters. A longer one would be a view of the whole item, and would keep it in memory.
  */
 const repeatKeyChars = 12
 
-/** The key of a document of this digest in the deduplication window. */
+/** The key in the deduplication window of a document with this digest. */
 export const repeatKey = (digest: string): string => digest.slice(0, repeatKeyChars)
 
-/** The {@link repeatKey} of a log item; undefined for an event of removals. */
+/** The {@link repeatKey} of a log item; undefined for a removal event. */
 export const itemRepeatKey = (value: string): string | undefined => {
   if (isRemoval(value)) return
-  const at = digestAt(value)
-  return value.slice(at, at + repeatKeyChars)
+  const offset = digestOffset(value)
+  return value.slice(offset, offset + repeatKeyChars)
 }
 
-/** The notification of a log item; throws for any other item. */
+/** The notification in a log item; throws if the item is a removal event or corrupted. */
 export const decodeItem = (value: string): StoredNotification => {
-  const at = digestAt(value)
+  const offset = digestOffset(value)
   return {
     atMs: itemAtMs(value),
-    idRandom: value.slice(at - partChars - 1, at - 1),
-    digest: value.slice(at, at + partChars),
-    fragment: value.slice(at + partChars + 1)
+    idRandom: value.slice(offset - partChars - 1, offset - 1),
+    digest: value.slice(offset, offset + partChars),
+    fragment: value.slice(offset + partChars + 1)
   }
 }
 

@@ -83,7 +83,7 @@ describe("a stored notification", () => {
     )
     expect(() => decodeItem("<item/>")).toThrow()
   })
-  it("is distinguished from an event of removals", () => {
+  it("is distinguished from a removal event", () => {
     assert(
       property(times, parts, parts, array(parts, { minLength: 1 }), (atMs, random, digest, ids) => {
         const event = encodeRemoval(atMs, ids)
