@@ -3,68 +3,68 @@ import { Effect, Schema } from "effect"
 import { Base64Id, Caller, Count, SecretHash } from "../schemas.ts"
 import { Range, Retrieval } from "./ranges.ts"
 
-/** The settings of an owner; times in ms, sizes in bytes. */
+/** The settings of a mailbox, which its owner chooses. */
 export const OwnerSettings = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
-  /** Who may deposit. */
+  /** Who may deposit notifications. */
   deposit: Schema.Literals(["anyone", "accounts"]),
-  /** How long a notification is kept after it was retrieved, as the owner wrote it (ISO 8601). */
+  /** How long a notification is kept after its retrieval, as the owner wrote it (ISO 8601). */
   retention: Schema.String,
   retentionMs: Count,
   /** Whether the mailbox fetches the content that a notification points to. */
   fetch: Schema.Literals(["never", "eager"]),
   fetchLimitBytes: Schema.optionalKey(Count),
-  /** When the mailbox reports to the message's URI. */
+  /** When the mailbox sends a receipt to the URI of the content. */
   receipts: Schema.Literals(["none", "received", "retrieved"])
 })
 
 export type OwnerSettings = typeof OwnerSettings.Type
 
-/** A count that older records do not have. */
-const LaterCount = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
+/** A count that is 0 if the record is of an older version, which does not have the field. */
+const CountOrZero = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
 
 export const MailboxState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Open", {
-    /** Account that created it. */
+    /** The name of the account that created the mailbox. */
     owner: Schema.String,
-    /** The id of the request that created it: a repetition is recognized. */
+    /** The id of the request that created the mailbox, to recognize a repetition. */
     requestId: Schema.String,
     createdAtMs: Count,
     settings: OwnerSettings,
     passwordHash: SecretHash,
     sharedHash: SecretHash,
-    /** Counts the changes of settings and secrets, from 1. */
+    /** 1 at first, one more after each change of the settings or secrets. */
     version: Count,
-    /** When the last notification was received; the log may have a later one. */
+    /** When the last notification was received. The log is newer: a deposit stores no state. */
     lastAtMs: Count,
     /** How many log items have been removed. */
     removed: Count,
-    /** The removed ones; the smallest ranges beyond the bound are forgotten. */
+    /** The numbers of removed log items. Beyond a bound the smallest ranges are forgotten. */
     gone: Schema.Array(Range),
-    /** The retrieved ones, and when; the smallest ranges beyond the bound are forgotten. */
+    /** Which items were retrieved, and when. Beyond a bound the smallest ranges are forgotten. */
     retrieved: Schema.Array(Retrieval),
-    /** Its push registrations: the part of their ids after the `=`. Each change signals them. */
+    /** The part after the `=` of each push registration's id. Each change signals them. */
     registrations: Schema.Array(Schema.String).pipe(
       Schema.withDecodingDefaultKey(Effect.succeed([]))
     ),
-    /** How many stored log items are events of removal, not notifications. */
-    events: LaterCount,
-    /** Counts the changes of cached copies, which a listing shows. */
-    fetched: LaterCount
+    /** How many stored log items are removal events, not notifications. */
+    events: CountOrZero,
+    /** How often the cached copies of contents have changed, which a listing shows. */
+    fetched: CountOrZero
   }),
   Schema.TaggedStruct("Destroyed", {
     destroyedAtMs: Count,
     /** Log items that are still to be removed. */
     left: Schema.Array(Range),
-    /** As in Open. Above 0 there may be copies to remove. */
-    fetched: LaterCount
+    /** As in Open. If it is above 0, there may be cached copies to remove. */
+    fetched: CountOrZero
   })
 ])
 
 export type MailboxState = typeof MailboxState.Type
 
-/** The credentials of a reader: an account, the hash of a password or of a shared URI's secret. */
+/** The credentials of a reader: an account, and the hash of a password or a shared URI's secret. */
 export const MailboxReader = Schema.Struct({
   account: Schema.optionalKey(Schema.String),
   secretHash: Schema.optionalKey(SecretHash)
@@ -72,18 +72,18 @@ export const MailboxReader = Schema.Struct({
 
 export type MailboxReader = typeof MailboxReader.Type
 
-/** A registration: its actor's id, or the part of it after the `=`. */
+/** The id of a registration's actor, `<mailbox>=<part>`, or only the part after the `=`. */
 const RegistrationId = Schema.String.check(
   Schema.isPattern(/^(?:[a-z0-9-]{1,64}=)?[A-Za-z0-9_-]{8,64}$/)
 )
 
-/** A notification that was removed. */
+/** The two parts of the id of a removed notification. */
 const Removal = Schema.Struct({ n: Count, idRandom: Base64Id })
 
 export type Removal = typeof Removal.Type
 
 export const MailboxMessage = Schema.Union([
-  /** Opens the mailbox. Repeated with the same request id, it replies the same. */
+  /** Creates the mailbox. A repetition with the same request id gets the same reply. */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     owner: Schema.String,
@@ -91,46 +91,47 @@ export const MailboxMessage = Schema.Union([
     passwordHash: SecretHash,
     sharedHash: SecretHash
   }),
-  /** Returns the view, for anybody; the reply says which rights the reader has. */
+  /** Returns the view to any caller, and whether the caller may read the mailbox. */
   Schema.TaggedStruct("Describe", { reader: MailboxReader }),
-  /** Adds a notification (A2); `account` is the depositor's, if any. */
+  /** Stores a notification (A2). */
   Schema.TaggedStruct("Deposit", {
     /** The `item` element as XML. */
     fragment: Schema.String,
-    /** 128 bits of the document's SHA-256, or derived from the request's key; base64url. */
+    /** 128 bits, base64url: of the document's SHA-256 or, with `key`, derived from that key. */
     digest: Base64Id,
-    /** 128 random bits, base64url; with a key the same in each attempt. */
+    /** 128 random bits, base64url. With `key` they are the same in each attempt. */
     idRandom: Base64Id,
+    /** The sender's account, if it has authenticated. */
     account: Schema.optionalKey(Schema.String),
-    /** The id of the request's idempotency key is `<mailbox>=<key>`. */
+    /** The hash of the Idempotency-Key. The actor `<mailbox>=<key>` stores the key's answer. */
     key: Schema.optionalKey(SecretHash)
   }),
-  /** The right to read the log, and its head (A11). */
+  /** Returns the view, with the head of the log, if the caller may read the mailbox (A11). */
   Schema.TaggedStruct("List", { reader: MailboxReader }),
   /**
-   * A reader has retrieved the notifications from `from` to `to`: their retention begins. If
-   * receipts report it, at most `retrievedPerDecisionMax` of them count.
+   * A reader has retrieved the notifications from `from` to `to`: their retention begins. If the
+   * mailbox sends receipts on retrieval, one message counts `retrievedPerDecisionMax` at most.
    */
   Schema.TaggedStruct("Retrieved", { from: Count, to: Count }),
-  /** Removes one notification; `idRandom` is that of its id. */
+  /** Removes one notification, by the two parts of its id. */
   Schema.TaggedStruct("Remove", { n: Count, idRandom: Base64Id, reader: MailboxReader }),
-  /** From now on each change signals this registration; it is idempotent. */
+  /** Adds a registration, which each change then signals. The message is idempotent. */
   Schema.TaggedStruct("Register", { id: RegistrationId, reader: MailboxReader }),
-  /** A registration has ended. From itself. */
+  /** Removes a registration that has ended; the registration sends it. */
   Schema.TaggedStruct("Unregister", { id: RegistrationId }),
-  /** Reads the head of the log. From a registration: NotFound if the mailbox has none such. */
+  /** Returns the head of the log to a registration; NotFound if the mailbox does not list it. */
   Schema.TaggedStruct("ReadHead", { id: RegistrationId }),
-  /** Lists the registrations; for readers. */
+  /** Lists the registrations, if the caller may read the mailbox. */
   Schema.TaggedStruct("Registrations", { reader: MailboxReader }),
-  /** The cached copies have changed. From a background task. */
+  /** The cached copies have changed. A background task sends it. */
   Schema.TaggedStruct("CopiesChanged", {}),
-  /** The result of ReadExpired: notifications, events of removal, numbers without an item. */
+  /** The result of ReadExpired: notifications, removal events, and numbers without an item. */
   Schema.TaggedStruct("Expire", {
     removed: Schema.Array(Removal),
     events: Schema.Array(Count),
     missing: Schema.Array(Count)
   }),
-  /** Replaces the settings; `ifVersion` is the version that the owner has seen. */
+  /** Replaces the settings. It is refused if the version is not `ifVersion`. */
   Schema.TaggedStruct("Configure", {
     caller: Caller,
     settings: OwnerSettings,
@@ -142,7 +143,7 @@ export const MailboxMessage = Schema.Union([
     passwordHash: SecretHash,
     sharedHash: SecretHash
   }),
-  /** Removes the mailbox and all in it (A10); `ifVersion` as in Configure. */
+  /** Destroys the mailbox and everything in it (A10); `ifVersion` as in Configure. */
   Schema.TaggedStruct("Destroy", { caller: Caller, ifVersion: Schema.optionalKey(Count) }),
   Schema.TaggedStruct("TimerFired", {})
 ])
@@ -157,23 +158,23 @@ export type MailboxReply =
     readonly repeated: boolean
   }
   | { readonly _tag: "Described"; readonly view: MailboxView; readonly mayRead: boolean }
-  /** Stored as item `n`. A repeated one was stored before. */
+  /** The notification is stored as item `n`; if `repeated`, an earlier deposit stored it. */
   | {
     readonly _tag: "Deposited"
     readonly n: number
     readonly repeated: boolean
-    /** The stored item's own; undefined when it is in the log only. */
+    /** The random part of the item's id; undefined if the caller must read it from the log. */
     readonly idRandom: string | undefined
   }
   | { readonly _tag: "Listed"; readonly view: MailboxView }
   | { readonly _tag: "Configured"; readonly version: number }
   | { readonly _tag: "Head"; readonly head: number; readonly lastAtMs: number }
-  /** The part of the registrations' ids after the `=`, in the order of registration. */
+  /** The part after the `=` of each registration's id, in the order of registration. */
   | { readonly _tag: "Registrations"; readonly ids: ReadonlyArray<string> }
   | { readonly _tag: "Done" }
 
 export type MailboxAction =
-  /** Reads expired items, so that events can name them; its result is Expire. */
+  /** Reads expired items, so that a removal event can name them. Its result is Expire. */
   { readonly _tag: "ReadExpired"; readonly numbers: ReadonlyArray<number> }
 
 /** The view of an open mailbox. */
@@ -182,17 +183,17 @@ export interface MailboxView {
   readonly isOwner: boolean
   readonly settings: OwnerSettings
   readonly createdAtMs: number
-  /** Changes with settings and secrets. */
+  /** Changes with the settings and the secrets. */
   readonly version: number
-  /** Number of the last notification, 0 before the first. With `lastAtMs` the cursor's parts. */
+  /** The number of the last log item, 0 before the first. A cursor has it, and `lastAtMs`. */
   readonly head: number
   readonly lastAtMs: number
-  /** How many log items were removed: part of what names a listing. */
+  /** How many log items were removed. The key of a cached listing contains it. */
   readonly removed: number
-  /** Changes with the cached copies. */
+  /** Changes with the cached copies of contents. */
   readonly fetched: number
   /** How many notifications are stored. */
   readonly notifications: number
-  /** Up to this number all were removed; left out when the first one is there. */
+  /** All items up to this number are removed; left out if the first item is still stored. */
   readonly removedUpTo?: number
 }

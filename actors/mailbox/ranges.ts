@@ -1,6 +1,6 @@
 /**
- * Sets of log numbers as ascending, disjoint ranges, both ends inclusive: what a mailbox knows
- * of its items without reading them.
+ * Sets of log numbers as ascending, disjoint ranges, both ends included. With them a mailbox knows
+ * which items were retrieved or removed, without a read of the log.
  */
 import { Schema } from "effect"
 import { Count } from "../schemas.ts"
@@ -9,7 +9,7 @@ export const Range = Schema.Struct({ from: Count, to: Count })
 
 export type Range = typeof Range.Type
 
-/** The numbers of a range, and when they were retrieved. */
+/** A range of items, and when they were retrieved. */
 export const Retrieval = Schema.Struct({ from: Count, to: Count, atMs: Count })
 
 export type Retrieval = typeof Retrieval.Type
@@ -61,7 +61,7 @@ export const first = (ranges: ReadonlyArray<Range>, count: number): Array<number
   return numbers
 }
 
-/** The ranges, and `added`, with neighbors joined where `join` allows it. */
+/** The ranges and `added`. Neighbors are joined unless `join` returns undefined. */
 const insert = <R extends Range>(
   ranges: ReadonlyArray<R>,
   added: ReadonlyArray<R>,
@@ -90,7 +90,7 @@ const bounded = <R extends Range>(ranges: Array<R>, countMax: number): ReadonlyA
   return ranges
 }
 
-/** The ranges with `added` in them; at most `countMax`, the smallest forgotten. */
+/** The ranges with the numbers of `added`. Beyond `countMax` the smallest ranges are dropped. */
 export const include = (
   ranges: ReadonlyArray<Range>,
   added: ReadonlyArray<Range>,
@@ -102,9 +102,10 @@ export const include = (
   )
 
 /**
- * The retrievals with `whole` in them: numbers that are there keep their time. Neighbours of the
- * same step of `stepMs` are joined and take the later time; a range that is forgotten for the
- * bound has not been retrieved, and is kept until it is.
+ * The retrievals with the numbers of `whole`. Numbers that are already in them keep their time.
+ * Neighbors whose times are in the same step of `stepMs` are joined and take the later time. Beyond
+ * `countMax` the smallest ranges are dropped: their items count as not retrieved, and the mailbox
+ * keeps them until the next retrieval.
  */
 export const retrieve = (
   retrieved: ReadonlyArray<Retrieval>,

@@ -1,6 +1,6 @@
 /**
  * The removal of notifications: by a reader, when their retention after retrieval has passed, or
- * with the mailbox. While there are registrations, an event in the log records it. Pure.
+ * with the mailbox. While there are registrations, a removal event in the log records it. Pure.
  */
 import { become, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
@@ -19,39 +19,37 @@ type Destroyed = Variant<MailboxState, "Destroyed">
 
 const done: MailboxReply = { _tag: "Done" }
 
-/** When the first retention passes; null if nothing was retrieved. */
+/** When the retention of the item that was retrieved first ends; null if none was retrieved. */
 export const nextTimerMs = (state: Open): number | null => {
-  const firstAtMs = state.retrieved.reduce(
-    (least, { atMs }) => Math.min(least, atMs),
-    Number.POSITIVE_INFINITY
-  )
-  return firstAtMs === Number.POSITIVE_INFINITY ? null : firstAtMs + state.settings.retentionMs
+  if (state.retrieved.length === 0) return null
+  return Math.min(...state.retrieved.map(({ atMs }) => atMs)) + state.settings.retentionMs
 }
 
-const points = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> =>
+/** Each number as a range of one. */
+const singleRanges = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> =>
   numbers.map((n) => ({ from: n, to: n }))
 
-/** The retrievals with another one. */
+/** The retrievals of the state, and one more. */
 const withRetrieval = (state: Open, whole: Retrieval): ReadonlyArray<Retrieval> => {
   const stepMs = Math.max(1, Math.ceil(state.settings.retentionMs / retentionSteps))
   return retrieve(state.retrieved, whole, stepMs, retrievedRangesMax)
 }
 
-/** The state without these items; `events` of them are events. */
-const without = (state: Open, numbers: ReadonlyArray<number>, events: number): Open => ({
+/** The state after the removal of these items, of which `events` are removal events. */
+const withoutItems = (state: Open, numbers: ReadonlyArray<number>, events: number): Open => ({
   ...state,
   removed: state.removed + numbers.length,
   events: state.events - events,
-  gone: include(state.gone, points(numbers), removedRangesMax)
+  gone: include(state.gone, singleRanges(numbers), removedRangesMax)
 })
 
-/** How many removals fit one commit beside their signals. */
-const removalsAtOnce = (
+/** How many items one commit can remove. If it also sends signals, it can remove half as many. */
+const removalsPerCommit = (
   state: { readonly fetched: number; registrations?: Open["registrations"] }
 ) => state.fetched > 0 || (state.registrations?.length ?? 0) > 0 ? removalsMax / 2 : removalsMax
 
-/** The events of these removals; none without registrations. */
-const eventsOf = (
+/** The removal events for these notifications, as log items; none without registrations. */
+const encodeRemovalEvents = (
   state: Open,
   removed: ReadonlyArray<Removal>,
   atMs: number
@@ -65,25 +63,26 @@ const eventsOf = (
   return events
 }
 
-/** The state with `count` events appended; they count as retrieved, so that they expire too. */
+/** The state after `count` removal events. They count as retrieved, so that they expire too. */
 const withEvents = (state: Open, count: number, atMs: number, context: DecisionContext): Open => {
   const { head, nowMs } = context
-  const keptAtMs = nowMs + Math.max(0, eventRetentionMs - state.settings.retentionMs)
+  // An event is kept for eventRetentionMs at least: a short retention begins that much later.
+  const retrievedAtMs = nowMs + Math.max(0, eventRetentionMs - state.settings.retentionMs)
   return count === 0 ? state : {
     ...state,
     lastAtMs: atMs,
     events: state.events + count,
-    retrieved: withRetrieval(state, { from: head + 1, to: head + count, atMs: keptAtMs })
+    retrieved: withRetrieval(state, { from: head + 1, to: head + count, atMs: retrievedAtMs })
   }
 }
 
-/** Items to remove: notifications, and events that have expired. */
+/** Items to remove: notifications, and the numbers of removal events that have expired. */
 interface RemovedItems {
   readonly removed: ReadonlyArray<Removal>
   readonly events: ReadonlyArray<number>
 }
 
-/** Removes items, records that as events, and sends the signals. */
+/** Removes items, appends the removal events, and sends the signals. */
 export const removeItems = (
   state: Open,
   { events, removed }: RemovedItems,
@@ -93,9 +92,9 @@ export const removeItems = (
   const atMs = Math.max(nowMs, state.lastAtMs)
   const notifications = removed.map(({ n }) => n)
   const numbers = [...notifications, ...events]
-  const appended = eventsOf(state, removed, atMs)
-  const left = without(state, numbers, events.length)
-  const next = withEvents(left, appended.length, atMs, context)
+  const appended = encodeRemovalEvents(state, removed, atMs)
+  const remaining = withoutItems(state, numbers, events.length)
+  const next = withEvents(remaining, appended.length, atMs, context)
   const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))
   for (const event of appended) decision.append(event)
   if (appended.length > 0) {
@@ -105,42 +104,53 @@ export const removeItems = (
   return decision
 }
 
-/** Records a retrieval, and signals the receipts of notifications that are retrieved first. */
+/**
+ * Records a retrieval. For each notification that was not retrieved before, signals the background
+ * task that sends the receipt, if the mailbox sends receipts on retrieval.
+ */
 export const recordRetrieval = (
   state: Open,
   { from, to }: Variant<MailboxMessage, "Retrieved">,
   { head, nowMs, self }: DecisionContext
 ): Decision<MailboxState, MailboxReply> => {
-  // The ends exclude removed items. A gap within costs nothing and keeps the range whole.
+  // The range begins and ends with an item that is not removed. Removed items inside it do no
+  // harm, and one range takes less space than several.
   const present = subtract({ from: Math.max(from, 1), to: Math.min(to, head) }, state.gone)
   const low = present[0]
   const high = present.at(-1)
   if (low === undefined || high === undefined) return stay<MailboxState>().reply(done)
-  const reports = state.settings.receipts === "retrieved"
-  const unseen = reports ? present.flatMap((part) => subtract(part, state.retrieved)) : []
-  // Notifications beyond the signals of one decision do not count as retrieved yet.
-  const newly = first(unseen, retrievedPerDecisionMax)
-  const last = total(unseen) > newly.length ? newly.at(-1) ?? high.to : high.to
+  const sendsReceipts = state.settings.receipts === "retrieved"
+  const unretrieved = sendsReceipts
+    ? present.flatMap((part) => subtract(part, state.retrieved))
+    : []
+  // One decision sends a bounded number of signals. The notifications after the last signaled one
+  // do not count as retrieved yet.
+  const signaled = first(unretrieved, retrievedPerDecisionMax)
+  const last = total(unretrieved) > signaled.length ? signaled.at(-1) ?? high.to : high.to
   const ranges = withRetrieval(state, { from: low.from, to: last, atMs: nowMs })
   if (ranges === state.retrieved) return stay<MailboxState>().reply(done)
   const next: Open = { ...state, retrieved: ranges }
   const decision = become<MailboxState>(next).setTimer(nextTimerMs(next))
-  signalBackgroundTasks(decision, self, newly, "retrieved")
+  signalBackgroundTasks(decision, self, signaled, "retrieved")
   return decision.reply(done)
 }
 
-/** Removes expired notifications, as many as fit one commit; the timer continues. */
+/**
+ * Removes expired items, as many as one commit can; the timer fires again for the others. If
+ * removal events may be among them or must name them, the items are read first, and
+ * {@link finishExpiry} removes them.
+ */
 export const beginExpiry = (
   state: Open,
   _message: MailboxMessage,
   { nowMs, self }: DecisionContext
 ): Decision<MailboxState, never, MailboxAction> => {
-  const passedMs = nowMs - state.settings.retentionMs
+  const expiredBeforeMs = nowMs - state.settings.retentionMs
   const numbers: Array<number> = []
   const kept = state.retrieved.flatMap((range) => {
-    if (range.atMs > passedMs) return [range]
+    if (range.atMs > expiredBeforeMs) return [range]
     const present = subtract(range, state.gone)
-    const expired = first(present, removalsAtOnce(state) - numbers.length)
+    const expired = first(present, removalsPerCommit(state) - numbers.length)
     numbers.push(...expired)
     if (total(present) === expired.length) return []
     return [{ ...range, from: (expired.at(-1) ?? range.from - 1) + 1 }]
@@ -153,25 +163,25 @@ export const beginExpiry = (
       .perform<MailboxAction>({ _tag: "ReadExpired", numbers })
       .deferTimer(nowMs + expiryReadRetryMs)
   }
-  const next = { ...without(state, numbers, 0), retrieved: kept }
+  const next = { ...withoutItems(state, numbers, 0), retrieved: kept }
   const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))
   if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch")
   return decision
 }
 
-/** Removes expired items that were read, so that events can name them. It is idempotent. */
+/** Removes expired items that were read for {@link beginExpiry}. It is idempotent. */
 export const finishExpiry = (
   state: Open,
   { events, missing, removed }: Variant<MailboxMessage, "Expire">,
   context: DecisionContext
 ): Decision<MailboxState> => {
-  const passedMs = context.nowMs - state.settings.retentionMs
-  const passed = state.retrieved.filter(({ atMs }) => atMs <= passedMs)
+  const expiredBeforeMs = context.nowMs - state.settings.retentionMs
+  const passed = state.retrieved.filter(({ atMs }) => atMs <= expiredBeforeMs)
   const isDue = (n: number): boolean => covers(passed, n) && !covers(state.gone, n)
-  const seen = [...removed.map(({ n }) => n), ...events, ...missing]
-  const ended = include(state.gone, points(seen), Number.POSITIVE_INFINITY)
+  const read = [...removed.map(({ n }) => n), ...events, ...missing]
+  const ended = include(state.gone, singleRanges(read), Number.POSITIVE_INFINITY)
   const kept = state.retrieved.flatMap((range) => {
-    if (range.atMs > passedMs) return [range]
+    if (range.atMs > expiredBeforeMs) return [range]
     const present = subtract(range, ended)
     const low = present[0]
     const high = present.at(-1)
@@ -186,12 +196,12 @@ export const finishExpiry = (
   return removeItems({ ...state, retrieved: kept }, due, context)
 }
 
-/** Continues to remove the log of a destroyed mailbox. */
+/** Removes items of a destroyed mailbox, as many as one commit can; the timer continues. */
 export const clearDestroyed = (
   state: Destroyed,
   { self }: DecisionContext
 ): Decision<MailboxState> => {
-  const numbers = first(state.left, removalsAtOnce(state))
+  const numbers = first(state.left, removalsPerCommit(state))
   const last = numbers.at(-1)
   if (last === undefined) return stay<MailboxState>().setTimer(null)
   const left = state.left.flatMap((range): Array<Range> =>

@@ -1,7 +1,7 @@
 /**
- * The signals of a mailbox's commits: to its push registrations, to the background tasks of its
- * notifications, and to the idempotency keys of its deposits. Their ids begin with its name, so
- * that they are in its shard. Pure.
+ * The signals that a mailbox's commits send: to its push registrations, to the background tasks of
+ * its notifications, and to the idempotency keys of its deposits. The ids of these actors begin
+ * with the mailbox's name, so that they are in its shard. Pure.
  */
 import { type Address, address, type Variant } from "../../runtime/index.ts"
 import type { MailboxState } from "./protocol.ts"
@@ -14,7 +14,7 @@ export const idempotencyKind = "idempotency"
 
 type Open = Variant<MailboxState, "Open">
 
-/** The part of a decision that is used here. */
+/** What this module needs of a decision. */
 interface SignalingDecision {
   signal(address: Address, hint?: number): unknown
 }
@@ -22,7 +22,7 @@ interface SignalingDecision {
 /** The part of a registration's id after the `=`. */
 export const partOf = (id: string): string => id.slice(id.indexOf("=") + 1)
 
-/** Signals all registrations: there are changes up to item `upTo`, or the mailbox is gone. */
+/** Signals all registrations: the log now ends at `upTo`; undefined if the mailbox is gone. */
 export const signalRegistrations = (
   decision: SignalingDecision,
   self: Address,
@@ -34,7 +34,7 @@ export const signalRegistrations = (
   }
 }
 
-/** Signals the background tasks of one kind for these notifications. */
+/** Signals one kind of background task for each of these notifications. */
 export const signalBackgroundTasks = (
   decision: SignalingDecision,
   self: Address,
@@ -46,7 +46,7 @@ export const signalBackgroundTasks = (
   }
 }
 
-/** Signals the idempotency key of a deposit that the commit stores it as item `n`. */
+/** Signals a deposit's idempotency key: the commit stores the deposit as item `n`. */
 export const signalKey = (
   decision: SignalingDecision,
   self: Address,
@@ -56,10 +56,11 @@ export const signalKey = (
   decision.signal(address(idempotencyKind, `${self.id}=${key}`), n)
 }
 
-/** Whether a deposit sends signals. */
+/** Whether a deposit signals registrations or background tasks. */
 export const isWatched = ({ registrations, settings }: Open): boolean =>
   registrations.length > 0 || settings.fetch === "eager" || settings.receipts === "received"
 
+/** Signals what depends on the deposit that the commit stores as item `n`. */
 export const signalDeposit = (
   decision: SignalingDecision,
   { registrations, settings }: Open,
