@@ -169,9 +169,12 @@ export const datedAfterMs = 5_000
 export const latestScannedMax = 10_000
 
 /** Log items that the search for a keyed deposit reads after a crash, and those of one read. */
-export const keyedSearchItems = 10_000
+export const keyedSearchItemsMax = 100_000
 
 export const keyedSearchPage = 100
+
+/** The search also reads items of this time before the first use of the key: clocks differ. */
+export const keyedSearchClockMs = 60 * 60 * 1000
 
 /** Size of the cache of rendered mailbox listings. */
 export const listingCacheBytesMax = 4 * 1024 * 1024

@@ -17,9 +17,9 @@ type Used = Variant<IdempotencyState, "Begun" | "Done">
 
 const acknowledged: IdempotencyReply = { _tag: "Acknowledged" }
 
-const proceed = ({ stored }: { readonly stored?: Begun["stored"] }): IdempotencyReply => ({
+const proceed = ({ firstAtMs, stored }: Begun): IdempotencyReply => ({
   _tag: "Proceed",
-  ...stored === undefined ? {} : { stored }
+  ...stored === undefined ? {} : { stored: { ...stored, firstAtMs } }
 })
 
 /** The retention of a key begins with its first use, whatever its result. */
@@ -76,7 +76,7 @@ export const idempotencyTable: Keys = {
         ...fingerprint === undefined ? {} : { fingerprint }
       })
         .setTimer(nowMs + idempotencyRetentionMs)
-        .reply(proceed({})),
+        .reply({ _tag: "Proceed" }),
     Complete: () => deny("NotFound"),
     Abandon: () => stay().reply(acknowledged),
     Interrupt: () => stay().reply(acknowledged),

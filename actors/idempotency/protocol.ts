@@ -18,7 +18,11 @@ const fingerprint = Schema.String
 /** Number of the log item that a deposit has become; unknown after a crash. */
 const Stored = Schema.Struct({ n: Schema.optionalKey(Count) })
 
-export type StoredDeposit = typeof Stored.Type
+/** The deposit of an earlier attempt. */
+export interface StoredDeposit extends Schema.Schema.Type<typeof Stored> {
+  /** When the key was used first: the deposit is not older. */
+  readonly firstAtMs: number
+}
 
 export const IdempotencyState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),

@@ -82,7 +82,8 @@ describe("the idempotency key's table", () => {
         .toEqual({ ...known, attempt: "a2", attemptAtMs: nowMs })
       expectOnlyReply(decide(known, { ...same, fingerprint: "f2" }), { _tag: "OtherRequest" })
       const stored = { ...known, stored: { n: 7 } }
-      expect(decide(stored, same).answer).toEqual({ ...proceed, stored: { n: 7 } })
+      expect(decide(stored, same).answer)
+        .toEqual({ ...proceed, stored: { n: 7, firstAtMs: nowMs } })
     },
     "Begun.Complete": () => {
       const decision = decide(begun, complete("a1"))

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { StoredDeposit } from "../../../actors/idempotency/index.ts"
-import { decodeItem, isRemoval, type MailboxMessage, type MailboxReply,
+import { decodeItem, type MailboxMessage, type MailboxReply,
   notificationId } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { derivedIds, documentDigest, type IdSource,
@@ -14,7 +14,6 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
   standardTypes } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
-import { keyedSearchItems, keyedSearchPage } from "../../limits.ts"
 import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, type CallKey, countRequest, emptyAnswer, failRefused,
   type HandlerFailure, type HttpError, httpError, type Parameters, type PlainAnswer, readBody,
@@ -24,6 +23,7 @@ import { traceparentOf } from "../../trace-context.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { publishInline } from "../content/index.ts"
 import { isLinkedData, readLinkedData } from "../interop/index.ts"
+import { findDeposit, type ReadLog } from "./deposit-search.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefCache,
   withMailboxLink } from "./mailbox-access.ts"
 import { depositedView, depositForm } from "./mailbox-views.ts"
@@ -129,25 +129,20 @@ const findDeposited = Effect.fnUntraced(function*(
 
 /**
  * The URI of a deposit that an earlier attempt with the same key has stored. Its number is unknown
- * after a crash: then it is searched from the end of the log. 410 if it was removed since.
+ * after a crash: then it is searched in the log. 410 if it was removed since.
  */
 const findByKey = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   ids: IdSource,
-  { n }: StoredDeposit
+  { firstAtMs, n }: StoredDeposit
 ): Effect.fn.Return<string, HandlerFailure> {
   const idRandom = ids.id("notification")
   if (n !== undefined) return notificationHref(mailbox, n, idRandom)
   const { head } = yield* failRefused(describeMailbox(service, mailbox))
-  for (let to = head; to > Math.max(0, head - keyedSearchItems); to -= keyedSearchPage) {
-    const from = Math.max(1, to - keyedSearchPage + 1)
-    const items = yield* service.system.read(mailbox.to, from, to - from + 1)
-    const found = items.find(({ value }) =>
-      !isRemoval(value) && decodeItem(value).idRandom === idRandom
-    )
-    if (found !== undefined) return notificationHref(mailbox, found.n, idRandom)
-  }
+  const read: ReadLog = (from, limit) => service.system.read(mailbox.to, from, limit)
+  const found = yield* findDeposit(read, head, firstAtMs, idRandom)
+  if (found !== undefined) return notificationHref(mailbox, found, idRandom)
   return yield* httpError("gone", "the notification was stored, and has been removed since")
 })
 
