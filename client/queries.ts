@@ -1,8 +1,9 @@
 /** Area C (protocol §3): quotes, customers, and queries as resources. */
 import { changePauseMs } from "./limits.ts"
 import { createdOf, defined, Gone, type HttpTransport, type Json, type JsonObject,
-  type ListingOptions, listOf, NotFound, numberOf, optionalNumber, optionalObject, optionalText,
-  pathOf, type RequestContentBody, textOf, withQuery, wordOf } from "./transport/index.ts"
+  type ListingOptions, listOf, newIdempotencyKey, NotFound, numberOf, optionalNumber,
+  optionalObject, optionalText, pathOf, type RequestContentBody, textOf, withQuery,
+  wordOf } from "./transport/index.ts"
 
 /** A quote. The amount is text, since the service stores its exact digits. */
 export interface Quote {
@@ -238,7 +239,7 @@ export class Queries {
     let { document } = await this.transport.request({
       method: "PUT",
       uri: "/customers",
-      headers: { "content-type": contentType, prefer },
+      headers: { "content-type": contentType, prefer, "idempotency-key": newIdempotencyKey() },
       body: file,
       timeoutMs: null,
       signal

@@ -390,6 +390,14 @@ export const loadBatchRows = 2_000
 /** Changes of a new row: its record, and its key in the index. */
 export const changesPerRow = 2
 
+/** How long an upload tries to find out whether the store has its load, and the pause between. */
+export const loadSettleMs = 5_000
+
+export const loadSettlePauseMs = 100
+
+/** The pause before a node continues a load whose write failed. */
+export const loadRetryMs = 1_000
+
 /** After this time without progress, another node continues a load. */
 export const loadIdleMs = 60_000
 

@@ -141,7 +141,8 @@ export const problemTypes = {
   "storage-unavailable": type(
     503,
     "The store does not answer",
-    "Nothing can be made durable at the moment, so nothing is accepted. Try again later."
+    "The store did not answer in time. A change may have been stored nevertheless: repeat it with "
+      + "the same Idempotency-Key, or read the resource before you repeat it."
   ),
   "storage-full": type(
     507,

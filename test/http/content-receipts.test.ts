@@ -80,7 +80,7 @@ describe("orphans", () => {
   it("are removed when they are settled, and only if no owner names them", async () => {
     const { blobs, records, system } = service.service
     const href = locationOf(await publish("kept"))
-    const load = (state: string) => JSON.stringify({ state })
+    const load = (state: string) => JSON.stringify({ state, blob: `load=${state}` })
     await service.run(records.write([
       { table: "loads", key: "pending", value: load("pending") },
       { table: "loads", key: "done", value: load("done") }

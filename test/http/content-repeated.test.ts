@@ -5,11 +5,9 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { deduplicationWindowItems } from "../../actors/limits.ts"
-import { collectBlobs } from "../../http/blob-garbage.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { resumeLoads } from "../../http/resources/customers/load-application.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { editOf, locationOf, plain } from "./content-harness.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
@@ -17,7 +15,7 @@ import { notification } from "./mailbox-harness.ts"
 
 const basic = `admin:${adminToken}`
 
-/** The message, or the table of the write, whose next reply is lost; and whether it is kept. */
+/** The message whose next reply is lost, and whether its commit is kept. */
 let fate: { readonly message: string; readonly isKept: boolean } | undefined
 
 /** A service whose handlers may lose the reply of an actor. */
@@ -30,16 +28,9 @@ const faulty = (service: Service): Service => {
     fate = undefined
     return isKept ? Effect.andThen(ask(to, message), failure) : failure
   }
-  const { records, system } = service
-  const write: typeof records.write = (changes) => {
-    if (fate?.message !== changes[0]?.table) return records.write(changes)
-    const { isKept = false } = fate ?? {}
-    fate = undefined
-    return isKept ? Effect.andThen(records.write(changes), failure) : failure
-  }
+  const { system } = service
   return {
     ...service,
-    records: { ...records, write },
     system: { ...system, ask: losing(system.ask), askNew: losing(system.askNew) }
   }
 }
@@ -186,26 +177,6 @@ it.each([true, false])("a receipt is stored once (kept: %s)", async (isKept) => 
   expect(childrenOf(listed.xml, "receipt")).toHaveLength(2)
   await service.send("DELETE", editOf(published))
 })
-
-it.each([true, false])(
-  "a file of customers is loaded, or leaves an orphan (kept: %s)",
-  async (isKept) => {
-    const id = `customer-${isKept}`
-    fate = { message: "loads", isKept }
-    const body = `id,name,age\n${id},Robin,30\n`
-    const sent = await service.send("PUT", "/customers", { basic, type: "text/csv", body })
-    expect([sent.status, fate]).toEqual([503, undefined])
-    const files = async () => (await storedBlobs()).filter((blob) => blob.startsWith("load="))
-    expect(await files()).toHaveLength(1)
-    const { blobs } = service.service
-    const settled = { ...service.service, blobs: { ...blobs, scanSettled: blobs.scan } }
-    await service.run(collectBlobs(settled))
-    expect(await files()).toHaveLength(isKept ? 1 : 0)
-    await service.run(resumeLoads(service.service))
-    expect((await service.send("GET", `/customers/${id}`)).status).toBe(isKept ? 200 : 404)
-    expect(await files()).toEqual([])
-  }
-)
 
 it.each([true, false])("a mailbox and a session are created once (kept: %s)", async (isKept) => {
   const mailbox = { basic, body: "<mailbox><title>t</title></mailbox>" }

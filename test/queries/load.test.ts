@@ -122,13 +122,16 @@ it("continues all loads, however many there are", async () => {
   const count = 2 * loadsPage + 3
   const ids = Array.from({ length: count }, (_, at) => `L${String(at).padStart(21, "0")}`)
   for (const one of ids) {
-    const blob = loadBlob(one)
+    const blob = loadBlob(one, "first")
     await run(all.blobs.put(blob, bytes(), 1_000_000))
     await run(all.records.write(loadChanges(one, { ...all.load, blob })))
     expect(await run(loadNames(all.service, blob))).toBe(true)
+    expect(await run(loadNames(all.service, loadBlob(one, "second")))).toBe(false)
   }
   await run(resumeLoads(all.service))
   expect(await run(all.records.keys("loads-pending", [{ limit: 9 }]))).toEqual([[]])
   expect(await run(all.blobs.scan(undefined, count))).toEqual([])
-  for (const one of ids) expect(await run(loadNames(all.service, loadBlob(one)))).toBe(false)
+  for (const one of ids) {
+    expect(await run(loadNames(all.service, loadBlob(one, "first")))).toBe(false)
+  }
 })

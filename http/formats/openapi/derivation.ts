@@ -48,6 +48,10 @@ export const isView = ({ method, operation }: RoutedOperation): boolean =>
 const isConditional = ({ method, operation }: RoutedOperation): boolean =>
   (method === "PUT" || method === "DELETE") && operation.isUnconditional !== true
 
+/** Whether an Idempotency-Key has a meaning: for every POST, and where the operation names it. */
+const isKeyed = ({ method, operation }: RoutedOperation): boolean =>
+  method === "POST" || operation.headers?.includes("Idempotency-Key") === true
+
 const commonProblems: ReadonlyArray<ProblemSlug> = [
   "internal",
   "overloaded",
@@ -103,14 +107,15 @@ export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> =>
   if (isConditional(routed)) add("precondition-failed")
   // CSRF protection may reject a request that a page of another site caused.
   if (method !== "GET") add("forbidden", "storage-full")
-  if (method === "POST") add("malformed", "conflict", "idempotency-key-reuse")
+  if (method === "POST") add("conflict")
+  if (isKeyed(routed)) add("malformed", "idempotency-key-reuse")
   return slugs
 }
 
 /** Every header parameter of the operation. */
 export const headersOf = (routed: RoutedOperation): ReadonlySet<RequestHeader> => {
   const names = new Set<RequestHeader>(routed.operation.headers)
-  if (routed.method === "POST") names.add("Idempotency-Key")
+  if (isKeyed(routed)) names.add("Idempotency-Key")
   if (isView(routed)) names.add("If-Match").add("If-None-Match")
   if (isConditional(routed)) names.add("If-Match").add("If-None-Match").add("If-Unmodified-Since")
   return names

@@ -12,7 +12,7 @@ import { customerChanges, customerRemoval, customersTable,
   goneCustomers } from "./customer-table.ts"
 import { collectionPath, customerPath, customersView, customerView, fieldsForm, findForm,
   loadView } from "./customer-views.ts"
-import { applyLoad } from "./load-application.ts"
+import { applyLoad, continueLoad } from "./load-application.ts"
 import { receiveLoad } from "./load-upload.ts"
 import { type CustomerLoad, loadPath, loadsTable, parseLoad } from "./load.ts"
 
@@ -72,7 +72,7 @@ const prefers = ({ request }: Call, preference: string): boolean =>
 /**
  * A whole file: creates or replaces all of its rows, or none; other customers remain. With `Prefer:
  * handling=lenient` it skips invalid rows. With `respond-async` the answer does not wait until the
- * rows are in the table.
+ * rows are in the table. With an Idempotency-Key, a repetition finds the load of the first upload.
  */
 export const putCustomers = defineHandler(function*(service, call) {
   yield* requireRole(service, call, "customers")
@@ -102,14 +102,17 @@ export const putCustomers = defineHandler(function*(service, call) {
         ...applied.length === 0 ? [] : [["Preference-Applied", applied.join(", ")] as const]
       ]
     })
+  // An earlier upload with the same Idempotency-Key.
+  if (pending.state === "done") return answer(200, pending)
   // The load is durable now: if this node fails, another one or the next start completes it.
+  const applying = applyLoad(service, id, pending).pipe(
+    Effect.catch(() => Effect.as(continueLoad(service, id), undefined))
+  )
   if (isAsync) {
-    yield* Effect.forkDetach(Effect.ignore(applyLoad(service, id, pending)))
+    yield* Effect.forkDetach(applying)
     return answer(202, pending)
   }
-  const done = yield* applyLoad(service, id, pending).pipe(
-    Effect.catch(() => Effect.succeed(undefined))
-  )
+  const done = yield* applying
   return done === undefined ? answer(202, pending) : answer(200, done)
 })
 

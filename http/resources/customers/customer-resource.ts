@@ -100,9 +100,11 @@ export const customerResource: ResourceDefinition = {
       id: "loadCustomers",
       summary: "Stores a whole file of customers; for the role customers",
       description: "With `Prefer: handling=lenient` rows with a fault are skipped; with "
-        + "`respond-async` the answer does not wait.",
+        + "`respond-async` the answer does not wait. After 503 `storage-unavailable` or without an "
+        + "answer the file may have been accepted: repeat the request with the same "
+        + "Idempotency-Key, which finds the load of the first upload.",
       needs: "role",
-      headers: ["Prefer"],
+      headers: ["Prefer", "Idempotency-Key"],
       body: file,
       problems: ["unprocessable"],
       responses: {

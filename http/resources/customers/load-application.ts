@@ -3,9 +3,9 @@
  * the rows of a step and the progress of the load. So a node that continues after a crash begins
  * at the right row, and of two nodes only one succeeds.
  */
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import type { RecordChange } from "../../../runtime/index.ts"
-import { changesPerRow, loadBatchRows, loadIdleMs, loadRetentionMs, loadsPage,
+import { changesPerRow, loadBatchRows, loadIdleMs, loadRetentionMs, loadRetryMs, loadsPage,
   loadWatchMs } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
 import { replacingValue } from "../../query-engine/index.ts"
@@ -198,6 +198,18 @@ const resumeLoad = Effect.fnUntraced(function*(
     )
   )
 })
+
+/**
+ * Continues a load in the background after a failed write, which the store may have kept. This node
+ * repeats that until it reads or writes the load; then another node continues it as well.
+ */
+export const continueLoad = (service: Service, id: string): Effect.Effect<void> =>
+  resumeLoad(service, id, 0).pipe(
+    Effect.retry(Schedule.upTo(Schedule.spaced(loadRetryMs), { duration: loadIdleMs })),
+    Effect.ignore,
+    Effect.forkDetach,
+    Effect.asVoid
+  )
 
 /** A load whose file is missing ends with a problem. */
 const endedWithoutFile = (load: CustomerLoad): CustomerLoad => ({

@@ -20,6 +20,8 @@ export interface RowProblem {
 export interface CustomerLoad {
   readonly state: "pending" | "done"
   readonly format: FileFormat
+  /** Identifies the request, if it has an Idempotency-Key. */
+  readonly fingerprint?: string
   /** The blob of the file, until the load is done. */
   readonly blob: string
   /** Rows of the file, with the skipped ones. */
@@ -40,20 +42,24 @@ export const parseLoad = (value: string): CustomerLoad => JSON.parse(value) as C
 
 const blobPrefix = "load="
 
-/** The id of the blob with the file of a load. */
-export const loadBlob = (id: string): string => blobPrefix + id
+/** The id of the blob with the file of a load, as one upload stores it. */
+export const loadBlob = (id: string, upload: string): string => `${blobPrefix}${id}=${upload}`
 
 /** Whether the blob is the file of a load. */
 export const isLoadBlob = (blobId: string): boolean => blobId.startsWith(blobPrefix)
 
-/** Whether the load of a blob needs it: a load that is done has removed its file. */
+/** Whether a load needs the blob: one that is done has removed its file. */
 export const loadNames = (
   { records }: Pick<Service, "records">,
   blobId: string
 ): Effect.Effect<boolean, StorageFailure> =>
   Effect.map(
-    records.get(loadsTable, blobId.slice(blobPrefix.length)),
-    (value) => value !== undefined && parseLoad(value).state === "pending"
+    records.get(loadsTable, blobId.slice(blobPrefix.length).split("=", 1)[0] ?? ""),
+    (value) => {
+      if (value === undefined) return false
+      const { blob, state } = parseLoad(value)
+      return state === "pending" && blob === blobId
+    }
   )
 
 /** Writes a load. */
