@@ -16,7 +16,7 @@ const tokenProperties = {
   expiresAtMs: Schema.optionalKey(Count)
 }
 
-/** A stored token: its SHA-256, under an id that is not secret. */
+/** A stored token: the SHA-256 of the token, and an id that is not secret. */
 const Token = Schema.Struct({
   id: Schema.String,
   hash: SecretHash,
@@ -30,13 +30,13 @@ export const AccountState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Active", {
     name: Schema.String,
-    /** The id of the request that created it: a repetition is recognized. */
+    /** The id of the request that created the account, to recognize a repetition. */
     requestId: Schema.String,
     createdAtMs: Count,
     roles,
-    /** At most `accountTokensMax` that have not expired, oldest first. */
+    /** The tokens that have not expired, oldest first; `accountTokensMax` at most. */
     tokens: Schema.Array(Token),
-    /** The first account of the service: it cannot be removed, and remains an admin. */
+    /** Whether this is the first account of the service, which always remains, and as an admin. */
     founder: Schema.Boolean,
     version: Count
   }),
@@ -49,11 +49,11 @@ const token = { tokenId: Schema.String, tokenHash: SecretHash }
 
 export const AccountMessage = Schema.Union([
   /**
-   * Creates the first admin if there is none. `enforced`: the operator has chosen this token, so
-   * it replaces the one of the same id in an existing account.
+   * Creates the first admin if there is none. If `enforced`, the operator has chosen the token: it
+   * then replaces the token of the same id in an existing account.
    */
   Schema.TaggedStruct("Bootstrap", { name: Schema.String, ...token, enforced: Schema.Boolean }),
-  /** By an admin. */
+  /** Creates the account; the caller must be an admin. */
   Schema.TaggedStruct("Create", {
     caller: Caller,
     requestId: Schema.String,
@@ -61,30 +61,31 @@ export const AccountMessage = Schema.Union([
     roles,
     ...token
   }),
-  /** By an admin or the account itself. */
+  /** Returns the view; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("Describe", { caller: Caller }),
-  /** Whether a token is one of the account's, and which rights it gives. */
+  /** Returns the account's roles if the token is one of its tokens. */
   Schema.TaggedStruct("Authenticate", { tokenHash: SecretHash }),
   /**
-   * For a federated account: an issuer has confirmed the name. The account is created if there is
-   * none. The founder and removed accounts cannot be admitted.
+   * Admits a federated account: the external issuer has confirmed its name. Creates the account if
+   * there is none. Refused for the founder and for a removed account.
    */
   Schema.TaggedStruct("Admit", { name: Schema.String }),
-  /** By an admin or the account itself. */
+  /** Adds a token; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("AddToken", { caller: Caller, ...token, ...tokenProperties }),
+  /** Removes a token; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
-  /** Removes every token. By an admin or the account itself. */
+  /** Removes every token; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("RemoveTokens", { caller: Caller, ...ifVersion }),
-  /** The records of expired tokens are gone, so that the account can forget them too. */
+  /** The result of RemoveTokenRecords: the account can now remove these tokens from its state. */
   Schema.TaggedStruct("TokenRecordsRemoved", { tokenIds: Schema.Array(Schema.String) }),
-  /** By an admin. */
+  /** Removes the account; the caller must be an admin. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type AccountMessage = typeof AccountMessage.Type
 
-/** Removes the records that lead to expired tokens. */
+/** Removes the records of expired tokens. */
 export interface AccountAction {
   readonly _tag: "RemoveTokenRecords"
   readonly account: string
@@ -101,7 +102,7 @@ export interface AccountView {
 }
 
 export type AccountReply =
-  /** `tokenKept`: the token of the message is one of the account's now. */
+  /** `tokenKept`: the token of the message is now one of the account's tokens. */
   | { readonly _tag: "Bootstrapped"; readonly created: boolean; readonly tokenKept: boolean }
   | { readonly _tag: "Created"; readonly view: AccountView; readonly repeated: boolean }
   | { readonly _tag: "Described"; readonly view: AccountView }
@@ -111,19 +112,19 @@ export type AccountReply =
     readonly roles: ReadonlyArray<Role>
   }
   | { readonly _tag: "Admitted" }
-  /** Their ids, so that the records that lead to them can be removed. */
+  /** The ids of the removed tokens. The caller removes the records of these tokens. */
   | { readonly _tag: "Revoked"; readonly tokenIds: ReadonlyArray<string> }
   | { readonly _tag: "Done" }
 
-/* The records of tokens: from a token's hash to its account, and from its id to its hash. */
+/* The records of tokens. A crash may leave the record of a token that the account rejects. */
 
-/** Hash of each token: the account that may know it. */
+/** The key is the hash of a token; the value is the name of its account. */
 export const tokensTable = "tokens"
 
-/** `<account>.<token id>` of each token: its hash. */
+/** The key is `<account>.<token id>`; the value is the hash of the token. */
 export const tokenIdsTable = "token-ids"
 
-/** Key of a token in {@link tokenIdsTable}. */
+/** The key of a token in {@link tokenIdsTable}. */
 export const tokenKey = (account: string, tokenId: string): string => `${account}.${tokenId}`
 
 /** Removes both records of a token. */

@@ -8,11 +8,11 @@ import { cachedDocumentCharsMax, cachedDocumentsCharsMax, documentCharsInFlightM
   knownOutcomesCharsMax } from "../limits.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
 
-/** Bounds the characters of documents that attempts of this node have read, however many wait. */
+/** Bounds the characters of all documents that attempts of this node hold in memory. */
 export class MemoryBudget {
   private used = 0
 
-  /** Reserves so many characters; false if there is no room. One document always fits. */
+  /** Reserves memory; false if the budget is exhausted. One document of any size always fits. */
   reserve(chars: number): boolean {
     if (this.used > 0 && this.used + chars > documentCharsInFlightMax) return false
     this.used += chars
@@ -24,11 +24,11 @@ export class MemoryBudget {
   }
 }
 
-/** The notifications with running attempts on this node, and which have been removed since. */
+/** The running attempts of this node by notification, and which notifications were removed. */
 class RunningAttempts {
   private readonly byId = new Map<string, { readonly attempts: Set<string>; isRemoved: boolean }>()
 
-  /** False if this very attempt runs already. */
+  /** False if the attempt is already running. */
   begin(id: string, attempt: string): boolean {
     const running = this.byId.get(id)
     if (running === undefined) {
@@ -61,21 +61,21 @@ const spanIdBytes = 8
 
 const spanIdsPerDraw = 256
 
-/** Span ids of W3C Trace Context; the random bytes are drawn many at a time. */
+/** Makes span ids of W3C Trace Context. One call draws the random bytes of many ids. */
 class SpanIds {
   private bytes = Buffer.alloc(0)
-  private at = 0
+  private offset = 0
 
   next(): string {
-    if (this.at >= this.bytes.length) {
+    if (this.offset >= this.bytes.length) {
       this.bytes = randomBytes(spanIdBytes * spanIdsPerDraw)
-      this.at = 0
+      this.offset = 0
     }
-    return this.bytes.toString("hex", this.at, this.at += spanIdBytes)
+    return this.bytes.toString("hex", this.offset, this.offset += spanIdBytes)
   }
 }
 
-/** The outcome of an attempt that was made. */
+/** The outcome of a completed attempt. */
 export type KnownOutcome = Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>
 
 /** Characters of an outcome's key and fields, without its Location or problem. */
@@ -86,9 +86,10 @@ const outcomeChars = (outcome: KnownOutcome): number => {
   return outcomeBaseChars + (text?.length ?? 0)
 }
 
+/** The shared resources; a node has one instance. */
 export class RelayResources {
   readonly memory: MemoryBudget
-  /** Small documents by notification: most attempts need no read. */
+  /** Recent small documents by notification, so that most attempts need no read. */
   readonly documents = new LRUCache<string, string>({
     maxSize: cachedDocumentsCharsMax,
     maxEntrySize: cachedDocumentCharsMax,
@@ -96,8 +97,8 @@ export class RelayResources {
   })
   readonly running = new RunningAttempts()
   /**
-   * Recent outcomes, by notification and attempt. After an indeterminate commit the actor may begin
-   * an attempt again whose outcome this node knows: then no second request is sent.
+   * Recent outcomes by notification and attempt. After an indeterminate commit the actor may begin
+   * an attempt again. If its outcome is here, the node sends no second request.
    */
   readonly outcomes = new LRUCache<string, KnownOutcome>({
     maxSize: knownOutcomesCharsMax,

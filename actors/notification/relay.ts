@@ -25,7 +25,7 @@ export interface RelayDependencies {
 
 export type AttemptAction = Extract<NotificationAction, { readonly _tag: "Attempt" }>
 
-/** Undefined if the notification has been removed: the attempt is obsolete. */
+/** Undefined if the attempt is obsolete, because the notification has been removed. */
 type AttemptOutcome = DeliveryOutcome | undefined
 
 class RelayAttempt {
@@ -34,7 +34,7 @@ class RelayAttempt {
   private readonly self: Address
   private readonly peers: Peers
   private readonly action: Omit<AttemptAction, "document">
-  /** Names the attempt among those of its notification. */
+  /** `<recipient>.<attempt>`: identifies the attempt within its notification. */
   private readonly name: string
   private isRunning = false
   private reservedChars = 0
@@ -61,7 +61,8 @@ class RelayAttempt {
   begin(): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
     const { to } = this.action
     const { running } = this.resources
-    // An actor that was loaded again does not know its running attempts: the first one reports.
+    // An actor that was loaded again does not know that the attempt still runs on this node. The
+    // running one reports the outcome.
     this.isRunning = running.begin(this.self.id, this.name)
     if (!this.isRunning) return deferredOutcome
     if (!this.deps.links.isOwn(to)) return this.postOnce()
@@ -107,7 +108,7 @@ class RelayAttempt {
     })
   }
 
-  /** At a mailbox of this service; the trace continues on the mailbox's node. */
+  /** Delivers to a mailbox of this service. The trace continues on the mailbox's node. */
   private deliverLocally(to: string): Effect.Effect<AttemptOutcome, AskFailure | StorageFailure> {
     return Effect.flatMap(this.readDocument(), (document): Effect.Effect<AttemptOutcome> => {
       if (document === undefined || this.isObsolete()) return Effect.succeed(undefined)
@@ -122,7 +123,10 @@ class RelayAttempt {
     })
   }
 
-  /** Over HTTP, unless this node knows the outcome, which the store may not have kept. */
+  /**
+   * Delivers over HTTP. If this node has made the attempt before, returns that outcome instead: the
+   * commit that was to store it may have failed.
+   */
   private postOnce(): Effect.Effect<AttemptOutcome> {
     const { outcomes } = this.resources
     const key = `${this.self.id} ${this.name}`
@@ -135,8 +139,8 @@ class RelayAttempt {
   }
 
   /**
-   * Over HTTP. A request that waits for its permit holds no document: the document is read when
-   * the permit is granted, unless the notification has been removed by then.
+   * Sends the request. A request that waits for its permit holds no document: the document is read
+   * when the permit is granted, unless the notification has been removed by then.
    */
   private post(): Effect.Effect<AttemptOutcome> {
     const { documents, links, outbound } = this.deps
@@ -196,7 +200,7 @@ class RelayAttempt {
   }
 }
 
-/** Makes the attempt and returns its outcome as a message; nothing if it is obsolete. */
+/** Makes the attempt. Returns its outcome as a message; nothing if the attempt is obsolete. */
 export const makeAttempt = (
   deps: RelayDependencies,
   resources: RelayResources,

@@ -1,4 +1,4 @@
-/** The push registration bound to the runtime: verification, checks and pushes. */
+/** The push registration bound to the runtime. Performs verifications, checks and pushes. */
 import { Effect } from "effect"
 import type { Address, Behavior, Peers } from "../../runtime/index.ts"
 import { challengeBytesMax } from "../limits.ts"
@@ -18,17 +18,17 @@ export interface RegistrationDependencies extends PushDependencies {
 
 type Verify = Extract<RegistrationAction, { readonly _tag: "Verify" }>
 
-/** WebSub §5.3 requires a number of seconds; ten years stand for no lease. */
+/** WebSub §5.3 requires a number of seconds. Ten years mean that the lease does not end. */
 const unendingLeaseSeconds = 10 * 365 * 86_400
 
-/** The callback with these parameters appended to its own (WebSub §5.3). */
+/** The callback with these parameters after its own ones (WebSub §5.3). */
 const withQuery = (callback: string, parameters: Readonly<Record<string, string>>): string => {
   const base = callback.split("#", 1)[0] ?? callback
   const query = new URLSearchParams(parameters).toString()
   return `${base}${base.includes("?") ? "&" : "?"}${query}`
 }
 
-/** Delivered if a 2xx has exactly the challenge as its body. */
+/** Delivered if the response is a 2xx whose body is exactly the challenge. */
 const echoOutcome = (outcome: FetchOutcome, challenge: string): DeliveryOutcome => {
   if (outcome._tag !== "Fetched") return outcome
   const { bytes, code } = outcome.fetched
@@ -57,7 +57,7 @@ const verify = (
   }))
 }
 
-/** Notifies a subscriber that its subscription has ended (WebSub §5.2); once only. */
+/** Notifies a subscriber that its subscription has ended (WebSub §5.2). It is not retried. */
 const notifyDenied = (
   { links, outbound }: RegistrationDependencies,
   self: Address,
@@ -80,8 +80,9 @@ const encode = (state: RegistrationState): string => {
   return codecs.encode(stored)
 }
 
+/** Removes the registration from its mailbox. */
 const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage | void> =>
-  // If it fails, the deferred timer fires it again.
+  // If this fails, the deferred timer fires and the actor performs it again.
   askMailbox(peers, mailboxOf(self), { _tag: "Unregister", id: self.id }).pipe(
     Effect.as<RegistrationMessage>({ _tag: "Detached", untilMs: 0 }),
     Effect.catch(() => Effect.void)

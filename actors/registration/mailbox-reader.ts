@@ -8,20 +8,20 @@ import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
 import { askMailbox, mailboxKind, type MailboxReply } from "../mailbox/index.ts"
 import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
 
-/** Changes of a mailbox, as one push carries them. */
+/** The changes of a mailbox that one push sends. */
 export interface ChangeBatch {
   readonly items: ReadonlyArray<LogItem>
   /** Whether more changes follow. */
   readonly more: boolean
-  /** The document of a push that carries them all. */
+  /** The document of the push; set by the first push that sends these changes. */
   document?: string
-  /** The headers that all pushes of the mailbox have. */
+  /** The headers that all pushes of the mailbox have; set by the first push. */
   commonHeaders?: Readonly<Record<string, string>>
 }
 
 /**
- * The recent batches, for a short time: the registrations of a mailbox push the same changes. An
- * item that was removed since is still pushed; its removal follows it.
+ * Recent batches, for a short time: all registrations of a mailbox push the same changes. A push
+ * may send an item that has been removed in the meantime; its removal event follows.
  */
 class ChangeBatchCache {
   private readonly recent = new LRUCache<string, ChangeBatch>({
@@ -41,6 +41,7 @@ class ChangeBatchCache {
   }
 }
 
+/** Where a push goes. `untilMs` identifies it among the pushes of its registration. */
 interface Push {
   readonly callback: string
   readonly untilMs: number
@@ -58,7 +59,7 @@ class CurrentPushes {
     return this.byId.get(id)?.untilMs === untilMs
   }
 
-  /** Withdraws the push unless it goes to `callback`: the registration has ended or changed. */
+  /** Withdraws the push, since the registration has ended or goes to another `callback` now. */
   withdraw(id: string, callback?: string): void {
     if (this.byId.get(id)?.callback !== callback) this.byId.delete(id)
   }
@@ -89,7 +90,7 @@ export const batchKey = (
   { from, upTo }: { readonly from: number; readonly upTo: number }
 ): string => `${mailboxOf(self)} ${from} ${upTo}`
 
-/** The changes after item `from`, up to `upTo`, as far as one push carries them; cached or read. */
+/** The changes after item `from`, up to `upTo`, as many as fit one push; cached or read. */
 export const readBatch = Effect.fnUntraced(function*(
   { batches }: PushResources,
   peers: Peers,
@@ -128,7 +129,7 @@ const readChanges = Effect.fnUntraced(function*(
   return { items, more: false }
 })
 
-/** The head of the mailbox's log; or a message, if it is removed or has no such registration. */
+/** The head of the log; or a message if the mailbox is removed or has no such registration. */
 export const readHead = Effect.fnUntraced(function*(
   peers: Peers,
   self: Address,
@@ -140,11 +141,11 @@ export const readHead = Effect.fnUntraced(function*(
   const reply = yield* askMailbox(peers, mailboxOf(self), { _tag: "ReadHead", id: self.id })
   if (!isRefusal(reply) && reply._tag === "Head") return reply
   if (!isRefusal(reply) || reply.reason !== "Gone") return { _tag: "Detached", untilMs }
-  // Its removal is final, whichever check or push has found it.
+  // The removal is final: the registration accepts it from any check or push, of any `untilMs`.
   return { _tag: "Checked", untilMs: 0, from, upTo: from, more: false, mailboxGone: true }
 })
 
-/** The store or the mailbox is unavailable. */
+/** The message of a check or push that could not read the store or the mailbox. */
 export const unavailable = (
   { untilMs }: CheckMailboxAction | PushAction
 ): Effect.Effect<RegistrationMessage> => Effect.succeed({ _tag: "Unavailable", untilMs })

@@ -1,4 +1,4 @@
-/** One push: the signed document of some changes, sent to the callback. */
+/** One push: a POST of the signed document with the mailbox's changes to the callback. */
 import { type Clock, Effect } from "effect"
 import type { Address, Peers } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
@@ -19,7 +19,7 @@ export interface PushDependencies {
   readonly random: () => number
 }
 
-/** The same in every attempt to push these changes. */
+/** The id of a push, which is the same in every attempt. */
 const pushId = (self: Address, { from, mailboxGone, upTo }: PushAction): string => {
   const text = `${self.id} ${from} ${upTo} ${mailboxGone ? "deleted" : "changed"}`
   return `msg_${sha256(text)}`
@@ -51,7 +51,7 @@ const headersOf = (
     : { ...common, "X-Hub-Signature": hubSignature(secret, body) }
 }
 
-/** The document of a push; or the message that replaces it. */
+/** The document of a push; or the message to return if there is nothing to send. */
 const documentOf = Effect.fnUntraced(function*(
   { links }: PushDependencies,
   resources: PushResources,
@@ -70,14 +70,14 @@ const documentOf = Effect.fnUntraced(function*(
   if (last !== undefined) {
     return batch.document = changesDocument(links, mailbox, items, upTo, itemAtMs(last.value))
   }
-  // All changes have been removed since, with the mailbox or one by one.
+  // All these items have been removed in the meantime, or the whole mailbox.
   const reply = yield* readHead(peers, self, action)
   return reply._tag === "Head"
     ? changesDocument(links, mailbox, items, upTo, reply.lastAtMs)
     : reply
 })
 
-/** Pushes, and returns the outcome as a message; or another message if nothing was sent. */
+/** Sends a push. Returns its outcome as a message; or another message if nothing was sent. */
 export const push = (
   deps: PushDependencies,
   resources: PushResources,
@@ -89,7 +89,7 @@ export const push = (
   const { batches, pushes } = resources
   let notSent: RegistrationMessage | undefined
   const loadAt = (clock: Clock.Clock) => () => {
-    // It may have been withdrawn while it waited for its permit.
+    // The push may have been withdrawn while it waited for its permit.
     if (!pushes.isCurrent(self.id, action)) return undefined
     const nowMs = clock.currentTimeMillisUnsafe()
     const batch = batches.get(batchKey(self, action))

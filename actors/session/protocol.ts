@@ -6,19 +6,19 @@ import { type BridgeStep, steps } from "./bridge.ts"
 
 const RecordedAnswer = Schema.Struct({
   text: Schema.String,
-  /** The resource with the answer, if it was sent by reference. */
+  /** The URI of the answer, if the client sent a reference to it. */
   href: Schema.optionalKey(Schema.String)
 })
 
 export type RecordedAnswer = typeof RecordedAnswer.Type
 
 const common = {
-  /** The id of the request that began it: a repetition is recognized. */
+  /** The id of the request that began the session, to recognize a repetition. */
   requestId: Schema.String,
   startedAtMs: Count,
   /** When the last answer was recorded; left out before the first. */
   changedAtMs: Schema.optionalKey(Count),
-  /** Counts the recorded answers, from 1 at the start. */
+  /** 1 at the start, one more after each recorded answer. */
   version: Count
 }
 
@@ -40,7 +40,7 @@ export const SessionState = Schema.Union([
   }),
   Schema.TaggedStruct("Crossed", answered),
   Schema.TaggedStruct("Cast", answered),
-  /** Deleted or expired, and not yet forgotten. */
+  /** The session was deleted or has expired. */
   Schema.TaggedStruct("Deleted", { deletedAtMs: Schema.optionalKey(Count) })
 ])
 
@@ -48,11 +48,11 @@ export type SessionState = typeof SessionState.Type
 
 const StepSchema = Schema.Literals(steps)
 
-/** The `continue` attribute as it came; left out when there was none. */
+/** The `continue` attribute as the client sent it. */
 const continueAttribute = { continue: Schema.optionalKey(Schema.String) }
 
 export const SessionMessage = Schema.Union([
-  /** Begins a session when `continue` is `true` (B2). */
+  /** Begins the session if `continue` is `true` (B2). */
   Schema.TaggedStruct("Start", { requestId: Schema.String, ...continueAttribute }),
   /** Records or overwrites an answer (B5–B7). */
   Schema.TaggedStruct("Answer", {
@@ -65,7 +65,7 @@ export const SessionMessage = Schema.Union([
   Schema.TaggedStruct("Describe", {}),
   Schema.TaggedStruct("ReadAnswer", { step: StepSchema }),
   Schema.TaggedStruct("Delete", ifVersion),
-  /** The listing has no entry of the session, at least for now. */
+  /** The result of RemoveEntry: the listing has no entry of the session. */
   Schema.TaggedStruct("EntryRemoved", {}),
   Schema.TaggedStruct("TimerFired", {})
 ])
@@ -77,7 +77,7 @@ export interface SessionAction {
   readonly _tag: "RemoveEntry"
 }
 
-/** The listing of all sessions; they have no owner. */
+/** The tables of the listing of all sessions. Sessions have no owner. */
 export const sessionListing: ListingTables = { table: "sessions", keysTable: "session-keys" }
 
 export type SessionStatus = BridgeStep | "crossed" | "cast"
@@ -88,7 +88,7 @@ export interface SessionView {
   readonly status: SessionStatus
   /** The text of the next question, or of the end. */
   readonly p: string
-  /** The answers recorded, in order. */
+  /** The questions whose answers are recorded, in order. */
   readonly recorded: ReadonlyArray<BridgeStep>
   readonly startedAtMs: number
   readonly version: number
@@ -96,9 +96,9 @@ export interface SessionView {
 
 export type SessionReply =
   | { readonly _tag: "Started"; readonly view: SessionView }
-  /** `created`: the answer is the first one of its step, not an overwriting. */
+  /** `created`: the answer is the first one to its question; otherwise it replaced another. */
   | { readonly _tag: "Answered"; readonly created: boolean; readonly view: SessionView }
-  /** Not accepted (406): the last answer was wrong (`cast`), or its giver is confused. */
+  /** Not accepted (406): the last answer was wrong (`cast`), or `continue` was `confused`. */
   | { readonly _tag: "Rejected"; readonly p: string; readonly cast: boolean }
   | { readonly _tag: "Described"; readonly view: SessionView }
   | { readonly _tag: "Recorded"; readonly answer: RecordedAnswer }

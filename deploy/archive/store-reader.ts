@@ -1,4 +1,7 @@
-/** Reads a whole store as parts: actors, each content's bytes before it, then records and blobs. */
+/**
+ * Reads a whole store as parts. The actors come first, then the records, then the other blobs. The
+ * bytes of a content resource come directly before its actor.
+ */
 import { Effect, Schema } from "effect"
 import { ContentState } from "../../actors/content/index.ts"
 import { contentKind, idempotencyKind, notificationKind,
@@ -11,14 +14,15 @@ import { BlobRemoved, Encoder, type Header, headerOf } from "./format.ts"
 import { type ArchivePart, BlobChecksum, type BlobPart } from "./parts.ts"
 
 /**
- * Kinds whose state refers to mailboxes are read before the mailboxes: deliveries of a relay,
- * progress of a registration, responses to requests. In the archive of a running service, these
- * actors are then behind the mailboxes and never ahead. After a restore a delivery may be repeated,
- * which deduplication recognizes, and no delivered notification is missing.
+ * Kinds whose state records what was done to a mailbox: deliveries of a relay, progress of a
+ * registration, answers to deposits. They are read before the mailboxes. So in the archive of a
+ * running service their state may be older than that of a mailbox, but never newer. After a
+ * restore a delivery may be repeated, which deduplication recognizes. No notification that counts
+ * as delivered is missing.
  */
 const referringKinds = [idempotencyKind, notificationKind, registrationKind]
 
-/** A store to read. */
+/** What the archive is read from. */
 export interface ArchiveSource {
   readonly contents: StoreContentsApi
   readonly blobs: Pick<BlobsApi, "open" | "info" | "scan">
@@ -26,7 +30,7 @@ export interface ArchiveSource {
 
 const decodeContent = Schema.decodeUnknownOption(Schema.fromJsonString(ContentState))
 
-/** The blob of a content resource. */
+/** The id of a content resource's blob; undefined for any other actor. */
 export const blobOf = ({ address, state }: ActorPart): string | undefined => {
   if (address.kind !== contentKind || state === undefined) return undefined
   const decoded = decodeContent(decodeStoredState(state).text)
@@ -34,7 +38,7 @@ export const blobOf = ({ address, state }: ActorPart): string | undefined => {
   return decoded.value.body.blobId
 }
 
-/** The current blob; undefined when it was removed. */
+/** A blob with its bytes; undefined when it was removed. */
 const readBlob = async ({ blobs }: ArchiveSource, id: string): Promise<BlobPart | undefined> => {
   const info = await Effect.runPromise(blobs.info(id))
   if (info === undefined) return undefined
@@ -47,16 +51,16 @@ const readBlob = async ({ blobs }: ArchiveSource, id: string): Promise<BlobPart 
   }
 }
 
-/** The only part of an actor without a long log. */
+/** The only part of an actor whose log is short. */
 const onlyPart = async (parts: AsyncIterable<ItemsPart | ActorPart>) => {
   for await (const part of parts) if (part._tag === "Actor") return part
   return undefined
 }
 
 /**
- * An actor without a long log. The bytes of a content resource come before it. A writer that
- * replaces them stores the content before it removes the old bytes. So a content resource whose
- * bytes are gone is read again.
+ * An actor whose log is short; if it is a content resource, its bytes come before it. Since the
+ * service runs, it may replace the bytes: it first stores the content with the new bytes, then
+ * removes the old ones. So if the bytes are gone, the content resource is read again.
  */
 async function* withBlob(source: ArchiveSource, part: ActorPart): AsyncGenerator<ArchivePart> {
   let current: ActorPart | undefined = part
@@ -71,13 +75,13 @@ async function* withBlob(source: ArchiveSource, part: ActorPart): AsyncGenerator
   }
 }
 
-/** Everything in the store. Throws StorageFailure. */
+/** All parts of the store. Throws StorageFailure. */
 export async function* partsOf(source: ArchiveSource): AsyncGenerator<ArchivePart> {
   const { blobs, contents } = source
   const withContent = new Set<string>()
   let isLong = false
   for await (const actorPart of contents.actors(referringKinds)) {
-    // The items of an actor with a long log were separate parts.
+    // The items of a long log are parts of their own, before the part of their actor.
     if (actorPart._tag === "Items" || isLong) yield actorPart
     else {
       for await (const part of withBlob(source, actorPart)) {
@@ -99,7 +103,7 @@ export async function* partsOf(source: ArchiveSource): AsyncGenerator<ArchivePar
   } while (after !== undefined)
 }
 
-/** Reads a blob to its end; false when it was removed. Throws when its digest differs. */
+/** Reads a blob to its end. False if it was removed; throws if its digest differs. */
 const verifyBlob = async (part: BlobPart): Promise<boolean> => {
   const checksum = new BlobChecksum()
   try {
@@ -122,7 +126,7 @@ export const readAll = async (
   }
 }
 
-/** The archive of a store, which may be in use. */
+/** The bytes of the archive of a store, which may be in use. */
 export const archiveOf = (
   source: ArchiveSource & { readonly kind: Header["source"] },
   encoder = new Encoder()

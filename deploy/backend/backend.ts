@@ -14,13 +14,13 @@ import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, n
 import { reasonOf } from "../command-failure.ts"
 import { isNodeName, type NodeSettings } from "../settings/index.ts"
 
-/** File in the data directory with the name of a cluster's node. */
+/** The file in the data directory in which a node of a cluster stores its name. */
 const nameFile = "node-id"
 
-/** Name of a node without a cluster. */
-const soleNode = "sole"
+/** The name of a node that is not in a cluster. */
+const singleNodeName = "sole"
 
-/** A node of a cluster has no name, as it cannot use `file`, which stores the name. */
+/** A node of a cluster has no name, because it cannot read or create `file`. */
 export class NodeUnnamed extends Schema.TaggedError<NodeUnnamed>()("NodeUnnamed", {
   file: Schema.String,
   detail: Schema.String
@@ -29,7 +29,7 @@ export class NodeUnnamed extends Schema.TaggedError<NodeUnnamed>()("NodeUnnamed"
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined
 
-/** Generates a name unless the file exists. */
+/** Stores a new name, unless the file exists. */
 const createNameFile = (dataDir: string, file: string): void => {
   mkdirSync(dataDir, { recursive: true })
   try {
@@ -39,6 +39,7 @@ const createNameFile = (dataDir: string, file: string): void => {
   }
 }
 
+/** The name in the file, which is created if it does not exist. */
 const storedName = (dataDir: string): Effect.Effect<string, NodeUnnamed> => {
   const file = join(dataDir, nameFile)
   const read = (): string => {
@@ -53,22 +54,22 @@ const storedName = (dataDir: string): Effect.Effect<string, NodeUnnamed> => {
   })
 }
 
-/** Whether the node is one of a cluster. */
+/** Whether the node is in a cluster. */
 export const isClustered = ({ natsUrl }: NodeSettings): boolean => natsUrl !== undefined
 
 /** The node's name. It stays the same at each start, since unfinished work refers to it. */
 export const nodeNameOf = (settings: NodeSettings): Effect.Effect<string, NodeUnnamed> => {
-  if (!isClustered(settings)) return Effect.succeed(soleNode)
+  if (!isClustered(settings)) return Effect.succeed(singleNodeName)
   return settings.nodeId === undefined
     ? storedName(settings.dataDir)
     : Effect.succeed(settings.nodeId)
 }
 
 /**
- * The embedded store flushes one group while the node replies to the messages of the previous one.
- * Its groups are large enough to share a flush, and small enough to overlap on a busy node. On
- * NATS only the commits in flight of a stream are bounded: a group ends with its slowest commit,
- * which must delay no other, and the storage batches the messages to the servers.
+ * The bounds of group commits. The embedded store flushes one group while the node replies to the
+ * messages of the previous group: groups are large enough to share a flush, and small enough to
+ * overlap on a busy node. On NATS a group ends with its slowest commit, which must not delay other
+ * groups. So many groups may be in flight, and the storage batches the messages to the servers.
  */
 export const groupLimits = (settings: NodeSettings): Partial<Limits> =>
   isClustered(settings)
@@ -85,7 +86,7 @@ const present = <Fields extends object>(fields: Fields) =>
 const secretText = (secret: Redacted.Redacted | undefined): string | undefined =>
   secret === undefined ? undefined : Redacted.value(secret)
 
-/** How to reach NATS. The servers show `node` as the name of the connection. */
+/** The options of the connection to NATS. The servers show `node` in the connection's name. */
 export const natsOptions = (
   settings: NodeSettings,
   servers: ReadonlyArray<string>,
@@ -121,7 +122,7 @@ export type BackendFailure =
   | NodeUnnamed
 
 /** The node's view of the records: in its data directory, or in memory if that is unusable. */
-const viewOf = ({ dataDir, storageEngine }: NodeSettings, node: string): OpenView => {
+const recordsView = ({ dataDir, storageEngine }: NodeSettings, node: string): OpenView => {
   const folder = join(dataDir, "view", node)
   return embeddedView(folder, storageEngine).pipe(Effect.catch((failure) => {
     const detail = "detail" in failure ? failure.detail : "another process has it"
@@ -133,19 +134,20 @@ const viewOf = ({ dataDir, storageEngine }: NodeSettings, node: string): OpenVie
 const natsBackend = (settings: NodeSettings, servers: ReadonlyArray<string>, node: string) =>
   Layer.mergeAll(
     natsStorage({ buckets: settings.clusterBuckets }),
-    natsRecordsWith(viewOf(settings, node)),
+    natsRecordsWith(recordsView(settings, node)),
     natsBlobs(),
     natsContents({ buckets: settings.clusterBuckets }),
     Layer.provideMerge(natsTransport, Layer.effectDiscard(assertSubjectPermission)),
-    // The nodes agree on the service's key by the registry. This node becomes a member before it
-    // checks for a running restore, because a restore checks for members.
+    // The registry is also an output of this layer: the nodes agree on the service's key by it.
+    // This node becomes a member before it checks for a running restore, because a restore checks
+    // for members: at least one of the two notices the other.
     Layer.effectDiscard(assertWhole).pipe(
       Layer.provideMerge(clusterPlacement({ node, format: serviceFormat })),
       Layer.provideMerge(natsRegistry)
     )
   ).pipe(Layer.provide(connection(natsOptions(settings, servers, node))))
 
-/** The layer of every port of the runtime for these settings; `node` is the node's name. */
+/** The layer of all ports of the runtime for these settings. `node` is the node's name. */
 export const backend = (
   settings: NodeSettings,
   node: string

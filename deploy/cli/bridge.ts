@@ -19,8 +19,8 @@ type Challenge = typeof Challenge.Type
 
 const decodeChallenge = Schema.decodeUnknownOption(Schema.fromJsonString(Challenge))
 
-/** The status for an answer that is empty, too long, or has an unreadable href. */
-const unprocessable = 422
+/** The status (422) of an answer that is empty, too long, or has an unreadable href. */
+const unprocessableStatus = 422
 
 const notCrossed = () => failed("the bridge is not crossed")
 
@@ -32,7 +32,7 @@ const isRefusal = (text: string): boolean => /^(?:n|no|q|quit)$/i.test(text)
 
 const isConfused = (text: string): boolean => /^(?:\?|what\??|huh\??)$/i.test(text)
 
-/** An answer as a document of the service. */
+/** An answer as the JSON document that the service accepts. */
 const documentOf = (text: string): object =>
   isConfused(text)
     ? { continue: "confused", "#text": text }
@@ -40,7 +40,7 @@ const documentOf = (text: string): object =>
     ? { href: text }
     : { "#text": text }
 
-/** The terminal of one session. */
+/** Asks the questions of one session on the terminal. */
 class Bridge {
   private readonly client: Client
   private readonly json: boolean
@@ -56,7 +56,7 @@ class Bridge {
     this.input.close()
   }
 
-  /** Begins a session; fails when the user declines. */
+  /** Begins a session. Fails if the user declines. */
   async begin(): Promise<Challenge> {
     if (isTerminal()) printError("Enter to answer, ? when confused, no to leave.")
     const { uri = "/sessions" } = this.print(await this.challengeAt("/cross_bridge"))
@@ -67,7 +67,7 @@ class Bridge {
       const reply = await this.request("POST", uri, answer)
       if (reply === undefined) continue
       this.print(reply.challenge)
-      if (!reply.isRepeated) return reply.challenge
+      if (!reply.isRejected) return reply.challenge
     }
   }
 
@@ -89,7 +89,7 @@ class Bridge {
       const reply = await this.request("PUT", challenge.uri, documentOf(line))
       if (reply === undefined) continue
       this.print(reply.challenge)
-      if (!reply.isRepeated) challenge = reply.challenge
+      if (!reply.isRejected) challenge = reply.challenge
       else {
         // After a confused answer the question remains; after a wrong one the session is over.
         challenge = await this.challengeAt(first.session)
@@ -99,7 +99,7 @@ class Bridge {
     }
   }
 
-  /** The next line of standard input; undefined at its end, and when the user declines. */
+  /** The next line of standard input; undefined at the end of input, or if the user declines. */
   private async nextLine(): Promise<string | undefined> {
     if (isTerminal()) process.stderr.write("> ")
     const { done, value } = await this.lines.next()
@@ -117,14 +117,14 @@ class Bridge {
   }
 
   /**
-   * Sends an answer. `isRepeated`: the service did not accept it, or the session is over. Undefined
-   * after an unusable answer, whose question remains.
+   * Sends an answer, and returns the reply. `isRejected`: the service did not accept the answer, or
+   * the session is over. Returns undefined if the answer is unusable; the user can answer again.
    */
   private async request(
     method: "POST" | "PUT",
     uri: string,
     answer: object
-  ): Promise<{ readonly challenge: Challenge; readonly isRepeated: boolean } | undefined> {
+  ): Promise<{ readonly challenge: Challenge; readonly isRejected: boolean } | undefined> {
     try {
       const { status, text } = await this.client.request({
         method,
@@ -134,9 +134,9 @@ class Bridge {
         body: JSON.stringify(answer)
       })
       const challenge = Option.getOrThrowWith(decodeChallenge(text), notUnderstood)
-      return { challenge, isRepeated: status === 406 }
+      return { challenge, isRejected: status === 406 }
     } catch (error) {
-      if (!(error instanceof ProblemError && error.status === unprocessable)) throw error
+      if (!(error instanceof ProblemError && error.status === unprocessableStatus)) throw error
       printError(plain(error.message))
       return undefined
     }
