@@ -1,10 +1,11 @@
 /**
- * Group commit: the pending commits of many actors are written as one group. An actor has at
- * most one commit in flight. What it decides meanwhile makes up its next one, so that a hot actor
- * is not limited to one message for each disk flush.
+ * Group commit: the committer writes the pending commits of many actors as one group. An actor has
+ * at most one commit in flight. Its decisions meanwhile join its next commit, so a busy actor can
+ * decide more than one message for each disk flush.
  *
  * A group has commits of one stream of the store, and each stream has its own bounds, so a stream
- * without a leader delays no other. Each member is answered as soon as its outcome is known.
+ * without a leader delays no other stream. The committer answers each member as soon as it knows
+ * the outcome.
  */
 import { Exit } from "effect"
 import { type StorageFailure, StorageUnavailable } from "../actor/index.ts"
@@ -13,7 +14,7 @@ import type { Limits } from "../limits.ts"
 import type { CommitMetrics } from "../metrics.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../ports/index.ts"
 
-/** The outcome of a commit that was or was not kept for certain. */
+/** The outcome of a commit, when it is certain whether the store has kept it. */
 export type CertainOutcome = Extract<CommitOutcome, { readonly _tag: "Committed" | "Conflict" }>
 
 /** An actor with a pending commit, as the committer sees it. */
@@ -44,7 +45,7 @@ class StreamQueue {
   }
 }
 
-/** The members of a group, each until it is answered. */
+/** The members of a group; an answered member is undefined. */
 type Members = Array<CommitSource | undefined>
 
 export class Committer {
@@ -53,7 +54,7 @@ export class Committer {
   private readonly limits: Limits
   private readonly metrics: CommitMetrics
   private readonly onFault: (cause: unknown) => void
-  /** By the number of the stream. */
+  /** The queues, by the number of the stream. */
   private readonly streams: Array<StreamQueue | undefined> = []
   private scheduled = false
   private stopped = false
@@ -103,7 +104,7 @@ export class Committer {
   private schedule(stream: StreamQueue): void {
     if (this.scheduled || this.room(stream) <= 0) return
     this.scheduled = true
-    // Everything that this turn of the event loop decides goes into one group of its stream.
+    // All decisions of this turn of the event loop join one group of their stream.
     setImmediate(this.flushAll)
   }
 
@@ -151,21 +152,21 @@ export class Committer {
       stream.groups--
       this.metrics.observe(group.length, performance.now() - startedMs)
       if (Exit.isSuccess(exit)) {
-        // The waiting commits are written while these are answered.
+        // The store writes the next group while these members get their answers.
         this.flush(stream)
         for (let at = 0; at < members.length; at++) report(at, exit.value[at])
       } else {
         const left = members.splice(0)
         for (const actor of left) if (actor !== undefined) stream.unanswered--
-        const named = failureOf(exit.cause)
-        if (named === undefined) this.onFault(exit.cause)
-        this.fail(left, named ?? storeInterrupted(), named === undefined)
+        const failure = failureOf(exit.cause)
+        if (failure === undefined) this.onFault(exit.cause)
+        this.fail(left, failure ?? storeInterrupted(), failure === undefined)
       }
       this.schedule(stream)
     })
   }
 
-  /** `outcome`: undefined where the store has reported none. */
+  /** `outcome`: undefined if the store has reported none. */
   private answer(actor: CommitSource, outcome: CommitOutcome | undefined): void {
     switch (outcome?._tag) {
       case "Committed":
@@ -192,7 +193,7 @@ export class Committer {
     }
   }
 
-  /** An error of one actor must not keep the others of its group from their outcomes. */
+  /** Reports an error of one actor, so that the other members of its group get their outcomes. */
   private runIsolated<A>(run: () => A): A | undefined {
     try {
       return run()

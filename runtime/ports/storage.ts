@@ -140,9 +140,10 @@ export interface StorageApi {
    * handed in. A store that knows the outcomes at different times calls `report` with each as soon
    * as it is known; the result then repeats them.
    *
-   * A failure refuses all members that were not reported. Since the runtime decides them again, a
-   * store in doubt reads back before it fails. When the call is interrupted (the runtime does so
-   * after `limits.storageDeadlineMs`), members that were not reported are indeterminate.
+   * A failure refuses all members that were not reported, and the runtime decides them again. So a
+   * store that does not know an outcome reads it back before it fails. When the call is interrupted
+   * (the runtime does so after `limits.storageDeadlineMs`), members that were not reported are
+   * indeterminate.
    */
   readonly commit: (
     group: ReadonlyArray<Commit>,

@@ -23,7 +23,7 @@ export interface BlobRecord extends BlobInfo {
 
 export const parseBlob = (text: string): BlobRecord => {
   try {
-    // It was written by `put` below.
+    // `write` below has written it.
     return JSON.parse(text) as BlobRecord
   } catch {
     throw new StorageCorrupted({ detail: `unreadable blob record: ${text.slice(0, 60)}` })
@@ -33,16 +33,16 @@ export const parseBlob = (text: string): BlobRecord => {
 class EmbeddedBlobs {
   readonly run = newRun()
   private readonly store: EmbeddedStore
-  /** The records after the group that is being prepared or written. */
+  /** The records as the group in progress changes them; undefined: it removes the record. */
   private readonly staged = new Map<string, BlobRecord | undefined>()
-  /** Files of failed writes that the log may hold, by name, with their ids. */
-  private readonly doubtful = new Map<string, string>()
+  /** Files whose writes are indeterminate, since the log may have them; with the blobs' ids. */
+  private readonly indeterminate = new Map<string, string>()
   /** Confirmed blobs that are still marked as prepared: a later write removes the marks. */
   private confirmed: Array<string> = []
 
   constructor(store: EmbeddedStore) {
     this.store = store
-    store.onReopened(() => this.settleDoubtful())
+    store.onReopened(() => this.settleIndeterminate())
   }
 
   find(id: string): BlobRecord | undefined {
@@ -64,23 +64,22 @@ class EmbeddedBlobs {
     }
     return this.replace(id, record, put).pipe(
       Effect.as(info),
-      // A write that has failed may be in the log: then the database names the file when it is
-      // open again.
+      // The log may have a failed write: then the reopened database names the file.
       Effect.tapCause(() => {
         if (!isSubmitted) return this.discard(record.file)
-        if (record.file !== undefined) this.doubtful.set(record.file, id)
+        if (record.file !== undefined) this.indeterminate.set(record.file, id)
         return Effect.void
       }),
       Effect.uninterruptible
     )
   }
 
-  /** The database is open again: it now holds the record of a file, or never will. */
-  private settleDoubtful(): void {
-    for (const [file, id] of this.doubtful) {
+  /** After a reopening, the database has the record of such a file, or never gets it. */
+  private settleIndeterminate(): void {
+    for (const [file, id] of this.indeterminate) {
       if (this.find(id)?.file !== file) Effect.runFork(this.discard(file))
     }
-    this.doubtful.clear()
+    this.indeterminate.clear()
   }
 
   /** Replaces the record of `id`, and deletes the file of the old one. */
@@ -107,7 +106,7 @@ class EmbeddedBlobs {
   discard(file: string | undefined): Effect.Effect<void> {
     if (file === undefined) return Effect.void
     const path = join(blobsPath(this.store.dataDir), file)
-    // The next start deletes the file as an orphan.
+    // If this fails, the next start deletes the file as an orphan.
     return Effect.promise(() => rm(path, { force: true }).catch(() => undefined))
   }
 
@@ -123,7 +122,7 @@ class EmbeddedBlobs {
       : keysIn(rows, prefix.length)
   }
 
-  /** Such a page, with only the prepared blobs that an earlier run wrote. */
+  /** As `page`, but only prepared blobs that an earlier run has written. */
   async settledPage(after: string | undefined, limit: number): Promise<Array<string>> {
     const prefix = preparedKey("")
     const settled: Array<string> = []
@@ -174,7 +173,7 @@ class EmbeddedBlobs {
         if (now?.file === record.file) {
           throw new StorageCorrupted({ detail: `blob ${id} has no file ${record.file}` })
         }
-        // Another upload replaced it.
+        // Another upload has replaced the blob.
         record = now
       }
     }

@@ -1,7 +1,7 @@
 /**
  * Verifies the files of a LevelDB folder before LevelDB opens it. LevelDB skips corrupted log
- * records in silence, checks no table, and may end the process when it reads a corrupted one. The
- * binding has no option for paranoid checks, and its `repair` drops what it cannot read.
+ * records without an error. It verifies no table, and may end the process when it reads a corrupted
+ * one. The binding has no option for `paranoid_checks`, and its `repair` drops unreadable data.
  */
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync,
   statSync } from "node:fs"
@@ -13,7 +13,7 @@ import { blockBytes, maskedCrc32c, recordHeaderBytes, recordType } from "./log-f
 
 const require = createRequire(import.meta.url)
 
-// The package has no types: this is the one function that is used.
+// The package has no types. This file uses one function of it.
 const { uncompress } = require("snappyjs") as { uncompress: (bytes: Uint8Array) => Uint8Array }
 
 /* Write-ahead logs, by doc/log_format.md of LevelDB. */
@@ -34,7 +34,7 @@ function* fragmentsOf(log: Buffer): Generator<LogFragment | undefined> {
       ? Infinity
       : recordHeaderBytes + log.readUInt16LE(at + 4)
     if (end > left) {
-      // The rest of a block is padding, or its lengths cannot be trusted.
+      // The rest of the block is padding, or the record's length is wrong.
       if (left >= recordHeaderBytes) yield undefined
       at += left
       continue
@@ -70,9 +70,9 @@ function* batchesOf(log: Buffer): Generator<Buffer | undefined> {
 const readLog = (path: string): Buffer => unlessGone(() => readFileSync(path), Buffer.alloc(0))
 
 /**
- * Describes the first batch that the logs in a folder lack before a later one; undefined when they
- * lack none. A crash leaves an incomplete batch at the end only: every batch before it was
- * flushed. Sequence numbers show a batch that is missing without a trace.
+ * Describes the first missing batch before a later one in the logs of a folder; undefined: none is
+ * missing. A crash leaves an incomplete batch only at the end, because every earlier batch was
+ * flushed. If the bytes of a batch are gone, the sequence numbers show that it is missing.
  */
 export const logGap = (folder: string): string | undefined => {
   const logs = readdirSync(folder).filter((name) => name.endsWith(".log"))
@@ -85,12 +85,12 @@ export const logGap = (folder: string): string | undefined => {
         continue
       }
       if (corrupted !== undefined) {
-        return `${corrupted} is corrupted before the end of what was written`
+        return `${corrupted} is corrupted, and later batches follow`
       }
-      if (batch.length < BATCH_HEADER_BYTES) return `${name} holds a batch without a header`
+      if (batch.length < BATCH_HEADER_BYTES) return `${name} has a batch without a header`
       const sequence = batch.readBigUInt64LE(0)
       if (next !== undefined && sequence !== next) {
-        return `${name} goes on with change ${sequence}, and ${next} is missing`
+        return `${name} continues with change ${sequence}, and ${next} is missing`
       }
       next = sequence + BigInt(batch.readUInt32LE(8))
     }
@@ -124,7 +124,7 @@ class TableReader {
     let value = 0
     for (let scale = 1;; scale *= 128) {
       const byte = this.bytes[this.at++]
-      if (byte === undefined) throw new TableCorrupted("a number is cut")
+      if (byte === undefined) throw new TableCorrupted("a number is truncated")
       value += (byte & 0x7f) * scale
       if (byte < 0x80) return value
       if (scale > 2 ** 49) throw new TableCorrupted("a number is too large")
@@ -138,7 +138,7 @@ class TableReader {
 }
 
 const sliceOf = (bytes: Buffer, at: number, length: number): Buffer => {
-  if (at + length > bytes.length) throw new TableCorrupted("a block is cut")
+  if (at + length > bytes.length) throw new TableCorrupted("a block is truncated")
   return bytes.subarray(at, at + length)
 }
 
@@ -165,7 +165,7 @@ const decompress = (bytes: Buffer): Buffer => {
   try {
     return Buffer.from(uncompress(bytes))
   } catch {
-    throw new TableCorrupted("a block is not of Snappy")
+    throw new TableCorrupted("a block is not compressed with Snappy")
   }
 }
 
@@ -175,7 +175,7 @@ const verifyIndexed = (table: Buffer, index: BlockHandle): void => {
   const block = compression === SNAPPY ? decompress(bytes) : bytes
   const end = block.length - 4 - 4 * block.readUInt32LE(block.length - 4)
   for (const reader = new TableReader(block); reader.at < end;) {
-    reader.varint() // bytes of the key that it shares with the one before
+    reader.varint() // how many bytes the key shares with the previous key
     const keyBytes = reader.varint()
     const valueBytes = reader.varint()
     reader.take(keyBytes)
@@ -235,16 +235,16 @@ const faultOf = async (
   } catch (error) {
     if (fileStateOf(path) !== state) return undefined
     if (error instanceof TableCorrupted) return `${path}: ${error.message}`
-    // A RangeError comes of a wrong length in the table, anything else from the disk.
+    // A wrong length in the table causes a RangeError, the disk any other error.
     if (!(error instanceof RangeError)) throw error
     return `${path}: its lengths are wrong`
   }
 }
 
 /**
- * Describes what is wrong with the first corrupted table; undefined when all are intact. Truncated
- * tables are left out: an interrupted compaction leaves them, and opening shows whether they
- * count. Skips tables in `verified`, and adds to it. Rejects when a table cannot be read.
+ * Describes what is wrong with the first corrupted table; undefined when all are intact. It ignores
+ * truncated tables: an interrupted compaction leaves some, and LevelDB removes these when it opens.
+ * Skips tables in `verified`, and adds to it. Rejects when a table cannot be read.
  */
 export const tableFault = async (
   folder: string,
@@ -261,6 +261,6 @@ export const tableFault = async (
   return undefined
 }
 
-/** Paths and states of truncated tables: parts of the database, or left by a crash. */
+/** Paths and states of truncated tables, with those that LevelDB removes when it opens. */
 export const truncatedTables = (folder: string): ReadonlyMap<string, string | undefined> =>
   new Map(tablesIn(folder).filter(isTruncated).map((path) => [path, fileStateOf(path)]))

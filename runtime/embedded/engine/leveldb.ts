@@ -219,20 +219,20 @@ export const openLeveldb = async (
   const { ClassicLevel } = await import("classic-level")
   const isThere = existsSync(path)
   const gap = isThere ? logGap(path) : undefined
-  // Another process may have begun a log between two reads of this one.
+  // Another process may begin a log while this process reads the logs, so it reads them twice.
   if (gap !== undefined && logGap(path) === gap) throw new StorageCorrupted({ detail: gap })
   const fault = isThere ? await tableFault(path, verified) : undefined
   if (fault !== undefined) throw new StorageCorrupted({ detail: fault })
   const truncated = isThere ? truncatedTables(path) : new Map<string, string>()
   const native: Native = new ClassicLevel(path)
   await native.open({ ...openOptions, createIfMissing })
-  // Opening removed the tables that a crash left incomplete.
+  // LevelDB has removed the tables that a crash left incomplete. It needs any other one.
   for (const [table, state] of truncated) {
     if (fileStateOf(table) !== state) continue
     await native.close()
-    throw new StorageCorrupted({ detail: `${table} was cut` })
+    throw new StorageCorrupted({ detail: `${table} is truncated` })
   }
-  // Opening renamed CURRENT after the last flush of the folder.
+  // LevelDB has renamed the file CURRENT since the last flush of the folder.
   await syncFolder(path)
   return new LevelDatabase(native)
 }

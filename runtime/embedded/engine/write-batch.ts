@@ -7,8 +7,10 @@ import { sharedBytes } from "../../limits.ts"
 import { COMMITS_KEY } from "../keys.ts"
 import { ACKNOWLEDGEMENT_BYTES, writeAcknowledgement } from "./acknowledgement.ts"
 
+/** The value length of a removal. */
 const REMOVED = 0xffffffff
 
+/** The lengths of the key and the value. */
 const HEADER_BYTES = 8
 
 /** One change of an encoded batch. */
@@ -70,7 +72,7 @@ export class WriteBatch {
     this.length = length
   }
 
-  /** `key` is ASCII, as keys of log items are: one call writes both texts. */
+  /** `key` must be ASCII, as the keys of log items are, so that one call can write both texts. */
   putItem(key: string, value: string): void {
     this.reserve(HEADER_BYTES + key.length + 3 * value.length)
     const keyAt = this.length + HEADER_BYTES
@@ -109,7 +111,7 @@ export class WriteBatch {
     this.length += HEADER_BYTES + keyBytes
   }
 
-  /** Adds the count of commits, and the acknowledgement that follows when the batch is durable. */
+  /** Adds the count of commits, and the acknowledgement to write after the batch is durable. */
   finish(): void {
     this.put(COMMITS_KEY, String(this.commits))
     writeAcknowledgement(this.bytes, this.commits)

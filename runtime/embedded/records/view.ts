@@ -1,4 +1,4 @@
-/** The view port: a copy of the records of a cluster in its own database, for one node. */
+/** The view port: a node's copy of the cluster's records, in an embedded database of its own. */
 import { Effect } from "effect"
 import { rm } from "node:fs/promises"
 import { StorageLocked, StorageUnavailable } from "../../actor/index.ts"
@@ -43,7 +43,7 @@ class EmbeddedView implements ViewApi {
   async start(): Promise<void> {
     const { engine, folder } = this
     this.open = await openViewDatabase(folder, engine).catch(async (error: unknown) => {
-      // Perhaps the last process of this node has not ended yet.
+      // The earlier process of this node may still run.
       if (isLocked(error)) throw new StorageLocked({ path: folder, pid: undefined })
       await rm(folder, { recursive: true, force: true })
       return openViewDatabase(folder, engine)
@@ -54,7 +54,7 @@ class EmbeddedView implements ViewApi {
     const database = this.open
     this.open = undefined
     this.cache.clear()
-    // The records that closing cannot flush are lost together with their position.
+    // If the last flush fails, the view loses the records and the note of their write together.
     await database?.close().catch(() => undefined)
   }
 
@@ -80,9 +80,9 @@ const detailOf = (error: unknown): string =>
   error instanceof EngineMissing ? error.detail : rootOf(error).detail
 
 /**
- * The view in `folder`, created when missing and emptied when corrupted. Fails with StorageLocked
- * when another process has it open, and with StorageUnavailable when it cannot be created or no
- * database runs here. A view on another database than `wanted` is emptied too.
+ * The view in `folder`. Creates a missing view, and empties a corrupted view or one on another
+ * database than `wanted`. Fails with StorageLocked when another process has opened the view, and
+ * with StorageUnavailable when the view cannot be created or no database runs on this machine.
  */
 export const embeddedView = (
   folder: string,

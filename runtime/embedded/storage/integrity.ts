@@ -1,4 +1,4 @@
-/** Opens the database of a folder, and verifies that it lacks nothing acknowledged. */
+/** Opens the database of a folder, and verifies that it has every acknowledged commit. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { SHARDS, StorageCorrupted, type StorageFailure, StorageLocked,
@@ -12,7 +12,7 @@ import { assertWhole } from "../restore.ts"
 /** Version of the keys and values. Versions 1 and 2 had other keys of timers. */
 const VERSION = 3
 
-/** The value of the format key: a store with another one is refused. */
+/** The value of the format key. A store with another value does not open. */
 export const FORMAT = JSON.stringify({ version: VERSION, shards: SHARDS })
 
 const lockPath = (dataDir: string): string => join(dataDir, "lock")
@@ -33,7 +33,7 @@ export type OpenFailure =
   | EngineMissing
   | StoreFormatUnsupported
 
-/** An error of opening as a typed failure. */
+/** The typed failure for an error of opening. */
 export const openFailure = (dataDir: string, error: unknown): OpenFailure => {
   if (
     error instanceof StorageLocked || error instanceof EngineDiffers ||
@@ -51,7 +51,7 @@ const corrupted = (detail: string): never => {
   throw new StorageCorrupted({ detail })
 }
 
-/** The count of commits in the database, when it has the format and all acknowledged commits. */
+/** The count of commits in the database. Throws if the format differs or commits are missing. */
 const verifiedCommits = (dataDir: string, database: Database): number => {
   const [format, count] = database.getTexts([FORMAT_KEY, COMMITS_KEY])
   if (format !== undefined && format !== FORMAT) {
@@ -65,7 +65,7 @@ const verifiedCommits = (dataDir: string, database: Database): number => {
   if (acknowledged === null) corrupted("the file `acknowledged` is unreadable")
   else if (acknowledged !== undefined && commits < acknowledged) {
     corrupted(
-      "the log was cut or corrupted: it holds " +
+      "the log was truncated or corrupted: it has " +
         `${commits} of ${acknowledged} acknowledged commits`
     )
   } else if (acknowledged === undefined && count !== undefined) {
@@ -88,8 +88,8 @@ export interface Opening {
 }
 
 /**
- * Opens and verifies the database of `dataDir`. Rejects with an {@link OpenFailure}: also with
- * StorageCorrupted for a store that was restored in part, unless `restoring`.
+ * Opens and verifies the database of `dataDir`. Rejects with an {@link OpenFailure}. A store that
+ * was restored only in part is StorageCorrupted, unless `restoring`.
  */
 export const openVerified = async (
   dataDir: string,
@@ -98,7 +98,7 @@ export const openVerified = async (
   if (!restoring) assertWhole(dataDir)
   const engine = await chooseEngine(dataDir, wanted)
   if (create) writeEngine(dataDir, engine)
-  // The count of commits proves that there was a database: a new one would delete its remains.
+  // The file `acknowledged` proves that there was a database: a new one would delete the rest.
   const isNew = create && readAcknowledged(dataDir) === undefined
   const database = await openDatabase(dataDir, engine, isNew, verified).catch((error: unknown) => {
     throw openFailure(dataDir, error)

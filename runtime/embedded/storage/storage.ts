@@ -126,17 +126,17 @@ class EmbeddedStorage {
   /** Revisions of the signals that the batch in flight sets. */
   private readonly stagedSignals = new Map<string, number>()
   /**
-   * Actors of commits that may be in the log of the database although their flush failed: only the
-   * database that is opened next shows them.
+   * Keys of the actors with an indeterminate commit: its flush failed, but the log may have it. The
+   * reopened database shows whether it does.
    */
-  private readonly inDoubt = new Set<string>()
+  private readonly indeterminate = new Set<string>()
 
   constructor(store: EmbeddedStore, sweeper: LogSweeper) {
     this.store = store
     this.sweeper = sweeper
     store.onReopened(() => {
       this.entries.clear()
-      this.inDoubt.clear()
+      this.indeterminate.clear()
     })
   }
 
@@ -183,7 +183,7 @@ class EmbeddedStorage {
       },
       fetch,
       (failure) => {
-        for (const { address } of group) this.inDoubt.add(keyOf(address))
+        for (const { address } of group) this.indeterminate.add(keyOf(address))
         return outcomes.map((outcome) =>
           outcome._tag === "Conflict" ? outcome : { _tag: "Indeterminate", failure }
         )
@@ -192,12 +192,12 @@ class EmbeddedStorage {
   }
 
   /**
-   * Throws while nothing certain can be said about the actor: an activation that began now would
-   * not see the commit when the database that is opened next has it.
+   * Throws while a commit of the actor is indeterminate. An activation that began now would not see
+   * the commit, which the reopened database may have.
    */
   private assertKnown(key: string): void {
-    if (!this.inDoubt.has(key)) return
-    const detail = `${key}: a commit may have been kept; the store is to be opened again`
+    if (!this.indeterminate.has(key)) return
+    const detail = `the last commit of ${key} is indeterminate: wait until the store has reopened`
     throw this.store.writer.failure ?? new StorageUnavailable({ detail })
   }
 

@@ -1,8 +1,9 @@
 /**
  * The embedded store: one open database and its group writer, shared by the storage, record and
- * blob ports. Every change joins the next group. One group at a time is written and flushed beside
- * the event loop. The database takes no writes after a failed one: every job fails at once until
- * the store has reopened the database. The README of this folder describes keys and guarantees.
+ * blob ports. Every change joins the next group. The engine writes and flushes one group at a time,
+ * outside the event loop. After a failed write, the database accepts no further write, and every
+ * job fails at once until the store has reopened the database. `runtime/embedded/README.md`
+ * describes keys and guarantees.
  */
 import { Effect, type Scope } from "effect"
 import { readdirSync, statfsSync, statSync } from "node:fs"
@@ -31,7 +32,7 @@ export interface WriteJob {
    */
   readonly prepare: (batch: WriteBatch) => void
   readonly durable: () => void
-  /** `mayBeKept`: the changes may be in the log, and then they are there after a reopening. */
+  /** `mayBeKept`: the log may have the changes; the store then has them after it reopens. */
   readonly failed: (failure: StorageFailure, mayBeKept: boolean) => void
   /** `prepare` threw a defect. */
   readonly broken: (defect: unknown) => void
@@ -45,7 +46,7 @@ class GroupWriter {
   private readonly onFailure: (failure: StorageFailure) => void
   private readonly batch = new WriteBatch()
   private engine: EngineWriter | undefined = undefined
-  /** The memory that the engine already has. */
+  /** The memory that the engine has received for the batch. */
   private shared: SharedArrayBuffer | undefined = undefined
   private jobs: Array<WriteJob> = []
   private clears: Array<{ request: ClearRequest; done: (failed: boolean) => void }> = []
@@ -137,7 +138,7 @@ class GroupWriter {
     if (this.onReply === undefined) { for (const resolve of this.idleWaiters.splice(0)) resolve() }
   }
 
-  /** Lets the waiting jobs fetch what they need before a group is made of them. */
+  /** Writes the waiting jobs as a group, after they have fetched what they need. */
   private beginGroup(): void {
     const { jobs } = this
     const { length } = jobs
@@ -237,7 +238,7 @@ const freeBytes = (dataDir: string): number => {
   return bavail * bsize
 }
 
-/** Writes and flushes a file; rejects where the disk refuses that. */
+/** Writes and flushes a file; rejects if the disk fails. */
 const probeDisk = async (dataDir: string): Promise<void> => {
   const path = join(dataDir, "probe")
   try {
@@ -258,7 +259,7 @@ export class EmbeddedStore {
   readonly dataDir: string
   readonly writer: GroupWriter
   private open: Database | undefined = undefined
-  /** The database that holds the lock of the folder; readers may have it no longer. */
+  /** The database that has the lock of the folder; while it closes, readers cannot use it. */
   private unclosed: Database | undefined = undefined
   private closed = false
   private hasSynchronousReads = true
@@ -301,13 +302,13 @@ export class EmbeddedStore {
     if (database.getText(FORMAT_KEY) === undefined) await this.writeFormat()
   }
 
-  /** Settles what was submitted, and closes the database. */
+  /** Waits until all submitted jobs are settled, and closes the database. */
   async stop(): Promise<void> {
     this.closed = true
     clearTimeout(this.recoverTimer)
     await this.recovering
     await this.writer.drain()
-    // What closing cannot flush was never acknowledged.
+    // If the last flush fails, only changes that nobody acknowledged are lost.
     await this.detach(new StorageUnavailable({ detail: "the store is closed" }))
       .catch(() => undefined)
   }
@@ -321,15 +322,15 @@ export class EmbeddedStore {
   }
 
   /**
-   * Submits a change, see {@link WriteJob}; `undo` runs unless it is durable, and `inDoubt` gives
-   * the result if the store may contain it nevertheless.
+   * Submits a change, see {@link WriteJob}. `undo` runs unless the change is durable. If a failed
+   * change may be kept, `indeterminate` gives the result.
    */
   submit<A>(
     prepare: WriteJob["prepare"],
     result: () => A,
     undo?: () => void,
     fetch?: WriteJob["fetch"],
-    inDoubt?: (failure: StorageFailure) => A
+    indeterminate?: (failure: StorageFailure) => A
   ): Effect.Effect<A, StorageFailure> {
     return Effect.callback<A, StorageFailure>((resume) => {
       this.writer.submit({
@@ -338,8 +339,8 @@ export class EmbeddedStore {
         durable: () => resume(Effect.succeed(result())),
         failed: (failure, mayBeKept) => {
           undo?.()
-          const isInDoubt = mayBeKept && inDoubt !== undefined
-          resume(isInDoubt ? Effect.succeed(inDoubt(failure)) : Effect.fail(failure))
+          const hasResult = mayBeKept && indeterminate !== undefined
+          resume(hasResult ? Effect.succeed(indeterminate(failure)) : Effect.fail(failure))
         },
         broken: (defect) => {
           undo?.()
@@ -349,7 +350,7 @@ export class EmbeddedStore {
     })
   }
 
-  /** Runs reads, after a reopening in progress; what they throw becomes a StorageFailure. */
+  /** Runs a read; waits for a reopening first. An error of the read becomes a StorageFailure. */
   read<A>(read: () => A | Promise<A>): Effect.Effect<A, StorageFailure> {
     return Effect.suspend(() => {
       if (this.open === undefined && !this.closed) {

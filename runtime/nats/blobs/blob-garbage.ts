@@ -1,7 +1,7 @@
 /**
- * Deletes chunks that no head names: those of removed or replaced blobs, once their readers had
- * time to finish, and those of failed uploads. The sweep of any node finds what a node left when it
- * ended.
+ * Deletes chunks that no head names: chunks of failed uploads, and chunks of removed or replaced
+ * blobs after their readers have had time to finish. When a node ends before it has deleted chunks,
+ * the sweep of any node finds them.
  */
 import { blobClockSkewMs, blobGarbageMax, blobOrphansMax, blobPurgeIntervalMs, blobPurgesInFlight,
   blobReadGraceMaxMs, blobReadGraceMs, blobReadRateMinBytesPerMs, blobSettledMs,
@@ -63,7 +63,7 @@ export class BlobGarbageCollector {
     for (const timer of this.timers) clearTimeout(timer)
   }
 
-  /** Deletes the chunks of a removed or replaced blob once its readers had time to finish. */
+  /** Deletes the chunks of a removed or replaced blob after its readers have had time to finish. */
   deleteAfterReaders(chunks: ChunkSet, lengthBytes: number): void {
     const slowestMs = lengthBytes / blobReadRateMinBytesPerMs
     this.deleteIn(chunks, Math.min(this.times.readGraceMs + slowestMs, blobReadGraceMaxMs))
@@ -103,7 +103,7 @@ export class BlobGarbageCollector {
   }
 
   /**
-   * Deletes the chunks of old uploads that no head names now, and none named at the last sweep.
+   * Deletes the chunks of old uploads that no head names, neither now nor at the last sweep.
    * Returns the number of deleted sets.
    */
   async sweep(): Promise<number> {
@@ -139,6 +139,7 @@ export class BlobGarbageCollector {
     return purged
   }
 
+  /** The sets of chunks that no head names. */
   private async unnamed(sets: ReadonlyArray<ChunkSet>, lastSeq: number) {
     const subjects = [...new Set(sets.map(({ id }) => headSubject(id)))]
     const named = new Set<string>()

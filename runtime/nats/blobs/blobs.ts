@@ -1,6 +1,6 @@
 /**
  * The blob port on JetStream: chunks of bytes in the KV bucket `blobs`, and for each blob a head
- * that names its chunks. A blob appears, is replaced and disappears with its head, at once.
+ * that names its chunks. One write of the head creates, replaces or removes the whole blob.
  */
 import { Effect, Layer } from "effect"
 import { BlobAborted, BlobMissing, BlobTooLarge, StorageCorrupted, type StorageFailure, StorageFull,
@@ -62,8 +62,8 @@ class NatsBlobs {
   }
 
   /**
-   * Writes the head. All attempts have the same message id, so the servers store one at most, and
-   * report when an earlier one was stored and its answer was lost.
+   * Writes the head. All attempts have the same message id, so the servers store at most one of
+   * them. If the answer to a stored attempt was lost, the servers report it to the next attempt.
    */
   async writeHead(id: string, head: Head): Promise<BlobInfo> {
     const untilMs = performance.now() + blobGiveUpMs
@@ -107,7 +107,7 @@ class NatsBlobs {
     return found && { lengthBytes: found.head.lengthBytes, digest: found.head.digest }
   }
 
-  /** Deletes the current head, and none that is written meanwhile. */
+  /** Deletes the head that it finds, and no later one. */
   async remove(id: string): Promise<void> {
     const found = await findHead(this.nats, id)
     if (found === undefined) return
@@ -116,7 +116,7 @@ class NatsBlobs {
     this.deleteChunks(id, found)
   }
 
-  /** The ids above `after`, ascending, because the subjects of heads are. */
+  /** The ids above `after`, ascending, as the subjects of heads are listed. */
   private async *list(after: string | undefined): AsyncGenerator<ReadonlyArray<string>> {
     for await (const { subjects } of listSubjects(this.nats, blobsKv.stream, headsFilter)) {
       const ids = subjects.map(idOfHead)
@@ -124,7 +124,7 @@ class NatsBlobs {
     }
   }
 
-  /** The blobs whose upload began so long ago that no commit is on its way that names them. */
+  /** The blobs whose upload began so long ago that no unfinished commit can name them. */
   private async settledOf(ids: ReadonlyArray<string>): Promise<ReadonlyArray<string>> {
     const begunBeforeMs = Date.now() - this.settledMs
     const heads = await readLastOfMany(this.nats, blobsKv.stream, ids.map(headSubject), 0)
@@ -154,7 +154,7 @@ const apiOf = (blobs: NatsBlobs): BlobsApi => ({
   remove: (id) => Effect.uninterruptible(attempt(() => blobs.remove(id))),
   scan: (after, limit) => attempt(() => blobs.ids.page("", after, limit)),
   scanSettled: (after, limit) => attempt(() => blobs.settled.page("", after, limit)),
-  // A head with a mark would be one more write for each upload.
+  // This port marks no blob as prepared: that would cost one more write for each upload.
   confirm: () => Effect.void
 })
 

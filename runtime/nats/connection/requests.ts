@@ -1,11 +1,12 @@
 /**
- * Requests over one inbox of the connection: one subscription takes all replies, and headers are
- * sent as encoded bytes. This costs about a sixth of the CPU time of the client's own request.
+ * Sends requests with one inbox for the connection: one subscription receives all replies, and
+ * headers are encoded bytes. This takes about a sixth of the CPU time of a request of the client
+ * library.
  */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { requestSweepMs } from "../../limits.ts"
 
-/** Inboxes of nodes begin with it; a reply subject in another inbox belongs to another client. */
+/** The inboxes of nodes begin with this text; any other inbox belongs to another client. */
 export const nodeInboxPrefix = "_INBOX.restante"
 
 /** Whether a node sent the message with this reply subject. */
@@ -16,7 +17,7 @@ export const isNodeInbox = (reply: string | undefined): boolean =>
 export const isNoResponders = ({ data, headers }: Msg): boolean =>
   data.length === 0 && headers?.code === 503
 
-/** No reply came. Only after `no responders` is it certain that nobody received the message. */
+/** No reply arrived. Only `no responders` proves that nobody has received the message. */
 export class NoReply extends Error {
   readonly reason: "timeout" | "no responders" | "disconnected" | "closed"
 
@@ -39,7 +40,7 @@ class RawHeaders {
   }
 }
 
-/** Headers of a whole header block, as the client's type. */
+/** A whole header block, as the client library's type. */
 export const rawHeaders = (text: string): MsgHdrs =>
   // The connection calls `encode` and nothing else of what it publishes.
   new RawHeaders(text) as unknown as MsgHdrs
@@ -47,7 +48,7 @@ export const rawHeaders = (text: string): MsgHdrs =>
 interface PendingRequest {
   readonly subject: string
   readonly untilMs: number
-  /** Takes a reply; true when it was the last one. */
+  /** Receives a reply; returns whether it is the last one. */
   readonly take: (reply: Msg) => boolean
   readonly reject: (reason: NoReply) => void
 }
@@ -136,8 +137,8 @@ export class Requests {
   }
 
   /**
-   * A connection that breaks loses the replies on their way, and the client drops what is published
-   * until it has connected again. So all requests fail at once rather than at their time limits.
+   * A connection that breaks loses replies, and the client library drops messages until it has
+   * connected again. So all pending requests fail at once, and do not wait for their timeouts.
    */
   private async followConnection(): Promise<void> {
     for await (const { type } of this.nc.status()) {
@@ -145,7 +146,7 @@ export class Requests {
     }
   }
 
-  /** Time limits differ, so this checks all; few requests wait that long. */
+  /** Checks all pending requests, because their timeouts differ. */
   private expire(): void {
     const nowMs = performance.now()
     for (const [token, pending] of this.pending) {

@@ -104,7 +104,7 @@ class NatsContents implements ActorSource {
     }
   }
 
-  /** The wanted actors with a state record under the filter. */
+  /** The wanted actors whose state records match the filter. */
   private async *states(bucket: Bucket, filter: string, isWanted?: (of: Address) => boolean) {
     for await (const page of listSubjects(this.nats, bucket.stream, filter)) {
       const all = page.subjects.map((subject) => addressOfState(bucket, subject))
@@ -157,7 +157,7 @@ class NatsContents implements ActorSource {
           const key = keyOf(one.address)
           const snapshot = snapshots.get(key)
           if (snapshot === undefined || after.get(key)?.seq !== snapshot.entry.seq) left.push(one)
-          else if (!isNothing(snapshot.part)) yield snapshot.part
+          else if (!isEmpty(snapshot.part)) yield snapshot.part
         }
       }
       wanted = left
@@ -178,7 +178,7 @@ class NatsContents implements ActorSource {
     ]))
   }
 
-  /** Reads actors with their whole logs in one request; by key. */
+  /** Reads actors with their whole logs in one request. Returns them by key. */
   private async snapshots(
     bucket: Bucket,
     wanted: ReadonlyArray<WantedActor>,
@@ -238,7 +238,7 @@ class NatsContents implements ActorSource {
 const hashOfSubject = (subject: string): number =>
   createHash("sha256").update(subject).digest().readUIntBE(0, 6)
 
-const isNothing = ({ head, state, timer }: ActorPart): boolean =>
+const isEmpty = ({ head, state, timer }: ActorPart): boolean =>
   state === undefined && head === 0 && timer === undefined
 
 /** The actor from the messages of one read; undefined if its log may be longer. */

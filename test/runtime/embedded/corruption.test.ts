@@ -87,7 +87,7 @@ describe.each(engineNames)("a corrupted store, %s", (engine) => {
       expect(await openingFailure(copy)).toMatchObject({
         _tag: "StorageCorrupted",
         detail:
-          `the log was cut or corrupted: it holds ${COMMITS - 1} of ${COMMITS} acknowledged ` +
+          `the log was truncated or corrupted: it has ${COMMITS - 1} of ${COMMITS} acknowledged ` +
           "commits"
       })
       // The same cut, of a commit that was never acknowledged, is what a crash leaves.

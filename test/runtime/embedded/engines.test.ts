@@ -100,7 +100,7 @@ describe("LevelDB's logs", () => {
     await writeFile(path, log.subarray(0, ends[9]))
     await writeFile(join(store(folder), "000999.log"), log.subarray(ends[10]))
     expect(logGap(store(folder))).toMatch(
-      /^000999\.log goes on with change \d+, and \d+ is missing/
+      /^000999\.log continues with change \d+, and \d+ is missing/
     )
     // The count of commits shows nothing: the last commits are there.
     expect(await openingFailure(folder)).toMatchObject({ _tag: "StorageCorrupted" })
