@@ -1,17 +1,17 @@
 /** The background task bound to the runtime: what it fetches, reports and copies. */
 import { Effect, Semaphore } from "effect"
-import { address, type AskFailure, type Behavior, isRefusal, type Peers,
+import { type Address, address, type AskFailure, type Behavior, isRefusal, type Peers,
   type StorageFailure } from "../../runtime/index.ts"
 import { fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
 import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
   type OwnerSettings } from "../mailbox/index.ts"
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
-import { codecsOf } from "../schemas.ts"
-import { listCopy, removeCopy, storeCopy } from "./content-copy.ts"
+import { askerOf, codecsOf } from "../schemas.ts"
+import { copyFor, listCopy, removeCopy, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
 import { fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundTaskMessage,
-  BackgroundTaskState, type ContentCopy, targetOf, type TaskTarget } from "./protocol.ts"
+  type BackgroundTaskReply, BackgroundTaskState, targetOf, type TaskTarget } from "./protocol.ts"
 
 /** The notification and its mailbox's settings; undefined if either is gone. */
 const readNotification = Effect.fnUntraced(function*(peers: Peers, { mailbox, n }: TaskTarget) {
@@ -28,26 +28,24 @@ const isWanted = (settings: OwnerSettings, kind: TaskTarget["kind"]): boolean =>
 
 const obsolete: BackgroundTaskMessage = { _tag: "Obsolete" }
 
-const attempted = (
-  outcome: DeliveryOutcome,
-  random: number,
-  copy?: ContentCopy
-): BackgroundTaskMessage => ({
+const attempted = (outcome: DeliveryOutcome, random: number): BackgroundTaskMessage => ({
   _tag: "Attempted",
   outcome,
-  random,
-  ...copy === undefined ? {} : { copy }
+  random
 })
+
+const askBackgroundTask = askerOf<BackgroundTaskMessage, BackgroundTaskReply>(backgroundTaskKind)
 
 /** Fetches the content or sends a receipt; with a `problem`, sends a receipt of that. */
 const attempt = Effect.fnUntraced(function*(
   deps: BackgroundTaskDependencies,
   peers: Peers,
   memory: Semaphore.Semaphore,
-  target: TaskTarget,
+  self: Address,
   problem: string | undefined
 ) {
   const { documents, links } = deps
+  const target = targetOf(self)
   const found = yield* readNotification(peers, target)
   if (found === undefined) return obsolete
   const { notification, owner, settings } = found
@@ -63,8 +61,11 @@ const attempt = Effect.fnUntraced(function*(
   }
   const outcome = yield* fetchContent(deps, peers, memory, input)
   if (outcome._tag !== "Fetched") return attempted(outcome, random)
-  const copy = yield* storeCopy(deps, peers, input.key, owner, outcome.fetched)
-  return attempted({ _tag: "Delivered", code: outcome.fetched.code }, random, copy)
+  const copy = copyFor(input.key)
+  const named = yield* askBackgroundTask(peers, self.id, { _tag: "CopyNamed", copy })
+  if (isRefusal(named)) return
+  yield* storeCopy(deps, peers, copy, owner, outcome.fetched)
+  return attempted({ _tag: "Delivered", code: outcome.fetched.code }, random)
 })
 
 const performOnCopy = (
@@ -79,16 +80,25 @@ const performOnCopy = (
     case "CheckNotification":
       return Effect.map(
         readNotification(peers, target),
-        (found) => ({ _tag: "NotificationChecked", exists: found !== undefined })
+        (found) => ({
+          _tag: "NotificationChecked",
+          check: action.check,
+          exists: found !== undefined
+        })
       )
     case "RemoveCopy":
-      return Effect.as(removeCopy(deps, peers, target, action.copy), obsolete)
+      return Effect.as(removeCopy(deps, peers, target, action.copy), { _tag: "CopyRemoved" })
   }
 }
 
 export const backgroundTask = (
   deps: BackgroundTaskDependencies
-): Behavior<BackgroundTaskState, BackgroundTaskMessage, never, BackgroundTaskAction> => {
+): Behavior<
+  BackgroundTaskState,
+  BackgroundTaskMessage,
+  BackgroundTaskReply,
+  BackgroundTaskAction
+> => {
   const memory = Semaphore.makeUnsafe(Math.ceil(fetchBytesInFlightMax / fetchPermitBytes))
   return {
     kind: backgroundTaskKind,
@@ -96,9 +106,8 @@ export const backgroundTask = (
     table: backgroundTaskTable(deps.schedule),
     ...codecsOf(BackgroundTaskState, BackgroundTaskMessage),
     perform: (action, self, peers) => {
-      const target = targetOf(self)
       if (action._tag === "Attempt") {
-        return attempt(deps, peers, memory, target, action.problem).pipe(
+        return attempt(deps, peers, memory, self, action.problem).pipe(
           // A store or actor is unavailable: nothing is counted, and the attempt is repeated soon.
           Effect.catch(() =>
             Effect.map(deferredOutcome, (outcome) => attempted(outcome, deps.random()))
@@ -106,7 +115,7 @@ export const backgroundTask = (
         )
       }
       // If it fails, the deferred timer fires it again.
-      return Effect.catch(performOnCopy(deps, peers, target, action), () => Effect.void)
+      return Effect.catch(performOnCopy(deps, peers, targetOf(self), action), () => Effect.void)
     }
   }
 }

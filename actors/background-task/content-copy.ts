@@ -24,15 +24,19 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** Stores a copy for the mailbox's owner. `key` is the random part of the notification's id. */
+/** The copy for a notification; `key` is the random part of its id. */
+export const copyFor = (key: string): ContentCopy => ({
+  contentId: sha256(`copy ${key}`).slice(0, idChars)
+})
+
+/** Stores a copy for the mailbox's owner. After a failure it may be stored nevertheless. */
 export const storeCopy = Effect.fnUntraced(function*(
   { blobs }: BackgroundTaskDependencies,
   peers: Peers,
-  key: string,
+  { contentId: id }: ContentCopy,
   owner: string,
   { bytes, type }: Fetched
-): Effect.fn.Return<ContentCopy, AskFailure | StorageFailure> {
-  const id = sha256(`copy ${key}`).slice(0, idChars)
+): Effect.fn.Return<void, AskFailure | StorageFailure> {
   const blobId = `${id}=${randomBytes(16).toString("base64url")}`
   const prepared = {
     id: blobId,
@@ -58,7 +62,7 @@ export const storeCopy = Effect.fnUntraced(function*(
     }
     return Effect.map(askContent(peers, id, publish), (reply) => ({
       isNamed: !isRefusal(reply) && reply._tag === "Published" && reply.body.blobId === blobId,
-      result: { contentId: id, owner }
+      result: undefined
     }))
   })
   return yield* Effect.catchTags(
@@ -88,12 +92,12 @@ export const listCopy = Effect.fnUntraced(function*(
   yield* askMailbox(peers, mailbox, { _tag: "CopiesChanged" })
 })
 
-/** Removes the copy of a removed notification. */
+/** Removes the copy; one that a slow attempt publishes later is refused. */
 export const removeCopy = Effect.fnUntraced(function*(
   { records }: BackgroundTaskDependencies,
   peers: Peers,
   { mailbox, n }: TaskTarget,
-  { contentId, owner }: ContentCopy
+  { contentId }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   yield* records.write([{
     table: cachedTable,
@@ -101,6 +105,5 @@ export const removeCopy = Effect.fnUntraced(function*(
     value: null,
     markerExpires: true
   }])
-  // The content refuses if it is gone already.
-  yield* askContent(peers, contentId, { _tag: "Remove", access: { account: owner } })
+  yield* askContent(peers, contentId, { _tag: "Withdraw", requestId: contentId })
 })

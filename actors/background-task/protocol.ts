@@ -4,7 +4,7 @@
  * `<mailbox>=<n, base 36>-<kind>`, so that it is in the shard of its mailbox, whose commits signal
  * it. It reads what to do from the mailbox and its log in every attempt.
  */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { Address, BlobsApi, RecordsApi } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
@@ -38,12 +38,18 @@ export const targetOf = ({ id }: Address): TaskTarget => {
 }
 
 /** The copy of a fetch: a content resource of the mailbox's owner. */
-export const ContentCopy = Schema.Struct({ contentId: Schema.String, owner: Schema.String })
+export const ContentCopy = Schema.Struct({ contentId: Schema.String })
 
 export type ContentCopy = typeof ContentCopy.Type
 
-/** Attempts made in this state, and when the next one is due. */
-const attempts = { tries: Count, nextAtMs: Count }
+const attempts = {
+  /** Attempts made in this state. */
+  tries: Count,
+  /** When the next one is due. */
+  nextAtMs: Count,
+  /** The copy that an attempt has stored, or may have stored: recorded before it is stored. */
+  copy: Schema.optionalKey(ContentCopy)
+}
 
 export const BackgroundTaskState = Schema.Union([
   /** Nothing is recorded: it has not begun, or has ended. */
@@ -51,8 +57,15 @@ export const BackgroundTaskState = Schema.Union([
   Schema.TaggedStruct("Retrying", attempts),
   /** The fetch has failed for good: a receipt reports the problem to the sender. */
   Schema.TaggedStruct("Reporting", { problem: Schema.String, ...attempts }),
-  /** The copy is stored; `isListed` once the mailbox knows of it. */
-  Schema.TaggedStruct("Copied", { copy: ContentCopy, isListed: Schema.Boolean })
+  Schema.TaggedStruct("Copied", {
+    copy: ContentCopy,
+    /** The mailbox knows of the copy. */
+    isListed: Schema.Boolean,
+    /** How many checks of the notification have begun: only the last one may end the checks. */
+    checks: Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
+  }),
+  /** No notification has this copy: it is removed. */
+  Schema.TaggedStruct("Removing", { copy: ContentCopy })
 ])
 
 export type BackgroundTaskState = typeof BackgroundTaskState.Type
@@ -61,20 +74,26 @@ export const BackgroundTaskMessage = Schema.Union([
   /** The outcome of a fetch or a receipt; `random` in [0, 1) jitters. */
   Schema.TaggedStruct("Attempted", {
     outcome: DeliveryOutcome,
-    /** The copy that a fetch has stored. */
-    copy: Schema.optionalKey(ContentCopy),
     random: Schema.Number
   }),
+  /** An attempt is about to store this copy; it does so after the reply. */
+  Schema.TaggedStruct("CopyNamed", { copy: ContentCopy }),
   /** The notification or its mailbox is gone, or the mailbox no longer wants the task. */
   Schema.TaggedStruct("Obsolete", {}),
   /** The copy is in the mailbox's listings. */
   Schema.TaggedStruct("CopyListed", {}),
-  /** Whether the notification of the copy still exists. */
-  Schema.TaggedStruct("NotificationChecked", { exists: Schema.Boolean }),
+  /** Whether the notification of the copy still exists; `check` is the number of the check. */
+  Schema.TaggedStruct("NotificationChecked", { check: Count, exists: Schema.Boolean }),
+  Schema.TaggedStruct("CopyRemoved", {}),
   Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type BackgroundTaskMessage = typeof BackgroundTaskMessage.Type
+
+/** The reply to `CopyNamed`. */
+export interface BackgroundTaskReply {
+  readonly _tag: "Done"
+}
 
 export type BackgroundTaskAction =
   /** Fetches or sends the receipt; or reports `problem` instead. */
@@ -82,8 +101,8 @@ export type BackgroundTaskAction =
   /** Enters the copy for the mailbox's listings, and notifies the mailbox. */
   | { readonly _tag: "ListCopy"; readonly copy: ContentCopy }
   /** Checks whether the notification still exists. */
-  | { readonly _tag: "CheckNotification" }
-  /** Removes the copy of a removed notification. */
+  | { readonly _tag: "CheckNotification"; readonly check: number }
+  /** Removes the copy, or prevents that a slow attempt stores it. */
   | { readonly _tag: "RemoveCopy"; readonly copy: ContentCopy }
 
 /** The content that a notification points to. */

@@ -3,7 +3,7 @@
  * stale: the commit stores the blob's id and sets a timer. The actor removes the blob after that
  * commit. If the node crashes before the removal, the timer repeats it.
  */
-import { append, become, type BehaviorTable, type Decision, stay,
+import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { blobRemovalRetryMs, receiptsMax, removalsMax, staleBlobsMax } from "../limits.ts"
 import { deny, denyEach, type Reason } from "../refusals.ts"
@@ -80,6 +80,13 @@ const continueRemoval = (
   return next.receiptsLeft > 0 ? decision.setTimer(nowMs) : decision
 }
 
+const remove = (
+  { body, stale }: Published,
+  { head, nowMs }: DecisionContext
+): Decision<ContentState, ContentReply, ContentAction> =>
+  continueRemoval({ _tag: "Removed", stale: [...stale, body.blobId], receiptsLeft: head }, nowMs)
+    .reply(done)
+
 const hasBlobReply = (hasBlob: boolean): ContentReply => ({ _tag: "HasBlob", hasBlob })
 
 /**
@@ -122,6 +129,8 @@ const absent: ContentTable["Absent"] = {
     return become<ContentState>(created).reply(publishedReply(created))
   },
   ...withoutContent("NotFound"),
+  // The tombstone refuses a Publish that comes later.
+  Withdraw: () => become<ContentState>({ _tag: "Removed", stale: [], receiptsLeft: 0 }).reply(done),
   HasBlob: () => stay<ContentState>().removeActor().reply(hasBlobReply(false)),
   BlobsRemoved: () => stay(),
   TimerFired: () => stay()
@@ -169,13 +178,14 @@ const published: ContentTable["Published"] = {
     return reason === undefined ? stay().reply(done) : deny(reason)
   },
   Overwrite: overwrite,
-  Remove: (state, { access, ifDigest }, { nowMs, head }) => {
+  Remove: (state, { access, ifDigest }, context) => {
     const reason = editRefusal(state, access)
     if (reason !== undefined) return deny(reason)
     if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
-    const stale = [...state.stale, state.body.blobId]
-    return continueRemoval({ _tag: "Removed", stale, receiptsLeft: head }, nowMs).reply(done)
+    return remove(state, context)
   },
+  Withdraw: (state, { requestId }, context) =>
+    requestId === state.requestId ? remove(state, context) : deny("NotFound"),
   Receipt: (state, { access, requestId, value }, { findDuplicate, head, nowMs }) => {
     const reason = readRefusal(state, access)
     if (reason !== undefined) return deny(reason)
@@ -203,6 +213,7 @@ const removed: ContentTable["Removed"] = {
   // The id is random: only a repetition of the request that published the content has it.
   Publish: () => stay().reply<ContentReply>({ _tag: "PublishedOnce" }),
   ...withoutContent("Gone"),
+  Withdraw: () => stay().reply(done),
   HasBlob: (state, { blobId }) => replyHasBlob(state, state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = withoutRemoved(state.stale, blobIds)

@@ -77,6 +77,8 @@ export const ContentMessage = Schema.Union([
     access: ContentAccess,
     ifDigest: Schema.optionalKey(Schema.String)
   }),
+  /** Removes what this request has published or publishes later, for the sender of `Publish`. */
+  Schema.TaggedStruct("Withdraw", { requestId: Schema.String }),
   /** Stores a receipt (A4) as a log item; {@link decodeReceipt} reads it. */
   Schema.TaggedStruct("Receipt", {
     access: ContentAccess,

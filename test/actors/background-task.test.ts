@@ -2,19 +2,25 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { backgroundTaskTable } from "../../actors/background-task/decide.ts"
 import { sendReceipt } from "../../actors/background-task/fetch-and-receipt.ts"
-import { type BackgroundTaskAction, type BackgroundTaskMessage, type BackgroundTaskState,
-  cachedKey } from "../../actors/background-task/protocol.ts"
+import { type BackgroundTaskAction, type BackgroundTaskMessage, type BackgroundTaskReply,
+  type BackgroundTaskState, cachedKey } from "../../actors/background-task/protocol.ts"
 import { content } from "../../actors/content/actor.ts"
 import type { ContentMessage } from "../../actors/content/protocol.ts"
 import { backgroundTaskLeaseMs } from "../../actors/limits.ts"
 import { address, type DecisionContext, type Peers } from "../../runtime/index.ts"
-import { decider, effectsOf, hash, nowMs, testCells } from "./cells.ts"
+import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
+  testCells } from "./cells.ts"
 import { noDependencies, noPeers } from "./dependencies.ts"
 import { Model } from "./model.ts"
 
 const schedule = [0, 1_000, 60_000]
 const table = backgroundTaskTable(schedule)
-const decide = decider<BackgroundTaskState, BackgroundTaskMessage, never, BackgroundTaskAction>(
+const decide = decider<
+  BackgroundTaskState,
+  BackgroundTaskMessage,
+  BackgroundTaskReply,
+  BackgroundTaskAction
+>(
   table
 )
 
@@ -22,31 +28,35 @@ const fetching: Partial<DecisionContext> = { self: address("background-task", "a
 const receipting: Partial<DecisionContext> = {
   self: address("background-task", "alice=1-received")
 }
-const copy = { contentId: "c1", owner: "alice" }
+const copy = { contentId: "c1" }
 const absent: BackgroundTaskState = { _tag: "Absent" }
 const retrying: BackgroundTaskState = { _tag: "Retrying", tries: 1, nextAtMs: nowMs }
+const storing: BackgroundTaskState = { ...retrying, copy }
 const reporting: BackgroundTaskState = {
   _tag: "Reporting",
   problem: "gone",
   tries: 0,
   nextAtMs: nowMs
 }
-const copied: BackgroundTaskState = { _tag: "Copied", copy, isListed: false }
-const listed: BackgroundTaskState = { _tag: "Copied", copy, isListed: true }
+const copied: BackgroundTaskState = { _tag: "Copied", copy, isListed: false, checks: 0 }
+const listed: BackgroundTaskState = { _tag: "Copied", copy, isListed: true, checks: 1 }
+const removing: BackgroundTaskState = { _tag: "Removing", copy }
 
 const timerFired: BackgroundTaskMessage = { _tag: "TimerFired" }
 const obsolete: BackgroundTaskMessage = { _tag: "Obsolete" }
 const copyListed: BackgroundTaskMessage = { _tag: "CopyListed" }
-const checked = (exists: boolean): BackgroundTaskMessage => ({
+const copyNamed: BackgroundTaskMessage = { _tag: "CopyNamed", copy }
+const copyRemoved: BackgroundTaskMessage = { _tag: "CopyRemoved" }
+const checked = (exists: boolean, check = 1): BackgroundTaskMessage => ({
   _tag: "NotificationChecked",
+  check,
   exists
 })
 type Attempted = Extract<BackgroundTaskMessage, { readonly _tag: "Attempted" }>
-const attempted = (outcome: Attempted["outcome"], copied?: typeof copy): BackgroundTaskMessage => ({
+const attempted = (outcome: Attempted["outcome"]): BackgroundTaskMessage => ({
   _tag: "Attempted",
   outcome,
-  random: 0.5,
-  ...copied === undefined ? {} : { copy: copied }
+  random: 0.5
 })
 const delivered: Attempted["outcome"] = { _tag: "Delivered", code: 200 }
 const refused: Attempted["outcome"] = { _tag: "PermanentFailure", code: 404, problem: "not found" }
@@ -69,8 +79,26 @@ const expectNothing = (decision: ReturnType<typeof decide>): void =>
 
 const ignores = (state: BackgroundTaskState) => ({
   CopyListed: () => expectNothing(decide(state, copyListed, fetching)),
-  NotificationChecked: () => expectNothing(decide(state, checked(false), fetching))
+  NotificationChecked: () => expectNothing(decide(state, checked(false), fetching)),
+  CopyRemoved: () => expectNothing(decide(state, copyRemoved, fetching)),
+  Obsolete: () => expectNothing(decide(state, obsolete, fetching)),
+  Attempted: () => expectNothing(decide(state, attempted(delivered), fetching))
 })
+
+/** An action runs in a new state, until its lease ends. */
+const expectIn = (
+  decision: ReturnType<typeof decide>,
+  state: BackgroundTaskState,
+  ...actions: ReadonlyArray<BackgroundTaskAction>
+): void => {
+  expect(decision.nextState).toEqual(state)
+  expect(decision.timerAtMs).toBe(nowMs)
+  expect(decision.deferUntilMs).toBe(nowMs + backgroundTaskLeaseMs)
+  expect(decision.actions ?? []).toEqual(actions)
+}
+
+const expectRemoval = (decision: ReturnType<typeof decide>): void =>
+  expectIn(decision, removing, { _tag: "RemoveCopy", copy })
 
 const expectReport = (decision: ReturnType<typeof decide>, problem: string): void => {
   expect(decision.nextState).toEqual({ _tag: "Reporting", problem, tries: 0, nextAtMs: nowMs })
@@ -81,11 +109,14 @@ const expectReport = (decision: ReturnType<typeof decide>, problem: string): voi
 describe("the background task's table", () => {
   testCells(table, {
     "Absent.TimerFired": () => expectAttempt(decide(absent, timerFired, fetching), undefined),
+    "Absent.CopyNamed": () => {
+      const decision = decide(absent, copyNamed, fetching)
+      expectIn(decision, { _tag: "Retrying", tries: 0, nextAtMs: nowMs, copy })
+      expect(decision.answer).toEqual({ _tag: "Done" })
+    },
     "Absent.Attempted": () => {
-      const first = decide(absent, attempted(delivered, copy), fetching)
-      expect(first.nextState).toEqual({ _tag: "Copied", copy, isListed: false })
-      expect(first.timerAtMs).toBe(nowMs)
-      expect(first.actions).toEqual([{ _tag: "ListCopy", copy }])
+      // The task has ended, and its copy is removed: a slow attempt.
+      expectOver(decide(absent, attempted(delivered), fetching))
       expectOver(decide(absent, attempted(delivered), receipting))
       expectReport(decide(absent, attempted(refused), fetching), "not found")
       expectOver(decide(absent, attempted(refused), receipting))
@@ -98,27 +129,43 @@ describe("the background task's table", () => {
     "Absent.Obsolete": () => expectOver(decide(absent, obsolete, fetching)),
     "Absent.CopyListed": ignores(absent).CopyListed,
     "Absent.NotificationChecked": ignores(absent).NotificationChecked,
+    "Absent.CopyRemoved": ignores(absent).CopyRemoved,
     "Retrying.TimerFired": () => {
       expectAttempt(decide(retrying, timerFired, fetching), undefined)
       const early: BackgroundTaskState = { _tag: "Retrying", tries: 1, nextAtMs: nowMs + 9 }
       expect(effectsOf(decide(early, timerFired, fetching))).toEqual({ timerAtMs: nowMs + 9 })
     },
+    "Retrying.CopyNamed": () => {
+      expectIn(decide(retrying, copyNamed, fetching), storing)
+      expectOnlyReply(decide(storing, copyNamed, fetching), { _tag: "Done" })
+    },
     "Retrying.Attempted": () => {
+      expectIn(decide(storing, attempted(delivered), fetching), copied, { _tag: "ListCopy", copy })
+      expect(decide(storing, attempted(deferred), fetching).nextState).toMatchObject({ copy })
+      expect(decide(storing, attempted(refused), fetching).nextState).toMatchObject({ copy })
       const next = decide(retrying, attempted(faulted), fetching)
       expect(next.nextState).toEqual({ _tag: "Retrying", tries: 2, nextAtMs: nowMs + 60_000 })
       const last: BackgroundTaskState = { _tag: "Retrying", tries: 2, nextAtMs: nowMs }
       expectReport(decide(last, attempted(faulted), fetching), "no answer in time")
       expectOver(decide(last, attempted(faulted), receipting))
     },
-    "Retrying.Obsolete": () => expectOver(decide(retrying, obsolete, fetching)),
+    "Retrying.Obsolete": () => {
+      expectOver(decide(retrying, obsolete, fetching))
+      expectRemoval(decide(storing, obsolete, fetching))
+    },
     "Retrying.CopyListed": ignores(retrying).CopyListed,
     "Retrying.NotificationChecked": ignores(retrying).NotificationChecked,
+    "Retrying.CopyRemoved": ignores(retrying).CopyRemoved,
     "Reporting.TimerFired": () => {
       expectAttempt(decide(reporting, timerFired, fetching), "gone")
       const early: BackgroundTaskState = { ...reporting, nextAtMs: nowMs + 9 }
       expect(effectsOf(decide(early, timerFired, fetching))).toEqual({ timerAtMs: nowMs + 9 })
     },
+    "Reporting.CopyNamed": () =>
+      expectRefused(decide(reporting, copyNamed, fetching), "Superseded"),
     "Reporting.Attempted": () => {
+      expectRemoval(decide({ ...reporting, copy }, attempted(delivered), fetching))
+      expectRemoval(decide({ ...reporting, copy }, attempted(refused), fetching))
       expectOver(decide(reporting, attempted(delivered), fetching))
       expectOver(decide(reporting, attempted(refused), fetching))
       expect(decide(reporting, attempted(faulted), fetching).nextState).toEqual({
@@ -132,27 +179,43 @@ describe("the background task's table", () => {
       })
       expectOver(decide({ ...reporting, tries: 2 }, attempted(faulted), fetching))
     },
-    "Reporting.Obsolete": () => expectOver(decide(reporting, obsolete, fetching)),
+    "Reporting.Obsolete": () => {
+      expectOver(decide(reporting, obsolete, fetching))
+      expectRemoval(decide({ ...reporting, copy }, obsolete, fetching))
+    },
     "Reporting.CopyListed": ignores(reporting).CopyListed,
     "Reporting.NotificationChecked": ignores(reporting).NotificationChecked,
+    "Reporting.CopyRemoved": ignores(reporting).CopyRemoved,
     "Copied.TimerFired": () => {
       expect(decide(copied, timerFired, fetching).actions).toEqual([{ _tag: "ListCopy", copy }])
-      expect(decide(listed, timerFired, fetching).actions).toEqual([{ _tag: "CheckNotification" }])
+      const check: BackgroundTaskAction = { _tag: "CheckNotification", check: 2 }
+      expectIn(decide(listed, timerFired, fetching), { ...listed, checks: 2 }, check)
     },
-    "Copied.Attempted": () => expectNothing(decide(copied, attempted(delivered), fetching)),
-    "Copied.Obsolete": () => expectOver(decide(listed, obsolete, fetching)),
+    "Copied.CopyNamed": () => expectRefused(decide(copied, copyNamed, fetching), "Superseded"),
+    "Copied.Attempted": ignores(copied).Attempted,
+    "Copied.Obsolete": ignores(listed).Obsolete,
     "Copied.CopyListed": () => {
-      const decision = decide(copied, copyListed, fetching)
-      expect(decision.nextState).toEqual(listed)
-      expect(decision.timerAtMs).toBe(nowMs)
-      expect(decision.actions).toEqual([{ _tag: "CheckNotification" }])
+      const check: BackgroundTaskAction = { _tag: "CheckNotification", check: 1 }
+      expectIn(decide(copied, copyListed, fetching), listed, check)
     },
     "Copied.NotificationChecked": () => {
       expect(effectsOf(decide(listed, checked(true), fetching))).toEqual({ timerAtMs: null })
-      const gone = decide(listed, checked(false), fetching)
-      expect(gone.actions).toEqual([{ _tag: "RemoveCopy", copy }])
-      expect(gone.deferUntilMs).toBe(nowMs + backgroundTaskLeaseMs)
-    }
+      expectNothing(decide({ ...listed, checks: 2 }, checked(true), fetching))
+      expectRemoval(decide(listed, checked(false), fetching))
+      expectRemoval(decide({ ...listed, checks: 2 }, checked(false), fetching))
+    },
+    "Copied.CopyRemoved": ignores(listed).CopyRemoved,
+    "Removing.TimerFired": () => {
+      const decision = decide(removing, timerFired, fetching)
+      expect(decision.actions).toEqual([{ _tag: "RemoveCopy", copy }])
+      expect(decision.deferUntilMs).toBe(nowMs + backgroundTaskLeaseMs)
+    },
+    "Removing.CopyNamed": () => expectRefused(decide(removing, copyNamed, fetching), "Superseded"),
+    "Removing.Attempted": ignores(removing).Attempted,
+    "Removing.Obsolete": ignores(removing).Obsolete,
+    "Removing.CopyListed": ignores(removing).CopyListed,
+    "Removing.NotificationChecked": ignores(removing).NotificationChecked,
+    "Removing.CopyRemoved": () => expectOver(decide(removing, copyRemoved, fetching))
   })
 })
 

@@ -56,6 +56,7 @@ const overwrite: Variant<ContentMessage, "Overwrite"> = {
   body: bodyOf("b2")
 }
 const remove: Variant<ContentMessage, "Remove"> = { _tag: "Remove", access: edit }
+const withdraw: ContentMessage = { _tag: "Withdraw", requestId: "r1" }
 const receipt = (access: object): ContentMessage => ({
   _tag: "Receipt",
   access,
@@ -103,6 +104,10 @@ describe("the content's table", () => {
     "Absent.Overwrite": whenAbsent.Overwrite,
     "Absent.Remove": whenAbsent.Remove,
     "Absent.Receipt": whenAbsent.Receipt,
+    // It was not published yet, and is not any more.
+    "Absent.Withdraw": () =>
+      expect(decide(absent, withdraw))
+        .toMatchObject({ nextState: removed, durable: true, answer: { _tag: "Done" } }),
     // A commit: it fails if the store has more than the actor knows.
     "Absent.HasBlob": () => {
       const decision = decide(absent, holds("b1"))
@@ -175,6 +180,17 @@ describe("the content's table", () => {
       expectRefused(decide(kept, { ...remove, ifDigest: "sha-b0" }), "PreconditionFailed")
       editRights((access) => ({ ...remove, access }))
     },
+    "Published.Withdraw": () => {
+      const decision = decide({ ...kept, stale: ["b0"] }, withdraw, { head: 2 })
+      expect(decision).toMatchObject({
+        nextState: { _tag: "Removed", stale: ["b0", "b1"], receiptsLeft: 0 },
+        removals: [2, 1],
+        actions: [{ _tag: "RemoveBlobs", blobIds: ["b0", "b1"] }],
+        timerAtMs: retryAtMs,
+        answer: { _tag: "Done" }
+      })
+      expectRefused(decide({ ...kept, requestId: "r2" }, withdraw), "NotFound")
+    },
     "Published.Receipt": () => {
       const decision = decide(kept, receipt(password), { head: 4 })
       expect(decision.nextState).toBeUndefined()
@@ -226,6 +242,7 @@ describe("the content's table", () => {
     "Removed.Overwrite": whenRemoved.Overwrite,
     "Removed.Remove": whenRemoved.Remove,
     "Removed.Receipt": whenRemoved.Receipt,
+    "Removed.Withdraw": () => expectOnlyReply(decide(removed, withdraw), { _tag: "Done" }),
     "Removed.BlobsRemoved": () => {
       const state: ContentState = { ...removed, stale: ["b1", "b2"] }
       expect(decide(state, blobsRemoved("b1", "b2")))

@@ -3,7 +3,8 @@
  * timers, in a few lines and without time or threads.
  */
 import { expect } from "vitest"
-import { type Behavior, keyOf, type LogItem, type Tagged } from "../../runtime/index.ts"
+import { type Address, type Behavior, keyOf, type LogItem,
+  type Tagged } from "../../runtime/index.ts"
 import { decider } from "./cells.ts"
 
 /** A field that a later version may have added to a record. */
@@ -28,9 +29,11 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
   private head = 0
   private record: string | undefined = undefined
   private readonly behavior: Behavior<S, M, R, A>
+  private readonly self: Address | undefined
 
-  constructor(behavior: Behavior<S, M, R, A>) {
+  constructor(behavior: Behavior<S, M, R, A>, self?: Address) {
     this.behavior = behavior
+    this.self = self
     this.state = behavior.initial
   }
 
@@ -44,7 +47,8 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
       isSignal: this.isSignal,
       isSignalDurable: this.isSignal,
       hint: this.hint,
-      findDuplicate: this.findDuplicate
+      findDuplicate: this.findDuplicate,
+      ...this.self === undefined ? {} : { self: this.self }
     }
     this.hint = undefined
     this.isSignal = false
