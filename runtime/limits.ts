@@ -379,6 +379,9 @@ export const timerBlockMs = 100_000
  */
 export const timersNearMs = 1_800_000
 
+/** The size of its blocks in the first 100 to 200 s after the present. */
+export const timersNextBlockMs = 10_000
+
 /** How long creating a stream may take while a cluster elects its first leaders. */
 export const createStreamTimeoutMs = 20_000
 

@@ -7,7 +7,8 @@
  * node knows the timers that it ended; one that another node ended fires once more, if its marker
  * is listed within the second that it lives.
  */
-import { endedTimerKeepMs, timerBlockMs, timerSearchMs, timersNearMs } from "../../limits.ts"
+import { endedTimerKeepMs, timerBlockMs, timerSearchMs, timersNearMs,
+  timersNextBlockMs } from "../../limits.ts"
 import type { StoredTimer, TimerCursor, TimerPage } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
 import { addressOfSignal, type Bucket, firstKeyOf, isMarker, listSubjects, pagesOf, parseTimerKey,
@@ -52,9 +53,12 @@ export function* coveringBlocks(
   if (step.length > 0) yield step
 }
 
-/** Blocks of `timerBlockMs` from `from` up to `end`: one, and then as many as all before. */
-function* doublingBlocks(from: number, end: number): Generator<ReadonlyArray<PlaceBlock>> {
-  const places = placeOf(timerBlockMs)
+/** Blocks of `places` places from `from` up to `end`: one, and then as many as all before. */
+function* doublingBlocks(
+  from: number,
+  end: number,
+  places: number
+): Generator<ReadonlyArray<PlaceBlock>> {
   for (let place = from, count = 1; place < end;) {
     const step: Array<PlaceBlock> = []
     for (; step.length < count && place < end; place += places) step.push({ place, places })
@@ -64,21 +68,26 @@ function* doublingBlocks(from: number, end: number): Generator<ReadonlyArray<Pla
 }
 
 /**
- * Blocks from `from` up to `end`, both multiples of `timerBlockMs`, for a search that does not know
- * how many timers there are: small ones in the near future, since the servers list the names
- * of a whole block, and there may be a million in an hour.
+ * Blocks from `from` up to `end`, both multiples of `timerBlockMs`, for a search from before the
+ * present. The servers list the names of a whole block, and an hour may hold a million. So blocks
+ * are small at the present: they have at most `grain` places, or are of `timersNextBlockMs` and
+ * then of `timerBlockMs` when it is not known how many timers there are.
  */
 export function* blocksNear(
   nowMs: number,
   from: number,
-  end: number
+  end: number,
+  grain?: number
 ): Generator<ReadonlyArray<PlaceBlock>> {
-  const clamped = (atMs: number): number =>
-    Math.min(end, Math.max(from, placeOf(Math.floor(atMs / timerBlockMs) * timerBlockMs)))
-  const near = clamped(nowMs)
-  const far = clamped(nowMs + timersNearMs)
-  yield* coveringBlocks(from, near)
-  yield* doublingBlocks(near, far)
+  const clamped = (atMs: number, blockMs: number): number =>
+    Math.min(end, Math.max(from, placeOf(Math.floor(atMs / blockMs) * blockMs)))
+  const next = clamped(nowMs, timersNextBlockMs)
+  const near = clamped(nowMs + 2 * timerBlockMs, timerBlockMs)
+  const far = clamped(nowMs + timersNearMs, timerBlockMs)
+  yield* coveringBlocks(from, next)
+  if (grain !== undefined) return yield* coveringBlocks(next, end, grain)
+  yield* doublingBlocks(next, near, placeOf(timersNextBlockMs))
+  yield* doublingBlocks(near, far, placeOf(timerBlockMs))
   yield* coveringBlocks(far, end)
 }
 
@@ -96,9 +105,9 @@ interface TimerSearch {
 const grainOf = (spanMs: number): number =>
   10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, placeOf(spanMs) / 10))))
 
-/** Timers in each place, as far as a search has listed; before it has, as many as there may be. */
-const density = (timers: number, places: number): number =>
-  places === 0 ? Infinity : timers / places
+/** Timers in each place from the first one found up to `next`; 0: none is found. */
+const densityOf = ([first, ...others]: ReadonlyArray<StoredTimer>, next: number): number =>
+  first === undefined ? 0 : (1 + others.length) / Math.max(1, next - placeOf(first.atMs))
 
 const startOf = (from: TimerCursor | undefined): number => {
   if (from === undefined) return 0
@@ -159,8 +168,8 @@ export class TimerLister {
     const grain = this.grains.get(shard)
     const unit = grain ?? placeOf(timerBlockMs)
     const start = Math.floor(startOf(from) / unit) * unit
-    const steps = grain === undefined
-      ? blocksNear(Date.now(), start, end)
+    const steps = grain === undefined || from === undefined
+      ? blocksNear(Date.now(), start, end, grain)
       : coveringBlocks(start, end, grain)
     const timers: Array<StoredTimer> = []
     let next = start
@@ -170,7 +179,7 @@ export class TimerLister {
         const places = step[at]?.places ?? 1
         const expected = grain === undefined || places <= grain
           ? 0
-          : places * density(timers.length, next - start)
+          : places * densityOf(timers, next)
         const blocks = step.slice(at, at + Math.max(1, Math.ceil(left / expected)))
         at += blocks.length
         const found = await Promise.all(

@@ -7,7 +7,7 @@ import { shardOf } from "../../../runtime/index.ts"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
 import { blocksNear, coveringBlocks } from "../../../runtime/nats/storage/stored-timers.ts"
 import { bucketNamed, timerKey } from "../../../runtime/nats/stream/index.ts"
-import { Storage, type StorageApi } from "../../../runtime/ports/storage.ts"
+import { Storage, type StorageApi, type TimerCursor } from "../../../runtime/ports/storage.ts"
 import { commitOf, conflictOf, revisionOf, run } from "../../suites/storage-probe.ts"
 import { at } from "../probe.ts"
 import { dropAll, start } from "../rig.ts"
@@ -60,22 +60,27 @@ it("covers all places once, in order, with blocks of powers of ten", () => {
   }))
 })
 
-it("covers all places once, in order, with blocks of 100 s in the near future", () => {
-  const blockMs = 100_000
+it("covers all places once, in order, with blocks that are smallest at the present", () => {
   const placesOf = (ms: number) => ms * 100
-  const time = fc.nat({ max: 2_000_000 }).map((n) => n * 1_000_000)
-  fc.assert(fc.property(time, time, time, (nowMs, one, other) => {
+  const time = fc.nat({ max: 20_000 }).map((n) => n * 100_000)
+  const now = fc.nat({ max: 2_000_000_000 })
+  fc.assert(fc.property(now, time, time, (nowMs, one, other) => {
     const [from, end] = one < other ? [one, other] : [other, one]
     let next = placesOf(from)
+    let steps = 0
     for (const step of blocksNear(nowMs, next, placesOf(end))) {
+      steps++
       for (const { place: begins, places } of step) {
         expect(begins).toBe(next)
+        expect(begins % places).toBe(0)
         next += places
-        const isNear = begins < placesOf(nowMs + 1_200_000) && next > placesOf(nowMs)
-        if (isNear) expect(places).toBeLessThanOrEqual(placesOf(blockMs))
+        const isWithin = (ms: number) => begins < placesOf(nowMs + ms) && next > placesOf(nowMs)
+        if (isWithin(100_000)) expect(places).toBeLessThanOrEqual(placesOf(10_000))
+        if (isWithin(1_200_000)) expect(places).toBeLessThanOrEqual(placesOf(100_000))
       }
     }
     expect(next).toBe(placesOf(end))
+    expect(steps).toBeLessThanOrEqual(50)
   }))
 })
 
@@ -108,34 +113,50 @@ it("removes a key that was left over, once it has fired, and keeps the timer", a
   expect(rig.system.snapshot().earliestTimerMs).toBe(timer)
 })
 
-it("lists few timers beyond the page that a load returns", async () => {
-  let names = 0
+/** A node's store that counts the names that servers list for it, with 6,000 timers of a shard. */
+const openCounting = async (firstMs: number, everyMs: number) => {
+  const listed = { names: 0 }
   const counting = interceptRequests("$JS.API.STREAM.INFO.", async (ask) => {
     const reply = await ask()
-    names += reply.string().split("\":1").length - 1
+    listed.names += reply.string().split("\":1").length - 1
     return reply
   })
   const layer = Layer.provide(natsStorage({ buckets: 1 }), counting)
   const { api: storage, close } = await onNats(Storage, layer, () => [server.url])()
   onTestFinished(close)
-  const count = 6_000
-  const firstMs = 2_000_000_000_000
-  for (let n = 0; n < count; n += 500) {
+  for (let n = 0; n < 6_000; n += 500) {
     const group = Array.from({ length: 500 }, (_, index) => n + index)
     await run(
       storage.commit(
-        group.map((nth) => commitOf({ address: at(`a=${nth}`), timer: firstMs + nth * 250 }))
+        group.map((nth) => commitOf({ address: at(`a=${nth}`), timer: firstMs + nth * everyMs }))
       )
     )
   }
-  const limit = 200
-  let page = await run(storage.timers(shardOf(actor), limit))
-  names = 0
+  const idsOf = (first: number) => Array.from({ length: pageMax }, (_, n) => `a=${first + n}`)
+  return { idsOf, listed, load: (from?: TimerCursor) => run(storage.timers(shard, pageMax, from)) }
+}
+
+const pageMax = 200
+const shard = shardOf(actor)
+
+it("lists few timers beyond the page that a load returns", async () => {
+  const { idsOf, listed, load } = await openCounting(2_000_000_000_000, 250)
+  let page = await load()
+  listed.names = 0
   for (let loads = 1; loads <= 20; loads++) {
-    page = await run(storage.timers(shardOf(actor), limit, page.next))
-    expect(page.timers.map(({ address: { id } }) => id)).toEqual(
-      Array.from({ length: limit }, (_, n) => `a=${loads * limit + n}`)
-    )
+    page = await load(page.next)
+    expect(page.timers.map(({ address: { id } }) => id)).toEqual(idsOf(loads * pageMax))
   }
-  expect(names).toBeLessThan(4 * 20 * limit)
+  expect(listed.names).toBeLessThan(4 * 20 * pageMax)
+}, 60_000)
+
+it("lists few timers when it loads from the beginning, the first time and later", async () => {
+  const { idsOf, listed, load } = await openCounting(Date.now() + 5_000, 20)
+  for (let loads = 1; loads <= 5; loads++) {
+    listed.names = 0
+    const page = await load()
+    expect(page.timers.map(({ address: { id } }) => id)).toEqual(idsOf(0))
+    // Each block of ten seconds has 500.
+    expect(listed.names).toBeLessThan(2_000)
+  }
 }, 60_000)
