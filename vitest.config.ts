@@ -60,6 +60,7 @@ const longest = [
   "simulation/seeds-1",
   "faults/cluster",
   "e2e/delivery-failpoints",
+  "cluster/containers",
   "simulation/seeds-2",
   "faults/",
   "simulation/",

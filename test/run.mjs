@@ -5,7 +5,8 @@
  * counts as one; the exit code is 1 after any failure. A missing tool is a failure, never a skip.
  * Options: `--long` adds the suites that take minutes; vitest receives all other arguments.
  */
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -26,35 +27,51 @@ const check = (name, attempt) => {
   return passed
 }
 
-const tool = (path, ...args) => () =>
+const moduleTool = (path, ...args) => () =>
   run(process.execPath, [inRoot(`node_modules/${path}`), ...args])
 
-const browserNames = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 const onPath = (name) =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)))
 
-/** Installs Debian's packages as root; elsewhere it prints which packages to install. */
-const install = (what, packages) => {
-  if (process.getuid?.() !== 0 || !onPath("apt-get")) {
-    process.stderr.write(`No ${what}: install it, as Debian's ${packages.join(" ")}.\n`)
-    return false
+const browsers = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+
+/** What the suites need beside Node, and Debian's packages of it. */
+const tools = [
+  {
+    name: "a browser for test/e2e (chromium, or CHROMIUM_PATH)",
+    isThere: () => existsSync(process.env.CHROMIUM_PATH ?? "") || browsers.some(onPath),
+    packages: ["chromium", "fonts-dejavu-core"]
+  },
+  {
+    name: "curl for the transcripts of the pages",
+    isThere: () => onPath("curl"),
+    packages: ["curl", "ca-certificates"]
+  },
+  {
+    name: "a C compiler for the library of test/disk that injects faults",
+    isThere: () => ["cc", "gcc", "clang", "tcc"].some(onPath),
+    packages: ["tcc", "libc6-dev"]
   }
-  process.env.DEBIAN_FRONTEND = "noninteractive"
-  return run("apt-get", ["-qq", "update"]) &&
-    run("apt-get", ["-qq", "install", "-y", "--no-install-recommends", ...packages])
+]
+
+/** Installs the packages of missing tools as root, while the checks that need none run. */
+const installMissing = async () => {
+  const packages = tools.flatMap((tool) => tool.isThere() ? [] : tool.packages)
+  if (packages.length === 0 || process.getuid?.() !== 0 || !onPath("apt-get")) return
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
+  const install = "apt-get -qq update && apt-get -qq install -y --no-install-recommends"
+  const child = spawn("sh", ["-c", `${install} ${packages.join(" ")}`], {
+    env,
+    stdio: ["ignore", "ignore", 2]
+  })
+  await once(child, "close")
 }
 
-/** Finds a browser for test/e2e by CHROMIUM_PATH or on the path, or installs Debian's. */
-const haveBrowser = () =>
-  existsSync(process.env.CHROMIUM_PATH ?? "") || browserNames.some(onPath) ||
-  install("chromium, nor CHROMIUM_PATH", ["chromium", "fonts-dejavu-core"])
-
-/** curl runs the transcripts of the pages. */
-const haveCurl = () => onPath("curl") || install("curl", ["curl", "ca-certificates"])
-
-/** A C compiler builds the library of test/disk that injects disk faults. */
-const haveCompiler = () =>
-  ["cc", "gcc", "clang", "tcc"].some(onPath) || install("a C compiler", ["tcc", "libc6-dev"])
+const haveTool = ({ isThere, name, packages }) => () => {
+  if (isThere()) return true
+  process.stderr.write(`There is no ${name}: install Debian's ${packages.join(" ")}.\n`)
+  return false
+}
 
 /**
  * Runs vitest and adds its counts; a suite that fails to load counts as one failure.
@@ -95,15 +112,15 @@ process.on("exit", (code) => {
   process.stdout.write(`${count.passed} passed, ${count.failed} failed\n`)
 })
 
+const installed = installMissing()
 installIfStale()
-check("a browser for test/e2e", haveBrowser)
-check("curl for the transcripts", haveCurl)
-check("a C compiler for test/disk", haveCompiler)
-check("a NATS server for test/nats", haveNatsServer)
 const built = check("build: tsc -b", () => build("."))
-check("format: dprint check", tool("dprint/bin.cjs", "check"))
-check("lint: oxlint", tool("oxlint/bin/oxlint"))
-check("dead code: knip", tool("knip/bin/knip.js", "--no-progress"))
+check("format: dprint check", moduleTool("dprint/bin.cjs", "check"))
+check("lint: oxlint", moduleTool("oxlint/bin/oxlint"))
+check("dead code: knip", moduleTool("knip/bin/knip.js", "--no-progress"))
+await installed
+for (const needed of tools) check(needed.name, haveTool(needed))
+check("a NATS server for test/nats", haveNatsServer)
 if (built) {
   if (long) rmSync(results, { force: true })
   runSuites(long ? "1" : undefined)
