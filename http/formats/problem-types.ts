@@ -1,4 +1,5 @@
 /** The catalog of problems (protocol §0): status, title, and what the client can do. */
+
 /** A problem type; its URI is `/problems/<slug>`. */
 export interface ProblemType {
   readonly status: number
@@ -29,7 +30,8 @@ export const problemTypes = {
   forbidden: type(
     403,
     "Not allowed",
-    "Your account is known, but it may not do this."
+    "Your account may not do this, or a page of another site sent the request. Use an account that "
+      + "has the role or the right for it, and a page of this service."
   ),
   "not-found": type(
     404,
@@ -39,46 +41,48 @@ export const problemTypes = {
   "method-not-allowed": type(
     405,
     "The method is not allowed here",
-    "The resource exists, but does not answer this method. The Allow field lists those it does."
+    "The resource exists, but does not answer this method. Use one of those in the Allow field."
   ),
   "not-acceptable": type(
     406,
     "No acceptable representation",
     "The resource has no representation of a type in the Accept field. The answer lists the types "
-      + "that it has."
+      + "that it has. Accept one of them."
   ),
   "request-timeout": type(
     408,
     "The request took too long to arrive",
-    "The body did not arrive in time. Send it again, faster."
+    "The body did not arrive in time, and nothing was done. Send the request again, over a faster "
+      + "connection if there is one."
   ),
   conflict: type(
     409,
     "In conflict with the resource's state",
     "The resource is not in a state that allows this, the name is taken, or a request with the "
-      + "same Idempotency-Key is still under way. Read the resource, then decide."
+      + "same Idempotency-Key is still running. The detail says which. Read the resource before "
+      + "you send another request. After Retry-After, if there is one, repeat this request."
   ),
   gone: type(
     410,
     "Deleted",
-    "The resource of this URI was deleted and will not come back."
+    "The resource of this URI was deleted and will not come back. Do not request it again."
   ),
   "precondition-failed": type(
     412,
     "A precondition failed",
     "The resource is not in the state that If-Match, If-None-Match or If-Unmodified-Since asks "
-      + "for. Read it again."
+      + "for. Read it again before you change it."
   ),
   "document-too-large": type(
     413,
     "The document is too large",
-    "It is larger than documents may be here: 256 KiB, unless the operator says otherwise. " +
-      "Publish large things as content and send their URI."
+    "A document may have 256 KiB, unless the operator has set another limit. Publish what is "
+      + "larger as content, and send its URI."
   ),
   "payload-too-large": type(
     413,
     "The content is too large",
-    "The content exceeds what this service stores as one resource."
+    "The content is larger than this service stores as one resource. Send less, or divide it."
   ),
   "unsupported-media-type": type(
     415,
@@ -88,12 +92,13 @@ export const problemTypes = {
   "range-not-satisfiable": type(
     416,
     "The range lies outside the content",
-    "Content-Range gives the length of the content."
+    "Content-Range gives the length of the content. Request a range within it."
   ),
   unprocessable: type(
     422,
     "A rule of the document is broken",
-    "The document is well-formed, but what it says cannot be accepted. The detail names the rule."
+    "The document is well-formed, but what it says cannot be accepted. The detail names the rule. "
+      + "Correct the document before you send it again."
   ),
   "idempotency-key-reuse": type(
     422,
@@ -108,18 +113,19 @@ export const problemTypes = {
   "header-fields-too-large": type(
     431,
     "The header fields are too large",
-    "The request line and header fields together are limited to 16 KiB."
+    "The request line and header fields together may have 16 KiB. Send fewer or shorter ones."
   ),
   internal: type(
     500,
     "Something went wrong here",
-    "It is the service's fault and has been logged. Repeating the request is safe where the "
-      + "protocol says so."
+    "The fault is in the service, which has logged it. A change may have been stored nevertheless: "
+      + "repeat it with the same Idempotency-Key, or read the resource before you repeat it."
   ),
   "not-implemented": type(
     501,
     "Not implemented",
-    "The request uses a method or transfer coding that this service does not know."
+    "The service does not know the method or the transfer coding of the request. Use a method that "
+      + "the resource allows, and no transfer coding other than chunked."
   ),
   overloaded: type(
     503,
@@ -147,8 +153,8 @@ export const problemTypes = {
   "storage-full": type(
     507,
     "The store is full",
-    "There is no room to accept anything until the operator has made some. " +
-      "Reading works, though in a cluster not for long."
+    "The service can store nothing until the operator has freed space. Reading still works, in a "
+      + "cluster only for a while. Try again later."
   )
 } as const satisfies Readonly<Record<string, ProblemType>>
 

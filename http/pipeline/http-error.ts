@@ -36,7 +36,7 @@ const retryAfter = (ms: number): ReplyHeaders => [
   ["Retry-After", String(Math.max(1, Math.ceil(ms / 1000)))]
 ]
 
-/** The problem of every failure. */
+/** The problem for a failure of a handler. */
 export const toHttpError = (failure: HandlerFailure): HttpError => {
   switch (failure._tag) {
     case "HttpError":
@@ -47,22 +47,25 @@ export const toHttpError = (failure: HandlerFailure): HttpError => {
     case "Quarantined":
       return httpError("quarantined", undefined, retryAfter(failure.retryAfterMs))
     case "StorageFull":
-      return httpError("storage-full", "the service has no room left; nothing was stored")
+      return httpError("storage-full", "the store is full; the operator must free space")
     case "StorageUnavailable":
     case "AskTimeout":
-      return httpError("storage-unavailable", "the service could not read or store in time")
+      return httpError(
+        "storage-unavailable",
+        "the store did not answer in time; a change may have been stored"
+      )
     case "BlobTooLarge":
       return httpError("payload-too-large", `content may have at most ${failure.bytesMax} bytes`)
     case "MessageTooLarge":
       return httpError("payload-too-large", `a message may have at most ${failure.bytesMax} bytes`)
     case "ValueTooLarge":
-      return httpError("payload-too-large", "this is larger than the store takes")
+      return httpError("payload-too-large", "a value is larger than the store accepts; send less")
     case "BlobMissing":
       return httpError("not-found")
     case "BlobAborted":
       return httpError(
         "malformed",
-        "the body ended before its announced length; nothing was stored"
+        "the body ended before its announced length and nothing was stored; send it again"
       )
     case "StorageCorrupted":
     case "ActorDefect":
