@@ -85,9 +85,11 @@ describe("a get fails", () => {
 
   it("by a body that drips", async () => {
     const { uri } = await speaking((socket) => {
-      socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"))
-      const drip = setInterval(() => socket.write("x"), 20)
-      socket.once("close", () => clearInterval(drip))
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n")
+        const drip = setInterval(() => socket.write("x"), 20)
+        socket.once("close", () => clearInterval(drip))
+      })
     })
     const { get } = await client()
     expect(await get(uri)).toEqual(faulted("no answer in time"))
