@@ -1,6 +1,6 @@
 /** Streams of archives and files. */
 
-/** The same items; calls `onItem` with each before it passes. */
+/** Passes the items on, and calls `onItem` with each before it passes. */
 export async function* observed<A>(
   source: AsyncIterable<A>,
   onItem: (item: A) => void

@@ -11,9 +11,9 @@ const Mailbox = Schema.Struct({
 export type CabinetMailbox = typeof Mailbox.Type
 
 const Query = Schema.Struct({
-  /** Only notifications that contain this text; letter case does not matter. */
+  /** The cabinet shows only notifications that contain this text, in any letter case. */
   contains: Schema.optionalKey(Schema.String),
-  /** Only notifications received at this time or later; RFC 3339, as the owner wrote it. */
+  /** The cabinet shows only notifications received since; RFC 3339, as the owner wrote it. */
   since: Schema.optionalKey(Schema.String)
 })
 

@@ -277,7 +277,7 @@ const beginDue = (state: Queued, nowMs: number): Begun => {
   return { started, running, nextTimerMs }
 }
 
-/** At most `max` recipients that are due and not busy, the longest due first. */
+/** The recipients that are due and not busy, the longest due first; `max` at most. */
 const firstDue = (
   { recipients }: Queued,
   busy: ReadonlySet<number>,

@@ -105,7 +105,7 @@ export const NotificationMessage = Schema.Union([
   }),
   /** Retries the failed recipients, from the start of the schedule. */
   Schema.TaggedStruct("Retry", { caller: Caller, requestId: Schema.optionalKey(Schema.String) }),
-  /** Removes it (A8): no attempt starts afterwards. */
+  /** Removes the notification (A8). No attempt starts afterwards. */
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})
 ])
@@ -119,9 +119,9 @@ export interface NotificationView {
   readonly account: string
   readonly createdAtMs: number
   readonly status: NotificationStatus
-  /** From the requested index on, at most `describedRecipientsMax`. */
+  /** The recipients from the requested index on; `describedRecipientsMax` at most. */
   readonly recipients: ReadonlyArray<RecipientState>
-  /** How many recipients it has. */
+  /** How many recipients the notification has. */
   readonly count: number
   readonly version: number
 }

@@ -419,7 +419,7 @@ const proceed = (
   if (verifyingUntilMs === undefined && running === undefined) {
     return decision.setTimer(nextTimerMs)
   }
-  // Without a change the timer that has just fired is still stored.
+  // If nothing has changed, the store still has the timer that has just fired.
   return (isChanged ? decision.setTimer(nowMs) : decision).deferTimer(nextTimerMs ?? nowMs)
 }
 

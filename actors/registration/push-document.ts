@@ -1,6 +1,6 @@
 /**
  * The document of a push (protocol §1.4): what has changed in a mailbox, in the order of its log.
- * Its time is a cursor of the mailbox, with which a client may read on. Pure.
+ * The document's time is a cursor of the mailbox, from which a client can continue to read. Pure.
  */
 import type { LogItem } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
@@ -11,7 +11,7 @@ const escaped: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", "
 
 const attribute = (text: string): string => text.replace(/[&<"]/g, (one) => escaped[one] ?? one)
 
-/** One log item as XML; its fragment is stored as it is served. */
+/** One log item as XML. The log has the fragment of a notification in this form. */
 const changeOf = (links: Links, mailbox: string, { n, value }: LogItem): string => {
   const hrefOf = (id: string): string => attribute(links.stored(mailbox, id))
   if (isRemoval(value)) {

@@ -8,27 +8,27 @@ import { Count } from "../schemas.ts"
 
 export const ThrottleState = Schema.Union([
   Schema.TaggedStruct("Counting", {
-    /** Wrong tries since `fromMs`. */
+    /** How many wrong passwords or tokens were sent since `fromMs`. */
     count: Count,
     fromMs: Count,
-    /** Their guesses, if the messages had them. */
+    /** The `try` of each of them that had one. */
     tried: Schema.Array(Schema.String)
   })
 ])
 
 export type ThrottleState = typeof ThrottleState.Type
 
-/** The counter: passwords of one address, tokens of one address, or tokens for one account. */
+/** What is counted: passwords of one address, tokens of one address, or tokens for one account. */
 const Counted = Schema.Literals(["passwords", "tokens", "account"])
 
 export type Counted = typeof Counted.Type
 
 export const ThrottleMessage = Schema.Union([
-  /** Whether another attempt is allowed. */
+  /** Returns how long the client must wait before its next attempt. */
   Schema.TaggedStruct("Check", { of: Counted }),
   /**
-   * A wrong password or token. `try` is the beginning of its hash. The same one counts once: a
-   * client that repeats it has outdated credentials, and does not guess.
+   * Counts a wrong password or token. `try` is the beginning of its hash. The same `try` counts
+   * once: a client that repeats it has outdated credentials, and does not guess.
    */
   Schema.TaggedStruct("RecordFailure", {
     of: Counted,

@@ -367,15 +367,15 @@ export class Decoder {
 
 /** Verifies the checksum of an archive while its bytes pass. */
 export class StreamVerifier {
-  /** Bytes so far. */
+  /** How many bytes have passed. */
   bytes = 0
-  /** The last line, at the end. */
+  /** The last line of the archive, once all bytes have passed. */
   trailer: Trailer | undefined
 
-  /** The same bytes. Throws {@link ArchiveCorrupted} at the end. */
+  /** Passes the bytes on. Throws {@link ArchiveCorrupted} at the end if the checksum differs. */
   async *verify(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const hash = createHash("sha256")
-    // The last bytes, which may be the last line.
+    // The bytes that may belong to the last line, which the checksum does not cover.
     let tail: Buffer = Buffer.alloc(0)
     for await (const bytes of source) {
       this.bytes += bytes.length

@@ -17,7 +17,7 @@ const name = textArgument("name", "Name of the account").pipe(Argument.withSchem
 
 const common = { ...adminFlags, name, json: jsonFlag() }
 
-/** Only the token goes to standard output, for scripts. */
+/** Prints a new token. Standard output has only the token, so that scripts can read it. */
 const printToken = Effect.fnUntraced(function*(account: string, token: string, json: boolean) {
   if (json) return yield* printJson({ account, token })
   yield* Console.error(`Token of ${account}, shown only this once:`)

@@ -13,7 +13,7 @@ const progressIntervalMs = 500
 
 const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} MiB`
 
-/** Only these commands load the module of archives, which needs native modules. */
+/** Loads the module of archives, and its native modules, only for the commands that need it. */
 const archiveModule = Effect.promise(() => import("../archive/index.ts"))
 
 /** Runs `use` to its end, and shows its progress on a terminal. */
@@ -114,7 +114,7 @@ export const checkCommand = Command.make(
   { ...storeFlags, json: jsonFlag() },
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { settings } = yield* loadSettingsOf(flags)
-    // Only these commands load the module, which needs native modules.
+    // Other commands do not load this module, since it needs native modules.
     const { check } = yield* Effect.promise(() => import("../doctor/index.ts"))
     const location = storageLocation(settings)
     const { counts, problems, store } = yield* check(settings)

@@ -101,7 +101,7 @@ const saveMessage = (
     const { body } = (await client.get({ url, password })).response
     if (body === null) throw failed(`the message at ${url} is empty`)
     const target = file === "-" ? process.stdout : createWriteStream(file, { flags: "wx" })
-    // The same streams in two declarations.
+    // Node and the DOM types declare the same stream twice.
     const source = Readable.fromWeb(body as NodeStream)
     await pipeline(source, target, { end: file !== "-" }).catch((error: unknown) => {
       throw failed(`${file}: ${reasonOf(error)}`)

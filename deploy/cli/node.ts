@@ -44,7 +44,7 @@ export const doctorCommand = Command.make(
   { ...settingFlags, json: jsonFlag() },
   Effect.fnUntraced(function*({ json, ...flags }) {
     const { settings } = yield* loadSettingsOf(flags)
-    // Only these commands load the module, which needs native modules.
+    // Other commands do not load this module, since it needs native modules.
     const { examine } = yield* Effect.promise(() => import("../doctor/index.ts"))
     const findings = yield* examine(settings)
     if (json) yield* printJson(findings)
@@ -67,7 +67,7 @@ export const serveCommand = Command.make(
   settingFlags,
   Effect.fnUntraced(function*(flags) {
     const loaded = yield* loadSettingsOf(flags)
-    // Only these commands load the module, which needs native modules.
+    // Other commands do not load this module, since it needs native modules.
     const { loggingLayer, serve } = yield* Effect.promise(() => import("../node/index.ts"))
     yield* serve(loaded, version).pipe(Effect.provide(loggingLayer(loaded.settings)))
   })

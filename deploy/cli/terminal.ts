@@ -5,13 +5,13 @@ import { open } from "node:fs/promises"
 import { Readable } from "node:stream"
 import { type CommandFailed, exitCodes, failed, reasonOf } from "../command-failure.ts"
 
-/** Entries of the largest page of the service. */
+/** How many entries the largest page of the service has. */
 const pageEntriesMax = 1000
 
-/** The page size for a listing of which `limit` entries are used. */
+/** The page size to request if the command needs `limit` entries. */
 export const pageSizeFor = (limit: number): number => Math.min(limit, pageEntriesMax)
 
-/** At most `limit` entries of a listing. */
+/** The first `limit` entries of a listing. */
 export async function* take<A>(
   listing: AsyncIterable<A>,
   limit: number
@@ -23,15 +23,15 @@ export async function* take<A>(
   }
 }
 
-/** A document for programs. */
+/** Prints a JSON document, for programs. */
 export const printJson = (document: unknown): Effect.Effect<void> =>
   Console.log(JSON.stringify(document, null, 2))
 
-/** The outcome of a command: a document for programs, or a message for people. */
+/** Prints the outcome of a command: a JSON document for programs, or a message for people. */
 export const printOutcome = (json: boolean, document: object, message: string) =>
   json ? printJson(document) : Console.error(message)
 
-/** One line of a listing. */
+/** Prints one line to standard output. */
 export const printLine = (line: string): boolean => process.stdout.write(`${line}\n`)
 
 /** Control characters, line separators, and characters that change the direction of text. */
@@ -135,7 +135,7 @@ export const bytesOf = (
     return handle.createReadStream({ autoClose: false, highWaterMark: 256 * 1024 })
   })
 
-/** The same bytes for `fetch`. */
+/** The stream as a web stream, which `fetch` accepts as a body. */
 export const webStream = (source: Readable): ReadableStream<Uint8Array> =>
-  // The same streams in two declarations.
+  // Node and the DOM types declare the same stream twice.
   Readable.toWeb(source) as ReadableStream<Uint8Array>

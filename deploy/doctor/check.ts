@@ -43,7 +43,7 @@ const checkCluster = Effect.fnUntraced(function*(
   settings: NodeSettings
 ): Effect.fn.Return<CheckReport, ArchiveFailure, Scope.Scope> {
   const { blobs, contents, records } = yield* openSource(settings)
-  // Only their decoders are used.
+  // The check uses only the decoders of the behaviors, and sends no request.
   const outbound = yield* outboundOf(settings.outboundAllow)
   const baseUrl = baseUrlOf(settings, settings.port)
   const all = behaviorsOf(settings, baseUrl, { blobs, records, outbound })

@@ -55,7 +55,10 @@ const removeOrphans = (service: Service): Effect.Effect<void> =>
     Effect.catch((failure) => Effect.logWarning("the removal of orphaned blobs failed", failure))
   )
 
-/** Once on an embedded store; in a cluster at intervals, by the node that owns the first shard. */
+/**
+ * Removes orphaned blobs: once at the start on an embedded store. In a cluster the node that owns
+ * the first shard removes them at intervals.
+ */
 const orphanRemoval = (
   settings: NodeSettings,
   service: Service,
@@ -68,7 +71,7 @@ const orphanRemoval = (
       Effect.forever
     )
 
-/** Longest interval of the search for idle actors. */
+/** The longest interval at which the node looks for idle actors. */
 const sweepMsMax = 5_000
 
 const corsOriginOf = (settings: NodeSettings): string | undefined =>
@@ -112,16 +115,16 @@ const nodeLayer = (settings: NodeSettings, shared: Shared) =>
     Layer.provideMerge(backend(settings, shared.node))
   )
 
-/** The lines that a node prints when it serves. */
+/** What a node prints when it begins to serve. */
 export interface ServingNode {
   readonly baseUrl: string
   readonly host: string
   readonly port: number
-  /** Where the node stores everything, for people. */
+  /** The location of the node's store, for people. */
   readonly location: string
   /** The database of an embedded store, for people; undefined in a cluster. */
   readonly engine: string | undefined
-  /** Its name in its cluster; undefined when it is alone. */
+  /** The node's name in its cluster; undefined without a cluster. */
   readonly node: string | undefined
   /** The admin's token, when this start generated it. */
   readonly adminToken: string | undefined

@@ -39,7 +39,7 @@ const failureOf = (
   )
 }
 
-/** Without BASE_URL, the URIs of a cluster's node point to its own machine. */
+/** Warns if BASE_URL is not set in a cluster: the node's URIs then name its own machine only. */
 const warnOfBaseUrl = ({ baseUrl, natsUrl }: LoadedSettings["settings"]): Effect.Effect<void> =>
   natsUrl === undefined || baseUrl !== undefined
     ? Effect.void

@@ -46,7 +46,7 @@ export interface ViewAnswer {
   readonly view: ResourceView
   readonly offered?: ReadonlyArray<MediaType>
   readonly headers?: ReplyHeaders
-  /** For `Last-Modified`, beside the entity tag. */
+  /** The time in `Last-Modified`; the answer has an ETag in any case. */
   readonly lastModifiedMs?: number
 }
 

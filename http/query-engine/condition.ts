@@ -19,7 +19,7 @@ export type Operator = typeof operators[number]
 export const isOperator = (text: string): text is Operator =>
   operators.some((operator) => operator === text)
 
-/** For texts only; they ignore case. */
+/** The operators that apply to texts only. They ignore letter case. */
 export const textOperators: ReadonlySet<Operator> = new Set(["contains", "starts", "ends"])
 
 export type RowCondition =

@@ -10,9 +10,9 @@ import type { Row, TableSchema } from "./table-fields.ts"
 /** The columns of a packed table: texts, and one indexed number. */
 export interface PackedColumns {
   readonly index: string
-  /** In the order of the fields; undefined for the number. */
+  /** The names of the text columns in the order of the fields; undefined for the number. */
   readonly names: ReadonlyArray<string | undefined>
-  /** Number of text columns. */
+  /** How many text columns there are. */
   readonly texts: number
 }
 

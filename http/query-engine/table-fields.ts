@@ -15,7 +15,7 @@ export interface TableSchema {
   readonly name: "customers" | "quotes"
   /** The name of the key among the fields. */
   readonly key: string
-  /** In the order of representations; without the key. */
+  /** The fields without the key, in the order in which representations show them. */
   readonly fields: ReadonlyArray<TableField>
   /** The indexed field, the table of the index, and the greatest value. */
   readonly index?: {

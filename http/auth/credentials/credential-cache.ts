@@ -15,7 +15,7 @@ interface ValidToken {
 
 export class CredentialCache {
   private readonly monotonicMs: () => number
-  /** By the hash of the token. */
+  /** Valid tokens by their hash. */
   private readonly validTokens = new LRUCache<string, ValidToken>({ max: validTokensMax })
   /** Addresses that presented wrong credentials within the window. */
   private readonly suspects: LRUCache<string, true>

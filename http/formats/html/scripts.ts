@@ -108,7 +108,7 @@ if (state !== null) {
 
 /**
  * `/page.js`, of every page: converts times to the reader's locale and adds buttons that copy.
- * Without it times are in UTC.
+ * Without the script a page shows times in UTC.
  */
 export const pageScript = `"use strict"
 {

@@ -56,7 +56,7 @@ const commonProblems: ReadonlyArray<ProblemSlug> = [
   "internal",
   "overloaded",
   "quarantined",
-  // By the operator's rate limits.
+  // If the operator has set rate limits.
   "too-many-requests",
   "storage-unavailable"
 ]

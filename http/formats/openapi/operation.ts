@@ -23,16 +23,16 @@ export interface RequestBodyDescription {
   readonly description?: string
   readonly content: Readonly<Record<string, Schema>>
   readonly required: boolean
-  /** A document is read whole, within the bounds of documents; the body of `none` is not read. */
+  /** The service reads a `document` whole, within its bounds, and ignores the body of `none`. */
   readonly kind: "document" | "stream" | "none"
 }
 
 export interface ResponseDescription {
   readonly description: string
   readonly content?: Readonly<Record<string, Schema>>
-  /** Its header fields; those with `?` are optional. */
+  /** The header fields of the response; those with `?` are optional. */
   readonly headers?: ReadonlyArray<ResponseHeader>
-  /** Rendered from a view: negotiated by Accept; on GET with an ETag and preconditions. */
+  /** A view is rendered as Accept asks. On GET it has an ETag and honors preconditions. */
   readonly isView?: boolean
 }
 
@@ -49,7 +49,7 @@ export interface Operation {
   readonly responses?: Readonly<Record<number, ResponseDescription>>
   /** Problems in addition to those that `derivation.ts` derives. */
   readonly problems?: ReadonlyArray<ProblemSlug>
-  /** Its resource never answers 410, though its path has parameters. */
+  /** The resource never answers 410, although its path has parameters. */
   readonly isNeverGone?: boolean
   /** PUT or DELETE without conditions. */
   readonly isUnconditional?: boolean
@@ -60,7 +60,7 @@ export interface OperationGroup<O extends Operation = Operation> {
   readonly tag: string
   readonly about: string
   readonly schemas: Readonly<Record<string, Schema>>
-  /** By method and path, such as `GET /mailboxes/{mailbox}`. */
+  /** The operations by method and path, such as `GET /mailboxes/{mailbox}`. */
   readonly operations: Readonly<Record<string, O>>
 }
 

@@ -163,10 +163,10 @@ const openSource = Effect.fnUntraced(function*(
   return new MailboxSource(mailbox, view, yield* listingStart(service, mailbox, later, view.head))
 })
 
-/** A page while it is merged. */
+/** Merges the notifications of several mailboxes into one page. */
 class PageMerge {
   readonly entries: Array<MergedEntry> = []
-  /** By name, which decides between notifications of the same time. */
+  /** The mailboxes by name. The name decides the order of notifications of the same time. */
   private readonly sources: ReadonlyArray<MailboxSource>
   private readonly limit: number
   private readonly matches: EntryFilter

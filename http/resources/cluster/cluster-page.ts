@@ -49,7 +49,7 @@ const yOf = (shard: number): number => Math.floor(shard / columns) * cell
 const square = (shard: number): string =>
   `M${xOf(shard)} ${yOf(shard)}h${cell - gap}v${cell - gap}h-${cell - gap}z`
 
-/** The same letter in the middle of each cell. */
+/** Writes the letter in the middle of each shard's cell. */
 const cellText = (letter: string, shards: ReadonlyArray<number>): Html => {
   const middle = (cell - gap) / 2
   const xs = shards.map((shard) => xOf(shard) + middle).join(" ")

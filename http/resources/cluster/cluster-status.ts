@@ -21,11 +21,14 @@ export interface ShardHolding {
 
 export interface ClusterStatus {
   readonly self: string
-  /** By name. */
+  /** The nodes, ordered by name. */
   readonly nodes: ReadonlyArray<ClusterNode>
   /** The owner of each shard. */
   readonly owners: ReadonlyArray<string | undefined>
-  /** By name, with nodes that own no shard; the shards without an owner come last. */
+  /**
+   * The holdings, ordered by the node's name; a node without shards has one too. The shards without
+   * an owner come last.
+   */
   readonly holdings: ReadonlyArray<ShardHolding>
 }
 

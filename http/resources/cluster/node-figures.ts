@@ -92,7 +92,7 @@ const kindsOf = ({ metrics, quarantined, activations }: Snapshot): ReadonlyArray
     return { kind, active, queued, decisions, refusals, restarts, quarantined: inQuarantine }
   })
 
-/** With two decimals at most. */
+/** The time rounded to two decimals. */
 const rounded = (ms: number): number => Math.round(ms * 100) / 100
 
 const commitsOf = ({ metrics }: Snapshot): NodeFigures["commits"] => {

@@ -16,7 +16,7 @@ import { absoluteUri, type Call, challenges, describeActor, type HandlerAnswer, 
 export interface MailboxRef {
   readonly name: string
   readonly to: Address
-  /** Its URI, the permission to deposit. */
+  /** The mailbox's URI. Whoever knows it may deposit. */
   readonly href: string
   /** The secret part of the path, unchecked. */
   readonly secret: string | undefined

@@ -23,8 +23,8 @@ export const notificationPath = (account: string, id: string): string =>
 export interface OutgoingRef {
   readonly account: string
   readonly caller: AuthenticatedAccount
-  /** Its path and its URI. */
   readonly path: string
+  /** The URI of the outgoing mailbox. */
   readonly href: string
 }
 

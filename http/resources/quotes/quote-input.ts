@@ -11,7 +11,7 @@ const priceCharsMax = 64
 /** Characters of a symbol. */
 const symbolCharsMax = 32
 
-/** Such as `BRK.B`, `^GSPC`, `EURUSD=X`; case matters. */
+/** Whether a text is a symbol such as `BRK.B`, `^GSPC` or `EURUSD=X`. Letter case matters. */
 export const isSymbol = (text: string): boolean =>
   text.length <= symbolCharsMax && /^[A-Za-z0-9^=:_.-]*[A-Za-z0-9][A-Za-z0-9^=:_.-]*$/.test(text)
 

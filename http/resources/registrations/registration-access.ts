@@ -12,10 +12,10 @@ import { type MailboxCall, type MailboxRef, mailboxRefNamed, type ReaderCall,
 
 /** A registration as a request's path names it. */
 export interface RegistrationRef {
-  /** The part of its actor's id after the `=`. */
+  /** The part of the actor's id after the `=`. */
   readonly id: string
   readonly to: Address
-  /** Its path on this origin, with the secret part that the request's path has. */
+  /** The registration's path, with the secret part that the request's path has. */
   readonly path: string
   readonly href: string
 }
