@@ -4,7 +4,8 @@
  */
 import { eventually, launch, type Service, temporaryFolder } from "../e2e/process.ts"
 import type { FaultTarget } from "../faults/fault.ts"
-import { type NatsCluster, type NatsServer, takesClients } from "../runtime/nats/servers.ts"
+import { type NatsCluster, type NatsServer, type ReplicaHealth,
+  takesClients } from "../runtime/nats/servers.ts"
 import { type Proxy, startProxy } from "./proxy.ts"
 import { type ProcessSite, type Site, startProcesses } from "./site.ts"
 
@@ -85,7 +86,7 @@ export class World<Place extends Site = ProcessSite> implements FaultTarget {
       .filter(({ service }) => service.listening !== undefined)
       .map(({ service }) => service.url)
 
-  readonly isHealthy = (): Promise<boolean> => this.cluster.isHealthy()
+  readonly health = (): Promise<ReplicaHealth> => this.cluster.health()
 
   /** The server that leads a stream; waits for an election. */
   leaderOf(stream: string): Promise<NatsServer> {

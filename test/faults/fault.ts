@@ -1,6 +1,7 @@
 /** Faults of a service under load, and the time until it serves again. */
 import { expect } from "vitest"
 import { eventually, pause } from "../e2e/process.ts"
+import type { ReplicaHealth } from "../runtime/nats/servers.ts"
 import type { Random } from "./random.ts"
 import { printRecoveryTime, recoveredWithinMs } from "./recovery-times.ts"
 import type { RunStatistics } from "./run-statistics.ts"
@@ -28,8 +29,7 @@ export interface Fault {
 export interface FaultTarget {
   /** URLs of the nodes that clients use now. */
   readonly urls: () => ReadonlyArray<string>
-  /** Whether every replica is current and has a leader; else the next fault would be a second. */
-  readonly isHealthy: () => Promise<boolean>
+  readonly health: () => Promise<ReplicaHealth>
   /** The last output of every process, for a failed test. */
   readonly logs: string
 }
@@ -54,15 +54,34 @@ export interface FaultRun {
   readonly statistics: RunStatistics
 }
 
+/**
+ * Waits until every stream has a leader, and every replica has caught up once; else the next fault
+ * would be a second one. Under load a replica that has caught up is often one message behind.
+ */
+const waitUntilHealthy = async (target: FaultTarget): Promise<void> => {
+  let unavailable: ReadonlyArray<string> = []
+  let behind: ReadonlyArray<string> | undefined
+  const isHealthy = async () => {
+    const now = await target.health()
+    const before = unavailable.length > 0 ? undefined : behind
+    unavailable = now.unavailable
+    behind = before?.filter((replica) => now.behind.includes(replica)) ?? now.behind
+    return unavailable.length + behind.length === 0 || undefined
+  }
+  await eventually(recoveredWithinMs, "every replica is current", isHealthy, healthCheckMs).catch(
+    (cause: unknown) => {
+      const left = [...unavailable, ...behind ?? []].join(", ")
+      throw new Error(`not current or not available: ${left}`, { cause })
+    }
+  )
+}
+
 /** Injects the chosen faults and ends them; after each one all nodes must serve again. */
 export const injectFault = async (
   { target, load, statistics }: FaultRun,
   choose: ChooseFault
 ): Promise<void> => {
-  const isHealthy = async () => await target.isHealthy() || undefined
-  await load.withLongPauses(() =>
-    eventually(recoveredWithinMs, "every replica is current", isHealthy, healthCheckMs)
-  )
+  await load.withLongPauses(() => waitUntilHealthy(target))
   // On a slow machine, too, the service has processed some requests before the fault.
   const before = load.acknowledged
   const isBusy = () => load.acknowledged > before + responsesBetween || undefined

@@ -1,6 +1,7 @@
 /** One node with its embedded store, and its possible faults. */
 import { expect } from "vitest"
 import { launch, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
+import type { ReplicaHealth } from "../runtime/nats/servers.ts"
 import { checkRun } from "./checker.ts"
 import { WallClock } from "./clock.ts"
 import { type ChooseFault, type Fault, type FaultTarget, injectFault } from "./fault.ts"
@@ -69,7 +70,10 @@ export class SingleNode implements FaultTarget {
   readonly urls = (): ReadonlyArray<string> =>
     this.service.isOver || this.service.listening === undefined ? [] : [this.service.url]
 
-  readonly isHealthy = async (): Promise<boolean> => !this.service.isOver
+  readonly health = async (): Promise<ReplicaHealth> => ({
+    unavailable: this.service.isOver ? ["the service"] : [],
+    behind: []
+  })
 
   get logs(): string {
     return this.service.output.slice(-3_000)

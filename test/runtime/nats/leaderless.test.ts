@@ -81,7 +81,7 @@ const isolate = async (stream: string): Promise<NatsServer> => {
     if (other === stream) continue
     while ((await cluster.leaderOf(other))?.url === server.url) {
       await cluster.stepDown(other)
-      while (!await cluster.isHealthy()) await wait(50)
+      while (Object.values(await cluster.health()).flat().length > 0) await wait(50)
     }
   }
   return server

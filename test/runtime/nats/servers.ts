@@ -1,5 +1,5 @@
 /** NATS servers for tests: processes on free loopback ports, each with a folder. */
-import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream"
+import { type JetStreamManager, jetstreamManager, type StreamInfo } from "@nats-io/jetstream"
 import { connect, type NatsConnection } from "@nats-io/transport-node"
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomInt } from "node:crypto"
@@ -56,13 +56,33 @@ export interface ServerProcess extends NatsServer {
   readonly pid: number | undefined
 }
 
+/** What is wrong with the replicas of all streams now, each named with its stream. */
+export interface ReplicaHealth {
+  /** Without a leader or a connection, or the reason why the servers do not say. */
+  readonly unavailable: ReadonlyArray<string>
+  /** Replicas that have not acknowledged what their leader has applied. */
+  readonly behind: ReadonlyArray<string>
+}
+
+const replicaHealth = (streams: ReadonlyArray<StreamInfo>): ReplicaHealth => {
+  const unavailable: Array<string> = []
+  const behind: Array<string> = []
+  for (const { cluster, config } of streams) {
+    if (cluster?.leader === undefined) unavailable.push(`${config.name} without a leader`)
+    for (const { current, name, offline } of cluster?.replicas ?? []) {
+      if (offline === true) unavailable.push(`${config.name} at ${name}`)
+      if (!current) behind.push(`${config.name} at ${name}`)
+    }
+  }
+  return { unavailable, behind }
+}
+
 export interface NatsCluster {
   readonly servers: ReadonlyArray<NatsServer>
   readonly urls: ReadonlyArray<string>
   /** The server that leads a stream now. */
   readonly leaderOf: (stream: string) => Promise<NatsServer | undefined>
-  /** Whether every stream has a leader, and every replica is up to date. */
-  readonly isHealthy: () => Promise<boolean>
+  readonly health: () => Promise<ReplicaHealth>
   /** Makes another server the leader of a stream. */
   readonly stepDown: (stream: string) => Promise<void>
   readonly close: () => Promise<void>
@@ -251,14 +271,13 @@ export const clusterOf = async (
         const at = Number(cluster?.leader?.slice(1) ?? 0) - 1
         return servers[at]
       }),
-    isHealthy: () =>
-      ask(async (jsm) => {
-        const streams = await jsm.streams.list().next()
-        return streams.every(({ cluster }) =>
-          cluster?.leader !== undefined &&
-          (cluster.replicas ?? []).every(({ current, offline }) => current && offline !== true)
-        )
-      }).catch(() => false),
+    health: () =>
+      ask(async (jsm) => replicaHealth(await jsm.streams.list().next())).catch((
+        cause: unknown
+      ) => ({
+        unavailable: [String(cause)],
+        behind: []
+      })),
     stepDown: (stream) =>
       ask(async (_, nc) => {
         await nc.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, "", { timeout: 5_000 })
