@@ -1,7 +1,7 @@
 /**
- * The application: the pass of every request from the server's callback to its answer, from top to
- * bottom. `handle` applies the rate limits and finds the route; `begin` reads the body and checks
- * the origin; `run` calls the handler; `finish` sends the answer or the problem.
+ * The application: how every request is handled, from the server's callback to its answer, in the
+ * order of this file. `handle` applies the rate limits and finds the route; `begin` reads the body
+ * and checks the origin; `run` calls the handler; `finish` sends the answer or the problem.
  */
 import { Cause, Effect, type Exit } from "effect"
 import type { StoredDeposit } from "../actors/idempotency/index.ts"
@@ -20,7 +20,7 @@ export type RunEffect = <A, E>(
   observer: (exit: Exit.Exit<A, E>) => void
 ) => void
 
-/** A request for the log and the metrics; it contains no secret. */
+/** What the log and the metrics record of a request; it contains no secret. */
 export interface AccessRecord {
   readonly method: string
   /** The pattern of the path, such as `/mailboxes/{mailbox}`; `none` without a route. */
@@ -29,7 +29,7 @@ export interface AccessRecord {
   readonly durationMs: number
 }
 
-/** A request that has a route. */
+/** A request, and its match in the table of routes. */
 interface Routed {
   readonly request: HttpRequest
   readonly exchange: Exchange
@@ -45,7 +45,7 @@ const isCompressed = ({ headers }: HttpRequest): boolean => {
 /** RFC 9110 §15.5.16. */
 const compressedBody = httpError(
   "unsupported-media-type",
-  "a body must be sent without Content-Encoding",
+  "the body has a Content-Encoding; send it without one",
   [["Accept-Encoding", "identity"]]
 )
 
@@ -55,10 +55,10 @@ const drainBody = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
     try: async () => {
       for await (const chunk of body.stream) void chunk
     },
-    catch: () => httpError("malformed", "the body ended before its announced length")
+    catch: () => httpError("malformed", "the body ended before its announced length; send it again")
   })
 
-/** Runs the handler; once for the request's Idempotency-Key, if it has one. */
+/** Runs the handler. A request with an Idempotency-Key runs once for all of its repetitions. */
 export const handleCall = (
   service: Service,
   handler: ResourceHandler,
@@ -87,7 +87,7 @@ const handleOnce = Effect.fnUntraced(function*(
     Effect.map(handler.handle({ ...call, ids, key: { hash, stored } }), (answer) => {
       if (answer._tag === "Plain") return answer
       if (answer._tag === "View") return renderView(answer, call, service.settings.baseUrl)
-      throw new Error("a POST was answered with a stream")
+      throw new Error("a request with an Idempotency-Key was answered with a stream")
     })
   const drain = isStream ? drainBody(body) : Effect.void
   return yield* runOnce(service, keyed, { drain, fingerprint, knownFingerprint, run })
@@ -134,7 +134,7 @@ class Application {
       }
       case "MethodNotAllowed": {
         const { allow, pattern } = match
-        const detail = `${request.method} is not among ${allow}`
+        const detail = `the resource does not answer ${request.method}; use ${allow}`
         const failure = httpError("method-not-allowed", detail, [["Allow", allow]])
         return this.reject(request, exchange, failure, pattern)
       }
@@ -145,7 +145,7 @@ class Application {
     }
   }
 
-  /** The body must be read, or its reading begun, before this returns to the server. */
+  /** Begins to read the body: after this has returned, the server no longer offers it. */
   private begin(routed: Routed): void {
     const { bodyKind, exchange, match, request } = routed
     const { handler, parameters, pattern } = match
@@ -158,7 +158,8 @@ class Application {
     }
     const { documentParser, settings: { baseUrl, contentBytesMax } } = this.service
     if (isCrossSiteRequest(request, baseUrl)) {
-      const detail = "a page of another site may not use this browser's credentials"
+      const detail =
+        "a page of another site used this browser's credentials; use a page of this one"
       return this.reject(request, exchange, httpError("forbidden", detail), pattern)
     }
     const body = bodyKind === "document"

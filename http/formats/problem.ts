@@ -56,15 +56,14 @@ const offered: ReadonlyArray<MediaType> = [
 ]
 
 /**
- * The type of a problem for an Accept field; XML even if it is not acceptable (RFC 9110 §15.5.7).
+ * The media type of a problem's answer for an Accept field. It is XML if the field accepts none of
+ * the types (RFC 9110 §15.5.7).
  */
-const typeFor = (accept: string | undefined): MediaType => {
+const mediaTypeFor = (accept: string | undefined): MediaType => {
   const chosen = negotiate(accept, offered)
   if (chosen === "application/json") return "application/problem+json"
   return chosen === undefined || chosen.endsWith("xml") ? "application/problem+xml" : chosen
 }
-
-/** Text of a request in a form that XML can hold. */
 
 const extensionElements = (extensions: ProblemExtensions): ReadonlyArray<Element> =>
   Object.entries(extensions).filter(([name]) => isName(name)).map(([name, value]) =>
@@ -73,6 +72,7 @@ const extensionElements = (extensions: ProblemExtensions): ReadonlyArray<Element
       : element(name, {}, printable(String(value)))
   )
 
+// `printable` quotes text of a request that XML cannot contain.
 const toElement = (problem: ProblemDocument, type: string, instance: string): Element =>
   element(
     "problem",
@@ -112,10 +112,7 @@ ${
 /** The path without its secrets, which follow `~` in a segment. */
 const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
 
-/**
- * The request parts that a problem's answer depends on; the path becomes its `instance`, without
- * its secrets.
- */
+/** The parts of a request on which the answer depends; the path becomes its `instance`. */
 interface RequestHead {
   readonly path: string
   readonly headers: { readonly get: (name: string) => string | undefined }
@@ -131,7 +128,7 @@ export const problemReply = (
   baseUrl: string,
   ownHeaders: ReadonlyArray<readonly [string, string]> = []
 ) => {
-  const media = typeFor(request.headers.get("accept"))
+  const media = mediaTypeFor(request.headers.get("accept"))
   const type = `${baseUrl}/problems/${problem.slug}`
   const instance = withoutSecrets(request.path)
   const headers: Array<readonly [string, string]> = [

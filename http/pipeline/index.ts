@@ -1,4 +1,4 @@
-/** The pass of a request: routing, input, preconditions, idempotency, answers, failures. */
+/** How a request is handled: routing, input, preconditions, idempotency, answers, failures. */
 export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, emptyAnswer,
   type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer, readerHeaders,
   type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"

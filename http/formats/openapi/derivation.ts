@@ -24,13 +24,14 @@ export const operationsOf = <O extends Operation>(
     return { method, pattern, tag, operation }
   })
 
-const removed: Readonly<Record<number, ResponseDescription>> = {
+/** The answers of an operation that describes none. */
+const defaultResponses: Readonly<Record<number, ResponseDescription>> = {
   204: emptyResponse("Removed")
 }
 
 /** The answers of an operation by their status; a 201 has the URI of the new resource. */
 export const responsesOf = (
-  { responses = removed }: Operation
+  { responses = defaultResponses }: Operation
 ): Readonly<Record<number, ResponseDescription>> => {
   const created = responses[201]
   if (created === undefined) return responses
@@ -41,10 +42,11 @@ export const responsesOf = (
 export const parametersOf = (pattern: string): ReadonlyArray<string> =>
   [...pattern.matchAll(/\{([A-Za-z0-9]+)\}/g)].map(([, name = ""]) => name)
 
-/** Whether its GET is negotiated and conditional. */
+/** Whether the operation is a GET whose answer is negotiated and conditional. */
 export const isView = ({ method, operation }: RoutedOperation): boolean =>
   method === "GET" && Object.values(responsesOf(operation)).some((answer) => answer.isView === true)
 
+/** Whether the operation is a change that honors preconditions. */
 const isConditional = ({ method, operation }: RoutedOperation): boolean =>
   (method === "PUT" || method === "DELETE") && operation.isUnconditional !== true
 
@@ -62,18 +64,18 @@ const commonProblems: ReadonlyArray<ProblemSlug> = [
 ]
 
 /** The problems of wrong credentials, wherever the service checks them. */
-const credentials: ReadonlyArray<ProblemSlug> = [
+const credentialProblems: ReadonlyArray<ProblemSlug> = [
   "unauthenticated",
   "too-many-requests",
   "issuer-unavailable"
 ]
 
 const problemsOfNeeds: Readonly<Record<CredentialNeeds, ReadonlyArray<ProblemSlug>>> = {
-  anyone: credentials,
-  account: credentials,
-  role: [...credentials, "forbidden"],
-  reader: [...credentials, "forbidden"],
-  message: credentials
+  anyone: credentialProblems,
+  account: credentialProblems,
+  role: [...credentialProblems, "forbidden"],
+  reader: [...credentialProblems, "forbidden"],
+  message: credentialProblems
 }
 
 const problemsOfBody: Readonly<Record<RequestBodyDescription["kind"], ReadonlyArray<ProblemSlug>>> =
@@ -107,6 +109,7 @@ export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> =>
   if (isConditional(routed)) add("precondition-failed")
   // CSRF protection may reject a request that a page of another site caused.
   if (method !== "GET") add("forbidden", "storage-full")
+  // Another request with the same Idempotency-Key may be running.
   if (method === "POST") add("conflict")
   if (isKeyed(routed)) add("malformed", "idempotency-key-reuse")
   return slugs

@@ -1,4 +1,7 @@
-/** Types and parts of the descriptions of operations; `derivation.ts` adds what methods share. */
+/**
+ * Types and parts of the descriptions of operations. `derivation.ts` adds the problems, header
+ * fields and security that follow from the method, path and body.
+ */
 import { idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
   slugCharsMax } from "../../limits.ts"
 import type { ProblemSlug } from "../problem-types.ts"
@@ -7,6 +10,7 @@ import { formSchema, ref, type Schema, text } from "./schema.ts"
 /** Described methods. The document derives HEAD from GET, and adds OPTIONS to every path. */
 export type Method = "GET" | "POST" | "PUT" | "DELETE"
 
+/** A parameter in the path, the query or the header fields. */
 export interface Parameter {
   readonly description: string
   readonly schema: Schema
@@ -14,11 +18,13 @@ export interface Parameter {
 }
 
 /**
- * The credentials of a caller: any account; an account with a role (else 403); the right to read a
- * mailbox; a message's password; or an account or none.
+ * The credentials that an operation needs, in this order: any account; an account with a role (else
+ * 403); the right to read a mailbox; the password of a message; none, though an account may
+ * authenticate.
  */
 export type CredentialNeeds = "account" | "role" | "reader" | "message" | "anyone"
 
+/** The body of a request. */
 export interface RequestBodyDescription {
   readonly description?: string
   readonly content: Readonly<Record<string, Schema>>
@@ -27,8 +33,10 @@ export interface RequestBodyDescription {
   readonly kind: "document" | "stream" | "none"
 }
 
+/** One answer of an operation. */
 export interface ResponseDescription {
   readonly description: string
+  /** The schemas by media type; without any the answer has no body. */
   readonly content?: Readonly<Record<string, Schema>>
   /** The header fields of the response; those with `?` are optional. */
   readonly headers?: ReadonlyArray<ResponseHeader>
@@ -36,6 +44,7 @@ export interface ResponseDescription {
   readonly isView?: boolean
 }
 
+/** One method of one path, as the OpenAPI document describes it. */
 export interface Operation {
   /** The operationId. */
   readonly id: string
@@ -45,7 +54,7 @@ export interface Operation {
   readonly query?: Readonly<Record<string, Parameter>>
   readonly headers?: ReadonlyArray<RequestHeader>
   readonly body?: RequestBodyDescription
-  /** The answers by status; without any it is 204. */
+  /** The answers by status; the default is 204 alone. */
   readonly responses?: Readonly<Record<number, ResponseDescription>>
   /** Problems in addition to those that `derivation.ts` derives. */
   readonly problems?: ReadonlyArray<ProblemSlug>
@@ -83,15 +92,15 @@ export const eventContent = (description: string): Readonly<Record<string, Schem
   "text/event-stream": { type: "string", description }
 })
 
-/** The document of a schema, in each of the types that every resource is served as. */
+/** An answer with a document of this schema, in every type in which resources are served. */
 export const viewResponse = (
   schema: string,
   description: string,
   headers: ReadonlyArray<ResponseHeader> = [],
-  also: Readonly<Record<string, Schema>> = {}
+  moreContent: Readonly<Record<string, Schema>> = {}
 ): ResponseDescription => ({
   description,
-  content: { ...negotiated(ref(schema)), ...also },
+  content: { ...negotiated(ref(schema)), ...moreContent },
   headers,
   isView: true
 })
@@ -119,7 +128,7 @@ const documentTypes = [
   "application/json"
 ]
 
-/** A document in any of the accepted types, and the form of a page where there is one. */
+/** A document in any of the accepted types, or the form of a page if there is one. */
 export const documentRequestBody = (
   schema: string,
   options: { readonly form?: Schema; readonly isOptional?: boolean } = {}
@@ -156,7 +165,7 @@ export const formRequestBody = (form: Schema): RequestBodyDescription => ({
   kind: "document"
 })
 
-/** PUT and DELETE of a resource from the forms of its page: HTML has neither. */
+/** A POST that changes or deletes a resource: the forms of its page cannot send PUT or DELETE. */
 export const changeByForm = (
   name: string,
   schema: string,
@@ -171,7 +180,7 @@ export const changeByForm = (
   responses: { 303: seeOtherResponse }
 })
 
-/** Request fields. OpenAPI describes Accept, Content-Type and Authorization in other places. */
+/** Header fields of requests, except those that OpenAPI describes elsewhere, such as Accept. */
 export const requestHeaders = {
   "Idempotency-Key": {
     description: "A repetition with the same key and body within 24 hours gets the same answer "
@@ -216,7 +225,7 @@ export const requestHeaders = {
 
 export type RequestHeader = keyof typeof requestHeaders
 
-/** Answer fields. */
+/** Header fields of answers. */
 export const responseHeaders = {
   Accept: "The types that are accepted in a body here.",
   "Accept-Encoding": "`identity`: a body must have no content coding.",
@@ -243,10 +252,10 @@ export const responseHeaders = {
   "WWW-Authenticate": "The accepted authentication schemes."
 } as const satisfies Readonly<Record<string, string>>
 
-type Field = keyof typeof responseHeaders
+type ResponseHeaderName = keyof typeof responseHeaders
 
-/** A field of an answer; with `?` it is optional. */
-export type ResponseHeader = Field | `${Field}?`
+/** A header field of an answer; with `?` it is optional. */
+export type ResponseHeader = ResponseHeaderName | `${ResponseHeaderName}?`
 
 const limit: Parameter = {
   description: "Entries on a page.",
@@ -270,24 +279,24 @@ export const pagingParameters: Readonly<Record<string, Parameter>> = {
 
 const slug: Schema = { type: "string", pattern: "^[a-z0-9][a-z0-9-]*$", maxLength: slugCharsMax }
 
-const opaque = (description: string): Parameter => ({ description, schema: text })
+const textParameter = (description: string): Parameter => ({ description, schema: text })
 
 /** The path parameters. */
 export const pathParameters: Readonly<Record<string, Parameter>> = {
   account: { description: "The account's name.", schema: slug },
-  cabinet: opaque("The cabinet's id."),
-  content: opaque("The content's id; with `~` and its secret the edit URI."),
-  customer: opaque("The customer's id."),
-  id: opaque("The actor's id."),
-  kind: opaque("The actor's kind."),
-  load: opaque("The load's id."),
-  mailbox: opaque("The mailbox's name; with `~` and its secret the shared URI."),
-  notification: opaque("The notification's id."),
-  query: opaque("The query's id; with `~` and its secret the edit URI."),
-  receipt: opaque("The receipt's number."),
-  registration: opaque("The registration's id."),
-  session: opaque("The session's id."),
-  slug: opaque("The kind of problem."),
-  symbol: opaque("The symbol, such as BRK.B."),
-  token: opaque("The token's id.")
+  cabinet: textParameter("The cabinet's id."),
+  content: textParameter("The content's id; with `~` and its secret the edit URI."),
+  customer: textParameter("The customer's id."),
+  id: textParameter("The actor's id."),
+  kind: textParameter("The actor's kind."),
+  load: textParameter("The load's id."),
+  mailbox: textParameter("The mailbox's name; with `~` and its secret the shared URI."),
+  notification: textParameter("The notification's id."),
+  query: textParameter("The query's id; with `~` and its secret the edit URI."),
+  receipt: textParameter("The receipt's number."),
+  registration: textParameter("The registration's id."),
+  session: textParameter("The session's id."),
+  slug: textParameter("The kind of problem."),
+  symbol: textParameter("The symbol, such as BRK.B."),
+  token: textParameter("The token's id.")
 }
