@@ -84,7 +84,7 @@ export const defaultLimits = {
   unownedAsksMax: 10_000,
   /** How long the release of a shard waits for its accepted messages. */
   handoffMs: 15_000,
-  /** How long a drain waits for the handover, and then for commits and effects under way. */
+  /** How long a drain waits for the handoff, and then for commits and effects under way. */
   drainMs: 20_000
 }
 
@@ -180,7 +180,7 @@ export const inlineBlobBytesMax = 64 * 1024
 /** Bytes of one read of a blob's file. */
 export const embeddedBlobChunkBytes = 128 * 1024
 
-/** Confirmed blobs whose marks are removed in one separate write; fewer wait for an upload. */
+/** One write removes the marks of this many confirmed blobs; fewer marks wait for an upload. */
 export const confirmedBlobsMax = 500
 
 /** An opened blob that nobody begins to read is closed after this time. */
@@ -277,10 +277,10 @@ export const pingIntervalMs = 5_000
 
 export const pingsOutMax = 2
 
-/** How often expired requests are ended; a request may exceed its time limit by this. */
+/** How often a node ends expired requests; a request may exceed its timeout by this time. */
 export const requestSweepMs = 50
 
-/** Copies of a stream where the servers are a cluster. */
+/** Replicas of a stream when the NATS servers are a cluster. */
 export const replicasCluster = 3
 
 /** Default number of buckets of a new cluster; it cannot change later. */
@@ -334,7 +334,7 @@ export const cachedStateCharsMax = 1_024
 /** Keys in one read of many (the servers take 1,024), and reads of one key at once. */
 export const keysPerReadMax = 1_000
 
-/** How often a read from an outdated replica is repeated, and the pause between. */
+/** How often a node repeats a read from an outdated replica, and the pause between two. */
 export const staleRetriesMax = 200
 
 export const staleRetryMs = 5
@@ -391,7 +391,7 @@ export const createStreamTimeoutMs = 20_000
  */
 export const createStreamResendMs = 750
 
-/** Ids of actors that one pass over all names finds; the pass holds twice as many at most. */
+/** Ids of actors that one pass over all names finds; it has at most twice as many in memory. */
 export const scannedIdsMax = 100_000
 
 /** How long a listing of ids is cached for its next page. */
@@ -400,7 +400,7 @@ export const listingCacheMs = 30_000
 /** How long the last owner of a shard answers `moved` (`message-grants.ts`). */
 export const movedReplyMs = 1_000
 
-/** After this time it answers no first copy with `moved`: the next owner may have decided. */
+/** After this time the last owner answers no first copy with `moved`: the next may have decided. */
 export const movedReplyLatestMs = movedReplyMs + 500
 
 /** A node needs a grant for each message until it has held the shard this long. */
@@ -426,7 +426,7 @@ export const silenceResendMs = 1_000
 /** How long a node remembers answered messages, to recognize repeated copies. */
 export const answeredKeepMs = 10_000
 
-/** How much later than the message `answered` the reply may arrive. */
+/** How much later than the report `answered` the reply itself may arrive. */
 export const lateReplyMs = 500
 
 /** How long a node remembers its past tenures. */
@@ -538,7 +538,7 @@ export const blobUploadMaxMs = 6 * 3_600_000
 /** How far the clocks of nodes may differ, for the age of orphans. */
 export const blobClockSkewMs = 3_600_000
 
-/** The time after which no commit can be on its way that names a blob, from its upload's begin. */
+/** This long after the start of a blob's upload, no unfinished commit can name the blob. */
 export const blobSettledMs = 24 * 3_600_000
 
 if (blobSettledMs <= blobUploadMaxMs + blobClockSkewMs) {
@@ -552,7 +552,7 @@ export const blobReadGraceMaxMs = 3_600_000
 
 export const blobReadRateMinBytesPerMs = 32
 
-/** Removed blobs whose chunks this node will delete; the sweep deletes the others. */
+/** Removed blobs whose chunks a node plans to delete; the sweep deletes the chunks of others. */
 export const blobGarbageMax = 100_000
 
 /** How often due chunks are deleted, and how many sets at once. */

@@ -54,7 +54,7 @@ const ignore: ReplyCallback = () => {}
 /** Ends the quarantine of its actor; a node accepts it from any client of the transport too. */
 export const liftMessage: Tagged = { _tag: "LiftQuarantine" }
 
-/** How its envelope begins; the format may follow. */
+/** The beginning of its envelope; the format may follow. */
 const liftEnvelope = encodeMessage(liftMessage).slice(0, -1)
 
 export class Node {
@@ -84,7 +84,7 @@ export class Node {
     this.context = this.makeContext(ports, fork, clocks.nowMs, options.step)
     this.remote = new RemoteAsks(this.context, ports.transport, {
       deliverIfOwned: (to, message, done) => this.deliverIfOwned(to, message, done),
-      onFault: (to, cause) => this.log("a reply's receiver threw", cause, to)
+      onFault: (to, cause) => this.log("the receiver of a reply threw an error", cause, to)
     })
     this.shards = new Shards(this.context, ports.transport, {
       serve: (to, envelope) => this.serve(to, envelope),
@@ -109,7 +109,7 @@ export class Node {
     return new Promise((resolve) => {
       if (!this.placement.owns(shardOf(to))) return resolve(undefined)
       const done: ReplyCallback = (failure, reply) =>
-        // The answer to messages that were not decided when the shard was lost.
+        // NoOwner: the node lost the shard before it decided the message.
         resolve(failure?._tag === "NoOwner" ? undefined : this.encodeOutcome(to, failure, reply))
       if (this.draining) return done(this.overloaded(to), undefined)
       const message = this.decode(to, envelope)
@@ -155,7 +155,7 @@ export class Node {
   async drain(): Promise<void> {
     const { committer, effects, timers } = this.context
     const { drainMs, timerResolutionMs } = this.limits
-    // Meanwhile this node or the next owners accept messages as usual.
+    // During the handoff, this node or the next owners accept messages.
     let hasLeft = false
     const leaving = this.placement.leave()?.finally(() => hasLeft = true)
     if (leaving !== undefined) await waitUntil(() => hasLeft, drainMs, timerResolutionMs)
@@ -222,7 +222,8 @@ export class Node {
       committer: new Committer(time, storage, limits, metrics.commits, onFault),
       effects: new Effects(fork, peers, sendMessage, step),
       timers: new TimerService(fork, nowMs, limits, deliver, load, storage.streamOf),
-      onFault: (address, cause) => this.log("defect beside an actor", cause, address),
+      onFault: (address, cause) =>
+        this.log("a defect that does not restart the actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
       onChange: (address, head) => transport.announce(address, String(head)),
       onEnd: (actor) => this.directory.delete(actor)
@@ -303,10 +304,10 @@ export class Node {
     effects.close(shard)
     const actors = this.directory.of(shard)
     const over = () => this.stopped || actors.every(({ queued }) => queued === 0)
-    // A shard that another node may own is not served any longer.
+    // If another node may own the shard, this node stops serving it.
     await waitUntil(() => over() || !this.placement.holdsClaim(shard), handoffMs, timerResolutionMs)
     this.directory.end(shard, ({ address }) => this.noOwner(address))
-    // Commits in flight end, at the latest at the store's deadline.
+    // Every commit in flight ends by the store's deadline.
     await waitUntil(over, Infinity, timerResolutionMs)
   }
 
@@ -358,7 +359,7 @@ export class Shards {
   private readonly toLoad = new Set<number>()
   /** Shards whose timers are being loaded: one load of a shard at a time. */
   private readonly loading = new Set<number>()
-  /** How many of these each stream of the store has: one that stalls delays no other. */
+  /** How many loads each stream of the store has: a stream that stalls delays no other one. */
   private readonly loads: Array<number> = []
   private readonly context: ActivationContext
   private readonly transport: TransportApi
@@ -370,7 +371,7 @@ export class Shards {
     this.events = events
   }
 
-  /** Takes and releases shards as the placement reports; the result releases all. */
+  /** Takes and releases shards as the placement reports; the returned function releases all. */
   follow(placement: PlacementApi): () => void {
     const unfollow = placement.follow(
       (shard, tenure) => {

@@ -13,7 +13,7 @@ export const FORMAT_KEY = "meta/format"
 
 export const COMMITS_KEY = "meta/commits"
 
-/** The key of the position that the feeder of a view stores with its records. */
+/** The key of the note that a view stores with its records: how much of a stream it contains. */
 export const VIEW_KEY = "meta/view"
 
 /** The key of a state record. */

@@ -113,7 +113,7 @@ describe("replies", () => {
     const replies = [ask(at("a"), add), ask(at("b"), add)]
     expect((await Promise.all(replies)).map(count)).toEqual([2, 1])
     expect(count(await ask(at("a"), add))).toBe(3)
-    expect(logs.join()).toContain("defect beside an actor")
+    expect(logs.join()).toContain("a defect that does not restart the actor")
   })
 
   it("may send the next ask: the order is preserved and the stack does not grow", async () => {

@@ -69,9 +69,9 @@ export interface Shared {
 const defects = [
   "actor restarts",
   "actor quarantined",
-  "defect beside an actor",
+  "a defect that does not restart the actor",
   "a shard is not served",
-  "a reply's receiver threw",
+  "the receiver of a reply threw an error",
   "a reply cannot be sent"
 ]
 

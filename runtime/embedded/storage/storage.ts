@@ -12,7 +12,7 @@ import type { LogSweeper } from "./log-sweeper.ts"
 import type { EmbeddedStore } from "./store.ts"
 import { nextTimers } from "./stored-timers.ts"
 
-/** The stored values that an actor's fences are compared with. */
+/** The stored values with which the store compares the fences of a commit. */
 interface ActorFence {
   readonly revision: number
   readonly head: number
@@ -209,7 +209,7 @@ class EmbeddedStorage {
     if (found instanceof Promise) {
       return found.then((actor) => {
         const entry = this.entries.get(key)
-        // A commit since the snapshot may have changed the actor: its fence is not cached then.
+        // The fence is not cached if a commit may have changed the actor since the snapshot.
         const isCurrent = this.store.writer.commits === commits && entry?.staged === undefined
         if (isCurrent) this.cache(key, entry, actor.fence)
         return storedActor(actor)
@@ -273,7 +273,7 @@ class EmbeddedStorage {
     for (const oldest of entries.values()) {
       entries.delete(oldest.key)
       if (oldest.staged === undefined) return
-      // The group in flight needs it: it counts as new.
+      // The group in flight needs this entry, so it moves to the end.
       entries.set(oldest.key, oldest)
     }
   }
@@ -304,7 +304,7 @@ class EmbeddedStorage {
 
   private findNow(key: string): FoundActor {
     const found = this.find(key)
-    // On an asynchronous database the job has fetched its actors.
+    // On an asynchronous database, `fetch` has read the group's actors before.
     if (found instanceof Promise) throw new TypeError(`${key} was not fetched`)
     return found
   }
@@ -341,8 +341,8 @@ class EmbeddedStorage {
   }
 
   /**
-   * Moves the actor's own timer from `before`; the same commit removes its old key in order of
-   * time. Returns the time after the commit.
+   * Writes the actor's own timer, and in the same commit removes the `due/` key of its earlier time
+   * `before`. Returns the time after the commit.
    */
   private applyTimer(
     batch: WriteBatch,
