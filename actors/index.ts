@@ -41,8 +41,8 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
 export { accountKind } from "./account/index.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
-export { answerCharsMax, cabinetMailboxesMax, receiptsMax, retrievedPerDecisionMax,
-  wrongAttemptsWindowMs } from "./limits.ts"
+export { answerCharsMax, cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax,
+  retrievedPerDecisionMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"

@@ -10,6 +10,7 @@ export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
 export { countRequest, HttpMetrics, makeRateLimiter, type Rate,
   type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
+export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"
 export { bootstrap } from "./resources/accounts/index.ts"
 export { keepPublishingFigures } from "./resources/cluster/index.ts"

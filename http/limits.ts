@@ -373,6 +373,11 @@ export const expiredQueriesSweepMs = 10 * 60 * 1000
 
 export const expiredQueriesPage = 200
 
+/** How often the service removes request records of ended keys, and how many in one step. */
+export const expiredRequestsSweepMs = 10 * 60 * 1000
+
+export const expiredRequestsPage = 200
+
 /* Customers, and loads of customers. */
 
 /** Characters of one row of a file. */

@@ -11,7 +11,7 @@ import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, bootstrap, collectBlobs, countRequest, CredentialCache, DocumentParser,
   HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
   randomId, resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
-  watchLoads } from "../../http/index.ts"
+  sweepRequests, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -252,7 +252,7 @@ const serveOver = Effect.fnUntraced(function*(
     )
   }
   yield* Effect.forkScoped(watchLoads(service))
-  yield* Effect.forkScoped(sweepQueries(service))
+  for (const sweep of [sweepQueries, sweepRequests]) yield* Effect.forkScoped(sweep(service))
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const handler = makeApplication(
     service,

@@ -2,77 +2,38 @@
  * A commit that was kept, and nobody is told: the request fails with 503. The repetition with the
  * same Idempotency-Key finds what was stored, and creates nothing.
  */
-import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { deduplicationWindowItems } from "../../actors/limits.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { StorageUnavailable } from "../../runtime/index.ts"
 import { editOf, locationOf, plain } from "./content-harness.ts"
 import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
+import { keyed, loseReply, repeatLost, withLostReplies } from "./lost-replies.ts"
 import { notification } from "./mailbox-harness.ts"
 
 const basic = `admin:${adminToken}`
 
-/** The message whose next reply is lost, and whether its commit is kept. */
-let fate: { readonly message: string; readonly isKept: boolean } | undefined
-
-/** A service whose handlers may lose the reply of an actor. */
-const faulty = (service: Service): Service => {
-  const failure = Effect.fail(new StorageUnavailable({ detail: "planned" }))
-  type Ask = Service["system"]["ask"]
-  const losing = (ask: Ask): Ask => (to, message) => {
-    if (message._tag !== fate?.message) return ask(to, message)
-    const { isKept } = fate
-    fate = undefined
-    return isKept ? Effect.andThen(ask(to, message), failure) : failure
-  }
-  const { system } = service
-  return {
-    ...service,
-    system: { ...system, ask: losing(system.ask), askNew: losing(system.askNew) }
-  }
-}
-
 let service: Harness
 
 beforeAll(async () => {
-  service = await startService((one) => resourceTable(faulty(one)))
+  service = await startService((one) => resourceTable(withLostReplies(one)))
 })
 afterAll(() => service.close())
 
-const keyed = (key: string, sending: Sending): Sending => ({
-  ...sending,
-  headers: { ...sending.headers, "Idempotency-Key": `"the key ${key}"` }
-})
-
-/** The answer to a request whose first attempt loses the reply to `message`. */
-const repeated = async (
+const repeated = (
   key: string,
   path: string,
   sending: Sending,
   message: string,
   isKept: boolean,
-  meanwhile: () => Promise<void> = async () => {}
-): Promise<Answered> => {
-  fate = { message, isKept }
-  const first = await service.send("POST", path, keyed(key, sending))
-  expect([first.status, fate]).toEqual([503, undefined])
-  await meanwhile()
-  const other = await service.send("POST", path, keyed(key, { ...sending, type: "text/html" }))
-  if (path !== "/content") expect(other.status).toBe(422)
-  const answered = await service.send("POST", path, keyed(key, sending))
-  const again = await service.send("POST", path, keyed(key, sending))
-  expect([again.status, again.text]).toEqual([answered.status, answered.text])
-  return answered
-}
+  meanwhile?: () => Promise<void>
+): Promise<Answered> => repeatLost(service, { key, path, sending }, { message, isKept }, meanwhile)
 
 const storedBlobs = () => service.run(service.service.blobs.scan(undefined, 10_000))
 
 it.each([true, false])("content is published once (kept: %s)", async (isKept) => {
   const key = `content ${isKept}`
-  fate = { message: "Publish", isKept }
+  loseReply("Publish", isKept)
   const first = await service.send("POST", "/content", keyed(key, plain("bytes")))
   expect(first.status).toBe(503)
   // An orphan, or the body of the content: only the content knows.
@@ -92,7 +53,7 @@ it.each([true, false])("content is published once (kept: %s)", async (isKept) =>
 })
 
 it("an ambiguous publication is found with another body, and after its removal", async () => {
-  fate = { message: "Publish", isKept: true }
+  loseReply("Publish", true)
   expect((await service.send("POST", "/content", keyed("x", plain("one")))).status).toBe(503)
   expect((await service.send("POST", "/content", keyed("x", plain("two")))).status).toBe(422)
   const answered = await service.send("POST", "/content", keyed("x", plain("one")))
@@ -106,7 +67,7 @@ it.each([true, false])(
   async (isKept) => {
     const published = await service.send("POST", "/content", plain("old"))
     const edit = editOf(published)
-    fate = { message: "Overwrite", isKept }
+    loseReply("Overwrite", isKept)
     expect((await service.send("PUT", edit, plain("new"))).status).toBe(503)
     const { status, text } = await service.send("GET", locationOf(published))
     expect([status, text]).toEqual([200, isKept ? "new" : "old"])

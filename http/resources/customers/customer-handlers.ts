@@ -39,7 +39,7 @@ export const customers: RowResource = {
   collectionPath,
   path: customerPath,
   fieldsForm,
-  readInput: Effect.fnUntraced(function*(_, id, input) {
+  readInput: Effect.fnUntraced(function*(id, input) {
     const fields = yield* readFields(input)
     const ownId = idIn(fields)
     if (ownId !== undefined && ownId !== id) {

@@ -23,9 +23,9 @@ export const quotes: RowResource = {
   collectionPath,
   path: quotePath,
   fieldsForm,
-  readInput: ({ nowMs }, symbol, input) =>
+  readInput: (symbol, input, atMs) =>
     Effect.map(quoteOf(input, symbol), (row) => {
-      const updated = new Date(nowMs()).toISOString()
+      const updated = new Date(atMs).toISOString()
       return JSON.stringify({ ...row, updated })
     }),
   newKey: (_, input) => {

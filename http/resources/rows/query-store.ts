@@ -15,6 +15,7 @@ import { isRandomId } from "../../auth/credentials/index.ts"
 import { anonymousQueriesMax, anonymousQueryRetentionMs, expiredQueriesPage,
   expiredQueriesSweepMs } from "../../limits.ts"
 import { type HandlerFailure, httpError, localPath, type Service } from "../../pipeline/index.ts"
+import { keyTimeDigits, keyTimeOf } from "../../request-record.ts"
 import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
 
 export const queriesTable = "queries"
@@ -57,16 +58,11 @@ export const expiryMs = ({ createdMs, owner }: StoredQuery): number | undefined 
 export const isExpired = (stored: StoredQuery, nowMs: number): boolean =>
   (expiryMs(stored) ?? Infinity) <= nowMs
 
-/** Times in keys have so many digits, so that keys sort as times do. */
-const timeDigits = 16
-
-const timeText = (ms: number): string => String(ms).padStart(timeDigits, "0")
-
 /** The change of the index entry of a query by its owner, or by its address. */
 const indexChange = (id: string, stored: StoredQuery, value: "" | null): RecordChange => {
   const { address = "", owner } = stored
   const entry = owner === undefined
-    ? { table: addressesTable, key: `${address}/${timeText(expiryMs(stored) ?? 0)}/${id}` }
+    ? { table: addressesTable, key: `${address}/${keyTimeOf(expiryMs(stored) ?? 0)}/${id}` }
     : { table: ownersTable, key: `${owner}/${id}` }
   return { ...entry, value, ...value === null ? { markerExpires: true } : {} }
 }
@@ -80,7 +76,7 @@ export const creationChanges = (id: string, stored: StoredQuery): ReadonlyArray<
     indexChange(id, stored, ""),
     ...atMs === undefined
       ? []
-      : [{ table: expiryTable, key: `${timeText(atMs)}/${id}`, value: address }]
+      : [{ table: expiryTable, key: `${keyTimeOf(atMs)}/${id}`, value: address }]
   ]
 }
 
@@ -127,12 +123,12 @@ export const assertAddressQuota = Effect.fnUntraced(function*(
   client: string
 ): Effect.fn.Return<void, HandlerFailure> {
   const prefix = `${addressHash(client)}/`
-  const after = `${prefix}${timeText(nowMs() + 1)}`
+  const after = `${prefix}${keyTimeOf(nowMs() + 1)}`
   const range = { prefix, after, limit: anonymousQueriesMax }
   const [keys = []] = yield* records.keys(addressesTable, [range])
   const [first] = keys
   if (keys.length < anonymousQueriesMax || first === undefined) return
-  const atMs = Number(first.slice(prefix.length, prefix.length + timeDigits))
+  const atMs = Number(first.slice(prefix.length, prefix.length + keyTimeDigits))
   const waitSeconds = Math.max(1, Math.ceil((atMs - nowMs()) / 1000))
   const detail = `this address has ${anonymousQueriesMax} queries without an account: ` +
     "remove some by their edit URIs, or sign in"
@@ -145,9 +141,9 @@ export const removeExpired = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, HandlerFailure> {
   for (;;) {
     const entries = yield* records.range(expiryTable, { limit: expiredQueriesPage })
-    const expired = entries.filter(({ key }) => Number(key.slice(0, timeDigits)) <= nowMs())
+    const expired = entries.filter(({ key }) => Number(key.slice(0, keyTimeDigits)) <= nowMs())
     yield* records.write(expired.flatMap(({ key, value: address }) => {
-      const id = key.slice(timeDigits + 1)
+      const id = key.slice(keyTimeDigits + 1)
       return [
         { table: queriesTable, key: id, value: null, markerExpires: true },
         { table: goneQueries, key: id, value: null, markerExpires: true },

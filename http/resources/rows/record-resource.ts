@@ -8,6 +8,7 @@ import type { ResourceView } from "../../formats/index.ts"
 import { attemptsMax } from "../../limits.ts"
 import { type Call, entityTags, type HandlerFailure, httpError, isConditional, preconditionsHold,
   type Service } from "../../pipeline/index.ts"
+import { beginRequest } from "../../request-record.ts"
 
 /** One kind of such resources. */
 export interface RecordResource {
@@ -63,29 +64,41 @@ export interface ReplacedRecord {
   readonly isNew: boolean
 }
 
-/** Creates or replaces the record by the value of `make`; fails with 412, or as `make` does. */
+/**
+ * Creates or replaces the record by the value of `make` for the time of the change; fails with 412,
+ * or as `make` does. A repetition of a request that has written it changes nothing, and returns the
+ * same value.
+ */
 export const replaceRecord = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   resource: RecordResource,
   key: string,
-  make: (before: string | undefined) => Effect.Effect<string, HandlerFailure>
+  make: (before: string | undefined, atMs: number) => Effect.Effect<string, HandlerFailure>
 ): Effect.fn.Return<ReplacedRecord, HandlerFailure> {
   const { records } = service
   const { table } = resource
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const before = yield* records.get(table, key)
+    const { atMs, changes, earlier, expected } = yield* beginRequest(service, call)
+    const value = yield* make(before, atMs)
+    if (earlier !== undefined) return { value, isNew: false }
     yield* checkPreconditions(service, call, resource, key, before)
-    const value = yield* make(before)
-    const expected = [{ table, key, value: before ?? null }]
-    if (yield* records.writeIf(expected, resource.changes(key, value, before))) {
+    const isWritten = yield* records.writeIf(
+      [{ table, key, value: before ?? null }, ...expected],
+      [...resource.changes(key, value, before), ...changes]
+    )
+    if (isWritten) {
       return { value, isNew: before === undefined }
     }
   }
   return yield* httpError("overloaded")
 })
 
-/** Removes the record; fails with 404, 410 or 412, or as `authorize` does. */
+/**
+ * Removes the record; fails with 404, 410 or 412, or as `authorize` does. A repetition of a request
+ * that has removed it changes nothing.
+ */
 export const removeRecord = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
@@ -95,11 +108,16 @@ export const removeRecord = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, HandlerFailure> {
   const { table } = resource
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const { changes, earlier, expected } = yield* beginRequest(service, call)
+    if (earlier !== undefined) return
     const before = yield* readRecord(service, resource, key)
     yield* authorize(before)
     yield* checkPreconditions(service, call, resource, key, before)
-    const expected = [{ table, key, value: before }]
-    if (yield* service.records.writeIf(expected, resource.removal(key, before))) return
+    const isRemoved = yield* service.records.writeIf(
+      [{ table, key, value: before }, ...expected],
+      [...resource.removal(key, before), ...changes]
+    )
+    if (isRemoved) return
   }
   return yield* httpError("overloaded")
 })

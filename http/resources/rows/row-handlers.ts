@@ -27,11 +27,11 @@ export interface RowResource extends RecordResource {
   readonly path: (key: string) => string
   /** The form that creates a row at the collection, or changes the row at `action`. */
   readonly fieldsForm: (action: string) => HtmlForm
-  /** The record of a document or form; fails with 422 and the broken rule. */
+  /** The record of a document or form at this time; fails with 422 and the broken rule. */
   readonly readInput: (
-    service: Service,
     key: string,
-    input: RequestInput
+    input: RequestInput,
+    atMs: number
   ) => Effect.Effect<string, HandlerFailure>
   /** The key of a row that is posted to the collection; fails with 422. */
   readonly newKey: (call: Call, input: RequestInput) => Effect.Effect<string, HandlerFailure>
@@ -77,9 +77,11 @@ const replaceRow = Effect.fnUntraced(function*(
   key: string,
   input: RequestInput
 ): Effect.fn.Return<ReplacedRecord, HandlerFailure> {
-  const value = yield* resource.readInput(service, key, input)
-  const make = (before: string | undefined) =>
-    Effect.succeed(replacingValue(resource.schema, value, before))
+  const make = (before: string | undefined, atMs: number) =>
+    Effect.map(
+      resource.readInput(key, input, atMs),
+      (value) => replacingValue(resource.schema, value, before)
+    )
   return yield* replaceRecord(service, call, resource, key, make)
 })
 
