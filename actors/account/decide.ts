@@ -34,6 +34,13 @@ const view = (state: Active, nowMs: number): AccountView => ({
 const notAdmin = ({ account, admin }: Caller): Reason | undefined =>
   admin ? undefined : account === undefined ? "Unauthenticated" : "Forbidden"
 
+/** Revoked tokens stay until the timer has removed their records, as expired ones do. */
+const revoke = (
+  tokens: ReadonlyArray<Token>,
+  revoked: ReadonlyArray<string>
+): ReadonlyArray<Token> =>
+  tokens.map((token) => revoked.includes(token.id) ? { ...token, expiresAtMs: 0 } : token)
+
 /** When the first of the tokens expires; null when none does. */
 const firstExpiry = (tokens: ReadonlyArray<Token>): number | null => {
   const times = tokens.flatMap(({ expiresAtMs }) => expiresAtMs === undefined ? [] : [expiresAtMs])
@@ -65,15 +72,17 @@ const tokenFrom = (message: {
 
 const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) => {
   const { tokenId, tokenHash, enforced } = message
-  if (state.tokens.some(({ hash }) => hash === tokenHash)) {
+  if (state.tokens.some((token) => sameHash(token.hash, tokenHash) && isValid(token, nowMs))) {
     return stay().reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: true })
   }
   if (!enforced) {
     return stay().reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: false })
   }
   // The operator's token is kept in any case: the oldest other one is dropped.
-  const others = state.tokens.filter(({ id }) => id !== tokenId).slice(1 - accountTokensMax)
-  const tokens = [...others, { id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
+  const others = state.tokens.filter(({ id }) => id !== tokenId)
+  const invalid = others.filter((token) => !isValid(token, nowMs))
+  const valid = others.filter((token) => isValid(token, nowMs)).slice(1 - accountTokensMax)
+  const tokens = [...invalid, ...valid, { id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
   return become<AccountState>({ ...state, tokens, version: state.version + 1 })
     .reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: true })
 }
@@ -84,11 +93,15 @@ const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => 
   const reason = notOwner(name, caller, true)
   if (reason !== undefined) return deny(reason)
   const existing = tokens.find(({ id }) => id === tokenId)
-  if (existing !== undefined) {
+  if (existing !== undefined && isValid(existing, nowMs)) {
     // A repeated message has the same token.
     return existing.hash === tokenHash
       ? stay().reply(done)
       : deny("Taken", "a token of this id exists already")
+  }
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
+  if (existing !== undefined) {
+    return deny("Gone", "the token was revoked or has expired: create another one")
   }
   const valid = tokens.filter((token) => isValid(token, nowMs)).length
   // A timer removes expired tokens; until then they are bounded too.
@@ -183,23 +196,24 @@ export const accountTable: Accounts = {
         ? deny("Unauthenticated", "the operator's account accepts tokens of this service only")
         : stay().reply<AccountReply>({ _tag: "Admitted" }),
     AddToken: addToken,
-    RemoveToken: (state, message) => {
+    RemoveToken: (state, message, { nowMs }) => {
       const { caller, tokenId } = message
       const reason = notOwner(state.name, caller, true)
       if (reason !== undefined) return deny(reason)
       if (isOutdated(state, message)) return deny("PreconditionFailed")
-      const tokens = state.tokens.filter(({ id }) => id !== tokenId)
-      return tokens.length === state.tokens.length ? deny("NotFound") : changed(state, { tokens })
+      return state.tokens.some((token) => token.id === tokenId && isValid(token, nowMs))
+        ? changed(state, { tokens: revoke(state.tokens, [tokenId]) })
+        : deny("NotFound")
     },
-    RemoveTokens: (state, message) => {
+    RemoveTokens: (state, message, { nowMs }) => {
       const reason = notOwner(state.name, message.caller, true)
       if (reason !== undefined) return deny(reason)
       if (isOutdated(state, message)) return deny("PreconditionFailed")
       const tokenIds = state.tokens.map(({ id }) => id)
       const revoked: AccountReply = { _tag: "Revoked", tokenIds }
-      return tokenIds.length === 0
-        ? stay().reply(revoked)
-        : changed(state, { tokens: [] }).reply(revoked)
+      return state.tokens.some((token) => isValid(token, nowMs))
+        ? changed(state, { tokens: revoke(state.tokens, tokenIds) }).reply(revoked)
+        : stay().reply(revoked)
     },
     TokenRecordsRemoved: (state, { tokenIds }, { nowMs }) => {
       const tokens = state.tokens.filter((token) =>

@@ -12,7 +12,7 @@ const roles = Schema.Array(Role)
 const tokenProperties = {
   /** The name that the owner chose. */
   label: Schema.optionalKey(Schema.String),
-  /** From this time on the token is invalid; without it, it does not expire. */
+  /** From this time on the token is invalid, 0 if it is revoked; without it, it does not expire. */
   expiresAtMs: Schema.optionalKey(Count)
 }
 
@@ -71,7 +71,7 @@ export const AccountMessage = Schema.Union([
    */
   Schema.TaggedStruct("Admit", { name: Schema.String }),
   /** Adds a token; the caller must be an admin or the account itself. */
-  Schema.TaggedStruct("AddToken", { caller: Caller, ...token, ...tokenProperties }),
+  Schema.TaggedStruct("AddToken", { caller: Caller, ...token, ...tokenProperties, ...ifVersion }),
   /** Removes a token; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
   /** Removes every token; the caller must be an admin or the account itself. */
@@ -85,7 +85,7 @@ export const AccountMessage = Schema.Union([
 
 export type AccountMessage = typeof AccountMessage.Type
 
-/** Removes the records of expired tokens. */
+/** Removes the records of expired and revoked tokens. */
 export interface AccountAction {
   readonly _tag: "RemoveTokenRecords"
   readonly account: string

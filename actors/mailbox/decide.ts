@@ -84,13 +84,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
       .setTimer(nextTimerMs(next))
       .reply<MailboxReply>({ _tag: "Configured", version: next.version })
   },
-  ChangeSecrets: (state, { caller, passwordHash, sharedHash }) => {
-    const reason = notOwner(state.owner, caller, false)
-    if (reason !== undefined) return deny(reason)
-    const version = state.version + 1
-    return become<MailboxState>({ ...state, passwordHash, sharedHash, version })
-      .reply<MailboxReply>({ _tag: "Configured", version })
-  },
+  ChangeSecrets: changeSecrets,
   Destroy: destroy,
   Register: register,
   Unregister: unregister,
@@ -107,6 +101,19 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
   Expire: finishExpiry,
   TimerFired: beginExpiry
 })
+
+const changeSecrets: Mailboxes["Open"]["ChangeSecrets"] = (state, message) => {
+  const { caller, passwordHash, sharedHash } = message
+  const reason = notOwner(state.owner, caller, false)
+  if (reason !== undefined) return deny(reason)
+  if (sameHash(passwordHash, state.passwordHash)) {
+    return stay().reply<MailboxReply>({ _tag: "Configured", version: state.version })
+  }
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
+  const version = state.version + 1
+  return become<MailboxState>({ ...state, passwordHash, sharedHash, version })
+    .reply<MailboxReply>({ _tag: "Configured", version })
+}
 
 const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
   const { requestId, owner, settings, passwordHash, sharedHash } = message

@@ -137,11 +137,12 @@ export const MailboxMessage = Schema.Union([
     settings: OwnerSettings,
     ifVersion: Schema.optionalKey(Count)
   }),
-  /** Replaces both secrets. */
+  /** Replaces both secrets. Repeated with the same ones, it replies the same. */
   Schema.TaggedStruct("ChangeSecrets", {
     caller: Caller,
     passwordHash: SecretHash,
-    sharedHash: SecretHash
+    sharedHash: SecretHash,
+    ifVersion: Schema.optionalKey(Count)
   }),
   /** Destroys the mailbox and everything in it (A10); `ifVersion` as in Configure. */
   Schema.TaggedStruct("Destroy", { caller: Caller, ifVersion: Schema.optionalKey(Count) }),

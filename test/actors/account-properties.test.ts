@@ -30,7 +30,7 @@ describe("an account", () => {
         actor.send(create, nowMs)
         let atMs = nowMs
         let tokens = new Map([["t0", Number.POSITIVE_INFINITY]])
-        // Each token has a new id: an expired one is not reused.
+        // Each token has a new id: one that has expired or was revoked is not reused.
         const expired = new Set<string>()
         for (const { does, token } of sequence) {
           const tokenId = `t${token}`
@@ -38,9 +38,10 @@ describe("an account", () => {
           else if (does === "wait") atMs += 1000
           else if (does === "remove") {
             actor.send({ _tag: "RemoveToken", caller, tokenId }, atMs)
-            tokens.delete(tokenId)
+            if (tokens.delete(tokenId)) expired.add(tokenId)
           } else if (does === "all") {
             actor.send({ _tag: "RemoveTokens", caller }, atMs)
+            for (const id of tokens.keys()) expired.add(id)
             tokens = new Map()
           } else if (!tokens.has(tokenId) && !expired.has(tokenId)) {
             const expiresAtMs = does === "expiring" ? atMs + 1500 : undefined

@@ -188,6 +188,13 @@ describe("the account's table", () => {
       expect(decide(alice, { ...addToken, caller: admin }).nextState).toEqual(both)
       expectOnlyReply(decide(both, addToken), done)
       expectRefused(decide(both, { ...addToken, tokenHash: hash("other") }), "Taken")
+      // A repetition finds its token, or that others have changed the tokens since.
+      expectOnlyReply(decide(both, { ...addToken, ifVersion: 1 }), done)
+      expect(decide(alice, { ...addToken, ifVersion: 1 }).nextState).toEqual(both)
+      expectRefused(decide(alice, { ...addToken, ifVersion: 9 }), "PreconditionFailed")
+      const without = { ...both, tokens: [tokenOf("t1"), { ...tokenOf("t2"), expiresAtMs: 0 }] }
+      expectRefused(decide(without, { ...addToken, ifVersion: 1 }), "PreconditionFailed")
+      expectRefused(decide(without, addToken), "Gone")
       const tokens = Array.from({ length: accountTokensMax }, (_, at) => tokenOf(`x${at}`))
       expectRefused(decide({ ...alice, tokens }, addToken), "Full")
       const wished = { ...addToken, tokenId: "t3", tokenHash: hash("t3"), ...about }
@@ -208,16 +215,32 @@ describe("the account's table", () => {
       adminOnly(addToken, alice)
     },
     "Active.RemoveToken": () => {
-      expect(decide(alice, removeToken).nextState).toEqual({ ...alice, version: 2, tokens: [] })
+      const decision = decide(alice, removeToken)
+      const tokens = [{ ...tokenOf("t1"), expiresAtMs: 0 }]
+      const revoked = { ...alice, version: 2, tokens }
+      // The timer removes the records of the token; until then the account does not forget it.
+      expect([decision.nextState, decision.timerAtMs]).toEqual([revoked, 0])
+      expect(decision.answer).toEqual(done)
+      expect(effectsOf(decide(revoked, timerFired))).toMatchObject({
+        actions: [{ tokens: [{ id: "t1" }] }]
+      })
+      expect(decide(revoked, forgotten("t1")).nextState).toEqual({
+        ...alice,
+        version: 3,
+        tokens: []
+      })
+      expectRefused(decide(revoked, removeToken), "NotFound")
       expectRefused(decide(alice, { ...removeToken, tokenId: "t9" }), "NotFound")
       expectRefused(decide(alice, { ...removeToken, ifVersion: 9 }), "PreconditionFailed")
       adminOnly(removeToken, alice)
     },
     "Active.RemoveTokens": () => {
       const decision = decide(brief, removeTokens)
-      expect(decision.nextState).toEqual({ ...brief, version: 3, tokens: [] })
-      expect([decision.answer, decision.timerAtMs])
-        .toEqual([{ _tag: "Revoked", tokenIds: ["t1", "t3"] }, null])
+      const tokens = brief.tokens.map((token) => ({ ...token, expiresAtMs: 0 }))
+      expect(decision.nextState).toEqual({ ...brief, version: 3, tokens })
+      const revoked = { _tag: "Revoked", tokenIds: ["t1", "t3"] }
+      expect([decision.answer, decision.timerAtMs]).toEqual([revoked, 0])
+      expectOnlyReply(decide({ ...brief, version: 3, tokens }, removeTokens), revoked)
       expectOnlyReply(decide({ ...alice, tokens: [] }, removeTokens), {
         _tag: "Revoked",
         tokenIds: []

@@ -163,6 +163,12 @@ describe("an open mailbox", () => {
     "Open.ChangeSecrets": () => {
       expect(decide(open, changeSecrets).nextState)
         .toEqual({ ...open, version: 2, passwordHash: hash("p2"), sharedHash: hash("s2") })
+      const changed = { ...open, version: 2, passwordHash: hash("p2"), sharedHash: hash("s2") }
+      const repeated = { ...changeSecrets, ifVersion: 1 }
+      expect(decide(open, repeated).nextState).toEqual(changed)
+      expectOnlyReply(decide(changed, repeated), { _tag: "Configured", version: 2 })
+      const theirs = { ...changed, version: 3, passwordHash: hash("p3") }
+      expectRefused(decide(theirs, repeated), "PreconditionFailed")
       expectRefused(decide(open, { ...changeSecrets, caller: bob }), "Forbidden")
       expectRefused(decide(open, { ...changeSecrets, caller: nobody }), "Unauthenticated")
     },

@@ -145,7 +145,6 @@ describe("16: secrets", () => {
     )
     // None of these compares a secret that a client presents.
     expect(found.toSorted()).toEqual([
-      "actors/account/decide.ts: if (state.tokens.some(({ hash }) => hash === tokenHash)) {",
       "actors/account/decide.ts: return existing.hash === tokenHash",
       "deploy/settings/settings.ts: const isSecret = (kind: ValueKind<unknown>): boolean =>"
       + " kind === secret",

@@ -6,8 +6,9 @@ import { isSlug, secretHash } from "../../auth/credentials/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
-  expectReply, type HandlerFailure, httpError, nextLink, noStore, readPageRequest, refusalError,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
+  expectReply, failRefused, type HandlerFailure, httpError, nextLink, noStore, readPageRequest,
+  refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { changeOnce } from "../../request-record.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
 import { readAccountInput, readTokenInput } from "./account-input.ts"
@@ -35,7 +36,7 @@ export const getAccounts = defineHandler(function*(service, call) {
 })
 
 /**
- * Records a new token, and sends the message that makes the account accept it. Removes the record
+ * Records a new token, and sends the message that makes the account accept it. Removes the records
  * when the account refuses.
  */
 const addNewToken = Effect.fnUntraced(function*(
@@ -51,7 +52,17 @@ const addNewToken = Effect.fnUntraced(function*(
   const reply = yield* askOrRefusal<AccountReply>(service, to, messageOf({ tokenId, tokenHash }))
   if (!isRefusal(reply)) return { token, tokenId, reply }
   yield* removeToken(service, name, tokenId)
-  return yield* refusalError(reply)
+  return reply
+})
+
+/** A repetition has recorded a token that was revoked since the first attempt. */
+const revokedToken = Effect.fnUntraced(function*(
+  service: Service,
+  { name }: AccountRef,
+  tokenId: string
+): Effect.fn.Return<never, HandlerFailure> {
+  yield* removeToken(service, name, tokenId)
+  return yield* httpError("gone", "another request has removed the token: create another one")
 })
 
 export const postAccounts = defineHandler(function*(service, call) {
@@ -60,10 +71,14 @@ export const postAccounts = defineHandler(function*(service, call) {
   const ref = accountRefNamed(input.name, admin)
   const caller = callerOf(admin)
   const requestId = call.ids.id("request")
-  const { reply, token, tokenId } = yield* addNewToken(service, call, ref, (added) => (
+  const { reply, token, tokenId } = yield* failRefused(addNewToken(service, call, ref, (added) => (
     { _tag: "Create", caller, requestId, ...input, ...added }
-  ))
-  const view = createdView(service, expectReply(reply, "Created").view, tokenId, token)
+  )))
+  const { view: created } = expectReply(reply, "Created")
+  if (!created.tokens.some(({ id }) => id === tokenId)) {
+    return yield* revokedToken(service, ref, tokenId)
+  }
+  const view = createdView(service, created, tokenId, token)
   return createdAnswer(service, accountPath(input.name), view, noStore)
 })
 
@@ -83,9 +98,11 @@ export const deleteAccount = defineHandler(function*(service, call) {
     (account) => accountView(service, account)
   )
   const message: AccountMessage = { _tag: "Remove", caller: callerOf(ref.caller), ...expected }
-  yield* ask<AccountReply>(service, ref.to, message)
-  yield* removeTokens(service, ref.name)
-  return emptyAnswer(204)
+  const reply = yield* askOrRefusal<AccountReply>(service, ref.to, message)
+  const isGone = isRefusal(reply) && reply.reason === "Gone"
+  // The removal of the records may have failed after that of the account: a repetition resumes it.
+  if (isGone || !isRefusal(reply)) yield* removeTokens(service, ref.name)
+  return isRefusal(reply) ? yield* refusalError(reply) : emptyAnswer(204)
 })
 
 /* Tokens. */
@@ -110,14 +127,16 @@ export const postToken = defineHandler(function*(service, call) {
   yield* requireRolesOfToken(service, ref)
   const input = yield* readTokenInput(call, service.nowMs())
   const caller = callerOf(ref.caller)
-  const { token, tokenId } = yield* addNewToken(service, call, ref, (added) => (
-    { _tag: "AddToken", caller, ...added, ...input }
-  ))
+  const version = Effect.map(describeAccount(service, ref), (account) => account.version)
+  const { token, tokenId } = yield* failRefused(
+    changeOnce(service, call, version, (expected) =>
+      addNewToken(service, call, ref, (added) => (
+        { _tag: "AddToken", caller, ...added, ...input, ...expected }
+      )))
+  )
   const { tokens } = yield* describeAccount(service, ref)
   const added = tokens.find(({ id }) => id === tokenId)
-  if (added === undefined) {
-    return yield* httpError("gone", "another request has removed the token: create another one")
-  }
+  if (added === undefined) return yield* revokedToken(service, ref, tokenId)
   const view = tokenView(service, ref.name, added, token)
   return createdAnswer(service, tokenPath(ref.name, tokenId), view, noStore)
 })
@@ -127,6 +146,10 @@ export const getTokens = defineHandler(function*(service, call) {
   const { tokens } = yield* describeAccount(service, ref)
   return viewAnswer(tokensView(service, ref.name, tokens), { headers: noStore })
 })
+
+/** If this fails, the account's timer removes the records. The token is invalid already. */
+const removeRevoked = (service: Service, { name }: AccountRef, tokenId: string) =>
+  Effect.ignore(removeToken(service, name, tokenId))
 
 /** Revokes all tokens of an account. */
 export const deleteTokens = defineHandler(function*(service, call) {
@@ -140,7 +163,7 @@ export const deleteTokens = defineHandler(function*(service, call) {
   const caller = callerOf(ref.caller)
   const message: AccountMessage = { _tag: "RemoveTokens", caller, ...expected }
   const { tokenIds } = expectReply(yield* ask<AccountReply>(service, ref.to, message), "Revoked")
-  yield* Effect.forEach(tokenIds, (id) => removeToken(service, ref.name, id), { discard: true })
+  yield* Effect.forEach(tokenIds, (id) => removeRevoked(service, ref, id), { discard: true })
   return emptyAnswer(204)
 })
 
@@ -163,6 +186,6 @@ export const deleteToken = defineHandler(function*(service, call) {
   const caller = callerOf(ref.caller)
   const message: AccountMessage = { _tag: "RemoveToken", caller, tokenId, ...expected }
   yield* ask<AccountReply>(service, ref.to, message)
-  yield* removeToken(service, ref.name, tokenId)
+  yield* removeRevoked(service, ref, tokenId)
   return emptyAnswer(204)
 })

@@ -13,6 +13,7 @@ import { absoluteUri, ask, askOrRefusal, type Call, defineHandler, emptyAnswer, 
   expectedVersion, failRefused, type HandlerFailure, httpError, noStore, readerHeaders, readInput,
   readPageRequest, refusalError, type Service, unprocessable,
   viewAnswer } from "../../pipeline/index.ts"
+import { changeOnce } from "../../request-record.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
   mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
@@ -219,13 +220,20 @@ export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
   return emptyAnswer(204)
 })
 
-/** POST to …/password: replaces both secrets, and shows the new ones once. */
+/**
+ * POST to …/password: replaces both secrets, and shows the new ones once. A repetition replaces
+ * only those that the first attempt has found.
+ */
 export const postPassword = defineMailboxHandler(function*({ call, mailbox, service }) {
   const account = yield* requireAccount(service, call)
   yield* checkSecret(service, mailbox)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
   const caller = callerOf(account)
-  const message: MailboxMessage = { _tag: "ChangeSecrets", caller, ...hashes }
-  yield* ask<MailboxReply>(service, mailbox.to, message)
+  const described = failRefused(describeMailbox(service, mailbox, account.name))
+  const version = Effect.map(described, (view) => view.version)
+  yield* failRefused(changeOnce(service, call, version, (expected) => {
+    const message: MailboxMessage = { _tag: "ChangeSecrets", caller, ...hashes, ...expected }
+    return askOrRefusal<MailboxReply>(service, mailbox.to, message)
+  }))
   return viewAnswer(secretsView(mailbox, secrets), { headers: noStore })
 })

@@ -1,0 +1,166 @@
+/**
+ * A POST that makes a token, an account or the secrets of a mailbox is repeated with its
+ * Idempotency-Key after an unknown outcome. What was revoked or replaced since stays so.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accountTokensMax } from "../../actors/limits.ts"
+import { childrenOf, textOf } from "../../http/formats/xml/index.ts"
+import { resourceTable } from "../../http/resource-table.ts"
+import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
+import { loseReply, repeatLost, withLostReplies } from "./lost-replies.ts"
+
+const basic = `admin:${adminToken}`
+
+let service: Harness
+beforeAll(async () => {
+  service = await startService((one) => resourceTable(withLostReplies(one)))
+})
+afterAll(() => service.close())
+
+const send: Harness["send"] = (...request) => service.send(...request)
+const kept = (message: string) => ({ message, isKept: true })
+
+const open = async (name: string): Promise<string> => {
+  const body = `<account><name>${name}</name></account>`
+  const created = await send("POST", "/accounts", { basic, body })
+  return `${name}:${created.child("token")}`
+}
+
+describe("a token", () => {
+  const listed = async (name: string) => {
+    const { xml } = await send("GET", `/accounts/${name}/tokens`, { basic })
+    return childrenOf(xml, "token").map(({ attributes }) => attributes["id"] ?? "")
+  }
+  const post = (name: string) => ({
+    key: "token",
+    path: `/accounts/${name}/token`,
+    sending: { basic, body: "<token name=\"ci\"/>" }
+  })
+  const revokeLast = async (name: string) => {
+    const path = `/accounts/${name}/tokens/${(await listed(name)).at(-1)}`
+    expect((await send("DELETE", path, { basic })).status).toBe(204)
+  }
+  const recordsOf = async (name: string) => {
+    const { records } = service.service
+    const ids = await service.run(records.range("token-ids", { prefix: `${name}.`, limit: 99 }))
+    return ids.map(({ key }) => key.slice(name.length + 1))
+  }
+
+  it("stays revoked, and leaves no record", async () => {
+    await open("revoked")
+    const answered = await repeatLost(
+      service,
+      post("revoked"),
+      kept("AddToken"),
+      () => revokeLast("revoked")
+    )
+    expect([answered.status, await listed("revoked")]).toEqual([409, await recordsOf("revoked")])
+    expect(await listed("revoked")).toHaveLength(1)
+  })
+
+  it.each([true, false])("is created once (kept: %s)", async (isKept) => {
+    const name = `once-${isKept}`
+    const own = await open(name)
+    const answered = await repeatLost(service, post(name), { message: "AddToken", isKept })
+    expect([answered.status, (await listed(name)).length]).toEqual([201, 2])
+    const token = textOf(answered.xml)
+    expect((await send("GET", `/accounts/${name}`, { basic: `${name}:${token}` })).status).toBe(200)
+    expect((await send("GET", `/accounts/${name}`, { basic: own })).status).toBe(200)
+  })
+
+  it("is created by the key that was refused before", async () => {
+    await open("full")
+    const make = () => send("POST", "/accounts/full/token", { basic })
+    for (let n = 1; n < accountTokensMax; n++) expect((await make()).status).toBe(201)
+    const { path, sending } = post("full")
+    const headers = { "Idempotency-Key": "\"a refused key\"" }
+    expect((await send("POST", path, { ...sending, headers })).status).toBe(409)
+    await revokeLast("full")
+    expect((await send("POST", path, { ...sending, headers })).status).toBe(201)
+  })
+
+  it("of many parallel requests is created for each", async () => {
+    await open("parallel")
+    const sent = await Promise.all(
+      Array.from({ length: 6 }, (_, n) =>
+        send("POST", "/accounts/parallel/token", {
+          basic,
+          headers: { "Idempotency-Key": `"parallel ${n}"` }
+        }))
+    )
+    expect(sent.map(({ status }) => status)).toEqual(sent.map(() => 201))
+    expect(await listed("parallel")).toHaveLength(7)
+  })
+
+  it.each([true, false])(
+    "that is revoked leaves no record when their removal fails (kept: %s)",
+    async (isKept) => {
+      const name = `left-${isKept}`
+      await open(name)
+      await send("POST", `/accounts/${name}/token`, { basic })
+      loseReply("tokens", isKept)
+      await revokeLast(name)
+      await expect.poll(() => recordsOf(name), { timeout: 20_000 }).toEqual(await listed(name))
+      loseReply("tokens", isKept)
+      const all = await send("DELETE", `/accounts/${name}/tokens`, { basic })
+      expect([all.status, await listed(name)]).toEqual([204, []])
+      await expect.poll(() => recordsOf(name), { timeout: 20_000 }).toEqual([])
+    }
+  )
+})
+
+it("an account that is removed again leaves no record of a token", async () => {
+  await open("removed")
+  loseReply("tokens", false)
+  const remove = () => send("DELETE", "/accounts/removed", { basic })
+  expect((await remove()).status).toBe(503)
+  expect((await remove()).status).toBe(410)
+  const { records } = service.service
+  const left = records.range("token-ids", { prefix: "removed.", limit: 9 })
+  expect(await service.run(left)).toEqual([])
+})
+
+it("an account is created once, with a token that stays revoked", async () => {
+  const body = "<account><name>keyed</name></account>"
+  const post = { key: "account", path: "/accounts", sending: { basic, body } }
+  const answered = await repeatLost(service, post, kept("Create"), async () => {
+    expect((await send("DELETE", "/accounts/keyed/tokens", { basic })).status).toBe(204)
+  })
+  const { records } = service.service
+  const left = records.range("token-ids", { prefix: "keyed.", limit: 9 })
+  expect([answered.status, await service.run(left)]).toEqual([410, []])
+})
+
+describe("the secrets of a mailbox", () => {
+  const open = async (name: string) => {
+    const created = await send("POST", "/mailboxes", { basic, headers: { Slug: name } })
+    expect(created.status).toBe(201)
+    return `/mailboxes/${name}`
+  }
+  const changing = (path: string) => ({
+    key: "secrets",
+    path: `${path}/password`,
+    sending: { basic }
+  })
+  const isValid = async (path: string, answered: Answered) => {
+    const shared = /~[\w-]{43}/.exec(answered.text)?.[0] ?? ""
+    return (await send("GET", path + shared)).status === 200
+  }
+
+  it("stay those of another client that has changed them since", async () => {
+    const path = await open("changed")
+    const theirs: Array<Answered> = []
+    const answered = await repeatLost(service, changing(path), kept("ChangeSecrets"), async () => {
+      theirs.push(await send("POST", `${path}/password`, { basic }))
+    })
+    const [other] = theirs
+    expect([answered.status, other && await isValid(path, other)]).toEqual([409, true])
+  })
+
+  it.each([true, false])("are changed once (kept: %s)", async (isKept) => {
+    const path = await open(`once-${isKept}`)
+    const lost = { message: "ChangeSecrets", isKept }
+    const answered = await repeatLost(service, changing(path), lost)
+    expect([answered.status, await isValid(path, answered)]).toEqual([200, true])
+  })
+})
