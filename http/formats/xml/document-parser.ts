@@ -12,9 +12,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 const malformed = (detail: string): Result<never, XmlFault> =>
   failure({ _tag: "Malformed", detail })
 
-/**
- * Whether the bytes begin as only UTF-16 and UTF-32 do: with their byte order mark or a wide `<`.
- */
+/** Whether the bytes begin with a byte order mark or a `<` of UTF-16 or UTF-32. */
 const isWide = (bytes: Uint8Array): boolean => {
   const first = bytes[0]
   const second = bytes[1]
@@ -50,15 +48,19 @@ const withoutProlog = (text: string): string => {
 }
 
 /**
- * Each service has one. Bytes that are too many fail with `TooLarge` (413). Bytes that are not
- * UTF-8, not well-formed, nested too deep or otherwise not accepted fail with `Malformed` (400).
+ * The parser of one service, with its limits. Too many bytes fail with `TooLarge` (413). Bytes that
+ * are not UTF-8, not well-formed, nested too deep or otherwise not accepted fail with `Malformed`
+ * (400).
  */
 export class DocumentParser {
   readonly limits: DocumentLimits
 
   constructor(limits: DocumentLimits) {
-    if (limits.documentBytesMax < formBytesMax) {
-      throw new Error(`documentBytesMax must be at least ${formBytesMax}, as a form may be`)
+    const { documentBytesMax } = limits
+    if (documentBytesMax < formBytesMax) {
+      throw new Error(
+        `documentBytesMax is ${documentBytesMax}; forms need ${formBytesMax} or more`
+      )
     }
     this.limits = limits
   }
@@ -77,7 +79,7 @@ export class DocumentParser {
     try {
       return success(decoder.decode(bytes))
     } catch {
-      return malformed("the document is not valid UTF-8")
+      return malformed("the document is not valid UTF-8: send UTF-8")
     }
   }
 

@@ -17,13 +17,14 @@ const reject = (detail: string): never => {
   throw new XmlRejected(detail)
 }
 
-const astral = /[\uD800-\uDFFF]/
+const surrogate = /[\uD800-\uDFFF]/
 
 const checkName = (name: string): void => {
   if (name.length > xmlNameCharsMax) reject(`a name is longer than ${xmlNameCharsMax} characters`)
-  // Not every XML reader accepts names beyond the basic plane: one would break a whole listing.
-  if (astral.test(name)) reject("a name holds a character that is not accepted")
-  if (isReservedName(name)) reject(`the name ${name} is not accepted`)
+  // Not every XML parser accepts names with characters above U+FFFF. Such a name would make a whole
+  // listing unreadable.
+  if (surrogate.test(name)) reject("a name contains a character above U+FFFF; use another name")
+  if (isReservedName(name)) reject(`the name ${name} is reserved; use another name`)
 }
 
 /** Checks the names of an element; returns whether it has a prefix or declares a namespace. */
@@ -46,7 +47,9 @@ const checkNames = ({ attributes, name }: SaxesTagPlain): boolean => {
 export const isUtf8Name = (name: string): boolean => /^(?:utf-?8|us-ascii)$/i.test(name)
 
 const checkDeclaration = ({ encoding, version }: XMLDecl): void => {
-  if (version !== undefined && version !== "1.0") reject("only XML 1.0 is accepted")
+  if (version !== undefined && version !== "1.0") {
+    reject(`the document is XML ${version}; send XML 1.0`)
+  }
   if (encoding !== undefined && !isUtf8Name(encoding)) {
     reject(`the declared encoding ${encoding.slice(0, 40)} is not supported: send UTF-8`)
   }
@@ -78,12 +81,12 @@ interface BuilderOptions {
   readonly onClose?: (element: OpenElement, depth: number, position: number) => void
 }
 
-/** Builds elements from text as it arrives. Do not use one again after it threw. */
+/** Builds elements from text as it arrives. After it has thrown, it must not be used again. */
 class ElementBuilder {
   readonly parser: SaxesParser<typeof saxOptions>
   /** The open elements; the first stands for the document. */
   readonly stack: Array<OpenElement> = [{ name: "", attributes: {}, children: [] }]
-  /** Nodes so far; a reader of rows resets it. */
+  /** Nodes so far; `rowParser` counts those of each row. */
   nodes = 0
   usesNamespaces = false
   private readonly options: BuilderOptions
@@ -97,8 +100,8 @@ class ElementBuilder {
     this.options = options
     const parser = new SaxesParser(saxOptions)
     parser.on("error", ({ message }) => reject(message))
-    parser.on("doctype", () => reject("a document type declaration is not accepted"))
-    parser.on("processinginstruction", () => reject("a processing instruction is not accepted"))
+    parser.on("doctype", () => reject("remove the document type declaration"))
+    parser.on("processinginstruction", () => reject("remove the processing instruction"))
     parser.on("opentag", (tag) => this.open(tag))
     parser.on("closetag", () => this.close())
     const addText = (text: string) => this.addText(text)
@@ -194,7 +197,7 @@ export const parseFragment = (fragment: string): ReadonlyArray<Element | string>
   return rootOf(builder).children
 }
 
-/** Takes text as it arrives; throws `XmlRejected` if it is not such a document. */
+/** Parses a document of rows in pieces of text of any length; throws `XmlRejected`. */
 export interface RowParser {
   readonly write: (text: string) => void
   readonly end: () => void
@@ -205,7 +208,8 @@ const rowNodesMax = 1_000
 
 /**
  * Reads `<rootName><rowName/>…</rootName>` and reports each complete row. `charsMax` bounds a row
- * and the text between two tags, `depthMax` the nesting. Name prefixes are not checked.
+ * and the text between two tags, `depthMax` the nesting. The parser does not check whether prefixes
+ * of names are declared.
  */
 export const rowParser = (
   rootName: string,
@@ -213,6 +217,7 @@ export const rowParser = (
   { charsMax, depthMax }: { readonly charsMax: number; readonly depthMax: number },
   onRow: (row: Element) => void
 ): RowParser => {
+  /** Characters since the last start or end of a row, counted in whole pieces. */
   let chars = 0
   const builder = new ElementBuilder({
     depthMax,
@@ -239,6 +244,7 @@ export const rowParser = (
     write: (text) => {
       chars += text.length
       builder.parser.write(text)
+      // Only a part of this piece may belong to the row, so the bound holds for the pieces before.
       if (chars > charsMax + text.length) {
         reject(`a ${rowName} has more than ${charsMax} characters`)
       }

@@ -1,7 +1,8 @@
 /**
  * Documents as JSON (protocol §0). Attributes and elements become properties, a repeatable element
- * becomes an array, and the text of an element that has properties becomes `#text`. The JSON does
- * not contain the root element's name; a reader unwraps an only property of that name.
+ * becomes an array, and the text of an element that has properties becomes `#text`. The JSON that
+ * this service sends does not contain the root element's name. A client may send
+ * `{ "<root name>": { … } }` nevertheless.
  */
 import { xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
 import { type Element, failure, isName, isText, type Result, success,
@@ -49,7 +50,8 @@ export type JsonDocument = string | ReadonlyArray<JsonDocument> | {
   readonly [key: string]: JsonDocument
 }
 
-const own = (): Record<string, JsonDocument> => Object.create(null)
+/** Without a prototype, it has only the properties of the document. */
+const emptyObject = (): Record<string, JsonDocument> => Object.create(null)
 
 const valueOf = (node: Element): JsonDocument => {
   let hasAttributes = false
@@ -60,7 +62,7 @@ const valueOf = (node: Element): JsonDocument => {
 }
 
 const objectOf = (node: Element): Record<string, JsonDocument> => {
-  const object = own()
+  const object = emptyObject()
   let text = ""
   const lists = new Map<string, Array<JsonDocument>>()
   for (const child of node.children) {
@@ -83,7 +85,7 @@ const objectOf = (node: Element): Record<string, JsonDocument> => {
   return object
 }
 
-/** An empty listing shows its list as an empty array. */
+/** Adds an empty array for the entries of an empty listing. */
 const addEmptyLists = (root: Element, object: Record<string, JsonDocument>): void => {
   if (root.name === "mailboxes") {
     object["mailbox"] ??= []
@@ -110,6 +112,7 @@ export const toJson = (root: Element): { readonly [key: string]: JsonDocument } 
 /** The JSON value cannot be a document; `fromJson` returns it as `Malformed`. */
 class JsonRejected extends Error {}
 
+/** The elements and attributes of one document so far, and its bound. */
 interface JsonReading {
   nodes: number
   readonly depthMax: number
@@ -118,7 +121,7 @@ interface JsonReading {
 const isScalar = (value: unknown): value is string | number | boolean =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean"
 
-const scalar = (value: string | number | boolean): string => {
+const scalarText = (value: string | number | boolean): string => {
   const text = String(value)
   if (!isText(text)) {
     throw new JsonRejected("a string holds a control character or a lone surrogate")
@@ -144,7 +147,7 @@ const readElement = (
   countNode(reading)
   const attributes: Record<string, string> = Object.create(null)
   const children: Array<Element | string> = []
-  if (isScalar(value)) children.push(scalar(value))
+  if (isScalar(value)) children.push(scalarText(value))
   else if (Array.isArray(value)) throw new JsonRejected(`${name} cannot be an array of arrays`)
   else if (typeof value === "object" && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
@@ -165,7 +168,7 @@ const readProperty = (
 ): void => {
   if (value === null || value === undefined) return
   if (key === "#text" && isScalar(value)) {
-    children.push(scalar(value))
+    children.push(scalarText(value))
     return
   }
   const name = key.startsWith("@") ? key.slice(1) : key
@@ -176,7 +179,7 @@ const readProperty = (
   const isAttribute = key !== name || Boolean(attributeNames[parent]?.includes(key))
   if (isAttribute && isScalar(value)) {
     countNode(reading)
-    attributes[name] = scalar(value)
+    attributes[name] = scalarText(value)
     return
   }
   for (const inner of Array.isArray(value) ? value : [value]) {
@@ -202,6 +205,7 @@ export const fromJson = (
   }
 }
 
+/** The value of the only property, if that is named as the root and is an object. */
 const unwrap = (rootName: string, value: unknown): unknown => {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, rootName)) return value
   const entries = Object.entries(value)
@@ -210,11 +214,12 @@ const unwrap = (rootName: string, value: unknown): unknown => {
   return isWrapped ? inner : value
 }
 
-const numbers = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+/** Strings are matched too, so that digits within them stay. */
+const stringsAndNumbers = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
 /** Valid JSON with its numbers as strings, so that every digit of them remains. */
 const withExactNumbers = (text: string): string =>
-  text.replace(numbers, (one) => one.startsWith("\"") ? one : `"${one}"`)
+  text.replace(stringsAndNumbers, (one) => one.startsWith("\"") ? one : `"${one}"`)
 
 /** Parses JSON; its numbers become strings. Fails with `Malformed`. */
 export const parseExactJson = (text: string): Result<unknown, XmlFault> => {

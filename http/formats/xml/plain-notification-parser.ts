@@ -1,7 +1,7 @@
 /**
- * Reads plain notifications, as nearly all are: elements without attributes whose text has no
- * references. `DocumentParser` reads every other notification, and every one that breaks a rule,
- * as a tree, so that only one reader explains faults.
+ * A fast parser for plain notifications: elements without attributes whose text has no references.
+ * Nearly all notifications are plain. `DocumentParser` parses every other notification as a tree,
+ * also one that breaks a rule. So only that parser explains faults.
  */
 import { uriCharsMax } from "../../limits.ts"
 import { isReservedName } from "./element.ts"
@@ -25,9 +25,10 @@ const greaterThan = 62
 
 const slash = 47
 
-/** A plain item has no more elements, and its names have no more characters. */
+/** Elements in a plain item. */
 const childrenMax = 32
 
+/** Characters of a plain name. */
 const nameCharsMax = 32
 
 const noRecipients: ReadonlyArray<string> = []
@@ -51,6 +52,7 @@ const isPlainName = (name: string): boolean => {
   return !isReservedName(name)
 }
 
+/** Whether the document ends with the item's end at `from`. */
 const isComplete = (text: string, from: number): boolean => {
   if (!text.startsWith(itemClosing, from)) return false
   const at = skipBlanks(text, from + itemClosing.length)
@@ -88,7 +90,7 @@ export const parsePlainNotification = (text: string): NotificationDocument | und
     else if (name === "url" && url === undefined) url = text.slice(valueAt, end).trim()
     else if (name === "password" && password === undefined) {
       password = text.slice(valueAt, end).trim()
-    } // A duplicate, or a field that is rare.
+    } // A field for the second time, or one that plain notifications do not have.
     else if (fieldOf(name) !== undefined) return
     else extra += text.slice(start, at)
     at = skipBlanks(text, at)
