@@ -52,9 +52,9 @@ export const IdempotencyMessage = Schema.Union([
   /** The fingerprint of a stream is known at its end only. */
   Schema.TaggedStruct("Begin", { attempt, fingerprint: Schema.optionalKey(fingerprint) }),
   Schema.TaggedStruct("Complete", { attempt, fingerprint, sealed: Schema.String }),
-  /** The attempt was refused and changed nothing. */
+  /** The attempt was refused and changed nothing, or never ran. */
   Schema.TaggedStruct("Abandon", { attempt }),
-  /** The outcome of the attempt is unknown: the key is kept for a repetition. */
+  /** The outcome is unknown or its response is not stored: the key is kept for a repetition. */
   Schema.TaggedStruct("Interrupt", { attempt, fingerprint: Schema.optionalKey(fingerprint) }),
   Schema.TaggedStruct("TimerFired", {})
 ])

@@ -165,6 +165,13 @@ const isRefused = (failure: HandlerFailure): boolean =>
 const wasRefused = ({ reasons }: Cause.Cause<HandlerFailure>): boolean =>
   reasons.every((reason) => reason._tag === "Fail" && isRefused(reason.error))
 
+/** Whether an attempt whose `Begin` failed so may hold the key. */
+const mayHaveBegun = ({ reasons }: Cause.Cause<HandlerFailure>): boolean =>
+  reasons.some((reason) =>
+    reason._tag !== "Fail" || reason.error._tag === "AskTimeout" ||
+    reason.error._tag === "StorageUnavailable"
+  )
+
 /**
  * Runs a request once for its key. Fails with 409 while another attempt runs and with 422 if the
  * key was used with another request. A request that was refused frees its key.
@@ -176,7 +183,12 @@ export const runOnce = Effect.fnUntraced(function*(
 ): Effect.fn.Return<PlainAnswer, HandlerFailure> {
   const { attempt } = keyed
   const known = knownFingerprint === undefined ? {} : { fingerprint: knownFingerprint }
-  const begun = yield* askKey(service, keyed, { _tag: "Begin", attempt, ...known })
+  const abandon = endAttempt(service, keyed, { _tag: "Abandon", attempt })
+  // This attempt never runs. If the store keeps its `Begin` later still, it counts as lost in time.
+  const begun = yield* Effect.onError(
+    askKey(service, keyed, { _tag: "Begin", attempt, ...known }),
+    (cause) => mayHaveBegun(cause) ? Effect.forkDetach(abandon) : Effect.void
+  )
   if (begun._tag === "InProgress") {
     return yield* httpError("conflict", "another request with this Idempotency-Key is running", [
       ["Retry-After", "1"]
@@ -188,7 +200,6 @@ export const runOnce = Effect.fnUntraced(function*(
     if (fingerprint() !== begun.fingerprint) return yield* otherRequest
     return unseal(keyed.sealKey, begun.sealed)
   }
-  const abandon = endAttempt(service, keyed, { _tag: "Abandon", attempt })
   const interrupt = endAttempt(service, keyed, { _tag: "Interrupt", attempt, ...known })
   const { stored } = expectReply(begun, "Proceed")
   const answer = yield* Effect.onError(
@@ -199,18 +210,19 @@ export const runOnce = Effect.fnUntraced(function*(
     yield* answer.status >= 500 ? interrupt : abandon
     return answer
   }
-  const sealed = seal(keyed.sealKey, answer)
+  const request = { attempt, fingerprint: fingerprint() }
   const done: IdempotencyMessage = {
     _tag: "Complete",
-    attempt,
-    fingerprint: fingerprint(),
-    sealed
+    ...request,
+    sealed: seal(keyed.sealKey, answer)
   }
-  // The actor refuses if another attempt replaced this slow one; both created the same.
-  yield* Effect.onError(
+  // The actor refuses if another attempt replaced this slow one; both created the same. If the
+  // answer cannot be stored, as one that is too large, a repetition finds what was created.
+  const completed = Effect.onError(
     askOrRefusal<IdempotencyReply>(service, keyed.address, done),
-    () => interrupt
+    () => endAttempt(service, keyed, { _tag: "Interrupt", ...request })
   )
+  yield* Effect.ignore(completed)
   return answer
 })
 
