@@ -1,7 +1,7 @@
 /**
- * The decisions of an account. A name is never reused, since the next bearer would own what the
- * first one owned. The founder stays an admin, so that there always is one. An expired token is
- * invalid at once; a timer removes its records, and then the account forgets it.
+ * The decisions of an account. A name is never reused: a second account of the name would own what
+ * the first one owned. The founder remains an admin, so that there is always one. An expired token
+ * is invalid at once. A timer removes its records, and then the account removes it from its state.
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
@@ -30,7 +30,7 @@ const view = (state: Active, nowMs: number): AccountView => ({
   version: state.version
 })
 
-/** The refusal of a caller without the role admin; undefined for an admin. */
+/** Why a caller is refused that is not an admin; undefined for an admin. */
 const notAdmin = ({ account, admin }: Caller): Reason | undefined =>
   admin ? undefined : account === undefined ? "Unauthenticated" : "Forbidden"
 
@@ -41,12 +41,13 @@ const revoke = (
 ): ReadonlyArray<Token> =>
   tokens.map((token) => revoked.includes(token.id) ? { ...token, expiresAtMs: 0 } : token)
 
-/** When the first of the tokens expires; null when none does. */
+/** When the first of the tokens expires; null if none expires. */
 const firstExpiry = (tokens: ReadonlyArray<Token>): number | null => {
   const times = tokens.flatMap(({ expiresAtMs }) => expiresAtMs === undefined ? [] : [expiresAtMs])
   return times.length === 0 ? null : Math.min(...times)
 }
 
+/** Stores a change. Sets the timer if another token is now the first to expire. */
 const changed = (state: Active, change: Partial<Active>): Decision<AccountState, AccountReply> => {
   const next: Active = { ...state, ...change, version: state.version + 1 }
   const decision = become<AccountState>(next).reply(done)
@@ -78,7 +79,7 @@ const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) =
   if (!enforced) {
     return stay().reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: false })
   }
-  // The operator's token is kept in any case: the oldest other one is dropped.
+  // The account always keeps the operator's token. If it has too many, the oldest other is removed.
   const others = state.tokens.filter(({ id }) => id !== tokenId)
   const invalid = others.filter((token) => !isValid(token, nowMs))
   const valid = others.filter((token) => isValid(token, nowMs)).slice(1 - accountTokensMax)
@@ -97,14 +98,14 @@ const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => 
     // A repeated message has the same token.
     return existing.hash === tokenHash
       ? stay().reply(done)
-      : deny("Taken", "a token of this id exists already")
+      : deny("Taken", "the account already has a token with this id")
   }
   if (isOutdated(state, message)) return deny("PreconditionFailed")
   if (existing !== undefined) {
     return deny("Gone", "the token was revoked or has expired: create another one")
   }
   const valid = tokens.filter((token) => isValid(token, nowMs)).length
-  // A timer removes expired tokens; until then they are bounded too.
+  // A timer removes expired tokens. Until then their number is bounded too.
   if (valid >= accountTokensMax || tokens.length >= 2 * accountTokensMax) {
     return deny("Full", `an account has at most ${accountTokensMax} tokens: remove one first`)
   }
@@ -121,7 +122,7 @@ const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }
   })
 }
 
-/** The cells that are the same before an account is created and after it is removed. */
+/** The cells that are equal before an account is created and after it is removed. */
 const withoutAccount = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "AddToken", "RemoveToken", "RemoveTokens", "Remove"),
   Authenticate: () => deny("Unauthenticated"),
@@ -230,7 +231,7 @@ export const accountTable: Accounts = {
       if (reason !== undefined) return deny(reason)
       if (isOutdated(state, message)) return deny("PreconditionFailed")
       return state.founder
-        ? deny("LastAdmin", "this account cannot be removed")
+        ? deny("LastAdmin", "the first account of the service cannot be removed")
         : become<AccountState>({ _tag: "Removed" }).reply(done).setTimer(null)
     },
     TimerFired: timerFired

@@ -1,10 +1,11 @@
 /**
- * The decisions of an outgoing notification (protocol §1.3). Each recipient is tried by the
- * schedule until the notification is delivered, fails permanently, or the schedule is exhausted.
- * When all recipients have ended, the notification is kept for its retention.
+ * The decisions of an outgoing notification (protocol §1.3). The actor makes attempts at each
+ * recipient by the schedule, until one delivers, one fails permanently, or the schedule ends. When
+ * all recipients have ended, the notification is kept for its retention.
  *
- * While attempts run, the stored timer is past and deferred in memory: after a crash it fires at
- * once, and whatever is due is repeated. Otherwise the timer is stored for the next attempt.
+ * While attempts run, the stored timer is in the past and deferred in memory. So after a crash it
+ * fires at once, and the actor repeats the attempts that are due. Otherwise the stored timer has
+ * the time of the next attempt.
  */
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
@@ -33,7 +34,7 @@ type Removed = Variant<NotificationState, "Removed">
 
 const done: NotificationReply = { _tag: "Done" }
 
-/** The table, under the service's schedule; an ended notification is kept for `retentionMs`. */
+/** The table for this retry schedule. An ended notification is kept for `retentionMs`. */
 export const notificationTable = (schedule: Schedule, retentionMs: number): Notifications => ({
   Absent: {
     Create: create(schedule),
@@ -86,10 +87,14 @@ const gone = (
 const create = (schedule: Schedule): Notifications["Absent"]["Create"] => (_, message, context) => {
   const { account, document, listingKey, requestId, to, traceId } = message
   if (to.length === 0) return deny("Invalid", "a notification has at least one recipient")
-  if (to.length > recipientsMax) return deny("Invalid", `at most ${recipientsMax} recipients`)
-  if (fragmentOf(document) === undefined) return deny("Invalid", "this is no notification")
+  if (to.length > recipientsMax) {
+    return deny("Invalid", `a notification has at most ${recipientsMax} recipients`)
+  }
+  if (fragmentOf(document) === undefined) {
+    return deny("Invalid", "the document is not a notification")
+  }
   const { head, nowMs } = context
-  // The middle of the jitter: the first attempt is due exactly as the schedule says.
+  // 0.5 is the middle of the jitter: the first attempt is due exactly as the schedule says.
   const nextAtMs = nowMs + (waitMs(schedule, 0, 0.5) ?? 0)
   const state: Queued = {
     _tag: "Queued",
@@ -190,7 +195,10 @@ const attempted =
       : proceed(next, { _tag: "Result", at }, context)
   }
 
-/** The state with an attempt that is deferred for a short time; undefined if that is stored. */
+/**
+ * The state in which an attempt is deferred for a short time, which is not stored. Undefined if the
+ * attempt has another outcome, or if its deferral is so long that it is stored.
+ */
 const deferredInMemory = (
   state: Queued,
   { outcome, recipient }: Attempted,
@@ -203,8 +211,9 @@ const deferredInMemory = (
 }
 
 /**
- * The attempts that run beside the one at `recipient`. After a reload they are unknown: then all
- * that is due may be running, since only a timer begins attempts and this message is none.
+ * The running attempts without the one at `recipient`. After a reload the actor does not know
+ * them. It then assumes that an attempt at each due recipient runs: a running one may have begun
+ * before the reload, and the next timer repeats the others.
  */
 const runningBeside = (
   state: Queued,
@@ -217,25 +226,29 @@ const runningBeside = (
   return leased(firstDue(state, busy, attemptsAtOnceMax - busy.size, nowMs), nowMs)
 }
 
-/** The part of the state that has changed and is written. */
+/** Which part of the state has changed, so that it must be stored. */
 type NotificationChange =
   | { readonly _tag: "Nothing" }
-  /** The state of one recipient. */
+  /** The recipient at this index has changed. */
   | { readonly _tag: "Result"; readonly at: number }
+  /** These recipients and the record have changed; a new notification has its document too. */
   | {
     readonly _tag: "Many"
     readonly changed: ReadonlyArray<number>
     readonly document?: string
   }
 
-/** Begins the due attempts and sets the timer for the rest; some recipients have not ended. */
+/**
+ * Stores the change, begins the attempts that are due, and sets the timer for the others. At least
+ * one recipient has not ended.
+ */
 const proceed = (
   current: Queued,
   change: NotificationChange,
   context: DecisionContext
 ): NotificationDecision => {
   const { nowMs } = context
-  const { nextTimerMs, running, started } = beginDue(current, nowMs)
+  const { nextTimerMs, running, started } = selectDue(current, nowMs)
   const state: Queued = { ...current, running }
   const decision = write(state, change, context)
   const document = change._tag === "Many" ? change.document : undefined
@@ -244,19 +257,20 @@ const proceed = (
     decision.perform<NotificationAction>(attemptAt(state, at, isSmall ? document : undefined))
   }
   if (running.length === 0) return decision.setTimer(nextTimerMs)
-  // A timer that began attempts is past already; a request must store one.
+  // A stored timer that has fired is in the past already. After a request there may be none.
   return (change._tag === "Many" ? decision.setTimer(nowMs) : decision).deferTimer(nextTimerMs)
 }
 
+/** The attempts that a decision begins, and those that run after it. */
 interface Begun {
   readonly started: ReadonlyArray<number>
   readonly running: ReadonlyArray<RunningAttempt>
-  /** When there is something to do, if no message comes before. */
+  /** When the timer fires, if no message comes before. */
   readonly nextTimerMs: number
 }
 
-/** Begins the due attempts, up to the limit of attempts at once. */
-const beginDue = (state: Queued, nowMs: number): Begun => {
+/** Selects the due attempts to begin, within the limit of attempts at once. */
+const selectDue = (state: Queued, nowMs: number): Begun => {
   const current = state.running?.filter(({ untilMs }) => untilMs > nowMs) ?? []
   const busy = new Set<number>()
   let attempts = 0
@@ -270,7 +284,7 @@ const beginDue = (state: Queued, nowMs: number): Begun => {
   const running = started.length === 0 ? current : [...current, ...leased(started, nowMs)]
   if (started.length > 0) nextTimerMs = Math.min(nextTimerMs, nowMs + attemptLeaseMs)
   for (const recipient of state.recipients) {
-    // A recipient that is due now begins when another attempt has ended.
+    // A recipient that is due but does not fit the limit waits for the end of another attempt.
     const { nextAtMs: atMs = 0 } = recipient
     if (atMs > nowMs && atMs < nextTimerMs && !hasEnded(recipient)) nextTimerMs = atMs
   }
@@ -303,12 +317,14 @@ const firstDue = (
   return due.length > max ? due.slice(0, max) : due
 }
 
+/** Running attempts that begin now and count as lost after their lease. */
 const leased = (
   recipients: ReadonlyArray<number>,
   nowMs: number
 ): ReadonlyArray<RunningAttempt> =>
   recipients.map((recipient) => ({ recipient, untilMs: nowMs + attemptLeaseMs }))
 
+/** The action of the next attempt at the recipient with this index. */
 const attemptAt = (state: Queued, at: number, document: string | undefined): NotificationAction => {
   const recipient = state.recipients[at]
   if (recipient === undefined) throw new RangeError(`there is no recipient ${at}`)
@@ -341,15 +357,16 @@ const write = (
 }
 
 /**
- * Writes the document and the recipients that have changed: in the record if there are a few, else
- * as log items, and then the record only if `isWhole`. When most items are outdated, it removes the
- * next ones, and appends those again that still count.
+ * Stores the document and the recipients that have changed. The record has the recipients if they
+ * are few; otherwise each is a log item, and the record is written only if `storesRecord`. When
+ * most items are outdated, the oldest items are removed, and those that still count are appended
+ * again.
  */
 const writeRecipients = (
   state: Queued,
   changed: ReadonlyArray<number>,
   { head }: DecisionContext,
-  isWhole: boolean,
+  storesRecord: boolean,
   document?: string
 ): NotificationDecision => {
   const decision = document === undefined
@@ -366,7 +383,7 @@ const writeRecipients = (
   for (const at of changed) appendItem(at)
   if (last - cleaned <= 2 * listed + outdatedItemsMin) {
     const next = { ...state, items }
-    return isWhole ? decision.become(next) : decision.becomeInMemory(next)
+    return storesRecord ? decision.become(next) : decision.becomeInMemory(next)
   }
   const upTo = Math.min(cleaned + cleanedItemsMax, head)
   for (const [at, n] of items.entries()) if (n <= upTo) appendItem(at)
@@ -374,10 +391,11 @@ const writeRecipients = (
     .removeItems(...numbers(cleaned + 1, upTo))
 }
 
+/** The log numbers from `first` to `last`. */
 const numbers = (first: number, last: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => first + at)
 
-/** All recipients have ended. */
+/** Stores that all recipients have ended; `at` is the index of the last one. */
 const end = (
   current: Queued,
   at: number,
@@ -401,7 +419,7 @@ const remove = (state: Queued, context: DecisionContext): NotificationDecision =
     .perform<NotificationAction>({ _tag: "UpdateListing", listingKey, status: null })
 }
 
-/** Removes the next log items, and comes back for the rest. */
+/** Removes the next log items. The timer fires again for the others. */
 const removeRest = (state: Removed, { head, nowMs }: DecisionContext): NotificationDecision => {
   const { cleaned, ...kept } = state
   if (cleaned === undefined) return stay<NotificationState>().setTimer(null)

@@ -1,21 +1,21 @@
 /**
  * The outgoing notification: its state record, its messages and its replies (protocol §1.3, A5
- * to A8). Item 1 of its log is the document as it is relayed. The items after it are the states of
- * recipients, where there are many: the last item of a recipient counts.
+ * to A8). Item 1 of its log is the document that recipients get. If there are many recipients, the
+ * items after it are their states: the last item of a recipient is its current state.
  */
 import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Caller, Count, ifVersion } from "../schemas.ts"
 
-/** The state of one recipient. Times in ms since the epoch. */
+/** The state of one recipient. Times are in ms since the epoch. */
 export const RecipientState = Schema.Struct({
   /** URI of the recipient's mailbox, as the sender gave it. */
   to: Schema.String,
   /** `waiting`: not tried yet; `retry`: another attempt follows; `failed`: no more attempts. */
   status: Schema.Literals(["waiting", "retry", "success", "failed"]),
-  /** Attempts made in all. */
+  /** How many attempts were made at the recipient. */
   attempts: Count,
-  /** Attempts made since the schedule began, for the first time or by a Retry. */
+  /** How many of them were made since the schedule began, at first or after a Retry. */
   tries: Count,
   lastAtMs: Schema.optionalKey(Count),
   /** When the next attempt is due; undefined when there is none. */
@@ -23,7 +23,7 @@ export const RecipientState = Schema.Struct({
   /** The status code and the problem of the last attempt. */
   code: Schema.optionalKey(Count),
   problem: Schema.optionalKey(Schema.String),
-  /** Where the recipient stored it. */
+  /** The URI of the stored notification, as the recipient returned it. */
   location: Schema.optionalKey(Schema.String)
 })
 
@@ -41,32 +41,32 @@ export type RunningAttempt = typeof RunningAttempt.Type
 export const NotificationState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Queued", {
-    /** Account whose outgoing mailbox it is in. */
+    /** The account in whose outgoing mailbox the notification is. */
     account: Schema.String,
-    /** The id of the request that created it: a repetition is recognized. */
+    /** The id of the request that created the notification, to recognize a repetition. */
     requestId: Schema.String,
     createdAtMs: Count,
-    /** Key of its entry in the outgoing mailbox's listing. */
+    /** The key of the notification's entry in the listing of the outgoing mailbox. */
     listingKey: Schema.String,
     /** Trace id of W3C Trace Context, 32 hexadecimal digits. */
     traceId: Schema.String,
-    /** The record has these of a few recipients; those of many are log items. */
+    /** Stored here if they are few; otherwise they are read from the log. */
     recipients: Schema.Array(RecipientState),
-    /** How many recipients are log items; absent: none. */
+    /** How many recipients are log items; left out if the record has them. */
     listed: Schema.optionalKey(Count),
-    /** Counts the changes, from 1. */
+    /** 1 at first, one more after each change. */
     version: Count,
-    /** The items of recipients have numbers above this one. */
+    /** The last log number that was cleaned: the items of recipients are above it. */
     cleaned: Count,
-    /** Volatile: the number of each recipient's last item, where recipients are log items. */
+    /** Not stored: the number of each recipient's last item, if recipients are log items. */
     items: Schema.optionalKey(Schema.Array(Count)),
-    /** Characters of its document. */
+    /** Characters of the notification's document. */
     chars: Count,
-    /** The id of the last request that retried recipients: a repetition is recognized. */
+    /** The id of the last request that retried recipients, to recognize a repetition. */
     retriedBy: Schema.optionalKey(Schema.String),
     /** When the last recipient ended. */
     endedAtMs: Schema.optionalKey(Count),
-    /** Volatile: running attempts, each lost after `untilMs`. Unknown after a reload. */
+    /** Not stored: the running attempts. An attempt counts as lost after `untilMs`. */
     running: Schema.optionalKey(Schema.Array(RunningAttempt))
   }),
   Schema.TaggedStruct("Removed", {
@@ -80,23 +80,23 @@ export const NotificationState = Schema.Union([
 export type NotificationState = typeof NotificationState.Type
 
 export const NotificationMessage = Schema.Union([
-  /** Queues it (A5). Repeated with the same request id, it replies the same. */
+  /** Queues a notification (A5). A repetition with the same request id gets the same reply. */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     account: Schema.String,
     listingKey: Schema.String,
     traceId: Schema.String,
     /**
-     * The notification document that every recipient gets, without `to`: `<notification>`, the
-     * fragment as a mailbox stores it, `</notification>`, and nothing else; else Invalid.
+     * The document that every recipient gets, without `to`. It must be `<notification>`, the
+     * fragment as a mailbox stores it, and `</notification>`; otherwise it is refused as Invalid.
      */
     document: Schema.String,
-    /** Absolute http(s) URIs, in the sender's order, none twice. */
+    /** Absolute http(s) URIs in the sender's order, without duplicates. */
     to: Schema.Array(Schema.String)
   }),
-  /** Returns the view (A6), with the next recipients from this index on; absent: from the first. */
+  /** Returns the view (A6), with the recipients from index `from` on; by default from the first. */
   Schema.TaggedStruct("Describe", { caller: Caller, from: Schema.optionalKey(Count) }),
-  /** The outcome of an attempt, numbered from 1 over all; `random` in [0, 1) jitters. */
+  /** The outcome of attempt number `attempt` at a recipient. `random` in [0, 1) is the jitter. */
   Schema.TaggedStruct("Attempted", {
     recipient: Count,
     attempt: Count,
@@ -133,13 +133,13 @@ export type NotificationReply =
     readonly _tag: "Retried"
     /** How many recipients this message retries. */
     readonly recipients: number
-    /** Every recipient has the notification, and this request did not retry any before. */
+    /** Every recipient has the notification, and this request has not retried any of them. */
     readonly isSent: boolean
   }
   | { readonly _tag: "Done" }
 
 export type NotificationAction =
-  /** Attempt number `attempt` at one recipient; its result is Attempted. */
+  /** Makes attempt number `attempt` at one recipient. Its result is Attempted. */
   | {
     readonly _tag: "Attempt"
     readonly recipient: number
@@ -147,12 +147,15 @@ export type NotificationAction =
     readonly to: string
     readonly traceId: string
     readonly account: string
-    /** The document if it is small and in memory; else log item 1 is read. */
+    /** The document, if it is small and in memory; otherwise the attempt reads log item 1. */
     readonly document?: string | undefined
     /** Characters of the document. */
     readonly chars: number
   }
-  /** Writes the status into the listing, or removes the entry (null): a hint, cheap to lose. */
+  /**
+   * Writes the status into the listing; null removes the entry. The status there is a hint: if the
+   * write is lost, the listing shows an older status.
+   */
   | {
     readonly _tag: "UpdateListing"
     readonly listingKey: string

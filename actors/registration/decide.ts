@@ -1,12 +1,11 @@
 /**
- * The decisions of a push registration (protocol §1.4). Nothing is pushed before the callback has
- * echoed a challenge. Changes are pushed in the order of the mailbox's log, one push at a time,
- * and the cursor follows what the callback has acknowledged.
+ * The decisions of a push registration (protocol §1.4). The actor pushes nothing before the
+ * callback has echoed a challenge. It pushes changes in the order of the mailbox's log, one push at
+ * a time. The cursor is the last log item that the callback has acknowledged.
  *
- * Two things run beside each other: the verification of the callback, and the check for changes
- * with their push. While either runs, the stored timer is past and deferred in memory: after a
- * crash it fires at once, and lost pushes are repeated. The running push is volatile state; its
- * result clears it.
+ * A verification of the callback may run at the same time as a check for changes or a push. While
+ * one of them runs, the stored timer is in the past and deferred in memory. So after a crash it
+ * fires at once, and the actor repeats what was lost. What runs is not stored.
  */
 import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
@@ -32,7 +31,7 @@ type Intent = NonNullable<Registered["intent"]>
 
 type RegistrationDecision = Decision<RegistrationState, RegistrationReply, RegistrationAction>
 
-/** The table, under the service's schedule. */
+/** The table for this retry schedule. */
 export const registrationTable = (schedule: Schedule): Registrations => ({
   Absent: { Create: register, ...unregistered("NotFound") },
   Registered: {
@@ -54,7 +53,7 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
   Removed: { Create: register, ...unregistered("Gone") }
 })
 
-/** The cells without a registration. The mailbox may still list it, so a timer detaches it. */
+/** The cells without a registration. If the mailbox still lists the id, a timer removes it. */
 const unregistered = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Unsubscribe", "Describe", "Update", "Rotate", "Delete"),
   Verified: () => stay(),
@@ -72,7 +71,7 @@ const unregistered = (reason: "NotFound" | "Gone") => ({
       .deferTimer(nowMs + registrationLeaseMs)
 })
 
-/* Requests of the owner. */
+/* Requests of the owner or the subscriber. */
 
 const done: RegistrationReply = { _tag: "Done" }
 
@@ -93,7 +92,9 @@ const register = (
   { nowMs }: DecisionContext
 ): Decision<never> | RegistrationDecision => {
   const { account, callback, cursor, form, requestId, secret } = message
-  if (form === "native" && secret === undefined) return deny("Invalid", "there is no secret")
+  if (form === "native" && secret === undefined) {
+    return deny("Invalid", "a native registration needs a secret")
+  }
   const state: Registered = {
     _tag: "Registered",
     requestId,
@@ -113,7 +114,7 @@ const register = (
     .reply(created(state, nowMs, false))
 }
 
-/** The intent to subscribe; a WebSub secret signs from the echo on. */
+/** The intent to subscribe. A WebSub secret signs pushes once the callback has echoed. */
 const subscription = (
   { form, secret }: { readonly form: string; readonly secret?: string | undefined },
   { challenge, leaseSeconds }: { readonly challenge: string; readonly leaseSeconds: number },
@@ -127,7 +128,7 @@ const subscription = (
   ...form === "native" || secret === undefined ? {} : { secret }
 })
 
-/** WebSub: another lease or secret for the same subscription, from the echo on. */
+/** Requests another lease or secret for a WebSub subscription. It is valid after the echo. */
 const renew: Row["Create"] = (state, message, { nowMs }) => {
   const { callback, cursor, form, requestId } = message
   if (requestId === state.requestId) return stay().reply(created(state, nowMs, true))
@@ -137,7 +138,7 @@ const renew: Row["Create"] = (state, message, { nowMs }) => {
     requestId,
     version: state.version + 1,
     intent: subscription(message, message, nowMs),
-    // Before the first echo no push was promised.
+    // No push is promised for changes before the first echo.
     cursor: state.status === "unverified" ? cursor : state.cursor
   }
   return proceed(next, nowMs)
@@ -145,7 +146,9 @@ const renew: Row["Create"] = (state, message, { nowMs }) => {
 }
 
 const unsubscribe: Row["Unsubscribe"] = (state, { challenge }, { nowMs }) => {
-  if (state.form !== "websub") return deny("Invalid", "this is no WebSub subscription")
+  if (state.form !== "websub") {
+    return deny("Invalid", "the registration is not a WebSub subscription")
+  }
   // An unverified subscription keeps the lease and secret of its intent.
   const previous = state.status === "unverified" ? state.intent : undefined
   const { leaseSeconds = 0, secret } = previous ?? {}
@@ -185,7 +188,9 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
 }
 
 const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
-  if (state.form !== "native") return deny("Invalid", "the subscriber chose its secret")
+  if (state.form !== "native") {
+    return deny("Invalid", "only the subscriber can change the secret of a WebSub subscription")
+  }
   const older = state.secrets
     .map(({ untilMs, value }) => ({ value, untilMs: untilMs ?? nowMs + secretOverlapMs }))
     .filter(({ untilMs }) => untilMs > nowMs)
@@ -194,7 +199,7 @@ const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
   return become<RegistrationState>(next).reply(described(next, nowMs))
 }
 
-/** The registration as its owner sees it. */
+/** The registration as readers of the mailbox see it. */
 const viewOf = (state: Registered, nowMs: number): RegistrationView => {
   const { code, intent, lastAtMs, leaseUntilMs, problem, secrets, status } = state
   const isUnverified = status === "unverified"
@@ -277,7 +282,7 @@ const echoed = (
 
 const mailboxIsGone = "the mailbox has been removed"
 
-/** A check has ended; or a push has found the mailbox removed. */
+/** The result of a check; or of a push that has found the mailbox removed. */
 const checked: Row["Checked"] = (state, message, { nowMs }) => {
   const { from, mailboxGone, more, untilMs, upTo } = message
   const { checkAgain = false, running } = state
@@ -288,7 +293,7 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
     const next: Registered = { ...last, mailboxGone, pushing: state.cursor, tries: 0 }
     return proceed(next, nowMs)
   }
-  // A check from before the last push may have ended in the same millisecond.
+  // `untilMs` alone does not identify the check: an earlier one may have begun in the same ms.
   const isCurrent = running.kind === "check" && running.untilMs === untilMs && from === state.cursor
   if (!isCurrent) return stay()
   const idle = without(state, "running")
@@ -331,7 +336,7 @@ const acknowledged = (
   nowMs: number
 ): RegistrationDecision => {
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
-  // After a reload (no `running`) there may be changes that no message has reported.
+  // Without `running` the actor was reloaded: there may be changes that no message has reported.
   const checks = state.checkAgain === true || state.running === undefined
   const next: Registered = {
     ...without(state, "pushing", "running", "failingSinceMs", "nextAtMs", "problem"),
@@ -343,13 +348,16 @@ const acknowledged = (
   return proceed(next, nowMs, { checks })
 }
 
-/** The mailbox does not list it: not yet, since it is created first, or no longer. */
+/**
+ * The mailbox does not list the registration. Soon after its creation that is not yet; later it is
+ * no longer.
+ */
 const detached: Row["Detached"] = (state, { untilMs }, { nowMs }) => {
   if (state.running?.untilMs !== untilMs) return stay()
   return nowMs - state.createdAtMs < registeringMaxMs ? retrySoon(state, nowMs) : end(state, nowMs)
 }
 
-/** The check or push was not made: the store or the mailbox was unavailable. */
+/** Repeats a check or push later, which an unavailable store or mailbox has prevented. */
 const retrySoon = (state: Registered, nowMs: number): RegistrationDecision => {
   const laterMs = nowMs + unavailableRetryMs
   const idle = without(state, "running")
@@ -369,7 +377,7 @@ const withFailure = (
   ...code === undefined ? {} : { code }
 })
 
-/** When a failure is retried: by the schedule, whose last wait repeats. */
+/** When to retry after a failure. After the end of the schedule its last wait repeats. */
 const retryAtMs = (
   schedule: Schedule,
   tries: number,
@@ -384,16 +392,17 @@ const retryAtMs = (
 
 /* The next action, and its time. */
 
+/** What {@link proceed} must do besides. */
 interface Change {
-  /** Whether there may be changes of the mailbox that it does not know of; by default none. */
+  /** Whether to check the mailbox for changes; by default not. */
   readonly checks?: boolean
-  /** Whether the stored part of the state has changed; by default it has. */
+  /** Whether the stored part of the state has changed, and is written; by default it has. */
   readonly isChanged?: boolean
-  /** When to check again, if nothing more can be done now; ms since the epoch. */
+  /** When the timer fires at the latest, ms since the epoch. */
   readonly laterMs?: number
 }
 
-/** Begins the due action, and sets the timer for the rest. */
+/** Stores the state, begins the actions that are due, and sets the timer for later ones. */
 const proceed = (
   current: Registered,
   nowMs: number,
@@ -439,7 +448,7 @@ const beginVerification = (
   return { ...state, verifyingUntilMs: nowMs + registrationLeaseMs }
 }
 
-/** Begins a push that is due, or a check for changes. */
+/** Begins the pending push if it is due. If no push is pending, begins a check if `checks`. */
 const beginPushOrCheck = (
   state: Registered,
   nowMs: number,
@@ -459,7 +468,7 @@ const beginPushOrCheck = (
   }
   const idle = without(state, "running", "checkAgain")
   if (!checks) return idle
-  // If it does not push, it only checks that the mailbox still exists.
+  // A registration that is not active only checks that the mailbox still exists.
   actions.push({
     _tag: "CheckMailbox",
     from: cursor,
@@ -472,7 +481,7 @@ const beginPushOrCheck = (
 const isPushing = ({ pushing, status }: Registered): boolean =>
   status === "active" && pushing !== undefined
 
-/** The secrets that sign now, newest first. */
+/** The secrets that sign pushes at this time, the newest first. */
 const validSecrets = ({ secrets }: Registered, nowMs: number): ReadonlyArray<string> =>
   secrets.flatMap(({ untilMs, value }) => untilMs === undefined || untilMs > nowMs ? [value] : [])
 
@@ -481,7 +490,7 @@ const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
   return set.length === 0 ? null : Math.min(...set)
 }
 
-/** Ends the registration and detaches it from the mailbox; a WebSub subscriber gets `reason`. */
+/** Ends the registration and removes it from the mailbox. A WebSub subscriber gets `reason`. */
 const end = (
   { callback, form }: Registered,
   nowMs: number,
@@ -503,7 +512,7 @@ type OptionalKey = {
   [Key in keyof Registered]-?: object extends Pick<Registered, Key> ? Key : never
 }[keyof Registered]
 
-/** The state without these optional properties. `delete` would make slow objects. */
+/** The state without these optional properties. */
 const without = (state: Registered, ...keys: ReadonlyArray<OptionalKey>): Registered => {
   const rest: { [Key in keyof Registered]?: Registered[Key] } = { ...state }
   for (const key of keys) delete rest[key]

@@ -1,7 +1,7 @@
 /**
  * A push registration (A12): its state record, its messages and its replies (protocol §1.4). Its
- * id is `<mailbox>=<random>`, or `<mailbox>=<hash of the callback>` in the WebSub form, so that it
- * is placed with its mailbox, whose commits signal it.
+ * id is `<mailbox>=<random>`, or `<mailbox>=<hash of the callback>` in the WebSub form. So it is in
+ * the shard of its mailbox, whose commits can signal it.
  */
 import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
@@ -22,20 +22,21 @@ export type RegistrationStatus = typeof RegistrationStatus.Type
  */
 const Secret = Schema.Struct({
   value: Schema.String,
-  /** The time until which a previous secret signs beside the newest. */
+  /** A previous secret signs beside the newest one until this time. */
   untilMs: Schema.optionalKey(Count)
 })
 
-/** A requested subscription or its end; it takes effect when the callback echoes the challenge. */
+/** A request to subscribe or unsubscribe, which takes effect when the callback echoes. */
 const Intent = Schema.Struct({
   mode: Schema.Literals(["subscribe", "unsubscribe"]),
   challenge: Schema.String,
   /** The requested lease in seconds; 0 for none. */
   leaseSeconds: Count,
-  /** The hub.secret that signs from the echo on. */
+  /** The hub.secret that signs pushes after the echo. */
   secret: Schema.optionalKey(Schema.String),
-  /** Attempts made, and when the next one is due; without `nextAtMs` there is none. */
+  /** How many attempts were made to verify the callback. */
   tries: Count,
+  /** When the next attempt is due; left out if there is none. */
   nextAtMs: Schema.optionalKey(Count)
 })
 
@@ -49,33 +50,36 @@ export const RegistrationState = Schema.Union([
     createdAtMs: Count,
     form: RegistrationForm,
     callback: Schema.String,
-    /** Account that registered it; undefined when it came with the mailbox's password. */
+    /** The account that registered the callback; left out if the mailbox's password was used. */
     account: Schema.optionalKey(Schema.String),
-    /** Newest first. */
+    /** The secrets that sign pushes, the newest first. */
     secrets: Schema.Array(Secret),
     status: RegistrationStatus,
-    /** Counts the changes made by requests, from 1. */
+    /** 1 at first, one more after each change that a request makes. */
     version: Count,
     intent: Schema.optionalKey(Intent),
     leaseUntilMs: Schema.optionalKey(Count),
-    /** Number of the last log item of the mailbox that was acknowledged. */
+    /** The number of the last log item that the callback has acknowledged. */
     cursor: Count,
-    /** Number of the last log item of the current push; it is the same in every attempt. */
+    /** The number of the last log item in the current push, the same in every attempt. */
     pushing: Schema.optionalKey(Count),
-    /** The mailbox is gone, which the last push reports. */
+    /** Whether the mailbox has been removed, which the last push reports. */
     mailboxGone: Schema.Boolean,
-    /** Attempts at the current push, since when they fail, and when the next one is due. */
+    /** How many attempts of the current push have failed. */
     tries: Count,
+    /** Since when pushes have failed. */
     failingSinceMs: Schema.optionalKey(Count),
+    /** When the next attempt of the current push is due. */
     nextAtMs: Schema.optionalKey(Count),
-    /** The last attempt of any kind: when it ended, its status code, its problem. */
+    /** The end, the status code and the problem of the last push or verification. */
     lastAtMs: Schema.optionalKey(Count),
     code: Schema.optionalKey(Count),
     problem: Schema.optionalKey(Schema.String),
-    /** Volatile, as the next two: a verification is running, and counts as lost then. */
+    /** Not stored: a verification is running, and counts as lost after this time. */
     verifyingUntilMs: Schema.optionalKey(Count),
+    /** Not stored. */
     running: Schema.optionalKey(Running),
-    /** There may be changes that the running check or push does not cover. */
+    /** Not stored: there may be changes that the running check or push does not cover. */
     checkAgain: Schema.optionalKey(Schema.Boolean)
   }),
   Schema.TaggedStruct("Removed", { removedAtMs: Count })
@@ -85,46 +89,46 @@ export type RegistrationState = typeof RegistrationState.Type
 
 export const RegistrationMessage = Schema.Union([
   /**
-   * Registers a callback, unverified; verification begins at once. Repeated with the same request
-   * id it replies the same. In the WebSub form a new subscription of the same callback renews it:
-   * the old lease and secret are valid until the callback has echoed.
+   * Registers a callback and begins its verification. A repetition with the same request id gets
+   * the same reply. In the WebSub form a new subscription of the same callback renews it: the old
+   * lease and secret remain valid until the callback has echoed.
    */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     form: RegistrationForm,
     callback: Schema.String,
     account: Schema.optionalKey(Schema.String),
-    /** `whsec_…`, made by the service; or hub.secret; none only in the WebSub form. */
+    /** `whsec_…` of the service, or the subscriber's hub.secret, which may be missing. */
     secret: Schema.optionalKey(Schema.String),
-    /** 0 for none. */
+    /** The requested lease; 0 for none. */
     leaseSeconds: Count,
     challenge: Schema.String,
-    /** The mailbox's head when the right to register was proven: pushes begin after it. */
+    /** The mailbox's head when the right to register was checked. Pushes begin after it. */
     cursor: Count
   }),
-  /** WebSub: asks the callback whether it wants to end, and ends when it echoes. */
+  /** Ends a WebSub subscription, if its callback echoes the challenge. */
   Schema.TaggedStruct("Unsubscribe", { challenge: Schema.String }),
-  /** Returns the view. The rights are those of the mailbox, checked before. */
+  /** Returns the view. The sender has checked the right to read the mailbox. */
   Schema.TaggedStruct("Describe", {}),
-  /** PUT: ends a suspension, or repeats the verification; a new callback is verified first. */
+  /** Ends a suspension, or repeats the verification; a new callback is verified first. */
   Schema.TaggedStruct("Update", {
     callback: Schema.optionalKey(Schema.String),
     challenge: Schema.String,
     ifVersion: Schema.optionalKey(Count)
   }),
-  /** A new secret beside the old one, which signs too for a while. Native form only. */
+  /** Adds a secret. The old one signs too for a while. It is for the native form only. */
   Schema.TaggedStruct("Rotate", { secret: Schema.String }),
   Schema.TaggedStruct("Delete", { ifVersion: Schema.optionalKey(Count) }),
-  /** The outcome of a challenge. */
+  /** The result of Verify. */
   Schema.TaggedStruct("Verified", {
     challenge: Schema.String,
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
   /**
-   * The changes to push: those after `from` up to `upTo`, and whether `more` follow; none if the
-   * two are equal. `untilMs` is that of the action, here and below, so that a late result is
-   * ignored.
+   * The result of CheckMailbox: the changes to push are after `from`, up to `upTo`; there are none
+   * if the two are equal. `more`: others follow. `untilMs` is that of the action, here and below,
+   * so that a late result is ignored.
    */
   Schema.TaggedStruct("Checked", {
     untilMs: Count,
@@ -133,14 +137,14 @@ export const RegistrationMessage = Schema.Union([
     more: Schema.Boolean,
     mailboxGone: Schema.Boolean
   }),
-  /** The outcome of a push. */
+  /** The result of Push. */
   Schema.TaggedStruct("Pushed", {
     callback: Schema.String,
     upTo: Count,
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
-  /** The mailbox does not list it (any more): the result of a Detach, a check or a push. */
+  /** The mailbox does not list the registration: the result of a Detach, a check or a push. */
   Schema.TaggedStruct("Detached", { untilMs: Count }),
   /** The store or the mailbox was unavailable: this check or push was not made. */
   Schema.TaggedStruct("Unavailable", { untilMs: Count }),
@@ -149,7 +153,7 @@ export const RegistrationMessage = Schema.Union([
 
 export type RegistrationMessage = typeof RegistrationMessage.Type
 
-/** A registration as its owner sees it: everything but the secrets. */
+/** A registration as readers of the mailbox see it, without the secrets. */
 export interface RegistrationView {
   readonly form: RegistrationForm
   readonly callback: string
@@ -159,13 +163,13 @@ export interface RegistrationView {
   readonly version: number
   readonly cursor: number
   readonly leaseUntilMs: number | undefined
-  /** Attempts at the current push, or at the verification. */
+  /** How many attempts of the current push, or of the verification, have failed. */
   readonly attempts: number
   readonly lastAtMs: number | undefined
   readonly nextAtMs: number | undefined
   readonly code: number | undefined
   readonly problem: string | undefined
-  /** The time until which a previous secret signs too. */
+  /** A previous secret signs too until this time. */
   readonly rotatedUntilMs: number | undefined
 }
 
@@ -203,7 +207,7 @@ export type RegistrationAction =
     /** When the push counts as lost. */
     readonly untilMs: number
   }
-  /** Removes it from the mailbox's list; its result is Detached. */
+  /** Removes the registration from the mailbox's list. Its result is Detached. */
   | { readonly _tag: "Detach" }
-  /** WebSub §5.2: notifies the callback that the subscription has ended. */
+  /** Notifies the callback that the subscription has ended (WebSub §5.2). */
   | { readonly _tag: "Deny"; readonly callback: string; readonly reason: string }
