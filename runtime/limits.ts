@@ -370,16 +370,17 @@ export const endedTimerKeepMs = 10_000
 /** A search for timers that takes longer returns what it has found. */
 export const timerSearchMs = 1_000
 
-/** Places are searched so far beyond the requested time: round numbers need fewer requests. */
+/**
+ * A search for timers ends at a multiple of this time, since round numbers need fewer requests. In
+ * the near future it is also the size of the blocks of a search that does not know how many timers
+ * the shard has.
+ */
 export const timerBlockMs = 100_000
 
-/**
- * So long after the present, a search that does not know how dense the timers of a shard are takes
- * single blocks of `timerBlockMs`.
- */
+/** How far the near future of such a search reaches. */
 export const timersNearMs = 1_800_000
 
-/** The size of its blocks in the first 100 to 200 s after the present. */
+/** The size of its first blocks, which cover the next 100 to 200 s. */
 export const timersNextBlockMs = 10_000
 
 /** How long creating a stream may take while a cluster elects its first leaders. */

@@ -26,7 +26,8 @@ export const encodeItem = (
   fragment: string
 ): string => `${atMs.toString(36)} ${idRandom} ${digest}\n${fragment}`
 
-const corrupted = (): Error => new Error("a mailbox's log item has no header line")
+const corrupted = (): Error =>
+  new Error("a log item of a mailbox is corrupted: its header line is missing")
 
 /**
  * Marks a removal event. Its item is `<time, ms since the epoch, base 36> !\n<id>\n<id>…`, with the

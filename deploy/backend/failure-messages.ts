@@ -46,14 +46,18 @@ const messages: {
   readonly [Tag in BackendFailure["_tag"]]: Message<Extract<BackendFailure, { readonly _tag: Tag }>>
 } = {
   StorageLocked: (location, { pid }) =>
-    `${location} is in use by ${pid === undefined ? "another process" : `process ${pid}`}`,
+    `${location} is in use by ${pid === undefined ? "another process" : `process ${pid}`}: ` +
+    "stop that process, or give this one its own DATA_DIR",
   StorageCorrupted: (location, { detail }) => [
-    `${location} is corrupted: ${detail}`,
+    `${location} is corrupted: ${detail}. For a report run \`restante check\`; restore a backup`,
     exitCodes.corrupted
   ],
-  StorageFull: (location, { detail }) => `${location} has no room left: ${detail}`,
-  StorageUnavailable: (location, { detail }) => `${location} cannot be used: ${detail}`,
-  ValueTooLarge: (location, { detail }) => `${location} cannot be used: ${detail}`,
+  StorageFull: (location, { detail }) =>
+    `${location} has no room left: ${detail}. Free space there, and start again`,
+  StorageUnavailable: (location, { detail }) =>
+    `${location} cannot be used: ${detail}. Check that it can be reached and written`,
+  ValueTooLarge: (location, { detail }) =>
+    `${location} cannot be used: ${detail}. Raise the limit of the storage for one value`,
   StoreFormatUnsupported: (location, { found, supported }) => [
     `${location} cannot be opened: its store has ${found}, and this version reads ${supported}. ` +
     "Run the version that wrote the store, which can export it (`restante backup <file>`), or " +
