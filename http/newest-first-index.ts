@@ -1,19 +1,24 @@
 /**
  * An index of resources, newest first. An entry is written before its resource is created and
- * removed after the resource has ended, so that no resource is ever missing from the index. A crash
- * between leaves a stale entry, which the next listing removes.
+ * removed after the resource has ended, so that no resource is ever missing from the index. After a
+ * crash in between, an entry may be left: of a resource that has ended, which the next listing
+ * removes, or of one that was never created, which listings skip.
  */
+import { Effect } from "effect"
 import { type ListingTables, removeListingEntry } from "../actors/index.ts"
 import { isRefusal, type Refusal } from "../runtime/index.ts"
-import { Effect } from "effect"
 import type { PageLink } from "./formats/html/index.ts"
 import { askedAtOnceMax } from "./limits.ts"
 import { type Call, type HandlerFailure, nextLink, readPageRequest,
   type Service } from "./pipeline/index.ts"
 
-/** Ascending keys are newest first: a key holds the time until this one, in 13 digits. */
-const newestMs = 9_999_999_999_999
+/**
+ * The greatest time, ms since the epoch. A key begins with the difference between it and the time
+ * of the entry, so that ascending keys are newest first.
+ */
+const timeMaxMs = 9_999_999_999_999
 
+/** Digits of the difference. */
 const timeDigits = 13
 
 const cursorPattern = /^\d{13}\.[A-Za-z0-9_=-]{1,200}$/
@@ -23,20 +28,20 @@ export const isCursor = (text: string): boolean => cursorPattern.test(text)
 
 /** The cursor of a resource that was created at a time, ms since the epoch. */
 export const cursorOf = (atMs: number, id: string): string =>
-  `${String(newestMs - atMs).padStart(timeDigits, "0")}.${id}`
+  `${String(timeMaxMs - atMs).padStart(timeDigits, "0")}.${id}`
 
 /** One entry of an index; `cursor` is its key without the owner. */
 export interface IndexEntry {
   readonly cursor: string
   readonly id: string
-  /** When it was entered, ms since the epoch. */
+  /** When the entry was written, ms since the epoch. */
   readonly atMs: number
   readonly value: string
 }
 
 const prefixOf = (owner: string): string => owner === "" ? "" : `${owner}/`
 
-/** The entries after a cursor. */
+/** At most `limit` entries of an owner after a cursor, newest first; without a cursor the first. */
 export const readEntries = (
   { records }: Service,
   { table }: Pick<ListingTables, "table">,
@@ -55,14 +60,14 @@ export const readEntries = (
       return {
         cursor,
         id: cursor.slice(timeDigits + 1),
-        atMs: newestMs - Number(cursor.slice(0, timeDigits)),
+        atMs: timeMaxMs - Number(cursor.slice(0, timeDigits)),
         value
       }
     }))
 }
 
-/** Enters a resource, before it is created; an entered one keeps its entry. */
-export const enterResource = Effect.fnUntraced(function*(
+/** Writes the entry of a resource, before the resource is created. An earlier entry stays. */
+export const addEntry = Effect.fnUntraced(function*(
   { nowMs, records }: Service,
   { keysTable, table }: ListingTables,
   owner: string,
@@ -90,8 +95,8 @@ export interface ResourcePage<View> {
 }
 
 /**
- * The page that a request asks for. A resource that refuses `describe` is not listed: it was never
- * created, or it has ended; then its entry is stale and is removed.
+ * The page that a request asks for. A resource that refuses `describe` is not listed: it does not
+ * exist yet, or it has ended. The entry of a resource that has ended is removed.
  */
 export const listResources = Effect.fnUntraced(function*<View>(
   service: Service,

@@ -15,7 +15,7 @@ export class ConnectionError extends RestanteError {
   }
 }
 
-/** The response is none that restante sends, or its document is malformed. */
+/** The response does not come from restante, or its document is malformed. */
 export class UnexpectedAnswer extends RestanteError {
   override readonly name = "UnexpectedAnswer"
 }
@@ -41,8 +41,8 @@ export type Problem = Pick<
 >
 
 /**
- * The service refused the request, by a problem document (RFC 9457). Subclasses are for single
- * statuses.
+ * The service, or a proxy before it, answered with an error status. The service sends a problem
+ * document (RFC 9457) with it. The usual statuses have subclasses.
  */
 export class ProblemError extends RestanteError {
   override readonly name: string = "ProblemError"
@@ -70,9 +70,9 @@ export class ProblemError extends RestanteError {
   }
 
   /**
-   * Whether the service may have carried out the request nevertheless: it failed, or a proxy has
-   * no response of it, or another attempt with the same key is in progress. After any other
-   * problem the request has changed nothing.
+   * Whether the service may have carried out the request nevertheless: the service failed, a proxy
+   * received no response from it, or it still processes another attempt with the same key. After
+   * any other problem the request has changed nothing.
    */
   get isIndeterminate(): boolean {
     const { retryAfterMs, status, type } = this
@@ -81,7 +81,7 @@ export class ProblemError extends RestanteError {
   }
 }
 
-/** The parent of an error class. A bundler may rename the class itself. */
+/** The parent of an error class. It keeps the `name` if a bundler renames the class. */
 const named = <const Name extends string>(name: Name) =>
   class extends ProblemError {
     override readonly name = name
@@ -102,7 +102,7 @@ export class Conflict extends named("Conflict") {}
 /** 410: the resource was deleted. */
 export class Gone extends named("Gone") {}
 
-/** 412: the resource changed after the client read it. */
+/** 412: the resource is not in the state that the condition of the request names. */
 export class PreconditionFailed extends named("PreconditionFailed") {}
 
 /** 413: the body is too large. */

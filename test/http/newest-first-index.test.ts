@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Call } from "../../http/pipeline/call.ts"
 import { type ListingTables, removeListingEntry } from "../../actors/index.ts"
-import { cursorOf, enterResource, isCursor, listResources,
+import { addEntry, cursorOf, isCursor, listResources,
   readEntries } from "../../http/newest-first-index.ts"
 import { type Harness, startService } from "./harness.ts"
 
@@ -32,7 +32,7 @@ it("lists an owner's resources newest first, and no other owner's", async () => 
       "d"
     ]] as const
   ) {
-    await harness.run(enterResource(at(nowMs), index, owner, id))
+    await harness.run(addEntry(at(nowMs), index, owner, id))
   }
   expect(await idsOf("ann")).toEqual(["c", "b", "a"])
   expect(await idsOf("ann", cursorOf(3000, "c"), 1)).toEqual(["b"])
@@ -40,14 +40,14 @@ it("lists an owner's resources newest first, and no other owner's", async () => 
 })
 
 it("keeps the entry of a resource that is added again", async () => {
-  await harness.run(enterResource(at(1000), index, "again", "x"))
-  await harness.run(enterResource(at(2000), index, "again", "y"))
-  await harness.run(enterResource(at(3000), index, "again", "x"))
+  await harness.run(addEntry(at(1000), index, "again", "x"))
+  await harness.run(addEntry(at(2000), index, "again", "y"))
+  await harness.run(addEntry(at(3000), index, "again", "x"))
   expect(await idsOf("again")).toEqual(["y", "x"])
 })
 
 it("removes an entry, and may do so twice", async () => {
-  await harness.run(enterResource(at(1000), index, "end", "z"))
+  await harness.run(addEntry(at(1000), index, "end", "z"))
   await harness.run(removeListingEntry(harness.service.records, index, "z"))
   await harness.run(removeListingEntry(harness.service.records, index, "z"))
   expect(await idsOf("end")).toEqual([])
@@ -55,8 +55,8 @@ it("removes an entry, and may do so twice", async () => {
 
 it("holds resources without an owner under their cursors", async () => {
   const common = { table: "index-test-common", keysTable: "index-test-common-keys" }
-  await harness.run(enterResource(at(1000), common, "", "first"))
-  await harness.run(enterResource(at(2000), common, "", "second"))
+  await harness.run(addEntry(at(1000), common, "", "first"))
+  await harness.run(addEntry(at(2000), common, "", "second"))
   const page = { after: undefined, limit: 10 }
   const entries = await harness.run(readEntries(harness.service, common, "", page))
   expect(entries.map(({ atMs, id }) => [atMs, id])).toEqual([[2000, "second"], [1000, "first"]])
@@ -68,7 +68,7 @@ it("shows a page, removes the entries of ended resources, and links to the next 
   for (
     const [at_, id] of [[1000, "one"], [2000, "ended"], [3000, "missing"], [4000, "two"]] as const
   ) {
-    await harness.run(enterResource(at(at_), index, "pages", id))
+    await harness.run(addEntry(at(at_), index, "pages", id))
   }
   // A listing reads only the query of a call.
   const call = { request: { query: "limit=4" } } as unknown as Call

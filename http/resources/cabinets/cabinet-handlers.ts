@@ -6,7 +6,7 @@ import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
-import { enterResource, listResources } from "../../newest-first-index.ts"
+import { addEntry, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, type Call, createdAnswer, defineHandler, describeActor,
   emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, type HandlerFailure,
   httpError, readerHeaders, readInput, readPageRequest, readQuery, renderView, type RequestInput,
@@ -67,7 +67,7 @@ export const postCabinets = defineHandler(function*(service, call) {
   const account = yield* requireAccount(service, call)
   const contents = yield* contentsOf(service, yield* readInput(call, "cabinet", { form: true }))
   const id = call.ids.id("cabinet")
-  yield* enterResource(service, cabinetIndex, account.name, id)
+  yield* addEntry(service, cabinetIndex, account.name, id)
   const requestId = call.ids.id("request")
   const message: CabinetMessage = { _tag: "Create", requestId, owner: account.name, contents }
   const { view } = expectReply(yield* ask<CabinetReply>(service, addressOf(id), message), "Created")

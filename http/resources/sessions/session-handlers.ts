@@ -4,7 +4,7 @@ import { sessionKind } from "../../../actors/index.ts"
 import { sessionListing, type SessionMessage, type SessionReply,
   type SessionView } from "../../../actors/session/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
-import { enterResource, listResources } from "../../newest-first-index.ts"
+import { addEntry, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
   describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
   type HandlerFailure, httpError, isPageForm, refusalError, seeOther, type Service,
@@ -44,7 +44,7 @@ export const getSessions = defineHandler(function*(service, call) {
 export const postSessions = defineHandler(function*(service, call) {
   const input = yield* readAnswerInput(call, "both")
   const id = call.ids.id("session")
-  if (input.continue === "true") yield* enterResource(service, sessionListing, "", id)
+  if (input.continue === "true") yield* addEntry(service, sessionListing, "", id)
   const message: SessionMessage = {
     _tag: "Start",
     requestId: call.ids.id("request"),
