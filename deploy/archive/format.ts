@@ -1,4 +1,4 @@
-/** The format of archives (README.md): an encoder, and a decoder that verifies. */
+/** The format of archives (README.md): its encoder, and its decoder, which verifies the archive. */
 import { Schema } from "effect"
 import { createHash } from "node:crypto"
 import { type Address, fromKey, keyOf, type LogItem, SHARDS } from "../../runtime/index.ts"
@@ -20,7 +20,7 @@ const corrupted = (detail: string): never => {
 
 const Items = Schema.Array(Schema.Tuple([Count, Schema.String]))
 
-/** The first line. */
+/** The first line of an archive. */
 const Header = Schema.Struct({
   restante: Schema.Literal("archive"),
   format: Count,
@@ -35,7 +35,7 @@ const Header = Schema.Struct({
 
 export type Header = typeof Header.Type
 
-/** The last line; `sha256` is the hexadecimal digest of all bytes before it. */
+/** The last line of an archive; `sha256` is the hexadecimal digest of all bytes before it. */
 const Trailer = Schema.Struct({
   end: Schema.Literal(true),
   counts: Counts,
@@ -45,7 +45,7 @@ const Trailer = Schema.Struct({
 
 export type Trailer = typeof Trailer.Type
 
-/** A line between the two. */
+/** A line between the first and the last one. */
 const Line = Schema.Union([
   Schema.Struct({ of: Schema.String, items: Items }),
   Schema.Struct({
@@ -59,9 +59,9 @@ const Line = Schema.Union([
   }),
   Schema.Struct({ table: Schema.String, record: Schema.String, value: Schema.String }),
   Schema.Struct({ blob: Schema.String, lengthBytes: Count, digest: Schema.String }),
-  /** This number of bytes of the blob follows the line feed, and another line feed. */
+  /** Says how many bytes of the blob follow this line. A line feed ends them. */
   Schema.Struct({ bytes: Count }),
-  /** Ends a blob. */
+  /** Ends a blob; `lost` if it was removed while it was read. */
   Schema.Struct({ blobEnd: Schema.Literals(["whole", "lost"]) })
 ])
 
@@ -82,7 +82,7 @@ const decodeLine = (
   }
 }
 
-/** Decodes the last line; throws {@link ArchiveCorrupted} for any other. */
+/** Decodes the last line. Throws {@link ArchiveCorrupted} if the line is another one. */
 const decodeTrailer = (line: Buffer): Trailer => {
   const decoded = line.length === 0 ? undefined : decodeLine(line)
   return decoded !== undefined && "end" in decoded ? decoded : corrupted("it is truncated")
@@ -109,13 +109,13 @@ const linesOf = (part: Exclude<ArchivePart, BlobPart>): ReadonlyArray<Line> => {
     case "Actor": {
       const { address, head, items, removed, state, steady, timer } = part
       const pieces = groupItems(items)
-      const [own = []] = pieces.slice(-1)
+      const [lastItems = []] = pieces.slice(-1)
       return [...itemsLines(keyOf(address), pieces.slice(0, -1)), {
         actor: keyOf(address),
         head,
         ...(state === undefined ? {} : { state }),
         ...(timer === undefined ? {} : { timer }),
-        ...(own.length === 0 ? {} : { items: pairsOf(own) }),
+        ...(lastItems.length === 0 ? {} : { items: pairsOf(lastItems) }),
         ...(removed.length === 0 ? {} : { removed }),
         ...(steady ? {} : { steady })
       }]
@@ -134,7 +134,7 @@ export class Encoder {
   private pending: Array<Buffer> = []
   private pendingBytes = 0
 
-  /** All of an archive, in pieces of about {@link writeBytes}. */
+  /** Encodes a whole archive, in pieces of about {@link writeBytes}. */
   async *encode(header: Header, parts: AsyncIterable<ArchivePart>): AsyncGenerator<Buffer> {
     this.writeLine(header)
     for await (const part of parts) {
@@ -152,7 +152,7 @@ export class Encoder {
     yield Buffer.from(`${JSON.stringify(trailer)}\n`)
   }
 
-  /** The encoder writes the bytes before it knows whether they are whole, as the last line says. */
+  /** Writes a blob. Only its last line says whether the bytes before that line are whole. */
   private async *blob(part: BlobPart): AsyncGenerator<Buffer> {
     const { digest, id, lengthBytes } = part
     this.writeLine({ blob: id, lengthBytes, digest })
@@ -168,7 +168,7 @@ export class Encoder {
       }
       isWhole = checksum.matches(part)
     } catch {
-      // It was removed, or cannot be read.
+      // The blob was removed, or cannot be read: its last line says that it is lost.
     }
     this.writeLine({ blobEnd: isWhole ? "whole" : "lost" })
     if (isWhole) this.counter.add(part)
@@ -193,7 +193,7 @@ export class Encoder {
   }
 }
 
-/** Whether the counts of the parts are those of the trailer. */
+/** Whether the parts have the counts that the last line says. */
 const hasCounts = ({ changedActors, counts }: Counter, trailer: Trailer): boolean =>
   JSON.stringify(counts) === JSON.stringify(trailer.counts) && changedActors === trailer.unsteady
 
@@ -201,11 +201,12 @@ const lineFeed = 0x0a
 
 /** Reads lines and blocks of bytes from a stream. */
 class Lines {
-  /** The checksum of the bytes so far; the caller of {@link line} adds each line. */
+  /** The checksum of the bytes read so far. The caller of {@link line} adds each line to it. */
   readonly checksum = createHash("sha256")
   private readonly source: AsyncIterator<Uint8Array>
   private buffer: Buffer = Buffer.alloc(0)
-  private at = 0
+  /** Where the unread bytes of the buffer begin. */
+  private position = 0
 
   constructor(source: AsyncIterable<Uint8Array>) {
     this.source = source[Symbol.asyncIterator]()
@@ -214,40 +215,41 @@ class Lines {
   private async readMore(): Promise<boolean> {
     const next = await this.source.next()
     if (next.done === true) return false
-    const rest = this.buffer.subarray(this.at)
+    const rest = this.buffer.subarray(this.position)
     this.buffer = rest.length === 0 ? Buffer.from(next.value) : Buffer.concat([rest, next.value])
-    this.at = 0
+    this.position = 0
     return true
   }
 
-  /** The next line; undefined at the end. */
+  /** Reads the next line; undefined at the end. */
   async line(): Promise<Buffer | undefined> {
-    let from = this.at
+    let from = this.position
     for (;;) {
       const end = this.buffer.indexOf(lineFeed, from)
       if (end >= 0) {
-        const line = this.buffer.subarray(this.at, end + 1)
-        this.at = end + 1
+        const line = this.buffer.subarray(this.position, end + 1)
+        this.position = end + 1
         return line
       }
-      const available = this.buffer.length - this.at
+      const available = this.buffer.length - this.position
       if (available > lineBytesMax) corrupted("a line is too long")
       if (!(await this.readMore())) {
         return available === 0 ? undefined : corrupted("it ends within a line")
       }
-      from = this.at + available
+      from = this.position + available
     }
   }
 
+  /** Reads a piece of a blob, and the line feed after it. */
   async bytes(count: number): Promise<Buffer> {
     if (count > lineBytesMax) corrupted("a piece of a blob is too long")
-    while (this.buffer.length - this.at < count + 1) {
+    while (this.buffer.length - this.position < count + 1) {
       if (!(await this.readMore())) corrupted("it ends within a blob")
     }
-    const bytes = this.buffer.subarray(this.at, this.at + count)
-    if (this.buffer[this.at + count] !== lineFeed) corrupted("a piece of a blob does not end")
-    this.checksum.update(this.buffer.subarray(this.at, this.at + count + 1))
-    this.at += count + 1
+    const bytes = this.buffer.subarray(this.position, this.position + count)
+    if (this.buffer[this.position + count] !== lineFeed) corrupted("a piece of a blob does not end")
+    this.checksum.update(this.buffer.subarray(this.position, this.position + count + 1))
+    this.position += count + 1
     return bytes
   }
 }
@@ -263,12 +265,13 @@ const addressOf = (key: string): Address => {
 const itemsOf = (pairs: ReadonlyArray<readonly [number, string]> = []) =>
   pairs.map(([n, value]) => ({ n, value }))
 
+/** Decodes and verifies an archive, and counts its parts. */
 export class Decoder {
   readonly counter = new Counter()
   private readonly lines: Lines
   /** Whether the last blob was removed while it was read. */
   private isRemoved = false
-  /** The last line, after a complete read. */
+  /** The last line, once the whole archive is read and verified. */
   trailer: Trailer | undefined
 
   constructor(source: AsyncIterable<Uint8Array>) {
@@ -294,7 +297,7 @@ export class Decoder {
     if (shards !== SHARDS) corrupted(`it has ${shards} shards instead of ${SHARDS}`)
   }
 
-  /** All parts, to the verified end. Throws {@link ArchiveCorrupted}. */
+  /** Decodes all parts, and verifies the end. Throws {@link ArchiveCorrupted}. */
   async *parts(): AsyncGenerator<ArchivePart> {
     await this.begin()
     for (;;) {
@@ -322,12 +325,12 @@ export class Decoder {
     if ("record" in line) {
       return { _tag: "Record", table: line.table, key: line.record, value: line.value }
     }
-    return corrupted("a line is not at its place: a second header, or bytes without a blob")
+    return corrupted("a line is out of place: a second header, or bytes without a blob")
   }
 
   private async *blob(line: Extract<Line, { blob: string }>): AsyncGenerator<ArchivePart> {
     const { blob: id, digest, lengthBytes } = line
-    addressOf(`content/${id}`)
+    addressOf(`content/${id}`) // throws if the id is not valid
     const pieces = this.pieces(id, lengthBytes)
     const part: ArchivePart = { _tag: "Blob", id, lengthBytes, digest, bytes: pieces }
     this.isRemoved = false

@@ -5,18 +5,18 @@ import { type ActorPart, type ItemsPart, keyOf, type LogItem,
   type RecordPart } from "../../runtime/index.ts"
 import { commitItems, itemsBytes } from "../limits.ts"
 
-/** A blob. Its bytes must be read before the next part is requested. */
+/** A blob. The reader must read its bytes before it requests the next part. */
 export interface BlobPart {
   readonly _tag: "Blob"
   readonly id: string
   readonly lengthBytes: number
   /** SHA-256 of the bytes, base64url. */
   readonly digest: string
-  /** Throws BlobRemoved when the blob was removed during the read; the part does not count then. */
+  /** Throws BlobRemoved if the blob was removed during the read: then the part does not count. */
   readonly bytes: AsyncIterable<Uint8Array>
 }
 
-/** Length and digest of the bytes of a blob, to compare with its part. */
+/** Computes the length and the digest of a blob's bytes, to compare them with its part. */
 export class BlobChecksum {
   lengthBytes = 0
   private readonly hash = createHash("sha256")
@@ -26,15 +26,15 @@ export class BlobChecksum {
     this.hash.update(bytes)
   }
 
-  /** Whether these are all bytes of the blob; called once, at the end. */
+  /** Whether the bytes are those of the blob. Call it once, after the last bytes. */
   matches({ digest, lengthBytes }: BlobPart): boolean {
     return this.lengthBytes === lengthBytes && this.hash.digest("base64url") === digest
   }
 }
 
+/** A part of an archive. The log of an actor may begin in parts of its own, before the actor. */
 export type ArchivePart = ItemsPart | ActorPart | RecordPart | BlobPart
 
-/** A number of things. */
 export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /** Counts of everything in a store. */
@@ -46,19 +46,20 @@ export const Counts = Schema.Struct({
   records: Count,
   blobs: Count,
   blobBytes: Count,
-  /** Sum of the hashes of everything, in any order: equal for equal contents. */
+  /** The sum of the hashes of all parts: the same for the same contents in any order. */
   contents: Schema.String
 })
 
 export type Counts = typeof Counts.Type
 
+/** Sums of hashes are modulo this number. */
 const modulus = 2 ** 48
 
-/** 48 bits of SHA-256. Only the last text may contain U+0000. */
+/** 48 bits of the SHA-256 of the texts. Only the last one may contain U+0000, the separator. */
 const hash48 = (...texts: ReadonlyArray<string | number>): number =>
   Number.parseInt(hash("sha256", texts.join("\0")).slice(0, 12), 16)
 
-/** Counts parts. */
+/** Counts parts, and sums their hashes. */
 export class Counter {
   readonly actors: Record<string, number> = {}
   logItems = 0
@@ -66,12 +67,12 @@ export class Counter {
   records = 0
   blobs = 0
   blobBytes = 0
-  /** Actors that changed during every read. */
+  /** How many actors changed during each attempt to read them. */
   changedActors = 0
-  /** Blobs that were removed while they were read. */
+  /** How many blobs were removed while they were read. */
   removedBlobs = 0
   private sum = 0
-  /** Hashes of the items of the current actor; its last part can mark some as removed. */
+  /** The hashes of the current actor's items, since its last part can mark some as removed. */
   private readonly itemHashes = new Map<number, number>()
 
   private addHash(hash: number): void {
@@ -132,29 +133,29 @@ export class Counter {
     return { actors, logItems, timers, records, blobs, blobBytes, contents }
   }
 
-  /** All actors. */
+  /** How many actors of all kinds there are. */
   get actorCount(): number {
     return Object.values(this.actors).reduce((sum, count) => sum + count, 0)
   }
 }
 
-/** Name and number of each count, in display order. */
+/** The name and the number of each count, in the order in which they are shown. */
 export const rowsOf = ({ actors, ...rest }: Counts): ReadonlyArray<readonly [string, string]> => [
   ...Object.entries(actors).map(([kind, count]) => [`actors ${kind}`, String(count)] as const),
   ...Object.entries(rest).map(([name, count]) => [name, String(count)] as const)
 ]
 
-/** The counts of two stores side by side. */
+/** The counts of two stores, and which of them are equal. */
 export const differences = (one: Counts, other: Counts) => {
-  const ours = new Map(rowsOf(one))
-  const others = new Map(rowsOf(other))
-  return [...new Set([...ours.keys(), ...others.keys()])].map((name) => {
-    const [from = "0", to = "0"] = [ours.get(name), others.get(name)]
+  const rowsOfOne = new Map(rowsOf(one))
+  const rowsOfOther = new Map(rowsOf(other))
+  return [...new Set([...rowsOfOne.keys(), ...rowsOfOther.keys()])].map((name) => {
+    const [from = "0", to = "0"] = [rowsOfOne.get(name), rowsOfOther.get(name)]
     return { name, from, to, same: from === to }
   })
 }
 
-/** Items in groups that fit in one line or commit. */
+/** Divides items into groups that each fit one line or one commit. */
 export const groupItems = (
   items: ReadonlyArray<LogItem>
 ): ReadonlyArray<ReadonlyArray<LogItem>> => {

@@ -1,4 +1,4 @@
-/** Writes parts into an empty store, through its ports. */
+/** Writes the parts of an archive into an empty store, through the ports of the runtime. */
 import { Effect } from "effect"
 import { Readable } from "node:stream"
 import { type ActorPart, type Address, type BlobsApi, type Commit, type ItemsPart, keyOf,
@@ -9,14 +9,14 @@ import { archiveGroupBytesMax, commitRemovals, concurrentGroups, concurrentSmall
 import { BlobRemoved } from "./format.ts"
 import { type ArchivePart, type BlobPart, groupItems } from "./parts.ts"
 
-/** A new store to fill. */
+/** The empty store to fill. */
 export interface ArchiveTarget {
   readonly storage: Pick<StorageApi, "commit">
   readonly records: Pick<RecordsApi, "write">
   readonly blobs: Pick<BlobsApi, "put">
 }
 
-/** Runs a limited number of tasks concurrently. The next call fails after a failed task. */
+/** Runs a limited number of tasks concurrently. After a task has failed, the next call fails. */
 class TaskPool {
   private readonly running = new Set<Promise<void>>()
   private readonly limit: number
@@ -53,16 +53,20 @@ const emptyCommit = {
   firedTimer: undefined
 } as const
 
-/** An actor whose log has several parts. */
+/** An actor whose log has several parts, of which some are written. */
 interface LongLog {
   readonly address: Address
   revision: number
   head: number
 }
 
-/** The state until the last part of a long log, which allows writing a log with gaps. */
+/**
+ * The state of an actor until the last part of its log is written. An actor without a state must
+ * have no gaps in its log.
+ */
 const placeholder = ""
 
+/** Writes parts. Small actors, small blobs and records are collected and written in groups. */
 class StoreWriter {
   private readonly target: ArchiveTarget
   private readonly groups = new TaskPool(concurrentGroups)
@@ -70,7 +74,8 @@ class StoreWriter {
   private commits: Array<Commit> = []
   private bytes = 0
   private changes: Array<RecordChange> = []
-  private long: LongLog | undefined
+  /** The actor whose log is being written, if its log has several parts. */
+  private longLog: LongLog | undefined
 
   constructor(target: ArchiveTarget) {
     this.target = target
@@ -108,39 +113,37 @@ class StoreWriter {
     })
   }
 
-  /**
-   * Appends to a log before its last part, which has the state. A log without a state must have no
-   * gaps.
-   */
-  private async append(long: LongLog, items: ReadonlyArray<LogItem>): Promise<void> {
+  /** Appends to a log whose last part, which has the state, is still to come. */
+  private async append(longLog: LongLog, items: ReadonlyArray<LogItem>): Promise<void> {
     for (const append of groupItems(items)) {
-      const { address, revision: expected } = long
-      const isWhole = expected === 0 && append.every(({ n }, at) => n === long.head + 1 + at)
-      const head = append.at(-1)?.n ?? long.head
-      const state = isWhole ? undefined : placeholder
+      const { address, revision: expected } = longLog
+      const hasNoGap = expected === 0 &&
+        append.every(({ n }, at) => n === longLog.head + 1 + at)
+      const head = append.at(-1)?.n ?? longLog.head
+      const state = hasNoGap ? undefined : placeholder
       const [revision = 0] = await this.commit([
         { ...emptyCommit, address, expected, state, head, append }
       ])
-      long.revision = revision
-      long.head = head
+      longLog.revision = revision
+      longLog.head = head
     }
   }
 
-  /** The log that this part of an actor continues, or a new one. */
+  /** The log that a part continues, or a new log. Throws if another actor's log is incomplete. */
   private longLogOf(address: Address): LongLog {
-    const long = this.long ?? { address, revision: 0, head: 0 }
-    if (keyOf(long.address) === keyOf(address)) return long
-    throw new StorageUnavailable({ detail: `the log of ${keyOf(long.address)} is incomplete` })
+    const longLog = this.longLog ?? { address, revision: 0, head: 0 }
+    if (keyOf(longLog.address) === keyOf(address)) return longLog
+    throw new StorageUnavailable({ detail: `the log of ${keyOf(longLog.address)} is incomplete` })
   }
 
   private async writeItems({ address, items }: ItemsPart): Promise<void> {
-    this.long = this.longLogOf(address)
-    await this.append(this.long, items)
+    this.longLog = this.longLogOf(address)
+    await this.append(this.longLog, items)
   }
 
   private async writeActor(part: ActorPart): Promise<void> {
     const { address, head, items, removed, state, timer } = part
-    const isSmall = this.long === undefined && groupItems(items).length <= 1
+    const isSmall = this.longLog === undefined && groupItems(items).length <= 1
     if (!isSmall || (state === undefined && head > 0)) return this.writeLongLog(part)
     if (state === undefined && timer === undefined) return
     this.commits.push({ ...emptyCommit, address, expected: 0, state, head, append: items, timer })
@@ -156,18 +159,18 @@ class StoreWriter {
 
   private async writeLongLog(part: ActorPart): Promise<void> {
     const { address, head, items, removed, state, timer } = part
-    const long = this.longLogOf(address)
-    this.long = undefined
-    await this.append(long, items)
+    const longLog = this.longLogOf(address)
+    this.longLog = undefined
+    await this.append(longLog, items)
     const left = state === undefined ? [] : removed
     for (let at = 0; at < left.length; at += commitRemovals) {
       const remove = left.slice(at, at + commitRemovals)
-      const common = { address, expected: long.revision, head: long.head, remove }
+      const common = { address, expected: longLog.revision, head: longLog.head, remove }
       const [revision = 0] = await this.commit([{ ...emptyCommit, ...common, state: placeholder }])
-      long.revision = revision
+      longLog.revision = revision
     }
-    const isGone = state === undefined && (removed.length > 0 || long.revision > 0)
-    const common = { address, expected: long.revision, head, timer }
+    const isGone = state === undefined && (removed.length > 0 || longLog.revision > 0)
+    const common = { address, expected: longLog.revision, head, timer }
     await this.commit([{ ...emptyCommit, ...common, state: isGone ? null : state }])
   }
 
@@ -183,7 +186,7 @@ class StoreWriter {
     const { changes } = this
     if (changes.length === 0) return
     this.changes = []
-    // In order: of a key that occurs twice, the last value counts.
+    // Not concurrently: if a key occurs twice, its last value counts.
     await Effect.runPromise(this.target.records.write(changes))
   }
 
@@ -220,7 +223,7 @@ class StoreWriter {
   }
 }
 
-/** Writes all parts durably. Throws the failures of the ports and of the parts. */
+/** Writes all parts. They are durable when it resolves. Throws failures of the ports and parts. */
 export const writeParts = async (
   target: ArchiveTarget,
   parts: AsyncIterable<ArchivePart>,

@@ -1,4 +1,4 @@
-/** Backup, restore and migration of stores, with a comparison of the result. */
+/** Backup, restore and migration of stores. A filled store is compared with its source. */
 import { Effect, type Scope } from "effect"
 import { StorageCorrupted } from "../../runtime/index.ts"
 import { failpoint } from "../backend/index.ts"
@@ -13,29 +13,29 @@ import { archiveOf, partsOf, readAll } from "./store-reader.ts"
 import { writeParts } from "./store-writer.ts"
 import { type ArchiveFailure, openSource, openTarget, type RestoreTarget } from "./stores.ts"
 
-/** Called for every part with the current step and its counts. */
+/** Called after every part, with the name of the current step and its counts. */
 export type OnProgress = (step: string, counter: Counter) => void
 
-/** A complete archive. */
+/** What a complete archive contains. */
 export interface BackupResult {
   readonly counts: Counts
-  /** Actors that changed during every read. */
+  /** How many actors changed during each attempt to read them. */
   readonly changedActors: number
-  /** Blobs that were removed while they were read; a running service does not report them. */
+  /** How many blobs were removed while they were read. A running service does not report them. */
   readonly removedBlobs: number
-  /** Bytes of the file. */
+  /** The size of the file. */
   readonly fileBytes: number
 }
 
-/** A filled store: what was written, and what was read back. */
+/** The comparison of what was written with what was read back. */
 export interface RestoreResult {
   readonly rows: ReturnType<typeof differences>
   readonly isSame: boolean
 }
 
 /**
- * Runs a long task, which calls `onPart` after each part. Interrupted, the task ends at its next
- * part.
+ * Runs a long task, which calls `onPart` after each part. If the effect is interrupted, the task
+ * ends at its next part.
  */
 const longTask = <A>(
   onProgress: () => void,
@@ -51,7 +51,7 @@ const longTask = <A>(
     catch: (error) => error instanceof Error ? error : new Error(String(error))
   })
 
-/** Ends the command with a message for the operator when it fails. */
+/** Turns a failure into the failure of the command, with a message for the operator. */
 const asCommand = <A>(
   work: Effect.Effect<A, ArchiveFailure, Scope.Scope>,
   store: string,
@@ -93,7 +93,7 @@ export const backUpRunning = Effect.fnUntraced(function*(
   return { counts: trailer.counts, changedActors: trailer.unsteady, removedBlobs: 0, fileBytes }
 }, (work, _, path) => asCommand(work, path, path))
 
-/** Fills a new store and compares. A node serves it only if everything is the same. */
+/** Fills a new store and reads it back. Nodes serve the store only if the counts are the same. */
 const fillAndCompare = Effect.fnUntraced(function*(
   target: RestoreTarget,
   parts: AsyncIterable<ArchivePart>,

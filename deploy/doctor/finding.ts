@@ -1,13 +1,13 @@
-/** The findings of `restante doctor`, each in three parts: its subject, its state, the advice. */
+/** A finding of `restante doctor`: what was examined, what was found, and what to do. */
 
 export interface Finding {
-  /** The subject. */
+  /** What was examined. */
   readonly name: string
   /** `fail`: a node cannot run, or would fail its users; `warn`: it can run, but should not. */
   readonly state: "ok" | "warn" | "fail"
-  /** The observation. */
+  /** What was found. */
   readonly found: string
-  /** The remedy; undefined only when the state is `ok`. */
+  /** What to do; undefined only if the state is `ok`. */
   readonly advice: string | undefined
 }
 

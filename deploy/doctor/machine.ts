@@ -12,7 +12,7 @@ import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
 const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 
-/** Node and the server's native module. */
+/** Whether Node and the native module of the HTTP server run here. */
 export const platform = (): Finding => {
   const found = `Node ${process.version} on ${process.platform} ${process.arch}`
   try {
@@ -28,7 +28,7 @@ interface Report {
   readonly userLimits?: { readonly open_files?: { readonly soft: number | string } }
 }
 
-/** The limit of open files and connections. */
+/** Whether the limit of open files and connections is high enough. */
 export const openFiles = (): Finding => {
   // The documented shape of the report.
   const { userLimits } = process.report.getReport() as Report
@@ -45,7 +45,7 @@ export const openFiles = (): Finding => {
   })
 }
 
-/** Memory of the machine, or of the control group of the process. */
+/** Whether the machine, or the control group of the process, has enough memory. */
 export const memory = async (): Promise<Finding> => {
   const group = await readFile("/sys/fs/cgroup/memory.max", "utf8").catch(() => "max")
   const bytes = Math.min(totalmem(), Number(group.trim()) || Infinity)
@@ -58,7 +58,7 @@ export const memory = async (): Promise<Finding> => {
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
-/** The folder of the store, and the free space of its disk. */
+/** Whether the folder of the store can be written, and its disk has free space. */
 export const dataFolder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArray<Finding>> => {
   const path = resolve(dataDir)
   const near = nearestExisting(path)
@@ -83,14 +83,14 @@ export const dataFolder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArr
   return [writing, space]
 }
 
-/** The clock alone; other findings compare it. */
+/** Whether the clock is set. Other findings compare it with other clocks. */
 export const clock = (nowMs: number): Finding => {
   const advice = "set the clock, and synchronize it by NTP (chrony, systemd-timesyncd)"
   const found = new Date(nowMs).toISOString()
   return finding("clock", found, advice, { fails: nowMs < clockEarliestMs })
 }
 
-/** The token of account admin. */
+/** Whether the token of the account admin is hard to guess. */
 export const adminToken = (settings: NodeSettings): Finding => {
   const token = adminTokenOf(settings)
   if (token === undefined) return ok("admin token", "generated at the first start, and shown once")
@@ -106,7 +106,7 @@ export const adminToken = (settings: NodeSettings): Finding => {
 const isLocal = (host: string): boolean =>
   host === "localhost" || host.endsWith(".localhost") || host.startsWith("127.") || host === "[::1]"
 
-/** The origin of the URIs of the service. */
+/** Whether clients can use the origin of the service's URIs. */
 export const baseUrl = ({ baseUrl: origin }: NodeSettings): Finding => {
   if (origin === undefined) {
     return warn(

@@ -8,7 +8,7 @@ import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
 import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
-/** Opens the embedded store as a node does; a store that a process uses is not a fault. */
+/** Whether the embedded store opens. It is no fault if another process uses the store. */
 export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
   Effect.scoped(Layer.build(backend(settings, "doctor"))).pipe(
     Effect.as(ok("store", `${settings.dataDir} opens`)),
@@ -21,7 +21,7 @@ export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
     })
   )
 
-/** The offset of another clock; the round trip of the request limits its precision. */
+/** How far another clock differs from this one, as precisely as the request's round trip allows. */
 const clockOffset = (name: string, aheadMs: number, uncertaintyMs: number): Finding => {
   const offsetMs = Math.max(0, Math.abs(aheadMs) - uncertaintyMs)
   if (offsetMs <= clockWarnMs) return ok(name, "agrees with this machine's")
@@ -73,7 +73,7 @@ const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
   return [...findings, ...await streamFindings(nats)]
 }
 
-/** The servers of a cluster. */
+/** Whether the NATS servers of the cluster can be used. */
 export const natsServers = (
   settings: NodeSettings,
   urls: ReadonlyArray<string>
@@ -96,7 +96,7 @@ export const natsServers = (
     return Effect.succeed([fail("NATS", found, advice)])
   }))
 
-/** The running service, if any, and its clock. */
+/** Whether a service runs and responds, and how far its clock differs. */
 export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Finding>> => {
   const origin = baseUrlOf(settings, settings.port)
   try {
@@ -106,7 +106,7 @@ export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Fin
     const text = (await response.text()).trim()
     const roundTripMs = performance.now() - sentMs
     const date = Date.parse(response.headers.get("date") ?? "")
-    // A Date has whole seconds.
+    // The Date field has whole seconds: on average the clock is half a second ahead of it.
     const aheadMs = date + 500 - (beforeMs + roundTripMs / 2)
     const clocks = Number.isNaN(date)
       ? []
