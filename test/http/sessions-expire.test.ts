@@ -17,7 +17,9 @@ const until = async (holds: () => Promise<boolean>) => {
   while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
-it("answers 410 and leaves the listing, a retention after its last change", async () => {
+/** A session that is answered half a retention after its beginning. */
+const beginAndAnswer = async (): Promise<{ answeredMs: number; path: string }> => {
+  const begunMs = Date.now()
   const begun = await service.send("POST", "/sessions", {
     body: "<answer continue=\"true\">yes</answer>"
   })
@@ -25,7 +27,15 @@ it("answers 410 and leaves the listing, a retention after its last change", asyn
   await new Promise((resolve) => setTimeout(resolve, sessionRetentionMs / 2))
   const answeredMs = Date.now()
   const answered = await service.send("PUT", `${path}/name`, { body: "<answer>Arthur</answer>" })
+  // On a slow machine the session may expire before its answer arrives.
+  const isSlow = Date.now() - begunMs >= sessionRetentionMs
+  if (isSlow && answered.status === 410) return beginAndAnswer()
   expect(answered.status).toBe(201)
+  return { answeredMs, path }
+}
+
+it("answers 410 and leaves the listing, a retention after its last change", async () => {
+  const { answeredMs, path } = await beginAndAnswer()
   await until(async () => (await service.send("GET", path)).status !== 200)
   expect(Date.now() - answeredMs).toBeGreaterThanOrEqual(sessionRetentionMs)
   expect((await service.send("GET", path)).status).toBe(410)
