@@ -12,8 +12,8 @@ import { encodeItem, repeatKey } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
   MailboxView } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
-import { beginExpiry, clearDestroyed, finishExpiry, nextTimerMs, recordRetrieval,
-  removeItems } from "./removal.ts"
+import { beginExpiry, clearDestroyed, findRemovedRelay, finishExpiry, nextTimerMs, recordRetrieval,
+  rememberRelays, removeItems } from "./removal.ts"
 import { isWatched, partOf, signalDeposit, signalKey, signalRegistrations } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
@@ -72,7 +72,9 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     if (!mayRead(state, reader)) return deny(readerDenied(reader))
     if (n < 1 || n > context.head) return deny("NotFound")
     if (covers(state.gone, n)) return deny("Gone")
-    return removeItems(state, { removed: [{ n, idRandom }], events: [] }, context).reply(done)
+    const removed = [{ n, idRandom }]
+    const next = rememberRelays(state, removed, context.nowMs)
+    return removeItems(next, { removed, events: [] }, context).reply(done)
   },
   Configure: (state, message) => {
     const { caller, settings } = message
@@ -129,6 +131,7 @@ const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
     lastAtMs: nowMs,
     removed: 0,
     gone: [],
+    removedRelays: [],
     retrieved: [],
     registrations: [],
     events: 0,
@@ -150,6 +153,7 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
   lastAtMs,
   removed: state.removed,
   gone: state.gone,
+  removedRelays: state.removedRelays,
   retrieved: state.retrieved,
   registrations: state.registrations,
   events: state.events,
@@ -172,6 +176,10 @@ const deposit =
         repeated: true,
         idRandom: key === undefined ? undefined : idRandom
       })
+    }
+    const removed = findRemovedRelay(state, idRandom, nowMs)
+    if (removed !== undefined) {
+      return stay().reply<MailboxReply>({ _tag: "Deposited", n: removed, repeated: true, idRandom })
     }
     if (stored(state, head) >= notificationsMax) return deny("Full", "the mailbox is full")
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs

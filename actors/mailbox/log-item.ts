@@ -18,6 +18,18 @@ export interface StoredNotification {
 /** Length of the random part and of the digest. */
 export const partChars = 22
 
+/**
+ * The random part of a relay begins with it, so that a removal knows relays without reading them.
+ * It may take one of 64 other notifications for a relay, which has no effect.
+ */
+const relayMark = "_"
+
+/** The random part of a local delivery, from a name that is the same in every attempt. */
+export const relayPart = (name: string): string => relayMark + name.slice(0, partChars - 1)
+
+/** Whether the notification of this random part may be a relay, which may be repeated. */
+export const isRelayed = (idRandom: string): boolean => idRandom.startsWith(relayMark)
+
 /** The log item of a notification. */
 export const encodeItem = (
   atMs: number,

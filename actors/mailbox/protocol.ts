@@ -23,6 +23,9 @@ export type OwnerSettings = typeof OwnerSettings.Type
 /** A count that is 0 if the record is of an older version, which does not have the field. */
 const CountOrZero = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
 
+/** A relay that was removed: its id in URIs, and when. */
+const RemovedRelay = Schema.Struct({ id: Schema.String, atMs: Count })
+
 export const MailboxState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Open", {
@@ -42,6 +45,10 @@ export const MailboxState = Schema.Union([
     removed: Count,
     /** The numbers of removed log items. Beyond a bound the smallest ranges are forgotten. */
     gone: Schema.Array(Range),
+    /** The last removed relays, for as long as a repetition of one is recognized. */
+    removedRelays: Schema.Array(RemovedRelay).pipe(
+      Schema.withDecodingDefaultKey(Effect.succeed([]))
+    ),
     /** Which items were retrieved, and when. Beyond a bound the smallest ranges are forgotten. */
     retrieved: Schema.Array(Retrieval),
     /** The part after the `=` of each push registration's id. Each change signals them. */

@@ -5,8 +5,9 @@
 import { become, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { eventRetentionMs, expiryReadRetryMs, removalsMax, removalsPerEvent, removedRangesMax,
-  retentionSteps, retrievedPerDecisionMax, retrievedRangesMax } from "../limits.ts"
-import { encodeRemoval, notificationId } from "./log-item.ts"
+  removedRelayRetentionMs, removedRelaysMax, retentionSteps, retrievedPerDecisionMax,
+  retrievedRangesMax } from "../limits.ts"
+import { encodeRemoval, isRelayed, notificationId, parseNotificationId } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReply, MailboxState,
   Removal } from "./protocol.ts"
 import { covers, first, include, type Range, type Retrieval, retrieve, subtract,
@@ -42,6 +43,39 @@ const withoutItems = (state: Open, numbers: ReadonlyArray<number>, events: numbe
   events: state.events - events,
   gone: include(state.gone, singleRanges(numbers), removedRangesMax)
 })
+
+/**
+ * The state that remembers the relays among these. The sender of a relay with an unknown outcome
+ * repeats it, and the log no longer shows that it was stored.
+ */
+export const rememberRelays = (
+  state: Open,
+  removed: ReadonlyArray<Removal>,
+  nowMs: number
+): Open => {
+  const sinceMs = nowMs - removedRelayRetentionMs
+  const known = state.removedRelays.filter(({ atMs }) => atMs > sinceMs)
+  const added = removed.flatMap(({ idRandom, n }) =>
+    isRelayed(idRandom) ? [{ id: notificationId(n, idRandom), atMs: nowMs }] : []
+  )
+  return { ...state, removedRelays: [...known, ...added].slice(-removedRelaysMax) }
+}
+
+/** The number of a removed relay; undefined if it is not remembered. */
+export const findRemovedRelay = (
+  { removedRelays }: Open,
+  idRandom: string,
+  nowMs: number
+): number | undefined => {
+  if (removedRelays.length === 0 || !isRelayed(idRandom)) return undefined
+  const found = removedRelays.find(({ atMs, id }) =>
+    id.endsWith(`-${idRandom}`) && nowMs < atMs + removedRelayRetentionMs
+  )
+  return found && parseNotificationId(found.id)?.n
+}
+
+/** Whether a relay may expire so early that it may still be repeated. */
+const expiresEarly = ({ settings }: Open): boolean => settings.retentionMs < removedRelayRetentionMs
 
 /** How many items one commit can remove. If it also sends signals, it can remove half as many. */
 const removalsPerCommit = (
@@ -137,8 +171,8 @@ export const recordRetrieval = (
 
 /**
  * Removes expired items, as many as one commit can; the timer fires again for the others. If
- * removal events may be among them or must name them, the items are read first, and
- * {@link finishExpiry} removes them.
+ * removal events may be among them or must name them, or a relay among them may be repeated, the
+ * items are read first, and {@link finishExpiry} removes them.
  */
 export const beginExpiry = (
   state: Open,
@@ -158,7 +192,8 @@ export const beginExpiry = (
   if (kept.length === state.retrieved.length && numbers.length === 0) {
     return stay<MailboxState>().setTimer(nextTimerMs(state))
   }
-  if (numbers.length > 0 && (state.registrations.length > 0 || state.events > 0)) {
+  const hasEvents = state.registrations.length > 0 || state.events > 0
+  if (numbers.length > 0 && (hasEvents || expiresEarly(state))) {
     return stay<MailboxState>()
       .perform<MailboxAction>({ _tag: "ReadExpired", numbers })
       .deferTimer(nowMs + expiryReadRetryMs)
@@ -193,7 +228,11 @@ export const finishExpiry = (
     removed: removed.filter(({ n }) => isDue(n)),
     events: events.filter(isDue)
   }
-  return removeItems({ ...state, retrieved: kept }, due, context)
+  const next: Open = { ...state, retrieved: kept }
+  const remembering = expiresEarly(state)
+    ? rememberRelays(next, due.removed, context.nowMs)
+    : next
+  return removeItems(remembering, due, context)
 }
 
 /** Removes items of a destroyed mailbox, as many as one commit can; the timer continues. */

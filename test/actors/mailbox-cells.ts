@@ -23,6 +23,7 @@ export const open: Variant<MailboxState, "Open"> = {
   lastAtMs: nowMs - 5,
   removed: 0,
   gone: [],
+  removedRelays: [],
   retrieved: [],
   registrations: [],
   events: 0,
@@ -63,7 +64,7 @@ export const retrieved = (from: number, to: number): MailboxMessage => ({
   from,
   to
 })
-export const remove = (n: number): MailboxMessage => ({
+export const remove = (n: number): Variant<MailboxMessage, "Remove"> => ({
   _tag: "Remove",
   n,
   idRandom: part(`random${n}`),

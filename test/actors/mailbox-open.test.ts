@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest"
-import { expiryReadRetryMs } from "../../actors/limits.ts"
+import { expiryReadRetryMs, removedRelayRetentionMs,
+  removedRelaysMax } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
 import { address } from "../../runtime/index.ts"
@@ -84,6 +85,18 @@ describe("an open mailbox", () => {
       }
       expectRefused(decide(closed, deposit), "Unauthenticated")
       expect(decide(closed, { ...deposit, account: "bob" }).answer).toMatchObject({ n: 1 })
+      const relay = { ...deposit, idRandom: part("_relay") }
+      const removedRelays = [{ id: `a-${part("_relay")}`, atMs: nowMs }]
+      const forgetful: MailboxState = { ...first, removedRelays }
+      const later = nowMs + removedRelayRetentionMs
+      expectOnlyReply(decide(forgetful, relay, { head: 3, nowMs: later - 1 }), {
+        ...repeated,
+        n: 10,
+        idRandom: relay.idRandom
+      })
+      expect(decide(forgetful, relay, { head: 3, nowMs: later }).answer).toMatchObject({ n: 4 })
+      const another = { ...relay, idRandom: part("_other") }
+      expect(decide(forgetful, another, { head: 3 }).answer).toMatchObject({ n: 4 })
       expect(decision.signals).toBeUndefined()
       const eager = { ...defaultSettings, fetch: "eager", receipts: "received" } as const
       const full = decide({ ...watched, settings: eager }, deposit, { head: 35, self, nowMs })
@@ -136,6 +149,21 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, stranger), "Unauthenticated")
       const gone = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
       expectRefused(decide(gone, remove(2), { head: 3 }), "Gone")
+      const idRandom = part("_relay")
+      const relay = { ...remove(2), idRandom }
+      const known = { id: `2-${idRandom}`, atMs: nowMs }
+      expect(decide(open, relay, { head: 3 }).nextState).toMatchObject({ removedRelays: [known] })
+      const old = { id: "1-old", atMs: nowMs - removedRelayRetentionMs }
+      const many = Array.from(
+        { length: removedRelaysMax },
+        (_, at) => ({ ...known, atMs: nowMs - at })
+      )
+      for (
+        const [before, after] of [[[old], [known]], [many, [...many.slice(1), known]]] as const
+      ) {
+        expect(decide({ ...open, removedRelays: before }, relay, { head: 3 }).nextState)
+          .toMatchObject({ removedRelays: after })
+      }
       const signaling = decide(watched, remove(2), { head: 3, self })
       expect(signaling.items).toEqual([encodeRemoval(nowMs, [`2-${part("random2")}`])])
       expect(signaling.removals).toEqual([2])
@@ -243,6 +271,14 @@ describe("an open mailbox", () => {
         events: 1,
         retrieved: [after, { from: 10, to: 10 }]
       })
+      const relay = expire({ removed: [{ n: 1, idRandom: part("_relay") }] })
+      for (
+        const [retentionMs, count] of [[removedRelayRetentionMs - 1, 1], [ms30Days, 0]] as const
+      ) {
+        const settings = { ...defaultSettings, retentionMs }
+        const { nextState } = decide({ ...open, settings, retrieved: [old] }, relay, { head: 9 })
+        expect(nextState).toMatchObject({ removedRelays: { length: count } })
+      }
       const again = decide(decision.nextState ?? absent, found, { head: 10, self })
       expect(again.items).toBeUndefined()
       expect(again.removals).toEqual([])
@@ -265,7 +301,8 @@ describe("an open mailbox", () => {
       expect(second.removals?.length).toBe(100)
       expect(second.nextState).toMatchObject({ removed: 600, retrieved: [young] })
       expect(second.timerAtMs).toBe(nowMs - 1 + ms30Days)
-      for (const reading of [watched, { ...open, events: 1 }]) {
+      const short = { ...defaultSettings, retentionMs: removedRelayRetentionMs - 1 }
+      for (const reading of [watched, { ...open, events: 1 }, { ...open, settings: short }]) {
         const read = decide({ ...reading, retrieved: [{ ...old, to: 2 }] }, timerFired, { head: 9 })
         expect(effectsOf(read)).toEqual({
           actions: [{ _tag: "ReadExpired", numbers: [1, 2] }],

@@ -245,10 +245,12 @@ describe("a recipient of this service", () => {
     expect(relays.posts).toHaveLength(1)
     const [{ digest, idRandom } = { digest: "", idRandom: "" }] = await relays.stored("bob")
     const again = { _tag: "Deposit", fragment, digest, idRandom, account: "alice" }
-    expect(await relays.ask(address(mailboxKind, "bob"), again)).toMatchObject({
-      n: 1,
-      repeated: true
-    })
+    const bob = address(mailboxKind, "bob")
+    const repeated = { n: 1, repeated: true }
+    expect(await relays.ask(bob, again)).toMatchObject(repeated)
+    await relays.ask(bob, { _tag: "Remove", n: 1, idRandom, reader: { account: "bob" } })
+    expect(await relays.ask(bob, again)).toMatchObject(repeated)
+    expect(await relays.stored("bob")).toEqual([])
   })
 
   it("gets two notifications of the same content as two", async () => {

@@ -1,7 +1,7 @@
 /** The invariants at the end of a run, once the cluster is idle. */
 import { Effect } from "effect"
 import { mailboxKind, notificationKind } from "../../actors/index.ts"
-import { decodeItem, isRemoval, itemAtMs, partChars } from "../../actors/mailbox/log-item.ts"
+import { decodeItem, isRemoval, itemAtMs, relayPart } from "../../actors/mailbox/log-item.ts"
 import { derivedName } from "../../actors/notification/local-delivery.ts"
 import type { NotificationState } from "../../actors/notification/protocol.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
@@ -148,6 +148,20 @@ const logsHold = ({ invariants, world }: Run): void => {
   }
 }
 
+/** A local delivery is stored once, also when a reader has removed it before it is repeated. */
+const relaysHold = ({ invariants: { appended }, world }: Run): void => {
+  for (const [key, items] of appended) {
+    if (!key.startsWith(`${mailboxKind}/`)) continue
+    const relayed = items.flatMap(({ value }) => {
+      const { fragment } = isRemoval(value) ? { fragment: "" } : decodeItem(value)
+      return markIn(fragment) < 0 ? [] : [fragment]
+    })
+    for (const [at, fragment] of relayed.entries()) {
+      if (relayed.indexOf(fragment) < at) world.violate(`${key} has got ${fragment} again`)
+    }
+  }
+}
+
 /** The requests of each recipient, by number of the notification and URI. */
 const sentTo = (deliveries: ReadonlyArray<Delivery>): ReadonlyMap<string, Array<Delivery>> => {
   const sent = new Map<string, Array<Delivery>>()
@@ -182,7 +196,7 @@ const recipientHolds = (
   }
   // An item that the same commit stores and removes is never visible.
   if (known.destroyed.has(name.replace("-", "/"))) return
-  const idRandom = derivedName("item", id, to).slice(0, partChars)
+  const idRandom = relayPart(derivedName("item", id, to))
   const items = invariants.appended.get(`${mailboxKind}/${name}`) ?? []
   if (!items.some(({ value }) => !isRemoval(value) && decodeItem(value).idRandom === idRandom)) {
     world.violate(`${id} says that ${to} has it, which never got it`)
@@ -301,6 +315,7 @@ export const checkRun = (run: Run): void => {
   nothingSpins(run)
   headsHold(run)
   logsHold(run)
+  relaysHold(run)
   notificationsHold(run)
   pushesHold(run)
   for (const what of records.wrong) run.world.violate(what)

@@ -5,6 +5,7 @@ import type { MailboxReply } from "../../actors/mailbox/protocol.ts"
 import { address, type LogItem } from "../../runtime/index.ts"
 import type { Entry, MailboxOutput } from "../histories/models/mailbox.ts"
 import type { Answer } from "./requests.ts"
+import { markIn } from "./notifications.ts"
 import type { Operation } from "./plan.ts"
 import { askOnce, askToCreate, askUntilAnswered, caller, type Operations, owner, paddedName,
   reasonOf, type Turn } from "./operations.ts"
@@ -89,9 +90,11 @@ const list = async (turn: Turn, node: number, resource: string): Promise<boolean
   }))
   known.entries.set(
     resource,
-    read.reply.flatMap(({ n, value }) =>
-      isRemoval(value) ? [] : [[n, decodeItem(value).idRandom] as const]
-    )
+    read.reply.flatMap(({ n, value }) => {
+      if (isRemoval(value)) return []
+      const { fragment, idRandom } = decodeItem(value)
+      return [{ n, idRandom, isRelayed: markIn(fragment) >= 0 }]
+    })
   )
   return true
 }
@@ -178,11 +181,19 @@ const describe: Operations[string] = async (turn, operation) => {
   if (reply._tag === "Described") turn.known.versions.set(resource, reply.view.version)
 }
 
-const remove: Operations[string] = (turn, operation) => {
+const readEntries: Operations[string] = async (turn, { nodes, resource }) => {
+  for (const node of nodes) if (await list(turn, node, resource)) return
+}
+
+/** Half of the time removes the last relay, which may still be repeated. */
+const remove: Operations[string] = async (turn, operation) => {
   const { choice, resource } = operation
+  if (choice < 0.5) await readEntries(turn, operation)
   const entries = turn.known.entries.get(resource) ?? []
-  const [n, idRandom] = entries[Math.floor(choice * entries.length)] ?? []
-  if (n === undefined) return Promise.resolve()
+  const relay = choice < 0.5 ? entries.findLast(({ isRelayed }) => isRelayed) : undefined
+  const entry = relay ?? entries[Math.floor(choice * entries.length)]
+  if (entry === undefined) return
+  const { idRandom, n } = entry
   const message = { _tag: "Remove", n, idRandom, reader }
   return askUntilAnswered(turn, operation, mailboxAt(resource), message, {
     all: turn.records.mailbox,
@@ -211,9 +222,7 @@ const destroy: Operations[string] = async (turn, operation) => {
 export const mailboxVerbs: Operations = {
   create,
   deposit,
-  read: async (turn, { nodes, resource }) => {
-    for (const node of nodes) if (await list(turn, node, resource)) return
-  },
+  read: readEntries,
   describe,
   remove,
   configure,

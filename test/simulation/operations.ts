@@ -17,6 +17,14 @@ export interface KnownContent {
   readonly paths: { readonly content: string; readonly edit: string } | undefined
 }
 
+/** An item that a client has seen in a mailbox. */
+interface KnownEntry {
+  readonly n: number
+  readonly idRandom: string
+  /** A relay has deposited it. */
+  readonly isRelayed: boolean
+}
+
 /** The knowledge of all clients about the resources. */
 export interface Known {
   /** Ids of sent notifications. */
@@ -27,8 +35,8 @@ export interface Known {
   readonly listed: Map<string, number>
   /** Mailboxes whose removal a client has begun. */
   readonly destroyed: Set<string>
-  /** Observed items by mailbox: number and random part of each. */
-  readonly entries: Map<string, Array<readonly [n: number, idRandom: string]>>
+  /** Observed items by mailbox. */
+  readonly entries: Map<string, ReadonlyArray<KnownEntry>>
   /** Last observed versions of resources. */
   readonly versions: Map<string, number>
   /** The step that each session waits for, by its last reply. */

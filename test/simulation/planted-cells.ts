@@ -75,6 +75,19 @@ const handedOverAnew = withCell(
       : cell(state, message, context)
 )
 
+/** A mailbox forgets a relay that a reader has removed. */
+const removedRelayForgotten = withCell(
+  mailboxKind,
+  "Open",
+  "Remove",
+  (cell) => (state, message, context) => {
+    const decision = cell(state, message, context)
+    const { nextState } = decision
+    if (nextState !== undefined) decision.nextState = { ...nextState, removedRelays: [] }
+    return decision
+  }
+)
+
 /** The Retry-After of recipients is ignored. */
 const retryAfterUnheard = withCell(notificationKind, "Queued", "Attempted", (cell) =>
 (
@@ -136,6 +149,7 @@ export const plantedCells: Readonly<Record<string, WorldSeams>> = {
   "answered-twice": answeredTwice,
   "removal-untold": removalUntold,
   "handed-over-again": handedOverAnew,
+  "removed-relay-forgotten": removedRelayForgotten,
   "retry-after-unheard": retryAfterUnheard,
   "sent-after-deletion": sentAfterDeletion,
   "outcome-forgotten": outcomeForgotten,

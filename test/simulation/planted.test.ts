@@ -23,6 +23,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "answered-twice": 6,
   "removal-untold": 33,
   "handed-over-again": 22,
+  "removed-relay-forgotten": 31,
   "retry-after-unheard": 10,
   "sent-after-deletion": 43,
   "outcome-forgotten": 12,
