@@ -46,7 +46,7 @@ export const cabinetTable: Cabinets = {
       const refusal = invalidContents(message.contents)
       if (refusal !== undefined) return refusal
       const { mailboxes: _mailboxes, query: _query, title: _title, ...rest } = state
-      const contents = withRights(message.contents, state)
+      const contents = withSecrets(message.contents, state)
       const next: Active = { ...rest, ...contents, version: state.version + 1 }
       return become<CabinetState>(next).reply<CabinetReply>({ _tag: "Replaced", view: view(next) })
     },
@@ -80,15 +80,15 @@ const view = (state: Active): CabinetView => {
 const invalidContents = ({ mailboxes }: CabinetContent): Decision<never> | undefined => {
   if (mailboxes.length === 0) return deny("Invalid", "a cabinet has at least one mailbox")
   if (mailboxes.length > cabinetMailboxesMax) {
-    return deny("Invalid", `a cabinet has ${cabinetMailboxesMax} mailboxes at most`)
+    return deny("Invalid", `a cabinet has at most ${cabinetMailboxesMax} mailboxes`)
   }
   return new Set(mailboxes.map(({ name }) => name)).size < mailboxes.length
     ? deny("Invalid", "a cabinet lists each mailbox once")
     : undefined
 }
 
-/** The new contents; a mailbox without a secret keeps the right that it had. */
-const withRights = (contents: CabinetContent, { mailboxes }: Active): CabinetContent => ({
+/** The new contents. A mailbox without a secret keeps the one that the state has. */
+const withSecrets = (contents: CabinetContent, { mailboxes }: Active): CabinetContent => ({
   ...contents,
   mailboxes: contents.mailboxes.map((mailbox) =>
     mailbox.secretHash === undefined

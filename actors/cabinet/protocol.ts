@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
 
-/** A mailbox on the list; the hash of the secret in its URI grants the right to read it. */
+/** A mailbox on the list, and the hash of the secret in its URI, which lets the cabinet read it. */
 const Mailbox = Schema.Struct({
   name: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/)),
   secretHash: Schema.optionalKey(SecretHash)
@@ -31,13 +31,13 @@ export type CabinetContent = typeof CabinetContent.Type
 export const CabinetState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Active", {
-    /** Account that created it. */
+    /** The account that created the cabinet. */
     owner: Schema.String,
-    /** The id of the request that created it: a repetition is recognized. */
+    /** The id of the request that created the cabinet, to recognize a repetition. */
     requestId: Schema.String,
     createdAtMs: Count,
     ...CabinetContent.fields,
-    /** Counts the changes, from 1. */
+    /** 1 at first, one more after each change. */
     version: Count
   }),
   Schema.TaggedStruct("Removed", {})
@@ -46,20 +46,20 @@ export const CabinetState = Schema.Union([
 export type CabinetState = typeof CabinetState.Type
 
 export const CabinetMessage = Schema.Union([
-  /** Creates the cabinet. Repeated with the same request id, it replies the same. */
+  /** Creates the cabinet. A repetition with the same request id gets the same reply. */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     owner: Schema.String,
     contents: CabinetContent
   }),
-  /** Returns the view, for its owner. */
+  /** Returns the view; the caller must be the owner. */
   Schema.TaggedStruct("Describe", { caller: Caller }),
   /**
-   * Replaces the contents. A mailbox of the list that comes without a secret keeps its right to
-   * be read, since no view shows secrets.
+   * Replaces the contents. If a listed mailbox is sent without a secret, the cabinet keeps the
+   * secret that it has, since no view shows secrets.
    */
   Schema.TaggedStruct("Replace", { caller: Caller, contents: CabinetContent, ...ifVersion }),
-  /** Removes the cabinet, for its owner and for admins; the mailboxes stay. */
+  /** Removes the cabinet, but no mailbox; the caller must be the owner or an admin. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})
 ])

@@ -144,7 +144,7 @@ export const MailboxMessage = Schema.Union([
     settings: OwnerSettings,
     ifVersion: Schema.optionalKey(Count)
   }),
-  /** Replaces both secrets. Repeated with the same ones, it replies the same. */
+  /** Replaces both secrets. A repetition with the same secrets gets the same reply. */
   Schema.TaggedStruct("ChangeSecrets", {
     caller: Caller,
     passwordHash: SecretHash,

@@ -1,4 +1,4 @@
-/** The recipient after an attempt, and its log item. Pure. */
+/** The state of a recipient after an attempt, and its log item. Pure. */
 import { Schema } from "effect"
 import type { LogItem, Variant } from "../../runtime/index.ts"
 import { deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
@@ -20,11 +20,11 @@ export const statusOf = (recipients: ReadonlyArray<RecipientState>): Notificatio
   return recipients.some(({ status }) => status === "failed") ? "failed" : "sent"
 }
 
-/** Whether this attempt is the one that comes next. */
+/** Whether the number is that of the recipient's next attempt. */
 export const isNext = (recipient: RecipientState | undefined, attempt: number): boolean =>
   recipient !== undefined && !hasEnded(recipient) && recipient.attempts + 1 === attempt
 
-/** The recipient after an attempt that was made; its result replaces the previous one. */
+/** The recipient after an attempt. The outcome replaces that of the previous attempt. */
 const afterResult = (
   schedule: Schedule,
   { attempts, to, tries }: RecipientState,
@@ -32,24 +32,24 @@ const afterResult = (
   random: number,
   nowMs: number
 ): RecipientState => {
-  const made = { to, attempts: attempts + 1, tries: tries + 1, lastAtMs: nowMs }
+  const attempted = { to, attempts: attempts + 1, tries: tries + 1, lastAtMs: nowMs }
   if (outcome._tag === "Delivered") {
     const { code, location = "" } = outcome
     const isKept = location !== "" && location.length <= locationCharsMax
-    return { ...made, status: "success", code, ...isKept ? { location } : {} }
+    return { ...attempted, status: "success", code, ...isKept ? { location } : {} }
   }
   const { code } = outcome
   const problem = outcome.problem.slice(0, problemCharsMax)
   const failure = code === undefined ? { problem } : { code, problem }
   const nextAtMs = outcome._tag === "RetryableFailure"
-    ? dueAtMs(schedule, made.tries, outcome, nowMs, random)
+    ? dueAtMs(schedule, attempted.tries, outcome, nowMs, random)
     : undefined
   return nextAtMs === undefined
-    ? { ...made, status: "failed", ...failure }
-    : { ...made, status: "retry", nextAtMs, ...failure }
+    ? { ...attempted, status: "failed", ...failure }
+    : { ...attempted, status: "retry", nextAtMs, ...failure }
 }
 
-/** The recipient after an attempt. A deferred attempt was not made, and is repeated. */
+/** The recipient after an attempt. A deferred attempt has sent nothing, and is repeated. */
 export const afterAttempt = (
   schedule: Schedule,
   recipient: RecipientState,
@@ -60,7 +60,7 @@ export const afterAttempt = (
     ? { ...recipient, nextAtMs: Math.max(outcome.untilMs, nowMs + deferredMinMs) }
     : afterResult(schedule, recipient, outcome, random, nowMs)
 
-/** A failed recipient that is tried again from the start of the schedule. */
+/** A failed recipient after a Retry: its attempts begin again at the start of the schedule. */
 export const restarted = (recipient: RecipientState, nowMs: number): RecipientState => ({
   ...recipient,
   status: "retry",
@@ -68,7 +68,7 @@ export const restarted = (recipient: RecipientState, nowMs: number): RecipientSt
   nextAtMs: nowMs
 })
 
-/** A log item with the state of one recipient, and the version of the notification with it. */
+/** A log item with the state of one recipient, and the version of the notification. */
 const RecipientItem = Schema.fromJsonString(
   Schema.Struct({ recipient: Schema.Number, version: Schema.Number, now: RecipientState })
 )

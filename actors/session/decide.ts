@@ -1,7 +1,7 @@
 /**
- * The decisions of a session: the bridge's script, bound to states. Earlier answers may be
- * overwritten until the last one is recorded; then all are read-only. A session expires a while
- * after its last change: then it is deleted, and forgotten later, as after a client's DELETE.
+ * The decisions of a session, by the script of the bridge. A client can overwrite earlier answers
+ * until the last one is recorded; then all are read-only. A session expires a while after its last
+ * change. It is then deleted, and its record is removed later, as after a client's DELETE.
  */
 import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
@@ -75,19 +75,23 @@ const invalidAnswer = (
 const answerOf = ({ text, href }: AnswerMessage): RecordedAnswer =>
   href === undefined ? { text } : { text, href }
 
-/** The state with one more answer, which was recorded now. */
-const changed = <State extends Awaiting>(state: State, nowMs: number): State => ({
+/** The state with the version and time of a change. */
+const withChange = <State extends Awaiting>(state: State, nowMs: number): State => ({
   ...state,
   version: state.version + 1,
   changedAtMs: nowMs
 })
 
-/** Stores a changed session, which expires a retention later. */
-const change = (next: Awaiting | Ended, retentionMs: number): Decision<SessionState> =>
+/** Stores a changed session. It expires `retentionMs` after the change. */
+const storeSession = (next: Awaiting | Ended, retentionMs: number): Decision<SessionState> =>
   become<SessionState>(next).setTimer((next.changedAtMs ?? next.startedAtMs) + retentionMs)
 
 const answered = (next: Awaiting | Ended, created: boolean, retentionMs: number): SessionDecision =>
-  change(next, retentionMs).reply<SessionReply>({ _tag: "Answered", created, view: view(next) })
+  storeSession(next, retentionMs).reply<SessionReply>({
+    _tag: "Answered",
+    created,
+    view: view(next)
+  })
 
 type AnswerCells = { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] }
 
@@ -97,7 +101,7 @@ const answerCells = (retentionMs: number): AnswerCells => ({
     const refusal = invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
     const name = answerOf(message)
-    const next: Awaiting = { ...changed(state, nowMs), _tag: "AwaitingQuest", name }
+    const next: Awaiting = { ...withChange(state, nowMs), _tag: "AwaitingQuest", name }
     return answered(next, true, retentionMs)
   },
   AwaitingQuest: (state, message, { nowMs }) => {
@@ -105,7 +109,7 @@ const answerCells = (retentionMs: number): AnswerCells => ({
     const refusal = invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
     const recordedAnswer = answerOf(message)
-    const next = changed(state, nowMs)
+    const next = withChange(state, nowMs)
     return message.step === "name"
       ? answered({ ...next, name: recordedAnswer }, false, retentionMs)
       : answered(
@@ -118,25 +122,27 @@ const answerCells = (retentionMs: number): AnswerCells => ({
     const refusal = invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
     const recordedAnswer = answerOf(message)
-    const next = changed(state, nowMs)
+    const next = withChange(state, nowMs)
     if (message.step !== "hard_question") {
       return answered({ ...next, [message.step]: recordedAnswer }, false, retentionMs)
     }
-    const over: Ended = { ...next, _tag: "Crossed", hard_question: recordedAnswer }
-    if (scriptProgress(bridge, textsOf(over))._tag === "Crossed") {
-      return answered(over, true, retentionMs)
+    const crossed: Ended = { ...next, _tag: "Crossed", hard_question: recordedAnswer }
+    if (scriptProgress(bridge, textsOf(crossed))._tag === "Crossed") {
+      return answered(crossed, true, retentionMs)
     }
-    return change({ ...over, _tag: "Cast" }, retentionMs).reply(rejected(bridge.cast, true))
+    return storeSession({ ...crossed, _tag: "Cast" }, retentionMs).reply(
+      rejected(bridge.cast, true)
+    )
   }
 })
 
-/** The session ends now: readers find it deleted, and its entry is removed. */
+/** Deletes the session, and removes its entry from the listing. */
 const end = (nowMs: number, forgetAfterMs: number): SessionDecision =>
   become<SessionState>({ _tag: "Deleted", deletedAtMs: nowMs })
     .setTimer(nowMs + forgetAfterMs)
     .perform<SessionAction>({ _tag: "RemoveEntry" })
 
-/** The cells that are the same in every session that exists. */
+/** The cells that are equal in all states of a session that exists. */
 const existingCells = (retentionMs: number, forgetAfterMs: number) => ({
   Start: (state: Awaiting | Ended, { requestId }: Variant<SessionMessage, "Start">) =>
     requestId === state.requestId
@@ -167,11 +173,11 @@ const existingCells = (retentionMs: number, forgetAfterMs: number) => ({
   }
 })
 
-/** The cells that are the same before a session is started and after it is deleted. */
+/** The cells that are equal before a session is started and after it is deleted. */
 const withoutSession = (reason: "NotFound" | "Gone") =>
   denyEach(reason, "Answer", "Describe", "ReadAnswer", "Delete")
 
-/** Forgets a deleted session, but only once its entry is removed. */
+/** Removes the record of a deleted session, but only once its entry is removed. */
 const deletedCells = (forgetAfterMs: number): Sessions["Deleted"] => ({
   Start: () => deny("Gone"),
   ...withoutSession("Gone"),
@@ -202,7 +208,7 @@ export const sessionTable = (retentionMs: number): Sessions => {
         if (message.continue !== "true") return stay().reply(rejected(bridge.confused, false))
         const { requestId } = message
         const next: Awaiting = { _tag: "AwaitingName", requestId, startedAtMs: nowMs, version: 1 }
-        return change(next, retentionMs)
+        return storeSession(next, retentionMs)
           .reply<SessionReply>({ _tag: "Started", view: view(next) })
       },
       ...withoutSession("NotFound"),
