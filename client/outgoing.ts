@@ -178,7 +178,7 @@ export class SentNotification extends RemoteResource {
     return unexpected("changes have no end")
   }
 
-  /** Retries the failed recipients; Conflict when every recipient has the notification already. */
+  /** Retries the failed recipients; Conflict when none has failed. */
   async retry(): Promise<NotificationProgress> {
     return progressOf(await this.transport.post(`${this.href}/retry`))
   }

@@ -145,10 +145,9 @@ const viewOf = (
 const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, context) => {
   const reason = notOwner(state.account, caller, true)
   if (reason !== undefined) return deny(reason)
-  const recipients = state.recipients.filter(isFailed).length
   const isRepeated = requestId !== undefined && requestId === state.retriedBy
-  const isSent = !isRepeated && statusOf(state.recipients) === "sent"
-  const reply: NotificationReply = { _tag: "Retried", recipients, isSent }
+  const recipients = isRepeated ? 0 : state.recipients.filter(isFailed).length
+  const reply: NotificationReply = { _tag: "Retried", recipients, isRepeated }
   if (recipients === 0) return stay().reply(reply)
   const { nowMs } = context
   const { endedAtMs: _, ...open } = state

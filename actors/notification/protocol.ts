@@ -133,8 +133,8 @@ export type NotificationReply =
     readonly _tag: "Retried"
     /** How many recipients this message retries. */
     readonly recipients: number
-    /** Every recipient has the notification, and this request has not retried any of them. */
-    readonly isSent: boolean
+    /** The same request has retried recipients before. */
+    readonly isRepeated: boolean
   }
   | { readonly _tag: "Done" }
 

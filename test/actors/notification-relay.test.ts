@@ -197,7 +197,7 @@ describe("an attempt over HTTP", () => {
     expect(await relays.ask(here, retry)).toEqual({
       _tag: "Retried",
       recipients: 1,
-      isSent: false
+      isRepeated: false
     })
     expect((await relays.ended()).recipients).toMatchObject([{ status: "success", attempts: 2 }])
     const [first, second] = relays.posts.map(({ headers }) => headers["Idempotency-Key"])

@@ -233,8 +233,7 @@ export class World {
     }
     const answer = this.send({ _tag: "Retry", caller })
     if (this.isRemoved) return
-    const isSent = this.queued?.recipients.every(({ status }) => status === "success") === true
-    expect(answer).toEqual({ _tag: "Retried", recipients: failed.length, isSent })
+    expect(answer).toEqual({ _tag: "Retried", recipients: failed.length, isRepeated: false })
   }
 
   remove(): void {

@@ -3,8 +3,8 @@ import { attemptLeaseMs } from "../../actors/limits.ts"
 import type { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, admin, attempted, begun, create, decide, deleting, delivered, describing, document,
-  ended, faulted, nobody, note, notes, one, other, owner, reloaded, removed, retentionMs, retrying,
-  stateOf, table, timerFired, two, uri, where } from "./notification-cells.ts"
+  ended, faulted, nobody, note, notes, one, other, owner, refused, reloaded, removed, retentionMs,
+  retrying, stateOf, table, timerFired, two, uri, where } from "./notification-cells.ts"
 
 /** For messages that only the account itself and admins may send. */
 const expectGuarded = (
@@ -80,7 +80,7 @@ describe("the notification's table", () => {
     },
     "Queued.Retry": () => {
       const decision = decide(ended, retrying(admin))
-      expect(decision.answer).toEqual({ _tag: "Retried", recipients: 1, isSent: false })
+      expect(decision.answer).toEqual({ _tag: "Retried", recipients: 1, isRepeated: false })
       expect(stateOf(decision).endedAtMs).toBeUndefined()
       expect(stateOf(decision).recipients).toMatchObject([
         { status: "retry", attempts: 1, tries: 0, nextAtMs: nowMs, problem: "answered 410" }
@@ -92,16 +92,17 @@ describe("the notification's table", () => {
         { _tag: "Attempt", attempt: 2, document: undefined },
         note("waiting")
       ])
-      const nothing = { _tag: "Retried", recipients: 0, isSent: false }
+      const nothing = { _tag: "Retried", recipients: 0, isRepeated: false }
       expectOnlyReply(decide(one, retrying(owner)), nothing)
-      // The answer to the first request is lost, and the recipient gets the notification.
+      // The answer to the first request is lost, and the recipient is tried and fails once more.
       const request = { ...retrying(owner), requestId: "first" } as NotificationMessage
       const retried = stateOf(decide(ended, request))
-      expectOnlyReply(decide(retried, request), nothing)
-      const sent = stateOf(decide(retried, attempted(delivered, 0, 2)))
-      expectOnlyReply(decide(sent, request), nothing)
+      const failed = stateOf(decide(retried, attempted(refused, 0, 2)))
+      for (const state of [retried, failed]) {
+        expectOnlyReply(decide(state, request), { ...nothing, isRepeated: true })
+      }
       for (const late of [retrying(owner), { ...request, requestId: "second" }]) {
-        expectOnlyReply(decide(sent, late as NotificationMessage), { ...nothing, isSent: true })
+        expectOnlyReply(decide(retried, late as NotificationMessage), nothing)
       }
       expectGuarded(ended, retrying)
     },

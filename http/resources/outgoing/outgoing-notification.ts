@@ -82,8 +82,8 @@ export const getOutgoing = defineHandler(function*(service, call) {
 })
 
 /**
- * POST to …/retry: retries the failed recipients from the start of the schedule. 202 also while
- * others are tried, and for a repeated request, whose first answer may be lost.
+ * POST to …/retry: retries the failed recipients from the start of the schedule. 202 also for a
+ * repeated request, whose first answer may be lost.
  */
 export const postRetry = defineHandler(function*(service, call) {
   const { outgoing } = yield* outgoingNotificationOf(service, call)
@@ -93,8 +93,9 @@ export const postRetry = defineHandler(function*(service, call) {
     requestId: call.ids.id("request")
   }
   const reply = yield* ask<NotificationReply>(service, outgoing.to, message)
-  if (expectReply(reply, "Retried").isSent) {
-    return yield* httpError("conflict", "every recipient has the notification already")
+  const { isRepeated, recipients } = expectReply(reply, "Retried")
+  if (recipients === 0 && !isRepeated) {
+    return yield* httpError("conflict", "no recipient has failed")
   }
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)
   const view = yield* describeOutgoing(service, outgoing)

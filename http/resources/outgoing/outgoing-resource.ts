@@ -165,7 +165,8 @@ export const outgoingResource: ResourceDefinition = {
       handle: postRetry,
       id: "retryOutgoing",
       summary: "Retries its failed recipients",
-      description: "202 also while a recipient is tried; 409 when every recipient has it already.",
+      description:
+        "409 when no recipient has failed. A repetition with the same Idempotency-Key is 202.",
       needs: "role",
       body: buttonRequestBody,
       responses: {
