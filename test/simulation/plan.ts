@@ -294,6 +294,32 @@ const customerOperations = (
   }))
 }
 
+/** More sessions, each with a client of its own, which answers in order: they reach their end. */
+export const crossings: ReadonlyArray<number> = [2, 3, 4, 5]
+
+/** Answers to each of them; some are lost. */
+const CROSSING_ANSWERS = 5
+
+/** The operations on these sessions, at any time. */
+const crossingOperations = (
+  seed: number,
+  busyMs: number,
+  nodes: number
+): ReadonlyArray<Operation> => {
+  const random = randomOf(seed ^ 0xb41d)
+  return crossings.flatMap((number, at) => {
+    const startedMs = Math.floor(random() * busyMs)
+    return Array.from({ length: 1 + CROSSING_ANSWERS }, (_, mark) => ({
+      ...operationOf(random, mark, startedMs, nodes),
+      ...mark === 0 ? {} : { atMs: Math.floor(startedMs + random() * (busyMs - startedMs)) },
+      client: CLIENTS + CUSTOMER_CLIENTS + at,
+      resource: `session/${number}`,
+      verb: mark === 0 ? "start" : "answer",
+      choice: 0
+    }))
+  })
+}
+
 /** The plan of a seed. */
 export const planOf = (
   seed: number,
@@ -321,6 +347,7 @@ export const planOf = (
       ...[
         ...publications(random, busyMs, nodes),
         ...customerOperations(seed, busyMs, nodes),
+        ...crossingOperations(seed, busyMs, nodes),
         ...times(isCalm ? 2 * OPERATIONS : OPERATIONS).map((atMs, at) =>
           operationOf(random, FIRST_MARK + at, atMs, nodes)
         )

@@ -4,7 +4,7 @@ import { runClients } from "./clients.ts"
 import { collectOrphans, mayHaveOrphans } from "./contents.ts"
 import { Invariants } from "./invariants.ts"
 import { nothingKnown } from "./operations.ts"
-import { contentsCount, type Operation, type Plan } from "./plan.ts"
+import { contentsCount, crossings, type Operation, type Plan } from "./plan.ts"
 import { Records } from "./records.ts"
 import { shardsInUse } from "./shards.ts"
 import { fill } from "./volume.ts"
@@ -70,6 +70,9 @@ const lastLooks = (plan: Plan, atMs: number): ReadonlyArray<Operation> => {
       { ...base, resource: `mailbox/${at}`, verb: "describe" },
       { ...base, resource: `session/${at}`, verb: "describe" }
     )
+  }
+  for (const at of crossings) {
+    all.push({ ...base, resource: `session/${at}`, verb: "describe" })
   }
   all.push({ ...base, resource: "cabinet/0", verb: "describe" })
   const sends = operations.filter(({ verb }) => verb === "send").length

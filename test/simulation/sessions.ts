@@ -4,12 +4,14 @@ import type { SessionReply } from "../../actors/session/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import { type SessionOutput, type SessionStep, sessionSteps } from "../histories/models/session.ts"
 import type { Operation } from "./plan.ts"
+import { sessionIds } from "./shards.ts"
 import { askToCreate, askUntilAnswered, type Operations, reasonOf,
   type Turn } from "./operations.ts"
 import type { Answer } from "./requests.ts"
 import type { WebAnswer } from "./web.ts"
 
-const addressOf = (resource: string) => address(sessionKind, resource.replace("/", "-"))
+const addressOf = (resource: string) =>
+  address(sessionKind, sessionIds[Number(resource.split("/")[1])] ?? resource)
 
 const refusals: Readonly<Record<string, SessionOutput>> = {
   OutOfOrder: { _tag: "TooEarly" },
