@@ -24,7 +24,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "removal-untold": 33,
   "handed-over-again": 16,
   "removed-relay-forgotten": 119,
-  "retry-after-unheard": 10,
+  "retry-after-unheard": 12,
   "sent-after-deletion": 43,
   "outcome-forgotten": 117,
   "one-record": 6,

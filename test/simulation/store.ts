@@ -39,6 +39,8 @@ export interface SharedStore {
   noise: Noise
   /** No stream answers any node before this time. */
   stalledUntilMs: number
+  /** After this time every commit so far that is late is stored. */
+  readonly settledMs: number
   /** One stream answers nobody for a while. */
   readonly stall: (stream: number, forMs: number) => void
   /** One stream loses its leader: what is in flight there has any fate, and nobody is told. */
@@ -107,6 +109,7 @@ export class ContractStore implements SharedStore {
   readonly inner: StorageApi
   noise: Noise
   stalledUntilMs = 0
+  settledMs = 0
   private readonly events: StoreEvents
   /** By computer: actors with a commit that is stored later; until then they cannot be loaded. */
   private readonly underWay = new Set<string>()
@@ -291,7 +294,9 @@ export class ContractStore implements SharedStore {
     if (fate === "never") return
     if (fate === "refused") return tell(refusedAs(unavailable("as simulated")))
     const { time } = this
-    time.later(LATE_MIN_MS + time.random() * (LATE_MAX_MS - LATE_MIN_MS), () => {
+    const lateMs = LATE_MIN_MS + time.random() * (LATE_MAX_MS - LATE_MIN_MS)
+    this.settledMs = Math.max(this.settledMs, time.nowMs + lateMs)
+    time.later(lateMs, () => {
       const outcome = take()
       if (fate === "late") tell(outcome)
     })

@@ -91,6 +91,7 @@ export class JetStreamStore implements SharedStore {
   readonly events: StoreEvents
   noise: Noise
   stalledUntilMs = 0
+  settledMs = 0
   private readonly server: SimulatedJetStream
   private readonly streams = Array.from({ length: STREAMS }, () => new StreamServers())
   /** Answers for streams that do not exist. */
@@ -217,6 +218,7 @@ export class JetStreamStore implements SharedStore {
     }
     if (fate === "late" || fate === "silent") {
       const lateMs = lateMinMs + time.random() * (lateMaxMs - lateMinMs)
+      this.settledMs = Math.max(this.settledMs, time.nowMs + lateMs)
       return void time.later(lateMs, () => land(fate === "late"))
     }
     const { term } = servers
