@@ -279,11 +279,10 @@ describe("one server", () => {
       const { request } = yield* Nats
       const config = { name, subjects: [`$KV.${name.slice(3)}.>`], max_msgs_per_subject: 1 }
       const text = JSON.stringify({ ...config, discard: "new", allow_direct: true, ...made })
-      yield* Effect.promise(() => request(`$JS.API.STREAM.CREATE.${name}`, text, undefined, 5_000))
+      yield* Effect.promise(() => request(`$JS.API.STREAM.CREATE.${name}`, text, undefined, 60_000))
       return yield* Effect.flip(Layer.build(ports))
     }))
-    const failure = await run(Effect.provide(open, nats))
-    await removeStreams(urls())
+    const failure = await run(Effect.provide(open, nats)).finally(() => removeStreams(urls()))
     expect(failure).toMatchObject({ detail: expect.stringContaining(`${name} has ${said}`) })
   })
 

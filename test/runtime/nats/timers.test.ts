@@ -37,7 +37,7 @@ const timesOf = async (storage: StorageApi): Promise<ReadonlyArray<number>> =>
   (await run(storage.timers(shardOf(actor), 100))).timers.map(({ atMs }) => atMs)
 
 /** Keys of the actor's timer in the stream that are no markers, or whose markers do not expire. */
-const settled = (storage: StorageApi) => expect.poll(() => timesOf(storage), { timeout: 5_000 })
+const settled = (storage: StorageApi) => expect.poll(() => timesOf(storage))
 
 it("covers all places once, in order, with blocks of powers of ten", () => {
   const place = fc.nat({ max: 10 ** 9 })
