@@ -64,7 +64,10 @@ const longest = [
   "simulation/seeds-2",
   "faults/",
   "simulation/",
-  "actors/notification-schedule"
+  "actors/notification-schedule",
+  "cluster/content-failpoints",
+  "runtime/nats/storage",
+  "runtime/nats/archive"
 ]
 
 const rankOf = ({ moduleId }: TestSpecification): number => {
