@@ -9,8 +9,6 @@ import { cleanUp, command, eventually, launch, start, temporaryFolder } from "./
 import { closeReceivers, descriptionOf, echoes, pushed, receiver } from "./receivers.ts"
 
 const endsWithinMs = 120_000
-/** How many times a process reaches a step before it dies at it. */
-const reached = process.env["TEST_LONG"] === "1" ? [1, 2, 3] : [1, 2]
 const dataDir = temporaryFolder()
 const env = {
   OUTBOUND_ALLOW: "127.0.0.0/8",
@@ -166,7 +164,7 @@ const actUntilDeath = async (failpoint: string, name: string): Promise<ReadonlyA
 
 describe.each(["decided", "committed", "replied", "performed"])("dying when %s", (step) => {
   it.each(["notification", "registration", "background-task"])("%s", async (kind) => {
-    for (const n of reached) {
+    for (const n of [1, 2, 3]) {
       const done = await actUntilDeath(`${step}:${kind}:${n}`, `${step}-${kind}-${n}`)
       const service = await start({ dataDir, env })
       try {
