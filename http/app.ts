@@ -4,7 +4,7 @@
  * and checks the origin; `run` calls the handler; `finish` sends the answer or the problem.
  */
 import { Cause, Effect, type Exit } from "effect"
-import type { StoredDeposit } from "../actors/idempotency/index.ts"
+import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
 import { callerKey, isCrossSiteRequest } from "./auth/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
@@ -83,8 +83,8 @@ const handleOnce = Effect.fnUntraced(function*(
   // The digest of a stream is known at its end only, after the handler has used its ids.
   const knownFingerprint = isStream ? undefined : fingerprint()
   const ids = idsFor(knownFingerprint ?? "stream")
-  const run = (stored: StoredDeposit | undefined) =>
-    Effect.map(handler.handle({ ...call, ids, key: { hash, stored } }), (answer) => {
+  const run = (earlier: EarlierDeposit | undefined) =>
+    Effect.map(handler.handle({ ...call, ids, key: { hash, earlier } }), (answer) => {
       if (answer._tag === "Plain") return answer
       if (answer._tag === "View") return renderView(answer, call, service.settings.baseUrl)
       throw new Error("a request with an Idempotency-Key was answered with a stream")

@@ -171,6 +171,9 @@ export const latestScannedMax = 10_000
 /** Log items that the search for a keyed deposit reads after a crash, and those of one read. */
 export const keyedSearchItemsMax = 100_000
 
+/** The same where an earlier attempt only may have stored the deposit. */
+export const doubtfulSearchItemsMax = 10_000
+
 export const keyedSearchPage = 100
 
 /** The search also reads items of this time before the first use of the key: clocks differ. */

@@ -17,9 +17,12 @@ type Used = Variant<IdempotencyState, "Begun" | "Done">
 
 const acknowledged: IdempotencyReply = { _tag: "Acknowledged" }
 
-const proceed = ({ firstAtMs, stored }: Begun): IdempotencyReply => ({
+/** An earlier attempt of unknown outcome may have stored its deposit: the signal may be late. */
+const proceed = ({ firstAtMs, isDoubtful, stored }: Begun): IdempotencyReply => ({
   _tag: "Proceed",
-  ...stored === undefined ? {} : { stored: { ...stored, firstAtMs } }
+  ...stored === undefined && isDoubtful !== true
+    ? {}
+    : { earlier: { ...stored, firstAtMs, isCertain: stored !== undefined } }
 })
 
 /** The retention of a key begins with its first use, whatever its result. */

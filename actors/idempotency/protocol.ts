@@ -19,9 +19,11 @@ const fingerprint = Schema.String
 const Stored = Schema.Struct({ n: Schema.optionalKey(Count) })
 
 /** The deposit of an earlier attempt. */
-export interface StoredDeposit extends Schema.Schema.Type<typeof Stored> {
+export interface EarlierDeposit extends Schema.Schema.Type<typeof Stored> {
   /** When the key was used first: the deposit is not older. */
   readonly firstAtMs: number
+  /** Whether it was stored for certain. */
+  readonly isCertain: boolean
 }
 
 export const IdempotencyState = Schema.Union([
@@ -63,7 +65,7 @@ export type IdempotencyMessage = typeof IdempotencyMessage.Type
 
 export type IdempotencyReply =
   /** Carry the request out, then complete, abandon or interrupt it. */
-  | { readonly _tag: "Proceed"; readonly stored?: StoredDeposit }
+  | { readonly _tag: "Proceed"; readonly earlier?: EarlierDeposit }
   /** Another attempt is running: 409. */
   | { readonly _tag: "InProgress" }
   /** The key belongs to another request, whose outcome is unknown: 422. */

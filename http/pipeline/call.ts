@@ -1,6 +1,6 @@
 /** A request as a handler receives it, and the answer that it returns. */
 import { Effect } from "effect"
-import type { StoredDeposit } from "../../actors/idempotency/index.ts"
+import type { EarlierDeposit } from "../../actors/idempotency/index.ts"
 import { isActorId } from "../../runtime/index.ts"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
 import { type MediaType, negotiate, type ResourceView, standardTypes } from "../formats/index.ts"
@@ -35,8 +35,8 @@ export interface Call {
 export interface CallKey {
   /** Names the key beside its actor: see {@link ResourceHandler.keyBeside}. */
   readonly hash: string
-  /** An earlier attempt has stored the deposit. */
-  readonly stored: StoredDeposit | undefined
+  /** An earlier attempt has stored the deposit, or may have. */
+  readonly earlier: EarlierDeposit | undefined
 }
 
 /** A negotiated answer. The answer to a GET has an ETag and honors preconditions. */

@@ -8,8 +8,8 @@
 import { type Cause, Effect } from "effect"
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync,
   randomBytes } from "node:crypto"
-import type { IdempotencyMessage, IdempotencyReply,
-  StoredDeposit } from "../../actors/idempotency/index.ts"
+import type { EarlierDeposit, IdempotencyMessage,
+  IdempotencyReply } from "../../actors/idempotency/index.ts"
 import { idempotencyKind } from "../../actors/index.ts"
 import { type Address, address, isActorId } from "../../runtime/index.ts"
 import { derivedIds, type IdSource, randomId } from "../auth/credentials/index.ts"
@@ -150,7 +150,7 @@ export interface KeyedHandling {
   readonly fingerprint: () => string
   /** Reads the rest of the body of a repetition, which is answered without running. */
   readonly drain: Effect.Effect<void, HandlerFailure>
-  readonly run: (stored: StoredDeposit | undefined) => Effect.Effect<PlainAnswer, HandlerFailure>
+  readonly run: (earlier: EarlierDeposit | undefined) => Effect.Effect<PlainAnswer, HandlerFailure>
 }
 
 /**
@@ -201,9 +201,9 @@ export const runOnce = Effect.fnUntraced(function*(
     return unseal(keyed.sealKey, begun.sealed)
   }
   const interrupt = endAttempt(service, keyed, { _tag: "Interrupt", attempt, ...known })
-  const { stored } = expectReply(begun, "Proceed")
+  const { earlier } = expectReply(begun, "Proceed")
   const answer = yield* Effect.onError(
-    run(stored),
+    run(earlier),
     (cause) => wasRefused(cause) ? abandon : interrupt
   )
   if (answer.status >= 400) {

@@ -32,6 +32,11 @@ const interrupt = (attempt: string, fingerprint?: string): IdempotencyMessage =>
 })
 const timerFired: IdempotencyMessage = { _tag: "TimerFired" }
 const proceed = { _tag: "Proceed" }
+/** An earlier attempt may have stored its deposit. */
+const proceedInDoubt = (firstAtMs: number) => ({
+  _tag: "Proceed",
+  earlier: { firstAtMs, isCertain: false }
+})
 const acknowledged = { _tag: "Acknowledged" }
 const inProgress = { _tag: "InProgress" }
 
@@ -68,14 +73,15 @@ describe("the idempotency key's table", () => {
       const late = decide(begun, begin("a2"), { nowMs: lateMs })
       const next = { ...begun, attempt: "a2", attemptAtMs: lateMs, isDoubtful: true }
       expect(late.nextState).toEqual(next)
-      expect(late.answer).toEqual(proceed)
-      expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer).toEqual(proceed)
+      expect(late.answer).toEqual(proceedInDoubt(nowMs))
+      expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer)
+        .toEqual(proceedInDoubt(nowMs))
       const started: IdempotencyState = { ...begun, attempt: "n1.s1.r1" }
-      expect(decide(started, begin("n1.s2.r2")).answer).toEqual(proceed)
+      expect(decide(started, begin("n1.s2.r2")).answer).toEqual(proceedInDoubt(nowMs))
       expectOnlyReply(decide(started, begin("n1.s1.r2")), inProgress)
       expectOnlyReply(decide(started, begin("n2.s2.r2")), inProgress)
       // After an ambiguous failure the next attempt begins at once, and only with the same request.
-      expect(decide(doubtful, begin("a2")).answer).toEqual(proceed)
+      expect(decide(doubtful, begin("a2")).answer).toEqual(proceedInDoubt(nowMs))
       const known: IdempotencyState = { ...doubtful, fingerprint: "f1" }
       const same: IdempotencyMessage = { _tag: "Begin", attempt: "a2", fingerprint: "f1" }
       expect(decide(known, same).nextState)
@@ -83,7 +89,7 @@ describe("the idempotency key's table", () => {
       expectOnlyReply(decide(known, { ...same, fingerprint: "f2" }), { _tag: "OtherRequest" })
       const stored = { ...known, stored: { n: 7 } }
       expect(decide(stored, same).answer)
-        .toEqual({ ...proceed, stored: { n: 7, firstAtMs: nowMs } })
+        .toEqual({ ...proceed, earlier: { n: 7, firstAtMs: nowMs, isCertain: true } })
     },
     "Begun.Complete": () => {
       const decision = decide(begun, complete("a1"))
@@ -162,7 +168,8 @@ describe("an idempotency key", () => {
         sequence.forEach((outcome, at) => {
           const attempt = `a${at}`
           const other: IdempotencyMessage = { _tag: "Begin", attempt: "b", fingerprint: "other" }
-          expect(actor.send({ _tag: "Begin", attempt, fingerprint: "f1" }, atMs)).toEqual(proceed)
+          expect(actor.send({ _tag: "Begin", attempt, fingerprint: "f1" }, atMs))
+            .toEqual(isKept ? proceedInDoubt(nowMs) : proceed)
           if (outcome === "restart") actor.restart()
           if (outcome === "lost" || outcome === "restart") atMs += idempotencyAttemptMaxMs
           else actor.send(outcome === "refused" ? abandon(attempt) : interrupt(attempt), atMs)
@@ -210,11 +217,12 @@ describe("an idempotency key", () => {
           } else if (does === "begin") {
             const reply = actor.send(begin(id), atMs)
             if (doneBy !== undefined) expect(reply).toEqual({ _tag: "Done", ...answer })
-            else if (holder === id) expect(reply).toEqual(proceed)
-            else if (holder !== undefined && atMs - sinceMs < idempotencyAttemptMaxMs) {
+            else if (holder === id) {
+              expect(reply).toEqual(isDoubtful ? proceedInDoubt(firstMs) : proceed)
+            } else if (holder !== undefined && atMs - sinceMs < idempotencyAttemptMaxMs) {
               expect(reply).toEqual(inProgress)
             } else {
-              expect(reply).toEqual(proceed)
+              expect(reply).toEqual(isUsed ? proceedInDoubt(firstMs) : proceed)
               isDoubtful = isUsed
               if (!isUsed) firstMs = atMs
               isUsed = true

@@ -103,26 +103,24 @@ it.each([true, false])("a deposit is stored once (kept: %s)", async (isKept) => 
   expect(await list()).toHaveLength(isKept ? 2 : 3)
 })
 
-it("a deposit is found behind more than the last thousand", async () => {
-  await service.send("POST", "/mailboxes", { basic, headers: { Slug: "busy" } })
-  const path = "/mailboxes/busy"
-  const answered = await repeated(
-    "busy",
-    path,
-    { body: notification("keyed") },
-    "Deposit",
-    true,
-    async () => {
-      const deposits = Array.from({ length: deduplicationWindowItems + 10 }, (_, at) => at)
-      for (let at = 0; at < deposits.length; at += 100) {
-        await Promise.all(
-          deposits.slice(at, at + 100).map((n) =>
-            service.send("POST", path, { body: notification(`n${n}`) })
-          )
+it.each([
+  ["known", false],
+  ["not known yet", true]
+])("a deposit is found behind more than the last thousand (%s)", async (_, isSignalLate) => {
+  const path = `/mailboxes/busy-${isSignalLate}`
+  await service.send("POST", "/mailboxes", { basic, headers: { Slug: `busy-${isSignalLate}` } })
+  const keyedPost = { key: "busy", path, sending: { body: notification("keyed") } }
+  const lost = { message: "Deposit", isKept: true, isSignalLate }
+  const answered = await repeatLost(service, keyedPost, lost, async () => {
+    const deposits = Array.from({ length: deduplicationWindowItems + 10 }, (_, at) => at)
+    for (let at = 0; at < deposits.length; at += 100) {
+      await Promise.all(
+        deposits.slice(at, at + 100).map((n) =>
+          service.send("POST", path, { body: notification(`n${n}`) })
         )
-      }
+      )
     }
-  )
+  })
   const listing = await service.send("GET", `${path}?limit=1`, { basic })
   expect(childrenOf(listing.xml, "notification")[0]?.attributes["href"]).toBe(locationOf(answered))
 })

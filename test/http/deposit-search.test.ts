@@ -39,7 +39,12 @@ const search = async (log: ReadonlyArray<LogItem>): Promise<Searched> => {
     })
   const found = await Effect.runPromise(
     Effect.catch(
-      findDeposit(read, head, usedAtMs, sought),
+      findDeposit(read, {
+        head,
+        idRandom: sought,
+        itemsMax: keyedSearchItemsMax,
+        sinceMs: usedAtMs
+      }),
       (failure) =>
         Effect.succeed(failure instanceof HttpError ? failure.problem.slug : failure._tag)
     )

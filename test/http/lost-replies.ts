@@ -11,12 +11,14 @@ export interface LostReply {
   readonly message: string
   /** Whether the change is made. */
   readonly isKept: boolean
+  /** The change does not signal its key: this stands for a signal that is late. */
+  readonly isSignalLate?: boolean
 }
 
 let lost: LostReply | undefined
 
-export const loseReply = (message: string, isKept: boolean): void => {
-  lost = { message, isKept }
+export const loseReply = (message: string, isKept: boolean, isSignalLate = false): void => {
+  lost = { message, isKept, isSignalLate }
 }
 
 /** Whether no reply is to be lost, or none any more. */
@@ -36,7 +38,10 @@ const losing = <A, E>(name: string | undefined, change: Effect.Effect<A, E>) => 
 export const withLostReplies = (service: Service): Service => {
   const { records, system } = service
   type Ask = Service["system"]["ask"]
-  const losingAsk = (ask: Ask): Ask => (to, message) => losing(message._tag, ask(to, message))
+  const losingAsk = (ask: Ask): Ask => (to, message) => {
+    const isSignalLate = lost?.message === message._tag && lost.isSignalLate === true
+    return losing(message._tag, ask(to, isSignalLate ? { ...message, key: undefined } : message))
+  }
   return {
     ...service,
     records: {
@@ -64,10 +69,10 @@ export interface KeyedPost {
 export const repeatLost = async (
   service: Harness,
   { key, path, sending }: KeyedPost,
-  { isKept, message }: LostReply,
+  { isKept, isSignalLate, message }: LostReply,
   meanwhile: () => Promise<unknown> = async () => {}
 ): Promise<Answered> => {
-  loseReply(message, isKept)
+  loseReply(message, isKept, isSignalLate)
   const first = await service.send("POST", path, keyed(key, sending))
   expect([first.status, isNoneToLose()]).toEqual([503, true])
   await meanwhile()

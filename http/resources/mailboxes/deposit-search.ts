@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { decodeItem, isRemoval, itemAtMs } from "../../../actors/mailbox/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
-import { keyedSearchClockMs, keyedSearchItemsMax, keyedSearchPage } from "../../limits.ts"
+import { keyedSearchClockMs, keyedSearchPage } from "../../limits.ts"
 import { type HandlerFailure, httpError } from "../../pipeline/index.ts"
 
 /** Reads log items with `n >= from`, ascending, at most `limit`. */
@@ -29,20 +29,29 @@ const firstSince = Effect.fnUntraced(function*(
   return Math.min(from, head + 1)
 })
 
+/** The deposit to find. */
+interface SoughtDeposit {
+  readonly idRandom: string
+  /** It was deposited after this time. */
+  readonly sinceMs: number
+  /** The number of the last item. */
+  readonly head: number
+  /** Fail with 503 after so many items. */
+  readonly itemsMax: number
+}
+
 /**
- * The number of the item with this random part, which was deposited after `sinceMs`; undefined if
- * it was removed. The nodes that noted the two times may have different clocks, so the search
- * continues with earlier items. Fails with 503 after `keyedSearchItemsMax` items.
+ * The number of the item with this random part; undefined if the log does not have it, or has it no
+ * more. The nodes that noted the two times may have different clocks, so the search continues with
+ * earlier items.
  */
 export const findDeposit = Effect.fnUntraced(function*(
   read: ReadLog,
-  head: number,
-  sinceMs: number,
-  idRandom: string
+  { head, idRandom, itemsMax, sinceMs }: SoughtDeposit
 ): Effect.fn.Return<number | undefined, HandlerFailure> {
   const first = yield* firstSince(read, head, sinceMs)
   const earliest = yield* firstSince(read, head, sinceMs - keyedSearchClockMs)
-  let itemsLeft = keyedSearchItemsMax
+  let itemsLeft = itemsMax
   for (const [from, to] of [[first, head], [earliest, first - 1]] as const) {
     let next = from
     while (next <= to) {

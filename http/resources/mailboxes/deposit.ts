@@ -3,7 +3,7 @@
  * credentials takes the hot path, which starts no fiber.
  */
 import { Effect } from "effect"
-import type { StoredDeposit } from "../../../actors/idempotency/index.ts"
+import type { EarlierDeposit } from "../../../actors/idempotency/index.ts"
 import { decodeItem, type MailboxMessage, type MailboxReply,
   notificationId } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
@@ -14,6 +14,7 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
   standardTypes } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
+import { doubtfulSearchItemsMax, keyedSearchItemsMax } from "../../limits.ts"
 import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, type CallKey, countRequest, emptyAnswer, failRefused,
   type HandlerFailure, type HttpError, httpError, type Parameters, type PlainAnswer, readBody,
@@ -128,21 +129,27 @@ const findDeposited = Effect.fnUntraced(function*(
 })
 
 /**
- * The URI of a deposit that an earlier attempt with the same key has stored. Its number is unknown
- * after a crash: then it is searched in the log. 410 if it was removed since.
+ * The URI of a deposit that an earlier attempt with the same key has stored. Without its number it
+ * is searched in the log. 410 if it was stored for certain, and was removed since; undefined if the
+ * attempt only may have stored it, and the log does not have it.
  */
 const findByKey = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   ids: IdSource,
-  { firstAtMs, n }: StoredDeposit
-): Effect.fn.Return<string, HandlerFailure> {
+  { firstAtMs, isCertain, n }: EarlierDeposit
+): Effect.fn.Return<string | undefined, HandlerFailure> {
   const idRandom = ids.id("notification")
   if (n !== undefined) return notificationHref(mailbox, n, idRandom)
   const { head } = yield* failRefused(describeMailbox(service, mailbox))
   const read: ReadLog = (from, limit) => service.system.read(mailbox.to, from, limit)
-  const found = yield* findDeposit(read, head, firstAtMs, idRandom)
+  const itemsMax = isCertain ? keyedSearchItemsMax : doubtfulSearchItemsMax
+  const search = findDeposit(read, { head, idRandom, itemsMax, sinceMs: firstAtMs })
+  const found = isCertain
+    ? yield* search
+    : yield* Effect.catchTag(search, "HttpError", () => Effect.succeed(undefined))
   if (found !== undefined) return notificationHref(mailbox, found, idRandom)
+  if (!isCertain) return undefined
   return yield* httpError("gone", "the notification was stored, and has been removed since")
 })
 
@@ -156,7 +163,10 @@ const deposit = Effect.fnUntraced(function*(
   key?: CallKey
 ): Effect.fn.Return<string, HandlerFailure> {
   yield* checkSecret(service, mailbox)
-  if (key?.stored !== undefined) return yield* findByKey(service, mailbox, ids, key.stored)
+  const earlier = key?.earlier === undefined
+    ? undefined
+    : yield* findByKey(service, mailbox, ids, key.earlier)
+  if (earlier !== undefined) return earlier
   const fragment = needsPublication(body.document)
     ? yield* publishContent(service, mailbox, ids, body, account)
     : storedFragment(body.document)
