@@ -18,7 +18,11 @@ const ASK_MS = 500
 
 const PORT_MIN = 11_000
 
-const PORT_MAX = 20_000
+/** Each worker has so many ports of its own: a free port is taken only some time later. */
+const PORTS_EACH = 450
+
+/** It begins at a random one, since another run of the tests may be active. */
+let nextPort = randomInt(PORTS_EACH)
 
 export interface ServerOptions {
   /** Lines added to the configuration: accounts, TLS, limits. */
@@ -111,12 +115,13 @@ const isFree = (port: number): Promise<boolean> =>
  * the services under test (`../http/harness.ts`), so that a stopped server's port stays free.
  */
 export const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
-  const ports = new Set<number>()
-  while (ports.size < count) {
-    const port = randomInt(PORT_MIN, PORT_MAX)
-    if (!ports.has(port) && await isFree(port)) ports.add(port)
+  const worker = Number(process.env["VITEST_POOL_ID"] ?? 0) % 20
+  const ports: Array<number> = []
+  while (ports.length < count) {
+    const port = PORT_MIN + worker * PORTS_EACH + nextPort++ % PORTS_EACH
+    if (await isFree(port)) ports.push(port)
   }
-  return [...ports]
+  return ports
 }
 
 const exited = (child: ChildProcess): boolean =>
