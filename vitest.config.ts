@@ -90,7 +90,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     // More than there are processors: many suites wait for processes that start, or for time.
-    maxWorkers: 5,
+    maxWorkers: 4,
     pool: "forks",
     projects: [
       {
