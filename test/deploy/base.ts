@@ -76,7 +76,8 @@ export const baseFolder = async (): Promise<string> => {
   const folder = workFolder()
   try {
     await make(folder)
-    renameSync(join(folder, "base"), base)
+    // Another suite may have made it meanwhile.
+    if (!existsSync(base)) renameSync(join(folder, "base"), base)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
