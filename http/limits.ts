@@ -168,12 +168,13 @@ export const datedAfterMs = 5_000
 /** Log numbers that a page of the newest scans backwards, when most entries are removed. */
 export const latestScannedMax = 10_000
 
-/** Log items that the search for a keyed deposit reads after a crash, and those of one read. */
+/** Log items that the search for a keyed deposit reads, if the deposit was stored for certain. */
 export const keyedSearchItemsMax = 100_000
 
-/** The same where an earlier attempt only may have stored the deposit. */
-export const doubtfulSearchItemsMax = 10_000
+/** The same if the outcome of the earlier attempts is indeterminate. */
+export const indeterminateSearchItemsMax = 10_000
 
+/** Log items that one read of this search returns. */
 export const keyedSearchPage = 100
 
 /** The search also reads items of this time before the first use of the key: clocks differ. */

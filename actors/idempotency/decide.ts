@@ -17,7 +17,7 @@ type Used = Variant<IdempotencyState, "Begun" | "Done">
 
 const acknowledged: IdempotencyReply = { _tag: "Acknowledged" }
 
-/** An earlier attempt of unknown outcome may have stored its deposit: the signal may be late. */
+/** After an indeterminate outcome the deposit may be stored, and its signal may come later. */
 const proceed = ({ firstAtMs, isDoubtful, stored }: Begun): IdempotencyReply => ({
   _tag: "Proceed",
   ...stored === undefined && isDoubtful !== true

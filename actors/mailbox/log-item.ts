@@ -19,8 +19,9 @@ export interface StoredNotification {
 export const partChars = 22
 
 /**
- * The random part of a relay begins with it, so that a removal knows relays without reading them.
- * It may take one of 64 other notifications for a relay, which has no effect.
+ * The random part of a relay's id begins with this mark, so that a removal recognizes a relay
+ * without reading it. One in 64 of the other notifications has the mark by chance: the mailbox then
+ * remembers its removal too, which does no harm.
  */
 const relayMark = "_"
 

@@ -35,7 +35,7 @@ export interface Call {
 export interface CallKey {
   /** Names the key beside its actor: see {@link ResourceHandler.keyBeside}. */
   readonly hash: string
-  /** An earlier attempt has stored the deposit, or may have. */
+  /** The deposit that earlier attempts have stored or may have stored; undefined without any. */
   readonly earlier: EarlierDeposit | undefined
 }
 

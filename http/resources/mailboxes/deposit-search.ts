@@ -70,5 +70,6 @@ export const findDeposit = Effect.fnUntraced(function*(
 
 const tooMany = httpError(
   "overloaded",
-  "an earlier attempt has stored this notification, which is not found among so many others"
+  "an earlier attempt stored this notification, and too many others came since to find it: "
+    + "send the request again later"
 )

@@ -14,7 +14,7 @@ import { acceptedBodies, bodyKind, linkedDataType, negotiate,
   standardTypes } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result,
   storedFragment } from "../../formats/xml/index.ts"
-import { doubtfulSearchItemsMax, keyedSearchItemsMax } from "../../limits.ts"
+import { indeterminateSearchItemsMax, keyedSearchItemsMax } from "../../limits.ts"
 import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, type CallKey, countRequest, emptyAnswer, failRefused,
   type HandlerFailure, type HttpError, httpError, type Parameters, type PlainAnswer, readBody,
@@ -129,9 +129,9 @@ const findDeposited = Effect.fnUntraced(function*(
 })
 
 /**
- * The URI of a deposit that an earlier attempt with the same key has stored. Without its number it
- * is searched in the log. 410 if it was stored for certain, and was removed since; undefined if the
- * attempt only may have stored it, and the log does not have it.
+ * The URI of the deposit of an earlier attempt with the same key. If its number is unknown, the log
+ * is searched for it. If the log does not have it: 410 where the deposit was stored for certain, as
+ * it was removed then; undefined where the outcome of the attempt is indeterminate.
  */
 const findByKey = Effect.fnUntraced(function*(
   service: Service,
@@ -143,7 +143,7 @@ const findByKey = Effect.fnUntraced(function*(
   if (n !== undefined) return notificationHref(mailbox, n, idRandom)
   const { head } = yield* failRefused(describeMailbox(service, mailbox))
   const read: ReadLog = (from, limit) => service.system.read(mailbox.to, from, limit)
-  const itemsMax = isCertain ? keyedSearchItemsMax : doubtfulSearchItemsMax
+  const itemsMax = isCertain ? keyedSearchItemsMax : indeterminateSearchItemsMax
   const search = findDeposit(read, { head, idRandom, itemsMax, sinceMs: firstAtMs })
   const found = isCertain
     ? yield* search
