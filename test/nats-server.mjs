@@ -5,6 +5,7 @@
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { inRoot, run } from "../deploy/prepare.mjs"
 
 /** Atomic batches came with it. */
@@ -60,22 +61,29 @@ const unpack = () => {
     run("dpkg-deb", ["-x", join(folder, found), join(folder, "unpacked")])
 }
 
+const unpacked = join(folder, "unpacked/usr/sbin/nats-server")
+
+const named = process.env.NATS_SERVER
+const candidates = named === undefined ? ["nats-server", unpacked] : [named]
+
+/** Unpacks a server where none is named and none is there; undefined without one to use. */
+const installServer = () => {
+  const installed = () => candidates.find(isNewEnough)
+  return installed() ?? (named === undefined && unpack() ? installed() : undefined)
+}
+
 /** Makes `NATS_SERVER` name a server, or says what to do. */
 export const haveNatsServer = () => {
-  const unpacked = join(folder, "unpacked/usr/sbin/nats-server")
-  const named = process.env.NATS_SERVER
-  if (named !== undefined) return isNewEnough(named)
-  for (const binary of ["nats-server", unpacked]) {
-    if (!isNewEnough(binary)) continue
-    process.env.NATS_SERVER = binary === unpacked ? binary : output("which", binary).trim()
-    return true
+  const found = installServer()
+  if (found === undefined) {
+    const version = versionMin.join(".")
+    const message =
+      `No nats-server of version ${version} or later: install one, or set NATS_SERVER.`
+    process.stderr.write(`${message}\n`)
+    return false
   }
-  if (unpack() && isNewEnough(unpacked)) {
-    process.env.NATS_SERVER = unpacked
-    return true
-  }
-  process.stderr.write(
-    `No nats-server of version ${versionMin.join(".")} or later: install one, or set NATS_SERVER.\n`
-  )
-  return false
+  process.env.NATS_SERVER = found.includes("/") ? found : output("which", found).trim()
+  return true
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) installServer()

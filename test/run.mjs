@@ -10,7 +10,7 @@ import { once } from "node:events"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { build, inRoot, installIfStale, run } from "../deploy/prepare.mjs"
+import { inRoot, installIfStale } from "../deploy/prepare.mjs"
 import { haveNatsServer } from "./nats-server.mjs"
 
 const long = process.argv.includes("--long")
@@ -18,17 +18,28 @@ const filters = process.argv.slice(2).filter((argument) => argument !== "--long"
 const results = inRoot("test-results/long-run.jsonl")
 const count = { passed: 0, failed: 0 }
 
-const check = (name, attempt) => {
+/** Counts and says whether a check passed; `attempt` returns that, or promises it. */
+const check = async (name, attempt) => {
   const startedMs = performance.now()
-  const passed = attempt()
+  const passed = await attempt()
   const time = ((performance.now() - startedMs) / 1000).toFixed(0)
   process.stderr.write(`# ${name}: ${passed ? "passed" : "failed"}, ${time} s\n`)
   count[passed ? "passed" : "failed"] += 1
   return passed
 }
 
+/** Runs a command beside others; shows its output at its end, and resolves to true on success. */
+const runBeside = async (command, ...args) => {
+  const child = spawn(command, args, { cwd: inRoot("."), stdio: ["ignore", "pipe", "pipe"] })
+  const output = []
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => output.push(data))
+  const [status] = await once(child, "close")
+  process.stderr.write(Buffer.concat(output))
+  return status === 0
+}
+
 const moduleTool = (path, ...args) => () =>
-  run(process.execPath, [inRoot(`node_modules/${path}`), ...args])
+  runBeside(process.execPath, inRoot(`node_modules/${path}`), ...args)
 
 const onPath = (name) =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)))
@@ -54,17 +65,14 @@ const tools = [
   }
 ]
 
-/** Installs the packages of missing tools as root, while the checks that need none run. */
+/** Installs the packages of missing tools as root. */
 const installMissing = async () => {
   const packages = tools.flatMap((tool) => tool.isThere() ? [] : tool.packages)
   if (packages.length === 0 || process.getuid?.() !== 0 || !onPath("apt-get")) return
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
   const install = "apt-get -qq update && apt-get -qq install -y --no-install-recommends"
-  const child = spawn("sh", ["-c", `${install} ${packages.join(" ")}`], {
-    env,
-    stdio: ["ignore", "ignore", 2]
-  })
-  await once(child, "close")
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
+  const options = { env, stdio: ["ignore", "ignore", 2] }
+  await once(spawn("sh", ["-c", `${install} ${packages.join(" ")}`], options), "close")
 }
 
 const haveTool = ({ isThere, name, packages }) => () => {
@@ -114,13 +122,17 @@ process.on("exit", (code) => {
 
 const installed = installMissing()
 installIfStale()
-const built = check("build: tsc -b", () => build("."))
-check("format: dprint check", moduleTool("dprint/bin.cjs", "check"))
-check("lint: oxlint", moduleTool("oxlint/bin/oxlint"))
-check("dead code: knip", moduleTool("knip/bin/knip.js", "--no-progress"))
-await installed
-for (const needed of tools) check(needed.name, haveTool(needed))
-check("a NATS server for test/nats", haveNatsServer)
+/** What needs no other check runs beside the build, which uses one processor. */
+const [built] = await Promise.all([
+  check("build: tsc -b", () => runBeside(process.execPath, inRoot("deploy/build.mjs"), ".")),
+  check("format: dprint check", moduleTool("dprint/bin.cjs", "check")),
+  check("lint: oxlint", moduleTool("oxlint/bin/oxlint")),
+  check("dead code: knip", moduleTool("knip/bin/knip.js", "--no-progress")),
+  // apt-get runs once at a time.
+  installed.then(() => runBeside(process.execPath, inRoot("test/nats-server.mjs")))
+])
+for (const needed of tools) await check(needed.name, haveTool(needed))
+await check("a NATS server for test/nats", haveNatsServer)
 if (built) {
   if (long) rmSync(results, { force: true })
   runSuites(long ? "1" : undefined)
