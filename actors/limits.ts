@@ -20,11 +20,11 @@ export const retentionSteps = 100
 /** Ranges of removed notifications that a mailbox remembers. */
 export const removedRangesMax = 1000
 
-/** Removed relays that a mailbox remembers; its record holds them. */
-export const removedRelaysMax = 200
+/** Removed local deliveries that a mailbox remembers, in its record. */
+export const removedLocalDeliveriesMax = 200
 
-/** How long a mailbox recognizes a repetition of a removed relay. */
-export const removedRelayRetentionMs = 24 * hourMs
+/** How long a mailbox recognizes a repetition of a removed local delivery. */
+export const removedLocalDeliveryRetentionMs = 24 * hourMs
 
 /** Push registrations of one mailbox. */
 export const registrationsMax = 256

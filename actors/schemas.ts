@@ -1,5 +1,5 @@
 /** The schemas that kinds share, and the codecs of their records and messages. */
-import { type Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { address, type AskFailure, type Peers, type Refusal,
   type Tagged } from "../runtime/index.ts"
 
@@ -72,6 +72,9 @@ export const Base64Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}
 
 /** A whole number from 0. */
 export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** A count that is 0 if the record is of an older version, which does not have the field. */
+export const CountOrZero = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
 
 /** The version that a conditional change expects; another one is PreconditionFailed. */
 export const ifVersion = { ifVersion: Schema.optionalKey(Count) }

@@ -9,11 +9,11 @@ import { Effect } from "effect"
 import { sweepAsksInFlight, sweepPageBlobs } from "./limits.ts"
 import type { HandlerFailure, Service } from "./pipeline/index.ts"
 import { contentNames } from "./resources/content/index.ts"
-import { isLoadBlob, loadNames } from "./resources/customers/index.ts"
+import { isBlobOfPendingLoad, isLoadBlob } from "./resources/customers/index.ts"
 
 /** Whether the owner names the blob. */
 const isNamed = (service: Service, blobId: string): Effect.Effect<boolean, HandlerFailure> =>
-  isLoadBlob(blobId) ? loadNames(service, blobId) : contentNames(service, blobId)
+  isLoadBlob(blobId) ? isBlobOfPendingLoad(service, blobId) : contentNames(service, blobId)
 
 /** The result of a collection. */
 export interface CollectedBlobs {

@@ -177,8 +177,11 @@ export const indeterminateSearchItemsMax = 10_000
 /** Log items that one read of this search returns. */
 export const keyedSearchPage = 100
 
-/** The search also reads items of this time before the first use of the key: clocks differ. */
-export const keyedSearchClockMs = 60 * 60 * 1000
+/**
+ * How much the clocks of two nodes may differ: the search also reads items that are this much older
+ * than the first use of the key.
+ */
+export const keyedSearchClockSkewMs = 60 * 60 * 1000
 
 /** Size of the cache of rendered mailbox listings. */
 export const listingCacheBytesMax = 4 * 1024 * 1024
@@ -372,15 +375,11 @@ export const anonymousQueryRetentionMs = 30 * 24 * 60 * 60 * 1000
 /** Queries without an owner that one address may have at a time. */
 export const anonymousQueriesMax = 1_000
 
-/** How often the service removes expired queries, and how many in one step. */
-export const expiredQueriesSweepMs = 10 * 60 * 1000
+/** How often the service removes expired records: queries, and records of requests. */
+export const expirySweepMs = 10 * 60 * 1000
 
-export const expiredQueriesPage = 200
-
-/** How often the service removes request records of ended keys, and how many in one step. */
-export const expiredRequestsSweepMs = 10 * 60 * 1000
-
-export const expiredRequestsPage = 200
+/** How many of them one write removes. */
+export const expiryPage = 200
 
 /* Customers, and loads of customers. */
 

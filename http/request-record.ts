@@ -1,7 +1,7 @@
 /**
- * The record of a request with an Idempotency-Key, for changes of what others may change too. The
- * first attempt writes it with its change. A repetition after an unknown outcome finds it, whatever
- * others have changed since, and changes nothing (protocol §7).
+ * The record of a request with an Idempotency-Key, for a change to a resource that others may
+ * change too. The first attempt writes the record together with its change. After an indeterminate
+ * outcome, a repetition finds the record and changes nothing (protocol §7).
  *
  * The tables, and their keys:
  *
@@ -11,17 +11,13 @@
 import { Effect } from "effect"
 import { idempotencyRetentionMs } from "../actors/index.ts"
 import { isRefusal, type RecordChange, type Refusal } from "../runtime/index.ts"
-import { attemptsMax, expiredRequestsPage, expiredRequestsSweepMs } from "./limits.ts"
+import { attemptsMax } from "./limits.ts"
 import { type Call, type HandlerFailure, httpError, type Service } from "./pipeline/index.ts"
+import { nameInKey, removeExpired, sweep, timeInKey } from "./record-expiry.ts"
 
 const requestsTable = "requests"
 
 const endingTable = "requests-ending"
-
-/** Times in keys have so many digits, so that keys sort as times do. */
-export const keyTimeDigits = 16
-
-export const keyTimeOf = (ms: number): string => String(ms).padStart(keyTimeDigits, "0")
 
 /** What the first attempt has written. */
 export interface RequestRecord {
@@ -37,15 +33,19 @@ export interface RequestAttempt {
   readonly earlier: RequestRecord | undefined
   /** The time of the change: that of the earlier attempt, if there is one. */
   readonly atMs: number
-  /** The conditions and changes that write the record; without a key there are none. */
+  /** The condition under which the record is written; empty without a key. */
   readonly expected: ReadonlyArray<RecordChange>
+  /** The changes that write the record; empty without a key. */
   readonly changes: ReadonlyArray<RecordChange>
 }
 
 const endingKey = (id: string, { atMs }: RequestRecord): string =>
-  `${keyTimeOf(atMs + idempotencyRetentionMs)}/${id}`
+  `${timeInKey(atMs + idempotencyRetentionMs)}/${id}`
 
-/** Reads the record of the request; `version` is that of a record to write. */
+/**
+ * Reads the record of an earlier attempt, and makes the changes that write a new one, with
+ * `version`.
+ */
 export const beginRequest = Effect.fnUntraced(function*(
   { nowMs, records }: Service,
   { ids, key }: Call,
@@ -76,8 +76,8 @@ export const beginRequest = Effect.fnUntraced(function*(
   }
 })
 
-/** Removes what these changes have written, so that the key is free for another attempt. */
-const removeRequest = (
+/** Removes the record that these changes have written: the next attempt is again the first. */
+const removeRequestRecord = (
   { records }: Service,
   [written, ending]: ReadonlyArray<RecordChange>
 ): Effect.Effect<unknown, HandlerFailure> =>
@@ -94,13 +94,14 @@ const changedSince = httpError(
     + "the result of this request does not exist any more, or never did. Use a new key."
 )
 
-const isOutdated = (reply: unknown): boolean =>
+const isPreconditionFailure = (reply: unknown): boolean =>
   isRefusal(reply) && reply.reason === "PreconditionFailed"
 
 /**
- * Sends an actor a change that a repetition must not make over a later one: with a key it is for
- * the version that the first attempt has seen. The actor recognizes a change that it has. Fails
- * with 409 when it has not, and has changed since.
+ * Sends a change to an actor so that a repetition does not overwrite later changes of others. With
+ * a key, the change applies only to the version that the first attempt has seen (`ifVersion`). The
+ * actor recognizes a change that it has already made, and replies as before. Fails with 409 if the
+ * actor has not made the change and has another version now.
  */
 export const changeOnce = Effect.fnUntraced(function*<Reply>(
   service: Service,
@@ -116,14 +117,14 @@ export const changeOnce = Effect.fnUntraced(function*<Reply>(
     const { changes, earlier, expected } = yield* beginRequest(service, call, seen)
     if (earlier !== undefined) {
       const reply = yield* change({ ifVersion: earlier.version ?? seen })
-      return isOutdated(reply) ? yield* changedSince : reply
+      return isPreconditionFailure(reply) ? yield* changedSince : reply
     }
     if (!(yield* service.records.writeIf(expected, changes))) continue
     const reply = yield* change({ ifVersion: seen })
     if (!isRefusal(reply)) return reply
-    yield* removeRequest(service, changes)
+    yield* removeRequestRecord(service, changes)
     // Others changed the actor between the two messages.
-    if (!isOutdated(reply)) return reply
+    if (!isPreconditionFailure(reply)) return reply
   }
   return yield* httpError("overloaded")
 })
@@ -131,33 +132,19 @@ export const changeOnce = Effect.fnUntraced(function*<Reply>(
 type RequestRecords = Pick<Service, "nowMs" | "records">
 
 /** Removes the records of requests whose keys have ended. */
-export const removeExpiredRequests = Effect.fnUntraced(function*(
-  { nowMs, records }: RequestRecords
-): Effect.fn.Return<void, HandlerFailure> {
-  for (;;) {
-    const entries = yield* records.range(endingTable, { limit: expiredRequestsPage })
-    const expired = entries.filter(({ key }) => Number(key.slice(0, keyTimeDigits)) <= nowMs())
+export const removeExpiredRequests = (
+  service: RequestRecords
+): Effect.Effect<void, HandlerFailure> =>
+  removeExpired(service, endingTable, (expired) =>
     // A key that is used again at this moment has another entry.
-    yield* records.writeIf(
+    service.records.writeIf(
       expired.map((entry) => ({ table: endingTable, ...entry })),
       expired.flatMap(({ key }) => [
         { table: endingTable, key, value: null, markerExpires: true },
-        {
-          table: requestsTable,
-          key: key.slice(keyTimeDigits + 1),
-          value: null,
-          markerExpires: true
-        }
+        { table: requestsTable, key: nameInKey(key), value: null, markerExpires: true }
       ])
-    )
-    if (expired.length < expiredRequestsPage) return
-  }
-})
+    ))
 
-/** Removes them for as long as the service runs. */
+/** Removes the records of ended keys at intervals, for as long as the service runs. */
 export const sweepRequests = (service: RequestRecords): Effect.Effect<never> =>
-  Effect.forever(
-    Effect.ignore(removeExpiredRequests(service)).pipe(
-      Effect.andThen(Effect.sleep(expiredRequestsSweepMs))
-    )
-  )
+  sweep(removeExpiredRequests(service))

@@ -122,7 +122,7 @@ process.on("exit", (code) => {
 
 const installed = installMissing()
 installIfStale()
-/** What needs no other check runs beside the build, which uses one processor. */
+/** These do not depend on each other, and the build uses one processor. */
 const [built] = await Promise.all([
   check("build: tsc -b", () => runBeside(process.execPath, inRoot("deploy/build.mjs"), ".")),
   check("format: dprint check", moduleTool("dprint/bin.cjs", "check")),

@@ -34,7 +34,10 @@ export const AccountState = Schema.Union([
     requestId: Schema.String,
     createdAtMs: Count,
     roles,
-    /** The tokens that have not expired, oldest first; `accountTokensMax` at most. */
+    /**
+     * The tokens, oldest first; `accountTokensMax` valid ones at most. Expired and revoked tokens
+     * stay until their records are removed.
+     */
     tokens: Schema.Array(Token),
     /** Whether this is the first account of the service, which always remains, and as an admin. */
     founder: Schema.Boolean,

@@ -4,11 +4,11 @@
  * `<mailbox>=<n, base 36>-<kind>`, so that it is in the shard of its mailbox, whose commits signal
  * it. It reads what to do from the mailbox and its log in every attempt.
  */
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import type { Address, BlobsApi, RecordsApi } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
-import { Count } from "../schemas.ts"
+import { Count, CountOrZero } from "../schemas.ts"
 
 /** The dependencies of background tasks. */
 export interface BackgroundTaskDependencies {
@@ -62,9 +62,9 @@ export const BackgroundTaskState = Schema.Union([
     /** The mailbox knows of the copy. */
     isListed: Schema.Boolean,
     /** How many checks of the notification have begun: only the last one may end the checks. */
-    checks: Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
+    checks: CountOrZero
   }),
-  /** No notification has this copy: it is removed. */
+  /** The notification is gone, or the task was given up: the copy is being removed. */
   Schema.TaggedStruct("Removing", { copy: ContentCopy })
 ])
 

@@ -77,7 +77,10 @@ export const ContentMessage = Schema.Union([
     access: ContentAccess,
     ifDigest: Schema.optionalKey(Schema.String)
   }),
-  /** Removes what this request has published or publishes later, for the sender of `Publish`. */
+  /**
+   * Removes the content if the request of this id has published it; if that `Publish` arrives
+   * later, it stores nothing. The sender of a `Publish` with an indeterminate outcome sends it.
+   */
   Schema.TaggedStruct("Withdraw", { requestId: Schema.String }),
   /** Stores a receipt (A4) as a log item; {@link decodeReceipt} reads it. */
   Schema.TaggedStruct("Receipt", {

@@ -12,8 +12,8 @@ import { encodeItem, repeatKey } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
   MailboxView } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
-import { beginExpiry, clearDestroyed, findRemovedRelay, finishExpiry, nextTimerMs, recordRetrieval,
-  rememberRelays, removeItems } from "./removal.ts"
+import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
+  recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
 import { isWatched, partOf, signalDeposit, signalKey, signalRegistrations } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
@@ -73,7 +73,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     if (n < 1 || n > context.head) return deny("NotFound")
     if (covers(state.gone, n)) return deny("Gone")
     const removed = [{ n, idRandom }]
-    const next = rememberRelays(state, removed, context.nowMs)
+    const next = rememberLocalDeliveries(state, removed, context.nowMs)
     return removeItems(next, { removed, events: [] }, context).reply(done)
   },
   Configure: (state, message) => {
@@ -131,7 +131,7 @@ const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
     lastAtMs: nowMs,
     removed: 0,
     gone: [],
-    removedRelays: [],
+    removedLocalDeliveries: [],
     retrieved: [],
     registrations: [],
     events: 0,
@@ -153,7 +153,7 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
   lastAtMs,
   removed: state.removed,
   gone: state.gone,
-  removedRelays: state.removedRelays,
+  removedLocalDeliveries: state.removedLocalDeliveries,
   retrieved: state.retrieved,
   registrations: state.registrations,
   events: state.events,
@@ -177,7 +177,7 @@ const deposit =
         idRandom: key === undefined ? undefined : idRandom
       })
     }
-    const removed = findRemovedRelay(state, idRandom, nowMs)
+    const removed = findRemovedLocalDelivery(state, idRandom, nowMs)
     if (removed !== undefined) {
       return stay().reply<MailboxReply>({ _tag: "Deposited", n: removed, repeated: true, idRandom })
     }

@@ -3,8 +3,8 @@ export { askMailbox, mailbox, mailboxKind } from "./actor.ts"
 export { formatCursor, numberMax, parseSince, type Since, startAfter } from "./cursor.ts"
 export type { MailboxLimits } from "./decide.ts"
 export { parseDuration } from "./duration.ts"
-export { decodeItem, decodeRemoval, isRemoval, itemAtMs, notificationId, parseNotificationId,
-  partChars, relayPart } from "./log-item.ts"
+export { decodeItem, decodeRemoval, isRemoval, itemAtMs, localDeliveryIdRandom, notificationId,
+  parseNotificationId, partChars } from "./log-item.ts"
 export { MailboxMessage, MailboxReader, type MailboxReply, type MailboxView,
   OwnerSettings } from "./protocol.ts"
 export { backgroundTaskKind, idempotencyKind, registrationKind } from "./signals.ts"

@@ -19,17 +19,19 @@ export interface StoredNotification {
 export const partChars = 22
 
 /**
- * The random part of a relay's id begins with this mark, so that a removal recognizes a relay
- * without reading it. One in 64 of the other notifications has the mark by chance: the mailbox then
- * remembers its removal too, which does no harm.
+ * The random part of the id of a local delivery begins with this mark, so that a removal recognizes
+ * it without reading the item. One in 64 of the other notifications has the mark by chance: the
+ * mailbox then remembers its removal too, which does no harm.
  */
-const relayMark = "_"
+const localDeliveryMark = "_"
 
-/** The random part of a local delivery, from a name that is the same in every attempt. */
-export const relayPart = (name: string): string => relayMark + name.slice(0, partChars - 1)
+/** The random part of the id of a local delivery; each attempt has the same `name`. */
+export const localDeliveryIdRandom = (name: string): string =>
+  localDeliveryMark + name.slice(0, partChars - 1)
 
-/** Whether the notification of this random part may be a relay, which may be repeated. */
-export const isRelayed = (idRandom: string): boolean => idRandom.startsWith(relayMark)
+/** Whether the notification of this random part may be a local delivery, which may be repeated. */
+export const mayBeLocalDelivery = (idRandom: string): boolean =>
+  idRandom.startsWith(localDeliveryMark)
 
 /** The log item of a notification. */
 export const encodeItem = (

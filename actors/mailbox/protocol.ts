@@ -1,6 +1,6 @@
 /** The mailbox: its state record, its messages and its replies (protocol §1.2). */
 import { Effect, Schema } from "effect"
-import { Base64Id, Caller, Count, SecretHash } from "../schemas.ts"
+import { Base64Id, Caller, Count, CountOrZero, SecretHash } from "../schemas.ts"
 import { Range, Retrieval } from "./ranges.ts"
 
 /** The settings of a mailbox, which its owner chooses. */
@@ -20,11 +20,8 @@ export const OwnerSettings = Schema.Struct({
 
 export type OwnerSettings = typeof OwnerSettings.Type
 
-/** A count that is 0 if the record is of an older version, which does not have the field. */
-const CountOrZero = Count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
-
-/** A relay that was removed: its id in URIs, and when. */
-const RemovedRelay = Schema.Struct({ id: Schema.String, atMs: Count })
+/** A local delivery that was removed: its id in URIs, and when. */
+const RemovedLocalDelivery = Schema.Struct({ id: Schema.String, atMs: Count })
 
 export const MailboxState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
@@ -46,7 +43,7 @@ export const MailboxState = Schema.Union([
     /** The numbers of removed log items. Beyond a bound the smallest ranges are forgotten. */
     gone: Schema.Array(Range),
     /** The last removed relays, for as long as a repetition of one is recognized. */
-    removedRelays: Schema.Array(RemovedRelay).pipe(
+    removedLocalDeliveries: Schema.Array(RemovedLocalDelivery).pipe(
       Schema.withDecodingDefaultKey(Effect.succeed([]))
     ),
     /** Which items were retrieved, and when. Beyond a bound the smallest ranges are forgotten. */

@@ -4,10 +4,11 @@
  */
 import { become, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { eventRetentionMs, expiryReadRetryMs, removalsMax, removalsPerEvent, removedRangesMax,
-  removedRelayRetentionMs, removedRelaysMax, retentionSteps, retrievedPerDecisionMax,
-  retrievedRangesMax } from "../limits.ts"
-import { encodeRemoval, isRelayed, notificationId, parseNotificationId } from "./log-item.ts"
+import { eventRetentionMs, expiryReadRetryMs, removalsMax, removalsPerEvent,
+  removedLocalDeliveriesMax, removedLocalDeliveryRetentionMs, removedRangesMax, retentionSteps,
+  retrievedPerDecisionMax, retrievedRangesMax } from "../limits.ts"
+import { encodeRemoval, mayBeLocalDelivery, notificationId,
+  parseNotificationId } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReply, MailboxState,
   Removal } from "./protocol.ts"
 import { covers, first, include, type Range, type Retrieval, retrieve, subtract,
@@ -45,37 +46,41 @@ const withoutItems = (state: Open, numbers: ReadonlyArray<number>, events: numbe
 })
 
 /**
- * The state that remembers the relays among these. The sender of a relay with an unknown outcome
- * repeats it, and the log no longer shows that it was stored.
+ * The state that remembers the local deliveries among these. The sender repeats one whose outcome
+ * is indeterminate, and the log does not show that it was stored.
  */
-export const rememberRelays = (
+export const rememberLocalDeliveries = (
   state: Open,
   removed: ReadonlyArray<Removal>,
   nowMs: number
 ): Open => {
-  const sinceMs = nowMs - removedRelayRetentionMs
-  const known = state.removedRelays.filter(({ atMs }) => atMs > sinceMs)
+  const sinceMs = nowMs - removedLocalDeliveryRetentionMs
+  const known = state.removedLocalDeliveries.filter(({ atMs }) => atMs > sinceMs)
   const added = removed.flatMap(({ idRandom, n }) =>
-    isRelayed(idRandom) ? [{ id: notificationId(n, idRandom), atMs: nowMs }] : []
+    mayBeLocalDelivery(idRandom) ? [{ id: notificationId(n, idRandom), atMs: nowMs }] : []
   )
-  return { ...state, removedRelays: [...known, ...added].slice(-removedRelaysMax) }
+  return {
+    ...state,
+    removedLocalDeliveries: [...known, ...added].slice(-removedLocalDeliveriesMax)
+  }
 }
 
-/** The number of a removed relay; undefined if it is not remembered. */
-export const findRemovedRelay = (
-  { removedRelays }: Open,
+/** The number of a removed local delivery; undefined if it is not remembered. */
+export const findRemovedLocalDelivery = (
+  { removedLocalDeliveries }: Open,
   idRandom: string,
   nowMs: number
 ): number | undefined => {
-  if (removedRelays.length === 0 || !isRelayed(idRandom)) return undefined
-  const found = removedRelays.find(({ atMs, id }) =>
-    id.endsWith(`-${idRandom}`) && nowMs < atMs + removedRelayRetentionMs
+  if (removedLocalDeliveries.length === 0 || !mayBeLocalDelivery(idRandom)) return undefined
+  const found = removedLocalDeliveries.find(({ atMs, id }) =>
+    id.endsWith(`-${idRandom}`) && nowMs < atMs + removedLocalDeliveryRetentionMs
   )
   return found && parseNotificationId(found.id)?.n
 }
 
-/** Whether a relay may expire so early that it may still be repeated. */
-const expiresEarly = ({ settings }: Open): boolean => settings.retentionMs < removedRelayRetentionMs
+/** Whether a local delivery may expire so early that it may still be repeated. */
+const expiresEarly = ({ settings }: Open): boolean =>
+  settings.retentionMs < removedLocalDeliveryRetentionMs
 
 /** How many items one commit can remove. If it also sends signals, it can remove half as many. */
 const removalsPerCommit = (
@@ -230,7 +235,7 @@ export const finishExpiry = (
   }
   const next: Open = { ...state, retrieved: kept }
   const remembering = expiresEarly(state)
-    ? rememberRelays(next, due.removed, context.nowMs)
+    ? rememberLocalDeliveries(next, due.removed, context.nowMs)
     : next
   return removeItems(remembering, due, context)
 }

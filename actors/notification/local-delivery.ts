@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { isRefusal, type Peers, type Refusal } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
-import { askMailbox, type MailboxMessage, notificationId, partChars,
-  relayPart } from "../mailbox/index.ts"
+import { askMailbox, localDeliveryIdRandom, type MailboxMessage, notificationId,
+  partChars } from "../mailbox/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
 import { sha256 } from "../secret-hash.ts"
 
@@ -64,7 +64,7 @@ const deposit = Effect.fnUntraced(function*(
     }
   }
   // Both are the same in every attempt, so that the mailbox deduplicates.
-  const idRandom = relayPart(derivedName("item", id, to))
+  const idRandom = localDeliveryIdRandom(derivedName("item", id, to))
   const digest = derivedName("digest", id, to).slice(0, partChars)
   const message: MailboxMessage = { _tag: "Deposit", fragment, digest, idRandom, account }
   const reply = yield* askMailbox(peers, name, message)

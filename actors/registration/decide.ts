@@ -349,8 +349,8 @@ const acknowledged = (
 }
 
 /**
- * The mailbox does not list the registration. Soon after its creation that is not yet; later it is
- * no longer.
+ * The mailbox does not list the registration. Soon after the creation the mailbox may still add it,
+ * so the check is repeated. Later the registration ends.
  */
 const detached: Row["Detached"] = (state, { untilMs }, { nowMs }) => {
   if (state.running?.untilMs !== untilMs) return stay()
@@ -392,7 +392,7 @@ const retryAtMs = (
 
 /* The next action, and its time. */
 
-/** What {@link proceed} must do besides. */
+/** Options of {@link proceed}. */
 interface Change {
   /** Whether to check the mailbox for changes; by default not. */
   readonly checks?: boolean

@@ -56,8 +56,17 @@ export class ProblemError extends RestanteError {
   readonly retryAfterMs: number | undefined
   /** Further members of the document. */
   readonly extensions: Readonly<Record<string, unknown>>
+  /**
+   * Whether the service may have carried out the request nevertheless: the service failed, a proxy
+   * received no response from it, it still processes another attempt with the same key, or an
+   * earlier attempt of this request had such an outcome. Otherwise the request has changed nothing.
+   */
+  readonly isIndeterminate: boolean
 
-  constructor(problem: Pick<Problem, "status" | "title"> & Partial<Problem>) {
+  constructor(
+    problem: Pick<Problem, "status" | "title"> & Partial<Problem>,
+    followsIndeterminate = false
+  ) {
     const { detail, status, title } = problem
     super(`${status} ${title}${detail === undefined ? "" : `: ${detail}`}`)
     this.status = status
@@ -67,18 +76,14 @@ export class ProblemError extends RestanteError {
     this.instance = problem.instance
     this.retryAfterMs = problem.retryAfterMs
     this.extensions = problem.extensions ?? {}
+    this.isIndeterminate = followsIndeterminate || mayBeCarriedOut(this)
   }
+}
 
-  /**
-   * Whether the service may have carried out the request nevertheless: the service failed, a proxy
-   * received no response from it, or it still processes another attempt with the same key. After
-   * any other problem the request has changed nothing.
-   */
-  get isIndeterminate(): boolean {
-    const { retryAfterMs, status, type } = this
-    if (status === 408) return !type.endsWith("/problems/request-timeout")
-    return status === 409 ? retryAfterMs !== undefined : status >= 500
-  }
+/** Whether the service may have carried out a request that it, or a proxy, answered so. */
+const mayBeCarriedOut = ({ retryAfterMs, status, type }: Problem): boolean => {
+  if (status === 408) return !type.endsWith("/problems/request-timeout")
+  return status === 409 ? retryAfterMs !== undefined : status >= 500
 }
 
 /** The parent of an error class. It keeps the `name` if a bundler renames the class. */
@@ -117,7 +122,9 @@ export class TooManyRequests extends named("TooManyRequests") {}
 /** 502, 503, 504, 507: the service is temporarily unable to respond. */
 export class Unavailable extends named("Unavailable") {}
 
-const classes: Readonly<Record<number, new(problem: Problem) => ProblemError>> = {
+const classes: Readonly<
+  Record<number, new(problem: Problem, followsIndeterminate?: boolean) => ProblemError>
+> = {
   401: Unauthenticated,
   403: Forbidden,
   404: NotFound,
@@ -133,6 +140,9 @@ const classes: Readonly<Record<number, new(problem: Problem) => ProblemError>> =
   507: Unavailable
 }
 
-/** The error class for the status of a problem. */
-export const problemError = (problem: Problem): ProblemError =>
-  new (classes[problem.status] ?? ProblemError)(problem)
+/**
+ * The error of a problem, of the class for its status. `followsIndeterminate`: an earlier attempt
+ * of the same request had an indeterminate outcome.
+ */
+export const problemError = (problem: Problem, followsIndeterminate?: boolean): ProblemError =>
+  new (classes[problem.status] ?? ProblemError)(problem, followsIndeterminate)

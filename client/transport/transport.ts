@@ -245,12 +245,17 @@ export class HttpTransport {
     this.locate(request.uri)
     const limit = request.attempts ?? this.endpoint.attempts
     const attempts = request.body instanceof ReadableStream ? 1 : limit
+    let isIndeterminate = false
     for (let attempt = 1;; attempt++) {
       try {
         return await this.attempt(request, attempt, read)
-      } catch (error) {
+      } catch (thrown) {
+        const error = isIndeterminate && thrown instanceof ProblemError
+          ? problemError(thrown, isIndeterminate)
+          : thrown
+        isIndeterminate ||= mayHaveChanged(error)
         const waitMs = attempt < attempts ? retryAfterAttempt(request, error, attempt) : undefined
-        if (waitMs === undefined) throw this.withAdvice(request, error)
+        if (waitMs === undefined) throw this.addAdvice(request, error)
         await pause(waitMs, this.signalOf(request))
       }
     }
@@ -347,8 +352,8 @@ export class HttpTransport {
     return pause(ms, anySignal(this.endpoint.signal, signal))
   }
 
-  /** The error; of a change that must not be repeated blindly, its message says so. */
-  private withAdvice(request: ServiceRequest, error: unknown): unknown {
+  /** Adds to the message of an indeterminate outcome how to proceed, if nothing is repeated. */
+  private addAdvice(request: ServiceRequest, error: unknown): unknown {
     if (!isRepeatable(request) && mayHaveChanged(error)) {
       const uri = redactSecret(this.locate(request.uri).url)
       error.message += `; the outcome of ${request.method} ${uri} is unknown: ` +
@@ -430,7 +435,7 @@ const isRepeatable = (request: ServiceRequest): boolean => {
 /** Types of 503 with which the service refuses a request before it does anything. */
 const notBegun = /\/problems\/(?:issuer-unavailable|overloaded|quarantined)$/
 
-/** Whether a request that failed so may have changed something. */
+/** Whether a request may have changed something, although it failed with this error. */
 const mayHaveChanged = (error: unknown): error is RestanteError =>
   error instanceof ProblemError
     ? error.isIndeterminate && !notBegun.test(error.type)

@@ -165,7 +165,7 @@ const isRefused = (failure: HandlerFailure): boolean =>
 const wasRefused = ({ reasons }: Cause.Cause<HandlerFailure>): boolean =>
   reasons.every((reason) => reason._tag === "Fail" && isRefused(reason.error))
 
-/** Whether an attempt whose `Begin` failed so may hold the key. */
+/** Whether this attempt may hold the key, although its `Begin` failed. */
 const mayHaveBegun = ({ reasons }: Cause.Cause<HandlerFailure>): boolean =>
   reasons.some((reason) =>
     reason._tag !== "Fail" || reason.error._tag === "AskTimeout" ||
@@ -184,7 +184,8 @@ export const runOnce = Effect.fnUntraced(function*(
   const { attempt } = keyed
   const known = knownFingerprint === undefined ? {} : { fingerprint: knownFingerprint }
   const abandon = endAttempt(service, keyed, { _tag: "Abandon", attempt })
-  // This attempt never runs. If the store keeps its `Begin` later still, it counts as lost in time.
+  // This attempt never runs. If the store keeps its `Begin` after the `Abandon`, the attempt holds
+  // the key until `idempotencyAttemptMaxMs` have passed.
   const begun = yield* Effect.onError(
     askKey(service, keyed, { _tag: "Begin", attempt, ...known }),
     (cause) => mayHaveBegun(cause) ? Effect.forkDetach(abandon) : Effect.void
@@ -226,4 +227,8 @@ export const runOnce = Effect.fnUntraced(function*(
   return answer
 })
 
-const otherRequest = httpError("idempotency-key-reuse", "this key was used with another request")
+/** The failure of a request whose Idempotency-Key was used with another one. */
+export const otherRequest = httpError(
+  "idempotency-key-reuse",
+  "this key was used with another request"
+)

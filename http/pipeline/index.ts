@@ -6,7 +6,7 @@ export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay
 export { challenges, type HandlerFailure, HttpError, httpError, invalidTokenError, refusalError,
   toHttpError, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
-export { hasIdempotencyKey, readKeyedRequest, runOnce } from "./idempotency.ts"
+export { hasIdempotencyKey, otherRequest, readKeyedRequest, runOnce } from "./idempotency.ts"
 export { endRefusedStream, eventStreamAnswer, eventStreamType, longPoll, longPollHeaders,
   preferredWaitSeconds } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,

@@ -417,9 +417,9 @@ export class ActorTimers {
 
   /**
    * The commit is lost. Whether or not the store has kept it, its timers and signals fire: one too
-   * many does no harm. Its signals have no revision, so that a behavior can tell them from those of
-   * durable commits. What it was to defer is not deferred. `indeterminate`: the store may keep it
-   * later, after these have fired.
+   * many does no harm. Its signals have no revision, so that a behavior can distinguish them from
+   * those of durable commits. What it was to defer is not deferred. `indeterminate`: the store may
+   * keep it later, after these have fired.
    */
   armLost({ signals, timerAtMs }: PendingCommit, indeterminate: boolean): void {
     const { address, timers } = this

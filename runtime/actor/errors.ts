@@ -52,8 +52,8 @@ export class StorageLocked extends Schema.TaggedError<StorageLocked>()("StorageL
 export type StorageFailure = StorageUnavailable | StorageFull | StorageCorrupted | ValueTooLarge
 
 /**
- * The store has a format that this version cannot read. Messages contain both texts: "has `found`"
- * and "reads `supported`".
+ * The store has a format that this version cannot read. A message inserts the two texts: "the store
+ * has `found`, and this version reads `supported`".
  */
 export class StoreFormatUnsupported
   extends Schema.TaggedError<StoreFormatUnsupported>()("StoreFormatUnsupported", {

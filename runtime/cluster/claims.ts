@@ -17,7 +17,7 @@ export interface Holder {
 export interface Claim extends ShardTenure {
   /** undefined: the claim was released or never taken. */
   readonly holder: Holder | undefined
-  /** Revision of the last holder's claim. A release gives the key a new revision, not the claim. */
+  /** Revision of the last holder's claim. A release changes `revision`, not this. */
   readonly claim: number
   readonly revision: number
 }

@@ -33,7 +33,7 @@ const interrupt = (attempt: string, fingerprint?: string): IdempotencyMessage =>
 const timerFired: IdempotencyMessage = { _tag: "TimerFired" }
 const proceed = { _tag: "Proceed" }
 /** An earlier attempt may have stored its deposit. */
-const proceedInDoubt = (firstAtMs: number) => ({
+const proceedIndeterminate = (firstAtMs: number) => ({
   _tag: "Proceed",
   earlier: { firstAtMs, isCertain: false }
 })
@@ -73,15 +73,15 @@ describe("the idempotency key's table", () => {
       const late = decide(begun, begin("a2"), { nowMs: lateMs })
       const next = { ...begun, attempt: "a2", attemptAtMs: lateMs, isDoubtful: true }
       expect(late.nextState).toEqual(next)
-      expect(late.answer).toEqual(proceedInDoubt(nowMs))
+      expect(late.answer).toEqual(proceedIndeterminate(nowMs))
       expect(decide(begun, begin("a2"), { nowMs: nowMs - 1 }).answer)
-        .toEqual(proceedInDoubt(nowMs))
+        .toEqual(proceedIndeterminate(nowMs))
       const started: IdempotencyState = { ...begun, attempt: "n1.s1.r1" }
-      expect(decide(started, begin("n1.s2.r2")).answer).toEqual(proceedInDoubt(nowMs))
+      expect(decide(started, begin("n1.s2.r2")).answer).toEqual(proceedIndeterminate(nowMs))
       expectOnlyReply(decide(started, begin("n1.s1.r2")), inProgress)
       expectOnlyReply(decide(started, begin("n2.s2.r2")), inProgress)
       // After an ambiguous failure the next attempt begins at once, and only with the same request.
-      expect(decide(doubtful, begin("a2")).answer).toEqual(proceedInDoubt(nowMs))
+      expect(decide(doubtful, begin("a2")).answer).toEqual(proceedIndeterminate(nowMs))
       const known: IdempotencyState = { ...doubtful, fingerprint: "f1" }
       const same: IdempotencyMessage = { _tag: "Begin", attempt: "a2", fingerprint: "f1" }
       expect(decide(known, same).nextState)
@@ -169,7 +169,7 @@ describe("an idempotency key", () => {
           const attempt = `a${at}`
           const other: IdempotencyMessage = { _tag: "Begin", attempt: "b", fingerprint: "other" }
           expect(actor.send({ _tag: "Begin", attempt, fingerprint: "f1" }, atMs))
-            .toEqual(isKept ? proceedInDoubt(nowMs) : proceed)
+            .toEqual(isKept ? proceedIndeterminate(nowMs) : proceed)
           if (outcome === "restart") actor.restart()
           if (outcome === "lost" || outcome === "restart") atMs += idempotencyAttemptMaxMs
           else actor.send(outcome === "refused" ? abandon(attempt) : interrupt(attempt), atMs)
@@ -218,11 +218,11 @@ describe("an idempotency key", () => {
             const reply = actor.send(begin(id), atMs)
             if (doneBy !== undefined) expect(reply).toEqual({ _tag: "Done", ...answer })
             else if (holder === id) {
-              expect(reply).toEqual(isDoubtful ? proceedInDoubt(firstMs) : proceed)
+              expect(reply).toEqual(isDoubtful ? proceedIndeterminate(firstMs) : proceed)
             } else if (holder !== undefined && atMs - sinceMs < idempotencyAttemptMaxMs) {
               expect(reply).toEqual(inProgress)
             } else {
-              expect(reply).toEqual(isUsed ? proceedInDoubt(firstMs) : proceed)
+              expect(reply).toEqual(isUsed ? proceedIndeterminate(firstMs) : proceed)
               isDoubtful = isUsed
               if (!isUsed) firstMs = atMs
               isUsed = true

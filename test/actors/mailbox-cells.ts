@@ -23,7 +23,7 @@ export const open: Variant<MailboxState, "Open"> = {
   lastAtMs: nowMs - 5,
   removed: 0,
   gone: [],
-  removedRelays: [],
+  removedLocalDeliveries: [],
   retrieved: [],
   registrations: [],
   events: 0,

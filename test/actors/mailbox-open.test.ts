@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
-import { expiryReadRetryMs, removedRelayRetentionMs,
-  removedRelaysMax } from "../../actors/limits.ts"
+import { expiryReadRetryMs, removedLocalDeliveriesMax,
+  removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
 import { address } from "../../runtime/index.ts"
@@ -86,9 +86,9 @@ describe("an open mailbox", () => {
       expectRefused(decide(closed, deposit), "Unauthenticated")
       expect(decide(closed, { ...deposit, account: "bob" }).answer).toMatchObject({ n: 1 })
       const relay = { ...deposit, idRandom: part("_relay") }
-      const removedRelays = [{ id: `a-${part("_relay")}`, atMs: nowMs }]
-      const forgetful: MailboxState = { ...first, removedRelays }
-      const later = nowMs + removedRelayRetentionMs
+      const removedLocalDeliveries = [{ id: `a-${part("_relay")}`, atMs: nowMs }]
+      const forgetful: MailboxState = { ...first, removedLocalDeliveries }
+      const later = nowMs + removedLocalDeliveryRetentionMs
       expectOnlyReply(decide(forgetful, relay, { head: 3, nowMs: later - 1 }), {
         ...repeated,
         n: 10,
@@ -152,17 +152,19 @@ describe("an open mailbox", () => {
       const idRandom = part("_relay")
       const relay = { ...remove(2), idRandom }
       const known = { id: `2-${idRandom}`, atMs: nowMs }
-      expect(decide(open, relay, { head: 3 }).nextState).toMatchObject({ removedRelays: [known] })
-      const old = { id: "1-old", atMs: nowMs - removedRelayRetentionMs }
+      expect(decide(open, relay, { head: 3 }).nextState).toMatchObject({
+        removedLocalDeliveries: [known]
+      })
+      const old = { id: "1-old", atMs: nowMs - removedLocalDeliveryRetentionMs }
       const many = Array.from(
-        { length: removedRelaysMax },
+        { length: removedLocalDeliveriesMax },
         (_, at) => ({ ...known, atMs: nowMs - at })
       )
       for (
         const [before, after] of [[[old], [known]], [many, [...many.slice(1), known]]] as const
       ) {
-        expect(decide({ ...open, removedRelays: before }, relay, { head: 3 }).nextState)
-          .toMatchObject({ removedRelays: after })
+        expect(decide({ ...open, removedLocalDeliveries: before }, relay, { head: 3 }).nextState)
+          .toMatchObject({ removedLocalDeliveries: after })
       }
       const signaling = decide(watched, remove(2), { head: 3, self })
       expect(signaling.items).toEqual([encodeRemoval(nowMs, [`2-${part("random2")}`])])
@@ -273,11 +275,14 @@ describe("an open mailbox", () => {
       })
       const relay = expire({ removed: [{ n: 1, idRandom: part("_relay") }] })
       for (
-        const [retentionMs, count] of [[removedRelayRetentionMs - 1, 1], [ms30Days, 0]] as const
+        const [retentionMs, count] of [[removedLocalDeliveryRetentionMs - 1, 1], [
+          ms30Days,
+          0
+        ]] as const
       ) {
         const settings = { ...defaultSettings, retentionMs }
         const { nextState } = decide({ ...open, settings, retrieved: [old] }, relay, { head: 9 })
-        expect(nextState).toMatchObject({ removedRelays: { length: count } })
+        expect(nextState).toMatchObject({ removedLocalDeliveries: { length: count } })
       }
       const again = decide(decision.nextState ?? absent, found, { head: 10, self })
       expect(again.items).toBeUndefined()
@@ -301,7 +306,7 @@ describe("an open mailbox", () => {
       expect(second.removals?.length).toBe(100)
       expect(second.nextState).toMatchObject({ removed: 600, retrieved: [young] })
       expect(second.timerAtMs).toBe(nowMs - 1 + ms30Days)
-      const short = { ...defaultSettings, retentionMs: removedRelayRetentionMs - 1 }
+      const short = { ...defaultSettings, retentionMs: removedLocalDeliveryRetentionMs - 1 }
       for (const reading of [watched, { ...open, events: 1 }, { ...open, settings: short }]) {
         const read = decide({ ...reading, retrieved: [{ ...old, to: 2 }] }, timerFired, { head: 9 })
         expect(effectsOf(read)).toEqual({

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Client, connect, ConnectionError, NotFound, ProblemError, TooManyRequests,
-  Unavailable, UnexpectedAnswer } from "../../client/index.ts"
+  Unavailable, UnexpectedAnswer, Unprocessable } from "../../client/index.ts"
 import { backoffMsFirst, backoffMsMax } from "../../client/limits.ts"
 import { linkOf } from "../../client/transport/pages.ts"
 import { backoffMs, retryAfterMs } from "../../client/transport/transport.ts"
@@ -194,6 +194,19 @@ it("says of a problem whether the service may have carried out the request", () 
   expect([408, 500, 502, 503, 504, 507].map((status) => problem(status))).not.toContain(false)
   // Another attempt with the same Idempotency-Key is in progress.
   expect([problem(409), problem(409, 1_000)]).toEqual([false, true])
+})
+
+it("says so also of a refusal that follows an attempt with an unknown outcome", async () => {
+  for (const [first, isIndeterminate] of [[503, true], [429, false]] as const) {
+    const { client, close } = await answering((_, response, n) => {
+      response.writeHead(n === 0 ? first : 422, { "retry-after": "0" }).end()
+    })
+    const headers = { "idempotency-key": "\"k\"" }
+    const failed = await rejection(client.request({ method: "POST", uri: "/content", headers }))
+    expect(failed).toMatchObject({ status: 422, isIndeterminate })
+    expect(failed).toBeInstanceOf(Unprocessable)
+    close()
+  }
 })
 
 it("ends an attempt or a pause by the signal, with the signal's reason", async () => {

@@ -5,10 +5,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { deduplicationWindowItems } from "../../actors/limits.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { resourceTable } from "../../http/resource-table.ts"
 import { editOf, locationOf, plain } from "./content-harness.ts"
-import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
-import { keyed, loseReply, repeatLost, withLostReplies } from "./lost-replies.ts"
+import { adminToken, type Answered, type Harness, type Sending } from "./harness.ts"
+import { keyed, loseReply, repeatLost, startLosing } from "./lost-replies.ts"
 import { notification } from "./mailbox-harness.ts"
 
 const basic = `admin:${adminToken}`
@@ -16,7 +15,7 @@ const basic = `admin:${adminToken}`
 let service: Harness
 
 beforeAll(async () => {
-  service = await startService((one) => resourceTable(withLostReplies(one)))
+  service = await startLosing()
 })
 afterAll(() => service.close())
 

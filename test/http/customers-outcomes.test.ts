@@ -2,44 +2,22 @@
  * Writes of a load whose outcome is unknown: the store may have kept them. The service finds out
  * before it answers. If it cannot, a repetition with the same Idempotency-Key finds the load.
  */
-import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { collectBlobs } from "../../http/blob-garbage.ts"
-import type { Service } from "../../http/pipeline/service.ts"
-import { resourceTable } from "../../http/resource-table.ts"
 import { resumeLoads } from "../../http/resources/customers/load-application.ts"
 import { loadsTable } from "../../http/resources/customers/load.ts"
-import { type RecordsApi, StorageUnavailable } from "../../runtime/index.ts"
 import { customer } from "./customers-harness.ts"
-import { adminToken, type Harness, startService } from "./harness.ts"
+import { adminToken, type Harness } from "./harness.ts"
+import { hasLostReplies, loseNoMoreReplies, loseReplies, loseReply,
+  startLosing } from "./lost-replies.ts"
 import { eventually } from "./receiver.ts"
 
 const basic = `admin:${adminToken}`
 
-/** Writes that begin with a change of `table` lose their reply, `left` times. */
-let outage = { table: "", left: 0, isKept: false }
-
-const faulty = (service: Service): Service => {
-  const { records } = service
-  const failure = Effect.fail(new StorageUnavailable({ detail: "planned" }))
-  const writeIf: RecordsApi["writeIf"] = (expected, changes) =>
-    Effect.suspend(() => {
-      if (changes[0]?.table !== outage.table || outage.left === 0) {
-        return records.writeIf(expected, changes)
-      }
-      outage.left--
-      return outage.isKept
-        ? Effect.andThen(records.writeIf(expected, changes), failure)
-        : failure
-    })
-  const write: RecordsApi["write"] = (changes) => Effect.asVoid(writeIf([], changes))
-  return { ...service, records: { ...records, write, writeIf } }
-}
-
 let service: Harness
 
 beforeAll(async () => {
-  service = await startService((one) => resourceTable(faulty(one)))
+  service = await startLosing()
 })
 afterAll(() => service.close())
 
@@ -65,9 +43,9 @@ it.each([true, false])(
   "the service finds out whether it has a load, and answers then (kept: %s)",
   async (isKept) => {
     const id = `found-${isKept}`
-    outage = { table: loadsTable, left: 1, isKept }
+    loseReply(loadsTable, isKept)
     const loaded = await upload(`id,name,age\n${id},Older,30\n`)
-    expect([loaded.status, outage.left]).toEqual([200, 0])
+    expect([loaded.status, hasLostReplies()]).toEqual([200, true])
     await change(id)
     await service.run(resumeLoads(service.service))
     expect(await nameOf(id)).toBe("Newer")
@@ -82,11 +60,11 @@ it.each([true, false])(
     const body = `id,name,age\n${id},Older,30\n`
     const key = { "Idempotency-Key": `"the file ${isKept}"` }
     const before = await loadsCount()
-    outage = { table: loadsTable, left: Infinity, isKept }
+    loseReplies({ message: loadsTable, isKept }, Infinity)
     const unknown = await upload(body, key)
     const [path = ""] = /\/loads\/[A-Za-z0-9_-]+/.exec(unknown.child("detail") ?? "") ?? []
     expect([unknown.status, path]).toEqual([503, expect.stringContaining("/loads/")])
-    outage.left = 0
+    loseNoMoreReplies()
     const { blobs } = service.service
     const settled = { ...service.service, blobs: { ...blobs, scanSettled: blobs.scan } }
     if (!isKept) {
@@ -118,9 +96,9 @@ it.each([true, false])(
 )
 
 it("a kept load without a key continues as soon as the store answers", async () => {
-  outage = { table: loadsTable, left: Infinity, isKept: true }
+  loseReplies({ message: loadsTable, isKept: true }, Infinity)
   expect((await upload("id,name,age\nsoon,Older,30\n")).status).toBe(503)
-  outage.left = 0
+  loseNoMoreReplies()
   await eventually("it is loaded", async () => await nameOf("soon") === "Older" || undefined)
   await change("soon")
   await service.run(resumeLoads(service.service))
@@ -132,9 +110,9 @@ it.each([true, false])(
   "a load continues at once after a step of unknown outcome (kept: %s)",
   async (isKept) => {
     const id = `step-${isKept}`
-    outage = { table: "customers", left: 1, isKept }
+    loseReply("customers", isKept)
     const accepted = await upload(`id,name,age\n${id},Older,30\n`)
-    expect([accepted.status, outage.left]).toEqual([202, 0])
+    expect([accepted.status, hasLostReplies()]).toEqual([202, true])
     await eventually("it is done", async () => {
       const { xml } = await service.send("GET", accepted.header("location"))
       return xml.attributes["status"] === "done" || undefined

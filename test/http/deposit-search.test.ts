@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { encodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
-import { keyedSearchClockMs, keyedSearchItemsMax, keyedSearchPage } from "../../http/limits.ts"
+import { keyedSearchClockSkewMs, keyedSearchItemsMax, keyedSearchPage } from "../../http/limits.ts"
 import { HttpError } from "../../http/pipeline/http-error.ts"
 import { findDeposit } from "../../http/resources/mailboxes/deposit-search.ts"
 import type { LogItem } from "../../runtime/index.ts"
@@ -64,7 +64,7 @@ describe("the search for a keyed deposit", () => {
 
   it("finds it among removed numbers and events of removals", async () => {
     const log = [
-      deposited(3, usedAtMs - 2 * keyedSearchClockMs),
+      deposited(3, usedAtMs - 2 * keyedSearchClockSkewMs),
       { n: 900, value: encodeRemoval(usedAtMs - 5, ["1-x"]) },
       deposited(70_000, usedAtMs + 5, sought),
       { n: 80_000, value: encodeRemoval(usedAtMs + 9, ["1-x"]) }
@@ -74,8 +74,8 @@ describe("the search for a keyed deposit", () => {
 
   it("finds it where the clock of its node was behind", async () => {
     const at = 500
-    const log = logOf(1_000, at, usedAtMs - keyedSearchClockMs + 1_000)
-    log[at - 1] = deposited(at, usedAtMs - keyedSearchClockMs + 1_000, sought)
+    const log = logOf(1_000, at, usedAtMs - keyedSearchClockSkewMs + 1_000)
+    log[at - 1] = deposited(at, usedAtMs - keyedSearchClockSkewMs + 1_000, sought)
     expect((await search(log)).found).toBe(at)
   })
 

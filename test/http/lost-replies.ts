@@ -2,46 +2,62 @@
 import { Effect } from "effect"
 import { expect } from "vitest"
 import type { Service } from "../../http/pipeline/service.ts"
+import { resourceTable } from "../../http/resource-table.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
-import type { Answered, Harness, Sending } from "./harness.ts"
+import { type Answered, type Harness, type Sending, startService } from "./harness.ts"
 
-/** The next reply that is lost. */
+/** Replies that are lost. */
 export interface LostReply {
   /** The actor's message, or the table of the first change of the write. */
   readonly message: string
-  /** Whether the change is made. */
+  /** Whether the changes are made. */
   readonly isKept: boolean
   /** The change does not signal its key: this stands for a signal that is late. */
   readonly isSignalLate?: boolean
 }
 
-let lost: LostReply | undefined
+let lost: LostReply = { message: "", isKept: false }
 
-export const loseReply = (message: string, isKept: boolean, isSignalLate = false): void => {
-  lost = { message, isKept, isSignalLate }
+/** How many more of these replies are lost. */
+let lossesLeft = 0
+
+/** Loses the next `times` replies. */
+export const loseReplies = (planned: LostReply, times = 1): void => {
+  lost = planned
+  lossesLeft = times
 }
 
-/** Whether no reply is to be lost, or none any more. */
-export const isNoneToLose = (): boolean => lost === undefined
+export const loseReply = (message: string, isKept: boolean): void =>
+  loseReplies({ message, isKept })
+
+export const loseNoMoreReplies = (): void => {
+  lossesLeft = 0
+}
+
+/** Whether all planned replies were lost. */
+export const hasLostReplies = (): boolean => lossesLeft === 0
 
 const failure = Effect.fail(new StorageUnavailable({ detail: "planned" }))
 
-/** Loses the reply to the change of this name, if it is the planned one. */
-const losing = <A, E>(name: string | undefined, change: Effect.Effect<A, E>) => {
-  if (lost === undefined || lost.message !== name) return change
-  const { isKept } = lost
-  lost = undefined
-  return isKept ? Effect.andThen(change, failure) : failure
-}
+const isToLose = (name: string | undefined): boolean => lossesLeft > 0 && lost.message === name
 
-/** A service whose handlers may lose a reply. */
-export const withLostReplies = (service: Service): Service => {
+/** Loses the reply to the change of this name, if it is a planned one. */
+const losing = <A, E>(name: string | undefined, change: Effect.Effect<A, E>) =>
+  Effect.suspend((): Effect.Effect<A, E | StorageUnavailable> => {
+    if (!isToLose(name)) return change
+    lossesLeft--
+    return lost.isKept ? Effect.andThen(change, failure) : failure
+  })
+
+/** A service whose handlers may lose replies. */
+const withLostReplies = (service: Service): Service => {
   const { records, system } = service
   type Ask = Service["system"]["ask"]
-  const losingAsk = (ask: Ask): Ask => (to, message) => {
-    const isSignalLate = lost?.message === message._tag && lost.isSignalLate === true
-    return losing(message._tag, ask(to, isSignalLate ? { ...message, key: undefined } : message))
-  }
+  const losingAsk = (ask: Ask): Ask => (to, message) =>
+    Effect.suspend(() => {
+      const isSignalLate = isToLose(message._tag) && lost.isSignalLate === true
+      return losing(message._tag, ask(to, isSignalLate ? { ...message, key: undefined } : message))
+    })
   return {
     ...service,
     records: {
@@ -52,6 +68,10 @@ export const withLostReplies = (service: Service): Service => {
     system: { ...system, ask: losingAsk(system.ask), askNew: losingAsk(system.askNew) }
   }
 }
+
+/** Starts a service whose handlers may lose replies. */
+export const startLosing = (): Promise<Harness> =>
+  startService((one) => resourceTable(withLostReplies(one)))
 
 export const keyed = (key: string, sending: Sending): Sending => ({
   ...sending,
@@ -69,12 +89,12 @@ export interface KeyedPost {
 export const repeatLost = async (
   service: Harness,
   { key, path, sending }: KeyedPost,
-  { isKept, isSignalLate, message }: LostReply,
+  loss: LostReply,
   meanwhile: () => Promise<unknown> = async () => {}
 ): Promise<Answered> => {
-  loseReply(message, isKept, isSignalLate)
+  loseReplies(loss)
   const first = await service.send("POST", path, keyed(key, sending))
-  expect([first.status, isNoneToLose()]).toEqual([503, true])
+  expect([first.status, hasLostReplies()]).toEqual([503, true])
   await meanwhile()
   const other = await service.send("POST", path, keyed(key, { ...sending, type: "text/html" }))
   if (path !== "/content" && sending.body !== undefined) expect(other.status).toBe(422)

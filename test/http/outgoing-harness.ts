@@ -2,9 +2,8 @@
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { childrenOf, type Element } from "../../http/formats/xml/index.ts"
-import { resourceTable } from "../../http/resource-table.ts"
-import { adminToken, type Answered, type Harness, type Sending, startService } from "./harness.ts"
-import { withLostReplies } from "./lost-replies.ts"
+import { adminToken, type Answered, type Harness, type Sending } from "./harness.ts"
+import { startLosing } from "./lost-replies.ts"
 
 export const admin = `admin:${adminToken}`
 
@@ -102,7 +101,7 @@ export const each = (answer: Answered, attribute: string): ReadonlyArray<string 
 export const pathOf = (basic: string): string => `/outgoing/${basic.split(":")[0]}`
 
 export const startOutgoing = async (): Promise<OutgoingHarness> => {
-  const service = await startService((one) => resourceTable(withLostReplies(one)))
+  const service = await startLosing()
   return {
     ...service,
     account: async (name) => {

@@ -5,17 +5,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { anonymousQueriesMax } from "../../http/limits.ts"
-import { resourceTable } from "../../http/resource-table.ts"
 import { addressHash, creationChanges, type StoredQuery } from "../../http/resources/rows/index.ts"
 import { customer } from "./customers-harness.ts"
-import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
-import { repeatLost, withLostReplies } from "./lost-replies.ts"
+import { adminToken, type Answered, type Harness } from "./harness.ts"
+import { repeatLost, startLosing } from "./lost-replies.ts"
 
 const basic = `admin:${adminToken}`
 
 let service: Harness
 beforeAll(async () => {
-  service = await startService((one) => resourceTable(withLostReplies(one)))
+  service = await startLosing()
 })
 afterAll(() => service.close())
 

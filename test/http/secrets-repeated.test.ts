@@ -5,15 +5,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { accountTokensMax } from "../../actors/limits.ts"
 import { childrenOf, textOf } from "../../http/formats/xml/index.ts"
-import { resourceTable } from "../../http/resource-table.ts"
-import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
-import { loseReply, repeatLost, withLostReplies } from "./lost-replies.ts"
+import { adminToken, type Answered, type Harness } from "./harness.ts"
+import { hasLostReplies, loseReply, repeatLost, startLosing } from "./lost-replies.ts"
 
 const basic = `admin:${adminToken}`
 
 let service: Harness
 beforeAll(async () => {
-  service = await startService((one) => resourceTable(withLostReplies(one)))
+  service = await startLosing()
 })
 afterAll(() => service.close())
 
@@ -101,10 +100,12 @@ describe("a token", () => {
       loseReply("tokens", isKept)
       await revokeLast(name)
       await expect.poll(() => recordsOf(name), { timeout: 20_000 }).toEqual(await listed(name))
+      expect(hasLostReplies()).toBe(true)
       loseReply("tokens", isKept)
       const all = await send("DELETE", `/accounts/${name}/tokens`, { basic })
       expect([all.status, await listed(name)]).toEqual([204, []])
       await expect.poll(() => recordsOf(name), { timeout: 20_000 }).toEqual([])
+      expect(hasLostReplies()).toBe(true)
     }
   )
 })

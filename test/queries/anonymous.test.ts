@@ -3,7 +3,7 @@ import { Effect, Exit } from "effect"
 import { expect, it } from "vitest"
 import { anonymousQueriesMax, anonymousQueryRetentionMs } from "../../http/limits.ts"
 import { addressesTable, addressHash, assertAddressQuota, creationChanges, expiryTable, goneQueries,
-  isExpired, queriesTable, removalChanges, removeExpired,
+  isExpired, queriesTable, removalChanges, removeExpiredQueries,
   type StoredQuery } from "../../http/resources/rows/query-store.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 
@@ -55,7 +55,7 @@ it("expire, and leave no record", async () => {
   pass(anonymousQueryRetentionMs - 1)
   await make("late", "192.0.2.1")
   expect(isExpired(first, service.nowMs())).toBe(false)
-  await run(removeExpired(service))
+  await run(removeExpiredQueries(service))
   expect([await all(queriesTable), await all(goneQueries)]).toEqual([453, 1])
   pass(1)
   expect([isExpired(first, service.nowMs()), isExpired(remaining, service.nowMs())]).toEqual([
@@ -65,7 +65,7 @@ it("expire, and leave no record", async () => {
   // An expired query does not count, though its record remains until the next sweep.
   for (let at = 0; at < anonymousQueriesMax - 2; at++) await make(`more${at}`, "192.0.2.1")
   expect(await isAllowed("192.0.2.1")).toBe(true)
-  await run(removeExpired(service))
+  await run(removeExpiredQueries(service))
   const left = anonymousQueriesMax - 1
   expect(await all(queriesTable)).toBe(left + 1)
   expect([await all(goneQueries), await all(expiryTable), await all(addressesTable)]).toEqual([

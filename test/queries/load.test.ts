@@ -6,7 +6,7 @@ import { loadsPage } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { customersTable } from "../../http/resources/customers/customer-table.ts"
 import { applyLoad, resumeLoads } from "../../http/resources/customers/load-application.ts"
-import { type CustomerLoad, loadBlob, loadChanges, loadNames, loadsTable,
+import { type CustomerLoad, isBlobOfPendingLoad, loadBlob, loadChanges, loadsTable,
   parseLoad } from "../../http/resources/customers/load.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { makeMemoryBlobs } from "../../runtime/memory/blobs.ts"
@@ -125,13 +125,13 @@ it("continues all loads, however many there are", async () => {
     const blob = loadBlob(one, "first")
     await run(all.blobs.put(blob, bytes(), 1_000_000))
     await run(all.records.write(loadChanges(one, { ...all.load, blob })))
-    expect(await run(loadNames(all.service, blob))).toBe(true)
-    expect(await run(loadNames(all.service, loadBlob(one, "second")))).toBe(false)
+    expect(await run(isBlobOfPendingLoad(all.service, blob))).toBe(true)
+    expect(await run(isBlobOfPendingLoad(all.service, loadBlob(one, "second")))).toBe(false)
   }
   await run(resumeLoads(all.service))
   expect(await run(all.records.keys("loads-pending", [{ limit: 9 }]))).toEqual([[]])
   expect(await run(all.blobs.scan(undefined, count))).toEqual([])
   for (const one of ids) {
-    expect(await run(loadNames(all.service, loadBlob(one, "first")))).toBe(false)
+    expect(await run(isBlobOfPendingLoad(all.service, loadBlob(one, "first")))).toBe(false)
   }
 })

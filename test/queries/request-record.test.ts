@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { idempotencyRetentionMs } from "../../actors/limits.ts"
 import { randomIds } from "../../http/auth/credentials/index.ts"
-import { expiredRequestsPage } from "../../http/limits.ts"
+import { expiryPage } from "../../http/limits.ts"
 import type { Call, Service } from "../../http/pipeline/index.ts"
 import { beginRequest, changeOnce, removeExpiredRequests } from "../../http/request-record.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
@@ -19,7 +19,7 @@ const start = () => {
   // A call has its key, and ids that derive from it.
   const callOf = (key: string) =>
     ({
-      key: { hash: key, stored: undefined },
+      key: { hash: key, earlier: undefined },
       ids: { ...randomIds, id: (name: string) => `${key} ${name}` }
     }) as unknown as Call
   const attempt = async (key: string): Promise<boolean> => {
@@ -38,7 +38,7 @@ const start = () => {
 
 it("end with their key, and leave nothing", async () => {
   const { attempt, count, pass, service } = start()
-  const keys = Array.from({ length: 2 * expiredRequestsPage + 1 }, (_, at) => `key ${at}`)
+  const keys = Array.from({ length: 2 * expiryPage + 1 }, (_, at) => `key ${at}`)
   for (const key of keys) expect(await attempt(key)).toBe(true)
   expect(await attempt("key 7")).toBe(false)
   pass(idempotencyRetentionMs - 1)

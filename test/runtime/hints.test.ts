@@ -34,6 +34,22 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
   }
 }
 
+/** A rig whose `lose` sends a signal that no attempt can store. */
+const startScripted = async () => {
+  const storage = scripted()
+  const rig = await start({ limits: { reloadDelayMs: 1 } }, { storage, virtualTime: true })
+  const lose = async (): Promise<void> => {
+    storage.acts.push(fails, fails, fails)
+    const lost = rig.ask(at("a"), signal(4))
+    for (let tries = 0; tries < 3; tries++) {
+      await turns()
+      await rig.pass(1)
+    }
+    expect(await lost).toBe("StorageUnavailable")
+  }
+  return { lose, rig, storage }
+}
+
 describe("a hint", () => {
   it("arrives with the signal, and not with the actor's own timer", async () => {
     const storage = makeMemoryStorage()
@@ -66,16 +82,8 @@ describe("a hint", () => {
   })
 
   it("of a lost commit is dropped, and with it the hint of the next signal", async () => {
-    const storage = scripted()
-    const limits = { reloadDelayMs: 1 }
-    const rig = await start({ limits }, { storage, virtualTime: true })
-    storage.acts.push(fails, fails, fails)
-    const lost = rig.ask(at("a"), signal(4))
-    for (let tries = 0; tries < 3; tries++) {
-      await turns()
-      await rig.pass(1)
-    }
-    expect(await lost).toBe("StorageUnavailable")
+    const { lose, rig, storage } = await startScripted()
+    await lose()
     await rig.ask(at("a"), signal(5))
     await pass(rig, 100)
     expect(await hintsOf(storage)).toEqual([null])
@@ -85,17 +93,7 @@ describe("a hint", () => {
   })
 
   it("of a lost commit proves nothing, unless it comes with that of a durable one", async () => {
-    const storage = scripted()
-    const rig = await start({ limits: { reloadDelayMs: 1 } }, { storage, virtualTime: true })
-    const lose = async () => {
-      storage.acts.push(fails, fails, fails)
-      const lost = rig.ask(at("a"), signal(4))
-      for (let tries = 0; tries < 3; tries++) {
-        await turns()
-        await rig.pass(1)
-      }
-      expect(await lost).toBe("StorageUnavailable")
-    }
+    const { lose, rig, storage } = await startScripted()
     await lose()
     await pass(rig, 100)
     expect((await stateOf(storage))?.durableSignals).toEqual([false])

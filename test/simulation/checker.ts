@@ -1,7 +1,8 @@
 /** The invariants at the end of a run, once the cluster is idle. */
 import { Effect } from "effect"
 import { mailboxKind, notificationKind } from "../../actors/index.ts"
-import { decodeItem, isRemoval, itemAtMs, relayPart } from "../../actors/mailbox/log-item.ts"
+import { decodeItem, isRemoval, itemAtMs,
+  localDeliveryIdRandom } from "../../actors/mailbox/log-item.ts"
 import { derivedName } from "../../actors/notification/local-delivery.ts"
 import type { NotificationState } from "../../actors/notification/protocol.ts"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
@@ -196,7 +197,7 @@ const recipientHolds = (
   }
   // An item that the same commit stores and removes is never visible.
   if (known.destroyed.has(name.replace("-", "/"))) return
-  const idRandom = relayPart(derivedName("item", id, to))
+  const idRandom = localDeliveryIdRandom(derivedName("item", id, to))
   const items = invariants.appended.get(`${mailboxKind}/${name}`) ?? []
   if (!items.some(({ value }) => !isRemoval(value) && decodeItem(value).idRandom === idRandom)) {
     world.violate(`${id} says that ${to} has it, which never got it`)

@@ -76,14 +76,14 @@ const handedOverAnew = withCell(
 )
 
 /** A mailbox forgets a relay that a reader has removed. */
-const removedRelayForgotten = withCell(
+const removedLocalDeliveryForgotten = withCell(
   mailboxKind,
   "Open",
   "Remove",
   (cell) => (state, message, context) => {
     const decision = cell(state, message, context)
     const { nextState } = decision
-    if (nextState !== undefined) decision.nextState = { ...nextState, removedRelays: [] }
+    if (nextState !== undefined) decision.nextState = { ...nextState, removedLocalDeliveries: [] }
     return decision
   }
 )
@@ -149,7 +149,7 @@ export const plantedCells: Readonly<Record<string, WorldSeams>> = {
   "answered-twice": answeredTwice,
   "removal-untold": removalUntold,
   "handed-over-again": handedOverAnew,
-  "removed-relay-forgotten": removedRelayForgotten,
+  "removed-local-delivery-forgotten": removedLocalDeliveryForgotten,
   "retry-after-unheard": retryAfterUnheard,
   "sent-after-deletion": sentAfterDeletion,
   "outcome-forgotten": outcomeForgotten,

@@ -61,7 +61,7 @@ const keyAbandoned = withCell(idempotencyKind, "Begun", "Interrupt", (_, cells) 
   const abandon = cells["Begun"]?.["Abandon"]
   if (abandon === undefined) throw new RangeError("a key cannot be abandoned")
   return (state, message, context) =>
-    abandon({ ...state, isDoubtful: undefined, stored: undefined }, message, context)
+    abandon({ ...state, isIndeterminate: undefined, stored: undefined }, message, context)
 })
 
 /** The signal of a lost commit proves that a deposit was stored. */

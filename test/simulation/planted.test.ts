@@ -23,7 +23,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "answered-twice": 6,
   "removal-untold": 33,
   "handed-over-again": 16,
-  "removed-relay-forgotten": 119,
+  "removed-local-delivery-forgotten": 119,
   "retry-after-unheard": 12,
   "sent-after-deletion": 43,
   "outcome-forgotten": 117,

@@ -104,7 +104,7 @@ const play = async (plan: Plan, run: Run): Promise<void> => {
   await time.runUntil(plan.busyMs)
   world.heal()
   if (!await ends(world, clients)) world.violate("a client never ended")
-  // What is stored late may be work, and its actor cannot be loaded before.
+  // A commit that is stored late may set timers, and its actor cannot be loaded before.
   await time.runUntil(Math.max(time.nowMs, world.store.settledMs))
   const rest = async (): Promise<void> => {
     const restMs = time.nowMs + REST_MAX_MS

@@ -39,7 +39,7 @@ export interface SharedStore {
   noise: Noise
   /** No stream answers any node before this time. */
   stalledUntilMs: number
-  /** After this time every commit so far that is late is stored. */
+  /** By this time, every late commit made so far is stored. */
   readonly settledMs: number
   /** One stream answers nobody for a while. */
   readonly stall: (stream: number, forMs: number) => void

@@ -87,14 +87,14 @@ export const putCustomers = defineHandler(function*(service, call) {
     ])
   }
   const isLenient = prefers(call, "handling=lenient")
-  const { id, load: pending } = yield* receiveLoad(service, call, format, isLenient)
+  const { id, load } = yield* receiveLoad(service, call, format, isLenient)
   const isAsync = prefers(call, "respond-async")
   const applied = [
     ...isLenient ? ["handling=lenient"] : [],
     ...isAsync ? ["respond-async"] : []
   ]
-  const answer = (status: number, load: CustomerLoad): HandlerAnswer =>
-    viewAnswer(loadView(service, id, load), {
+  const answer = (status: number, shown: CustomerLoad): HandlerAnswer =>
+    viewAnswer(loadView(service, id, shown), {
       status,
       headers: [
         ["Location", absoluteUri(service, loadPath(id))],
@@ -102,18 +102,18 @@ export const putCustomers = defineHandler(function*(service, call) {
         ...applied.length === 0 ? [] : [["Preference-Applied", applied.join(", ")] as const]
       ]
     })
-  // An earlier upload with the same Idempotency-Key.
-  if (pending.state === "done") return answer(200, pending)
+  // An earlier upload with the same Idempotency-Key has stored this load.
+  if (load.state === "done") return answer(200, load)
   // The load is durable now: if this node fails, another one or the next start completes it.
-  const applying = applyLoad(service, id, pending).pipe(
+  const applying = applyLoad(service, id, load).pipe(
     Effect.catch(() => Effect.as(continueLoad(service, id), undefined))
   )
   if (isAsync) {
     yield* Effect.forkDetach(applying)
-    return answer(202, pending)
+    return answer(202, load)
   }
   const done = yield* applying
-  return done === undefined ? answer(202, pending) : answer(200, done)
+  return done === undefined ? answer(202, load) : answer(200, done)
 })
 
 export const getLoad = defineHandler(function*(service, call) {

@@ -200,8 +200,8 @@ const resumeLoad = Effect.fnUntraced(function*(
 })
 
 /**
- * Continues a load in the background after a failed write, which the store may have kept. This node
- * repeats that until it reads or writes the load; then another node continues it as well.
+ * Continues a load in the background after a failed write, which the store may have kept. Retries
+ * failures for `loadIdleMs`. After that time `watchLoads` continues the load, on any node.
  */
 export const continueLoad = (service: Service, id: string): Effect.Effect<void> =>
   resumeLoad(service, id, 0).pipe(

@@ -9,7 +9,7 @@ import { randomId } from "../../auth/credentials/index.ts"
 import { callerKey } from "../../auth/index.ts"
 import type { DocumentParser } from "../../formats/xml/index.ts"
 import { loadSettleMs, loadSettlePauseMs, problemsMax } from "../../limits.ts"
-import { type Call, type HandlerFailure, httpError, readKeyedRequest,
+import { type Call, type HandlerFailure, httpError, otherRequest, readKeyedRequest,
   type Service } from "../../pipeline/index.ts"
 import type { RequestBody } from "../../wire/index.ts"
 import { CustomerFileParser, FileBroken, type FileFormat } from "./customer-files.ts"
@@ -211,5 +211,5 @@ export const receiveLoad = Effect.fnUntraced(function*(
     })
   )
   if (!isOther) return { id, load: stored }
-  return yield* httpError("idempotency-key-reuse", "this key was used with another request")
+  return yield* otherRequest
 })

@@ -48,8 +48,8 @@ export const loadBlob = (id: string, upload: string): string => `${blobPrefix}${
 /** Whether the blob is the file of a load. */
 export const isLoadBlob = (blobId: string): boolean => blobId.startsWith(blobPrefix)
 
-/** Whether a load needs the blob: one that is done has removed its file. */
-export const loadNames = (
+/** Whether a load needs the blob; one that is done has removed its file. */
+export const isBlobOfPendingLoad = (
   { records }: Pick<Service, "records">,
   blobId: string
 ): Effect.Effect<boolean, StorageFailure> =>

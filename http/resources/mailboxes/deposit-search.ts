@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { decodeItem, isRemoval, itemAtMs } from "../../../actors/mailbox/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
-import { keyedSearchClockMs, keyedSearchPage } from "../../limits.ts"
+import { keyedSearchClockSkewMs, keyedSearchPage } from "../../limits.ts"
 import { type HandlerFailure, httpError } from "../../pipeline/index.ts"
 
 /** Reads log items with `n >= from`, ascending, at most `limit`. */
@@ -32,7 +32,7 @@ const firstSince = Effect.fnUntraced(function*(
 /** The deposit to find. */
 interface SoughtDeposit {
   readonly idRandom: string
-  /** It was deposited after this time. */
+  /** When the key was first used. Clocks of nodes differ, so the deposit may be dated earlier. */
   readonly sinceMs: number
   /** The number of the last item. */
   readonly head: number
@@ -41,16 +41,16 @@ interface SoughtDeposit {
 }
 
 /**
- * The number of the item with this random part; undefined if the log does not have it, or has it no
- * more. The nodes that noted the two times may have different clocks, so the search continues with
- * earlier items.
+ * The number of the item with this random part; undefined if the log does not have it. Clocks of
+ * nodes differ, so the search ends with the items of the last `keyedSearchClockSkewMs` before
+ * `sinceMs`.
  */
 export const findDeposit = Effect.fnUntraced(function*(
   read: ReadLog,
   { head, idRandom, itemsMax, sinceMs }: SoughtDeposit
 ): Effect.fn.Return<number | undefined, HandlerFailure> {
   const first = yield* firstSince(read, head, sinceMs)
-  const earliest = yield* firstSince(read, head, sinceMs - keyedSearchClockMs)
+  const earliest = yield* firstSince(read, head, sinceMs - keyedSearchClockSkewMs)
   let itemsLeft = itemsMax
   for (const [from, to] of [[first, head], [earliest, first - 1]] as const) {
     let next = from
@@ -70,6 +70,6 @@ export const findDeposit = Effect.fnUntraced(function*(
 
 const tooMany = httpError(
   "overloaded",
-  "an earlier attempt stored this notification, and too many others came since to find it: "
-    + "send the request again later"
+  "an earlier attempt stored this notification, but the search for it ended after too many later "
+    + "ones; read the mailbox to find it"
 )

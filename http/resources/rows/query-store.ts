@@ -12,11 +12,10 @@ import { Effect } from "effect"
 import { sha256 } from "../../../actors/index.ts"
 import type { RecordChange } from "../../../runtime/index.ts"
 import { isRandomId } from "../../auth/credentials/index.ts"
-import { anonymousQueriesMax, anonymousQueryRetentionMs, expiredQueriesPage,
-  expiredQueriesSweepMs } from "../../limits.ts"
+import { anonymousQueriesMax, anonymousQueryRetentionMs } from "../../limits.ts"
 import { type HandlerFailure, httpError, localPath, type Service } from "../../pipeline/index.ts"
-import { keyTimeDigits, keyTimeOf } from "../../request-record.ts"
 import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
+import { nameInKey, removeExpired, sweep, timeInKey, timeOfKey } from "../../record-expiry.ts"
 
 export const queriesTable = "queries"
 
@@ -62,7 +61,7 @@ export const isExpired = (stored: StoredQuery, nowMs: number): boolean =>
 const indexChange = (id: string, stored: StoredQuery, value: "" | null): RecordChange => {
   const { address = "", owner } = stored
   const entry = owner === undefined
-    ? { table: addressesTable, key: `${address}/${keyTimeOf(expiryMs(stored) ?? 0)}/${id}` }
+    ? { table: addressesTable, key: `${address}/${timeInKey(expiryMs(stored) ?? 0)}/${id}` }
     : { table: ownersTable, key: `${owner}/${id}` }
   return { ...entry, value, ...value === null ? { markerExpires: true } : {} }
 }
@@ -76,7 +75,7 @@ export const creationChanges = (id: string, stored: StoredQuery): ReadonlyArray<
     indexChange(id, stored, ""),
     ...atMs === undefined
       ? []
-      : [{ table: expiryTable, key: `${keyTimeOf(atMs)}/${id}`, value: address }]
+      : [{ table: expiryTable, key: `${timeInKey(atMs)}/${id}`, value: address }]
   ]
 }
 
@@ -123,12 +122,12 @@ export const assertAddressQuota = Effect.fnUntraced(function*(
   client: string
 ): Effect.fn.Return<void, HandlerFailure> {
   const prefix = `${addressHash(client)}/`
-  const after = `${prefix}${keyTimeOf(nowMs() + 1)}`
+  const after = `${prefix}${timeInKey(nowMs() + 1)}`
   const range = { prefix, after, limit: anonymousQueriesMax }
   const [keys = []] = yield* records.keys(addressesTable, [range])
   const [first] = keys
   if (keys.length < anonymousQueriesMax || first === undefined) return
-  const atMs = Number(first.slice(prefix.length, prefix.length + keyTimeDigits))
+  const atMs = timeOfKey(first.slice(prefix.length))
   const waitSeconds = Math.max(1, Math.ceil((atMs - nowMs()) / 1000))
   const detail = `this address has ${anonymousQueriesMax} queries without an account: ` +
     "remove some by their edit URIs, or sign in"
@@ -136,27 +135,24 @@ export const assertAddressQuota = Effect.fnUntraced(function*(
 })
 
 /** Removes all records of expired queries. */
-export const removeExpired = Effect.fnUntraced(function*(
-  { nowMs, records }: QueryRecords
-): Effect.fn.Return<void, HandlerFailure> {
-  for (;;) {
-    const entries = yield* records.range(expiryTable, { limit: expiredQueriesPage })
-    const expired = entries.filter(({ key }) => Number(key.slice(0, keyTimeDigits)) <= nowMs())
-    yield* records.write(expired.flatMap(({ key, value: address }) => {
-      const id = key.slice(keyTimeDigits + 1)
-      return [
-        { table: queriesTable, key: id, value: null, markerExpires: true },
-        { table: goneQueries, key: id, value: null, markerExpires: true },
-        { table: addressesTable, key: `${address}/${key}`, value: null, markerExpires: true },
-        { table: expiryTable, key, value: null, markerExpires: true }
-      ]
-    }))
-    if (expired.length < expiredQueriesPage) return
-  }
-})
-
-/** Removes expired queries for as long as the service runs. */
-export const sweepQueries = (service: QueryRecords): Effect.Effect<never> =>
-  Effect.forever(
-    Effect.ignore(removeExpired(service)).pipe(Effect.andThen(Effect.sleep(expiredQueriesSweepMs)))
+export const removeExpiredQueries = (
+  service: QueryRecords
+): Effect.Effect<void, HandlerFailure> =>
+  removeExpired(
+    service,
+    expiryTable,
+    (expired) =>
+      service.records.write(expired.flatMap(({ key, value: address }) => {
+        const id = nameInKey(key)
+        return [
+          { table: queriesTable, key: id, value: null, markerExpires: true },
+          { table: goneQueries, key: id, value: null, markerExpires: true },
+          { table: addressesTable, key: `${address}/${key}`, value: null, markerExpires: true },
+          { table: expiryTable, key, value: null, markerExpires: true }
+        ]
+      }))
   )
+
+/** Removes expired queries at intervals, for as long as the service runs. */
+export const sweepQueries = (service: QueryRecords): Effect.Effect<never> =>
+  sweep(removeExpiredQueries(service))

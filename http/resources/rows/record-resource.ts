@@ -66,8 +66,8 @@ export interface ReplacedRecord {
 
 /**
  * Creates or replaces the record by the value of `make` for the time of the change; fails with 412,
- * or as `make` does. A repetition of a request that has written it changes nothing, and returns the
- * same value.
+ * or as `make` does. A repetition of a request that has written the record writes nothing, and
+ * returns the value that this request makes for the time of the first attempt.
  */
 export const replaceRecord = Effect.fnUntraced(function*(
   service: Service,

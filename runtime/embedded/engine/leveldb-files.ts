@@ -261,6 +261,6 @@ export const tableFault = async (
   return undefined
 }
 
-/** Paths and states of truncated tables, with those that LevelDB removes when it opens. */
+/** Paths and states of all truncated tables, also of those that LevelDB removes when it opens. */
 export const truncatedTables = (folder: string): ReadonlyMap<string, string | undefined> =>
   new Map(tablesIn(folder).filter(isTruncated).map((path) => [path, fileStateOf(path)]))

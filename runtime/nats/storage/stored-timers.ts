@@ -68,10 +68,11 @@ function* doublingBlocks(
 }
 
 /**
- * Blocks from `from` up to `end`, both multiples of `timerBlockMs`, for a search from before the
- * present. The servers list the names of a whole block, and an hour may hold a million. So blocks
- * are small at the present: they have at most `grain` places, or are of `timersNextBlockMs` and
- * then of `timerBlockMs` when it is not known how many timers there are.
+ * Blocks from `from` up to `end`, both multiples of `timerBlockMs`, for a search that begins before
+ * the present. The servers list all names of a block, and one hour may have a million. So blocks
+ * from the present on are small. With `grain` they have at most `grain` places. Without it (the
+ * number of timers is unknown) the first has the size `timersNextBlockMs`, the next ones
+ * `timerBlockMs`.
  */
 export function* blocksNear(
   nowMs: number,

@@ -18,10 +18,10 @@ const ASK_MS = 500
 
 const PORT_MIN = 11_000
 
-/** Each worker has so many ports of its own: a free port is taken only some time later. */
+/** Ports of each worker. Workers share none: a port that is found free is bound only later. */
 const PORTS_EACH = 450
 
-/** It begins at a random one, since another run of the tests may be active. */
+/** The first port is random, because another run of the tests may be active. */
 let nextPort = randomInt(PORTS_EACH)
 
 export interface ServerOptions {
@@ -62,7 +62,7 @@ export interface ServerProcess extends NatsServer {
 
 /** What is wrong with the replicas of all streams now, each named with its stream. */
 export interface ReplicaHealth {
-  /** Without a leader or a connection, or the reason why the servers do not say. */
+  /** Streams without a leader, replicas without a connection, or why the servers do not say. */
   readonly unavailable: ReadonlyArray<string>
   /** Replicas that have not acknowledged what their leader has applied. */
   readonly behind: ReadonlyArray<string>
