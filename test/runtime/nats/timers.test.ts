@@ -148,10 +148,11 @@ it("lists few timers beyond the page that a load returns", async () => {
     expect(page.timers.map(({ address: { id } }) => id)).toEqual(idsOf(loads * pageMax))
   }
   expect(listed.names).toBeLessThan(4 * 20 * pageMax)
-}, 60_000)
+})
 
 it("lists few timers when it loads from the beginning, the first time and later", async () => {
-  const { idsOf, listed, load } = await openCounting(Date.now() + 5_000, 20)
+  // A slow machine takes seconds to store the timers, which must not be due yet.
+  const { idsOf, listed, load } = await openCounting(Date.now() + 60_000, 20)
   for (let loads = 1; loads <= 5; loads++) {
     listed.names = 0
     const page = await load()
@@ -159,4 +160,4 @@ it("lists few timers when it loads from the beginning, the first time and later"
     // Each block of ten seconds has 500.
     expect(listed.names).toBeLessThan(2_000)
   }
-}, 60_000)
+})
