@@ -23,6 +23,8 @@ const endingTable = "requests-ending"
 export interface RequestRecord {
   /** ms since the epoch. */
   readonly atMs: number
+  /** When the key ends, ms since the epoch: then it stands for a new request. */
+  readonly endsAtMs: number
   /** The version of the actor that the request changes, as the first attempt has seen it. */
   readonly version?: number
 }
@@ -39,8 +41,8 @@ export interface RequestAttempt {
   readonly changes: ReadonlyArray<RecordChange>
 }
 
-const endingKey = (id: string, { atMs }: RequestRecord): string =>
-  `${timeInKey(atMs + idempotencyRetentionMs)}/${id}`
+const endingKey = (id: string, { endsAtMs }: RequestRecord): string =>
+  `${timeInKey(endsAtMs)}/${id}`
 
 /**
  * Reads the record of an earlier attempt, and makes the changes that write a new one, with
@@ -57,11 +59,13 @@ export const beginRequest = Effect.fnUntraced(function*(
   const value = yield* records.get(requestsTable, id)
   // Only this service writes these records.
   const found = value === undefined ? undefined : JSON.parse(value) as RequestRecord
-  // After that time the same key stands for a new request.
-  const earlier = found !== undefined && atMs < found.atMs + idempotencyRetentionMs
-    ? found
-    : undefined
-  const record: RequestRecord = { atMs, ...version === undefined ? {} : { version } }
+  const earlier = found !== undefined && atMs < found.endsAtMs ? found : undefined
+  const record: RequestRecord = {
+    atMs,
+    // The retention of a key begins with its first use, which may have changed nothing.
+    endsAtMs: (key.earlier?.firstAtMs ?? atMs) + idempotencyRetentionMs,
+    ...version === undefined ? {} : { version }
+  }
   return {
     earlier,
     atMs: earlier?.atMs ?? atMs,

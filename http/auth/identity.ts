@@ -154,12 +154,13 @@ export const callerOf = (
 
 /**
  * Identifies the owner of an Idempotency-Key. An issuer renews its tokens every few minutes, so a
- * federated account owns its keys by name and roles; everybody else by the credentials.
+ * federated account owns its keys by name and roles; everybody else by the credentials. No
+ * credentials can look like a federated account, as a header field has no line feed.
  */
 export const callerKey = (service: Service, call: Call): Effect.Effect<string, HandlerFailure> =>
   hasIssuerToken(service, call)
     ? Effect.map(
       authenticate(service, call),
-      (account) => `federated ${account?.name} ${account?.roles.join(" ")}`
+      (account) => ["federated", account?.name, ...account?.roles ?? []].join("\n")
     )
     : Effect.succeed(call.request.headers.get("authorization") ?? "")

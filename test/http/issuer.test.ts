@@ -158,6 +158,21 @@ describe("a token of the issuer", () => {
     expect((await publish("jwt-keyed", { exp: seconds(-60) })).status).toBe(401)
   })
 
+  it("does not share its Idempotency-Key with made-up credentials", async () => {
+    const token = await tokenOf(first, { sub: "jwt-secret", roles: ["customers"] })
+    const post = (authorization: string) =>
+      service.send("POST", "/content", {
+        headers: { Authorization: authorization, "Idempotency-Key": "1" },
+        body: "the same"
+      })
+    const one = await post(`Bearer ${token}`)
+    expect(one.status).toBe(202)
+    const others = ["federated jwt-secret customers", "federated jwt-secret", "federated"]
+    for (const other of others) {
+      expect((await post(other)).header("location")).not.toBe(one.header("location"))
+    }
+  })
+
   it("is refused where the resource would be open to anybody", async () => {
     const expired = await tokenOf(first, { exp: seconds(-60) })
     expect((await as(expired, "POST", "/content", "mine")).status).toBe(401)

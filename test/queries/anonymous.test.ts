@@ -24,7 +24,7 @@ const start = () => {
     return stored
   }
   const isAllowed = async (client: string) =>
-    Exit.isSuccess(await Effect.runPromiseExit(assertAddressQuota(service, client)))
+    Exit.isSuccess(await Effect.runPromiseExit(assertAddressQuota(service, addressHash(client))))
   const all = async (table: string) => (await run(records.range(table, { limit: 9_999 }))).length
   return { records, service, make, isAllowed, all, pass: (ms: number) => now += ms }
 }
@@ -36,7 +36,7 @@ it("have a quota for each address, which a removal frees", async () => {
     expect(await isAllowed("192.0.2.1")).toBe(true)
     await make(`q${at}`, "192.0.2.1")
   }
-  const failure = await run(Effect.flip(assertAddressQuota(service, "192.0.2.1")))
+  const failure = await run(Effect.flip(assertAddressQuota(service, addressHash("192.0.2.1"))))
   expect(failure).toMatchObject({
     headers: [["Retry-After", String(anonymousQueryRetentionMs / 1000)]]
   })

@@ -6,6 +6,7 @@ import { randomIds } from "../../http/auth/credentials/index.ts"
 import { expiryPage } from "../../http/limits.ts"
 import type { Call, Service } from "../../http/pipeline/index.ts"
 import { beginRequest, changeOnce, removeExpiredRequests } from "../../http/request-record.ts"
+import { createQuery, removalChanges } from "../../http/resources/rows/index.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 
 const run = Effect.runPromise
@@ -17,13 +18,14 @@ const start = () => {
   // Only these parts of the service are used.
   const service = wrap as unknown as Service
   // A call has its key, and ids that derive from it.
-  const callOf = (key: string) =>
+  const callOf = (key: string, firstAtMs?: number) =>
     ({
-      key: { hash: key, earlier: undefined },
+      key: { hash: key, earlier: firstAtMs === undefined ? undefined : { firstAtMs } },
       ids: { ...randomIds, id: (name: string) => `${key} ${name}` }
     }) as unknown as Call
-  const attempt = async (key: string): Promise<boolean> => {
-    const { changes, earlier, expected } = await run(beginRequest(service, callOf(key)))
+  const attempt = async (key: string, firstAtMs?: number): Promise<boolean> => {
+    const call = callOf(key, firstAtMs)
+    const { changes, earlier, expected } = await run(beginRequest(service, call))
     if (earlier !== undefined) return false
     return await run(records.writeIf(expected, changes))
   }
@@ -51,6 +53,41 @@ it("end with their key, and leave nothing", async () => {
   await run(removeExpiredRequests(service))
   expect(await count()).toEqual([1, 1])
   expect(await attempt("key 7")).toBe(false)
+})
+
+it("end 24 h after the first use of the key, though a later attempt has written them", async () => {
+  const { attempt, count, pass, service } = start()
+  const firstAtMs = service.nowMs()
+  pass(idempotencyRetentionMs - 1)
+  expect(await attempt("k", firstAtMs)).toBe(true)
+  expect(await attempt("k", firstAtMs)).toBe(false)
+  pass(1)
+  await run(removeExpiredRequests(service))
+  expect(await count()).toEqual([0, 0])
+  expect(await attempt("k")).toBe(true)
+})
+
+it("of an ended key are not there, and a query of its id is not made again", async () => {
+  const { callOf, pass, service } = start()
+  const post = () =>
+    run(Effect.result(createQuery(service, callOf("k"), "id", (atMs) => ({
+      query: { on: "customers" },
+      owner: "alice",
+      editHash: "",
+      createdMs: atMs
+    }))))
+  const made = await post()
+  expect(made).toMatchObject({ _tag: "Success", success: { createdMs: 1_000_000 } })
+  pass(1)
+  expect(await post()).toEqual(made)
+  pass(idempotencyRetentionMs)
+  const conflict = { _tag: "Failure", failure: { problem: { status: 409 } } }
+  expect(await post()).toMatchObject(conflict)
+  const { records } = service
+  const stored = await run(records.get("queries", "id"))
+  await run(records.write(removalChanges("id", stored ?? "")))
+  expect(await post()).toMatchObject(conflict)
+  expect(await run(records.get("queries", "id"))).toBeUndefined()
 })
 
 /** An actor that counts its changes, and refuses those for another version. */

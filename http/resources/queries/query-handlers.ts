@@ -9,11 +9,10 @@ import type { Element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Call, clientAddress, createdAnswer, defineHandler, emptyAnswer,
   type HandlerFailure, httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest,
   type RequestInput, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
-import { beginRequest } from "../../request-record.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
-import { addressHash, assertAddressQuota, collectionPath, creationChanges, goneQueries, isExpired,
-  ownersTable, parseQuery, queriesTable, queryPath, readRecord, type RecordResource, removalChanges,
-  removeRecord, replaceRecord, type StoredQuery } from "../rows/index.ts"
+import { addressHash, collectionPath, createQuery, goneQueries, isExpired, ownersTable, parseQuery,
+  queriesTable, queryPath, readRecord, type RecordResource, removalChanges, removeRecord,
+  replaceRecord, type StoredQuery } from "../rows/index.ts"
 import { queryElementOf, sentForm, tables } from "./query-forms.ts"
 import { queriesView, queryView } from "./query-views.ts"
 
@@ -96,22 +95,13 @@ export const postQueries = defineHandler(function*(service, call) {
   const query = yield* queryOf(call, yield* readInput(call, "query", { form: true }))
   const { ids, request } = call
   const client = clientAddress(request, service.settings.trustedProxies)
-  const attempt = yield* beginRequest(service, call)
   const [id, secret] = [ids.id("query"), ids.secret("edit")]
-  const stored: StoredQuery = {
+  const stored = yield* createQuery(service, call, id, (createdMs) => ({
     query,
     ...account === undefined ? { address: addressHash(client) } : { owner: account.name },
     editHash: secretHash(secret),
-    createdMs: attempt.atMs
-  }
-  // An earlier attempt has created the query; somebody may have changed or removed it since.
-  if (attempt.earlier === undefined) {
-    if (account === undefined) yield* assertAddressQuota(service, client)
-    yield* service.records.writeIf(
-      [{ table: queriesTable, key: id, value: null }, ...attempt.expected],
-      [...creationChanges(id, stored), ...attempt.changes]
-    )
-  }
+    createdMs
+  }))
   const view = queryView(service, id, JSON.stringify(stored), secret)
   return createdAnswer(service, queryPath(id), view, noStore)
 })

@@ -1,5 +1,5 @@
 /** Shared by customers, quotes and queries: records as resources, rows and their listings. */
-export { addressHash, assertAddressQuota, collectionPath, creationChanges, expiryMs, goneQueries,
+export { addressHash, collectionPath, createQuery, creationChanges, expiryMs, goneQueries,
   isExpired, ownersTable, parseQuery, queriesTable, queryPath, removalChanges, type StoredQuery,
   sweepQueries } from "./query-store.ts"
 export { readRecord, type RecordResource, removeRecord, replaceRecord } from "./record-resource.ts"

@@ -12,9 +12,11 @@ import { Effect } from "effect"
 import { sha256 } from "../../../actors/index.ts"
 import type { RecordChange } from "../../../runtime/index.ts"
 import { isRandomId } from "../../auth/credentials/index.ts"
-import { anonymousQueriesMax, anonymousQueryRetentionMs } from "../../limits.ts"
-import { type HandlerFailure, httpError, localPath, type Service } from "../../pipeline/index.ts"
+import { anonymousQueriesMax, anonymousQueryRetentionMs, attemptsMax } from "../../limits.ts"
+import { type Call, type HandlerFailure, httpError, localPath,
+  type Service } from "../../pipeline/index.ts"
 import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
+import { beginRequest } from "../../request-record.ts"
 import { nameInKey, removeExpired, sweep, timeInKey, timeOfKey } from "../../record-expiry.ts"
 
 export const queriesTable = "queries"
@@ -56,6 +58,8 @@ export const expiryMs = ({ createdMs, owner }: StoredQuery): number | undefined 
 /** Whether a query has expired, though its record may still exist. */
 export const isExpired = (stored: StoredQuery, nowMs: number): boolean =>
   (expiryMs(stored) ?? Infinity) <= nowMs
+
+type QueryRecords = Pick<Service, "nowMs" | "records">
 
 /** The change of the index entry of a query by its owner, or by its address. */
 const indexChange = (id: string, stored: StoredQuery, value: "" | null): RecordChange => {
@@ -114,14 +118,12 @@ export const readNamedQuery = Effect.fnUntraced(function*(
     : yield* httpError("unprocessable", `the query is on ${query.on}, not on ${table.name}`)
 })
 
-type QueryRecords = Pick<Service, "nowMs" | "records">
-
 /** Fails with 429 when the address has its maximum number of queries without an owner. */
 export const assertAddressQuota = Effect.fnUntraced(function*(
   { nowMs, records }: QueryRecords,
-  client: string
+  address: string
 ): Effect.fn.Return<void, HandlerFailure> {
-  const prefix = `${addressHash(client)}/`
+  const prefix = `${address}/`
   const after = `${prefix}${timeInKey(nowMs() + 1)}`
   const range = { prefix, after, limit: anonymousQueriesMax }
   const [keys = []] = yield* records.keys(addressesTable, [range])
@@ -132,6 +134,41 @@ export const assertAddressQuota = Effect.fnUntraced(function*(
   const detail = `this address has ${anonymousQueriesMax} queries without an account: ` +
     "remove some by their edit URIs, or sign in"
   return yield* httpError("too-many-requests", detail, [["Retry-After", String(waitSeconds)]])
+})
+
+const usedBefore = httpError(
+  "conflict",
+  "this Idempotency-Key has created a query before, and has ended since: use a new key"
+)
+
+/**
+ * Creates the query that `make` returns for the time of its creation, and returns it. A repetition
+ * of a request that has created it changes nothing. Fails with 429, and with 409 if an ended key
+ * had the same id.
+ */
+export const createQuery = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  id: string,
+  make: (createdMs: number) => StoredQuery
+): Effect.fn.Return<StoredQuery, HandlerFailure> {
+  const { records } = service
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    // Read before the record of the request: another attempt writes both at once.
+    const known = [yield* records.get(queriesTable, id), yield* records.get(goneQueries, id)]
+    const { atMs, changes, earlier, expected } = yield* beginRequest(service, call)
+    const stored = make(atMs)
+    // Somebody may have changed or removed it since.
+    if (earlier !== undefined) return stored
+    if (known.some((value) => value !== undefined)) return yield* usedBefore
+    if (stored.address !== undefined) yield* assertAddressQuota(service, stored.address)
+    const isWritten = yield* records.writeIf(
+      [{ table: queriesTable, key: id, value: null }, ...expected],
+      [...creationChanges(id, stored), ...changes]
+    )
+    if (isWritten) return stored
+  }
+  return yield* httpError("overloaded")
 })
 
 /** Removes all records of expired queries. */
