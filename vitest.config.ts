@@ -49,6 +49,10 @@ const minorStores = { exclude: long ? [] : ["test/http/mailbox-live.test.ts"] }
 const dependsOnNode =
   "test/http/{mailbox,content,customer,session,outgoing,registration,cluster}*.test.ts"
 
+/** Representations, and parts without a store: on one node they run on RocksDB only. */
+const dependsOnNoStore =
+  "test/http/{openapi,matrix,feeds,home,negotiate,form-,foundations,plain-,xml}*.test.ts"
+
 const natsSetup = { globalSetup: "test/http/nats-setup.ts" }
 
 /** Suites without processes or clocks of their own: they share modules, as those of HTTP do. */
@@ -117,7 +121,10 @@ export default defineConfig({
         onBackend("memory", httpOnMinorStores, minorStores),
         onBackend("embedded", http),
         onBackend("leveldb", httpOnMinorStores, minorStores),
-        onBackend("nats", http, { ...natsSetup, exclude: long ? [] : [dependsOnNode] }),
+        onBackend("nats", http, {
+          ...natsSetup,
+          exclude: long ? [] : [dependsOnNode, dependsOnNoStore]
+        }),
         onBackend("cluster", long ? http : dependsOnNode, natsSetup)
       ])
     ]

@@ -13,10 +13,9 @@ import { RunStatistics } from "./run-statistics.ts"
 import { runCluster, TestCluster } from "./test-cluster.ts"
 
 const testMs = 400_000
-/** `cluster/containers.test.ts` kills a leader. */
+/** `cluster/containers.test.ts` kills a leader; `embedded.test.ts` sets the clock forward. */
 const names = [
   "rolledRestart",
-  "clockForward",
   "nodeReceivesNothing",
   "clockBack",
   "allServersKilled",
