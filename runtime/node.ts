@@ -3,7 +3,7 @@
  * and its asks to other nodes.
  */
 import { Effect, Exit, Scope } from "effect"
-import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects,
+import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects, ignoreReply,
   type MessageStep, type Quarantine, type ReplyCallback, Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, firstFormat, keyOf, NoOwner, Overloaded, type Peers, Quarantined,
@@ -48,8 +48,6 @@ interface Ports {
   readonly transport: TransportApi
   readonly placement: PlacementApi
 }
-
-const ignore: ReplyCallback = () => {}
 
 /** Ends the quarantine of its actor; a node accepts it from any client of the transport too. */
 export const liftMessage: Tagged = { _tag: "LiftQuarantine" }
@@ -203,7 +201,7 @@ export class Node {
     const time = { fork, later: laterWith(fork) }
     const storage = withLeaseGuard(unguarded, placement)
     const onFault = (cause: unknown) => this.log("a group commit failed", cause)
-    const sendMessage = (to: Address, message: Tagged) => this.send(to, message, ignore)
+    const sendMessage = (to: Address, message: Tagged) => this.send(to, message, ignoreReply)
     const peers: Peers = {
       ask: (to, message) =>
         withTrace((trace) => askAsEffect((done) => this.send(to, message, done, trace))),

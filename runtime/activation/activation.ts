@@ -21,7 +21,7 @@ import { type Commit, type StorageApi, type StoredActor, timerMsMax } from "../p
 import type { FiredSignal, FiredTimer, TimerService } from "../timers/index.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
-import { CommitPipeline, hasWrites, type InboxMessage, type PendingCommit,
+import { CommitPipeline, hasWrites, type InboxMessage, isAsked, type PendingCommit,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
 
@@ -36,7 +36,7 @@ export interface ActivationContext extends Timekeeping {
   readonly formatMax: number
   /** The newest format that every node of the cluster reads. */
   readonly format: () => number
-  /** Logs a defect of other code, or of an actor that is restarting already. */
+  /** Logs a commit that is too large, or a defect that does not restart the actor. */
   readonly onFault: (address: Address, cause: unknown) => void
   /** Logs a defect of the actor; how long to wait before its restart, in ms, or its quarantine. */
   readonly onDefect: (address: Address, cause: unknown) => number | Quarantined
@@ -587,13 +587,19 @@ export class Activation implements CommitSource {
 
   /**
    * The store can never keep this commit. The messages of a merged commit are decided again, each
-   * for a separate commit. A single message fails: its actor has broken an invariant.
+   * for a separate commit. A single message fails. If a client or another actor asked it, the actor
+   * goes on: requests must not quarantine an actor. A message of the actor itself would come again
+   * for ever, so it is a defect.
    */
   private dropTooLarge(lost: PendingCommit, failure: ValueTooLarge): void {
     // Including reads and later messages.
     this.separate = this.inbox.unreplied
-    if (lost.messages.filter(({ writes }) => writes).length > 1) {
+    const writers = lost.messages.filter(({ writes }) => writes)
+    if (writers.length > 1) {
       this.retryLost(lost, new StorageUnavailable({ detail: failure.detail }), 0, false)
+    } else if (writers.every(isAsked)) {
+      this.context.onFault(this.address, failure)
+      this.retryLost(lost, failure, 0, false)
     } else this.dropDefective(lost, failure)
   }
 

@@ -2,5 +2,5 @@
 export { Activation, type ActivationContext } from "./activation.ts"
 export { ActivationDirectory } from "./directory.ts"
 export { Effects, type MessageStep } from "./effects.ts"
-export { askAsEffect, type ReplyCallback } from "./pending-commit.ts"
+export { askAsEffect, ignoreReply, type ReplyCallback } from "./pending-commit.ts"
 export { type Quarantine, Supervisor } from "./supervisor.ts"

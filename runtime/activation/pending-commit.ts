@@ -12,6 +12,9 @@ import type { FiredSignal, FiredTimer } from "../timers/index.ts"
 /** Called once with a failure or a reply. An error that it throws is only logged. */
 export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
 
+/** The callback of a message that an actor's own effect sends to it: nobody waits for the reply. */
+export const ignoreReply: ReplyCallback = () => {}
+
 /** A message that is sent by callback, as an effect. */
 export const askAsEffect = (
   send: (done: ReplyCallback) => void
@@ -44,6 +47,10 @@ export interface InboxMessage {
   writes: boolean
   reply: unknown
 }
+
+/** Whether somebody waits for the reply: it is no timer, signal or report of the actor's effect. */
+export const isAsked = ({ done, due }: InboxMessage): boolean =>
+  due === undefined && done !== ignoreReply
 
 const none: ReadonlyArray<never> = []
 

@@ -1,15 +1,16 @@
 /** Each commit of a group settles by itself, and each stream of the store has bounds of its own. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { shardOf } from "../../runtime/actor/address.ts"
+import { type Address, shardOf } from "../../runtime/actor/address.ts"
 import { StorageUnavailable, ValueTooLarge } from "../../runtime/actor/errors.ts"
 import type { PlacementApi } from "../../runtime/cluster/placement.ts"
 import { withLeaseGuard } from "../../runtime/commit/lease-guard.ts"
+import type { Peers } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { Commit, CommitOutcome, StorageApi } from "../../runtime/ports/storage.ts"
 import { commitOf } from "../suites/storage-probe.ts"
-import { at, type Reply } from "./probe.ts"
-import { type Act, dropAll, scripted, start, turns, until } from "./rig.ts"
+import { at, probe, type Reply } from "./probe.ts"
+import { type Act, dropAll, type Rig, scripted, start, turns, until } from "./rig.ts"
 
 afterEach(dropAll)
 
@@ -169,21 +170,26 @@ describe("a stream that does not answer", () => {
 
 describe("a commit that is too large for the store", () => {
   const tooLarge = new ValueTooLarge({ detail: "as scripted" })
-  /** Refuses each commit that appends the text "large". */
-  const storage = () => {
+  const appendsLarge = ({ append }: Commit): boolean =>
+    append.some(({ value }) => value === "large")
+  /** Refuses these commits. */
+  const storage = (isTooLarge = appendsLarge) => {
     const inner = makeMemoryStorage()
     return {
       ...inner,
-      commit:
-        ((group) =>
-          Effect.forEach(group, (commit) =>
-            commit.append.some(({ value }) => value === "large")
-              ? Effect.succeed<CommitOutcome>({ _tag: "Refused", failure: tooLarge })
-              : Effect.map(inner.commit([commit]), ([outcome]) =>
-                outcome ?? { _tag: "Indeterminate" }))) satisfies StorageApi["commit"]
+      commit: ((group) =>
+        Effect.forEach(group, (commit) =>
+          isTooLarge(commit)
+            ? Effect.succeed<CommitOutcome>({ _tag: "Refused", failure: tooLarge })
+            : Effect.map(
+              inner.commit([commit]),
+              ([outcome]) => outcome ?? { _tag: "Indeterminate" }
+            ))) satisfies StorageApi["commit"]
     }
   }
   const note = (text: string) => ({ _tag: "Note", text }) as const
+  const limits = { restartDelayMs: 1, restartDelayMaxMs: 1, timerRetryMs: 1 }
+  const quarantines = ({ system }: Rig): number => system.snapshot().quarantined.length
 
   it("fails the message that made it so, and no other", async () => {
     const { ask, logs, system } = await start({}, { storage: storage() })
@@ -191,20 +197,50 @@ describe("a commit that is too large for the store", () => {
     const texts = ["a", "large", "b", "c"]
     const replies = await Promise.all(texts.map((text) => ask(at("a"), note(text))))
     expect(replies).toMatchObject([{ head: 1 }, "ValueTooLarge", { head: 2 }, { head: 3 }])
-    expect(system.snapshot().metrics.of("probe").restarts).toBe(1)
+    expect(system.snapshot().metrics.of("probe").restarts).toBe(0)
     expect(logs.join()).toContain("as scripted")
   })
 
-  it("quarantines an actor that makes one after another", async () => {
-    const { ask } = await start({ limits: { restartDelayMs: 1, restartDelayMaxMs: 1 } }, {
-      storage: storage()
-    })
-    const replies: Array<Reply | string> = []
-    for (let tries = 0; tries < 6; tries++) replies.push(await ask(at("a"), note("large")))
-    expect(replies).toEqual([
-      ...Array.from({ length: 5 }, () => "ValueTooLarge"),
-      "Quarantined"
-    ])
-    expect(await ask(at("b"), note("a"))).toMatchObject({ head: 1 })
+  it("quarantines no actor, however often clients ask for one", async () => {
+    const rig = await start({ limits }, { storage: storage() })
+    const { ask } = rig
+    for (let tries = 0; tries < 6; tries++) {
+      expect(await ask(at("a"), note("large"))).toBe("ValueTooLarge")
+    }
+    expect(await ask(at("a"), note("a"))).toMatchObject({ head: 1 })
+    expect(quarantines(rig)).toBe(0)
+    expect(rig.system.snapshot().metrics.of("probe").restarts).toBe(0)
+  })
+
+  it("quarantines no actor that another actor asks for one", async () => {
+    const work = (_: string, self: Address, peers: Peers) =>
+      Effect.as(Effect.ignore(peers.ask(at("a"), note("large"))), note(self.id))
+    const rig = await start({ behaviors: [probe(work)], limits }, { storage: storage() })
+    for (let tries = 0; tries < 6; tries++) {
+      await rig.ask(at("b"), { _tag: "Work", name: "w", retryAtMs: Date.now() + 60_000 })
+    }
+    await until(async () => (await rig.ask(at("b"), read) as Reply).head > 0)
+    expect(await rig.ask(at("a"), note("a"))).toMatchObject({ head: 1 })
+    expect(quarantines(rig)).toBe(0)
+  })
+
+  it("quarantines an actor whose own timer decides on one again and again", async () => {
+    const hasFired = ({ state }: Commit): boolean =>
+      state?.includes("wokenMs") === true && !state.includes("\"wokenMs\":[]")
+    const rig = await start({ limits }, { storage: storage(hasFired) })
+    await rig.ask(at("a"), { _tag: "SetTimer", atMs: Date.now() })
+    await until(() => quarantines(rig) === 1)
+    expect(await rig.ask(at("a"), read)).toBe("Quarantined")
+  })
+
+  it("quarantines an actor to which its own effects report one", async () => {
+    const work = () => Effect.succeed(note("large"))
+    const rig = await start({ behaviors: [probe(work)], limits }, { storage: storage() })
+    const retryAtMs = Date.now() + 60_000
+    for (let tries = 1; tries <= 5; tries++) {
+      await rig.ask(at("a"), { _tag: "Work", name: "w", retryAtMs })
+      await until(() => rig.system.snapshot().metrics.of("probe").restarts === tries)
+    }
+    expect(quarantines(rig)).toBe(1)
   })
 })

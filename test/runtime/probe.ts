@@ -1,7 +1,7 @@
 /** An actor whose messages request every part of a decision. */
 import { Effect } from "effect"
-import { type Address, address, append, become, type Behavior, type BehaviorTable, refuse,
-  stay } from "../../runtime/index.ts"
+import { type Address, address, append, become, type Behavior, type BehaviorTable, type Peers,
+  refuse, stay } from "../../runtime/index.ts"
 
 interface Idle {
   readonly _tag: "Idle"
@@ -122,7 +122,7 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
 }
 
 /** The probe's effects; a test may replace them. */
-export type Work = (name: string, self: Address) => Effect.Effect<Message | void>
+export type Work = (name: string, self: Address, peers: Peers) => Effect.Effect<Message | void>
 
 const messageTags = new Set<string>(Object.keys(table.Idle))
 
@@ -151,8 +151,8 @@ export const probe = (
   },
   recall: { items: 3, keyOf: (value) => value, restore: (state) => state },
   timerMessage: { _tag: "TimerFired" },
-  perform: (action, self) =>
-    action._tag === "Do" ? work(action.name, self) : Effect.die(new Error("effect broken"))
+  perform: (action, self, peers) =>
+    action._tag === "Do" ? work(action.name, self, peers) : Effect.die(new Error("effect broken"))
 })
 
 export const at = (id: string): Address => address("probe", id)
