@@ -61,7 +61,7 @@ export const defaultLimits = {
    * commit long after it timed out.
    */
   timersRescanMs: 600_000,
-  /** The same after an indeterminate commit or the crash of an owner, and how many times. */
+  /** The same after an indeterminate commit, or on the next owner of a shard; how many times. */
   lateCommitRescanMs: 30_000,
   lateCommitRescans: 4,
   /** Timers of one stream that are delivered but not yet answered, at once. */

@@ -129,7 +129,7 @@ export class Node {
   }
 
   start(): () => void {
-    const { committer, effects, fork, timers } = this.context
+    const { committer, effects, fork, storage, timers } = this.context
     const sweep = Effect.map(Effect.sleep(this.limits.sweepMs), () => {
       this.directory.sweep()
       this.supervisor.sweep()
@@ -137,11 +137,13 @@ export class Node {
     })
     const sweeper = fork(Effect.forever(sweep))
     const unfollow = this.shards.follow(this.placement)
+    const unfollowLateCommits = storage.followLateCommits?.((shard) => timers.rescan(shard))
     return () => {
       this.draining = true
       this.stopped = true
       sweeper.interruptUnsafe()
       unfollow()
+      unfollowLateCommits?.()
       timers.stop()
       this.remote.stop()
       this.directory.end(undefined, ({ address }) => this.noOwner(address))
@@ -400,7 +402,8 @@ export class Shards {
     this.context.fork(serving).addObserver((exit) => {
       if (Exit.isFailure(exit)) onFault(exit.cause)
     })
-    this.context.timers.take(shard, claim?.orphaned === true)
+    // The store may yet keep commits that an earlier owner gave up.
+    this.context.timers.take(shard, claim?.after !== undefined)
   }
 
   private loadNext(): void {

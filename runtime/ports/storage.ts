@@ -176,6 +176,12 @@ export interface StorageApi {
     from?: TimerCursor,
     untilMs?: number
   ) => Effect.Effect<TimerPage, StorageFailure>
+  /**
+   * Calls `onSettled` with a shard when the store has settled commits of it that it left without a
+   * certain outcome: from now on `timers` returns what it kept of them. The result ends the calls.
+   * A store without this may keep such a commit late without noticing.
+   */
+  readonly followLateCommits?: (onSettled: (shard: number) => void) => () => void
   /** Ids of the actors of a kind that have a state record, ascending, after `after`. */
   readonly scan: (
     kind: string,

@@ -11,6 +11,7 @@ import { type Address, fromKey, keyOf, shardOf } from "../actor/index.ts"
 import type { Fork } from "../clock.ts"
 import type { Limits } from "../limits.ts"
 import type { StorageApi, StoredTimer, TimerCursor, TimerPage } from "../ports/index.ts"
+import { RescanSchedule } from "./rescan-schedule.ts"
 
 /** A signal that one actor set for another. */
 export interface FiredSignal {
@@ -379,65 +380,6 @@ export class TimerWindow {
   }
 }
 
-interface ScheduledRescan {
-  /** Sweeps until the next rescan. */
-  sweepsLeft: number
-  /** How many of the next rescans look for late commits, at a shorter interval. */
-  lateCommitRescansLeft: number
-}
-
-/**
- * When the service reads the timers of a shard from the store again. A durable commit adds its
- * timers to the window. But the store may keep a commit long after this node, or an earlier owner,
- * gave it up, and nobody reports that. The schedule counts sweeps, because clocks jump.
- */
-export class RescanSchedule {
-  private readonly shards = new Map<number, ScheduledRescan>()
-  private readonly regularSweeps: number
-  private readonly lateCommitSweeps: number
-  private readonly lateCommitRescans: number
-
-  constructor(limits: Limits) {
-    this.regularSweeps = Math.ceil(limits.timersRescanMs / limits.sweepMs)
-    this.lateCommitSweeps = Math.ceil(limits.lateCommitRescanMs / limits.sweepMs)
-    this.lateCommitRescans = limits.lateCommitRescans
-  }
-
-  /** This node has taken the shard. */
-  begin(shard: number, expectsLateCommits: boolean): void {
-    // The shards have their first rescans in different sweeps.
-    const sweepsLeft = 1 + shard % this.regularSweeps
-    this.shards.set(shard, { sweepsLeft, lateCommitRescansLeft: 0 })
-    if (expectsLateCommits) this.expectLateCommits(shard)
-  }
-
-  end(shard: number): void {
-    this.shards.delete(shard)
-  }
-
-  /** Rescans the shard soon, since the store may yet keep commits that a node gave up. */
-  expectLateCommits(shard: number): void {
-    const rescan = this.shards.get(shard)
-    if (rescan === undefined) return
-    rescan.lateCommitRescansLeft = this.lateCommitRescans
-    rescan.sweepsLeft = Math.min(rescan.sweepsLeft, this.lateCommitSweeps)
-  }
-
-  /** The shards to rescan in this sweep. */
-  sweep(): ReadonlyArray<number> {
-    const due: Array<number> = []
-    for (const [shard, rescan] of this.shards) {
-      if (--rescan.sweepsLeft > 0) continue
-      due.push(shard)
-      rescan.sweepsLeft = rescan.lateCommitRescansLeft > 0
-        ? this.lateCommitSweeps
-        : this.regularSweeps
-      if (rescan.lateCommitRescansLeft > 0) rescan.lateCommitRescansLeft--
-    }
-    return due
-  }
-}
-
 /** A delivery was answered, is to be repeated later, or is never to be repeated on this node. */
 export type DeliveryResult = "answered" | "later" | "never"
 
@@ -617,7 +559,7 @@ export class TimerService {
 
   /**
    * Loads the timers of a shard that this node has taken. `expectsLateCommits`: the store may yet
-   * keep commits of the last owner.
+   * keep commits of an earlier owner.
    */
   take(shard: number, expectsLateCommits = false): void {
     this.rescans.begin(shard, expectsLateCommits)
@@ -631,14 +573,19 @@ export class TimerService {
     this.rescans.expectLateCommits(shard)
   }
 
+  /** Reads the shard's timers from the store again. */
+  rescan(shard: number): void {
+    const window = this.windows.get(shard)
+    if (this.stopped || window === undefined) return
+    window.request(true)
+    this.load(shard)
+  }
+
   /** Starts the rescans that are due, and loads more timers into windows with few left. */
   sweep(): void {
     if (this.stopped) return
     this.checkClock(this.nowMs())
-    for (const shard of this.rescans.sweep()) {
-      this.windows.get(shard)?.request(true)
-      this.load(shard)
-    }
+    for (const shard of this.rescans.sweep()) this.rescan(shard)
     for (const [shard, window] of this.windows) this.refill(shard, window)
   }
 

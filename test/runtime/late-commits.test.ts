@@ -85,6 +85,38 @@ describe("a timer", () => {
     expect(await timersOf(storage)).toEqual([])
   })
 
+  it("fires once the store reports that it has settled its commit, without a sweep", async () => {
+    let onSettled: (shard: number) => void = () => {}
+    let followers = 0
+    const storage = scripted({
+      ...makeMemoryStorage(),
+      followLateCommits: (listener) => {
+        onSettled = listener
+        followers++
+        return () => followers--
+      }
+    })
+    const limits = { storageDeadlineMs: 50, reloadDelayMs: 1, sweepMs: 60_000 }
+    const behaviors = [sleeper]
+    const rig = await start({ behaviors, limits }, { storage, virtualTime: true })
+    let keep = () => {}
+    storage.acts.push((group, inner) => {
+      keep = () => void Effect.runSync(inner.commit(group))
+      return Effect.never
+    })
+    rig.system.askByCallback(sleeping, { _tag: "Sleep", untilMs: 20 }, () => {})
+    await turns()
+    await pass(rig, 300)
+    keep()
+    await pass(rig, 300)
+    expect(await timersOf(storage)).toHaveLength(1)
+    onSettled(shardOf(sleeping))
+    await pass(rig, 100)
+    expect(await timersOf(storage)).toEqual([])
+    await rig.drop()
+    expect(followers).toBe(0)
+  })
+
   it("signal is not lost when a commit from before it is answered after it", async () => {
     const inner = makeMemoryStorage()
     const answers: Array<() => void> = []

@@ -5,6 +5,7 @@ import { ownsAll, type PlacementApi } from "../../runtime/cluster/placement.ts"
 import { type Address, shardOf } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
+import type { ShardTenure } from "../../runtime/ports/index.ts"
 import { at, probe } from "./probe.ts"
 import { dropAll, scripted, start, turns, until } from "./rig.ts"
 
@@ -19,7 +20,7 @@ const movable = (owned: boolean) => {
   let owns = owned
   let inTime = true
   let holds = true
-  let taken: (shard: number) => void = () => {}
+  let taken: Parameters<PlacementApi["follow"]>[0] = () => {}
   let lost: (shard: number) => Promise<void> = () => Promise.resolve()
   let leave: () => Promise<void> | undefined = () => undefined
   const placement: PlacementApi = {
@@ -30,16 +31,16 @@ const movable = (owned: boolean) => {
     follow: (onTaken, onLost) => {
       taken = onTaken
       lost = onLost
-      if (owns) taken(shard)
+      if (owns) taken(shard, undefined)
       return () => {}
     },
     leave: () => leave()
   }
   return {
     placement,
-    take: () => {
+    take: (tenure?: ShardTenure) => {
       owns = true
-      taken(shard)
+      taken(shard, tenure)
     },
     lose: () => {
       owns = false
@@ -55,7 +56,7 @@ const movable = (owned: boolean) => {
   }
 }
 
-const nodes = async (limits = {}) => {
+const nodes = async (limits = {}, virtualTime = false) => {
   const transport = makeMemoryTransport()
   const storage = scripted()
   const one = movable(true)
@@ -64,8 +65,8 @@ const nodes = async (limits = {}) => {
     storage,
     one,
     other,
-    first: await start({ limits }, { transport, storage, placement: one.placement }),
-    second: await start({ limits }, { transport, storage, placement: other.placement })
+    first: await start({ limits }, { transport, storage, placement: one.placement, virtualTime }),
+    second: await start({ limits }, { transport, storage, placement: other.placement, virtualTime })
   }
 }
 
@@ -149,6 +150,34 @@ describe("a released shard", () => {
     opens()
     await turns()
     expect(await second.ask(to, { _tag: "Read" })).toEqual({ count: 1, head: 0 })
+  })
+
+  it("is read again by its next owner, which finds late commits of an earlier one", async () => {
+    const deadlines = { storageDeadlineMs: 20, reloadDelayMs: 1 }
+    const limits = { ...deadlines, sweepMs: 1_000, lateCommitRescanMs: 1_000 }
+    const { first, one, other, second, storage } = await nodes(limits, true)
+    let keep = () => {}
+    storage.acts.push((group, inner) => {
+      keep = () => void Effect.runSync(inner.commit(group))
+      return Effect.never
+    })
+    const asked = first.ask(to, { _tag: "SetTimer", atMs: 5 })
+    await turns()
+    await first.pass(20)
+    expect(await asked).toBe("StorageUnavailable")
+    await one.lose()
+    other.take({ claim: 2, after: 1, orphaned: false })
+    await turns()
+    expect(second.system.snapshot().timers).toBe(0)
+    keep()
+    const { timers } = await Effect.runPromise(storage.timers(shard, 10))
+    expect(timers).toHaveLength(1)
+    for (let left = 3; left > 0; left--) {
+      await second.pass(1_000)
+      await turns()
+    }
+    const found = await Effect.runPromise(storage.timers(shard, 10))
+    expect(found.timers).toEqual([])
   })
 
   it("leaves its effects to the next owner, and no actor restarts for it", async () => {

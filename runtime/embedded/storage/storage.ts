@@ -1,6 +1,6 @@
 /** The storage port on the embedded store. */
 import { Effect } from "effect"
-import { type Address, keyOf, type LogItem, StorageCorrupted,
+import { type Address, keyOf, type LogItem, shardOf, StorageCorrupted,
   StorageUnavailable } from "../../actor/index.ts"
 import { cachedFencesMax } from "../../limits.ts"
 import { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, soleStream,
@@ -126,18 +126,32 @@ class EmbeddedStorage {
   /** Revisions of the signals that the batch in flight sets. */
   private readonly stagedSignals = new Map<string, number>()
   /**
-   * Keys of the actors with an indeterminate commit: its flush failed, but the log may have it. The
+   * The actors with an indeterminate commit, by key: its flush failed, but the log may have it. The
    * reopened database shows whether it does.
    */
-  private readonly indeterminate = new Set<string>()
+  private readonly indeterminate = new Map<string, Address>()
+  private readonly lateCommitListeners = new Set<(shard: number) => void>()
 
   constructor(store: EmbeddedStore, sweeper: LogSweeper) {
     this.store = store
     this.sweeper = sweeper
     store.onReopened(() => {
+      const settled = [...this.indeterminate.values()]
       this.entries.clear()
       this.indeterminate.clear()
+      this.reportSettled(settled)
     })
+  }
+
+  followLateCommits(onSettled: (shard: number) => void): () => void {
+    this.lateCommitListeners.add(onSettled)
+    return () => void this.lateCommitListeners.delete(onSettled)
+  }
+
+  private reportSettled(actors: ReadonlyArray<Address>): void {
+    for (const shard of new Set(actors.map(shardOf))) {
+      for (const onSettled of this.lateCommitListeners) onSettled(shard)
+    }
   }
 
   commit(group: ReadonlyArray<Commit>): ReturnType<StorageApi["commit"]> {
@@ -147,6 +161,7 @@ class EmbeddedStorage {
     const garbage: Array<number> = []
     const fetched = this.store.isSynchronous ? undefined : new Map<string, ActorFence>()
     let fetchError: unknown
+    let isGivenUp = false
     const fetch = fetched === undefined ? undefined : () => {
       fetchError = undefined
       return this.fetch(group, fetched).catch((error: unknown) => {
@@ -169,9 +184,10 @@ class EmbeddedStorage {
         if (staged === noActor) this.evict(entry)
       }
       for (const epoch of garbage) this.sweeper.sweep(epoch)
+      if (isGivenUp) this.reportSettled(group.map(({ address }) => address))
       return outcomes
     }
-    return this.store.submit(
+    const written = this.store.submit(
       prepare,
       durable,
       () => {
@@ -183,12 +199,17 @@ class EmbeddedStorage {
       },
       fetch,
       (failure) => {
-        for (const { address } of group) this.indeterminate.add(keyOf(address))
+        for (const { address } of group) this.indeterminate.set(keyOf(address), address)
         return outcomes.map((outcome) =>
           outcome._tag === "Conflict" ? outcome : { _tag: "Indeterminate", failure }
         )
       }
     )
+    // The flush continues: it may stall longer than the caller waits.
+    return Effect.onInterrupt(written, () =>
+      Effect.sync(() => {
+        isGivenUp = true
+      }))
   }
 
   /**
@@ -440,6 +461,7 @@ export const makeStorage = (store: EmbeddedStore, sweeper: LogSweeper): StorageA
     read: (address, from, limit) => store.read(() => storage.read(address, from, limit)),
     timers: (shard, limit, from) => store.read(() => storage.timers(shard, limit, from)),
     scan: (kind, after, limit) => store.read(() => storage.scan(kind, after, limit)),
+    followLateCommits: (onSettled) => storage.followLateCommits(onSettled),
     health: Effect.suspend(() => {
       const failure = store.health()
       return failure === undefined ? Effect.void : Effect.fail(failure)

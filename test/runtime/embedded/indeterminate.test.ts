@@ -3,9 +3,9 @@
  * commit is indeterminate, and no activation goes on without it.
  */
 import { ClassicLevel } from "classic-level"
-import { Effect, ManagedRuntime } from "effect"
+import { Effect, ManagedRuntime, Option } from "effect"
 import { afterEach, expect, it, onTestFinished, vi } from "vitest"
-import { address } from "../../../runtime/actor/address.ts"
+import { address, shardOf } from "../../../runtime/actor/address.ts"
 import { fileNames } from "../../../runtime/embedded/blobs/blob-files.ts"
 import { embedded } from "../../../runtime/embedded/index.ts"
 import { Blobs } from "../../../runtime/ports/blobs.ts"
@@ -47,6 +47,21 @@ const failFlushes = (keeps: boolean): void => {
   )
 }
 
+/** The next flush waits until the result is called. */
+const stallFlush = (): () => void => {
+  const prototype = ClassicLevel.prototype as unknown as Batches
+  const { batch } = prototype
+  let flushNow = (): void => {}
+  const isFlushing = new Promise<void>((resolve) => flushNow = resolve)
+  vi.spyOn(prototype, "batch").mockImplementationOnce(
+    async function(this: Batches, changes: unknown, options: unknown) {
+      await isFlushing
+      await batch.call(this, changes, options)
+    }
+  )
+  return flushNow
+}
+
 const works = (): void => void vi.restoreAllMocks()
 
 it.each([true, false])("reports the commit as indeterminate, kept: %s", async (keeps) => {
@@ -70,6 +85,43 @@ it.each([true, false])("reports the commit as indeterminate, kept: %s", async (k
   expect(found.state).toBe(keeps ? "b" : "a")
   const [next] = await run(storage.commit([commitOf({ state: "d", expected: found.revision })]))
   expect(revisionOf(next)).toBeGreaterThan(expected)
+})
+
+const signals = [{ address: alice, atMs: 5 }]
+
+it.each([true, false])("reports a settled commit after a reopening, kept: %s", async (keeps) => {
+  const storage = await openStorage()
+  const run = Effect.runPromise
+  const settled: Array<number> = []
+  const listed: Array<Promise<number>> = []
+  const unfollow = storage.followLateCommits?.((shard) => {
+    settled.push(shard)
+    listed.push(run(storage.timers(shard, 10)).then(({ timers }) => timers.length))
+  })
+  failFlushes(keeps)
+  await run(storage.commit([commitOf({ state: "a", signals })]))
+  expect(settled).toEqual([])
+  works()
+  await vi.waitFor(() => expect(settled).toEqual([shardOf(alice)]), { timeout: 10_000 })
+  // What the listener reads has the signal, if the log has it.
+  expect(await Promise.all(listed)).toEqual([keeps ? 1 : 0])
+  unfollow?.()
+})
+
+it("reports a commit whose flush outlasts its caller, and no other one", async () => {
+  const storage = await openStorage()
+  const run = Effect.runPromise
+  const settled: Array<number> = []
+  const unfollow = storage.followLateCommits?.((shard) => settled.push(shard))
+  const [first] = await run(storage.commit([commitOf({ state: "a" })]))
+  const flushNow = stallFlush()
+  const write = storage.commit([commitOf({ state: "b", signals, expected: revisionOf(first) })])
+  expect(await run(Effect.timeoutOption(write, 50))).toEqual(Option.none())
+  expect(settled).toEqual([])
+  flushNow()
+  await vi.waitFor(() => expect(settled).toEqual([shardOf(alice)]))
+  expect((await run(storage.timers(shardOf(alice), 10))).timers).toHaveLength(1)
+  unfollow?.()
 })
 
 it.each([true, false])("keeps the file of a blob only if the log names it: %s", async (keeps) => {
