@@ -7,7 +7,7 @@ import { type Address, type AskFailure, type Decision, keyOf, type LogItem,
   type Tagged } from "../actor/index.ts"
 import type { CommitSource, Committer } from "../commit/index.ts"
 import type { Commit } from "../ports/index.ts"
-import type { FiredSignal, FiredTimer } from "../timers/index.ts"
+import { type FiredSignal, type FiredTimer, latestRevision } from "../timers/index.ts"
 
 /** Called once with a failure or a reply. An error that it throws is only logged. */
 export type ReplyCallback = (failure: AskFailure | undefined, reply: unknown) => void
@@ -106,7 +106,7 @@ export class PendingCommit {
   /** Removes the signal to this actor of this revision, and those that it replaced. */
   consume(revision: number | undefined): void {
     if (revision === undefined) return
-    this.consumedSignal = Math.max(revision, this.consumedSignal ?? revision)
+    this.consumedSignal = latestRevision(this.consumedSignal ?? Number.NaN, revision)
   }
 
   /** Adds a signal; false when the commit has one to this address already. */

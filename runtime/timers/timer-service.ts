@@ -406,7 +406,7 @@ export interface TimerLoad {
 }
 
 /** The later of two revisions; the known one if the other is NaN. */
-const latestRevision = (one: number, other: number): number =>
+export const latestRevision = (one: number, other: number): number =>
   Number.isNaN(one) || other > one ? other : one
 
 /** One signal in place of two. A signal without a hint may be about anything. */

@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { deduplicationKeysMax,
   DeduplicationWindow } from "../../runtime/activation/deduplication.ts"
+import { PendingCommit } from "../../runtime/activation/pending-commit.ts"
 import { Queue } from "../../runtime/activation/queue.ts"
 import { Supervisor } from "../../runtime/activation/supervisor.ts"
 import { address, fromKey, fromSubject, isActorId, keyOf, placingPart, shardOf,
@@ -112,6 +113,18 @@ describe("the heap of due times", () => {
       expect(heap.size).toBe(1)
     }))
   })
+})
+
+describe("the pending commit", () => {
+  it.each([[[5, 7]], [[7, 5]], [[Number.NaN, 7]], [[7, Number.NaN]], [[5, Number.NaN, 7]]])(
+    "removes the latest signal of %j, whose lost commits have no revision",
+    (revisions) => {
+      const commit = new PendingCommit(0)
+      for (const revision of revisions) commit.consume(revision)
+      commit.consume(undefined)
+      expect(commit.toCommit(address("probe", "a"), 1, "", undefined).consumedSignal).toBe(7)
+    }
+  )
 })
 
 describe("the window of keys", () => {
