@@ -23,8 +23,11 @@ export const removedRangesMax = 1000
 /** Removed local deliveries that a mailbox remembers, in its record. */
 export const removedLocalDeliveriesMax = 200
 
-/** How long a mailbox recognizes a repetition of a removed local delivery. */
-export const removedLocalDeliveryRetentionMs = 24 * hourMs
+/**
+ * How long a mailbox recognizes a repetition of a removed local delivery: longer than the longest
+ * wait of the default retry schedule, 24 hours and 20 % of jitter.
+ */
+export const removedLocalDeliveryRetentionMs = 30 * hourMs
 
 /** Push registrations of one mailbox. */
 export const registrationsMax = 256

@@ -1,10 +1,13 @@
 /** Configurations in docs/how-to/proxy.md and alone.md name settings that exist, and fit limits. */
+import { Result } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
+import { removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
+import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { clusterConfig } from "../../cluster.config.ts"
 import { filesWanted } from "../../deploy/limits.ts"
-import { allSettings } from "../../deploy/settings/settings.ts"
+import { allSettings, loadSettings } from "../../deploy/settings/settings.ts"
 import { eventHeartbeatMs, longPollSecondsMax } from "../../http/limits.ts"
 import { blocksOf, pages, root, textOf } from "./pages.ts"
 import { fileOf } from "./proxies.ts"
@@ -78,4 +81,13 @@ it("runs under systemd what there is, for as long as it needs", () => {
   for (const code of codes.split(" ")) {
     expect(textOf("docs/command-line.md")).toMatch(new RegExp(`^\\| ${code} +\\|`, "m"))
   }
+})
+
+it("recognizes a removed local delivery for longer than the default schedule waits", () => {
+  const { settings: { retrySchedule } } = Result.getOrThrow(loadSettings({}))
+  const longestWaitMs = Math.max(...retrySchedule) * (1 + jitterFraction)
+  expect(removedLocalDeliveryRetentionMs).toBeGreaterThan(longestWaitMs)
+  const hours = removedLocalDeliveryRetentionMs / 3_600_000
+  expect(textOf("docs/guarantees.md")).toContain(`recognizes the repetition for ${hours} hours,`)
+  expect(textOf("docs/protocol.md")).toContain(`is recognized for ${hours} h after the removal,`)
 })
