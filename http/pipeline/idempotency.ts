@@ -155,12 +155,14 @@ export interface KeyedHandling {
 
 /**
  * Whether a request that failed so has certainly changed nothing. A failure of the service leaves
- * that open: the store may have kept a commit whose reply is lost.
+ * that open: the store may have kept a commit whose reply is lost. `MessageTooLarge` leaves it open
+ * too, since the message may be the reply.
  */
 const isRefused = (failure: HandlerFailure): boolean =>
   failure._tag === "HttpError"
     ? failure.problem.status < 500
-    : failure._tag === "BlobTooLarge" || failure._tag === "BlobAborted"
+    : failure._tag === "BlobTooLarge" || failure._tag === "BlobAborted" ||
+      failure._tag === "ValueTooLarge"
 
 const wasRefused = ({ reasons }: Cause.Cause<HandlerFailure>): boolean =>
   reasons.every((reason) => reason._tag === "Fail" && isRefused(reason.error))

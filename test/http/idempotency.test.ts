@@ -8,7 +8,7 @@ import { HttpError } from "../../http/pipeline/http-error.ts"
 import { readKeyedRequest, runOnce } from "../../http/pipeline/idempotency.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
-import { type AskFailure, AskTimeout, Overloaded, StorageFull, StorageUnavailable,
+import { type AskFailure, AskTimeout, MessageTooLarge, Overloaded, StorageFull, StorageUnavailable,
   ValueTooLarge } from "../../runtime/index.ts"
 import { nowMs } from "../actors/cells.ts"
 import { Model } from "../actors/model.ts"
@@ -37,8 +37,8 @@ class Key {
     this.fault = fault
   }
 
-  /** The status of a request with this body, or the tag of its failure. */
-  async send(fingerprint: string): Promise<number | string> {
+  /** The status of a request with this body, which may fail so, or the tag of its failure. */
+  async send(fingerprint: string, failure?: AskFailure): Promise<number | string> {
     const ask = (_to: unknown, message: IdempotencyMessage) =>
       Effect.suspend(() => {
         this.asked.push(message._tag)
@@ -54,7 +54,11 @@ class Key {
         knownFingerprint: fingerprint,
         fingerprint: () => fingerprint,
         drain: Effect.void,
-        run: () => Effect.sync(() => (this.runs++, emptyAnswer(201)))
+        run: () =>
+          Effect.suspend(() => {
+            this.runs++
+            return failure === undefined ? Effect.succeed(emptyAnswer(201)) : Effect.fail(failure)
+          })
       })
       return status
     })
@@ -103,6 +107,24 @@ describe("a request that was carried out", () => {
     expect(await key.send("f")).toBe(201)
     expect(await key.send("f")).toBe(201)
     expect(key.runs).toBe(1)
+  })
+})
+
+describe("a request that failed", () => {
+  it("frees its key where the store has certainly refused its commit", async () => {
+    const key = new Key(() => undefined)
+    expect(await key.send("f", new ValueTooLarge({ detail: "" }))).toBe("ValueTooLarge")
+    expect(key.asked).toEqual(["Begin", "Abandon"])
+    expect(key.model.state).toEqual({ _tag: "Absent" })
+    expect(await key.send("smaller")).toBe(201)
+  })
+
+  it("keeps its key where a message was too large, as it may be the reply", async () => {
+    const key = new Key(() => undefined)
+    const failure = new MessageTooLarge({ key: "", bytesMax: 1 })
+    expect(await key.send("f", failure)).toBe("MessageTooLarge")
+    expect(key.asked).toEqual(["Begin", "Interrupt"])
+    expect(await key.send("smaller")).toBe(422)
   })
 })
 
