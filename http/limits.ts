@@ -19,6 +19,18 @@ export const defaultDocumentLimits: DocumentLimits = {
   recipientsMax: 1000
 }
 
+/**
+ * How many times larger than the largest document a notification may be as it is stored. `&` in
+ * JSON is stored as `&amp;`, and an element beside the item with the namespaces of the root.
+ */
+export const storedFactorMax = 2
+
+/** Bytes of a value that every store takes: the default `max_payload` of NATS, without headers. */
+const storedValueBytesMax = 1023 * 1024
+
+/** Bytes of a stored notification besides its document: its time, random part and digest. */
+const storedHeaderBytesMax = 1024
+
 /** Elements and pieces of text of one document together. */
 export const xmlNodesMax = 20_000
 
@@ -118,6 +130,12 @@ assertRelation(
 assertRelation(
   eventHeartbeatMs < longPollSecondsMax * 1000,
   "heartbeat is shorter than a long poll"
+)
+
+assertRelation(
+  storedFactorMax * defaultDocumentLimits.documentBytesMax + storedHeaderBytesMax <=
+    storedValueBytesMax,
+  "every store takes a notification of the default limits"
 )
 
 /** Length of an Idempotency-Key. */

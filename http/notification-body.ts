@@ -2,13 +2,12 @@
 import { Effect } from "effect"
 import { bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
 import { type DocumentParser, failure, isText, type NotificationDocument, notificationElement,
-  type Result, type RuleFault, writeElement, type XmlFault } from "./formats/xml/index.ts"
+  type Result, type RuleFault, storedFragment, writeElement,
+  type XmlFault } from "./formats/xml/index.ts"
 import { headerValueCharsMax } from "./limits.ts"
 import { documentError, type HttpError, httpError, unsupportedMediaType } from "./pipeline/index.ts"
 
-const withHttpError = (
-  result: Result<NotificationDocument, XmlFault | RuleFault>
-): Result<NotificationDocument, HttpError> =>
+const withHttpError = <A>(result: Result<A, XmlFault | RuleFault>): Result<A, HttpError> =>
   result.ok ? result : failure(documentError(result.fault))
 
 /** The recipients of a form: several fields, or several lines of one. */
@@ -61,9 +60,31 @@ export const readNotification = (
   }
 }
 
+/** The notification as it is stored; fails with 413. */
+export const fragmentToStore = (
+  parser: DocumentParser,
+  document: NotificationDocument
+): Result<string, HttpError> => withHttpError(parser.fragmentToStore(document))
+
 /** Whether the service itself has to publish what is in the notification (protocol §1.2). */
 export const needsPublication = ({ content, url }: NotificationDocument): boolean =>
   content !== undefined && url === ""
+
+/**
+ * The notification as it is stored; `publish` publishes inlined content and returns its URI. Fails
+ * with 413, before that: the URI adds little.
+ */
+export const publishedFragment = Effect.fnUntraced(function*<E>(
+  parser: DocumentParser,
+  document: NotificationDocument,
+  publish: Effect.Effect<string, E>
+): Effect.fn.Return<string, E | HttpError> {
+  const isPublished = needsPublication(document)
+  const stored = isPublished ? { ...document, content: undefined } : document
+  const fragment = fragmentToStore(parser, stored)
+  if (!fragment.ok) return yield* fragment.fault
+  return isPublished ? storedFragment({ ...stored, url: yield* publish }) : fragment.value
+})
 
 /** Inlined content as it will be published, with the message password; 422 for a bad type. */
 export const inlinedContent = (

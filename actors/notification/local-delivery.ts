@@ -74,15 +74,21 @@ const deposit = Effect.fnUntraced(function*(
   return { _tag: "Delivered", code: 202, location } satisfies DeliveryOutcome
 })
 
+const unavailable: DeliveryOutcome = {
+  _tag: "RetryableFailure",
+  code: 503,
+  problem: "the mailbox is unavailable"
+}
+
+const tooLarge = permanentFailure(413, "the mailbox cannot store so large a notification")
+
 /** Deposits the notification; the mailbox's deduplication window makes a repetition a no-op. */
 export const deliverLocally = (
   peers: Peers,
   links: Links,
   delivery: LocalDelivery
 ): Effect.Effect<DeliveryOutcome> =>
-  Effect.catch(deposit(peers, links, delivery), () =>
-    Effect.succeed<DeliveryOutcome>({
-      _tag: "RetryableFailure",
-      code: 503,
-      problem: "the mailbox is unavailable"
-    }))
+  Effect.catch(
+    deposit(peers, links, delivery),
+    ({ _tag }) => Effect.succeed(_tag === "ValueTooLarge" ? tooLarge : unavailable)
+  )

@@ -9,7 +9,8 @@ import type { NotificationMessage } from "../../actors/notification/protocol.ts"
 import { type AttemptAction, makeAttempt } from "../../actors/notification/relay.ts"
 import { StatusHints } from "../../actors/notification/status-hints.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
-import { address, type Peers, type RecordChange, StorageUnavailable } from "../../runtime/index.ts"
+import { address, type Peers, type RecordChange, StorageUnavailable,
+  ValueTooLarge } from "../../runtime/index.ts"
 import { noDependencies } from "./dependencies.ts"
 import { contentOf } from "./contents.ts"
 
@@ -120,6 +121,14 @@ describe("an attempt", () => {
     const peers: Peers = { ask: () => away, read: stored }
     expect(await run(attempt(links.mailbox("bob")), peers)).toMatchObject({
       outcome: { _tag: "RetryableFailure", code: 503 }
+    })
+  })
+
+  it("fails for good where the mailbox can never store it", async () => {
+    const tooLarge = Effect.fail(new ValueTooLarge({ detail: "planned" }))
+    const peers: Peers = { ask: () => tooLarge, read: stored }
+    expect(await run(attempt(links.mailbox("bob")), peers)).toMatchObject({
+      outcome: { _tag: "PermanentFailure", code: 413 }
     })
   })
 

@@ -132,6 +132,59 @@ describe("A2: depositing", () => {
   })
 })
 
+describe("a document that grows when it is stored", () => {
+  const item = (fields: object) => ({
+    type: "application/json",
+    body: JSON.stringify({ item: { description: "d", url: "urn:x", ...fields } })
+  })
+  const ampersands = (count: number, more = "") => item({ description: "&".repeat(count) + more })
+
+  test("413 however often it comes, and the mailbox goes on", async () => {
+    const { href } = await service.open("grown")
+    for (let tries = 0; tries < 6; tries++) {
+      const refused = await service.send("POST", href, ampersands(250_000, String(tries)))
+      expect(refused.status).toBe(413)
+      expect(refused.child("type")).toContain("/problems/document-too-large")
+    }
+    const fits = await service.send("POST", href, ampersands(100_000))
+    expect(fits.status).toBe(202)
+    const listing = await service.send("GET", href, { basic: owner })
+    expect(descriptions(listing)).toEqual(["&".repeat(100_000)])
+  })
+
+  test("413 for each way to grow, and for each way to deposit", async () => {
+    const { href, shared } = await service.open("growing")
+    const xml = (description: string) => ({ body: notification(description) })
+    const names = "x".repeat(60_000)
+    const extras = "<a/>".repeat(10_000)
+    const grown = [
+      ampersands(250_000),
+      xml(">".repeat(250_000)),
+      xml(`<![CDATA[${"<".repeat(250_000)}]]>`),
+      item({ description: "&".repeat(200_000), url: "", content: { "@type": "text/plain" } }),
+      { body: `<notification xmlns:a="${names}">${extras}${notification("d").slice(14)}` }
+    ]
+    for (const sending of grown) {
+      for (
+        const [uri, more] of [[href, {}], [shared, {}], [href, { basic: service.bob }]] as const
+      ) {
+        expect((await service.send("POST", uri, { ...sending, ...more })).status).toBe(413)
+      }
+    }
+    const listing = await service.send("GET", href, { basic: owner })
+    expect(descriptions(listing)).toEqual([])
+  })
+
+  test("413 frees its Idempotency-Key for a smaller document", async () => {
+    const { href } = await service.open("regrown")
+    const headers = { "idempotency-key": "the-key-of-a-document-that-grows" }
+    const refused = await service.send("POST", href, { ...ampersands(250_000), headers })
+    expect(refused.status).toBe(413)
+    const smaller = await service.send("POST", href, { ...ampersands(1), headers })
+    expect(smaller.status).toBe(202)
+  })
+})
+
 describe("one notification", () => {
   test("200 with href and received; DELETE 204; then 410; unknown 404", async () => {
     const { href } = await service.open("single")

@@ -50,6 +50,18 @@ describe("A5 POST /outgoing/{account}", () => {
     expect(headers?.["traceparent"]).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
   })
 
+  it("is 413 for a document that grows too large when it is stored", async () => {
+    const posted = await service.send("POST", "/outgoing/alice", {
+      basic: alice,
+      type: "application/json",
+      body: JSON.stringify({
+        to: mailbox(),
+        item: { description: "&".repeat(250_000), url: "urn:x" }
+      })
+    })
+    expect(posted.status).toBe(413)
+  })
+
   it("relays once to each of 1,000 recipients that answer with long Locations", async () => {
     const receivers = await Promise.all(Array.from({ length: 10 }, () => startReceiver()))
     const to = receivers.flatMap(({ base }) =>

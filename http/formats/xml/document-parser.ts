@@ -1,10 +1,10 @@
 /** Reads the documents that clients send, in XML and JSON, within the operator's limits. */
-import { type DocumentLimits, formBytesMax } from "../../limits.ts"
+import { type DocumentLimits, formBytesMax, storedFactorMax } from "../../limits.ts"
 import { isUtf8Name, parseText, parseWithSources, XmlRejected } from "./document.ts"
 import { type Element, failure, type Result, success, type XmlFault } from "./element.ts"
 import { fromJson, parseExactJson } from "./json.ts"
-import { type NotificationDocument, readNotificationElement, type RuleFault,
-  RuleViolation } from "./notification-document.ts"
+import { FragmentTooLarge, type NotificationDocument, readNotificationElement, type RuleFault,
+  RuleViolation, storedFragment } from "./notification-document.ts"
 import { parsePlainNotification } from "./plain-notification-parser.ts"
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
@@ -19,6 +19,9 @@ const isWide = (bytes: Uint8Array): boolean => {
   return (first === 0xfe && second === 0xff) || (first === 0xff && second === 0xfe) ||
     (first === 0x3c && second === 0) || (first === 0 && (second === 0x3c || second === 0))
 }
+
+/** Bytes of UTF-8 that one UTF-16 code unit takes at most. */
+const bytesOfCharMax = 3
 
 const charsetPattern = /;\s*charset\s*=\s*"?([^";\s]+)"?/i
 
@@ -54,6 +57,7 @@ const withoutProlog = (text: string): string => {
  */
 export class DocumentParser {
   readonly limits: DocumentLimits
+  private readonly fragmentBytesMax: number
 
   constructor(limits: DocumentLimits) {
     const { documentBytesMax } = limits
@@ -63,6 +67,7 @@ export class DocumentParser {
       )
     }
     this.limits = limits
+    this.fragmentBytesMax = storedFactorMax * documentBytesMax
   }
 
   /** The text of a body, without its byte order mark; `contentType` may name its charset. */
@@ -119,13 +124,33 @@ export class DocumentParser {
     const { recipientsMax, xmlDepthMax } = this.limits
     try {
       const { root, sources } = parseWithSources(source, xmlDepthMax)
-      return success(readNotificationElement(root, sources, recipientsMax))
+      const limits = { recipientsMax, fragmentBytesMax: this.fragmentBytesMax }
+      return success(readNotificationElement(root, sources, limits))
     } catch (error) {
+      if (error instanceof FragmentTooLarge) return this.fragmentTooLarge()
       if (error instanceof RuleViolation) {
         return failure({ _tag: "RuleBroken", rule: error.rule, detail: error.message })
       }
       if (error instanceof XmlRejected) return malformed(error.message)
       throw error
     }
+  }
+
+  /**
+   * The notification as it is stored. It may be several times larger than its document; then this
+   * fails with `TooLarge`, as the store could refuse it.
+   */
+  fragmentToStore(document: NotificationDocument): Result<string, XmlFault> {
+    const { fragmentBytesMax } = this
+    const fragment = storedFragment(document)
+    const fits = fragment.length * bytesOfCharMax <= fragmentBytesMax ||
+      Buffer.byteLength(fragment) <= fragmentBytesMax
+    return fits ? success(fragment) : this.fragmentTooLarge()
+  }
+
+  private fragmentTooLarge(): Result<never, XmlFault> {
+    const detail = `the notification exceeds ${this.fragmentBytesMax} bytes as it is stored, ` +
+      "where characters such as & and < take several bytes"
+    return failure({ _tag: "TooLarge", detail })
   }
 }

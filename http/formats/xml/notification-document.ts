@@ -67,6 +67,9 @@ export class RuleViolation extends Error {
   }
 }
 
+/** The stored fragment would be too large; `DocumentParser` returns it as `TooLarge`. */
+export class FragmentTooLarge extends Error {}
+
 // eslint-disable-next-line no-control-regex
 const notInUri = /[\u0000- "<>\\^`{|}\u007f\ufffe\uffff]|\p{Surrogate}/u
 
@@ -183,15 +186,20 @@ const readItem = (item: Element, sources: ReadonlyMap<Element, string>): ItemPar
   }
 }
 
+interface FragmentLimits {
+  readonly recipientsMax: number
+  readonly fragmentBytesMax: number
+}
+
 /**
  * Reads the elements of a notification. `sources` has the source text of the children of the root
  * and of the item; unknown ones stay as they are, those beside the item with the namespaces of the
- * root. Throws a `RuleViolation`.
+ * root. Throws a `RuleViolation`, or `FragmentTooLarge`.
  */
 export const readNotificationElement = (
   root: Element,
   sources: ReadonlyMap<Element, string>,
-  recipientsMax: number
+  { fragmentBytesMax, recipientsMax }: FragmentLimits
 ): NotificationDocument => {
   if (root.name !== "notification") {
     throw new RuleViolation("root", `the root element is ${root.name}, not notification`)
@@ -213,6 +221,8 @@ export const readNotificationElement = (
     } else if (child.name !== "item") {
       const afterName = (sources.get(child) ?? "").slice(1 + child.name.length)
       rootExtra += `<${child.name}${missingNamespaces(child)}${afterName}`
+      // Each child repeats the namespaces: all of them together can be gigabytes.
+      if (rootExtra.length > fragmentBytesMax) throw new FragmentTooLarge()
     } else if (item === undefined) item = child
     else throw new RuleViolation("one-item", "there is more than one item")
   }

@@ -12,10 +12,10 @@ import { derivedIds, documentDigest, type IdSource,
 import { authenticate, countingWrongCredentials } from "../../auth/index.ts"
 import { acceptedBodies, bodyKind, linkedDataType, negotiate,
   standardTypes } from "../../formats/index.ts"
-import { failure, type NotificationDocument, type Result,
-  storedFragment } from "../../formats/xml/index.ts"
+import { failure, type NotificationDocument, type Result } from "../../formats/xml/index.ts"
 import { indeterminateSearchItemsMax, keyedSearchItemsMax } from "../../limits.ts"
-import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
+import { fragmentToStore, inlinedContent, needsPublication, publishedFragment,
+  readNotification } from "../../notification-body.ts"
 import { ask, attachForm, bodyError, type CallKey, countRequest, emptyAnswer, failRefused,
   type HandlerFailure, type HttpError, httpError, type Parameters, type PlainAnswer, readBody,
   refusalError, renderFailure, renderView, type RouteMetrics, type Service, submittedFields,
@@ -87,7 +87,7 @@ const depositAnswer = (
 
 /**
  * Publishes inlined content under ids derived from the document, so that a repeated deposit
- * publishes it once; under new ids when that content has been removed since.
+ * publishes it once; under new ids when that content has been removed since. Returns its URI.
  */
 const publishContent = Effect.fnUntraced(function*(
   service: Service,
@@ -106,7 +106,7 @@ const publishContent = Effect.fnUntraced(function*(
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
   const first = yield* publishInline(service, derived, content)
   const { href } = first.isRemoved ? yield* publishInline(service, ids, content) : first
-  return storedFragment({ ...document, content: undefined, url: href })
+  return href
 })
 
 /** The URI of a stored notification; that of a repeated deposit is read from the log. */
@@ -167,9 +167,8 @@ const deposit = Effect.fnUntraced(function*(
     ? undefined
     : yield* findByKey(service, mailbox, ids, key.earlier)
   if (earlier !== undefined) return earlier
-  const fragment = needsPublication(body.document)
-    ? yield* publishContent(service, mailbox, ids, body, account)
-    : storedFragment(body.document)
+  const publish = publishContent(service, mailbox, ids, body, account)
+  const fragment = yield* publishedFragment(service.documentParser, body.document, publish)
   const message = depositMessage(fragment, body.digest, ids, account, key)
   const reply = yield* ask<Deposited>(service, mailbox.to, message)
   return yield* findDeposited(service, mailbox, message, reply)
@@ -249,7 +248,9 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
     const body = { document: document.value, digest }
     return forkDeposit(direct, bytes, deposit(service, mailbox, randomIds, body, undefined))
   }
-  const message = depositMessage(storedFragment(document.value), digest, randomIds, undefined)
+  const fragment = fragmentToStore(service.documentParser, document.value)
+  if (!fragment.ok) return refuseDeposit(direct, fragment.fault, bytes)
+  const message = depositMessage(fragment.value, digest, randomIds, undefined)
   service.system.askByCallback(mailbox.to, message, (failure, reply) => {
     if (failure !== undefined) return refuseDeposit(direct, failure, bytes)
     if (isRefusal(reply)) return refuseDeposit(direct, refusalError(reply), bytes)

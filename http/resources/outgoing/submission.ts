@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { failure, type NotificationDocument, type Result, storedFragment,
+import { failure, type NotificationDocument, type Result,
   success } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import { inlinedContent, needsPublication, readNotification } from "../../notification-body.ts"
+import { inlinedContent, publishedFragment, readNotification } from "../../notification-body.ts"
 import { askOrRefusal, type Call, defineHandler, expectReply, type HandlerFailure, httpError,
   isPageForm, readBody, readerHeaders, refusalError, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
@@ -52,11 +52,13 @@ const relayedDocument = Effect.fnUntraced(function*(
   document: NotificationDocument
 ): Effect.fn.Return<string, HandlerFailure> {
   const signed = document.from ? { ...document, sender: href } : document
-  const wrapped = (fragment: string): string => `<notification>${fragment}</notification>`
-  if (!needsPublication(document)) return wrapped(storedFragment(signed))
-  const inlined = yield* inlinedContent(document)
-  const { href: url } = yield* publishInline(service, ids, { ...inlined, owner: account })
-  return wrapped(storedFragment({ ...signed, content: undefined, url }))
+  const publish = Effect.gen(function*() {
+    const content = yield* inlinedContent(document)
+    const published = yield* publishInline(service, ids, { ...content, owner: account })
+    return published.href
+  })
+  const fragment = yield* publishedFragment(service.documentParser, signed, publish)
+  return `<notification>${fragment}</notification>`
 })
 
 /** The notification that an earlier attempt of a keyed request has queued. */
