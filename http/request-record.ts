@@ -12,7 +12,8 @@ import { Effect } from "effect"
 import { idempotencyRetentionMs } from "../actors/index.ts"
 import { isRefusal, type RecordChange, type Refusal } from "../runtime/index.ts"
 import { attemptsMax } from "./limits.ts"
-import { type Call, type HandlerFailure, httpError, type Service } from "./pipeline/index.ts"
+import { type Call, type HandlerFailure, httpError, isConditional, type Service,
+  toHttpError } from "./pipeline/index.ts"
 import { nameInKey, removeExpired, sweep, timeInKey } from "./record-expiry.ts"
 
 const requestsTable = "requests"
@@ -35,6 +36,8 @@ export interface RequestAttempt {
   readonly earlier: RequestRecord | undefined
   /** The time of the change: that of the earlier attempt, if there is one. */
   readonly atMs: number
+  /** The version that the first attempt has seen; undefined where the request reads none. */
+  readonly version: number | undefined
   /** The condition under which the record is written; empty without a key. */
   readonly expected: ReadonlyArray<RecordChange>
   /** The changes that write the record; empty without a key. */
@@ -45,21 +48,24 @@ const endingKey = (id: string, { endsAtMs }: RequestRecord): string =>
   `${timeInKey(endsAtMs)}/${id}`
 
 /**
- * Reads the record of an earlier attempt, and makes the changes that write a new one, with
- * `version`.
+ * Reads the record of an earlier attempt, and makes the changes that write a new one, with the
+ * version that `readVersion` returns. A repetition does not run `readVersion`.
  */
 export const beginRequest = Effect.fnUntraced(function*(
   { nowMs, records }: Service,
   { ids, key }: Call,
-  version?: number
+  readVersion: Effect.Effect<number | undefined, HandlerFailure> = Effect.succeed(undefined)
 ): Effect.fn.Return<RequestAttempt, HandlerFailure> {
   const atMs = nowMs()
-  if (key === undefined) return { earlier: undefined, atMs, expected: [], changes: [] }
+  if (key === undefined) {
+    return { earlier: undefined, atMs, version: yield* readVersion, expected: [], changes: [] }
+  }
   const id = ids.id("request record")
   const value = yield* records.get(requestsTable, id)
   // Only this service writes these records.
   const found = value === undefined ? undefined : JSON.parse(value) as RequestRecord
   const earlier = found !== undefined && atMs < found.endsAtMs ? found : undefined
+  const version = earlier === undefined ? yield* readVersion : earlier.version
   const record: RequestRecord = {
     atMs,
     // The retention of a key begins with its first use, which may have changed nothing.
@@ -69,6 +75,7 @@ export const beginRequest = Effect.fnUntraced(function*(
   return {
     earlier,
     atMs: earlier?.atMs ?? atMs,
+    version,
     expected: [{ table: requestsTable, key: id, value: value ?? null }],
     changes: [
       { table: requestsTable, key: id, value: JSON.stringify(record) },
@@ -103,28 +110,30 @@ const isPreconditionFailure = (reply: unknown): boolean =>
 
 /**
  * Sends a change to an actor so that a repetition does not overwrite later changes of others. With
- * a key, the change applies only to the version that the first attempt has seen (`ifVersion`). The
- * actor recognizes a change that it has already made, and replies as before. Fails with 409 if the
- * actor has not made the change and has another version now.
+ * a key or a precondition, the change applies only to the version that `checkedVersion` returns in
+ * the first attempt (`ifVersion`). The actor recognizes a change that it has already made, and
+ * replies as before. Fails with 409 if the actor has not made the change and has another version
+ * now. A repetition does not run `checkedVersion`, whose checks the change itself may have undone.
  */
 export const changeOnce = Effect.fnUntraced(function*<Reply>(
   service: Service,
   call: Call,
-  readVersion: Effect.Effect<number, HandlerFailure>,
+  checkedVersion: Effect.Effect<number, HandlerFailure>,
   change: (
     expected: { readonly ifVersion?: number }
   ) => Effect.Effect<Reply | Refusal, HandlerFailure>
 ): Effect.fn.Return<Reply | Refusal, HandlerFailure> {
-  if (call.key === undefined) return yield* change({})
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const seen = yield* readVersion
-    const { changes, earlier, expected } = yield* beginRequest(service, call, seen)
+    const begun = yield* beginRequest(service, call, checkedVersion)
+    const { changes, earlier, expected, version } = begun
+    const ifVersion = version === undefined ? {} : { ifVersion: version }
+    if (call.key === undefined) return yield* change(isConditional(call) ? ifVersion : {})
     if (earlier !== undefined) {
-      const reply = yield* change({ ifVersion: earlier.version ?? seen })
+      const reply = yield* change(ifVersion)
       return isPreconditionFailure(reply) ? yield* changedSince : reply
     }
     if (!(yield* service.records.writeIf(expected, changes))) continue
-    const reply = yield* change({ ifVersion: seen })
+    const reply = yield* change(ifVersion)
     if (!isRefusal(reply)) return reply
     yield* removeRequestRecord(service, changes)
     // Others changed the actor between the two messages.
@@ -132,6 +141,29 @@ export const changeOnce = Effect.fnUntraced(function*<Reply>(
   }
   return yield* httpError("overloaded")
 })
+
+/** Whether an earlier attempt has made the change that its record is written with. */
+export const isChangeMade = (
+  service: Service,
+  call: Call
+): Effect.Effect<boolean, HandlerFailure> =>
+  Effect.map(beginRequest(service, call), ({ earlier }) => earlier !== undefined)
+
+/**
+ * Removes a resource that nobody can create again. A repetition after an unknown outcome, which
+ * finds it removed, succeeds as the first attempt.
+ */
+export const removeOnce = (
+  call: Call,
+  removal: Effect.Effect<unknown, HandlerFailure>
+): Effect.Effect<void, HandlerFailure> =>
+  Effect.catch(
+    Effect.asVoid(removal),
+    (failure) =>
+      call.key?.earlier !== undefined && toHttpError(failure).problem.status === 410
+        ? Effect.void
+        : Effect.fail(failure)
+  )
 
 type RequestRecords = Pick<Service, "nowMs" | "records">
 

@@ -42,12 +42,21 @@ export const cabinetTable: Cabinets = {
     Replace: (state, message) => {
       const reason = notOwner(state.owner, message.caller, false)
       if (reason !== undefined) return deny(reason)
-      if (isOutdated(state, message)) return deny("PreconditionFailed")
+      const { requestId } = message
+      if (isOutdated(state, message)) {
+        return requestId !== undefined && requestId === state.replacedBy
+          ? stay().reply<CabinetReply>({ _tag: "Replaced", view: view(state) })
+          : deny("PreconditionFailed")
+      }
       const refusal = invalidContents(message.contents)
       if (refusal !== undefined) return refusal
       const { mailboxes: _mailboxes, query: _query, title: _title, ...rest } = state
-      const contents = withSecrets(message.contents, state)
-      const next: Active = { ...rest, ...contents, version: state.version + 1 }
+      const next: Active = {
+        ...rest,
+        ...withSecrets(message.contents, state),
+        version: state.version + 1,
+        ...requestId === undefined ? {} : { replacedBy: requestId }
+      }
       return become<CabinetState>(next).reply<CabinetReply>({ _tag: "Replaced", view: view(next) })
     },
     Remove: (state, message) => {

@@ -37,6 +37,8 @@ export const CabinetState = Schema.Union([
     requestId: Schema.String,
     createdAtMs: Count,
     ...CabinetContent.fields,
+    /** The id of the last request that replaced the contents, to recognize a repetition. */
+    replacedBy: Schema.optionalKey(Schema.String),
     /** 1 at first, one more after each change. */
     version: Count
   }),
@@ -56,9 +58,15 @@ export const CabinetMessage = Schema.Union([
   Schema.TaggedStruct("Describe", { caller: Caller }),
   /**
    * Replaces the contents. If a listed mailbox is sent without a secret, the cabinet keeps the
-   * secret that it has, since no view shows secrets.
+   * secret that it has, since no view shows secrets. A repetition of the last replacement, with
+   * its `ifVersion`, changes nothing and gets the same reply.
    */
-  Schema.TaggedStruct("Replace", { caller: Caller, contents: CabinetContent, ...ifVersion }),
+  Schema.TaggedStruct("Replace", {
+    requestId: Schema.optionalKey(Schema.String),
+    caller: Caller,
+    contents: CabinetContent,
+    ...ifVersion
+  }),
   /** Removes the cabinet, but no mailbox; the caller must be the owner or an admin. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})

@@ -87,7 +87,7 @@ const created = (state: Registered, nowMs: number, repeated: boolean): Registrat
 })
 
 const register = (
-  _state: RegistrationState,
+  previous: Exclude<RegistrationState, Registered>,
   message: Variant<RegistrationMessage, "Create">,
   { nowMs }: DecisionContext
 ): Decision<never> | RegistrationDecision => {
@@ -104,7 +104,7 @@ const register = (
     ...account === undefined ? {} : { account },
     secrets: form === "websub" || secret === undefined ? [] : [{ value: secret }],
     status: "unverified",
-    version: 1,
+    version: previous._tag === "Removed" ? previous.version + 1 : 1,
     intent: subscription(message, message, nowMs),
     cursor,
     mailboxGone: false,
@@ -162,13 +162,18 @@ const unsubscribe: Row["Unsubscribe"] = (state, { challenge }, { nowMs }) => {
 
 const update: Row["Update"] = (state, message, { nowMs }) => {
   const { callback = state.callback, challenge } = message
-  if (isOutdated(state, message)) return deny("PreconditionFailed")
+  if (isOutdated(state, message)) {
+    return challenge === state.updatedBy
+      ? stay().reply(described(state, nowMs))
+      : deny("PreconditionFailed")
+  }
   const isMoved = callback !== state.callback
   if (isMoved && state.form === "websub") {
     return deny("Invalid", "the callback of a WebSub subscription cannot change")
   }
   const reset = without(state, "failingSinceMs", "nextAtMs", "problem", "code")
-  const base: Registered = { ...reset, callback, version: state.version + 1, tries: 0 }
+  const version = state.version + 1
+  const base: Registered = { ...reset, callback, version, updatedBy: challenge, tries: 0 }
   const { leaseSeconds = 0, secret } = state.intent ?? {}
   const next: Registered = isMoved || state.status === "unverified"
     ? {
@@ -187,10 +192,13 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
     .reply(described(next, nowMs))
 }
 
-const rotate: Row["Rotate"] = (state, { secret }, { nowMs }) => {
+const rotate: Row["Rotate"] = (state, message, { nowMs }) => {
+  const { secret } = message
   if (state.form !== "native") {
     return deny("Invalid", "only the subscriber can change the secret of a WebSub subscription")
   }
+  if (validSecrets(state, nowMs).includes(secret)) return stay().reply(described(state, nowMs))
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
   const older = state.secrets
     .map(({ untilMs, value }) => ({ value, untilMs: untilMs ?? nowMs + secretOverlapMs }))
     .filter(({ untilMs }) => untilMs > nowMs)
@@ -492,13 +500,14 @@ const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
 
 /** Ends the registration and removes it from the mailbox. A WebSub subscriber gets `reason`. */
 const end = (
-  { callback, form }: Registered,
+  { callback, form, version }: Registered,
   nowMs: number,
   reason?: string
 ): RegistrationDecision => {
   const decision: RegistrationDecision = become<RegistrationState>({
     _tag: "Removed",
-    removedAtMs: nowMs
+    removedAtMs: nowMs,
+    version
   })
     .setTimer(nowMs)
     .deferTimer(nowMs + registrationLeaseMs)

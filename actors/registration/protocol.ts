@@ -5,7 +5,7 @@
  */
 import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
-import { Count } from "../schemas.ts"
+import { Count, CountOrZero, ifVersion } from "../schemas.ts"
 
 /** `native`: Standard Webhooks signatures; `websub`: the W3C form with its lease. */
 export const RegistrationForm = Schema.Literals(["native", "websub"])
@@ -55,8 +55,10 @@ export const RegistrationState = Schema.Union([
     /** The secrets that sign pushes, the newest first. */
     secrets: Schema.Array(Secret),
     status: RegistrationStatus,
-    /** 1 at first, one more after each change that a request makes. */
+    /** One more after each change that a request makes, also after a removal. */
     version: Count,
+    /** The challenge of the last Update, to recognize a repetition. */
+    updatedBy: Schema.optionalKey(Schema.String),
     intent: Schema.optionalKey(Intent),
     leaseUntilMs: Schema.optionalKey(Count),
     /** The number of the last log item that the callback has acknowledged. */
@@ -82,7 +84,11 @@ export const RegistrationState = Schema.Union([
     /** Not stored: there may be changes that the running check or push does not cover. */
     checkAgain: Schema.optionalKey(Schema.Boolean)
   }),
-  Schema.TaggedStruct("Removed", { removedAtMs: Count })
+  Schema.TaggedStruct("Removed", {
+    removedAtMs: Count,
+    /** The last version: those of the next registration with this id follow. */
+    version: CountOrZero
+  })
 ])
 
 export type RegistrationState = typeof RegistrationState.Type
@@ -110,15 +116,21 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Unsubscribe", { challenge: Schema.String }),
   /** Returns the view. The sender has checked the right to read the mailbox. */
   Schema.TaggedStruct("Describe", {}),
-  /** Ends a suspension, or repeats the verification; a new callback is verified first. */
+  /**
+   * Ends a suspension, or repeats the verification; a new callback is verified first. A repetition
+   * of the last Update, with its challenge and `ifVersion`, changes nothing.
+   */
   Schema.TaggedStruct("Update", {
     callback: Schema.optionalKey(Schema.String),
     challenge: Schema.String,
-    ifVersion: Schema.optionalKey(Count)
+    ...ifVersion
   }),
-  /** Adds a secret. The old one signs too for a while. It is for the native form only. */
-  Schema.TaggedStruct("Rotate", { secret: Schema.String }),
-  Schema.TaggedStruct("Delete", { ifVersion: Schema.optionalKey(Count) }),
+  /**
+   * Adds a secret. The old one signs too for a while. It is for the native form only. If the
+   * secret is valid already, nothing changes.
+   */
+  Schema.TaggedStruct("Rotate", { secret: Schema.String, ...ifVersion }),
+  Schema.TaggedStruct("Delete", ifVersion),
   /** The result of Verify. */
   Schema.TaggedStruct("Verified", {
     challenge: Schema.String,

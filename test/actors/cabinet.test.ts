@@ -32,7 +32,12 @@ const admin = { account: "root", admin: true }
 const nobody = { admin: false }
 const create: CabinetMessage = { _tag: "Create", requestId: "r1", owner: "alice", contents }
 const describeIt: CabinetMessage = { _tag: "Describe", caller: owner }
-const replace: CabinetMessage = { _tag: "Replace", caller: owner, contents }
+const replace: Variant<CabinetMessage, "Replace"> = {
+  _tag: "Replace",
+  requestId: "r2",
+  caller: owner,
+  contents
+}
 const remove: CabinetMessage = { _tag: "Remove", caller: owner }
 const timerFired: CabinetMessage = { _tag: "TimerFired" }
 
@@ -90,25 +95,30 @@ describe("the cabinet's table", () => {
       const next: CabinetContent = {
         mailboxes: [{ name: "news" }, { name: "mail", secretHash: hash("m") }, { name: "more" }]
       }
-      const decision = decide(kept, {
-        _tag: "Replace",
-        caller: owner,
-        contents: next,
-        ifVersion: 1
-      })
+      const decision = decide(kept, { ...replace, contents: next, ifVersion: 1 })
       const known = { owner: "alice", createdAtMs: nowMs, version: 2 }
       // The right to news is kept; title and query are what the new contents say: none.
       const after = {
         ...known,
         mailboxes: [mailboxes[0], { name: "mail", secretHash: hash("m") }, { name: "more" }]
       }
-      expect(decision.nextState).toEqual({ _tag: "Active", requestId: "r1", ...after })
+      expect(decision.nextState).toEqual({
+        _tag: "Active",
+        requestId: "r1",
+        replacedBy: "r2",
+        ...after
+      })
       expect(decision.durable).toBe(true)
       expect(decision.answer).toEqual({ _tag: "Replaced", view: after })
       expectRefused(decide(kept, { ...replace, caller: stranger }), "Forbidden")
       expectRefused(decide(kept, { ...replace, caller: admin }), "Forbidden")
       expectRefused(decide(kept, { ...replace, caller: nobody }), "Unauthenticated")
       expectRefused(decide(kept, { ...replace, ifVersion: 2 }), "PreconditionFailed")
+      const replaced = decision.nextState ?? absent
+      const repeated = { ...replace, contents: next, ifVersion: 1 }
+      expectOnlyReply(decide(replaced, repeated), { _tag: "Replaced", view: after })
+      const others = decide(replaced, { ...replace, requestId: "r3" }).nextState ?? absent
+      expectRefused(decide(others, repeated), "PreconditionFailed")
       for (const bad of unfit) {
         expectRefused(decide(kept, { ...replace, contents: bad }), "Invalid")
       }

@@ -22,7 +22,7 @@ export const decide = decider<
 export const callback = "http://example.org/hook"
 export const leaseEndMs = nowMs + registrationLeaseMs
 export const absent: RegistrationState = { _tag: "Absent" }
-export const removed: RegistrationState = { _tag: "Removed", removedAtMs: nowMs }
+export const removed: RegistrationState = { _tag: "Removed", removedAtMs: nowMs, version: 1 }
 export const asked = { mode: "subscribe", challenge: "c1", leaseSeconds: 0, tries: 0 } as const
 export const unverified: Registered = {
   _tag: "Registered",
@@ -76,7 +76,7 @@ export const hubCreate: Variant<RegistrationMessage, "Create"> = {
 export const unsubscribe: RegistrationMessage = { _tag: "Unsubscribe", challenge: "c3" }
 export const describeIt: RegistrationMessage = { _tag: "Describe" }
 export const update: Variant<RegistrationMessage, "Update"> = { _tag: "Update", challenge: "c4" }
-export const rotate: RegistrationMessage = { _tag: "Rotate", secret: "whsec_2" }
+export const rotate: Variant<RegistrationMessage, "Rotate"> = { _tag: "Rotate", secret: "whsec_2" }
 export const remove: Variant<RegistrationMessage, "Delete"> = { _tag: "Delete" }
 export const delivered: DeliveryOutcome = { _tag: "Delivered", code: 200 }
 export const refused: DeliveryOutcome = {
@@ -140,7 +140,7 @@ export type Decided = ReturnType<typeof decide>
 
 /** It ends, and is taken off the mailbox's list however often that takes. */
 export const expectEnd = (decision: Decided, ...more: ReadonlyArray<RegistrationAction>): void => {
-  expect(decision.nextState).toEqual({ _tag: "Removed", removedAtMs: nowMs })
+  expect(decision.nextState).toEqual({ _tag: "Removed", removedAtMs: nowMs, version: 1 })
   expect(decision.actions).toEqual([detach, ...more])
   expect(decision.timerAtMs).toBe(nowMs)
   expect(decision.deferUntilMs).toBe(leaseEndMs)

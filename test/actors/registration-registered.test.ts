@@ -73,6 +73,15 @@ describe("a registration", () => {
         checkAgain: true
       })
       expect(lifted.nextState).not.toHaveProperty("failingSinceMs")
+      // A repetition is recognized also after another change, which does not matter to it.
+      const rotated = decide(lifted.nextState ?? absent, rotate).nextState ?? absent
+      const repeated = decide(rotated, { ...update, ifVersion: 1 })
+      expect(repeated.answer).toMatchObject({ _tag: "Described", view: { version: 3 } })
+      expectNothing(repeated)
+      const other = { ...update, challenge: "c5" }
+      expectRefused(decide(rotated, { ...other, ifVersion: 1 }), "PreconditionFailed")
+      const others = decide(rotated, other).nextState ?? absent
+      expectRefused(decide(others, { ...update, ifVersion: 1 }), "PreconditionFailed")
       const updated = decide({ ...unverified, intent: { ...asked, tries: 5 } }, update)
       expectBegun(updated, { ...verify, challenge: "c4" })
       const moved = decide(pushing, { ...update, callback: "http://example.org/other" })
@@ -93,6 +102,14 @@ describe("a registration", () => {
       expect(later.nextState).toMatchObject({
         secrets: [{ value: "whsec_3" }, { value: "whsec_2", untilMs: nowMs + 2 * secretOverlapMs }]
       })
+      // A repetition does not make a secret current again that another request has replaced.
+      const repeated = decide(later.nextState ?? absent, { ...rotate, ifVersion: 1 })
+      expect(repeated.answer).toMatchObject({ _tag: "Described", view: { version: 3 } })
+      expectNothing(repeated)
+      const expired = decide(later.nextState ?? absent, { ...rotate, ifVersion: 1 }, {
+        nowMs: nowMs + 2 * secretOverlapMs
+      })
+      expectRefused(expired, "PreconditionFailed")
       expectRefused(decide(subscribed, rotate), "Invalid")
     },
     "Registered.Delete": () => {

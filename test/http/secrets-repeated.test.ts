@@ -164,4 +164,51 @@ describe("the secrets of a mailbox", () => {
     const answered = await repeatLost(service, changing(path), lost)
     expect([answered.status, await isValid(path, answered)]).toEqual([200, true])
   })
+
+  it.each([true, false])("are changed once at the shared URI (kept: %s)", async (isKept) => {
+    const path = await open(`shared-${isKept}`)
+    const { text } = await send("POST", `${path}/password`, { basic })
+    const shared = path + /~[\w-]{43}/.exec(text)?.[0]
+    const lost = { message: "ChangeSecrets", isKept }
+    const answered = await repeatLost(service, changing(shared), lost)
+    expect([answered.status, await isValid(path, answered)]).toEqual([200, true])
+    const headers = { "Idempotency-Key": "\"a new key\"" }
+    expect((await send("POST", `${shared}/password`, { basic, headers })).status).toBe(404)
+    expect(await isValid(path, answered)).toBe(true)
+  })
+})
+
+describe("the secret of a registration", () => {
+  const register = async (name: string) => {
+    expect((await send("POST", "/mailboxes", { basic, headers: { Slug: name } })).status).toBe(201)
+    const body = "<registration><callback>http://127.0.0.1:9/none</callback></registration>"
+    const registered = await send("POST", `/mailboxes/${name}/registrations`, { basic, body })
+    expect(registered.status).toBe(201)
+    return new URL(registered.header("location")).pathname
+  }
+  const rotating = (path: string) => ({
+    key: "rotation",
+    path: `${path}/secret`,
+    sending: { basic }
+  })
+  it.each([
+    { isKept: true, status: 200 },
+    { isKept: false, status: 409 }
+  ])("stays that of another client (kept: $isKept)", async ({ isKept, status }) => {
+    const path = await register(`rotated-${isKept}`)
+    const loss = { message: "Rotate", isKept }
+    const versions: Array<string> = []
+    const answered = await repeatLost(service, rotating(path), loss, async () => {
+      expect((await send("POST", `${path}/secret`, { basic })).status).toBe(200)
+      versions.push((await send("GET", path, { basic })).etag)
+    })
+    expect(answered.status).toBe(status)
+    expect((await send("GET", path, { basic })).etag).toBe(versions[0])
+  })
+
+  it.each([true, false])("is changed once (kept: %s)", async (isKept) => {
+    const path = await register(`rotated-once-${isKept}`)
+    const answered = await repeatLost(service, rotating(path), { message: "Rotate", isKept })
+    expect([answered.status, answered.child("secret")?.startsWith("whsec_")]).toEqual([200, true])
+  })
 })

@@ -7,10 +7,12 @@ import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/
 import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
 import { addEntry, listResources } from "../../newest-first-index.ts"
-import { absoluteUri, actorIdOf, ask, type Call, createdAnswer, defineHandler, describeActor,
-  emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, type HandlerFailure,
-  httpError, readerHeaders, readInput, readPageRequest, readQuery, renderView, type RequestInput,
-  seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
+  describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
+  type HandlerFailure, httpError, isConditional, readerHeaders, readInput, readPageRequest,
+  readQuery, renderView, type RequestInput, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
+import { changeOnce, removeOnce } from "../../request-record.ts"
 import { reportRetrieved, spansOf } from "../mailboxes/index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
@@ -115,17 +117,25 @@ export const getCabinet = defineHandler(function*(service, call) {
   return rendered
 })
 
-const expectedCabinet = (service: Service, call: Call, ref: CabinetRef) =>
-  expectedVersion(
+/** The cabinet's version, for which the conditions of the request hold; fails with 412. */
+const checkedVersion = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: CabinetRef
+): Effect.fn.Return<number, HandlerFailure> {
+  const cabinet = yield* cabinetOf(service, ref)
+  const { version } = cabinet
+  yield* expectedVersion(
     call,
     Effect.gen(function*() {
-      const cabinet = yield* cabinetOf(service, ref)
       const limit = pageEntriesDefault
       const page = yield* readCabinet(service, cabinet, { since: undefined, limit })
       const view = pageView(service, ref.id, cabinet, page, limit)
-      return { version: cabinet.version, tags: entityTags(call, view, feedTypes) }
+      return { version, tags: entityTags(call, view, feedTypes) }
     })
   )
+  return version
+})
 
 const replaceContents = Effect.fnUntraced(function*(
   service: Service,
@@ -133,13 +143,19 @@ const replaceContents = Effect.fnUntraced(function*(
   ref: CabinetRef,
   input: RequestInput
 ): Effect.fn.Return<CabinetView, HandlerFailure> {
-  const message: CabinetMessage = {
+  const contents = yield* contentsOf(service, input)
+  const replace: CabinetMessage = {
     _tag: "Replace",
+    requestId: call.ids.id("replacement"),
     caller: callerOf(ref.account),
-    contents: yield* contentsOf(service, input),
-    ...yield* expectedCabinet(service, call, ref)
+    contents
   }
-  return expectReply(yield* ask<CabinetReply>(service, ref.to, message), "Replaced").view
+  const version = checkedVersion(service, call, ref)
+  const reply = yield* failRefused(changeOnce(service, call, version, (expected) => {
+    const message: CabinetMessage = { ...replace, ...expected }
+    return askOrRefusal<CabinetReply>(service, ref.to, message)
+  }))
+  return expectReply(reply, "Replaced").view
 })
 
 export const putCabinet = defineHandler(function*(service, call) {
@@ -148,15 +164,25 @@ export const putCabinet = defineHandler(function*(service, call) {
   return viewAnswer(cabinetDocument(service, ref.id, view), { headers: readerHeaders })
 })
 
+const askRemoval = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: CabinetRef
+): Effect.fn.Return<void, HandlerFailure> {
+  // An admin may remove a cabinet, but not read its version.
+  const expected = isConditional(call)
+    ? { ifVersion: yield* checkedVersion(service, call, ref) }
+    : {}
+  const message: CabinetMessage = { _tag: "Remove", caller: callerOf(ref.account), ...expected }
+  yield* ask<CabinetReply>(service, ref.to, message)
+})
+
 const removeCabinet = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   ref: CabinetRef
 ): Effect.fn.Return<void, HandlerFailure> {
-  const expected = yield* expectedCabinet(service, call, ref)
-  const caller = callerOf(ref.account)
-  const message: CabinetMessage = { _tag: "Remove", caller, ...expected }
-  yield* ask<CabinetReply>(service, ref.to, message)
+  yield* removeOnce(call, askRemoval(service, call, ref))
   yield* removeListingEntry(service.records, cabinetIndex, ref.id)
 })
 

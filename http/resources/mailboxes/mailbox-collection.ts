@@ -226,11 +226,12 @@ export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
  */
 export const postPassword = defineMailboxHandler(function*({ call, mailbox, service }) {
   const account = yield* requireAccount(service, call)
-  yield* checkSecret(service, mailbox)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
   const caller = callerOf(account)
   const described = failRefused(describeMailbox(service, mailbox, account.name))
-  const version = Effect.map(described, (view) => view.version)
+  // The path of a repetition may have the secret that the first attempt has replaced.
+  const checked = Effect.andThen(checkSecret(service, mailbox), described)
+  const version = Effect.map(checked, (view) => view.version)
   yield* failRefused(changeOnce(service, call, version, (expected) => {
     const message: MailboxMessage = { _tag: "ChangeSecrets", caller, ...hashes, ...expected }
     return askOrRefusal<MailboxReply>(service, mailbox.to, message)

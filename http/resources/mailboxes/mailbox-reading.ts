@@ -10,6 +10,7 @@ import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRef
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
   preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
   type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
+import { removeOnce } from "../../request-record.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
@@ -202,7 +203,7 @@ export const deleteNotification = defineMailboxHandler(function*(mailboxCall) {
 export const postNotificationForm = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox } = mailboxCall
   yield* readFormMethod(call, "notification", ["delete"])
-  yield* removeNotification(mailboxCall)
+  yield* removeOnce(call, removeNotification(mailboxCall))
   return emptyAnswer(303, [
     ["Location", `${mailbox.here}${mailbox.secret === undefined ? "?read=" : ""}`],
     ...noStore,

@@ -1,7 +1,6 @@
 /** One outgoing notification: its status (A6), as a document or a stream; retry; removal (A8). */
 import { Effect } from "effect"
-import type { NotificationMessage, NotificationReply,
-  NotificationView } from "../../../actors/notification/index.ts"
+import type { NotificationMessage, NotificationReply } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { callerOf } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
@@ -12,9 +11,10 @@ import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTag
   type HandlerFailure, httpError, isPageForm, longPoll, longPollHeaders, type PlainAnswer,
   preferredWaitSeconds, readerHeaders, readFormMethod, renderView, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
+import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
-  type OutgoingNotificationRef } from "./outgoing-access.ts"
+  type OutgoingNotificationRef, outgoingRefOf } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
 const offered = [...standardTypes, eventStreamType]
@@ -108,7 +108,7 @@ export const postRetry = defineHandler(function*(service, call) {
 const removeNotification = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.fn.Return<NotificationView, HandlerFailure> {
+): Effect.fn.Return<void, HandlerFailure> {
   const { outgoing, view } = yield* outgoingNotificationOf(service, call)
   const expected = yield* expectedVersion(
     call,
@@ -120,7 +120,6 @@ const removeNotification = Effect.fnUntraced(function*(
   const caller = callerOf(outgoing.caller)
   const message: NotificationMessage = { _tag: "Delete", caller, ...expected }
   yield* ask<NotificationReply>(service, outgoing.to, message)
-  return view
 })
 
 /** A8; the actor removes the entry of the listing. */
@@ -132,6 +131,8 @@ export const deleteOutgoing = defineHandler(function*(service, call) {
 /** DELETE from the form of a page. */
 export const postOutgoingForm = defineHandler(function*(service, call) {
   yield* readFormMethod(call, "notification", ["delete"])
-  const { account } = yield* removeNotification(service, call)
-  return isPageForm(call.request) ? seeOther(service, mailboxPath(account)) : emptyAnswer(204)
+  yield* removeOnce(call, removeNotification(service, call))
+  if (!isPageForm(call.request)) return emptyAnswer(204)
+  const { account } = yield* outgoingRefOf(service, call)
+  return seeOther(service, mailboxPath(account))
 })

@@ -9,6 +9,7 @@ import type { Element } from "../../formats/xml/index.ts"
 import { absoluteUri, type Call, clientAddress, createdAnswer, defineHandler, emptyAnswer,
   type HandlerFailure, httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest,
   type RequestInput, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { isChangeMade } from "../../request-record.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
 import { addressHash, collectionPath, createQuery, goneQueries, isExpired, ownersTable, parseQuery,
   queriesTable, queryPath, readRecord, type RecordResource, removalChanges, removeRecord,
@@ -157,7 +158,8 @@ export const postQueryForm = defineHandler(function*(service, call) {
     yield* removeQuery(service, call, ref)
     return seeOther(service, collectionPath)
   }
-  yield* replaceQuery(service, call, ref, input)
+  // A repetition changes nothing, also if somebody has removed the query since.
+  if (!(yield* isChangeMade(service, call))) yield* replaceQuery(service, call, ref, input)
   return seeOther(service, call.request.path)
 })
 

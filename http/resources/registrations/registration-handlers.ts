@@ -8,8 +8,9 @@ import type { IdSource } from "../../auth/credentials/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVersion, expectReply,
   failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore,
-  readFormMethod, readInput, refusalError, type RequestInput, seeOther, type Service,
+  readFormMethod, readInput, refusalError, type RequestInput, seeOther,
   viewAnswer } from "../../pipeline/index.ts"
+import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, type MailboxRef,
   type ReaderCall } from "../mailboxes/index.ts"
 import { collectionPath, type DescribedRegistration, describeRegistration, registrationAt,
@@ -177,28 +178,42 @@ const changedCallback = Effect.fnUntraced(function*(
   )
 })
 
-const expectedRegistration = (
-  { call, mailbox }: MailboxCall,
-  { registration, view }: DescribedRegistration
-) =>
-  expectedVersion(
+/** The registration's version, for which the conditions of the request hold; fails with 412. */
+const checkedVersion = Effect.fnUntraced(function*(
+  { call, mailbox, service }: MailboxCall,
+  registration: RegistrationRef
+): Effect.fn.Return<number, HandlerFailure> {
+  const view = yield* failRefused(describeRegistration(service, registration.to))
+  const { version } = view
+  yield* expectedVersion(
     call,
     Effect.sync(() => ({
-      version: view.version,
+      version,
       tags: entityTags(call, registrationView(mailbox, registration, view))
     }))
   )
+  return version
+})
 
-/** Asks for a change; returns the registration after it. */
-const changeRegistration = (
-  service: Service,
+/** Asks for a change of the version that the request has found; returns the registration. */
+const changeRegistration = Effect.fnUntraced(function*(
+  mailboxCall: MailboxCall,
   registration: RegistrationRef,
-  message: RegistrationMessage
-): Effect.Effect<DescribedRegistration, HandlerFailure> =>
-  Effect.map(
-    failRefused(describeActor<RegistrationView>(service, registration.to, message)),
-    (view) => ({ registration, view })
+  message: Extract<RegistrationMessage, { readonly _tag: "Update" | "Rotate" }>
+): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
+  const { call, service } = mailboxCall
+  const version = checkedVersion(mailboxCall, registration)
+  const view = yield* failRefused(
+    changeOnce(
+      service,
+      call,
+      version,
+      (expected) =>
+        describeActor<RegistrationView>(service, registration.to, { ...message, ...expected })
+    )
   )
+  return { registration, view }
+})
 
 /** Verifies the registration again, with the callback of the input if it has one. */
 const updateRegistration = Effect.fnUntraced(function*(
@@ -206,11 +221,10 @@ const updateRegistration = Effect.fnUntraced(function*(
   found: DescribedRegistration,
   input: RequestInput
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
-  return yield* changeRegistration(mailboxCall.service, found.registration, {
+  return yield* changeRegistration(mailboxCall, found.registration, {
     _tag: "Update",
     challenge: mailboxCall.call.ids.id("challenge"),
-    ...yield* changedCallback(input, found),
-    ...yield* expectedRegistration(mailboxCall, found)
+    ...yield* changedCallback(input, found)
   })
 })
 
@@ -225,40 +239,47 @@ export const putRegistration = defineMailboxHandler(function*(mailboxCall) {
 })
 
 const removeRegistration = Effect.fnUntraced(function*(
-  mailboxCall: MailboxCall,
-  found: DescribedRegistration
+  mailboxCall: MailboxCall
 ): Effect.fn.Return<void, HandlerFailure> {
-  const expected = yield* expectedRegistration(mailboxCall, found)
-  const message: RegistrationMessage = { _tag: "Delete", ...expected }
-  yield* ask<RegistrationReply>(mailboxCall.service, found.registration.to, message)
+  const { call, service } = mailboxCall
+  const { registration } = yield* registrationAt(mailboxCall)
+  const version = checkedVersion(mailboxCall, registration)
+  yield* failRefused(changeOnce(service, call, version, (expected) => {
+    const message: RegistrationMessage = { _tag: "Delete", ...expected }
+    return askOrRefusal<RegistrationReply>(service, registration.to, message)
+  }))
 })
 
 /** DELETE: stops the pushes; the actor removes itself from the mailbox's list. */
 export const deleteRegistration = defineMailboxHandler(function*(mailboxCall) {
-  yield* removeRegistration(mailboxCall, yield* registrationAt(mailboxCall))
+  yield* removeRegistration(mailboxCall)
   return emptyAnswer(204, [mailboxCall.mailbox.link])
 })
 
 /** PUT and DELETE from the forms of a registration's page. */
 export const postRegistrationForm = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
-  const found = yield* registrationAt(mailboxCall)
+  yield* requireSubscriber(mailboxCall)
   const { input, method } = yield* readFormMethod(call, "registration", ["put", "delete"])
   if (method === "put") {
+    const found = yield* registrationAt(mailboxCall)
     const changed = yield* updateRegistration(mailboxCall, found, input)
     return isPageForm(call.request)
       ? seeOther(service, found.registration.path)
       : registrationAnswer(mailbox, changed)
   }
-  yield* removeRegistration(mailboxCall, found)
+  yield* removeOnce(call, removeRegistration(mailboxCall))
   return isPageForm(call.request)
     ? seeOther(service, collectionPath(mailbox))
     : emptyAnswer(204, [mailbox.link])
 })
 
-/** POST to …/secret: a new secret, shown once; the old one also signs for a while. */
+/**
+ * POST to …/secret: a new secret, shown once; the old one also signs for a while. A repetition
+ * replaces only the secret that the first attempt has found.
+ */
 export const postSecret = defineMailboxHandler(function*(mailboxCall) {
-  const { call, mailbox, service } = mailboxCall
+  const { call, mailbox } = mailboxCall
   const { registration, view } = yield* registrationAt(mailboxCall)
   if (view.form === "websub") {
     return yield* httpError(
@@ -267,6 +288,6 @@ export const postSecret = defineMailboxHandler(function*(mailboxCall) {
     )
   }
   const secret = makeSecret(call.ids)
-  const rotated = yield* changeRegistration(service, registration, { _tag: "Rotate", secret })
+  const rotated = yield* changeRegistration(mailboxCall, registration, { _tag: "Rotate", secret })
   return viewAnswer(secretView(mailbox, registration, rotated.view, secret), { headers: noStore })
 })

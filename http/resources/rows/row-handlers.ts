@@ -10,6 +10,7 @@ import { type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerAnswe
   type HandlerFailure, httpError, readInput, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { replacingValue, type TableSchema } from "../../query-engine/index.ts"
+import { isChangeMade } from "../../request-record.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { readRecord, type RecordResource, removeRecord, type ReplacedRecord,
   replaceRecord } from "./record-resource.ts"
@@ -130,8 +131,11 @@ const rowHandlers = (resource: RowResource) => {
       yield* removeRecord(service, call, resource, key)
       return seeOther(service, collectionPath)
     }
-    yield* readRecord(service, resource, key)
-    yield* replaceRow(service, call, resource, key, input)
+    // A repetition changes nothing, also if somebody has removed the row since.
+    if (!(yield* isChangeMade(service, call))) {
+      yield* readRecord(service, resource, key)
+      yield* replaceRow(service, call, resource, key, input)
+    }
     return seeOther(service, path(key))
   })
   return { read, put, remove, create, post }
