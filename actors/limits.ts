@@ -152,6 +152,9 @@ export const recipientsInlineMax = 16
 /** Recipients in one reply of a notification: it must fit a message between nodes. */
 export const describedRecipientsMax = 100
 
+/** Retries with an Idempotency-Key that a notification remembers, in its record. */
+export const keyedRetriesMax = 16
+
 /** Outdated items of recipients that the log may have beside one item for each recipient. */
 export const outdatedItemsMin = 64
 

@@ -10,8 +10,9 @@
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { attemptLeaseMs, attemptsAtOnceMax, cachedDocumentCharsMax, cleanedItemsMax,
-  deferredInMemoryMs, deferredMinMs, describedRecipientsMax, outdatedItemsMin, recipientsInlineMax,
-  recipientsMax, removalsMax } from "../limits.ts"
+  deferredInMemoryMs, deferredMinMs, describedRecipientsMax, idempotencyRetentionMs,
+  keyedRetriesMax, outdatedItemsMin, recipientsInlineMax, recipientsMax,
+  removalsMax } from "../limits.ts"
 import { type Schedule, waitMs } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { afterAttempt, encodeRecipient, hasEnded, isNext, type Queued, restarted,
@@ -145,17 +146,21 @@ const viewOf = (
 const retry: Notifications["Queued"]["Retry"] = (state, { caller, requestId }, context) => {
   const reason = notOwner(state.account, caller, true)
   if (reason !== undefined) return deny(reason)
-  const isRepeated = requestId !== undefined && requestId === state.retriedBy
+  const { nowMs } = context
+  // After that time the same key stands for a new request.
+  const retries = (state.retries ?? []).filter(({ atMs }) => nowMs < atMs + idempotencyRetentionMs)
+  const isRepeated = retries.some((earlier) => earlier.requestId === requestId)
   const recipients = isRepeated ? 0 : state.recipients.filter(isFailed).length
   const reply: NotificationReply = { _tag: "Retried", recipients, isRepeated }
   if (recipients === 0) return stay().reply(reply)
-  const { nowMs } = context
   const { endedAtMs: _, ...open } = state
   const next: Queued = {
     ...open,
     recipients: state.recipients.map((one) => isFailed(one) ? restarted(one, nowMs) : one),
     version: state.version + 1,
-    ...requestId === undefined ? {} : { retriedBy: requestId },
+    ...requestId === undefined
+      ? {}
+      : { retries: [...retries, { requestId, atMs: nowMs }].slice(-keyedRetriesMax) },
     running: runningBeside(state, undefined, nowMs)
   }
   const changed = [...state.recipients.keys()].filter((at) =>

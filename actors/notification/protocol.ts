@@ -62,8 +62,10 @@ export const NotificationState = Schema.Union([
     items: Schema.optionalKey(Schema.Array(Count)),
     /** Characters of the notification's document. */
     chars: Count,
-    /** The id of the last request that retried recipients, to recognize a repetition. */
-    retriedBy: Schema.optionalKey(Schema.String),
+    /** The last Retries that had a request id, the newest last, to recognize a repetition. */
+    retries: Schema.optionalKey(
+      Schema.Array(Schema.Struct({ requestId: Schema.String, atMs: Count }))
+    ),
     /** When the last recipient ended. */
     endedAtMs: Schema.optionalKey(Count),
     /** Not stored: the running attempts. An attempt counts as lost after `untilMs`. */
@@ -103,7 +105,10 @@ export const NotificationMessage = Schema.Union([
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
-  /** Retries the failed recipients, from the start of the schedule. */
+  /**
+   * Retries the failed recipients, from the start of the schedule. A repetition with the same
+   * request id changes nothing: for 24 hours, among the last `keyedRetriesMax`.
+   */
   Schema.TaggedStruct("Retry", { caller: Caller, requestId: Schema.optionalKey(Schema.String) }),
   /** Removes the notification (A8). No attempt starts afterwards. */
   Schema.TaggedStruct("Delete", { caller: Caller, ...ifVersion }),

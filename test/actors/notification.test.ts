@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest"
-import { attemptLeaseMs } from "../../actors/limits.ts"
+import { attemptLeaseMs, idempotencyRetentionMs, keyedRetriesMax } from "../../actors/limits.ts"
 import type { NotificationMessage, NotificationState } from "../../actors/notification/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, admin, attempted, begun, create, decide, deleting, delivered, describing, document,
@@ -104,6 +104,22 @@ describe("the notification's table", () => {
       for (const late of [retrying(owner), { ...request, requestId: "second" }]) {
         expectOnlyReply(decide(retried, late as NotificationMessage), nothing)
       }
+      // Other retries in between, with a key or without, do not make it forget the first one.
+      const retry = (state: NotificationState, more: { readonly requestId?: string }) => {
+        const message = { ...retrying(owner), ...more } as NotificationMessage
+        const tried = stateOf(decide(state, message))
+        const { attempts = 0 } = tried.recipients[0] ?? {}
+        return stateOf(decide(tried, attempted(refused, 0, attempts + 1)))
+      }
+      let last = retry(failed, {})
+      for (let n = 1; n < keyedRetriesMax; n++) last = retry(last, { requestId: `later ${n}` })
+      expectOnlyReply(decide(last, request), { ...nothing, isRepeated: true })
+      const next = retry(last, { requestId: "next" })
+      expect(next.retries).toHaveLength(keyedRetriesMax)
+      expect(decide(next, request).answer).toMatchObject({ recipients: 1, isRepeated: false })
+      // The same key stands for a new request after its retention.
+      const later = decide(failed, request, { nowMs: nowMs + idempotencyRetentionMs })
+      expect(later.answer).toMatchObject({ recipients: 1, isRepeated: false })
       expectGuarded(ended, retrying)
     },
     "Queued.Delete": () => {

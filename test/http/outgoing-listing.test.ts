@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { deleteRequestKey, enterOutgoing } from "../../http/resources/outgoing/outgoing-entries.ts"
 import type { Answered } from "./harness.ts"
-import { admin, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
+import { repeatLost } from "./lost-replies.ts"
+import { admin, each, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
 
 let service: OutgoingHarness
@@ -248,6 +249,26 @@ describe("POST /outgoing/{account}/retry", () => {
     expect((await get(early)).xml.attributes["status"]).toBe("failed")
     const none = await retry(`?since=${since}`)
     expect(none.xml.attributes).toMatchObject({ notifications: "0", recipients: "0" })
+  })
+
+  it("retries nothing again when it is repeated after a lost answer", async () => {
+    const [first, second] = [await sent(410), await sent(410)]
+    const attempts = async (href: string) => each(await get(href), "attempts")
+    const post = { key: "span", path: `${pathOf(basic)}/retry?since=1970-01-01T00:00:00Z` }
+    const repeated = await repeatLost(
+      service,
+      { ...post, sending: { basic } },
+      { message: "Retry", isKept: true },
+      async () => {
+        // The first attempt has retried one of them or both; they have failed again.
+        for (const href of [first, second]) await service.until(href, basic, "failed")
+      }
+    )
+    expect([repeated.status, repeated.xml.name]).toEqual([202, "retried"])
+    for (const href of [first, second]) {
+      await service.until(href, basic, "failed")
+      expect(await attempts(href)).toEqual(["2"])
+    }
   })
 
   it("reads the time from a form too; without one, or with an invalid one, 400", async () => {

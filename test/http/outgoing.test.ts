@@ -135,6 +135,23 @@ describe("POST …/{notification}/retry, repeated after a lost answer", () => {
     expect([repeated.status, each(repeated, "attempts")]).toEqual([202, ["2"]])
     expect(receiver.received).toHaveLength(2)
   })
+
+  it("retries nothing again after another retry without a key", async () => {
+    const href = (await service.post(alice, [mailbox(410)])).header("location")
+    await service.until(href, alice, "failed")
+    const repeated = await repeatLost(
+      service,
+      { key: "earlier retry", path: `${href}/retry`, sending: { basic: alice } },
+      { message: "Retry", isKept: true },
+      async () => {
+        await service.until(href, alice, "failed")
+        expect((await service.send("POST", `${href}/retry`, { basic: alice })).status).toBe(202)
+        await service.until(href, alice, "failed")
+      }
+    )
+    expect([repeated.status, each(repeated, "attempts")]).toEqual([202, ["3"]])
+    expect(receiver.received).toHaveLength(3)
+  })
 })
 
 describe("A8 DELETE /outgoing/{account}/{notification}", () => {

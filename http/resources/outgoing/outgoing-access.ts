@@ -146,3 +146,13 @@ export const outgoingNotificationOf = Effect.fnUntraced(function*(
   if (view.account !== ref.account) return yield* httpError("not-found")
   return { outgoing, view }
 })
+
+/** The message that retries a notification. Only a keyed request is remembered there. */
+export const retryMessage = (
+  { ids, key }: Call,
+  { caller }: Pick<OutgoingRef, "caller">
+): NotificationMessage => ({
+  _tag: "Retry",
+  caller: callerOf(caller),
+  ...key === undefined ? {} : { requestId: ids.id("request") }
+})

@@ -1,9 +1,8 @@
 /** The entries of an outgoing mailbox: their listing (A7), and the retry of a span of them. */
 import { Effect } from "effect"
-import type { NotificationMessage, NotificationReply,
-  NotificationStatus } from "../../../actors/notification/index.ts"
+import type { NotificationReply, NotificationStatus } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { callerOf, requireAccount } from "../../auth/index.ts"
+import { requireAccount } from "../../auth/index.ts"
 import { bodyKind, parseFormBody } from "../../formats/index.ts"
 import { askedAtOnceMax, outgoingAskedMax, outgoingEntriesMin, outgoingScannedMax,
   queueDelayMaxMs } from "../../limits.ts"
@@ -12,8 +11,8 @@ import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type 
   httpError, noStore, type PageRequest, readBody, readerHeaders, readPageRequest, readQuery,
   type Service, viewAnswer } from "../../pipeline/index.ts"
 import { parseListingSince } from "../mailboxes/index.ts"
-import { describeAs, existingOutgoingRef, mailboxPath, notificationAddress,
-  type OutgoingRef } from "./outgoing-access.ts"
+import { describeAs, existingOutgoingRef, mailboxPath, notificationAddress, type OutgoingRef,
+  retryMessage } from "./outgoing-access.ts"
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
 import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
@@ -163,22 +162,26 @@ const retrySpanOf = Effect.fnUntraced(function*(
   return { sinceMs: since.atMs, after }
 })
 
-/** Retries one notification; returns how many of its recipients. */
+/**
+ * Retries one notification; returns how many of its recipients. A repetition does not retry those
+ * that the first attempt has retried.
+ */
 const retryEntry = Effect.fnUntraced(function*(
   service: Service,
-  { account, caller }: OutgoingRef,
+  call: Call,
+  mailbox: OutgoingRef,
   entry: IndexEntry,
   sinceMs: number
 ): Effect.fn.Return<number, HandlerFailure> {
   const to = notificationAddress(entry.id)
   if (entry.atMs < sinceMs) {
-    const view = yield* describeAs(service, to, caller)
+    const view = yield* describeAs(service, to, mailbox.caller)
     if (isRefusal(view) || view.createdAtMs < sinceMs) return 0
   }
-  const message: NotificationMessage = { _tag: "Retry", caller: callerOf(caller) }
+  const message = retryMessage(call, mailbox)
   const reply = yield* askOrRefusal<NotificationReply>(service, to, message)
   if (isRefusal(reply)) {
-    yield* removeStale(service, account, entry, reply.reason)
+    yield* removeStale(service, mailbox.account, entry, reply.reason)
     return 0
   }
   return reply._tag === "Retried" ? reply.recipients : 0
@@ -194,6 +197,7 @@ interface RetriedSpan {
 /** Retries the span, newest first, up to the bounds of one request. */
 const retrySpan = Effect.fnUntraced(function*(
   service: Service,
+  call: Call,
   mailbox: OutgoingRef,
   { after, sinceMs }: RetrySpan
 ): Effect.fn.Return<RetriedSpan, HandlerFailure> {
@@ -212,7 +216,7 @@ const retrySpan = Effect.fnUntraced(function*(
     yield* markWaiting(service, mailbox.account, failed)
     const counts = yield* Effect.forEach(
       unsent,
-      (entry) => retryEntry(service, mailbox, entry, sinceMs),
+      (entry) => retryEntry(service, call, mailbox, entry, sinceMs),
       { concurrency: askedAtOnceMax }
     )
     notifications += counts.filter((count) => count > 0).length
@@ -232,7 +236,7 @@ const retrySpan = Effect.fnUntraced(function*(
 export const postRetrySpan = defineHandler(function*(service, call) {
   const mailbox = yield* existingOutgoingRef(service, call)
   const span = yield* retrySpanOf(call)
-  const { next, ...counts } = yield* retrySpan(service, mailbox, span)
+  const { next, ...counts } = yield* retrySpan(service, call, mailbox, span)
   const since = new Date(span.sinceMs).toISOString()
   const nextPath = next === undefined
     ? undefined

@@ -14,7 +14,7 @@ import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTag
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
-  type OutgoingNotificationRef, outgoingRefOf } from "./outgoing-access.ts"
+  type OutgoingNotificationRef, outgoingRefOf, retryMessage } from "./outgoing-access.ts"
 import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
 const offered = [...standardTypes, eventStreamType]
@@ -87,11 +87,7 @@ export const getOutgoing = defineHandler(function*(service, call) {
  */
 export const postRetry = defineHandler(function*(service, call) {
   const { outgoing } = yield* outgoingNotificationOf(service, call)
-  const message: NotificationMessage = {
-    _tag: "Retry",
-    caller: callerOf(outgoing.caller),
-    requestId: call.ids.id("request")
-  }
+  const message = retryMessage(call, outgoing)
   const reply = yield* ask<NotificationReply>(service, outgoing.to, message)
   const { isRepeated, recipients } = expectReply(reply, "Retried")
   if (recipients === 0 && !isRepeated) {
