@@ -83,7 +83,11 @@ const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) =
   const others = state.tokens.filter(({ id }) => id !== tokenId)
   const invalid = others.filter((token) => !isValid(token, nowMs))
   const valid = others.filter((token) => isValid(token, nowMs)).slice(1 - accountTokensMax)
-  const tokens = [...invalid, ...valid, { id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
+  // A removal of its records may be under way: it is repeated, and then keeps those of the new one.
+  const revoked = state.tokens.filter((token) => token.id === tokenId && !isValid(token, nowMs))
+    .slice(-1)
+  const added = { id: tokenId, hash: tokenHash, createdAtMs: nowMs }
+  const tokens = [...invalid, ...revoked, ...valid, added]
   return become<AccountState>({ ...state, tokens, version: state.version + 1 })
     .reply<AccountReply>({ _tag: "Bootstrapped", created: false, tokenKept: true })
 }
@@ -112,14 +116,48 @@ const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => 
   return changed(state, { tokens: [...tokens, tokenFrom(message, nowMs)] })
 }
 
-const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }) => {
-  const expired = state.tokens.filter((token) => !isValid(token, nowMs))
-  if (expired.length === 0) return stay<AccountState>().setTimer(firstExpiry(state.tokens))
+/** Removes the records of all invalid tokens, and writes those of `kept`. */
+const removeRecords = (state: Active, kept: ReadonlyArray<Token>, nowMs: number) => {
+  const recorded = ({ hash, id }: Token) => ({ id, hash })
   return stay<AccountState>().setTimer(nowMs + tokenRemovalRetryMs).perform<AccountAction>({
     _tag: "RemoveTokenRecords",
     account: state.name,
-    tokens: expired.map(({ hash, id }) => ({ id, hash }))
+    tokens: state.tokens.filter((token) => !isValid(token, nowMs)).map(recorded),
+    kept: kept.map(recorded)
   })
+}
+
+/** The valid tokens of these ids: the operator's token gets its id again after a revocation. */
+const validTokens = (
+  { tokens }: Active,
+  ids: ReadonlyArray<string>,
+  nowMs: number
+): ReadonlyArray<Token> => tokens.filter((token) => ids.includes(token.id) && isValid(token, nowMs))
+
+const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }) => {
+  const expired = state.tokens.filter((token) => !isValid(token, nowMs))
+  if (expired.length === 0) return stay<AccountState>().setTimer(firstExpiry(state.tokens))
+  return removeRecords(state, validTokens(state, expired.map(({ id }) => id), nowMs), nowMs)
+}
+
+const tokenRecordsRemoved: Accounts["Active"]["TokenRecordsRemoved"] = (
+  state,
+  { keptHashes = [], tokenIds },
+  { nowMs }
+) => {
+  const valid = validTokens(state, tokenIds, nowMs)
+  // The removal began before these tokens were valid, and has deleted their records.
+  if (valid.some(({ hash }) => !keptHashes.includes(hash))) {
+    return removeRecords(state, valid, nowMs)
+  }
+  const tokens = state.tokens.filter((token) =>
+    isValid(token, nowMs) || !tokenIds.includes(token.id)
+  )
+  return tokens.length === state.tokens.length
+    ? stay()
+    : become<AccountState>({ ...state, tokens, version: state.version + 1 }).setTimer(
+      firstExpiry(tokens)
+    )
 }
 
 /** The cells that are equal before an account is created and after it is removed. */
@@ -216,16 +254,7 @@ export const accountTable: Accounts = {
         ? changed(state, { tokens: revoke(state.tokens, tokenIds) }).reply(revoked)
         : stay().reply(revoked)
     },
-    TokenRecordsRemoved: (state, { tokenIds }, { nowMs }) => {
-      const tokens = state.tokens.filter((token) =>
-        isValid(token, nowMs) || !tokenIds.includes(token.id)
-      )
-      return tokens.length === state.tokens.length
-        ? stay()
-        : become<AccountState>({ ...state, tokens, version: state.version + 1 }).setTimer(
-          firstExpiry(tokens)
-        )
-    },
+    TokenRecordsRemoved: tokenRecordsRemoved,
     Remove: (state, message) => {
       const reason = notAdmin(message.caller)
       if (reason !== undefined) return deny(reason)

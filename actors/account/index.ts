@@ -1,4 +1,4 @@
 /** Accounts and their tokens (protocol §4). */
 export { account, accountKind } from "./actor.ts"
-export { AccountMessage, type AccountReply, type AccountView, Role, tokenIdsTable, tokenKey,
-  tokenRemoval, tokensTable } from "./protocol.ts"
+export { AccountMessage, type AccountReply, type AccountView, Role, tokenAddition, tokenIdsTable,
+  tokenKey, tokenRemoval, tokensTable } from "./protocol.ts"

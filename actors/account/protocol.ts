@@ -79,8 +79,14 @@ export const AccountMessage = Schema.Union([
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
   /** Removes every token; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("RemoveTokens", { caller: Caller, ...ifVersion }),
-  /** The result of RemoveTokenRecords: the account can now remove these tokens from its state. */
-  Schema.TaggedStruct("TokenRecordsRemoved", { tokenIds: Schema.Array(Schema.String) }),
+  /**
+   * The result of RemoveTokenRecords: the account can now remove these tokens from its state.
+   * `keptHashes`: the tokens whose records it has written.
+   */
+  Schema.TaggedStruct("TokenRecordsRemoved", {
+    tokenIds: Schema.Array(Schema.String),
+    keptHashes: Schema.optionalKey(Schema.Array(SecretHash))
+  }),
   /** Removes the account; the caller must be an admin. */
   Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
   Schema.TaggedStruct("TimerFired", {})
@@ -93,6 +99,8 @@ export interface AccountAction {
   readonly _tag: "RemoveTokenRecords"
   readonly account: string
   readonly tokens: ReadonlyArray<Pick<Token, "id" | "hash">>
+  /** Valid tokens with the ids of removed ones: it writes the records of these. */
+  readonly kept: ReadonlyArray<Pick<Token, "id" | "hash">>
 }
 
 /** The view of an account, without expired tokens. */
@@ -129,6 +137,16 @@ export const tokenIdsTable = "token-ids"
 
 /** The key of a token in {@link tokenIdsTable}. */
 export const tokenKey = (account: string, tokenId: string): string => `${account}.${tokenId}`
+
+/** Writes both records of a token. */
+export const tokenAddition = (
+  account: string,
+  tokenId: string,
+  hash: string
+): ReadonlyArray<RecordChange> => [
+  { table: tokensTable, key: hash, value: account },
+  { table: tokenIdsTable, key: tokenKey(account, tokenId), value: hash }
+]
 
 /** Removes both records of a token. */
 export const tokenRemoval = (

@@ -75,7 +75,9 @@ const removeToken: Variant<AccountMessage, "RemoveToken"> = {
 const remove: Variant<AccountMessage, "Remove"> = { _tag: "Remove", caller: admin }
 const removeTokens: Variant<AccountMessage, "RemoveTokens"> = { _tag: "RemoveTokens", caller: self }
 const admit: AccountMessage = { _tag: "Admit", name: "alice" }
-const forgotten = (...tokenIds: ReadonlyArray<string>): AccountMessage => ({
+const forgotten = (
+  ...tokenIds: ReadonlyArray<string>
+): Variant<AccountMessage, "TokenRecordsRemoved"> => ({
   _tag: "TokenRecordsRemoved",
   tokenIds
 })
@@ -150,6 +152,10 @@ describe("the account's table", () => {
       const old = { ...founder, tokens: [{ ...tokenOf("t9"), hash: hash("old") }] }
       expect(decide(old, bootstrap("t9", true)).nextState)
         .toEqual({ ...founder, version: 2, tokens: [tokenOf("t9")] })
+      // The account keeps one revoked token of the id, until a removal has kept the new records.
+      const gone = { ...tokenOf("t0"), expiresAtMs: 0 }
+      expect(decide({ ...founder, tokens: [gone, gone] }, bootstrap("t0", true)).nextState)
+        .toEqual({ ...founder, version: 2, tokens: [gone, tokenOf("t0")] })
       const tokens = Array.from({ length: accountTokensMax }, (_, at) => tokenOf(`x${at}`))
       expect(decide({ ...founder, tokens }, bootstrap("t9", true)).nextState)
         .toMatchObject({ tokens: [...tokens.slice(1), tokenOf("t9")] })
@@ -249,9 +255,26 @@ describe("the account's table", () => {
       adminOnly(removeTokens, alice)
     },
     "Active.TokenRecordsRemoved": () => {
-      // Only what has expired is forgotten, whatever the message says.
-      expectOnlyReply(decide(brief, forgotten("t1", "t3")), undefined)
-      const over = decide(brief, forgotten("t1", "t3"), { nowMs: about.expiresAtMs })
+      // Only what has expired is forgotten, whatever the message says. Other records are restored.
+      const kept = [{ id: "t1", hash: hash("t1") }, { id: "t3", hash: hash("t3") }]
+      const restored = decide(brief, forgotten("t1", "t3"))
+      expect([restored.nextState, restored.answer]).toEqual([undefined, undefined])
+      expect(effectsOf(restored)).toEqual({
+        timerAtMs: nowMs + tokenRemovalRetryMs,
+        actions: [{ _tag: "RemoveTokenRecords", account: "alice", tokens: [], kept }]
+      })
+      const keptHashes = kept.map((token) => token.hash)
+      const reported = { ...forgotten("t1", "t3"), keptHashes }
+      expectOnlyReply(decide(brief, reported), undefined)
+      const again = { ...founder, tokens: [{ ...tokenOf("t0"), expiresAtMs: 0 }, tokenOf("t0")] }
+      expect(effectsOf(decide(again, forgotten("t0")))).toMatchObject({
+        actions: [{ tokens: [{ id: "t0" }], kept: [{ id: "t0" }] }]
+      })
+      const ended = decide(again, { ...forgotten("t0"), keptHashes: [hash("t0")] })
+      expect([ended.nextState, ended.timerAtMs]).toEqual([{ ...founder, version: 2 }, null])
+      const over = decide(brief, reported, {
+        nowMs: about.expiresAtMs
+      })
       expect([over.nextState, over.timerAtMs, over.answer])
         .toEqual([{ ...alice, version: 3 }, null, undefined])
       expectOnlyReply(decide(alice, forgotten("t3")), undefined)
@@ -273,7 +296,18 @@ describe("the account's table", () => {
         actions: [{
           _tag: "RemoveTokenRecords",
           account: "alice",
-          tokens: [{ id: "t3", hash: hash("t3") }]
+          tokens: [{ id: "t3", hash: hash("t3") }],
+          kept: []
+        }]
+      })
+      const again = { ...founder, tokens: [{ ...tokenOf("t0"), expiresAtMs: 0 }, tokenOf("t0")] }
+      expect(effectsOf(decide(again, timerFired))).toEqual({
+        timerAtMs: nowMs + tokenRemovalRetryMs,
+        actions: [{
+          _tag: "RemoveTokenRecords",
+          account: "admin",
+          tokens: [{ id: "t0", hash: hash("t0") }],
+          kept: [{ id: "t0", hash: hash("t0") }]
         }]
       })
     },

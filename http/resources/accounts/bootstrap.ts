@@ -25,14 +25,23 @@ const askAdmin = (service: Service, message: AccountMessage) =>
     (reply) => expectReply(reply, "Bootstrapped")
   )
 
+/** Records the operator's token, and returns the hash that was recorded before. */
+const recordToken = Effect.fnUntraced(function*(
+  service: Service,
+  tokenHash: string
+): Effect.fn.Return<string | undefined, HandlerFailure> {
+  const before = yield* recordedHash(service, admin, operatorTokenId)
+  if (before !== tokenHash) yield* addToken(service, admin, operatorTokenId, tokenHash)
+  return before
+})
+
 /** Adds the operator's token to the account, in place of the former one. */
 const withOperatorToken = Effect.fnUntraced(function*(
   service: Service,
   token: string
 ): Effect.fn.Return<Bootstrapped, HandlerFailure> {
   const tokenHash = secretHash(token)
-  const before = yield* recordedHash(service, admin, operatorTokenId)
-  if (before !== tokenHash) yield* addToken(service, admin, operatorTokenId, tokenHash)
+  const before = yield* recordToken(service, tokenHash)
   const { created } = yield* askAdmin(service, {
     _tag: "Bootstrap",
     name: admin,
@@ -40,6 +49,8 @@ const withOperatorToken = Effect.fnUntraced(function*(
     tokenHash,
     enforced: true
   })
+  // A removal of the revoked token may have deleted the records before the account had this one.
+  yield* recordToken(service, tokenHash)
   if (before !== undefined && before !== tokenHash) yield* removeHash(service, before)
   return { created }
 })

@@ -5,7 +5,7 @@
  * token that the account does not accept.
  */
 import { Effect } from "effect"
-import { tokenIdsTable, tokenKey, tokenRemoval,
+import { tokenAddition, tokenIdsTable, tokenKey, tokenRemoval,
   tokensTable } from "../../../actors/account/index.ts"
 import { tokenRecordsPage } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
@@ -15,11 +15,7 @@ export const addToken = (
   account: string,
   tokenId: string,
   hash: string
-): Effect.Effect<void, HandlerFailure> =>
-  records.write([
-    { table: tokensTable, key: hash, value: account },
-    { table: tokenIdsTable, key: tokenKey(account, tokenId), value: hash }
-  ])
+): Effect.Effect<void, HandlerFailure> => records.write(tokenAddition(account, tokenId, hash))
 
 /** The recorded hash of a token. */
 export const recordedHash = (
