@@ -40,8 +40,7 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Describe: (state, _message, { nowMs }) => stay().reply(described(state, nowMs)),
     Update: update,
     Rotate: rotate,
-    Delete: (state, message, { nowMs }) =>
-      isOutdated(state, message) ? deny("PreconditionFailed") : end(state, nowMs).reply(done),
+    Delete: remove,
     Verified: verified(schedule),
     Checked: checked,
     Pushed: pushed(schedule),
@@ -92,6 +91,7 @@ const register = (
   { nowMs }: DecisionContext
 ): Decision<never> | RegistrationDecision => {
   const { account, callback, cursor, form, requestId, secret } = message
+  if (previous._tag === "Removed" && previous.requestId === requestId) return deny("Gone")
   if (form === "native" && secret === undefined) {
     return deny("Invalid", "a native registration needs a secret")
   }
@@ -205,6 +205,11 @@ const rotate: Row["Rotate"] = (state, message, { nowMs }) => {
   const secrets = [{ value: secret }, ...older].slice(0, registrationSecretsMax)
   const next: Registered = { ...state, secrets, version: state.version + 1 }
   return become<RegistrationState>(next).reply(described(next, nowMs))
+}
+
+const remove: Row["Delete"] = (state, message, { nowMs }) => {
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
+  return end(state, nowMs, undefined, message.isUndo).reply(done)
 }
 
 /** The registration as readers of the mailbox see it. */
@@ -362,7 +367,9 @@ const acknowledged = (
  */
 const detached: Row["Detached"] = (state, { untilMs }, { nowMs }) => {
   if (state.running?.untilMs !== untilMs) return stay()
-  return nowMs - state.createdAtMs < registeringMaxMs ? retrySoon(state, nowMs) : end(state, nowMs)
+  if (nowMs - state.createdAtMs < registeringMaxMs) return retrySoon(state, nowMs)
+  // The request may have been interrupted before the mailbox listed the registration.
+  return end(state, nowMs, undefined, true)
 }
 
 /** Repeats a check or push later, which an unavailable store or mailbox has prevented. */
@@ -498,16 +505,21 @@ const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
   return set.length === 0 ? null : Math.min(...set)
 }
 
-/** Ends the registration and removes it from the mailbox. A WebSub subscriber gets `reason`. */
+/**
+ * Ends the registration and removes it from the mailbox. A WebSub subscriber gets `reason`. The
+ * request that made the registration makes it again if it `mayRepeat`.
+ */
 const end = (
-  { callback, form, version }: Registered,
+  { callback, form, requestId, version }: Registered,
   nowMs: number,
-  reason?: string
+  reason?: string,
+  mayRepeat = false
 ): RegistrationDecision => {
   const decision: RegistrationDecision = become<RegistrationState>({
     _tag: "Removed",
     removedAtMs: nowMs,
-    version
+    version,
+    ...mayRepeat ? {} : { requestId }
   })
     .setTimer(nowMs)
     .deferTimer(nowMs + registrationLeaseMs)

@@ -87,7 +87,9 @@ export const RegistrationState = Schema.Union([
   Schema.TaggedStruct("Removed", {
     removedAtMs: Count,
     /** The last version: those of the next registration with this id follow. */
-    version: CountOrZero
+    version: CountOrZero,
+    /** The request that made it and does not make it again: a repetition is Gone. */
+    requestId: Schema.optionalKey(Schema.String)
   })
 ])
 
@@ -130,7 +132,8 @@ export const RegistrationMessage = Schema.Union([
    * secret is valid already, nothing changes.
    */
   Schema.TaggedStruct("Rotate", { secret: Schema.String, ...ifVersion }),
-  Schema.TaggedStruct("Delete", ifVersion),
+  /** `isUndo`: the request that made it removes it again, and may be repeated. */
+  Schema.TaggedStruct("Delete", { isUndo: Schema.optionalKey(Schema.Boolean), ...ifVersion }),
   /** The result of Verify. */
   Schema.TaggedStruct("Verified", {
     challenge: Schema.String,

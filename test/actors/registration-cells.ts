@@ -22,7 +22,11 @@ export const decide = decider<
 export const callback = "http://example.org/hook"
 export const leaseEndMs = nowMs + registrationLeaseMs
 export const absent: RegistrationState = { _tag: "Absent" }
-export const removed: RegistrationState = { _tag: "Removed", removedAtMs: nowMs, version: 1 }
+export const removed: Variant<RegistrationState, "Removed"> = {
+  _tag: "Removed",
+  removedAtMs: nowMs,
+  version: 1
+}
 export const asked = { mode: "subscribe", challenge: "c1", leaseSeconds: 0, tries: 0 } as const
 export const unverified: Registered = {
   _tag: "Registered",
@@ -138,13 +142,23 @@ export const detach: RegistrationAction = { _tag: "Detach" }
 
 export type Decided = ReturnType<typeof decide>
 
-/** It ends, and is taken off the mailbox's list however often that takes. */
-export const expectEnd = (decision: Decided, ...more: ReadonlyArray<RegistrationAction>): void => {
-  expect(decision.nextState).toEqual({ _tag: "Removed", removedAtMs: nowMs, version: 1 })
-  expect(decision.actions).toEqual([detach, ...more])
-  expect(decision.timerAtMs).toBe(nowMs)
-  expect(decision.deferUntilMs).toBe(leaseEndMs)
+const expectRemoval = (
+  { actions, deferUntilMs, nextState, timerAtMs }: Decided,
+  state: RegistrationState,
+  more: ReadonlyArray<RegistrationAction>
+): void => {
+  expect(nextState).toEqual(state)
+  expect(actions).toEqual([detach, ...more])
+  expect(timerAtMs).toBe(nowMs)
+  expect(deferUntilMs).toBe(leaseEndMs)
 }
+
+/** It ends, and is taken off the mailbox's list however often that takes. */
+export const expectEnd = (decision: Decided, ...more: ReadonlyArray<RegistrationAction>): void =>
+  expectRemoval(decision, { ...removed, requestId: "r1" }, more)
+
+/** The same, and the request that made it may make it again. */
+export const expectUndone = (decision: Decided): void => expectRemoval(decision, removed, [])
 
 /** These actions are begun; after a crash the stored timer fires at once. */
 export const expectBegun = (decision: Decided, ...actions: ReadonlyArray<unknown>): void => {

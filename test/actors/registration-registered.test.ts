@@ -4,10 +4,10 @@ import { failingMaxMs, registeringMaxMs, secretOverlapMs,
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
-  detached, expectBegun, expectEnd, expectNothing, faulted, found, hubCreate, leaseEndMs, look,
-  looking, push, pushed, pushing, refused, type Registered, remove, rotate, subscribed, suspended,
-  table, timerFired, toPush, unsubscribe, unverified, update, verified, verify,
-  verifying } from "./registration-cells.ts"
+  detached, expectBegun, expectEnd, expectNothing, expectUndone, faulted, found, hubCreate,
+  leaseEndMs, look, looking, push, pushed, pushing, refused, type Registered, remove, rotate,
+  subscribed, suspended, table, timerFired, toPush, unsubscribe, unverified, update, verified,
+  verify, verifying } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {
@@ -116,6 +116,11 @@ describe("a registration", () => {
       const decision = decide(pushing, { ...remove, ifVersion: 1 })
       expectEnd(decision)
       expect(decision.answer).toEqual({ _tag: "Done" })
+      expectUndone(decide(pushing, { ...remove, isUndo: true }))
+      // The request that made it does not make it again; another request does.
+      const ended = decision.nextState ?? absent
+      expectRefused(decide(ended, create), "Gone")
+      expect(decide(ended, { ...create, requestId: "r2" }).nextState).toMatchObject({ version: 2 })
       expectRefused(decide(active, { ...remove, ifVersion: 9 }), "PreconditionFailed")
     },
     "Registered.Verified": () => {
@@ -191,7 +196,7 @@ describe("a registration", () => {
     },
     "Registered.Detached": () => {
       expect(decide(looking, detached).timerAtMs).toBe(nowMs + unavailableRetryMs)
-      expectEnd(decide({ ...looking, createdAtMs: nowMs - registeringMaxMs }, detached))
+      expectUndone(decide({ ...looking, createdAtMs: nowMs - registeringMaxMs }, detached))
       expectNothing(decide({ ...active, createdAtMs: 0 }, detached))
     },
     "Registered.Unavailable": () => {

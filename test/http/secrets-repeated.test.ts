@@ -212,3 +212,24 @@ describe("the secret of a registration", () => {
     expect([answered.status, answered.child("secret")?.startsWith("whsec_")]).toEqual([200, true])
   })
 })
+
+it.each([
+  { isKept: true, status: 410 },
+  { isKept: false, status: 201 }
+])("a registration that was removed since stays so (kept: $isKept)", async ({ isKept, status }) => {
+  const path = `/mailboxes/made-${isKept}`
+  const slug = { Slug: path.replace("/mailboxes/", "") }
+  expect((await send("POST", "/mailboxes", { basic, headers: slug })).status).toBe(201)
+  const list = async () => {
+    const { xml } = await send("GET", `${path}/registrations`, { basic })
+    return childrenOf(xml, "registration").map(({ attributes }) => attributes["href"] ?? "")
+  }
+  const body = "<registration><callback>http://127.0.0.1:9/none</callback></registration>"
+  const post = { key: "registration", path: `${path}/registrations`, sending: { basic, body } }
+  const answered = await repeatLost(service, post, { message: "Register", isKept }, async () => {
+    for (const href of await list()) {
+      expect((await send("DELETE", href, { basic })).status).toBe(204)
+    }
+  })
+  expect([answered.status, (await list()).length]).toEqual([status, isKept ? 0 : 1])
+})

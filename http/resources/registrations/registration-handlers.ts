@@ -46,7 +46,7 @@ const createRegistration = Effect.fnUntraced(function*(
   const listed = yield* askOrRefusal<MailboxReply>(service, mailbox.to, listing)
   if (!isRefusal(listed)) return view
   if (!continuesAfter(create.form, listed)) {
-    const undo: RegistrationMessage = { _tag: "Delete" }
+    const undo: RegistrationMessage = { _tag: "Delete", isUndo: true }
     yield* Effect.ignore(askOrRefusal<RegistrationReply>(service, to, undo))
   }
   return yield* refusalError(listed)
