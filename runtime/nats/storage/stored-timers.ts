@@ -110,6 +110,13 @@ const grainOf = (spanMs: number): number =>
 const densityOf = ([first, ...others]: ReadonlyArray<StoredTimer>, next: number): number =>
   first === undefined ? 0 : (1 + others.length) / Math.max(1, next - placeOf(first.atMs))
 
+/**
+ * How many large blocks to list at once for `left` timers, where each has about `expected`. Until
+ * one is found, as many as the `before` that had none: each of the next may have thousands.
+ */
+const blocksFor = (left: number, expected: number, before: number): number =>
+  expected === 0 ? before : Math.ceil(left / expected)
+
 const startOf = (from: TimerCursor | undefined): number => {
   if (from === undefined) return 0
   return from.after === "" ? placeOf(from.atMs) : parseTimerKey(from.after).place
@@ -178,10 +185,9 @@ export class TimerLister {
       for (let at = 0; at < step.length;) {
         const left = limit - timers.length
         const places = step[at]?.places ?? 1
-        const expected = grain === undefined || places <= grain
-          ? 0
-          : places * densityOf(timers, next)
-        const blocks = step.slice(at, at + Math.max(1, Math.ceil(left / expected)))
+        const isLarge = grain !== undefined && places > grain
+        const needed = isLarge ? blocksFor(left, places * densityOf(timers, next), at) : Infinity
+        const blocks = step.slice(at, at + Math.max(1, needed))
         at += blocks.length
         const found = await Promise.all(
           blocks.map((block) => this.keys(search, block, minSeq, left))

@@ -2,7 +2,7 @@
 import { connect } from "@nats-io/transport-node"
 import { Layer } from "effect"
 import fc from "fast-check"
-import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest"
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished, vi } from "vitest"
 import { shardOf } from "../../../runtime/index.ts"
 import { natsStorage } from "../../../runtime/nats/storage/storage.ts"
 import { blocksNear, coveringBlocks } from "../../../runtime/nats/storage/stored-timers.ts"
@@ -151,9 +151,13 @@ it("lists few timers beyond the page that a load returns", async () => {
 })
 
 it("lists few timers when it loads from the beginning, the first time and later", async () => {
-  // A slow machine takes seconds to store the timers, which must not be due yet.
-  const { idsOf, listed, load } = await openCounting(Date.now() + 60_000, 20)
-  for (let loads = 1; loads <= 5; loads++) {
+  const firstMs = Date.now()
+  const { idsOf, listed, load } = await openCounting(firstMs, 20)
+  // A slow machine takes seconds to store the timers, so the time of the loads is set.
+  const now = vi.spyOn(Date, "now")
+  onTestFinished(() => now.mockRestore())
+  for (const aheadMs of [5_000, 1_000, 5_000, 9_000, 13_000]) {
+    now.mockReturnValue(firstMs - aheadMs)
     listed.names = 0
     const page = await load()
     expect(page.timers.map(({ address: { id } }) => id)).toEqual(idsOf(0))
