@@ -34,13 +34,13 @@ const onBackend = (
 })
 
 /**
- * What differs most between stores, for LevelDB and for memory, which no setting selects. The long
- * form runs all of it.
+ * What differs between stores, for LevelDB and for memory, which no setting selects. The long form
+ * runs all of it on both.
  */
-const httpOnMinorStores = long ? http : "test/http/{mailbox,content,customers,sessions}*.test.ts"
-
-/** Open connections wait in the same way with each store; the long form runs them on all. */
-const minorStores = { exclude: long ? [] : ["test/http/mailbox-live.test.ts"] }
+const httpOnLevelDb = long
+  ? http
+  : "test/http/{content,customers,mailbox-,mailboxes,sessions}!(*live|*latest|*ends).test.ts"
+const httpOnMemory = long ? http : "test/http/{content,customers,mailboxes,sessions}.test.ts"
 
 /**
  * What depends on which of three nodes answers, which runs on a cluster. The rest runs on one node
@@ -74,7 +74,11 @@ const longest = [
   "actors/notification-schedule",
   "cluster/content-failpoints",
   "runtime/nats/storage",
-  "runtime/nats/archive"
+  "runtime/nats/archive",
+  "runtime/nats/log-trim",
+  "runtime/embedded/corruption",
+  "runtime/embedded/disk-full",
+  "e2e/drain"
 ]
 
 const rankOf = ({ moduleId }: TestSpecification): number => {
@@ -99,6 +103,8 @@ export default defineConfig({
     // More than there are processors: many suites wait for processes that start, or for time.
     maxWorkers: 4,
     pool: "forks",
+    // The projects share what is compiled once.
+    experimental: { fsModuleCache: true },
     projects: [
       {
         extends: true,
@@ -118,9 +124,9 @@ export default defineConfig({
           extends: true as const,
           test: { name: "units", globalSetup: "test/bundle.mjs", include: [units], isolate: false }
         },
-        onBackend("memory", httpOnMinorStores, minorStores),
+        onBackend("memory", httpOnMemory),
         onBackend("embedded", http),
-        onBackend("leveldb", httpOnMinorStores, minorStores),
+        onBackend("leveldb", httpOnLevelDb),
         onBackend("nats", http, {
           ...natsSetup,
           exclude: long ? [] : [dependsOnNode, dependsOnNoStore]

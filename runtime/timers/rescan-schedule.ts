@@ -27,9 +27,10 @@ export class RescanSchedule {
   /** This node has taken the shard. */
   begin(shard: number, expectsLateCommits: boolean): void {
     // The shards have their first rescans in different sweeps.
-    const sweepsLeft = 1 + shard % this.regularSweeps
-    this.shards.set(shard, { sweepsLeft, lateCommitRescansLeft: 0 })
-    if (expectsLateCommits) this.expectLateCommits(shard)
+    const sweepsLeft = 1 +
+      shard % (expectsLateCommits ? this.lateCommitSweeps : this.regularSweeps)
+    const lateCommitRescansLeft = expectsLateCommits ? this.lateCommitRescans : 0
+    this.shards.set(shard, { sweepsLeft, lateCommitRescansLeft })
   }
 
   end(shard: number): void {

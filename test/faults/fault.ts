@@ -60,18 +60,18 @@ export interface FaultRun {
  */
 const waitUntilHealthy = async (target: FaultTarget): Promise<void> => {
   let unavailable: ReadonlyArray<string> = []
-  let behind: ReadonlyArray<string> | undefined
+  let behind: ReadonlyMap<string, string> | undefined
   const isHealthy = async () => {
     const now = await target.health()
     const before = unavailable.length > 0 ? undefined : behind
     unavailable = now.unavailable
-    behind = before?.filter((replica) => now.behind.includes(replica)) ?? now.behind
-    return unavailable.length + behind.length === 0 || undefined
+    behind = new Map([...now.behind].filter(([replica]) => before?.has(replica) !== false))
+    return unavailable.length + behind.size === 0 || undefined
   }
   await eventually(recoveredWithinMs, "every replica is current", isHealthy, healthCheckMs).catch(
     (cause: unknown) => {
-      const left = [...unavailable, ...behind ?? []].join(", ")
-      throw new Error(`not current or not available: ${left}`, { cause })
+      const left = [...unavailable, ...[...behind ?? []].map((replica) => replica.join(" "))]
+      throw new Error(`not current or not available: ${left.join(", ")}`, { cause })
     }
   )
 }

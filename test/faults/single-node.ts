@@ -72,7 +72,7 @@ export class SingleNode implements FaultTarget {
 
   readonly health = async (): Promise<ReplicaHealth> => ({
     unavailable: this.service.isOver ? ["the service"] : [],
-    behind: []
+    behind: new Map()
   })
 
   get logs(): string {

@@ -81,7 +81,11 @@ const isolate = async (stream: string): Promise<NatsServer> => {
     if (other === stream) continue
     while ((await cluster.leaderOf(other))?.url === server.url) {
       await cluster.stepDown(other)
-      while (Object.values(await cluster.health()).flat().length > 0) await wait(50)
+      const isHealthy = async () => {
+        const { behind, unavailable } = await cluster.health()
+        return unavailable.length + behind.size === 0
+      }
+      while (!await isHealthy()) await wait(50)
     }
   }
   return server

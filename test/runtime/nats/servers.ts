@@ -64,18 +64,19 @@ export interface ServerProcess extends NatsServer {
 export interface ReplicaHealth {
   /** Streams without a leader, replicas without a connection, or why the servers do not say. */
   readonly unavailable: ReadonlyArray<string>
-  /** Replicas that have not acknowledged what their leader has applied. */
-  readonly behind: ReadonlyArray<string>
+  /** Replicas that have not acknowledged what their leader has applied, and by how much. */
+  readonly behind: ReadonlyMap<string, string>
 }
 
 const replicaHealth = (streams: ReadonlyArray<StreamInfo>): ReplicaHealth => {
   const unavailable: Array<string> = []
-  const behind: Array<string> = []
+  const behind = new Map<string, string>()
   for (const { cluster, config } of streams) {
     if (cluster?.leader === undefined) unavailable.push(`${config.name} without a leader`)
-    for (const { current, name, offline } of cluster?.replicas ?? []) {
-      if (offline === true) unavailable.push(`${config.name} at ${name}`)
-      if (!current) behind.push(`${config.name} at ${name}`)
+    for (const { active, current, lag = 0, name, offline } of cluster?.replicas ?? []) {
+      const replica = `${config.name} at ${name}`
+      if (offline === true) unavailable.push(replica)
+      if (!current) behind.set(replica, `by ${lag}, last seen ${Math.round(active / 1e6)} ms ago`)
     }
   }
   return { unavailable, behind }
@@ -281,7 +282,7 @@ export const clusterOf = async (
         cause: unknown
       ) => ({
         unavailable: [String(cause)],
-        behind: []
+        behind: new Map()
       })),
     stepDown: (stream) =>
       ask(async (_, nc) => {
