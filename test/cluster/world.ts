@@ -88,6 +88,8 @@ export class World<Place extends Site = ProcessSite> implements FaultTarget {
 
   readonly health = (): Promise<ReplicaHealth> => this.cluster.health()
 
+  readonly stepDown = (stream: string): Promise<void> => this.cluster.stepDown(stream)
+
   /** The server that leads a stream; waits for an election. */
   leaderOf(stream: string): Promise<NatsServer> {
     const leader = () => this.cluster.leaderOf(stream).catch(() => undefined)
