@@ -103,8 +103,6 @@ export default defineConfig({
     // More than there are processors: many suites wait for processes that start, or for time.
     maxWorkers: 4,
     pool: "forks",
-    // The projects share what is compiled once.
-    experimental: { fsModuleCache: true },
     projects: [
       {
         extends: true,

@@ -150,7 +150,7 @@ export class DocumentParser {
 
   private fragmentTooLarge(): Result<never, XmlFault> {
     const detail = `the notification exceeds ${this.fragmentBytesMax} bytes as it is stored, ` +
-      "where characters such as & and < take several bytes"
+      "where characters such as & and < take several bytes: publish the text as content instead"
     return failure({ _tag: "TooLarge", detail })
   }
 }
