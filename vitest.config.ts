@@ -51,7 +51,7 @@ const dependsOnNode =
 
 /** Representations, and parts without a store: on one node they run on RocksDB only. */
 const dependsOnNoStore =
-  "test/http/{openapi,matrix,feeds,home,negotiate,form-,foundations,plain-,xml}*.test.ts"
+  "test/http/{openapi,matrix,feeds,home,negotiate,form-,partial-,foundations,plain-,xml}*.test.ts"
 
 const natsSetup = { globalSetup: "test/http/nats-setup.ts" }
 

@@ -49,6 +49,12 @@ const compressedBody = httpError(
   [["Accept-Encoding", "identity"]]
 )
 
+/** RFC 9110 §14.5: no resource here supports PUT of a part. */
+const partialPut = httpError(
+  "malformed",
+  "the request has Content-Range, but PUT here replaces the whole; send all of it without the field"
+)
+
 /** Reads a stream to its end, so that its digest is complete. */
 const drainBody = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
   Effect.tryPromise({
@@ -151,6 +157,9 @@ class Application {
     const { handler, parameters, pattern } = match
     if (bodyKind !== "none" && isCompressed(request)) {
       return this.reject(request, exchange, compressedBody, pattern)
+    }
+    if (request.method === "PUT" && request.headers.has("content-range")) {
+      return this.reject(request, exchange, partialPut, pattern)
     }
     const isKeyed = hasIdempotencyKey(request)
     if (handler.direct !== undefined && !isKeyed && !request.headers.has("authorization")) {
