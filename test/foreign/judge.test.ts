@@ -1,0 +1,65 @@
+/** How the findings of the suites from outside count, and their table in the page. */
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+import { rewritten } from "./page.ts"
+import { type ForeignSuite, judge } from "./suite.ts"
+import { suites } from "./suites.ts"
+
+const page = readFileSync(
+  fileURLToPath(new URL("../../docs/interoperation.md", import.meta.url)),
+  "utf8"
+)
+
+describe("judge", () => {
+  const passed = { check: "GET /livez: status", isPassed: true }
+  const failed = { check: "GET /a: allow", isPassed: false, detail: "Allow is missing" }
+  const reason = { check: "GET /a", detail: /^Allow/, why: "It is not a resource." }
+
+  it("counts each check once", () => {
+    expect(judge([passed, passed, failed, { ...failed, detail: "b" }], [])).toMatchObject({
+      passed: 1,
+      explained: 0,
+      failed: ["GET /a: allow: Allow is missing"]
+    })
+  })
+
+  it("explains a check only when each of its failures has a reason", () => {
+    expect(judge([failed], [reason])).toEqual({ passed: 0, explained: 1, failed: [] })
+    expect(judge([failed, { ...failed, detail: "500" }], [reason])).toMatchObject({
+      explained: 0,
+      failed: ["GET /a: allow: 500"]
+    })
+  })
+
+  it("fails for a reason that explains nothing", () => {
+    expect(judge([passed], [reason]).failed).toEqual([
+      "GET /a: no failure matches this reason any more: It is not a resource."
+    ])
+  })
+
+  it("fails without a finding", () => {
+    expect(judge([], []).failed).toEqual(["the suite checked nothing"])
+  })
+})
+
+describe("the page", () => {
+  it("shows the reasons that the suites have", () => {
+    expect(rewritten(page, suites, [])).toBe(page)
+  })
+
+  it("keeps the rows of the suites that did not run", () => {
+    const planted: ForeignSuite = {
+      name: "planted",
+      checks: "what was planted",
+      source: { registry: "npm", name: "planted", version: "1.0.0" },
+      reasons: [{ check: "GET /a", detail: /b/, why: "It is planted." }],
+      run: async () => []
+    }
+    const verdict = { passed: 1, explained: 2, failed: ["c", "d", "e"] }
+    const text = rewritten(page, [...suites, planted], [{ suite: planted, verdict }])
+    expect(text).toMatch(/\| `planted` +\| planted 1\.0\.0 \(npm\) +\| .* \| 1 +\| 2 +\| 3 +\|/)
+    expect(text).toContain("- `planted`, `GET /a`: It is planted.")
+    expect(rewritten(text, [...suites, planted], [])).toBe(text)
+  })
+})

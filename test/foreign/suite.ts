@@ -1,0 +1,101 @@
+/** What a suite from outside is: where it comes from, what it runs, and how its findings count. */
+import type { Program } from "./program.ts"
+
+/** A package of a registry, with its exact version. */
+export interface Source {
+  readonly registry: "npm" | "PyPI"
+  readonly name: string
+  readonly version: string
+  /** Further packages that the suite needs beside it, as `name@version`. */
+  readonly beside?: ReadonlyArray<string>
+}
+
+/** What the frame gives a suite: a service of its own, and its installed programs. */
+export interface Bench {
+  /** Of the started service, such as `http://localhost:4711`. */
+  readonly origin: string
+  /** The operator's token. */
+  readonly token: string
+  /** An empty folder for what the suite writes. */
+  readonly folder: string
+  /** Runs a program that the suite's packages install, such as `schemathesis` or `python`. */
+  readonly run: (program: string, args: ReadonlyArray<string>, limits: Limits) => Promise<Program>
+}
+
+/** How long a program of a suite may run. */
+export interface Limits {
+  readonly withinMs: number
+}
+
+/** One thing that a suite checked. */
+export interface Finding {
+  /** What was checked: short, and the same in each run, such as `GET /livez: content type`. */
+  readonly check: string
+  readonly isPassed: boolean
+  /** Of a failure: what the suite reports. */
+  readonly detail?: string
+}
+
+/** Why failures stay. A reason that matches no failure any more is a failure itself. */
+export interface Reason {
+  /** The start of `check` of the failures, or a pattern of it. */
+  readonly check: string | RegExp
+  /** What the `detail` of the failures matches: no more than the reason explains. */
+  readonly detail: RegExp
+  /** One or two sentences, for the page. */
+  readonly why: string
+}
+
+/** A suite from outside. */
+export interface ForeignSuite {
+  readonly name: string
+  /** What it checks, for the page. */
+  readonly checks: string
+  readonly source: Source
+  /** Settings of the service that it runs against, beside those of the frame. */
+  readonly settings?: Readonly<Record<string, string>>
+  readonly reasons: ReadonlyArray<Reason>
+  readonly run: (bench: Bench) => Promise<ReadonlyArray<Finding>>
+}
+
+/** The checks of a suite, counted; a check with several findings counts once. */
+export interface Verdict {
+  readonly passed: number
+  /** Checks of which each failure has a listed reason. */
+  readonly explained: number
+  /** Checks with other failures, and reasons without a failure, as lines for people. */
+  readonly failed: ReadonlyArray<string>
+}
+
+const matches = (reason: Reason, { check, detail = "" }: Finding): boolean =>
+  (typeof reason.check === "string" ? check.startsWith(reason.check) : reason.check.test(check)) &&
+  reason.detail.test(detail)
+
+/** Counts findings; a suite that checked nothing has failed. */
+export const judge = (
+  findings: ReadonlyArray<Finding>,
+  reasons: ReadonlyArray<Reason>
+): Verdict => {
+  const failures = findings.filter(({ isPassed }) => !isPassed)
+  const unexplained = new Map<string, string>()
+  for (const failure of failures) {
+    const { check, detail = "" } = failure
+    if (!unexplained.has(check) && !reasons.some((reason) => matches(reason, failure))) {
+      unexplained.set(check, `${check}: ${detail}`)
+    }
+  }
+  const obsolete = reasons.filter((reason) => !failures.some((one) => matches(reason, one)))
+  const checks = new Set(findings.map(({ check }) => check)).size
+  const failing = new Set(failures.map(({ check }) => check)).size
+  return {
+    passed: checks - failing,
+    explained: failing - unexplained.size,
+    failed: [
+      ...unexplained.values(),
+      ...obsolete.map(({ check, why }) =>
+        `${String(check)}: no failure matches this reason any more: ${why}`
+      ),
+      ...checks === 0 ? ["the suite checked nothing"] : []
+    ]
+  }
+}
