@@ -11,7 +11,7 @@ import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasI
   httpError, type Match, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
   type ResourceHandler, type Route, runOnce, type Service } from "./pipeline/index.ts"
 import { withTraceContext } from "./trace-context.ts"
-import { documentBody, type Exchange, type HttpRequest, noBody, preflightHeaders, type RequestBody,
+import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
   streamBody } from "./wire/index.ts"
 
 /** Runs the effect of a request with the service's logger and clock. */
@@ -132,7 +132,8 @@ class Application {
       }
       case "Options": {
         const { acceptPost, allow } = match
-        const headers = preflightHeaders(allow, this.service.settings.corsOrigin)
+        const isPreflight = request.headers.get("access-control-request-method") !== undefined
+        const headers = optionsHeaders(allow, this.service.settings.corsOrigin, isPreflight)
         return exchange.reply({
           status: 204,
           headers: acceptPost === undefined ? headers : [...headers, ["Accept-Post", acceptPost]]

@@ -41,9 +41,16 @@ export const statusLines = (origin: CorsOrigin): (status: number) => string => {
   }
 }
 
-/** The fields of the answer to a preflight request (Fetch §4.8), beside `Allow`. */
-export const preflightHeaders = (allow: string, origin: CorsOrigin): ReplyHeaders =>
-  origin === undefined ? [["Allow", allow]] : [
+/**
+ * The fields of an answer to OPTIONS: `Allow`, and those of CORS when the request is a preflight,
+ * which has `Access-Control-Request-Method` (Fetch §3.3.2). Other answers must not have them.
+ */
+export const optionsHeaders = (
+  allow: string,
+  origin: CorsOrigin,
+  isPreflight: boolean
+): ReplyHeaders =>
+  origin === undefined || !isPreflight ? [["Allow", allow]] : [
     ["Allow", allow],
     ["Access-Control-Allow-Methods", allow],
     ["Access-Control-Allow-Headers", allowedFields],

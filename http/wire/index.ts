@@ -2,6 +2,6 @@
 export { documentBody, noBody, type RequestBody, streamBody } from "./body.ts"
 export { EventStream, eventText } from "./event-stream.ts"
 export { Exchange, type HttpReply } from "./exchange.ts"
-export { preflightHeaders, type ReplyHeaders } from "./header-fields.ts"
+export { optionsHeaders, type ReplyHeaders } from "./header-fields.ts"
 export type { BodyFault, HttpRequest } from "./request.ts"
 export { assertNative, listen, ServerUnavailable } from "./server.ts"

@@ -14,7 +14,7 @@ const page = readFileSync(
 describe("judge", () => {
   const passed = { check: "GET /livez: status", isPassed: true }
   const failed = { check: "GET /a: allow", isPassed: false, detail: "Allow is missing" }
-  const reason = { check: "GET /a", detail: /^Allow/, why: "It is not a resource." }
+  const reason = { what: "no Allow", check: /^GET/, detail: /^Allow/, why: "It needs none." }
 
   it("counts each check once", () => {
     expect(judge([passed, passed, failed, { ...failed, detail: "b" }], [])).toMatchObject({
@@ -34,7 +34,7 @@ describe("judge", () => {
 
   it("fails for a reason that explains nothing", () => {
     expect(judge([passed], [reason]).failed).toEqual([
-      "GET /a: no failure matches this reason any more: It is not a resource."
+      "no Allow: no failure has this reason any more: It needs none."
     ])
   })
 
@@ -53,13 +53,13 @@ describe("the page", () => {
       name: "planted",
       checks: "what was planted",
       source: { registry: "npm", name: "planted", version: "1.0.0" },
-      reasons: [{ check: "GET /a", detail: /b/, why: "It is planted." }],
+      reasons: [{ what: "a fault", check: /^a/, detail: /b/, why: "It is planted." }],
       run: async () => []
     }
     const verdict = { passed: 1, explained: 2, failed: ["c", "d", "e"] }
     const text = rewritten(page, [...suites, planted], [{ suite: planted, verdict }])
     expect(text).toMatch(/\| `planted` +\| planted 1\.0\.0 \(npm\) +\| .* \| 1 +\| 2 +\| 3 +\|/)
-    expect(text).toContain("- `planted`, `GET /a`: It is planted.")
+    expect(text).toContain("- `planted`: a fault. It is planted.")
     expect(rewritten(text, [...suites, planted], [])).toBe(text)
   })
 })

@@ -41,10 +41,7 @@ export const table = (rows: ReadonlyArray<Row>): string => tableOf(head, rows.ma
 /** Each reason of the suites, with what it explains. */
 const reasons = (suites: ReadonlyArray<ForeignSuite>): string =>
   suites.flatMap(({ name, reasons }) =>
-    reasons.map(({ check, why }) => {
-      const what = typeof check === "string" ? check : check.source
-      return `- \`${name}\`, \`${what}\`: ${why}`
-    })
+    reasons.map(({ what, why }) => `- \`${name}\`: ${what}. ${why}`)
   ).join("\n")
 
 /** The rows of the page's table, by the name of the suite. */

@@ -38,8 +38,10 @@ export interface Finding {
 
 /** Why failures stay. A reason that matches no failure any more is a failure itself. */
 export interface Reason {
-  /** The start of `check` of the failures, or a pattern of it. */
-  readonly check: string | RegExp
+  /** What fails, for the page. */
+  readonly what: string
+  /** What the `check` of the failures matches. */
+  readonly check: RegExp
   /** What the `detail` of the failures matches: no more than the reason explains. */
   readonly detail: RegExp
   /** One or two sentences, for the page. */
@@ -68,8 +70,7 @@ export interface Verdict {
 }
 
 const matches = (reason: Reason, { check, detail = "" }: Finding): boolean =>
-  (typeof reason.check === "string" ? check.startsWith(reason.check) : reason.check.test(check)) &&
-  reason.detail.test(detail)
+  reason.check.test(check) && reason.detail.test(detail)
 
 /** Counts findings; a suite that checked nothing has failed. */
 export const judge = (
@@ -92,9 +93,7 @@ export const judge = (
     explained: failing - unexplained.size,
     failed: [
       ...unexplained.values(),
-      ...obsolete.map(({ check, why }) =>
-        `${String(check)}: no failure matches this reason any more: ${why}`
-      ),
+      ...obsolete.map(({ what, why }) => `${what}: no failure has this reason any more: ${why}`),
       ...checks === 0 ? ["the suite checked nothing"] : []
     ]
   }

@@ -1,5 +1,6 @@
 /** The suites from outside, in the order in which they run. */
+import { httplint } from "./httplint.ts"
 import { schemathesis } from "./schemathesis.ts"
 import type { ForeignSuite } from "./suite.ts"
 
-export const suites: ReadonlyArray<ForeignSuite> = [schemathesis]
+export const suites: ReadonlyArray<ForeignSuite> = [httplint, schemathesis]

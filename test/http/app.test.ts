@@ -201,6 +201,14 @@ describe("pages of other sites", () => {
     expect(preflight.header("access-control-allow-methods")).toContain("POST")
     expect(preflight.header("access-control-allow-headers")).toContain("Idempotency-Key")
     expect(preflight.headers.get("access-control-allow-credentials")).toBeNull()
+    // They have no meaning in other answers (Fetch §3.3.3).
+    const options = await send("OPTIONS", "/mailboxes", {
+      headers: { Origin: "https://app.example" }
+    })
+    expect(options.header("allow")).toContain("POST")
+    expect(options.headers.get("access-control-allow-methods")).toBeNull()
+    expect(options.headers.get("access-control-allow-headers")).toBeNull()
+    expect(options.headers.get("access-control-max-age")).toBeNull()
   })
 })
 
