@@ -1,7 +1,7 @@
 /** Installs and builds on a fresh clone. It uses plain Node, since no package is installed yet. */
 import { spawnSync } from "node:child_process"
-import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync,
-  writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync,
+  utimesSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -18,7 +18,7 @@ const bundleFolder = "dist/bin"
 export const bundledMain = `${bundleFolder}/restante.js`
 
 /** Modules with binaries, which Node loads from node_modules. */
-const external = ["uWebSockets.js", "@nxtedition/rocksdb", "classic-level"]
+const external = ["uws-node-20-22", "uws-node-24-26", "@nxtedition/rocksdb", "classic-level"]
 
 /** An absolute path of the project. */
 export const inRoot = (path) => join(root, path)
@@ -39,9 +39,18 @@ const required = (done, what) => {
   process.exit(1)
 }
 
-/** `npm ci` when node_modules is missing or older than the lock file. */
+/** Whether the lock has a binary of the HTTP server for this Node that is not installed. */
+const lacksServer = () => {
+  const { arch, platform, versions } = process
+  const name = `node_modules/@uwsjs/${platform}-${arch}-${versions.node.split(".")[0]}`
+  if (existsSync(inRoot(name))) return false
+  return name in JSON.parse(readFileSync(inRoot("package-lock.json"), "utf8")).packages
+}
+
+/** `npm ci` when node_modules is missing, older than the lock file, or of another Node. */
 export const installIfStale = () => {
-  if (modifiedMs("node_modules/.package-lock.json") >= modifiedMs("package-lock.json")) return
+  const installedMs = modifiedMs("node_modules/.package-lock.json")
+  if (installedMs >= modifiedMs("package-lock.json") && !lacksServer()) return
   process.stderr.write("Installing packages (npm ci) …\n")
   const quiet = ["--include=dev", "--no-audit", "--no-fund", "--loglevel=error"]
   required(run("npm", ["ci", ...quiet]), "npm ci")

@@ -181,6 +181,22 @@ export class Exchange {
     this.native.writeHeader(all.slice(0, colon), all.slice(colon + 2))
   }
 
+  /**
+   * Ends an answer that has no body; `lengthBytes` is the length that its body would have, if that
+   * is known. The native method gets neither the length nor the order to close: with a length it
+   * waits for that many bytes, and drops the next request of the connection. A connection that must
+   * end reads nothing more instead; the client closes it, or the native server after 10 s.
+   */
+  private endWithoutBody(lengthBytes: number | undefined): void {
+    const native = this.native
+    if (lengthBytes !== undefined) native.writeHeader("Content-Length", String(lengthBytes))
+    if (this.closes()) {
+      native.pause()
+      native.writeHeader("Connection", "close")
+    }
+    native.endWithoutBody()
+  }
+
   /** Answers, unless the client is gone. Throws (a defect) for invalid header fields. */
   reply(reply: HttpReply): void {
     const joined = joinHeaders(reply.headers)
@@ -196,13 +212,9 @@ export class Exchange {
     const native = this.native
     native.cork(() => {
       this.writeHead(status, joined)
-      const closes = this.closes()
-      if (status === 204 || status === 304) {
-        if (closes) native.writeHeader("Connection", "close")
-        native.endWithoutBody()
-      } else if (this.isHead) {
-        native.endWithoutBody(body === undefined ? 0 : Buffer.byteLength(body), closes)
-      } else if (closes) native.end(body ?? "", true)
+      if (status === 204 || status === 304) this.endWithoutBody(undefined)
+      else if (this.isHead) this.endWithoutBody(body === undefined ? 0 : Buffer.byteLength(body))
+      else if (this.closes()) native.end(body ?? "", true)
       else native.end(body ?? "")
     })
     this.settle()
@@ -225,8 +237,7 @@ export class Exchange {
     if (this.isHead || lengthBytes === 0) {
       native.cork(() => {
         this.writeHead(status, joined)
-        if (lengthBytes === undefined) native.endWithoutBody()
-        else native.endWithoutBody(lengthBytes, this.closes())
+        this.endWithoutBody(lengthBytes)
       })
       this.settle()
       return "sent"

@@ -6,7 +6,7 @@ export interface NativeResponse {
   writeHeader(name: string, value: string): unknown
   write(chunk: string | Uint8Array): boolean
   end(body?: string | Uint8Array, closeConnection?: boolean): unknown
-  endWithoutBody(lengthBytes?: number, closeConnection?: boolean): unknown
+  endWithoutBody(): unknown
   tryEnd(chunk: Uint8Array, totalBytes: number): [ok: boolean, done: boolean]
   close(): unknown
   getWriteOffset(): number

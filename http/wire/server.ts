@@ -1,13 +1,13 @@
 /**
- * The HTTP server, the only importer of uWebSockets.js. It copies the library's requests, which are
- * valid only within the callback, into plain values; it bounds them and handles aborted responses.
+ * The HTTP server. It copies the requests of uWebSockets.js, which are valid only within the
+ * callback, into plain values; it bounds them and handles aborted responses.
  */
-import { createRequire } from "node:module"
-import type { HttpRequest as NativeRequest, HttpResponse, us_listen_socket } from "uWebSockets.js"
 import { makeProblem, problemReply, type ProblemSlug } from "../formats/index.ts"
-import { drainGraceMs, eventHeartbeatMs, headerBlockBytesMax } from "../limits.ts"
+import { drainGraceMs, eventHeartbeatMs } from "../limits.ts"
 import { Exchange, type Shared } from "./exchange.ts"
 import { type CorsOrigin, statusLines } from "./header-fields.ts"
+import { type HttpResponse, type ListenSocket, loadNative, type NativeRequest,
+  ServerUnavailable } from "./native-module.ts"
 import type { NativeResponse } from "./native-response.ts"
 import { framingOf, type HttpRequest, RequestHeaders } from "./request.ts"
 
@@ -36,48 +36,6 @@ export interface Server {
    */
   readonly drain: (timeoutMs: number) => Promise<void>
 }
-
-/** The native module does not load, or the address is not available. */
-export class ServerUnavailable extends Error {
-  readonly _tag = "ServerUnavailable"
-  readonly reason: "NativeModule" | "Address"
-  constructor(reason: "NativeModule" | "Address", message: string, cause?: unknown) {
-    super(message, { cause })
-    this.reason = reason
-  }
-}
-
-type Native = typeof import("uWebSockets.js")
-
-/**
- * Loads the native module, which reads the size of its header buffer from the environment. That
- * size only bounds header blocks that arrive in several pieces; `framingOf` checks all of them.
- */
-const load = (): Native => {
-  process.env["UWS_HTTP_MAX_HEADERS_SIZE"] ??= String(headerBlockBytesMax)
-  try {
-    // `require` has no types; the module's own describe what it returns.
-    const native = createRequire(import.meta.url)("uWebSockets.js") as Native & {
-      _cfg?: (option: string) => void
-    }
-    native._cfg?.("silent")
-    return native
-  } catch (cause) {
-    // The library lists what it supports, then the reason, then the paths that it tried.
-    const why = String(cause).split("\n\n").at(-1)?.split("\n")[0]
-    throw new ServerUnavailable(
-      "NativeModule",
-      `uWebSockets.js cannot be loaded by Node ${process.version} on ${process.platform} `
-        + `${process.arch}: ${why}\nIt needs Node 20, 22, 24 or 25 and, on Linux, glibc: 2.27 or `
-        + "newer for Node 20, 2.38 or newer (Debian 13, Ubuntu 24.04) for the others; not musl "
-        + "(Alpine). Take Node 20, a newer system, or the container image; see docs/platforms.md.",
-      cause
-    )
-  }
-}
-
-/** Throws `ServerUnavailable` if the native module does not load, before anything is opened. */
-export const assertNative = (): void => void load()
 
 /** Copies the fields of one request after the other without a closure for each request. */
 class FieldCollector {
@@ -175,7 +133,7 @@ const settle = (shared: Shared, timeoutMs: number): Promise<void> =>
  * `Address` if the address is in use or not local. It never shares a port with another process.
  */
 export const listen = async (options: ListenOptions): Promise<Server> => {
-  const native = load()
+  const native = loadNative()
   const shared: Shared = {
     statusLine: statusLines(options.corsOrigin),
     onError: options.onError,
@@ -186,13 +144,13 @@ export const listen = async (options: ListenOptions): Promise<Server> => {
     settled: undefined
   }
   const app = native.App().any("/*", dispatcher(options, shared))
-  const socket = await new Promise<us_listen_socket | false>((resolve) => {
+  const socket = await new Promise<ListenSocket | false>((resolve) => {
     // The types lack the form with host, port and options, which the module has.
     const bind = app.listen.bind(app) as unknown as (
       host: string,
       port: number,
       options: number,
-      done: (socket: us_listen_socket | false) => void
+      done: (socket: ListenSocket | false) => void
     ) => void
     bind(options.host, options.port, exclusivePort, resolve)
   })

@@ -8,12 +8,12 @@
  */
 import { createRequire } from "node:module"
 // oxlint-disable-next-line no-restricted-imports -- the peer is this library and nothing else
-import type { HttpResponse } from "uWebSockets.js"
+import type { HttpResponse } from "uws-node-20-22"
 
-type Native = typeof import("uWebSockets.js")
+type Native = typeof import("uws-node-20-22")
 
 // `require` is untyped; the module's own declarations describe its result.
-const native = createRequire(import.meta.url)("uWebSockets.js") as Native
+const native = createRequire(import.meta.url)("uws-node-20-22") as Native
 
 let posts = 0
 /** Responses that wait for a number of posts. */

@@ -35,7 +35,7 @@ const machine = (): string => {
 }
 
 const software = (): string =>
-  `Node ${process.version}, uWebSockets.js (uwebsockets ${versionOf("uWebSockets.js")}), ` +
+  `Node ${process.version}, uWebSockets.js (@uwsjs/core ${versionOf("uws-node-20-22")}), ` +
   `@nxtedition/rocksdb ${versionOf("@nxtedition/rocksdb")}, wrk ${wrkVersion()}`
 
 /** The table as text; a run of every line also writes RESULTS.md. */

@@ -20,33 +20,61 @@ const glibcOf = (path: string): number => {
   return Math.max(...Array.from(names, ([, minor]) => Number(minor)))
 }
 
+/** A package of package-lock.json. */
+interface Locked {
+  readonly version: string
+  readonly integrity?: string
+  readonly os?: ReadonlyArray<string>
+  readonly cpu?: ReadonlyArray<string>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+}
+
+/** The parsed text is package-lock.json, which npm wrote. */
+const { packages } = JSON.parse(
+  readFileSync(new URL("../../package-lock.json", import.meta.url), "utf8")
+) as { readonly packages: Readonly<Record<string, Locked>> }
+
 describe("uWebSockets.js", () => {
-  const folder = folderOf("uWebSockets.js")
-  /** Versions of Node's modules: 20, 22, 24, 25. */
-  const modules = [115, 127, 137, 141]
+  const major = process.versions.node.split(".")[0]
 
-  it.each(["linux_x64", "linux_arm64", "darwin_arm64", "darwin_x64", "win32_x64"])(
-    "has a binary for %s",
-    (platform) => {
-      const names = readdirSync(folder)
-      expect(names).toEqual(
-        expect.arrayContaining(modules.map((version) => `uws_${platform}_${version}.node`))
-      )
-    }
-  )
+  /** The locked package of a binary, as the package `host` requires it. */
+  const lockedFor = (host: string, name: string): Locked | undefined => {
+    const version = packages[`node_modules/${host}`]?.optionalDependencies?.[name]
+    const nested = packages[`node_modules/${host}/node_modules/${name}`]
+    return [nested, packages[`node_modules/${name}`]].find((one) => one?.version === version)
+  }
 
-  it("needs the glibc of the page, and has none for musl or Windows on arm64", () => {
-    for (const arch of ["x64", "arm64"]) {
-      const glibc = modules.map((version) =>
-        glibcOf(join(folder, `uws_linux_${arch}_${version}.node`))
-      )
-      expect(glibc).toEqual([27, 38, 38, 38])
+  it.each([
+    ["uws-node-20-22", ["20", "22"], ["linux-x64", "linux-arm64", "linux-arm"]],
+    ["uws-node-20-22", ["20", "22"], ["darwin-arm64", "darwin-x64", "win32-x64"]],
+    ["uws-node-24-26", ["24", "26"], ["linux-x64", "linux-arm64"]],
+    ["uws-node-24-26", ["24", "26"], ["darwin-arm64", "darwin-x64", "win32-x64"]]
+  ])("%s has binaries for Node %s on %s", (host, versions, platforms) => {
+    for (const platform of platforms) {
+      for (const version of versions) {
+        const locked = lockedFor(host, `@uwsjs/${platform}-${version}`)
+        expect([locked?.os, locked?.cpu], `${platform}-${version}`).toEqual([
+          [platform.split("-")[0]],
+          [platform.split("-")[1]]
+        ])
+        if (platform === "linux-x64") expect(locked?.integrity).toMatch(/^sha512-/)
+      }
     }
-    const arm = readdirSync(folder).filter((name) => /^uws_linux_arm_(115|127|137|141)/.test(name))
-    expect(arm).toEqual(["uws_linux_arm_115.node"])
-    expect(readdirSync(folder).filter((name) => /musl|win32_arm/.test(name))).toEqual([])
-    expect(page).toContain("| 20      | glibc 2.27 or newer")
-    expect(page).toContain("| 24, 25  | glibc 2.38 or newer")
+  })
+
+  it("has no binary for musl or Windows on arm64, nor of 32 bits for Node 24", () => {
+    const names = ["uws-node-20-22", "uws-node-24-26"].flatMap((host) =>
+      Object.keys(packages[`node_modules/${host}`]?.optionalDependencies ?? {})
+    )
+    expect(names.filter((name) => /musl|win32-arm|linux-arm-2[46]/.test(name))).toEqual([])
+  })
+
+  it("needs the glibc of the page", () => {
+    const folder = dirname(require.resolve(`@uwsjs/linux-x64-${major}`))
+    const newer = Number(major) >= 24
+    expect(glibcOf(join(folder, "uws.node"))).toBe(newer ? 38 : 27)
+    expect(page).toMatch(/\| 20, 22 +\| 20\.51\.4 +\| glibc 2\.27 or newer/)
+    expect(page).toMatch(/\| 24, 26 +\| 20\.69\.0 +\| glibc 2\.38 or newer/)
   })
 })
 
@@ -77,5 +105,4 @@ it("the image keeps the binaries of its own platform", () => {
     "utf8"
   )
   expect(dockerfile).toContain("linux-$(node -p process.arch)")
-  expect(dockerfile).toContain("uws_linux_$(node -p process.arch)_")
 })

@@ -60,15 +60,17 @@ const refused = async (env: Readonly<Record<string, string>>, dataDir = temporar
 
 describe("where uWebSockets.js does not run", () => {
   it.each<readonly [string, Lacking]>([
-    ["glibc is too old", { module: "uws_", message: failures.glibc }],
-    ["musl takes its place", { module: "uws_", message: failures.musl }],
+    ["glibc is too old", { module: "@uwsjs", message: failures.glibc }],
+    ["musl takes its place", { module: "@uwsjs", message: failures.musl }],
     ["Node is another", { module: "nothing", message: "", modules: "999" }]
   ])("reports what to do, and creates no store: %s", async (_, what) => {
     const { code, dataDir, output } = await refused(lacking(what).env, join(temporaryFolder(), "d"))
     expect(code).toBe(78)
     expect(output).toContain(`uWebSockets.js cannot be loaded by Node ${process.version}`)
-    expect(output).toContain(what.message === "" ? "_999.node'" : what.message)
-    expect(output).toMatch(/It needs Node 20, 22, 24 or 25 and, on Linux, glibc/)
+    expect(output).toContain(
+      what.message === "" ? "there is no binary for modules of version 999" : what.message
+    )
+    expect(output).toMatch(/It needs Node 20, 22, 24 or 26 and, on Linux, glibc/)
     expect(output).toContain("docs/platforms.md")
     expect(output).not.toMatch(/^ +at /m)
     // The failed start must not generate a token, which nobody would see.

@@ -165,7 +165,9 @@ describe("the source tree", () => {
       ...manifest["devDependencies"],
       ...manifest["optionalDependencies"]
     }
-    expect(Object.values(wanted).filter((version) => !/^(npm:\w+@)?\d+\.\d+\.\d+$/.test(version)))
+    expect(
+      Object.values(wanted).filter((version) => !/^(npm:[\w@/]+@)?\d+\.\d+\.\d+$/.test(version))
+    )
       .toEqual([])
   })
 })

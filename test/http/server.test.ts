@@ -2,8 +2,9 @@ import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { eventText } from "../../http/wire/event-stream.ts"
 import type { Exchange } from "../../http/wire/exchange.ts"
+import { ServerUnavailable } from "../../http/wire/native-module.ts"
 import { BodyError, type HttpRequest } from "../../http/wire/request.ts"
-import { listen, type Server, ServerUnavailable } from "../../http/wire/server.ts"
+import { listen, type Server } from "../../http/wire/server.ts"
 
 const errors: Array<unknown> = []
 const uploads: Array<string> = []
@@ -87,13 +88,17 @@ const start = () =>
     corsOrigin: "*"
   })
 
-/** The answer to these bytes, until the connection ends or is silent. */
-const exchangeRaw = (sent: string, port = server.port): Promise<string> =>
+/**
+ * The answer to these bytes, until the connection ends or is silent; `next` is sent after the first
+ * answer.
+ */
+const exchangeRaw = (sent: string, next = "", port = server.port): Promise<string> =>
   new Promise((resolve) => {
     let received = ""
     const socket = connect(port, "127.0.0.1", () => socket.write(sent))
     socket.setTimeout(400, () => socket.destroy())
     socket.on("data", (chunk) => {
+      if (received === "" && next !== "") socket.write(next)
       received += chunk.toString("latin1")
     })
     socket.on("error", () => undefined)
@@ -139,6 +144,21 @@ describe("server", () => {
     expect(await exchangeRaw(`HEAD /stream ${head}\r\n`)).toMatch(
       /Content-Length: 5000000\r\n\r\n$/
     )
+  })
+
+  it.each(["/page", "/stream"])("HEAD %s leaves the connection usable", async (path) => {
+    const received = await exchangeRaw(`HEAD ${path} ${head}\r\n`, `GET /page ${head}\r\n`)
+    expect(received.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
+    expect(received).toMatch(/Content-Length: 3\r\n\r\n<p>$/)
+  })
+
+  it("reads nothing after a HEAD or a 204 that ends the connection", async () => {
+    const last = "Connection: keep-alive, close\r\n"
+    for (const first of [`HEAD /page ${head}${last}\r\n`, `GET /none ${head}${last}\r\n`]) {
+      const received = await exchangeRaw(first, `GET /page ${head}\r\n`)
+      expect(received).toContain("Connection: close")
+      expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1)
+    }
   })
 
   it.each<[string, string, string]>([
@@ -218,8 +238,8 @@ describe("server", () => {
 
   it("drains: answers current requests, ends streams, accepts no new ones", async () => {
     const other = await start()
-    const poll = exchangeRaw(`GET /poll ${head}\r\n`, other.port)
-    const events = exchangeRaw(`GET /events ${head}\r\n`, other.port)
+    const poll = exchangeRaw(`GET /poll ${head}\r\n`, "", other.port)
+    const events = exchangeRaw(`GET /events ${head}\r\n`, "", other.port)
     await expect.poll(() => other.inFlight()).toBe(2)
     await other.drain(1000)
     expect(await poll).toContain("drained")

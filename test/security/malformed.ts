@@ -48,8 +48,8 @@ const lengths: ReadonlyArray<FramingCase> = [
   bad("no length after Content-Length", post("Content-Length:")),
   bad("an endless length", post(`Content-Length: ${"9".repeat(30)}`)),
   bad("a length of 64 bits and one", post("Content-Length: 18446744073709551616")),
-  silent("a vertical tab before the length", `${post("Content-Length: \x0b5")}hello`),
-  silent("a space before the colon of Content-Length", `${post("Content-Length : 5")}hello`)
+  bad("a vertical tab before the length", `${post("Content-Length: \x0b5")}hello`),
+  bad("a space before the colon of Content-Length", `${post("Content-Length : 5")}hello`)
 ]
 
 const codings: ReadonlyArray<FramingCase> = [
@@ -61,11 +61,10 @@ const codings: ReadonlyArray<FramingCase> = [
   unknownCoding("chunked and nonsense", post(chunked, "Transfer-encoding: cow") + end),
   unknownCoding("chunked in quotes", post(`Transfer-Encoding: "chunked"`) + end),
   unknownCoding("chunked with a parameter", post("Transfer-Encoding: chunked;q=1") + end),
-  unknown("no coding after Transfer-Encoding", post("Transfer-Encoding:") + end),
-  silent("a vertical tab before chunked", post("Transfer-Encoding: \x0bchunked") + end),
-  silent("a space before the colon of a coding", post("Transfer-Encoding : chunked") + end),
-  silent("an underscore in Transfer_Encoding", `${post("Transfer_Encoding: chunked")}${end}`),
-  silent("a coding after a bare line feed", post("X: y\nTransfer-Encoding: chunked") + end),
+  unknownCoding("no coding after Transfer-Encoding", post("Transfer-Encoding:") + end),
+  bad("a vertical tab before chunked", post("Transfer-Encoding: \x0bchunked") + end),
+  bad("a space before the colon of a coding", post("Transfer-Encoding : chunked") + end),
+  bad("a coding after a bare line feed", post("X: y\nTransfer-Encoding: chunked") + end),
   bad("a chunked GET", get("GET /livez HTTP/1.1", "Host: a", chunked) + hello)
 ]
 
@@ -76,7 +75,6 @@ const chunks: ReadonlyArray<FramingCase> = [
   bad("a signed chunk", `${post(chunked)}+5\r\nhello\r\n${end}`),
   bad("a chunk of a C number", `${post(chunked)}0x5\r\nhello\r\n${end}`),
   bad("an extension without end", `${post(chunked)}5;a=${"x".repeat(30_000)}\r\nhello\r\n${end}`),
-  unknown("a chunk without a size", `${post(chunked)}\r\nhello\r\n${end}`),
   unknown("trailers", `${post(chunked)}5\r\nhello\r\n0\r\nX-T: y\r\n\r\n`),
   unknown(
     "a length in the trailers",
@@ -86,17 +84,17 @@ const chunks: ReadonlyArray<FramingCase> = [
 ]
 
 const fields: ReadonlyArray<FramingCase> = [
-  silent("NUL in a name", post("X\0: y")),
-  silent("NUL in a value", post("X: a\0b")),
+  bad("NUL in a name", post("X\0: y")),
+  bad("NUL in a value", post("X: a\0b")),
   silent("CR in a value", post("X: a\rb")),
-  silent("a control character in a name", post("X\x01: y")),
-  silent("a parenthesis in a name", post("X(: y")),
-  silent("a line without a colon", post("X-nothing")),
-  silent("a folded length", post("X-A: b", " Content-Length: 5")),
-  silent("a line folded by a tab", post("X-A: b", "\tcontinued")),
-  silent("a folded first field", head("POST /content HTTP/1.1", " Host: a")),
-  silent("a bare line feed at the end", "POST /content HTTP/1.1\r\nHost: a\r\nX: y\n\r\n"),
-  silent(
+  bad("a control character in a name", post("X\x01: y")),
+  bad("a parenthesis in a name", post("X(: y")),
+  bad("a line without a colon", post("X-nothing")),
+  bad("a folded length", post("X-A: b", " Content-Length: 5")),
+  bad("a line folded by a tab", post("X-A: b", "\tcontinued")),
+  bad("a folded first field", head("POST /content HTTP/1.1", " Host: a")),
+  bad("a bare line feed at the end", "POST /content HTTP/1.1\r\nHost: a\r\nX: y\n\r\n"),
+  row([431])(
     "more fields than there may be",
     post(...Array.from({ length: 150 }, (_, n) => `X-${n}: y`))
   ),
@@ -127,7 +125,7 @@ const lines: ReadonlyArray<FramingCase> = [
   unknown("bare line feeds", "POST /content HTTP/1.1\nHost: a\nContent-Length: 0\n\n"),
   unknown("bare carriage returns", "POST /content HTTP/1.1\rHost: a\r\r"),
   unknown("a carriage return too many", "POST /content HTTP/1.1\r\r\nHost: a\r\n\r\n"),
-  unknown("an empty line before", `\r\n${get("GET /livez HTTP/1.1")}`),
+  silent("an empty line before", `\r\n${get("GET /livez HTTP/1.1")}`),
   bad("a method that is no token", get("G(T /livez HTTP/1.1")),
   bad("no method", get(" /livez HTTP/1.1"))
 ]
@@ -148,6 +146,8 @@ export const lenient: ReadonlyArray<FramingCase> = [
   row([202])("a space after a chunk's size", `${post(chunked)}5 \r\nhello\r\n${end}`),
   row([202])("line feeds after sizes", `${post(chunked)}5\nhello\n0\n\n`),
   row([202])("a chunk that is longer than its size", `${post(chunked)}3\r\nhello\r\n${end}`),
+  row([202])("a chunk without a size", `${post(chunked)}\r\nhello\r\n${end}`),
+  row([202])("an underscore in Transfer_Encoding", `${post("Transfer_Encoding: chunked")}${end}`),
   row([200])("a wish to close", get("GET /livez HTTP/1.1", "Host: a", "Connection: close")),
   row([200])("the same among others", get("GET /livez HTTP/1.1", "Host: a", "Connection: x, Close"))
 ]
