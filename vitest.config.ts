@@ -40,7 +40,9 @@ const onBackend = (
 const httpOnLevelDb = long
   ? http
   : "test/http/{content,customers,mailbox-,mailboxes,sessions}!(*live|*latest|*ends).test.ts"
-const httpOnMemory = long ? http : "test/http/{content,customers,mailboxes,sessions}.test.ts"
+const httpOnMemory = long
+  ? http
+  : "test/http/{content,customers,mailbox-cursors,mailboxes,sessions}.test.ts"
 
 /**
  * What depends on which of three nodes answers, which runs on a cluster. The rest runs on one node

@@ -21,6 +21,7 @@ export { Conflict, ConnectionError, type Fetch, Forbidden, Gone, InvalidSignatur
   type JsonObject, type ListingOptions, NotFound, pathOf, type PostOptions, PreconditionFailed,
   type Problem, ProblemError, type RequestContentBody, RestanteError, type ServiceRequest,
   type ServiceResponse, type SignatureFault, TooLarge, TooManyRequests, Unauthenticated,
-  Unavailable, UnexpectedAnswer, Unprocessable, type WriteCondition } from "./transport/index.ts"
+  Unavailable, UnexpectedAnswer, UnknownCursor, Unprocessable,
+  type WriteCondition } from "./transport/index.ts"
 export { type Incoming, type IncomingHeaders, type Push, type PushReceiver, pushReceiver, readPush,
   type Verification, verifyHubPush, verifyPush, verifySignature } from "./webhooks.ts"

@@ -44,6 +44,8 @@ export interface MailboxPage {
   readonly cursor: string
   /** Whether a next page exists. */
   readonly more: boolean
+  /** Whether notifications that followed `after` have been removed. */
+  readonly discarded: boolean
   readonly etag: string | undefined
   readonly notifications: ReadonlyArray<Notification>
 }
@@ -116,7 +118,7 @@ export class Mailbox extends RemoteResource {
     return locationOf(await this.transport.post(this.href, document, options))
   }
 
-  /** A11: one page. */
+  /** A11: one page. Throws UnknownCursor if `after` is a cursor that is not of this mailbox. */
   async read({ after, limit, signal, waitSeconds }: ReadOptions = {}): Promise<MailboxPage> {
     const { document, headers } = await this.reader.request({
       method: "GET",
@@ -130,6 +132,7 @@ export class Mailbox extends RemoteResource {
       title: textOf(document, "title"),
       cursor: textOf(document, "time"),
       more: linkOf(headers.get("link"), "next") !== undefined,
+      discarded: optionalText(document, "discarded") === "true",
       etag: headers.get("etag") ?? undefined,
       notifications: listOf(document, "notification").map(notificationOf)
     }

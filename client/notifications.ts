@@ -2,7 +2,7 @@
 import { eventCharsMax, retryAfterMsMax, retryFieldMsMax, silenceMs } from "./limits.ts"
 import { anySignal, backoffMs, defined, Gone, type HttpTransport, type Json, type JsonObject,
   objectOf, optionalNumber, optionalObject, optionalText, pause, ProblemError, textOf, unexpected,
-  UnexpectedAnswer, withQuery, xmlToJson } from "./transport/index.ts"
+  UnexpectedAnswer, UnknownCursor, withQuery, xmlToJson } from "./transport/index.ts"
 
 /** The copy of a message that a mailbox with `fetch="eager"` stores. */
 export interface CachedCopy {
@@ -231,6 +231,11 @@ export interface Watching {
   readonly acknowledge?: boolean | undefined
   /** Called when the connection is lost, with the reason, and when it is open again. */
   readonly onConnection?: ((connection: Connection) => void) | undefined
+  /**
+   * Called when notifications that followed the cursor have been removed: other readers deleted
+   * them, or their retention ended. The watch continues with those that the mailbox still has.
+   */
+  readonly onDiscarded?: (() => void) | undefined
   /** Ends the watch, which then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
@@ -256,11 +261,20 @@ const deleted = (href: string): Gone =>
     instance: href.replace(/~.*/, "~")
   })
 
+const unknownCursor = (href: string, detail: string | undefined): UnknownCursor =>
+  new UnknownCursor({
+    status: 400,
+    title: "The position is not known here",
+    detail,
+    instance: href.replace(/~.*/, "~")
+  })
+
 /**
  * The notifications of a mailbox in the order of their deposit, each once: the present ones, then
  * new ones. A second loop continues after the last notification of the first loop. It throws
- * permanent failures, such as Gone when the mailbox is deleted. It throws ConnectionError only
- * when the first connection fails.
+ * permanent failures, such as Gone when the mailbox is deleted, and UnknownCursor when `after` is
+ * not of this mailbox or the service was restored from a backup: begin again without `after`. It
+ * throws ConnectionError only when the first connection fails.
  */
 export class Watch implements AsyncIterable<ReceivedNotification> {
   /** After the last notification of the loop; store it to continue after a restart. */
@@ -338,8 +352,18 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
 
   private parseReceived({ data, lastId, type }: StreamEvent): ReceivedNotification | undefined {
     if (type === "gone") throw deleted(this.watched.href)
+    if (type === "position") this.continueAt(xmlToJson(data), lastId)
     if (type !== "notification") return undefined
     return { ...notificationOf(xmlToJson(data)), cursor: lastId }
+  }
+
+  /** The service cannot continue exactly after the cursor. */
+  private continueAt(position: JsonObject, cursor: string): void {
+    if (textOf(position, "state") !== "discarded") {
+      throw unknownCursor(this.watched.href, optionalText(position, "detail"))
+    }
+    this.cursor = cursor
+    this.options.onDiscarded?.()
   }
 
   private async removeHandled(): Promise<void> {

@@ -11,9 +11,12 @@ export const numberMax = 999_999_999_999
 export const formatCursor = (atMs: number, n: number): string =>
   `${new Date(atMs).toISOString().slice(0, 23)}${String(n).padStart(12, "0")}Z`
 
-/** A position in a log: exactly after item `n`, or at a time, ms since the epoch. */
+/**
+ * A position in a log: exactly after item `n`, or at a time, ms since the epoch. A cursor also has
+ * the time of its item, which tells it from a cursor of another log.
+ */
 export type Since =
-  | { readonly _tag: "After"; readonly n: number }
+  | { readonly _tag: "After"; readonly n: number; readonly atMs?: number }
   | { readonly _tag: "At"; readonly atMs: number }
 
 const timestamp =
@@ -27,16 +30,13 @@ export const parseSince = (text: string): Since | undefined => {
   const dayMs = Date.parse(`${date}T00:00:00Z`)
   // Date.parse takes February 30 for March 1.
   if (Number.isNaN(dayMs) || !new Date(dayMs).toISOString().startsWith(String(date))) return
-  if (zulu !== undefined && fraction.length === 15) {
-    return { _tag: "After", n: Number(fraction.slice(3)) }
-  }
   if (Number(offHour ?? 0) > 23 || Number(offMinute ?? 0) > 59) return
   const offset = (Number(offHour ?? 0) * 60 + Number(offMinute ?? 0)) * (sign === "-" ? -1 : 1)
   const seconds = (Number(hour) * 60 + Number(minute) - offset) * 60 + Number(second)
-  return {
-    _tag: "At",
-    atMs: dayMs + seconds * 1000 + Number(fraction.slice(0, 3).padEnd(3, "0"))
-  }
+  const atMs = dayMs + seconds * 1000 + Number(fraction.slice(0, 3).padEnd(3, "0"))
+  return zulu !== undefined && fraction.length === 15
+    ? { _tag: "After", n: Number(fraction.slice(3)), atMs }
+    : { _tag: "At", atMs }
 }
 
 /** The first item of a log with a number from `n` on; undefined when there is none. */

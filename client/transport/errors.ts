@@ -92,6 +92,13 @@ const named = <const Name extends string>(name: Name) =>
     override readonly name = name
   }
 
+/**
+ * 400 with the type `unknown-cursor`: the position to continue from is of another resource, or it
+ * is older than a restore of the service from a backup. Read from the start, and continue from
+ * that answer.
+ */
+export class UnknownCursor extends named("UnknownCursor") {}
+
 /** 401: the credentials or the message password are missing or wrong. */
 export class Unauthenticated extends named("Unauthenticated") {}
 
@@ -144,5 +151,8 @@ const classes: Readonly<
  * The error of a problem, of the class for its status. `followsIndeterminate`: an earlier attempt
  * of the same request had an indeterminate outcome.
  */
-export const problemError = (problem: Problem, followsIndeterminate?: boolean): ProblemError =>
-  new (classes[problem.status] ?? ProblemError)(problem, followsIndeterminate)
+export const problemError = (problem: Problem, followsIndeterminate?: boolean): ProblemError => {
+  const isUnknownCursor = problem.type.endsWith("/problems/unknown-cursor")
+  const ErrorClass = isUnknownCursor ? UnknownCursor : classes[problem.status] ?? ProblemError
+  return new ErrorClass(problem, followsIndeterminate)
+}

@@ -1,7 +1,7 @@
 /** Requests to a service: attempts, credentials, problems, documents. */
 export { Conflict, ConnectionError, Forbidden, Gone, InvalidSignature, NotFound, PreconditionFailed,
   type Problem, ProblemError, RestanteError, type SignatureFault, TooLarge, TooManyRequests,
-  Unauthenticated, Unavailable, UnexpectedAnswer, Unprocessable } from "./errors.ts"
+  Unauthenticated, Unavailable, UnexpectedAnswer, UnknownCursor, Unprocessable } from "./errors.ts"
 export { defined, type Json, type JsonObject, listOf, numberOf, objectOf, optionalNumber,
   optionalObject, optionalText, textOf, unexpected, wordOf } from "./json.ts"
 export { createdOf, linkOf, type ListingOptions, locationOf, pathOf, withQuery } from "./pages.ts"

@@ -193,9 +193,12 @@ export const watchCommand = Command.make(
         isLost ? "The service does not respond; retrying.\n" : "The service responds again.\n"
       )
     }
+    const onDiscarded = (): void => {
+      process.stderr.write("Notifications since that time were removed; the others follow.\n")
+    }
     yield* callMailbox(location, async (mailbox) => {
       const after = Option.getOrUndefined(since)
-      for await (const notification of mailbox.watch({ after, onConnection })) {
+      for await (const notification of mailbox.watch({ after, onConnection, onDiscarded })) {
         const { description, href, received, url } = notification
         const document = { href, received, description, url }
         printLine(json ? JSON.stringify(document) : cells(notification).join("\t"))

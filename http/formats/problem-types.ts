@@ -21,6 +21,13 @@ export const problemTypes = {
     "The syntax of the request, of a query parameter or of the document in it is wrong. The detail "
       + "says where. Correct it before sending it again."
   ),
+  "unknown-cursor": type(
+    400,
+    "The position is not known here",
+    "The cursor is of another resource, or it is older than a restore of the store from a backup. "
+      + "Nothing can continue from it. Read from the start; the link `first` leads there. Then "
+      + "continue from the new answer, which may repeat what you have."
+  ),
   unauthenticated: type(
     401,
     "Authentication is needed",

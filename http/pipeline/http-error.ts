@@ -32,6 +32,18 @@ export const httpError = (
 export const unprocessable = (detail: string): Effect.Effect<never, HttpError> =>
   Effect.fail(httpError("unprocessable", detail))
 
+/** The link to the first page of the listing that was requested: its path without a query. */
+export const firstPage: ReplyHeaders = [["Link", "<?>; rel=\"first\""]]
+
+/** 400: a cursor that the resource has not given out; the Link leads to the first page. */
+export const unknownCursor = (name: string, resource: string): HttpError =>
+  httpError(
+    "unknown-cursor",
+    `${name} is no position of this ${resource}: it comes from another one, or from before a ` +
+      `restore; read without ${name}, and continue from that answer`,
+    firstPage
+  )
+
 const retryAfter = (ms: number): ReplyHeaders => [
   ["Retry-After", String(Math.max(1, Math.ceil(ms / 1000)))]
 ]

@@ -3,8 +3,8 @@ export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, empty
   type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer, readerHeaders,
   type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
-export { challenges, type HandlerFailure, HttpError, httpError, invalidTokenError, refusalError,
-  toHttpError, unprocessable } from "./http-error.ts"
+export { challenges, firstPage, type HandlerFailure, HttpError, httpError, invalidTokenError,
+  refusalError, toHttpError, unknownCursor, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, otherRequest, readKeyedRequest, runOnce } from "./idempotency.ts"
 export { endRefusedStream, eventStreamAnswer, eventStreamType, longPoll, longPollHeaders,

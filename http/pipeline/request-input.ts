@@ -7,7 +7,7 @@ import { type Element, element, type RuleFault, type XmlFault } from "../formats
 import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
 import type { BodyFault } from "../wire/index.ts"
 import type { Call } from "./call.ts"
-import { type HttpError, httpError } from "./http-error.ts"
+import { firstPage, type HttpError, httpError } from "./http-error.ts"
 
 /** The fields of the query; fails with 400. */
 export const readQuery = (call: Call): Effect.Effect<FormFields, HttpError> => {
@@ -148,7 +148,11 @@ export const readPageRequest = Effect.fnUntraced(function*(
   const after = query.get("after")
   const limit = yield* readLimit(query)
   return after !== undefined && !isCursor(after)
-    ? yield* httpError("malformed", "after is not a cursor of this listing")
+    ? yield* httpError(
+      "malformed",
+      "after is no cursor of this listing; follow the link of a page, or read without after",
+      firstPage
+    )
     : { limit: limit ?? pageEntriesDefault, after }
 })
 

@@ -18,7 +18,7 @@ describe("a cursor", () => {
     assert(
       property(times, numbers, times, numbers, (t1, n1, t2, n2) => {
         const [a, b] = [formatCursor(t1, n1), formatCursor(t2, n2)]
-        expect(parseSince(a)).toEqual({ _tag: "After", n: n1 })
+        expect(parseSince(a)).toEqual({ _tag: "After", n: n1, atMs: t1 })
         expect(Math.sign(a < b ? -1 : a > b ? 1 : 0)).toBe(Math.sign(t1 - t2 || n1 - n2))
       })
     )

@@ -167,7 +167,7 @@ describe("a registration in a system", () => {
       `<${base}/mailboxes/alice/registrations>; rel="hub", <${base}/mailboxes/alice>; rel="self"`
     )
     const time = /time="([^"]*)"/.exec(body)?.[1] ?? ""
-    expect(parseSince(time)).toEqual({ _tag: "After", n: 2 })
+    expect(parseSince(time)).toMatchObject({ _tag: "After", n: 2 })
     await until(async () => (await world.view()).cursor === 2)
   })
 

@@ -1,7 +1,7 @@
 /** Watching a mailbox: over broken connections, and by slow readers. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { type Client, type Connection, ConnectionError, Gone, type Mailbox, NotFound,
-  type ReceivedNotification, UnexpectedAnswer } from "../../client/index.ts"
+  type ReceivedNotification, UnexpectedAnswer, UnknownCursor } from "../../client/index.ts"
 import { type Cutting, startCutting } from "./cutting.ts"
 import { all, type Here, rejection, startHere, take } from "./services.ts"
 
@@ -97,6 +97,62 @@ it("begins now, and misses nothing afterwards", async () => {
   const received = await take(1, flaky.mailbox(mailbox.href).watch({ after: "now" }))
   expect(descriptions(received)).toEqual(["number 3"])
   expect(streams).toBe(2)
+})
+
+it("throws UnknownCursor for a cursor of another mailbox, by any method", async () => {
+  const { mailbox: other } = await admin.openMailbox()
+  await fill(other, 2)
+  const { cursor: after } = await other.read()
+  const { mailbox } = await admin.openMailbox()
+  await fill(mailbox, 2)
+  const attempts = [
+    () => take(1, mailbox.watch({ after })),
+    () => mailbox.read({ after }),
+    () => mailbox.next(after),
+    () => all(mailbox.notifications({ after }))
+  ]
+  for (const attempt of attempts) {
+    const error = await rejection(attempt())
+    expect(error).toBeInstanceOf(UnknownCursor)
+    expect(error).toMatchObject({ status: 400, detail: expect.stringContaining("position") })
+  }
+  // The way on: without the cursor.
+  expect(descriptions(await take(2, mailbox.watch()))).toEqual(numbers(2))
+})
+
+it("throws UnknownCursor when the position of a running watch is unknown", async () => {
+  const { mailbox } = await admin.openMailbox()
+  await fill(mailbox, 1)
+  const { mailbox: restored } = await admin.openMailbox()
+  await fill(restored, 1)
+  let streams = 0
+  const moving = here.asAdmin(here.url, {
+    fetch: async (input, init) => {
+      const isStream = new Headers(init?.headers).get("accept")?.startsWith("text/event-stream")
+      if (isStream !== true || streams++ === 0) return fetch(input, init)
+      // As after a restore of the service: another log under the same address.
+      return fetch(String(input).replace(mailbox.href, restored.href), init)
+    }
+  })
+  const watch = moving.mailbox(mailbox.href).watch()
+  const first = await take(1, watch)
+  expect(descriptions(first)).toEqual(numbers(1))
+  expect(await rejection(take(1, watch))).toBeInstanceOf(UnknownCursor)
+})
+
+it("reports that notifications after its cursor were removed, and continues", async () => {
+  const { mailbox } = await admin.openMailbox()
+  await fill(mailbox, 4)
+  const [first] = await take(1, mailbox.watch())
+  const { notifications } = await mailbox.read()
+  for (const one of notifications.slice(0, 3)) await mailbox.remove(one)
+  const after = first?.cursor
+  let discards = 0
+  const watch = mailbox.watch({ after, onDiscarded: () => discards++ })
+  expect(descriptions(await take(1, watch))).toEqual(["number 3"])
+  expect(discards).toBe(1)
+  expect((await mailbox.read({ after })).discarded).toBe(true)
+  expect((await mailbox.read()).discarded).toBe(false)
 })
 
 const deferred = () => {

@@ -102,6 +102,13 @@ describe("restante watch", () => {
     ["no password", 1, ["alice"], { RESTANTE_TOKEN: "" }, /--password/],
     ["a wrong password", 1, ["alice", "--password", "wrong"], {}, /--password/],
     ["no time", 1, ["alice", "--since", "yesterday"], {}, /RFC 3339/],
+    [
+      "another mailbox's time",
+      1,
+      ["alice", "--since", "2026-01-01T00:00:00.000000000000999Z"],
+      {},
+      /has not given out this position/
+    ],
     ["no mailbox", 2, [`${publicUrl}/content/a`], {}, /URI or the name/],
     ["no URI", 2, ["What?"], {}, /URI or the name/],
     ["no service", 75, ["alice"], { BASE_URL: "http://127.0.0.1:9" }, /127\.0\.0\.1:9/]

@@ -214,7 +214,8 @@ describe("a cabinet's cursor", () => {
         const since = parseCabinetSince(text)
         expect(since).toEqual({
           _tag: "Behind",
-          positions: new Map(list.map(([mailbox, n]) => [positionKey(mailbox), n]))
+          positions: new Map(list.map(([mailbox, n]) => [positionKey(mailbox), n])),
+          atMs
         })
         expect(text.length).toBeLessThan(2_000)
         // A cursor cut within a position is invalid; one cut between two has the first ones.
@@ -231,7 +232,8 @@ describe("a cabinet's cursor", () => {
     const text = formatCabinetCursor(startMs, [["a", 7], ["a", 3]])
     expect(parseCabinetSince(text)).toEqual({
       _tag: "Behind",
-      positions: new Map([[positionKey("a"), 3]])
+      positions: new Map([[positionKey("a"), 3]]),
+      atMs: startMs
     })
   })
 })
@@ -287,7 +289,7 @@ describe("a page", () => {
     for (let at = 0; at < 20; at++) world.deposit("a", startMs + at * 1000, "x")
     const query = { since: new Date(startMs + 15_000).toISOString() }
     expect(shownOn(await world.read(["a"], undefined, 100, query))).toHaveLength(5)
-    const early = formatCabinetCursor(startMs, [["a", 2]])
+    const early = formatCabinetCursor(startMs + 1000, [["a", 2]])
     expect(shownOn(await world.read(["a"], early, 100, query))).toHaveLength(5)
     const later = new Date(startMs + 18_000).toISOString()
     expect(shownOn(await world.read(["a"], later, 100, query))).toEqual(["a/19", "a/20"])

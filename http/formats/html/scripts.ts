@@ -85,7 +85,7 @@ if (state !== null) {
   let isStale = false
   let isGone = false
   // An "error" is a lost connection; "open" follows it, and events may be missing between.
-  for (const event of ["open", "error", "notification", "status"]) {
+  for (const event of ["open", "error", "position", "notification", "status"]) {
     source?.addEventListener(event, () => { isStale = true })
   }
   source?.addEventListener("gone", () => { isGone = true })

@@ -5,5 +5,5 @@ export { buttonRequestBody, changeByForm, documentRequestBody, emptyResponse, ev
   feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
-export { attribute, attributes, dateTime, digits, elementText, extensible, flag, formSchema, list,
-  object, oneOf, ref, rootElement, type Schema, text, uri } from "./schema.ts"
+export { attribute, attributes, dateTime, digits, discardedSchema, elementText, extensible, flag,
+  formSchema, list, object, oneOf, ref, rootElement, type Schema, text, uri } from "./schema.ts"

@@ -30,6 +30,12 @@ export const oneOf = (...values: ReadonlyArray<string>): Schema => ({
   enum: values
 })
 
+/** An attribute of a listing from a cursor. */
+export const discardedSchema: Schema = {
+  ...oneOf("true"),
+  description: "What followed `since` has been removed; the listing goes on with what is kept."
+}
+
 /** The schema as an attribute in XML. */
 export const attribute = (schema: Schema): Schema => ({ ...schema, xml: { attribute: true } })
 

@@ -12,9 +12,12 @@ import { parseListingSince } from "../mailboxes/index.ts"
 /** Log number up to which a mailbox has been read, by {@link positionKey}. */
 export type Positions = ReadonlyMap<number, number>
 
-/** Where a reader begins: after the positions of a cursor, or at a time. */
+/**
+ * Where a reader begins: after the positions of a cursor, or at a time. No item at a position is
+ * newer than the cursor's time.
+ */
 export type CabinetSince =
-  | { readonly _tag: "Behind"; readonly positions: Positions }
+  | { readonly _tag: "Behind"; readonly positions: Positions; readonly atMs: number }
   | Extract<Since, { readonly _tag: "At" }>
 
 const radix = 36
@@ -62,5 +65,5 @@ export const parseCabinetSince = (text: string): CabinetSince | undefined => {
   const at = timeOf(tilde === -1 ? text : text.slice(0, tilde))
   if (at === undefined || tilde === -1) return at
   const positions = positionsOf(text.slice(tilde + 1))
-  return positions === undefined ? undefined : { _tag: "Behind", positions }
+  return positions === undefined ? undefined : { _tag: "Behind", positions, atMs: at.atMs }
 }

@@ -8,7 +8,7 @@ import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
 import { addEntry, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
-  describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
+  describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, firstPage,
   type HandlerFailure, httpError, isConditional, readerHeaders, readInput, readPageRequest,
   readQuery, renderView, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
@@ -86,7 +86,8 @@ const cabinetRequestOf = Effect.fnUntraced(function*(
   if (text !== undefined && since === undefined) {
     return yield* httpError(
       "malformed",
-      "since must be the time of an earlier answer, or RFC 3339's"
+      "since must be the time of an earlier answer, or RFC 3339's; correct it, or read without it",
+      firstPage
     )
   }
   return { since, limit }

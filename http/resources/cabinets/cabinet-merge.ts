@@ -10,10 +10,10 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { type Element, parseFragment } from "../../formats/xml/index.ts"
 import { askedAtOnceMax, cabinetChunkItemsMin, cabinetScanCharsMax, cabinetScanItemsMax,
   pageEntriesMax } from "../../limits.ts"
-import type { HandlerFailure, Service } from "../../pipeline/index.ts"
+import { type HandlerFailure, type Service, unknownCursor } from "../../pipeline/index.ts"
 import { fold } from "../../query-engine/index.ts"
-import { describeForReader, listingStart, type MailboxEntry, type MailboxRef, mailboxRefNamed,
-  readPage } from "../mailboxes/index.ts"
+import { describeForReader, findPosition, type ListingPage, listingStart, type MailboxEntry,
+  type MailboxRef, mailboxRefNamed, readPage } from "../mailboxes/index.ts"
 import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./cabinet-cursor.ts"
 
 /* Which notifications a cabinet's query matches. */
@@ -57,14 +57,25 @@ class MailboxSource {
   readonly runs: Array<Array<MailboxEntry>> = []
   /** Every item up to this number is read. */
   readUpTo: number
+  /** When the last of them was received; 0 while unknown. */
+  private readUpToMs = 0
   private entries: ReadonlyArray<MailboxEntry> = []
   private merged = 0
   private hasMore: boolean
   private startsRun = true
 
-  constructor(mailbox: MailboxRef, view: MailboxView | undefined, position: number) {
+  /** Whether what followed the position of the request has been removed. */
+  readonly isDiscarded: boolean
+
+  constructor(
+    mailbox: MailboxRef,
+    view: MailboxView | undefined,
+    position: number,
+    isDiscarded = false
+  ) {
     this.mailbox = mailbox
     this.view = view
+    this.isDiscarded = isDiscarded
     this.position = position
     this.readUpTo = position
     this.hasMore = view !== undefined
@@ -92,12 +103,16 @@ class MailboxSource {
     this.skipRemoved()
   }
 
-  /** Adds the next part of the log, which covers the numbers up to `upTo`. */
-  add(entries: ReadonlyArray<MailboxEntry>, hasMore: boolean, upTo: number): void {
+  /** Adds the next part of the log, which covers the numbers up to `upTo`, received at `atMs`. */
+  add(
+    { entries, more }: Pick<ListingPage, "entries" | "more">,
+    { atMs, upTo }: { readonly atMs: number; readonly upTo: number }
+  ): void {
     this.entries = entries
     this.merged = 0
-    this.hasMore = hasMore
+    this.hasMore = more
     this.readUpTo = Math.max(this.readUpTo, upTo)
+    this.readUpToMs = Math.max(this.readUpToMs, atMs)
     this.skipRemoved()
   }
 
@@ -105,7 +120,7 @@ class MailboxSource {
   private skipRemoved(): void {
     if (this.merged < this.entries.length) return
     this.position = Math.max(this.position, this.readUpTo)
-    if (!this.hasMore) this.atMs = Math.max(this.atMs, this.view?.lastAtMs ?? 0)
+    this.atMs = Math.max(this.atMs, this.readUpToMs)
   }
 }
 
@@ -117,7 +132,11 @@ export interface MergedEntry {
 
 /** One page of a cabinet, oldest first. */
 export interface MergedPage {
-  readonly mailboxes: ReadonlyArray<{ readonly mailbox: MailboxRef; readonly isReadable: boolean }>
+  readonly mailboxes: ReadonlyArray<{
+    readonly mailbox: MailboxRef
+    readonly isReadable: boolean
+    readonly isDiscarded: boolean
+  }>
   readonly entries: ReadonlyArray<MergedEntry>
   /** The cursor after everything that the page covers. */
   readonly time: string
@@ -156,7 +175,12 @@ const openSource = Effect.fnUntraced(function*(
   const position = since?._tag === "Behind" ? since.positions.get(positionKey(listed.name)) ?? 0 : 0
   // A mailbox that could not be read keeps its position until it can be read again.
   if (view === undefined) return new MailboxSource(mailbox, view, position)
-  if (position > 0) return new MailboxSource(mailbox, view, Math.min(position, view.head))
+  if (since?._tag === "Behind" && position > 0) {
+    const { atMs } = since
+    const found = yield* findPosition(service, mailbox, view, { n: position, atMostMs: atMs })
+    if (found.state === "unknown") return yield* unknownCursor("since", "cabinet")
+    return new MailboxSource(mailbox, view, found.after, found.state === "discarded")
+  }
   const requested = since?._tag === "At" ? since : undefined
   const queried = cabinet.query?.since === undefined ? undefined : timeOf(cabinet.query.since)
   const later = (requested?.atMs ?? 0) >= (queried?.atMs ?? 0) ? requested : queried
@@ -234,7 +258,7 @@ const readSources = (service: Service, merge: PageMerge, chunk: number) =>
       // Items beyond the head of the view are committed too, and may be shown.
       const page = yield* readPage(service, mailbox, view, { since, limit: chunk, read: true })
       const time = parseSince(page.time)
-      source.add(page.entries, page.more, time?._tag === "After" ? time.n : readUpTo)
+      source.add(page, { upTo: time?._tag === "After" ? time.n : readUpTo, atMs: time?.atMs ?? 0 })
       if (page.entries.length === 0) merge.countEmptyRead(chunk)
     }), { concurrency: askedAtOnceMax, discard: true })
 
@@ -261,9 +285,15 @@ export const readCabinet = Effect.fnUntraced(function*(
     yield* readSources(service, merge, chunk)
     merge.advance()
   }
-  const atMs = sources.reduce((most, source) => Math.max(most, source.atMs), cabinet.createdAtMs)
+  const sinceMs = since?._tag === "Behind" ? since.atMs : 0
+  const times = sources.map((source) => source.atMs)
+  const atMs = Math.max(cabinet.createdAtMs, sinceMs, ...times)
   return {
-    mailboxes: sources.map(({ mailbox, view }) => ({ mailbox, isReadable: view !== undefined })),
+    mailboxes: sources.map(({ isDiscarded, mailbox, view }) => ({
+      mailbox,
+      isReadable: view !== undefined,
+      isDiscarded
+    })),
     entries: merge.entries,
     atMs,
     time: formatCabinetCursor(

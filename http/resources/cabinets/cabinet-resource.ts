@@ -1,7 +1,7 @@
 /** The operations of cabinets (protocol §1.5). */
-import { attributes, changeByForm, dateTime, digits, documentRequestBody, feedContent, flag,
-  formSchema, list, object, pagingParameters, ref, rootElement, sinceParameters, text, uri,
-  viewResponse } from "../../formats/openapi/index.ts"
+import { attributes, changeByForm, dateTime, digits, discardedSchema, documentRequestBody,
+  feedContent, flag, formSchema, list, object, pagingParameters, ref, rootElement, sinceParameters,
+  text, uri, viewResponse } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteCabinet, getCabinet, getCabinets, postCabinetForm, postCabinets,
   putCabinet } from "./cabinet-handlers.ts"
@@ -26,7 +26,12 @@ export const cabinetResource: ResourceDefinition = {
     }, ["href", "mailbox"]),
     CabinetListing: rootElement("cabinet", {
       ...attributes({ href: uri, title: text, time: text }),
-      mailbox: list(object(attributes({ href: uri, readable: flag }), ["href", "readable"])),
+      mailbox: list(
+        object(
+          attributes({ href: uri, readable: flag, discarded: discardedSchema }),
+          ["href", "readable"]
+        )
+      ),
       query,
       notification: list(ref("Notification"))
     }, ["href", "time", "notification"]),
@@ -65,6 +70,7 @@ export const cabinetResource: ResourceDefinition = {
       summary: "The notifications of all its mailboxes, in order of receipt",
       needs: "role",
       query: sinceParameters,
+      problems: ["unknown-cursor"],
       responses: { 200: viewResponse("CabinetListing", "A page of the listing", [], feedContent) }
     },
     "PUT /cabinets/{cabinet}": {

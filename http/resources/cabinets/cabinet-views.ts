@@ -164,8 +164,12 @@ export const pageView = (
     ? `${href}?since=${encodeURIComponent(page.time)}&limit=${limit}`
     : undefined
   const parts = [
-    ...page.mailboxes.map(({ isReadable, mailbox }) =>
-      element("mailbox", { href: mailbox.href, readable: String(isReadable) })
+    ...page.mailboxes.map(({ isDiscarded, isReadable, mailbox }) =>
+      element("mailbox", {
+        href: mailbox.href,
+        readable: String(isReadable),
+        discarded: isDiscarded ? "true" : undefined
+      })
     ),
     ...queryElements(cabinet)
   ]

@@ -1,7 +1,8 @@
 /** Mailboxes as resources (protocol §1.2). */
+export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
 export { defineMailboxHandler, describeForReader, type MailboxCall, type MailboxRef,
   mailboxRefNamed, type ReaderCall, requireReader } from "./mailbox-access.ts"
-export { feedLinks, listingStart, type MailboxEntry, parseListingSince, readPage, reportRetrieved,
+export { feedLinks, type ListingPage, type MailboxEntry, readPage, reportRetrieved,
   spansOf } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"

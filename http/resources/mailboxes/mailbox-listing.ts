@@ -7,14 +7,14 @@ import { type CachedContent, cachedKey,
   cachedTable } from "../../../actors/background-task/index.ts"
 import { retrievedPerDecisionMax } from "../../../actors/index.ts"
 import { decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage, type MailboxView,
-  notificationId, parseSince, type Since, startAfter } from "../../../actors/mailbox/index.ts"
-import { StorageUnavailable } from "../../../runtime/index.ts"
+  notificationId, type Since } from "../../../actors/mailbox/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
 import { linkedDataType, type MediaType } from "../../formats/index.ts"
 import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
 import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
-import { absoluteUri, type Call, type HandlerFailure, httpError, readLimit, readQuery,
+import { absoluteUri, type Call, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
+import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
 import { inboxRel, type MailboxRef } from "./mailbox-access.ts"
 
 /** The parameters of a request for a listing. */
@@ -30,10 +30,6 @@ export interface ListingQuery {
 
 export const wholeQuery: ListingQuery = { since: undefined, limit: undefined, read: true }
 
-/** A cursor or a time; restores a `+` that the decoding of a form made a space. */
-export const parseListingSince = (text: string): Since | undefined =>
-  parseSince(text.replace(/ (\d\d:\d\d)$/, "+$1"))
-
 /** The query of a listing; fails with 400. */
 export const readListingQuery = Effect.fnUntraced(function*(
   call: Call
@@ -44,12 +40,17 @@ export const readListingQuery = Effect.fnUntraced(function*(
   if (sinceText !== undefined && since === undefined) {
     return yield* httpError(
       "malformed",
-      "since must be the time of an earlier answer, or RFC 3339's"
+      "since must be the time of an earlier answer, or RFC 3339's; correct it, or read without it",
+      firstPage
     )
   }
   const beforeText = fields.get("before")
   if (beforeText !== undefined && !/^[1-9]\d{0,11}$/.test(beforeText)) {
-    return yield* httpError("malformed", "before must come from a link of a page")
+    return yield* httpError(
+      "malformed",
+      "before must come from a link of a page; follow that link, or read without before",
+      firstPage
+    )
   }
   const before = beforeText === undefined ? undefined : Number(beforeText)
   return { since, before, limit: yield* readLimit(fields), read: fields.has("read") }
@@ -75,6 +76,8 @@ export interface ListingPage {
   /** The cursor after everything that the page covers. */
   readonly time: string
   readonly more: boolean
+  /** Whether what followed the cursor of the request has been removed. */
+  readonly isDiscarded?: boolean
   /** On a page of the newest: older notifications have lower numbers than this. */
   readonly older?: number
 }
@@ -112,28 +115,9 @@ const entriesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<MailboxEntry
   return items.map((item) => makeEntry(item, formatTime))
 }
 
-/** The log number after which a listing begins. */
-export const listingStart = (
-  service: Service,
-  mailbox: MailboxRef,
-  since: Since | undefined,
-  head: number
-): Effect.Effect<number, HandlerFailure> => {
-  if (since === undefined) return Effect.succeed(0)
-  if (since._tag === "After") return Effect.succeed(Math.min(since.n, head))
-  const readFrom = async (n: number) => {
-    const [item] = await Effect.runPromise(service.system.read(mailbox.to, n, 1))
-    return item === undefined ? undefined : { n: item.n, atMs: itemAtMs(item.value) }
-  }
-  return Effect.tryPromise({
-    try: () => startAfter(since, head, readFrom),
-    catch: (error) => new StorageUnavailable({ detail: String(error) })
-  })
-}
-
 /**
  * Reads a page. A notification that was deposited before `view` is on it or after its `time`: log
- * numbers follow the order of commits.
+ * numbers follow the order of commits. Fails with 400 for a cursor that is not of this mailbox.
  */
 export const readPage = Effect.fnUntraced(function*(
   service: Service,
@@ -143,8 +127,8 @@ export const readPage = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ListingPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
   // Removed items may have left marks, which are skipped.
-  const from = yield* listingStart(service, mailbox, query.since, view.head)
-  const after = Math.max(from, view.removedUpTo ?? 0)
+  const { after, state } = yield* positionSince(service, mailbox, view, query.since)
+  if (state === "unknown") return yield* unknownPosition("since")
   const items = after >= view.head
     ? []
     : yield* service.system.read(mailbox.to, after + 1, limit + 1)
@@ -161,7 +145,7 @@ export const readPage = Effect.fnUntraced(function*(
   // Marks of removals are for registrations; they count for the limit and the cursor only.
   const stored = entriesOf(covered.filter(({ value }) => !isRemoval(value)))
   const entries = yield* withCopies(service, mailbox.name, view, stored)
-  return { view, entries, time, more }
+  return { view, entries, time, more, isDiscarded: state === "discarded" }
 })
 
 /** The start tag of a notification up to its id; an id needs no escaping. */
@@ -319,7 +303,8 @@ export const readLatest = Effect.fnUntraced(function*(
   query: ListingQuery
 ): Effect.fn.Return<ListingPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
-  const end = Math.min(query.before ?? view.head + 1, view.head + 1)
+  const end = query.before ?? view.head + 1
+  if (end > view.head + 1) return yield* unknownPosition("before")
   // The newest page cannot have more than the mailbox holds.
   const most = end > view.head ? view.notifications : limit + 1
   let found: ReadonlyArray<StoredItem> = []

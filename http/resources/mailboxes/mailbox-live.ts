@@ -4,11 +4,12 @@ import { formatCursor, isRemoval } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { eventItemsMax } from "../../limits.ts"
 import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, type HandlerFailure,
-  httpError, longPoll } from "../../pipeline/index.ts"
+  longPoll } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
+import { parseListingSince, positionEvent, positionSince } from "./listing-position.ts"
 import { describeForReader, type ReaderCall } from "./mailbox-access.ts"
-import { entryOf, entryXml, type ListingPage, type ListingQuery, listingStart, parseListingSince,
-  readPage, reportRetrieved, spansOf } from "./mailbox-listing.ts"
+import { entryOf, entryXml, type ListingPage, type ListingQuery, readPage, reportRetrieved,
+  spansOf } from "./mailbox-listing.ts"
 
 /**
  * The page at once if it has notifications, else after a deposit; empty when the time is over or
@@ -26,10 +27,12 @@ export const pollListing = (
       const page = yield* readPage(service, mailbox, view, from)
       // The log may have grown by marks of removals, which the next read skips.
       from = { ...query, since: parseListingSince(page.time) }
-      if (page.entries.length > 0 || !page.more) return page
+      if (page.entries.length > 0 || page.isDiscarded === true || !page.more) return page
     }
   })
-  return longPoll(service, call, mailbox.to, waitSeconds, read, ({ entries }) => entries.length > 0)
+  const isAnswer = ({ entries, isDiscarded }: ListingPage) =>
+    entries.length > 0 || isDiscarded === true
+  return longPoll(service, call, mailbox.to, waitSeconds, read, isAnswer)
 }
 
 /**
@@ -64,7 +67,10 @@ const sendAfter = Effect.fnUntraced(function*(
   }
 })
 
-/** The event stream of the notifications after Last-Event-ID, else after `since`. */
+/**
+ * The event stream of the notifications after Last-Event-ID, else after `since`. Its first event
+ * reports a position that is unknown or discarded; the stream then begins with what is kept.
+ */
 export const streamMailbox = Effect.fnUntraced(function*(
   readerCall: ReaderCall,
   query: ListingQuery
@@ -72,19 +78,18 @@ export const streamMailbox = Effect.fnUntraced(function*(
   const { call, mailbox, service, view } = readerCall
   const lastId = call.request.headers.get("last-event-id") || undefined
   const since = lastId === undefined ? query.since : parseListingSince(lastId)
-  if (lastId !== undefined && since === undefined) {
-    return yield* httpError("malformed", "Last-Event-ID must be the id of an earlier event")
-  }
-  let after = yield* listingStart(service, mailbox, since, view.head)
+  const found = yield* positionSince(service, mailbox, view, since)
+  const position = lastId !== undefined && since === undefined
+    ? { ...found, state: "unknown" as const }
+    : found
+  let { after } = position
+  let isReported = position.state === "kept"
   const headers = [["Vary", "Accept"] as const, mailbox.link]
-  return eventStreamAnswer(
-    service,
-    call,
-    mailbox.to,
-    headers,
-    (events) =>
-      Effect.map(sendAfter(readerCall, after, events), (last) => {
-        after = last
-      })
-  )
+  return eventStreamAnswer(service, call, mailbox.to, headers, (events) => {
+    if (!isReported) events.send(positionEvent(view, position))
+    isReported = true
+    return Effect.map(sendAfter(readerCall, after, events), (last) => {
+      after = last
+    })
+  })
 })

@@ -95,9 +95,9 @@ const listingKey = (
   if (isConditional(call) || preferredWaitSeconds(call) !== undefined) return undefined
   const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
   const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
-  return `${type} ${mailbox.here} ${isOwner} ${state} ${since?.n ?? 0} ${before ?? ""} ${
-    limit ?? ""
-  }`
+  return `${type} ${mailbox.here} ${isOwner} ${state} ${since?.n ?? 0} ${since?.atMs ?? 0} ${
+    before ?? ""
+  } ${limit ?? ""}`
 }
 
 /** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */

@@ -1,9 +1,9 @@
 /** The operations of mailboxes and their notifications (A2, A9 to A11). */
 import { linkedDataType } from "../../formats/index.ts"
-import { attributes, buttonRequestBody, dateTime, digits, documentRequestBody, elementText,
-  emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema, list, object,
-  oneOf, pagingParameters, ref, type RequestBodyDescription, type ResponseDescription, rootElement,
-  sinceParameters, text, uri, viewResponse } from "../../formats/openapi/index.ts"
+import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, documentRequestBody,
+  elementText, emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema,
+  list, object, oneOf, pagingParameters, ref, type RequestBodyDescription, type ResponseDescription,
+  rootElement, sinceParameters, text, uri, viewResponse } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
@@ -74,7 +74,7 @@ export const mailboxResource: ResourceDefinition = {
       ...settings
     }, ["href"]),
     MailboxListing: rootElement("mailbox", {
-      ...attributes({ href: uri, title: text, time: text }),
+      ...attributes({ href: uri, title: text, time: text, discarded: discardedSchema }),
       ...settings,
       notification: list(ref("Notification"))
     }, ["href", "title", "time", "notification"]),
@@ -126,6 +126,7 @@ export const mailboxResource: ResourceDefinition = {
         + "credentials a browser gets the page to deposit at.",
       needs: "reader",
       headers: ["Prefer", "Last-Event-ID"],
+      problems: ["unknown-cursor"],
       query: {
         ...sinceParameters,
         before: {
@@ -146,7 +147,10 @@ export const mailboxResource: ResourceDefinition = {
         ], {
           ...feedContent,
           ...linkedData("An inbox (W3C LDN §3.3), the newest first: its URIs in `contains`."),
-          ...eventContent("An event `notification` for each, its data the notification as XML.")
+          ...eventContent(
+            "An event `notification` for each, its data the notification as XML. An event "
+              + "`position` first, if the position of the request is unknown or discarded."
+          )
         })
       }
     },

@@ -27,7 +27,8 @@ export const listingView = (
   const own = isOwner ? settingsElements(settings) : []
   const next = nextHref(mailbox, page, query)
   let xml = `${xmlDeclaration}<mailbox href="${escapeAttribute(mailbox.href)}" ` +
-    `title="${escapeAttribute(settings.title ?? "")}" time="${time}">`
+    `title="${escapeAttribute(settings.title ?? "")}" time="${time}"` +
+    `${page.isDiscarded === true ? " discarded=\"true\"" : ""}>`
   for (const setting of own) xml += writeElement(setting)
   const opening = openingOf(mailbox)
   for (const entry of entries) xml += opening + afterOpening(entry)
@@ -162,7 +163,12 @@ const readerPage = (
   )
   const list = summaries.map(entry)
   return html`<h2>Notifications</h2>
-${livePart("no-entries", summaries.length === 0 ? empty : nothing)}${
+${
+    page.isDiscarded === true
+      ? html`<p class="quiet">Earlier notifications of this page have been removed.</p>
+`
+      : nothing
+  }${livePart("no-entries", summaries.length === 0 ? empty : nothing)}${
     page.more
       ? html`<ol class="entries">${list}</ol>`
       // The list itself is the live part, so that its new entries are announced.

@@ -21,18 +21,16 @@ const offered = [...standardTypes, eventStreamType]
 
 /**
  * The event stream of the status: one event for each version that it sees, from the one after
- * Last-Event-ID. Quick changes share one event.
+ * Last-Event-ID. Quick changes share one event. An event has the whole status, so that a stream
+ * with an unknown Last-Event-ID begins with the present one.
  */
-const streamStatus = Effect.fnUntraced(function*(
+const streamStatus = (
   service: Service,
   call: Call,
   outgoing: OutgoingNotificationRef
-): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-  const lastId = call.request.headers.get("last-event-id") || "0"
-  if (!/^\d{1,15}$/.test(lastId)) {
-    return yield* httpError("malformed", "Last-Event-ID must be the id of an earlier event")
-  }
-  let version = Number(lastId)
+): HandlerAnswer => {
+  const lastId = call.request.headers.get("last-event-id") ?? ""
+  let version = /^\d{1,15}$/.test(lastId) ? Number(lastId) : 0
   const sendStatus = Effect.fnUntraced(function*(
     events: EventStream
   ): Effect.fn.Return<void, HandlerFailure> {
@@ -47,7 +45,7 @@ const streamStatus = Effect.fnUntraced(function*(
   })
   const headers: ReplyHeaders = [["Vary", "Accept"], ["Vary", "Authorization"]]
   return eventStreamAnswer(service, call, outgoing.to, headers, sendStatus)
-})
+}
 
 /* Handlers. */
 
@@ -59,7 +57,7 @@ export const getOutgoing = defineHandler(function*(service, call) {
   const { outgoing } = yield* outgoingNotificationOf(service, call)
   const { headers, method } = call.request
   if (negotiate(headers.get("accept"), offered) === eventStreamType) {
-    return yield* streamStatus(service, call, outgoing)
+    return streamStatus(service, call, outgoing)
   }
   const isPolling = method === "GET" && headers.has("if-none-match")
   const waitSeconds = isPolling ? preferredWaitSeconds(call) : undefined

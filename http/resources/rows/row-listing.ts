@@ -4,7 +4,7 @@ import type { PageLink } from "../../formats/html/index.ts"
 import { pagingParameters, type Parameter, text as textSchema,
   uri } from "../../formats/openapi/index.ts"
 import { pageEntriesDefault, sortedRowsMax } from "../../limits.ts"
-import { absoluteUri, type Call, type HandlerFailure, httpError, readLimit, readQuery,
+import { absoluteUri, type Call, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
 import { type CursorPosition, decodeCursor, encodeCursor, fieldsIn, filterOf, type NumberRange,
   type Order, type RowEntry, type RowFilter, type RowQuery, runQuery, spanOf,
@@ -67,7 +67,11 @@ const readListingRequest = Effect.fnUntraced(function*(
   const after = parameters.get("after")
   const position = after === undefined ? undefined : decodeCursor(table, order, after)
   if (after !== undefined && position === undefined) {
-    return yield* httpError("malformed", "after is not a cursor of this listing")
+    return yield* httpError(
+      "malformed",
+      "after is no cursor of this listing; follow the link of a page, or read without after",
+      firstPage
+    )
   }
   return { parameters: parameters.entries(), limit, fields: fields.value, query, order, position }
 })
