@@ -2,8 +2,8 @@
  * Types and parts of the descriptions of operations. `derivation.ts` adds the problems, header
  * fields and security that follow from the method, path and body.
  */
-import { idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
-  slugCharsMax } from "../../limits.ts"
+import { headerValueCharsMax, idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
+  passwordCharsMax, passwordCharsMin, slugCharsMax } from "../../limits.ts"
 import type { ProblemSlug } from "../problem-types.ts"
 import { formSchema, ref, type Schema, text } from "./schema.ts"
 
@@ -180,12 +180,18 @@ export const changeByForm = (
   responses: { 303: seeOtherResponse }
 })
 
+const slug: Schema = { type: "string", pattern: "^[a-z0-9][a-z0-9-]*$", maxLength: slugCharsMax }
+
 /** Header fields of requests, except those that OpenAPI describes elsewhere, such as Accept. */
 export const requestHeaders = {
   "Idempotency-Key": {
     description: "A repetition with the same key and body within 24 hours gets the same answer "
       + "and changes nothing (draft-ietf-httpapi-idempotency-key-header).",
-    schema: { type: "string", minLength: 1, maxLength: idempotencyKeyCharsMax + 2 }
+    schema: {
+      type: "string",
+      pattern: `^("([ !#-\\[\\]-~]|\\\\["\\\\]){1,${idempotencyKeyCharsMax}}"|`
+        + `[!#-\\[\\]-~]{1,${idempotencyKeyCharsMax}})$`
+    }
   },
   "If-Match": {
     description: "412 unless one of these entity tags is the resource's (RFC 9110 §13.1.1).",
@@ -205,7 +211,7 @@ export const requestHeaders = {
       + "`respond-async` for a file of customers.",
     schema: text
   },
-  Slug: { description: "The requested name, percent-encoded (RFC 5023 §9.7).", schema: text },
+  Slug: { description: "The requested name, percent-encoded (RFC 5023 §9.7).", schema: slug },
   "Last-Event-ID": {
     description:
       "The id of the last event that the client received; the stream continues after it.",
@@ -214,11 +220,14 @@ export const requestHeaders = {
   "Message-Password": {
     description:
       "The password of a new message: 16 or more visible ASCII characters, or `generate`.",
-    schema: text
+    schema: {
+      type: "string",
+      pattern: `^(generate|[!-~]{${passwordCharsMin},${passwordCharsMax}})$`
+    }
   },
   "Content-Disposition": {
     description: "Stored, and served with the content.",
-    schema: text
+    schema: { type: "string", pattern: "^[A-Za-z]+ *(;[ -~]*)?$", maxLength: headerValueCharsMax }
   },
   traceparent: { description: "W3C Trace Context.", schema: text }
 } as const satisfies Readonly<Record<string, Parameter>>
@@ -266,7 +275,7 @@ const limit: Parameter = {
 export const sinceParameters: Readonly<Record<string, Parameter>> = {
   since: {
     description: "The `time` of an earlier answer, or a time of RFC 3339.",
-    schema: text
+    schema: { ...text, minLength: 1 }
   },
   limit
 }
@@ -274,12 +283,13 @@ export const sinceParameters: Readonly<Record<string, Parameter>> = {
 /** The query parameters of all other paged listings. */
 export const pagingParameters: Readonly<Record<string, Parameter>> = {
   limit,
-  after: { description: "The cursor of a `next` link.", schema: text }
+  after: { description: "The cursor of a `next` link.", schema: { ...text, minLength: 1 } }
 }
 
-const slug: Schema = { type: "string", pattern: "^[a-z0-9][a-z0-9-]*$", maxLength: slugCharsMax }
+/** No text in a path has a slash, a backslash or a control character, also not encoded. */
+const segment: Schema = { type: "string", pattern: "^[^\\u0000-\\u001f\\u007f/\\\\]+$" }
 
-const textParameter = (description: string): Parameter => ({ description, schema: text })
+const textParameter = (description: string): Parameter => ({ description, schema: segment })
 
 /** The path parameters. */
 export const pathParameters: Readonly<Record<string, Parameter>> = {
