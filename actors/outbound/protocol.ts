@@ -84,6 +84,8 @@ export interface OutboundGet {
   readonly headers?: Readonly<Record<string, string>>
   /** A body with more bytes, after decompression, is a permanent failure. */
   readonly bytesMax: number
+  /** Whether a redirect is a permanent failure; by default it is followed. */
+  readonly refusesRedirects?: boolean
 }
 
 /** The outcome of a GET: a 2xx is Fetched, never Delivered. */

@@ -36,6 +36,7 @@ type LoadedContent = RequestContent | undefined | Effect.Effect<RequestContent |
 type HttpRequest = Pick<ExchangeRequest, "method" | "keep" | "bytesMax"> & {
   readonly uri: string
   readonly load: () => LoadedContent
+  readonly refusesRedirects?: boolean
 }
 
 /** The time that one attempt has left for all its requests, in ms. */
@@ -84,13 +85,14 @@ export const post = Effect.fnUntraced(function*(
 /** Makes a GET and decompresses its body. */
 export const get = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { bytesMax, headers = {}, uri }: OutboundGet
+  { bytesMax, headers = {}, refusesRedirects = false, uri }: OutboundGet
 ): Effect.fn.Return<FetchOutcome> {
   const request: HttpRequest = {
     uri,
     method: "GET",
     keep: "all",
     bytesMax,
+    refusesRedirects,
     load: () => ({ headers })
   }
   const final = yield* send(resources, request, timeOf(resources))
@@ -129,7 +131,9 @@ const send = Effect.fnUntraced(function*(
     )
     if (result._tag === "Deferred") return result
     if (result._tag === "Failed") return result.outcome
-    const target = redirectOf(result, request.method, url)
+    const target = request.refusesRedirects === true
+      ? undefined
+      : redirectOf(result, request.method, url)
     if (target === undefined) return { _tag: "Final", url, response: result }
     if (redirects === redirectsMax) {
       return { _tag: "PermanentFailure", code: result.code, problem: "too many redirects" }

@@ -49,7 +49,8 @@ const verify = (
     "hub.challenge": challenge,
     ...mode === "subscribe" ? { "hub.lease_seconds": String(lease) } : {}
   })
-  return Effect.map(outbound.get({ uri, bytesMax: challengeBytesMax }), (outcome) => ({
+  const get = { uri, bytesMax: challengeBytesMax, refusesRedirects: true }
+  return Effect.map(outbound.get(get), (outcome) => ({
     _tag: "Verified",
     challenge,
     outcome: echoOutcome(outcome, challenge),
@@ -69,7 +70,7 @@ const notifyDenied = (
     "hub.topic": links.mailbox(mailboxOf(self)),
     "hub.reason": reason
   })
-  return Effect.asVoid(outbound.get({ uri, bytesMax: challengeBytesMax }))
+  return Effect.asVoid(outbound.get({ uri, bytesMax: challengeBytesMax, refusesRedirects: true }))
 }
 
 const codecs = codecsOf(RegistrationState, RegistrationMessage)

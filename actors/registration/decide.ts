@@ -209,7 +209,8 @@ const rotate: Row["Rotate"] = (state, message, { nowMs }) => {
 
 const remove: Row["Delete"] = (state, message, { nowMs }) => {
   if (isOutdated(state, message)) return deny("PreconditionFailed")
-  return end(state, nowMs, undefined, message.isUndo).reply(done)
+  const reason = message.isUndo === true ? undefined : "the subscription has been removed"
+  return end(state, nowMs, reason, message.isUndo).reply(done)
 }
 
 /** The registration as readers of the mailbox see it. */
@@ -263,7 +264,9 @@ const verified = (schedule: Schedule): Row["Verified"] => (state, message, { now
   }
   const tries = intent.tries + 1
   const failed = withFailure(idle, outcome, nowMs)
-  if (outcome._tag === "RetryableFailure" && tries < verificationsMax) {
+  // WebSub §5.3: every answer other than 2xx means that the verification has failed.
+  const isAnswered = state.form === "websub" && outcome.code !== undefined && outcome.code >= 300
+  if (outcome._tag === "RetryableFailure" && !isAnswered && tries < verificationsMax) {
     const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
     return proceed({ ...failed, intent: { ...intent, tries, nextAtMs } }, nowMs)
   }

@@ -117,6 +117,9 @@ describe("a registration", () => {
       expectEnd(decision)
       expect(decision.answer).toEqual({ _tag: "Done" })
       expectUndone(decide(pushing, { ...remove, isUndo: true }))
+      const reason = "the subscription has been removed"
+      expectEnd(decide(subscribed, remove), { _tag: "Deny", callback, reason })
+      expectUndone(decide(subscribed, { ...remove, isUndo: true }))
       // The request that made it does not make it again; another request does.
       const ended = decision.nextState ?? absent
       expectRefused(decide(ended, create), "Gone")
@@ -150,6 +153,18 @@ describe("a registration", () => {
       }
       expectEnd(decide(leaving, verified(delivered)))
       expect(decide(leaving, verified(refused)).nextState).not.toHaveProperty("intent")
+      // An answer of a WebSub subscriber is final; a native callback may be behind a busy proxy.
+      const busy = { ...faulted, code: 503 }
+      const asWebsub = decide({ ...verifying, form: "websub" }, verified(busy))
+      expect([asWebsub.timerAtMs, asWebsub.nextState]).toEqual([
+        null,
+        expect.objectContaining({ status: "unverified", code: 503 })
+      ])
+      expect(decide({ ...subscribed, intent }, verified(busy)).nextState)
+        .not.toHaveProperty("intent")
+      expect(decide(verifying, verified(busy)).timerAtMs).toBe(nowMs + 5_000)
+      expect(decide({ ...verifying, form: "websub" }, verified(faulted)).timerAtMs)
+        .toBe(nowMs + 5_000)
     },
     "Registered.Checked": () => {
       const decision = decide(looking, found(8))

@@ -22,6 +22,10 @@ export type Manner =
   | "mute"
   /** Answers 404. */
   | "refuse"
+  /** Answers a challenge with a redirect to a URI that echoes it. */
+  | "moved"
+  /** Answers a challenge with 503. */
+  | "busy"
   /** Echoes challenges of `subscribe` only. */
   | "stay"
   /** Echoes, and answers pushes with 410. */
@@ -33,14 +37,19 @@ export interface Subscriber {
   /** The challenges that a callback got, and the pushes. */
   readonly challenges: (callback: string) => ReadonlyArray<Received>
   readonly pushes: (callback: string) => ReadonlyArray<Received>
+  /** From now on the callback answers in another manner. */
+  readonly change: (callback: string, manner: Manner) => void
+  /** The callback answers no challenge until the function that this returns is called. */
+  readonly hold: (callback: string) => () => void
   readonly close: () => Promise<void>
 }
 
 /** The status and body of a callback's answer. */
-const answerOf = (path: string, { method, query }: Received): [number, string] => {
-  const manner = path.split("/")[1]
+const answerOf = (manner: string, { method, query }: Received): [number, string] => {
   if (method === "POST") return [manner === "gone" ? 410 : 204, ""]
   if (manner === "refuse") return [404, ""]
+  if (manner === "busy") return [503, query.get("hub.challenge") ?? ""]
+  if (manner === "moved") return [302, ""]
   const isEchoed = manner !== "mute" &&
     (manner !== "stay" || query.get("hub.mode") === "subscribe")
   return [200, isEchoed ? query.get("hub.challenge") ?? "" : "hello"]
@@ -48,6 +57,8 @@ const answerOf = (path: string, { method, query }: Received): [number, string] =
 
 export const startSubscriber = async (): Promise<Subscriber> => {
   const received = new Map<string, Array<Received>>()
+  const manners = new Map<string, Manner>()
+  const held = new Map<string, Promise<void>>()
   const server = createServer((request, response) => {
     let body = ""
     request.setEncoding("utf8")
@@ -63,8 +74,13 @@ export const startSubscriber = async (): Promise<Subscriber> => {
         body
       }
       received.set(path, [...received.get(path) ?? [], one])
-      const [status, text] = answerOf(path, one)
-      response.writeHead(status, { "Content-Type": "text/plain" }).end(text)
+      const [status, text] = answerOf(manners.get(path) ?? path.split("/")[1] ?? "", one)
+      const moved = status === 302 ? { Location: `/echo/moved?${query}` } : {}
+      const answer = () =>
+        void response.writeHead(status, { "Content-Type": "text/plain", ...moved }).end(text)
+      const release = one.method === "GET" ? held.get(path) : undefined
+      if (release === undefined) answer()
+      else void release.then(answer)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -77,6 +93,12 @@ export const startSubscriber = async (): Promise<Subscriber> => {
     at: (manner) => `http://127.0.0.1:${port}/${manner}/${++created}`,
     challenges: of("GET"),
     pushes: of("POST"),
+    change: (callback, manner) => void manners.set(new URL(callback).pathname, manner),
+    hold: (callback) => {
+      let release = () => {}
+      held.set(new URL(callback).pathname, new Promise((resolve) => release = resolve))
+      return release
+    },
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()

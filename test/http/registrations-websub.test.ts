@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import type { Sending } from "./harness.ts"
 import { owner } from "./mailbox-harness.ts"
-import { broughtBy, changedOf, eventually, isActive, registration, type Registrations,
+import { broughtBy, changedOf, eventually, isActive, type Manner, registration, type Registrations,
   startRegistrations, startSubscriber, statusOf, type Subscriber } from "./registrations-harness.ts"
 
 let service: Registrations
@@ -132,14 +132,75 @@ describe("subscribing (§5)", () => {
     expect(other.header("location")).not.toBe(first.header("location"))
   })
 
-  it("is not verified by a callback that does not echo", async () => {
-    const { href } = await service.open("unwanted")
-    const asked = await service.hub(href, subscribe(subscriber.at("mute")))
+  it.each<[Manner, string | undefined]>([
+    ["mute", "200"],
+    ["refuse", "404"],
+    ["moved", "302"],
+    ["busy", "503"]
+  ])("is not verified by a callback that is %s (§5.3)", async (manner, code) => {
+    const { href } = await service.open(`unwanted-${manner}`)
+    const callback = subscriber.at(manner)
+    const asked = await service.hub(href, subscribe(callback))
     const current = await service.until(
       asked.header("location"),
       (one) => one.child("problem") !== undefined
     )
-    expect(statusOf(current)).toBe("unverified")
+    expect([statusOf(current), current.child("code")]).toEqual(["unverified", code])
+    // No attempt follows an answer.
+    expect(current.child("next")).toBeUndefined()
+    expect(subscriber.challenges(callback)).toHaveLength(1)
+    expect(subscriber.challenges(new URL("/echo/moved", callback).href)).toEqual([])
+  })
+
+  it.each<Manner>(["mute", "refuse", "moved", "busy"])(
+    "a renewal that the callback answers %s changes nothing",
+    async (manner) => {
+      const { href } = await service.open(`kept-${manner}`)
+      const callback = subscriber.at("echo")
+      const first = subscribe(callback, { "hub.secret": "old", "hub.lease_seconds": "3600" })
+      const location = (await service.hub(href, first)).header("location")
+      const active = await service.until(location, isActive)
+      subscriber.change(callback, manner)
+      const second = subscribe(callback, { "hub.secret": "new", "hub.lease_seconds": "7200" })
+      expect((await service.hub(href, second)).status).toBe(202)
+      const failed = await service.until(location, (one) => one.child("problem") !== undefined)
+      expect(statusOf(failed)).toBe("active")
+      expect(failed.child("lease-until")).toBe(active.child("lease-until"))
+      await service.deposit(href, "news")
+      const [push] = await eventually(() => subscriber.pushes(callback), ({ length }) => length > 0)
+      const hmac = createHmac("sha256", "old").update(push?.body ?? "").digest("hex")
+      expect(push?.headers["x-hub-signature"]).toBe(`sha256=${hmac}`)
+      subscriber.change(callback, "echo")
+      await service.hub(href, second)
+      const renewed = await service.until(
+        location,
+        (one) => one.child("lease-until") !== active.child("lease-until")
+      )
+      expect(statusOf(renewed)).toBe("active")
+      await service.deposit(href, "more news")
+      const [, next] = await eventually(
+        () => subscriber.pushes(callback),
+        ({ length }) => length > 1
+      )
+      const newHmac = createHmac("sha256", "new").update(next?.body ?? "").digest("hex")
+      expect(next?.headers["x-hub-signature"]).toBe(`sha256=${newHmac}`)
+    }
+  )
+
+  it("keeps the old secret until the callback has echoed the new one", async () => {
+    const { href } = await service.open("renewing")
+    const callback = subscriber.at("echo")
+    const old = subscribe(callback, { "hub.secret": "old" })
+    const location = (await service.hub(href, old)).header("location")
+    await service.until(location, isActive)
+    const release = subscriber.hold(callback)
+    await service.hub(href, subscribe(callback, { "hub.secret": "new" }))
+    await eventually(() => subscriber.challenges(callback), ({ length }) => length === 2)
+    await service.deposit(href, "before the echo")
+    const [push] = await eventually(() => subscriber.pushes(callback), ({ length }) => length > 0)
+    const hmac = createHmac("sha256", "old").update(push?.body ?? "").digest("hex")
+    expect(push?.headers["x-hub-signature"]).toBe(`sha256=${hmac}`)
+    release()
   })
 
   const callback = "http://example.org/cb"
@@ -251,6 +312,48 @@ describe("a subscription", () => {
     expect(page).not.toContain(`${new URL(location).pathname}/secret`)
     expect((await service.send("DELETE", location, { basic: owner })).status).toBe(204)
     expect((await get(location)).status).toBe(410)
+  })
+
+  it("that a reader of the mailbox removes is denied to its subscriber (§5.2)", async () => {
+    const { href } = await service.open("denied")
+    const callback = subscriber.at("echo")
+    const location = (await service.hub(href, subscribe(callback))).header("location")
+    await service.until(location, isActive)
+    expect((await service.send("DELETE", location, { basic: owner })).status).toBe(204)
+    const told = await eventually(
+      () => subscriber.challenges(callback),
+      (all) => all.some(({ query }) => query.get("hub.mode") === "denied")
+    )
+    expect(Object.fromEntries(told.at(-1)?.query ?? [])).toEqual({
+      "hub.mode": "denied",
+      "hub.topic": href,
+      "hub.reason": "the subscription has been removed"
+    })
+  })
+
+  it("ends with its lease, without a push after that", async () => {
+    const { href } = await service.open("leased")
+    const callback = subscriber.at("echo")
+    const short = subscribe(callback, { "hub.lease_seconds": "1" })
+    const location = (await service.hub(href, short)).header("location")
+    await service.until(location, ({ status }) => status === 410)
+    await service.deposit(href, "too late")
+    expect((await service.hub(href, unsubscribe(callback))).status).toBe(404)
+    await eventually(
+      () => get(`${href}/registrations`),
+      ({ xml }) => childrenOf(xml).length === 0
+    )
+    expect(subscriber.pushes(callback)).toEqual([])
+  })
+
+  it("ends when the callback answers a push with 410", async () => {
+    const { href } = await service.open("left-by-410")
+    const callback = subscriber.at("gone")
+    const location = (await service.hub(href, subscribe(callback))).header("location")
+    await service.until(location, isActive)
+    await service.deposit(href, "unwanted")
+    await service.until(location, ({ status }) => status === 410)
+    expect(subscriber.pushes(callback)).toHaveLength(1)
   })
 })
 

@@ -1,4 +1,5 @@
 /** Redirects: which are followed, how far, and with what (protocol §1.3). */
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import type { DeliveryOutcome } from "../../../actors/outbound/protocol.ts"
 import { answering, client, receiver } from "./rig.ts"
@@ -129,4 +130,18 @@ describe("a get", () => {
       ["text/plain", undefined]
     ])
   })
+})
+
+it.each([301, 302, 303, 307, 308])("a get that refuses redirects ends with %d", async (code) => {
+  const target = await answering(200)
+  const at = await answering(code, { location: target.uri })
+  const { outbound } = await client()
+  const problem = `answered ${code}, a redirect that is not followed`
+  const get = outbound.get({ uri: at.uri, bytesMax: 1_000, refusesRedirects: true })
+  expect(await Effect.runPromise(get)).toEqual({
+    _tag: "PermanentFailure",
+    code,
+    problem
+  })
+  expect(target.came).toEqual([])
 })
