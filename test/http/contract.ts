@@ -1,7 +1,6 @@
 /**
  * Checks requests and answers against the service's OpenAPI document: statuses, types, header
- * fields, and every JSON and XML body against its schema. Schemas are closed here: a property that
- * the document does not describe is a fault.
+ * fields, and every JSON and XML body against its schema.
  */
 import addFormats from "ajv-formats"
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
@@ -35,18 +34,6 @@ export interface Exchanged {
 const escaped = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1")
 const unescaped = (name: string): string => name.replaceAll("~1", "/").replaceAll("~0", "~")
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** A copy of the document with closed object schemas, except those that declare to be open. */
-const closed = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(closed)
-  if (!isObject(value)) return value
-  const inner = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, closed(one)]))
-  const isSchema = inner["type"] === "object" && isObject(inner["properties"])
-  return isSchema ? { additionalProperties: false, ...inner } : inner
-}
-
 const mediaOf = (contentType: string): string =>
   (contentType.split(";")[0] ?? "").trim().toLowerCase()
 
@@ -56,9 +43,6 @@ const isXml = (media: string): boolean =>
 
 /** Header fields of every answer. */
 const commonHeaders = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
-
-/** Statuses of requests that the service rejects before routing. */
-const beforeRouting = new Set([431, 501])
 
 export class Contract {
   readonly document: Node
@@ -86,7 +70,7 @@ export class Contract {
       }, [])
     )
     addFormats.default(this.ajv)
-    this.ajv.addSchema(closed(this.document) as object, "openapi")
+    this.ajv.addSchema(this.document, "openapi")
   }
 
   /** Every operation of the document. */
@@ -170,7 +154,7 @@ export class Contract {
 
   private undescribed({ headers, method, path, status, text }: Exchanged): ReadonlyArray<string> {
     const operation = this.operationAt(method, path)
-    if (operation === undefined || beforeRouting.has(status)) return []
+    if (operation === undefined) return []
     const { key, pointer } = operation
     const media = mediaOf(headers.get("content-type") ?? "")
     const seen = this.answered.get(key) ?? new Set()

@@ -7,7 +7,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { makeDocument } from "../../http/formats/openapi/index.ts"
-import { resourceTable } from "../../http/resource-table.ts"
+import { openapiDocument, resourceTable } from "../../http/resource-table.ts"
 import { askBridge } from "./operations/bridge-calls.ts"
 import { askContent, askMailboxes } from "./operations/mail-calls.ts"
 import { askCabinets, askOutgoing } from "./operations/posting-calls.ts"
@@ -114,6 +114,61 @@ describe("the document", () => {
     expect(answer.header("access-control-allow-origin")).toBe("*")
     const { version } = service.service.settings
     expect(await served()).toMatchObject({ servers: [{ url: service.base }], info: { version } })
+  })
+
+  it("has plain summaries, descriptions, and an answer for a malformed request", async () => {
+    for (const { key, node } of service.contract.operations()) {
+      const [summary, description] = [String(node["summary"]), String(node["description"])]
+      // Sentences without their period, and no label of the protocol such as (B2).
+      expect([key, summary]).toEqual([key, expect.stringMatching(/^[A-Z][^()]*[^.()]$/)])
+      expect([key, /\b[ABC]\d{1,2}\b/.test(summary)]).toEqual([key, false])
+      expect([key, description]).toEqual([key, expect.stringMatching(/^[A-Z].*\.$/)])
+      const early = ["400", "429", "431", "501"].filter((one) =>
+        node["responses"]?.[one] === undefined
+      )
+      expect([key, early]).toEqual([key, []])
+    }
+  })
+
+  it("lists JSON first wherever there is JSON", async () => {
+    const contents = everything(await served()).flatMap(([name, one]) =>
+      name === "content" ? [Object.keys(one as object)] : []
+    )
+    const late = contents.filter((types) =>
+      types.some((type) => /\/(problem\+)?json$/.test(type)) &&
+      !/\/(problem\+)?json$/.test(types[0] ?? "")
+    )
+    expect(late).toEqual([])
+    expect(contents.length).toBeGreaterThan(100)
+  })
+
+  it("says which objects may have more members, and what each array holds", async () => {
+    const schemas = everything(await served()).flatMap(([, one]) =>
+      typeof one === "object" && one !== null && "type" in one
+        ? [one as Record<string, unknown>]
+        : []
+    )
+    const typed = (type: string) => schemas.filter((one) => [one["type"]].flat().includes(type))
+    expect(typed("object").filter((one) => one["additionalProperties"] === undefined)).toEqual([])
+    expect(typed("array").filter((one) => one["items"] === undefined)).toEqual([])
+    expect(typed("object").length).toBeGreaterThan(50)
+  })
+
+  it("has only components that something refers to", async () => {
+    const document = await served()
+    const text = JSON.stringify(document)
+    const { components } = document as { components: Record<string, object> }
+    const unused = ["schemas", "parameters", "headers", "responses"].flatMap((kind) =>
+      Object.keys(components[kind] ?? {}).map((name) => `"#/components/${kind}/${name}"`)
+    ).filter((reference) => !text.includes(reference))
+    expect(unused).toEqual([])
+  })
+
+  it("names no server on localhost, where a client on another machine would find its own", () => {
+    const { settings } = service.service
+    const serversAt = (baseUrl: string) => openapiDocument({ ...settings, baseUrl })["servers"]
+    expect(serversAt("http://localhost:8080")).toEqual([{ url: "/" }])
+    expect(serversAt("https://post.example.org")).toEqual([{ url: "https://post.example.org" }])
   })
 
   it("cannot be made of an operation without a known method", () => {

@@ -54,12 +54,19 @@ const isConditional = ({ method, operation }: RoutedOperation): boolean =>
 const isKeyed = ({ method, operation }: RoutedOperation): boolean =>
   method === "POST" || operation.headers?.includes("Idempotency-Key") === true
 
+/** The problems of a request before it reaches the resource. */
+export const earlyProblems: ReadonlyArray<ProblemSlug> = [
+  "malformed",
+  "too-many-requests",
+  "header-fields-too-large",
+  "not-implemented"
+]
+
 const commonProblems: ReadonlyArray<ProblemSlug> = [
+  ...earlyProblems,
   "internal",
   "overloaded",
   "quarantined",
-  // If the operator has set rate limits.
-  "too-many-requests",
   "storage-unavailable"
 ]
 
@@ -81,26 +88,24 @@ const problemsOfNeeds: Readonly<Record<CredentialNeeds, ReadonlyArray<ProblemSlu
 const problemsOfBody: Readonly<Record<RequestBodyDescription["kind"], ReadonlyArray<ProblemSlug>>> =
   {
     document: [
-      "malformed",
       "document-too-large",
       "payload-too-large",
       "request-timeout",
       "unprocessable",
       "unsupported-media-type"
     ],
-    stream: ["malformed", "payload-too-large", "request-timeout", "unsupported-media-type"],
+    stream: ["payload-too-large", "request-timeout", "unsupported-media-type"],
     none: ["unsupported-media-type"]
   }
 
 /** Every kind of problem that the operation may answer. */
 export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> => {
   const { method, operation, pattern } = routed
-  const { body, needs, problems = [], query } = operation
+  const { body, needs, problems = [] } = operation
   const slugs = new Set<ProblemSlug>([...commonProblems, ...problems])
   const add = (...more: ReadonlyArray<ProblemSlug>) => more.forEach((slug) => slugs.add(slug))
   if (needs !== undefined) add(...problemsOfNeeds[needs])
   if (body !== undefined) add(...problemsOfBody[body.kind])
-  if (query !== undefined) add("malformed")
   if (parametersOf(pattern).length > 0) {
     add("not-found")
     if (operation.isNeverGone !== true) add("gone")
@@ -111,7 +116,7 @@ export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> =>
   if (method !== "GET") add("forbidden", "storage-full")
   // Another request with the same Idempotency-Key may be running.
   if (method === "POST") add("conflict")
-  if (isKeyed(routed)) add("malformed", "idempotency-key-reuse")
+  if (isKeyed(routed)) add("idempotency-key-reuse")
   return slugs
 }
 
@@ -134,4 +139,26 @@ export const securityOf: Readonly<
   // `{}`: the secret in the path is enough.
   reader: [{ basic: [] }, { bearer: [] }, {}],
   message: [{}, { messagePassword: [] }, { basic: [] }, { bearer: [] }]
+}
+
+const credentialTexts: Readonly<Record<CredentialNeeds, string>> = {
+  anyone: "Needs no account; an account may have more rights.",
+  account: "Needs an account.",
+  role: "Needs an account with the right to it, by its role or as the owner.",
+  reader:
+    "Needs the right to read the mailbox: the owner's account, the password of the mailbox by "
+    + "HTTP Basic, or the secret part of its URI.",
+  message: "Needs the password of the message, if it has one."
+}
+
+/** What the operation does beyond its summary, with the credentials and fields that follow. */
+export const descriptionOf = (routed: RoutedOperation): string => {
+  const { description, needs } = routed.operation
+  return [
+    ...description === undefined ? [] : [description],
+    needs === undefined ? "Needs no credentials." : credentialTexts[needs],
+    ...isView(routed) ? ["Accept chooses the type of the answer."] : [],
+    ...isConditional(routed) ? ["Honors preconditions (RFC 9110 §13)."] : [],
+    ...isKeyed(routed) ? ["A repetition with the same Idempotency-Key changes nothing."] : []
+  ].join(" ")
 }

@@ -1,10 +1,10 @@
 /** The OpenAPI document (3.1) of the operations of all resources. */
 import { type ProblemSlug, problemTypes } from "../problem-types.ts"
-import { headersOf, isView, operationsOf, parametersOf, problemsOf, responsesOf,
-  type RoutedOperation, securityOf } from "./derivation.ts"
+import { descriptionOf, earlyProblems, headersOf, isView, operationsOf, parametersOf, problemsOf,
+  responsesOf, type RoutedOperation, securityOf } from "./derivation.ts"
 import { type OperationGroup, pathParameters, requestHeaders, type ResponseDescription,
   responseHeaders } from "./operation.ts"
-import { extensible, object, oneOf, rootElement, type Schema, text, uri } from "./schema.ts"
+import { extensible, oneOf, ref, rootElement, type Schema, text, uri } from "./schema.ts"
 
 /** A part of the document. */
 export type DocumentPart = Readonly<Record<string, unknown>>
@@ -19,19 +19,25 @@ const partRef = (kind: string, name: string): DocumentPart => ({
   $ref: `#/components/${kind}/${name}`
 })
 
-const problemSchema: Schema = {
+/** Problem documents of these kinds (RFC 9457). */
+const problemSchema = (type: Schema): Schema => ({
   ...extensible(rootElement("problem", {
-    type: { ...uri, description: "The kind of the problem; its URI answers with an explanation." },
+    type: { ...type, description: "The kind of the problem; its URI answers with an explanation." },
     title: text,
     status: { type: ["integer", "string"], description: "A number in JSON." },
     detail: text,
     instance: uri
   }, ["type", "title", "status", "instance"])),
   description: "RFC 9457."
+})
+
+/** The name of the component of these problems: `GoneOrNotFoundProblem`. */
+const problemName = (slugs: ReadonlyArray<ProblemSlug>): string => {
+  const names = [...slugs].sort().map((slug) => slug.split("-").map(capital).join(""))
+  return `${names.join("Or")}Problem`
 }
 
-/** The name of a component: the names of its problems, sorted. */
-const componentName = (slugs: ReadonlyArray<ProblemSlug>): string => [...slugs].sort().join(".")
+const capital = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
 
 const problemHeaders: Readonly<Partial<Record<ProblemSlug, ReadonlyArray<string>>>> = {
   unauthenticated: ["WWW-Authenticate"],
@@ -51,17 +57,21 @@ const headerRefs = (names: ReadonlyArray<string>): DocumentPart =>
     return [bare, partRef("headers", name === bare ? bare : `${bare}.optional`)]
   }))
 
+/** JSON first: many generators take the first type, or the first that they know. */
+const rankOf = (type: string): number =>
+  type === "application/json" ? 0 : type === "application/problem+json" ? 1 : 2
+
 const contentOf = (content: Readonly<Record<string, Schema>>): DocumentPart =>
-  Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]))
+  Object.fromEntries(
+    Object.entries(content).sort(([one], [other]) => rankOf(one) - rankOf(other))
+      .map(([type, schema]) => [type, { schema }])
+  )
 
 const withHeaders = (names: ReadonlyArray<string>): DocumentPart =>
   names.length === 0 ? {} : { headers: headerRefs(names) }
 
-const problemContent = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>) => {
-  const kinds = extensible(
-    object({ type: oneOf(...slugs.map((slug) => `${baseUrl}/problems/${slug}`)) })
-  )
-  const schema: Schema = { allOf: [{ $ref: "#/components/schemas/Problem" }, kinds] }
+const problemContent = (schemaName: string) => {
+  const schema = ref(schemaName)
   return {
     "application/problem+xml": schema,
     "application/problem+json": schema,
@@ -70,12 +80,12 @@ const problemContent = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>) => {
   }
 }
 
-const problemPart = (baseUrl: string, slugs: ReadonlyArray<ProblemSlug>): DocumentPart => {
+const problemPart = (slugs: ReadonlyArray<ProblemSlug>): DocumentPart => {
   const names = slugs.flatMap((slug) => problemHeaders[slug] ?? [])
   return {
     description: slugs.map((slug) => problemTypes[slug].title).join("; or "),
     headers: headerRefs(["Vary", "Cache-Control", ...names]),
-    content: contentOf(problemContent(baseUrl, slugs))
+    content: contentOf(problemContent(problemName(slugs)))
   }
 }
 
@@ -98,7 +108,7 @@ const answerPart = (
 }
 
 /** Kinds of problems by their status. */
-const byStatus = (slugs: ReadonlySet<ProblemSlug>): Map<string, Array<ProblemSlug>> => {
+const byStatus = (slugs: Iterable<ProblemSlug>): Map<string, Array<ProblemSlug>> => {
   const all = new Map<string, Array<ProblemSlug>>()
   for (const slug of slugs) {
     const status = String(problemTypes[slug].status)
@@ -109,6 +119,7 @@ const byStatus = (slugs: ReadonlySet<ProblemSlug>): Map<string, Array<ProblemSlu
 
 class DocumentBuilder {
   readonly described: ServiceDescription
+  readonly schemas: Record<string, Schema> = {}
   readonly responses: Record<string, DocumentPart> = {
     NotModified: {
       description: "The client has the current representation",
@@ -119,35 +130,74 @@ class DocumentBuilder {
 
   constructor(described: ServiceDescription) {
     this.described = described
-    this.responses["too-many-requests"] = problemPart(described.baseUrl, ["too-many-requests"])
+  }
+
+  /** The answers of these problems by status, as references. */
+  private problemsOf(slugs: Iterable<ProblemSlug>): Record<string, DocumentPart> {
+    return Object.fromEntries([...byStatus(slugs)].map(([status, ofStatus]) => {
+      const name = this.problemSchemaOf(ofStatus)
+      this.responses[name] ??= problemPart(ofStatus)
+      return [status, partRef("responses", name)]
+    }))
+  }
+
+  /** Adds the schema of these problems; returns its name. */
+  private problemSchemaOf(slugs: ReadonlyArray<ProblemSlug>): string {
+    const name = problemName(slugs)
+    const { baseUrl } = this.described
+    this.schemas[name] ??= problemSchema(
+      oneOf(...slugs.map((slug) => `${baseUrl}/problems/${slug}`))
+    )
+    return name
+  }
+
+  optionsOf({ operation, tag }: RoutedOperation): DocumentPart {
+    return {
+      operationId: `options${capital(operation.id)}`,
+      summary: "Lists the methods of the resource",
+      description: "Allow has the methods. Also answers a preflight (Fetch §4.8). Needs no "
+        + "credentials.",
+      tags: [tag],
+      responses: {
+        "204": partRef("responses", "Options"),
+        ...this.problemsOf(earlyProblems)
+      },
+      security: []
+    }
   }
 
   /** All answers by their status. */
   responsesOf(routed: RoutedOperation): Record<string, DocumentPart> {
-    const { baseUrl } = this.described
-    const all: Record<string, DocumentPart> = {}
     const described = responsesOf(routed.operation)
+    const all: Record<string, DocumentPart> = this.problemsOf(problemsOf(routed))
     for (const [status, answer] of Object.entries(described)) {
       all[status] = answerPart(routed, status, answer)
     }
     if (isView(routed)) all["304"] ??= partRef("responses", "NotModified")
     for (const [status, slugs] of byStatus(problemsOf(routed))) {
       const own = described[Number(status)]
-      if (own === undefined) {
-        const name = componentName(slugs)
-        this.responses[name] ??= problemPart(baseUrl, slugs)
-        all[status] = partRef("responses", name)
-      } else {
-        const content = { ...own.content, ...problemContent(baseUrl, slugs) }
-        // The answer and the problem share the types of pages and plain text.
-        all[status] = answerPart(routed, status, { ...own, content })
-      }
+      if (own === undefined) continue
+      // The answer and the problem share the types of pages and plain text.
+      const content = { ...own.content, ...problemContent(this.problemSchemaOf(slugs)) }
+      all[status] = answerPart(routed, status, { ...own, content })
     }
-    return all
+    const isRedirect = !Object.keys(described).some((status) => status.startsWith("2"))
+    return isRedirect ? { ...all, default: this.otherAnswer() } : all
+  }
+
+  /** Linters want an answer beside the redirects of an operation: it is a problem. */
+  private otherAnswer(): DocumentPart {
+    this.schemas["Problem"] ??= problemSchema(uri)
+    this.responses["Problem"] ??= {
+      description: "A problem",
+      headers: headerRefs(["Vary", "Cache-Control"]),
+      content: contentOf(problemContent("Problem"))
+    }
+    return partRef("responses", "Problem")
   }
 
   operationOf(routed: RoutedOperation): DocumentPart {
-    const { body, description, id, needs, query = {}, summary } = routed.operation
+    const { body, id, needs, query = {}, summary } = routed.operation
     const parameters = [
       ...Object.entries(query).map(([name, one]) => ({ name, in: "query", ...one })),
       ...[...headersOf(routed)].map((name) => partRef("parameters", name))
@@ -155,7 +205,7 @@ class DocumentBuilder {
     return {
       operationId: id,
       summary,
-      ...description === undefined ? {} : { description },
+      description: descriptionOf(routed),
       tags: [routed.tag],
       ...parameters.length === 0 ? {} : { parameters },
       ...body === undefined ? {} : { requestBody: bodyPart(body) },
@@ -170,8 +220,6 @@ const bodyPart = (body: NonNullable<RoutedOperation["operation"]["body"]>): Docu
   content: contentOf(body.content),
   required: body.required
 })
-
-const capital = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
 
 /** HEAD is GET without the body. */
 const headOf = (
@@ -208,16 +256,7 @@ const pathPart = (
       part["head"] = headOf(operation, builder.responsesOf(routed), routed)
     }
   }
-  part["options"] = {
-    operationId: `options${capital(first.operation.id)}`,
-    summary: "Its methods, also for a preflight (Fetch §4.8)",
-    tags: [first.tag],
-    responses: {
-      "204": partRef("responses", "Options"),
-      "429": partRef("responses", "too-many-requests")
-    },
-    security: []
-  }
+  part["options"] = builder.optionsOf(first)
   return part
 }
 
@@ -264,11 +303,26 @@ const securitySchemes: DocumentPart = {
   }
 }
 
-const about = "Accept chooses the form of every document: XML, HTML, JSON or plain text. One "
-  + "schema describes its XML and its JSON. URIs are opaque: follow links. The service may refuse "
-  + "a request before it reaches a resource, with 400, 408, 413, 429, 431 or 501. A method that "
-  + "the resource does not have is 405. Where the operator limits rates, every answer has "
-  + "RateLimit and RateLimit-Policy."
+const about =
+  "Accept chooses the form of every document: XML, HTML, JSON or plain text. XML is the "
+  + "default, so that a client of JSON sends `Accept: application/json`. One schema describes the "
+  + "XML and the JSON of a document. URIs are opaque: follow links. A method that the resource does "
+  + "not have is 405. Where the operator limits rates, every answer has RateLimit and "
+  + "RateLimit-Policy."
+
+/** The components that something refers to. */
+const usedParts = (
+  kind: string,
+  parts: Readonly<Record<string, unknown>>,
+  referring: string
+): DocumentPart =>
+  Object.fromEntries(
+    Object.entries(parts).filter(([name]) => referring.includes(`"#/components/${kind}/${name}"`))
+  )
+
+/** A client on another machine would look for `localhost` at its own. */
+const serverUrl = (baseUrl: string): string =>
+  new URL(baseUrl).hostname === "localhost" ? "/" : baseUrl
 
 /** The whole document. */
 export const makeDocument = (
@@ -278,10 +332,13 @@ export const makeDocument = (
   const builder = new DocumentBuilder(described)
   const operations = groups.flatMap(operationsOf)
   const patterns = [...new Set(operations.map(({ pattern }) => pattern))]
-  const pathParts = patterns.map((pattern) => {
+  const paths = Object.fromEntries(patterns.map((pattern) => {
     const ofPath = operations.filter((operation) => operation.pattern === pattern)
     return [pattern, pathPart(builder, pattern, ofPath)] as const
-  })
+  }))
+  const schemas = Object.assign({}, builder.schemas, ...groups.map((group) => group.schemas))
+  const used = (kind: string, parts: Readonly<Record<string, unknown>>) =>
+    usedParts(kind, parts, JSON.stringify([paths, builder.responses, schemas]))
   return {
     openapi: "3.1.0",
     info: {
@@ -289,16 +346,17 @@ export const makeDocument = (
       summary: "Poste restante over HTTP",
       description: about,
       version: described.version,
+      contact: { name: "The operator of this service", url: described.baseUrl },
       license: { name: "Apache-2.0", identifier: "Apache-2.0" }
     },
-    servers: [{ url: described.baseUrl }],
+    servers: [{ url: serverUrl(described.baseUrl) }],
     tags: groups.map(({ about: description, tag }) => ({ name: tag, description })),
-    paths: Object.fromEntries(pathParts),
+    paths,
     components: {
-      schemas: Object.assign({ Problem: problemSchema }, ...groups.map(({ schemas }) => schemas)),
-      parameters: parameterParts(patterns),
-      headers: headerParts,
-      responses: builder.responses,
+      schemas: used("schemas", schemas),
+      parameters: used("parameters", parameterParts(patterns)),
+      headers: used("headers", headerParts),
+      responses: used("responses", builder.responses),
       securitySchemes
     }
   }

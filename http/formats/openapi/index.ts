@@ -1,8 +1,8 @@
 /** The OpenAPI document, derived from the operations of each resource. */
 export { operationsOf } from "./derivation.ts"
 export { type DocumentPart, makeDocument } from "./document.ts"
-export { buttonRequestBody, changeByForm, documentRequestBody, emptyResponse, eventContent,
-  feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,
+export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emptyResponse,
+  eventContent, feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
 export { attribute, attributes, dateTime, digits, discardedSchema, elementText, extensible, flag,

@@ -92,6 +92,12 @@ export const eventContent = (description: string): Readonly<Record<string, Schem
   "text/event-stream": { type: "string", description }
 })
 
+/** Any bytes; a generator that knows no media range takes the first type. */
+export const bytesContent: Readonly<Record<string, Schema>> = {
+  "application/octet-stream": { type: "string", format: "binary" },
+  "*/*": { type: "string", format: "binary" }
+}
+
 /** An answer with a document of this schema, in every type in which resources are served. */
 export const viewResponse = (
   schema: string,
@@ -173,7 +179,7 @@ export const changeByForm = (
   needs: CredentialNeeds
 ): Pick<Operation, "id" | "summary" | "needs" | "body" | "problems" | "responses"> => ({
   id: `change${name}ByForm`,
-  summary: "PUT, or with `method=delete` DELETE, for a page's form",
+  summary: "Changes the resource, or with `method=delete` removes it, for a page's form",
   needs,
   body: documentRequestBody(schema, { form }),
   problems: ["precondition-failed"],

@@ -57,7 +57,8 @@ export const elementText = (about: string): Properties => ({
 export const object = (properties: Properties, required: ReadonlyArray<string> = []): Schema => ({
   type: "object",
   properties,
-  ...required.length === 0 ? {} : { required }
+  ...required.length === 0 ? {} : { required },
+  additionalProperties: false
 })
 
 /** A document, and the name of its root element. */

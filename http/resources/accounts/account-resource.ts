@@ -44,7 +44,7 @@ export const accountResource: ResourceDefinition = {
     "GET /accounts": {
       handle: getAccounts,
       id: "listAccounts",
-      summary: "All accounts, by name; for the role admin",
+      summary: "Lists all accounts by name, for the role admin",
       needs: "role",
       query: pagingParameters,
       responses: { 200: viewResponse("Accounts", "A page of the listing") }
@@ -53,7 +53,7 @@ export const accountResource: ResourceDefinition = {
       handle: postAccounts,
       form: () => accountForm,
       id: "createAccount",
-      summary: "Creates an account; for the role admin",
+      summary: "Creates an account, for the role admin",
       needs: "role",
       body: documentRequestBody("NewAccount", {
         form: formSchema({ name: text, role: oneOf("", ...Role.literals) }, ["name"])
@@ -64,14 +64,14 @@ export const accountResource: ResourceDefinition = {
     "GET /accounts/{account}": {
       handle: getAccount,
       id: "getAccount",
-      summary: "An account, for itself and the role admin",
+      summary: "Reads an account, for itself and the role admin",
       needs: "role",
       responses: { 200: viewResponse("Account", "The account") }
     },
     "DELETE /accounts/{account}": {
       handle: deleteAccount,
       id: "deleteAccount",
-      summary: "Removes an account; for the role admin",
+      summary: "Removes an account, for the role admin",
       needs: "role",
       problems: ["conflict"],
       responses: { 204: emptyResponse("Removed; its tokens are invalid") }
@@ -91,7 +91,7 @@ export const accountResource: ResourceDefinition = {
     "GET /accounts/{account}/tokens": {
       handle: getTokens,
       id: "listTokens",
-      summary: "The tokens of an account, without their secrets",
+      summary: "Lists the tokens of an account, without their secrets",
       needs: "role",
       responses: { 200: viewResponse("Tokens", "All tokens") }
     },
@@ -106,7 +106,7 @@ export const accountResource: ResourceDefinition = {
     "GET /accounts/{account}/tokens/{token}": {
       handle: getToken,
       id: "getToken",
-      summary: "A token, without its secret",
+      summary: "Reads a token, without its secret",
       needs: "role",
       responses: { 200: viewResponse("Token", "The name of the token and its times") }
     },

@@ -48,7 +48,7 @@ export const cabinetResource: ResourceDefinition = {
     "GET /cabinets": {
       handle: getCabinets,
       id: "listCabinets",
-      summary: "The caller's own cabinets, newest first",
+      summary: "Lists the caller's own cabinets, newest first",
       needs: "account",
       query: pagingParameters,
       responses: { 200: viewResponse("Cabinets", "A page of the listing") }
@@ -67,7 +67,7 @@ export const cabinetResource: ResourceDefinition = {
     "GET /cabinets/{cabinet}": {
       handle: getCabinet,
       id: "readCabinet",
-      summary: "The notifications of all its mailboxes, in order of receipt",
+      summary: "Reads the notifications of all mailboxes of a cabinet, in order of receipt",
       needs: "role",
       query: sinceParameters,
       problems: ["unknown-cursor"],
@@ -76,7 +76,7 @@ export const cabinetResource: ResourceDefinition = {
     "PUT /cabinets/{cabinet}": {
       handle: putCabinet,
       id: "replaceCabinet",
-      summary: "Replaces the contents of the cabinet",
+      summary: "Replaces the contents of a cabinet",
       needs: "role",
       body: documentRequestBody("NewCabinet"),
       problems: ["conflict"],
@@ -95,7 +95,7 @@ export const cabinetResource: ResourceDefinition = {
     "DELETE /cabinets/{cabinet}": {
       handle: deleteCabinet,
       id: "deleteCabinet",
-      summary: "Removes the cabinet; its mailboxes stay",
+      summary: "Removes a cabinet; its mailboxes stay",
       needs: "role",
       problems: ["conflict"]
     }

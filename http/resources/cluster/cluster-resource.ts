@@ -87,14 +87,14 @@ export const clusterResource: ResourceDefinition = {
     "GET /cluster": {
       handle: getCluster,
       id: "getCluster",
-      summary: "The nodes and their status, and the owner of each shard",
+      summary: "Reads the status of the nodes, and the owner of each shard",
       needs: "role",
       responses: { 200: viewResponse("Cluster", "The status") }
     },
     "GET /cluster/quarantine/{kind}/{id}": {
       handle: getQuarantine,
       id: "getQuarantine",
-      summary: "A quarantined actor",
+      summary: "Reads the quarantine of an actor",
       isNeverGone: true,
       needs: "role",
       responses: {
@@ -104,7 +104,7 @@ export const clusterResource: ResourceDefinition = {
     "POST /cluster/quarantine/{kind}/{id}": {
       handle: liftQuarantine,
       id: "liftQuarantineByForm",
-      summary: "The same as DELETE, for a page's form",
+      summary: "Lifts the quarantine, for a page's form",
       isNeverGone: true,
       needs: "role",
       body: buttonRequestBody,

@@ -1,6 +1,6 @@
 /** The operations of content and its receipts (A1, A3, A4). */
-import { attributes, dateTime, digits, documentRequestBody, emptyResponse, list, oneOf, ref,
-  type RequestBodyDescription, type ResponseHeader, rootElement, text, uri,
+import { attributes, bytesContent, dateTime, digits, documentRequestBody, emptyResponse, list,
+  oneOf, ref, type RequestBodyDescription, type ResponseHeader, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { getContent } from "./download.ts"
@@ -10,7 +10,7 @@ import { getReceipt, getReceipts, postReceipt } from "./receipts.ts"
 const status = oneOf("received", "retrieved", "problem")
 
 /** Any bytes of any type, which no schema describes. */
-const bytes: RequestBodyDescription = { content: { "*/*": {} }, required: false, kind: "stream" }
+const bytes: RequestBodyDescription = { content: bytesContent, required: false, kind: "stream" }
 
 const validators: ReadonlyArray<ResponseHeader> = ["ETag", "Last-Modified", "Cache-Control"]
 
@@ -47,7 +47,7 @@ export const contentResource: ResourceDefinition = {
     "POST /content": {
       handle: postContent,
       id: "publishContent",
-      summary: "Publishes content (A1)",
+      summary: "Publishes content",
       description: "Anybody may publish, unless the operator requires an account.",
       needs: "anyone",
       headers: ["Message-Password", "Content-Disposition"],
@@ -64,7 +64,7 @@ export const contentResource: ResourceDefinition = {
     "GET /content/{content}": {
       handle: getContent,
       id: "getContent",
-      summary: "The content as it was published (A3)",
+      summary: "Reads the content as it was published",
       needs: "message",
       headers: [
         "If-Match",
@@ -76,10 +76,10 @@ export const contentResource: ResourceDefinition = {
       ],
       problems: ["precondition-failed", "range-not-satisfiable"],
       responses: {
-        200: { description: "The whole content", content: { "*/*": {} }, headers: served },
+        200: { description: "The whole content", content: bytesContent, headers: served },
         206: {
           description: "The requested range",
-          content: { "*/*": {} },
+          content: bytesContent,
           headers: [...served, "Content-Range"]
         },
         304: emptyResponse("The client has the current content", validators)
@@ -88,7 +88,7 @@ export const contentResource: ResourceDefinition = {
     "POST /content/{content}": {
       handle: postReceipt,
       id: "sendReceipt",
-      summary: "Reports the outcome of the message (A4)",
+      summary: "Reports the outcome of a message",
       needs: "message",
       body: documentRequestBody("NewReceipt"),
       responses: { 202: viewResponse("Receipt", "Stored", ["Location"]) }
@@ -111,7 +111,7 @@ export const contentResource: ResourceDefinition = {
     "GET /content/{content}/receipts": {
       handle: getReceipts,
       id: "listReceipts",
-      summary: "The receipts of its recipients, below the edit URI or for its owner",
+      summary: "Lists the receipts of the recipients, below the edit URI or for the owner",
       needs: "anyone",
       problems: ["forbidden"],
       responses: { 200: viewResponse("Receipts", "All receipts, oldest first") }
@@ -119,7 +119,7 @@ export const contentResource: ResourceDefinition = {
     "GET /content/{content}/receipts/{receipt}": {
       handle: getReceipt,
       id: "getReceipt",
-      summary: "One receipt",
+      summary: "Reads one receipt",
       needs: "anyone",
       problems: ["forbidden"],
       responses: { 200: viewResponse("Receipt", "The receipt") }

@@ -84,7 +84,7 @@ export const customerResource: ResourceDefinition = {
       handle: findCustomers,
       form: sentFindForm,
       id: "findCustomers",
-      summary: "Customers by least age and by query (C2)",
+      summary: "Finds customers by least age and by query",
       query: {
         agemin: {
           description: "The least age.",
@@ -98,7 +98,7 @@ export const customerResource: ResourceDefinition = {
     "PUT /customers": {
       handle: putCustomers,
       id: "loadCustomers",
-      summary: "Stores a whole file of customers; for the role customers",
+      summary: "Stores a whole file of customers, for the role customers",
       description: "With `Prefer: handling=lenient` rows with a fault are skipped; with "
         + "`respond-async` the answer does not wait. After 503 `storage-unavailable` or without an "
         + "answer the file may have been accepted: repeat the request with the same "
@@ -116,14 +116,14 @@ export const customerResource: ResourceDefinition = {
       }
     },
     ...rowOperations(customers, {
-      create: "A new customer, whose id the service chooses",
-      put: "Sets a customer; for the role customers",
-      remove: "Removes a customer; for the role customers"
+      create: "Creates a customer, whose id the service chooses",
+      put: "Sets a customer, for the role customers",
+      remove: "Removes a customer, for the role customers"
     }),
     "GET /loads/{load}": {
       handle: getLoad,
       id: "getLoad",
-      summary: "The progress of a load",
+      summary: "Reads the progress of a load",
       isNeverGone: true,
       responses: { 200: viewResponse("Load", "The progress") }
     }

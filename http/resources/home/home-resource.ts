@@ -32,7 +32,7 @@ export const homeResource = (
     "GET /": {
       handle: getHome,
       id: "getService",
-      summary: "The entry points of the service, and its home page",
+      summary: "Lists the entry points of the service; a browser gets its home page",
       query: {
         mailbox: {
           description: "The mailbox of the forms on the page.",
@@ -44,13 +44,13 @@ export const homeResource = (
     "GET /problems": {
       handle: getProblems,
       id: "listProblems",
-      summary: "Every type of problem of the service",
+      summary: "Lists every type of problem of the service",
       responses: { 200: viewResponse("ProblemTypes", "All types") }
     },
     "GET /problems/{slug}": {
       handle: getProblem,
       id: "getProblem",
-      summary: "A type of problem: what it means, and what to do",
+      summary: "Explains a type of problem, and what to do",
       isNeverGone: true,
       responses: { 200: viewResponse("ProblemType", "The type") }
     },

@@ -102,23 +102,23 @@ const cacheable = `public, max-age=${fixedMaxAgeSeconds}`
 export const fileOperations: ResourceDefinition["operations"] = {
   "GET /style.css": textFileOperation(
     "getStyle",
-    "The stylesheet of all pages",
+    "Reads the stylesheet of all pages",
     contentTypeOf("text/css"),
     stylesheet,
     cacheable
   ),
-  "GET /page.js": scriptOperation("getPageScript", "The script of all pages", pageScript),
-  "GET /live.js": scriptOperation("getLiveScript", "The script of live pages", liveScript),
+  "GET /page.js": scriptOperation("getPageScript", "Reads the script of all pages", pageScript),
+  "GET /live.js": scriptOperation("getLiveScript", "Reads the script of live pages", liveScript),
   "GET /robots.txt": textFileOperation(
     "getRobots",
-    "The paths that robots must not read",
+    "Reads the paths that robots must not read",
     contentTypeOf("text/plain"),
     robots,
     cacheable
   ),
   "GET /favicon.ico": textFileOperation(
     "getIcon",
-    "The icon of all pages",
+    "Reads the icon of all pages",
     "image/svg+xml",
     icon,
     cacheable
@@ -127,7 +127,11 @@ export const fileOperations: ResourceDefinition["operations"] = {
 
 const openapi: Schema = {
   type: "object",
-  properties: { openapi: { type: "string", pattern: "^3\\.1\\." } },
+  properties: {
+    openapi: { type: "string", pattern: "^3\\.1\\." },
+    info: { type: "object", additionalProperties: true },
+    paths: { type: "object", additionalProperties: true }
+  },
   required: ["openapi", "info", "paths"],
   additionalProperties: true,
   externalDocs: { url: "https://spec.openapis.org/oas/v3.1.0" }
@@ -143,7 +147,7 @@ export const openapiOperation = (
 ): ResourceOperation => ({
   ...fileOperation(
     "getOpenapi",
-    "This document",
+    "Reads this document",
     Object.fromEntries(openapiTypes.map((type) => [type, openapi])),
     ["Vary"]
   ),

@@ -38,7 +38,13 @@ const item = extensible(object({
 
 /** Bodies and answers of Linked Data Notifications. */
 const linkedData = (description: string) => ({
-  [linkedDataType]: { type: ["object", "array"], description, additionalProperties: true }
+  [linkedDataType]: {
+    description,
+    anyOf: [
+      { type: "object", additionalProperties: true },
+      { type: "array", items: { type: "object", additionalProperties: true } }
+    ]
+  }
 })
 
 const notificationForm = { description: text, url: uri, content: text }
@@ -97,7 +103,7 @@ export const mailboxResource: ResourceDefinition = {
     "GET /mailboxes": {
       handle: getMailboxes,
       id: "listMailboxes",
-      summary: "The caller's own mailboxes, by name",
+      summary: "Lists the caller's own mailboxes, by name",
       needs: "account",
       query: pagingParameters,
       responses: { 200: viewResponse("Mailboxes", "A page of the listing") }
@@ -106,7 +112,7 @@ export const mailboxResource: ResourceDefinition = {
       handle: postMailboxes,
       form: (_call, _fields, { settings }) => openForm(defaultRetention(settings)),
       id: "openMailbox",
-      summary: "Opens a mailbox (A9)",
+      summary: "Opens a mailbox",
       needs: "account",
       headers: ["Slug"],
       body: documentRequestBody("NewMailbox", {
@@ -121,7 +127,7 @@ export const mailboxResource: ResourceDefinition = {
     "GET /mailboxes/{mailbox}": {
       handle: getMailbox,
       id: "readMailbox",
-      summary: "The notifications of the mailbox, oldest first (A11)",
+      summary: "Reads the notifications of a mailbox, oldest first",
       description: "With `Prefer: wait=30` a long poll; as text/event-stream live. Without "
         + "credentials a browser gets the page to deposit at.",
       needs: "reader",
@@ -161,7 +167,7 @@ export const mailboxResource: ResourceDefinition = {
       form: ({ parameters }) => depositForm(parameters.get("mailbox")),
       acceptPost,
       id: "deposit",
-      summary: "Deposits a notification (A2)",
+      summary: "Deposits a notification",
       needs: "anyone",
       headers: ["traceparent"],
       body: deposited,
@@ -173,7 +179,7 @@ export const mailboxResource: ResourceDefinition = {
     "PUT /mailboxes/{mailbox}": {
       handle: putMailbox,
       id: "configureMailbox",
-      summary: "Replaces the settings; an absent setting gets its default",
+      summary: "Replaces the settings of a mailbox; an absent setting gets its default",
       needs: "role",
       body: documentRequestBody("NewMailbox"),
       problems: ["conflict"],
@@ -182,14 +188,14 @@ export const mailboxResource: ResourceDefinition = {
     "DELETE /mailboxes/{mailbox}": {
       handle: deleteMailbox,
       id: "deleteMailbox",
-      summary: "Removes the mailbox with its notifications (A10)",
+      summary: "Removes a mailbox with its notifications",
       needs: "role",
       problems: ["conflict"]
     },
     "POST /mailboxes/{mailbox}/password": {
       handle: postPassword,
       id: "renewSecrets",
-      summary: "Changes both secrets of the mailbox",
+      summary: "Changes both secrets of a mailbox",
       needs: "role",
       body: buttonRequestBody,
       responses: { 200: viewResponse("Mailbox", "The new secrets, only in this answer", ["Link"]) }
@@ -197,7 +203,7 @@ export const mailboxResource: ResourceDefinition = {
     "GET /mailboxes/{mailbox}/notifications/{notification}": {
       handle: getNotification,
       id: "getNotification",
-      summary: "One notification",
+      summary: "Reads one notification",
       needs: "reader",
       responses: {
         200: viewResponse("Notification", "The notification", ["Link"], {
@@ -209,7 +215,7 @@ export const mailboxResource: ResourceDefinition = {
     "POST /mailboxes/{mailbox}/notifications/{notification}": {
       handle: postNotificationForm,
       id: "deleteNotificationByForm",
-      summary: "The same as DELETE, for a page's form with `method=delete`",
+      summary: "Removes the resource, for a page's form with `method=delete`",
       needs: "reader",
       body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["precondition-failed"],

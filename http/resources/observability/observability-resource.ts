@@ -22,29 +22,29 @@ export const observabilityResource: ResourceDefinition = {
   about: "For operators: probes, metrics, and an archive of the whole store.",
   schemas: {},
   operations: {
-    "GET /livez": plain(getLive, "getLive", "Whether the process lives", "The process lives"),
+    "GET /livez": plain(getLive, "getLive", "Tests whether the process lives", "The process lives"),
     "GET /readyz": plain(
       getReady,
       "getReady",
-      "Whether this node takes requests; else 503",
+      "Tests whether this node takes requests; else 503",
       "It does"
     ),
     "GET /metrics": plain(
       getMetrics,
       "getMetrics",
-      "Measures, in the text format of Prometheus",
+      "Reads the metrics, in the text format of Prometheus",
       "Measures"
     ),
     "GET /archive": {
       handle: getArchive,
       id: "getArchive",
-      summary: "The whole store as an archive for `restante restore`",
+      summary: "Reads the whole store as an archive for `restante restore`",
       needs: "role",
       problems: ["conflict"],
       responses: {
         200: {
           description: "The archive; its last line confirms that it is complete",
-          content: { "application/octet-stream": {} },
+          content: { "application/octet-stream": { type: "string", format: "binary" } },
           headers: ["Cache-Control", "Content-Disposition"]
         }
       }

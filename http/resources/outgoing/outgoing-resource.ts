@@ -89,7 +89,7 @@ export const outgoingResource: ResourceDefinition = {
     "GET /outgoing/{account}": {
       handle: getOutgoingListing,
       id: "listOutgoing",
-      summary: "The sent notifications, newest first (A7)",
+      summary: "Lists the sent notifications, newest first",
       needs: "role",
       query: {
         ...pagingParameters,
@@ -101,7 +101,7 @@ export const outgoingResource: ResourceDefinition = {
       handle: postOutgoing,
       form: ({ parameters }) => composeForm(mailboxPath(parameters.get("account"))),
       id: "send",
-      summary: "Sends a notification to one or more mailboxes (A5)",
+      summary: "Sends a notification to one or more mailboxes",
       needs: "role",
       headers: ["traceparent"],
       body: documentRequestBody("SentNotification", { form: sentForm }),
@@ -131,7 +131,7 @@ export const outgoingResource: ResourceDefinition = {
     "GET /outgoing/{account}/{notification}": {
       handle: getOutgoing,
       id: "getOutgoing",
-      summary: "The status of a notification and of each recipient (A6)",
+      summary: "Reads the status of a notification and of each recipient",
       description: "With `Prefer: wait=30` and If-None-Match the answer waits for a change.",
       needs: "role",
       headers: ["Prefer", "Last-Event-ID"],
@@ -148,7 +148,7 @@ export const outgoingResource: ResourceDefinition = {
     "POST /outgoing/{account}/{notification}": {
       handle: postOutgoingForm,
       id: "deleteOutgoingByForm",
-      summary: "The same as DELETE, for a page's form with `method=delete`",
+      summary: "Removes the resource, for a page's form with `method=delete`",
       needs: "role",
       body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["precondition-failed"],
@@ -157,16 +157,15 @@ export const outgoingResource: ResourceDefinition = {
     "DELETE /outgoing/{account}/{notification}": {
       handle: deleteOutgoing,
       id: "deleteOutgoing",
-      summary: "Removes the notification; no attempt starts afterwards (A8)",
+      summary: "Removes a notification; no attempt starts afterwards",
       needs: "role",
       problems: ["conflict"]
     },
     "POST /outgoing/{account}/{notification}/retry": {
       handle: postRetry,
       id: "retryOutgoing",
-      summary: "Retries its failed recipients",
-      description:
-        "409 when no recipient has failed. A repetition with the same Idempotency-Key is 202.",
+      summary: "Retries the failed recipients of a notification",
+      description: "The answer is 409 when no recipient has failed.",
       needs: "role",
       body: buttonRequestBody,
       responses: {

@@ -55,7 +55,7 @@ export const queryResource: ResourceDefinition = {
     "GET /queries": {
       handle: getQueries,
       id: "listQueries",
-      summary: "The caller's own queries; none without an account",
+      summary: "Lists the caller's own queries; none without an account",
       needs: "anyone",
       query: pagingParameters,
       responses: { 200: viewResponse("Queries", "A page of the listing") }
@@ -72,7 +72,7 @@ export const queryResource: ResourceDefinition = {
     "GET /queries/{query}": {
       handle: getQuery,
       id: "getQuery",
-      summary: "A query",
+      summary: "Reads a query",
       responses: { 200: viewResponse("Query", "The query", ["Link"]) }
     },
     "PUT /queries/{query}": {

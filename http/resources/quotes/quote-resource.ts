@@ -43,7 +43,7 @@ export const quoteResource: ResourceDefinition = {
     "GET /quotes": {
       handle: findQuotes,
       id: "findQuotes",
-      summary: "One quote by `quotename`, or all of them (C1)",
+      summary: "Reads one quote by `quotename`, or lists all of them",
       query: {
         quotename: { description: "The symbol of one quote.", schema: text },
         ...rowQuery
@@ -54,8 +54,8 @@ export const quoteResource: ResourceDefinition = {
     ...rowOperations(quotes, {
       createProblems: ["gone", "not-found"],
       create: "Sets the quote of the symbol in the document",
-      put: "Sets a quote; for the role quotes (C3)",
-      remove: "Removes a delisted symbol; for the role quotes (C4)"
+      put: "Sets a quote, for the role quotes",
+      remove: "Removes a delisted symbol, for the role quotes"
     })
   }
 }

@@ -50,7 +50,7 @@ export const registrationResource: ResourceDefinition = {
     "GET /mailboxes/{mailbox}/registrations": {
       handle: getRegistrations,
       id: "listRegistrations",
-      summary: "The mailbox's registrations",
+      summary: "Lists the registrations of a mailbox",
       needs: "reader",
       responses: { 200: viewResponse("Registrations", "All registrations", ["Link"]) }
     },
@@ -86,14 +86,14 @@ export const registrationResource: ResourceDefinition = {
     "GET /mailboxes/{mailbox}/registrations/{registration}": {
       handle: getRegistration,
       id: "getRegistration",
-      summary: "A registration and its status",
+      summary: "Reads a registration and its status",
       needs: "reader",
       responses: { 200: viewResponse("Registration", "The registration", ["Link"]) }
     },
     "PUT /mailboxes/{mailbox}/registrations/{registration}": {
       handle: putRegistration,
       id: "liftRegistration",
-      summary: "Lifts a suspension, or verifies again; may change the callback",
+      summary: "Lifts a suspension or verifies again, and may change the callback",
       needs: "reader",
       body: documentRequestBody("ChangedRegistration", { isOptional: true }),
       problems: ["conflict"],
@@ -102,7 +102,7 @@ export const registrationResource: ResourceDefinition = {
     "POST /mailboxes/{mailbox}/registrations/{registration}": {
       handle: postRegistrationForm,
       id: "changeRegistrationByForm",
-      summary: "PUT or DELETE, by the field `method`, for a page's form",
+      summary: "Changes or removes a registration, for a page's form",
       needs: "reader",
       body: formRequestBody(
         formSchema({ method: oneOf("put", "delete"), callback: text }, ["method"])

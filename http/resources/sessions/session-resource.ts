@@ -36,7 +36,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
       handle: putAnswer(step),
       id: `answer${name}`,
       summary: `Answers ${step}, or answers it again`,
-      description: "409 out of order; 405 when the conversation is over.",
+      description: "The answer is 409 out of order, and 405 when the conversation is over.",
       body: documentRequestBody("Answer"),
       problems: ["conflict", "method-not-allowed"],
       responses: {
@@ -52,7 +52,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
       handle: postAnswerForm(step),
       form: ({ request }) => questionForm(request.path, stepTitles[step]),
       id: `answer${name}ByForm`,
-      summary: "The same as PUT, for a page's form",
+      summary: "Answers the question, for a page's form",
       body: formRequestBody(pageForm),
       problems: ["method-not-allowed", "precondition-failed"],
       responses: { 303: seeOtherResponse, 406: rejected }
@@ -125,20 +125,20 @@ export const sessionResource: ResourceDefinition = {
     "GET /cross_bridge": {
       handle: getEntry,
       id: "crossBridge",
-      summary: "The entry of a session (B1)",
+      summary: "Shows how a session begins",
       responses: { 200: viewResponse("Challenge", "The request that begins a session", ["Link"]) }
     },
     "GET /sessions": {
       handle: getSessions,
       id: "listSessions",
-      summary: "All sessions, newest first (B3)",
+      summary: "Lists all sessions, newest first",
       query: pagingParameters,
       responses: { 200: viewResponse("Sessions", "A page of the listing", ["Link"]) }
     },
     "POST /sessions": {
       handle: postSessions,
       id: "startSession",
-      summary: "Begins a session (B2)",
+      summary: "Begins a session",
       body: documentRequestBody("Answer", { form: pageForm }),
       problems: ["gone"],
       responses: {
@@ -150,7 +150,7 @@ export const sessionResource: ResourceDefinition = {
     "GET /sessions/{session}": {
       handle: getSession,
       id: "getSession",
-      summary: "The current challenge of a session (B4)",
+      summary: "Reads the current challenge of a session",
       responses: { 200: viewResponse("Challenge", "The next question, and the answers so far") }
     },
     "DELETE /sessions/{session}": {
@@ -162,12 +162,12 @@ export const sessionResource: ResourceDefinition = {
     ...answerOperations("name"),
     ...answerOperations("quest"),
     ...answerOperations("hard_question"),
-    "GET /questions/name_question": question(0, "askName", "The first question (B8)", {}),
-    "GET /questions/quest_question": question(1, "askQuest", "The second question (B9)", { name }),
+    "GET /questions/name_question": question(0, "askName", "Asks the first question", {}),
+    "GET /questions/quest_question": question(1, "askQuest", "Asks the second question", { name }),
     "GET /questions/hard_question": question(
       2,
       "askHardQuestion",
-      "The third question, or the judgement of its answer (B10, B11)",
+      "Asks the third question, or judges its answer",
       { name, quest, air_speed: answerParameter("The answer to the third question.", false) }
     )
   }
