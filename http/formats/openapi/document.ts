@@ -306,8 +306,8 @@ const securitySchemes: DocumentPart = {
 const about =
   "Accept chooses the form of every document: XML, HTML, JSON or plain text. XML is the "
   + "default, so that a client of JSON sends `Accept: application/json`. One schema describes the "
-  + "XML and the JSON of a document. URIs are opaque: follow links. A method that the resource does "
-  + "not have is 405. Where the operator limits rates, every answer has RateLimit and "
+  + "XML and the JSON of a document. URIs are opaque: follow links. A method that the resource "
+  + "does not have is 405. Where the operator limits rates, every answer has RateLimit and "
   + "RateLimit-Policy."
 
 /** The components that something refers to. */
