@@ -48,7 +48,7 @@ export class Accounts {
   /** Creates an account and returns its token, which the service shows only once. */
   async create(name: string, roles: ReadonlyArray<AccountRole> = []): Promise<string> {
     const { document } = await this.transport.post("/accounts", { name, role: roles })
-    const secrets = listOf(document, "token").map((token) => optionalText(token, "#text"))
+    const secrets = listOf(document, "token").map((token) => optionalText(token, "text"))
     return secrets.find((secret) => secret !== undefined) ?? unexpected("there is no token")
   }
 
@@ -76,7 +76,7 @@ export class Accounts {
   async createToken(name: string, options: TokenOptions = {}): Promise<string> {
     const uri = `${accountPath(name)}/token`
     const { document } = await this.transport.post(uri, defined({ ...options }))
-    return textOf(document, "#text")
+    return textOf(document, "text")
   }
 
   /** Revokes one token, or all tokens of an account. */

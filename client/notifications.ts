@@ -74,10 +74,10 @@ export interface NotificationInput {
 }
 
 const encoded = ({ data, type }: InlineContent): JsonObject => {
-  if (typeof data === "string") return { type, "#text": data }
+  if (typeof data === "string") return { type, text: data }
   let bytes = ""
   for (const byte of data) bytes += String.fromCharCode(byte)
-  return { type, encoding: "base64", "#text": btoa(bytes) }
+  return { type, encoding: "base64", text: btoa(bytes) }
 }
 
 /** The `item` of a notification, as JSON. */

@@ -164,7 +164,7 @@ const loadProgressOf = (document: JsonObject): LoadProgress => ({
   skipped: numberOf(document, "skipped"),
   problems: listOf(document, "problem").map((problem) => ({
     row: numberOf(problem, "row"),
-    detail: textOf(problem, "#text")
+    detail: textOf(problem, "text")
   }))
 })
 
@@ -204,7 +204,7 @@ export class Queries {
     price: { readonly amount: string; readonly currency: string }
   ): Promise<Quote> {
     const { amount, currency } = price
-    const document = { price: { currency, "#text": amount } }
+    const document = { price: { currency, text: amount } }
     return quoteOf((await this.transport.put(quotePath(symbol), document)).document)
   }
 

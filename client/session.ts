@@ -54,7 +54,7 @@ export class Session extends RemoteResource {
     const current = step ?? (await this.state(signal)).step
     const { attempts, document, status } = await this.transport.put(
       `${this.href}/${current ?? unexpected("the session is over")}`,
-      typeof answer === "string" ? { "#text": answer } : { href: answer.href },
+      typeof answer === "string" ? { text: answer } : { href: answer.href },
       { acceptedStatuses: [405, 406], signal }
     )
     if (status === 200 || status === 201) {
@@ -88,7 +88,7 @@ export class Session extends RemoteResource {
   async answered(step: string): Promise<SessionAnswer> {
     const document = await this.transport.get(`${this.href}/${step}`)
     const href = optionalText(document, "href")
-    return href === undefined ? optionalText(document, "#text") ?? "" : { href }
+    return href === undefined ? optionalText(document, "text") ?? "" : { href }
   }
 
   private async stateOf(

@@ -33,7 +33,7 @@ export const optionalText = (object: JsonObject, name: string): string | undefin
   const value = object[name]
   if (typeof value === "string") return value
   if (typeof value === "number" || typeof value === "boolean") return String(value)
-  return isRecord(value) ? optionalText(value as JsonObject, "#text") : undefined // as parseObject
+  return isRecord(value) ? optionalText(value as JsonObject, "text") : undefined // as parseObject
 }
 
 export const textOf = (object: JsonObject, name: string): string =>

@@ -98,7 +98,8 @@ const lists: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 const isList = (parent: string, child: string): boolean =>
-  parent === `${child}s` || (child.endsWith("y") && parent === `${child.slice(0, -1)}ies`) ||
+  child === "text" || parent === `${child}s` ||
+  (child.endsWith("y") && parent === `${child.slice(0, -1)}ies`) ||
   (Object.hasOwn(lists, parent) && lists[parent]?.includes(child) === true)
 
 const jsonOf = (node: Node): Json => {
@@ -116,7 +117,7 @@ const objectOf = ({ attributes, children, name }: Node): JsonObject => {
   }
   const entries: Array<[string, Json]> = attributes.map((
     [key, value]
-  ) => [groups.has(key) ? `@${key}` : key, value])
+  ) => [key === "text" || groups.has(key) ? `@${key}` : key, value])
   for (const [key, group] of groups) {
     const [only] = group
     entries.push([
@@ -124,7 +125,7 @@ const objectOf = ({ attributes, children, name }: Node): JsonObject => {
       group.length === 1 && only !== undefined && !isList(name, key) ? only : group
     ])
   }
-  if (/\S/.test(text)) entries.push(["#text", text])
+  if (/\S/.test(text)) entries.push([groups.has("text") ? "#text" : "text", text])
   return Object.fromEntries(entries)
 }
 

@@ -35,10 +35,10 @@ const isConfused = (text: string): boolean => /^(?:\?|what\??|huh\??)$/i.test(te
 /** An answer as the JSON document that the service accepts. */
 const documentOf = (text: string): object =>
   isConfused(text)
-    ? { continue: "confused", "#text": text }
+    ? { continue: "confused", text: text }
     : /^https?:\/\/\S+$/.test(text)
     ? { href: text }
-    : { "#text": text }
+    : { text: text }
 
 /** Asks the questions of one session on the terminal. */
 class Bridge {

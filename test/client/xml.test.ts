@@ -31,9 +31,9 @@ it("returns the JSON of the service for the same document", () => {
 })
 
 it.each([
-  ["<a>&#65;&#x1F600;&apos;</a>", { "#text": "A😀'" }],
+  ["<a>&#65;&#x1F600;&apos;</a>", { text: "A😀'" }],
   ["<?xml version='1.0'?><!-- c --><a b='1' c=\"x&quot;y\"/>", { b: "1", c: "x\"y" }],
-  ["\ufeff<a><![CDATA[<&>]]></a>\n", { "#text": "<&>" }],
+  ["\ufeff<a><![CDATA[<&>]]></a>\n", { text: "<&>" }],
   ["<a>\r\n\r</a >", {}],
   ["<a><b>x</b>\n<b/></a>", { b: ["x", ""] }],
   ["<a><__proto__>x</__proto__></a>", JSON.parse("{\"__proto__\":\"x\"}")]

@@ -16,6 +16,7 @@ import { askAccounts, askCluster, askService } from "./operations/service-calls.
 import { callsTo, type OperationCalls } from "./operations/calls.ts"
 import { admin, OperationRequester } from "./operation-requests.ts"
 import { type Harness, startService } from "./harness.ts"
+import { parametersOf } from "./requests.ts"
 import { type Receiver, startReceiver } from "./receiver.ts"
 
 let service: Harness
@@ -152,6 +153,28 @@ describe("the document", () => {
     expect(typed("object").filter((one) => one["additionalProperties"] === undefined)).toEqual([])
     expect(typed("array").filter((one) => one["items"] === undefined)).toEqual([])
     expect(typed("object").length).toBeGreaterThan(50)
+  })
+
+  it("has no names that a generator of clients takes for one", async () => {
+    // Generators drop what no identifier may have, and write the rest in another case.
+    const merged = (names: ReadonlyArray<string>) => {
+      const plain = names.map((name) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, ""))
+      return names.filter((_, at) => plain[at] === "" || plain.indexOf(plain[at] ?? "") !== at)
+    }
+    const document = await served()
+    const { components } = document as { components: Record<string, object> }
+    const names = [
+      ...everything(document).flatMap(([name, one]) =>
+        name === "properties" ? [Object.keys(one as object)] : []
+      ),
+      ...Object.values(components).map((part) => Object.keys(part)),
+      service.contract.operations().map(({ node }) => String(node["operationId"])),
+      ...service.contract.operations().map((one) =>
+        parametersOf(service.contract, one).map(({ name }) => name)
+      )
+    ]
+    expect(names.map(merged).filter((found) => found.length > 0)).toEqual([])
+    expect(merged(["text", "#text", "a-b", "aB", "c"])).toEqual(["#text", "aB"])
   })
 
   it("has only components that something refers to", async () => {

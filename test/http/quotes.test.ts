@@ -70,7 +70,7 @@ describe("C3: PUT of a quote", () => {
     "keeps %s of JSON as it is sent, as a number too",
     async (price) => {
       const type = { type: "application/json" }
-      for (const body of [`{"price":${price}}`, `{"quote":{"price":{"#text":${price}}}}`]) {
+      for (const body of [`{"price":${price}}`, `{"quote":{"price":{"text":${price}}}}`]) {
         await put("NUMBER", body, type)
         expect((await send("GET", "/quotes/NUMBER")).child("price")).toBe(price)
       }
@@ -80,7 +80,7 @@ describe("C3: PUT of a quote", () => {
   it("accepts JSON, other symbols, and no currency", async () => {
     const json = await put(
       "^GSPC",
-      JSON.stringify({ price: { currency: "EUR", "#text": "5.0" } }),
+      JSON.stringify({ price: { currency: "EUR", text: "5.0" } }),
       {
         type: "application/json"
       }
@@ -89,7 +89,7 @@ describe("C3: PUT of a quote", () => {
     const answer = await send("GET", "/quotes?quotename=%5EGSPC", { accept: "application/json" })
     expect(answer.json).toMatchObject({
       symbol: "^GSPC",
-      price: { currency: "EUR", "#text": "5.0" }
+      price: { currency: "EUR", text: "5.0" }
     })
     expect((await put("BRK.B", "<quote><price>7</price></quote>")).status).toBe(201)
   })

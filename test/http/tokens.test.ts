@@ -42,8 +42,8 @@ describe("a token", () => {
       type: "application/json",
       accept: "application/json"
     })
-    expect(json.json).toMatchObject({ name: "laptop", "#text": expect.any(String) })
-    const token = String(Object(json.json)["#text"])
+    expect(json.json).toMatchObject({ name: "laptop", text: expect.any(String) })
+    const token = String(Object(json.json)["text"])
     const bearer = { headers: { Authorization: `Bearer ${token}` } }
     expect((await list("wisher", bearer)).status).toBe(200)
     const expires = new Date(Date.now() + 2 * dayMs).toISOString()

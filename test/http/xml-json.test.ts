@@ -8,7 +8,7 @@ describe("JSON", () => {
     const read = parser.fromJson("notification", {
       from: true,
       to: ["http://a/", "http://b/"],
-      item: { description: "d", url: "u", content: { type: "text/plain", "#text": "hi" } }
+      item: { description: "d", url: "u", content: { type: "text/plain", text: "hi" } }
     })
     expect(read).toEqual({
       ok: true,
@@ -30,9 +30,27 @@ describe("JSON", () => {
       expect(toJson(read.value)).toEqual({
         from: "true",
         to: ["http://a/", "http://b/"],
-        item: { description: "d", url: "u", content: { type: "text/plain", "#text": "hi" } }
+        item: { description: "d", url: "u", content: { type: "text/plain", text: "hi" } }
       })
     }
+  })
+
+  it("keeps apart what others name as the text or as an attribute", () => {
+    const foreign = element(
+      "item",
+      { text: "attribute", a: "1" },
+      element("a", {}, "2"),
+      element("text", {}, "element"),
+      "own"
+    )
+    const json = { "@text": "attribute", "@a": "1", a: "2", text: ["element"], "#text": "own" }
+    expect(toJson(foreign)).toEqual(json)
+    expect(parser.fromJson("item", json)).toEqual({ ok: true, value: foreign })
+    expect(toJson(element("item", {}, element("text", {}, "element")))).toEqual({
+      text: ["element"]
+    })
+    const own = { value: element("price", { currency: "EUR" }, "5.0") }
+    expect(parser.fromJson("price", { "@currency": "EUR", text: "5.0" })).toMatchObject(own)
   })
 
   it("reads numbers digit by digit, and none within strings", () => {

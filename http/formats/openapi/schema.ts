@@ -50,7 +50,7 @@ export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${na
 
 /** The text of an element that is an object in JSON: it has attributes, or is the root. */
 export const elementText = (about: string): Properties => ({
-  "#text": { type: "string", description: `${about} In XML the text of the element itself.` }
+  text: { type: "string", description: `${about} In XML the text of the element itself.` }
 })
 
 /** An element with attributes or children; `required` are the names of those always present. */

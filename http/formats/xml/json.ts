@@ -1,7 +1,9 @@
 /**
  * Documents as JSON (protocol §0). Attributes and elements become properties, a repeatable element
- * becomes an array, and the text of an element that has properties becomes `#text`. The JSON that
- * this service sends does not contain the root element's name. A client may send
+ * becomes an array, and the text of an element that has properties becomes `text`. Three further
+ * rules are for the unknown elements of others: elements named `text` are always an array; beside
+ * them the text is `#text`; an attribute is `@name` if it is named `text` or as an element beside
+ * it. The JSON that this service sends does not contain the root element's name. A client may send
  * `{ "<root name>": { … } }` nevertheless.
  */
 import { xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
@@ -41,8 +43,15 @@ const repeatables: NamesByParent = {
   not: ["where", "all", "any", "not"]
 }
 
+/** The property with the text of an element that has other properties. */
+const textName = "text"
+
+/** The same beside elements of that name. */
+const textNameBeside = "#text"
+
 const isRepeatable = (parent: string, child: string): boolean =>
-  parent === `${child}s` || (child.endsWith("y") && parent === `${child.slice(0, -1)}ies`) ||
+  child === textName || parent === `${child}s` ||
+  (child.endsWith("y") && parent === `${child.slice(0, -1)}ies`) ||
   Boolean(repeatables[parent]?.includes(child))
 
 /** A JSON value as `toJson` makes it. */
@@ -74,14 +83,15 @@ const objectOf = (node: Element): Record<string, JsonDocument> => {
     }
   }
   for (const key in node.attributes) {
-    object[lists.has(key) ? `@${key}` : key] = node.attributes[key] ?? ""
+    const isTaken = key === textName || lists.has(key)
+    object[isTaken ? `@${key}` : key] = node.attributes[key] ?? ""
   }
   for (const [name, list] of lists) {
     const first = list[0]
     const single = list.length === 1 && first !== undefined && !isRepeatable(node.name, name)
     object[name] = single ? first : list
   }
-  if (text.trim() !== "") object["#text"] = text
+  if (text.trim() !== "") object[lists.has(textName) ? textNameBeside : textName] = text
   return object
 }
 
@@ -167,7 +177,7 @@ const readProperty = (
   children: Array<Element | string>
 ): void => {
   if (value === null || value === undefined) return
-  if (key === "#text" && isScalar(value)) {
+  if ((key === textName || key === textNameBeside) && isScalar(value)) {
     children.push(scalarText(value))
     return
   }

@@ -31,7 +31,7 @@ export const queryResource: ResourceDefinition = {
     Where: object({
       ...attributes({ field: text, op: oneOf(...operators) }),
       value: { type: ["string", "number"], xml: { attribute: true } },
-      "#text": { type: ["string", "number"] }
+      text: { type: ["string", "number"] }
     }, ["field"]),
     Conditions: {
       anyOf: [

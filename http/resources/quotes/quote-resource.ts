@@ -16,7 +16,7 @@ const price = {
 const newPrice = {
   anyOf: [
     { type: ["string", "number"] },
-    object({ currency: attribute(text), "#text": { type: ["string", "number"] } })
+    object({ currency: attribute(text), text: { type: ["string", "number"] } })
   ]
 }
 

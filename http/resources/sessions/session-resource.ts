@@ -91,7 +91,6 @@ export const sessionResource: ResourceDefinition = {
   schemas: {
     Answer: rootElement("answer", {
       ...attributes({ continue: text, href: uri }),
-      text: { type: "string", description: "The text of the answer, in JSON." },
       ...elementText("The answer.")
     }),
     Challenge: rootElement("challenge", {

@@ -5,7 +5,7 @@ import { located, type OperationCalls } from "./calls.ts"
 
 /** Quotes. */
 export const askQuotes = async ({ asks, send }: OperationCalls): Promise<void> => {
-  const price = { currency: "USD", "#text": "1.50" }
+  const price = { currency: "USD", text: "1.50" }
   const quote = {
     root: "quote",
     json: () => ({ price, name: "One" }),

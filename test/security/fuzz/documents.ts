@@ -103,7 +103,7 @@ const jsonTokens = [
   "-0",
   "\\ud800",
   "\\u0000",
-  "\"#text\"",
+  "\"text\"",
   "\"item\":",
   "\"to\":",
   "\"__proto__\":",
@@ -118,7 +118,7 @@ const json: Target = {
   seeds: [
     "{\"item\":{\"description\":\"d\",\"url\":\"http://a.test/\"}}",
     "{\"notification\":{\"to\":[\"http://b.test/\"],\"item\":{\"description\":\"d\"}}}",
-    "{\"item\":{\"content\":{\"type\":\"text/plain\",\"#text\":\"c\"},\"n\":1,\"t\":true}}"
+    "{\"item\":{\"content\":{\"type\":\"text/plain\",\"text\":\"c\"},\"n\":1,\"t\":true}}"
   ],
   tokens: jsonTokens,
   run: (input) => {
