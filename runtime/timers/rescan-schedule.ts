@@ -17,6 +17,7 @@ export class RescanSchedule {
   private readonly regularSweeps: number
   private readonly lateCommitSweeps: number
   private readonly lateCommitRescans: number
+  private sweepsDone = 0
 
   constructor(limits: Limits) {
     this.regularSweeps = Math.ceil(limits.timersRescanMs / limits.sweepMs)
@@ -26,11 +27,14 @@ export class RescanSchedule {
 
   /** This node has taken the shard. */
   begin(shard: number, expectsLateCommits: boolean): void {
-    // The shards have their first rescans in different sweeps.
-    const sweepsLeft = 1 +
-      shard % (expectsLateCommits ? this.lateCommitSweeps : this.regularSweeps)
+    const interval = expectsLateCommits ? this.lateCommitSweeps : this.regularSweeps
     const lateCommitRescansLeft = expectsLateCommits ? this.lateCommitRescans : 0
-    this.shards.set(shard, { sweepsLeft, lateCommitRescansLeft })
+    this.shards.set(shard, { sweepsLeft: this.sweepsUntil(shard, interval), lateCommitRescansLeft })
+  }
+
+  /** Sweeps until the turn of the shard, `interval` at most. Shards have different turns. */
+  private sweepsUntil(shard: number, interval: number): number {
+    return 1 + (shard + interval - this.sweepsDone % interval) % interval
   }
 
   end(shard: number): void {
@@ -48,12 +52,13 @@ export class RescanSchedule {
   /** The shards to rescan in this sweep. */
   sweep(): ReadonlyArray<number> {
     const due: Array<number> = []
+    this.sweepsDone++
     for (const [shard, rescan] of this.shards) {
       if (--rescan.sweepsLeft > 0) continue
       due.push(shard)
       rescan.sweepsLeft = rescan.lateCommitRescansLeft > 0
         ? this.lateCommitSweeps
-        : this.regularSweeps
+        : this.sweepsUntil(shard, this.regularSweeps)
       if (rescan.lateCommitRescansLeft > 0) rescan.lateCommitRescansLeft--
     }
     return due

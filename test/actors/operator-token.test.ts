@@ -120,15 +120,22 @@ const recordsOf = (token: string) => ({
   [`${tokenIdsTable}/${tokenKey("admin", "operator")}`]: secretHash(token)
 })
 
+const order = array(constantFrom(...steps), { maxLength: 10 })
+
+/** A world whose token was revoked before a start with the same token. */
+const restartedAfterRevocation = async (during: ReadonlyArray<Step>): Promise<World> => {
+  const world = new World()
+  await world.start("same", [])
+  world.revoke()
+  await world.start("same", during)
+  return world
+}
+
 describe("the operator's token", () => {
   it.each(["same", "other"])("has its records when a start has ended, %s token", async (token) => {
-    const order = array(constantFrom(...steps), { maxLength: 10 })
     await assert(
       asyncProperty(order, order, async (before, between) => {
-        const world = new World()
-        await world.start("same", [])
-        world.revoke()
-        await world.start("same", before)
+        const world = await restartedAfterRevocation(before)
         await world.start(token, between)
         await world.settle()
         expect(world.authenticate(secretHash(token))).toMatchObject({ account: "admin" })
@@ -141,13 +148,9 @@ describe("the operator's token", () => {
   })
 
   it("has no records when it was revoked again", async () => {
-    const order = array(constantFrom(...steps), { maxLength: 10 })
     await assert(
       asyncProperty(order, order, async (before, after) => {
-        const world = new World()
-        await world.start("same", [])
-        world.revoke()
-        await world.start("same", before)
+        const world = await restartedAfterRevocation(before)
         await world.settle()
         world.revoke()
         await world.run(after)

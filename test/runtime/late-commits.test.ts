@@ -48,6 +48,16 @@ const pass = async (rig: Rig, ms: number): Promise<void> => {
   }
 }
 
+/** The next commit is not answered; the result stores it. */
+const storesLate = (storage: ReturnType<typeof scripted>): () => void => {
+  let keep = () => {}
+  storage.acts.push((group, inner) => {
+    keep = () => void Effect.runSync(inner.commit(group))
+    return Effect.never
+  })
+  return () => keep()
+}
+
 describe("a timer", () => {
   it("fires although its commit was stored long after its deadline", async () => {
     const storage = scripted()
@@ -61,11 +71,7 @@ describe("a timer", () => {
     }
     const behaviors = [sleeper]
     const rig = await start({ behaviors, limits }, { storage, virtualTime: true })
-    let keep = () => {}
-    storage.acts.push((group, inner) => {
-      keep = () => void Effect.runSync(inner.commit(group))
-      return Effect.never
-    })
+    const keep = storesLate(storage)
     let failure: unknown
     rig.system.askByCallback(
       sleeping,
@@ -99,11 +105,7 @@ describe("a timer", () => {
     const limits = { storageDeadlineMs: 50, reloadDelayMs: 1, sweepMs: 60_000 }
     const behaviors = [sleeper]
     const rig = await start({ behaviors, limits }, { storage, virtualTime: true })
-    let keep = () => {}
-    storage.acts.push((group, inner) => {
-      keep = () => void Effect.runSync(inner.commit(group))
-      return Effect.never
-    })
+    const keep = storesLate(storage)
     rig.system.askByCallback(sleeping, { _tag: "Sleep", untilMs: 20 }, () => {})
     await turns()
     await pass(rig, 300)
