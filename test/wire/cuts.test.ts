@@ -1,0 +1,254 @@
+/**
+ * Requests in any number of segments. TCP may cut them anywhere; the answers must be those to the
+ * same requests in one piece. What breaks off is not stored.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { headerBlockBytesMax } from "../../http/limits.ts"
+import { expectStatus, linkOf, listMailbox, type Mailbox, notification, openMailbox,
+  send } from "../e2e/client.ts"
+import { cleanUp, type Service, start, within } from "../e2e/process.ts"
+import { head, openRaw } from "../e2e/raw.ts"
+import { Random } from "../faults/random.ts"
+import { answered, answersIn, type WireAnswer } from "./answers.ts"
+
+const answersWithinMs = 120_000
+/** Payload of a segment on most networks. */
+const segmentBytes = 1_400
+/** Every US-ASCII character that a field name may have (RFC 9110 §5.6.2). */
+const tokenCharacters = "!#$%&'*+-.^_`|~0123456789"
+  + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+let service: Service
+let mailbox: Mailbox
+
+beforeAll(async () => {
+  service = await start()
+  mailbox = await openMailbox(service.url, "target")
+})
+afterAll(async () => {
+  await service.kill()
+  cleanUp()
+})
+
+/** A request in pieces, with the number of answers that it gets. */
+interface Cut {
+  readonly name: string
+  readonly pieces: ReadonlyArray<string>
+  readonly answers?: number
+}
+
+/** A request; the number makes its document unique, and changes no length. */
+type Request = (n: number) => string
+
+const atPlaces = (bytes: string, places: ReadonlyArray<number>): ReadonlyArray<string> =>
+  [0, ...places].map((place, n) => bytes.slice(place, places[n] ?? bytes.length))
+
+const segments = (bytes: string, length: number): ReadonlyArray<string> =>
+  atPlaces(
+    bytes,
+    Array.from({ length: Math.ceil(bytes.length / length) - 1 }, (_, n) => (n + 1) * length)
+  )
+
+/** The request whole, cut at every place, byte by byte, and in three pieces at random places. */
+const cutsOf = (name: string, request: Request, random: Random): ReadonlyArray<Cut> => {
+  const { length } = request(0)
+  const inTwo = Array.from({ length: length - 1 }, (_, at) => [at + 1])
+  const inThree = Array.from(
+    { length: 30 },
+    () => [random.below(length), random.below(length)].toSorted((a, b) => a - b)
+  )
+  const inMany = Array.from({ length: length - 1 }, (_, at) => at + 1)
+  return [[], inMany, ...inTwo, ...inThree].map((places, n) => ({
+    name: `${name} ${n}, cut after ${places.slice(0, 5).join(", ")}`,
+    pieces: atPlaces(request(n), places)
+  }))
+}
+
+/** The service has read what was sent to it before: it reads the sockets in their order. */
+const hasRead = async (): Promise<void> => {
+  for (let round = 0; round < 2; round += 1) expectStatus(await send(service.url, "/livez"), 200)
+}
+
+/** Sends the first piece of each request, then the second of each, and so on. */
+const sendInSteps = async (
+  cuts: ReadonlyArray<Cut>
+): Promise<ReadonlyMap<string, ReadonlyArray<WireAnswer>>> => {
+  const all = await Promise.all(cuts.map(async (cut) => {
+    const connection = await openRaw(service.port)
+    connection.socket.setNoDelay(true)
+    return { cut, connection }
+  }))
+  const steps = Math.max(...cuts.map(({ pieces }) => pieces.length))
+  for (let step = 0; step < steps; step += 1) {
+    for (const { connection, cut } of all) {
+      const piece = cut.pieces[step] ?? ""
+      if (piece !== "") connection.socket.write(piece, "latin1")
+    }
+    await hasRead()
+  }
+  return new Map(
+    await Promise.all(all.map(async ({ connection, cut }) => {
+      await within(answersWithinMs, `${cut.name}: is answered`, answered(connection, cut.answers))
+      const hasEnded = connection.socket.closed
+      connection.socket.destroy()
+      return [cut.name, answersIn(connection.received(), { hasEnded })] as const
+    }))
+  )
+}
+
+/** An answer without what differs from request to request. */
+const normalized = ({ body, head, status }: WireAnswer): unknown => ({
+  status,
+  head: head.replaceAll(/\r\n(date|location|link): [^\r]*/gi, "\r\n$1"),
+  body: body.replaceAll(/(href|received)="[^"]*"/g, "$1")
+})
+
+/** Fails unless each has one answer, with this status, and all of them are the same. */
+const expectSameAnswer = (
+  answers: ReadonlyMap<string, ReadonlyArray<WireAnswer>>,
+  status: number
+): void => {
+  const [wanted] = [...answers.values()].flat()
+  if (wanted === undefined) throw new Error("there is no answer")
+  expect(wanted.status).toBe(status)
+  for (const [name, all] of answers) {
+    expect([name, ...all.map(normalized)]).toEqual([name, normalized(wanted)])
+  }
+}
+
+const deposit = (fields: ReadonlyArray<string>, body: string): string =>
+  head(`POST ${mailbox.path} HTTP/1.1`, "Host: a", "Content-Type: application/xml", ...fields)
+  + body
+
+const description = (kind: string, n: number): string => `${kind}-${String(n).padStart(4, "0")}`
+
+const withLength = (n: number): string => {
+  const body = notification(description("plain", n))
+  return deposit([`Content-Length: ${body.length}`], body)
+}
+
+/** The document in chunks of 40 bytes. */
+const inChunks = (n: number): string => {
+  const body = notification(description("chunked", n))
+  const chunks = segments(body, 40).map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
+  return deposit(["Transfer-Encoding: chunked"], `${chunks.join("")}0\r\n\r\n`)
+}
+
+const get = (target: string, ...fields: ReadonlyArray<string>): string =>
+  head(`GET ${target} HTTP/1.1`, "Host: a", ...fields)
+
+const descriptions = async (): Promise<ReadonlyArray<string>> =>
+  (await listMailbox(service.url, mailbox)).map(({ description }) => description).toSorted()
+
+describe("a request in segments", () => {
+  const random = new Random("cuts")
+
+  it.each([
+    ["with a length", "plain", withLength],
+    ["in chunks", "chunked", inChunks]
+  ])("is answered and stored once: a deposit %s", async (name, kind, request) => {
+    const cuts = cutsOf(name, request, random)
+    expectSameAnswer(await sendInSteps(cuts), 202)
+    const stored = (await descriptions()).filter((text) => text.startsWith(kind))
+    expect(stored).toEqual(cuts.map((_, n) => description(kind, n)))
+  })
+
+  it("is answered: a PUT with a length", async () => {
+    const put = (path: string) => head(`PUT ${path} HTTP/1.1`, "Host: a", "Content-Length: 6")
+    const published = async (): Promise<string> => {
+      const answer = await send(service.url, "/content", { method: "POST", body: "first" })
+      return linkOf(expectStatus(answer, 202), "edit")
+    }
+    const { length } = put(await published())
+    const paths = await Promise.all(Array.from({ length: length + 100 }, published))
+    const cuts = cutsOf("PUT", (n) => `${put(paths[n] ?? "")}second`, random)
+    expectSameAnswer(await sendInSteps(cuts), 204)
+    const texts = await Promise.all(
+      paths.slice(0, cuts.length).map(async (path) => (await send(service.url, path)).text)
+    )
+    expect(new Set(texts)).toEqual(new Set(["second"]))
+  })
+
+  it("is answered: a GET with a query", async () => {
+    const target = `/problems/gone?${"name=value&".repeat(12)}`
+    const request = () => get(target, "Accept: application/json", "X-Request_Id: 1")
+    expectSameAnswer(await sendInSteps(cutsOf("GET", request, random)), 200)
+  })
+
+  it("is answered: a target of 3 kB in segments of 1,400 bytes, and of other lengths", async () => {
+    const bytes = get(`/problems/gone?${"x".repeat(3_000)}`)
+    const cuts = [bytes.length, segmentBytes, 536, 1_000, 3_020, 100].map((length) => ({
+      name: `segments of ${length}`,
+      pieces: segments(bytes, length)
+    }))
+    expectSameAnswer(await sendInSteps(cuts), 200)
+  })
+
+  it("is answered with each character that a field name may have", async () => {
+    const one = [...tokenCharacters].map((character) => ({
+      name: `a field name with ${character}`,
+      bytes: get("/problems/gone", `X${character}Y: z`, `${character}: z`)
+    }))
+    const all = get("/problems/gone", ...[...tokenCharacters].map((one) => `X${one}Y: z`))
+    const cuts = [...one, { name: "a field name with each", bytes: all }]
+      .flatMap(({ bytes, name }) => [
+        { name, pieces: [bytes] },
+        { name: `${name}, cut within it`, pieces: atPlaces(bytes, [bytes.indexOf("X") + 1]) }
+      ])
+    expectSameAnswer(await sendInSteps(cuts), 200)
+  })
+
+  it.each([
+    ["just fits", headerBlockBytesMax - 100, 200],
+    ["is just too large", headerBlockBytesMax + 1, 431]
+  ])("gets the same status when its header block %s", async (_, bytesTotal, status) => {
+    const without = get("/problems/gone", "X: ").length
+    const bytes = get("/problems/gone", `X: ${"x".repeat(bytesTotal - without)}`)
+    const lengths = [bytesTotal, segmentBytes, 5_000, bytesTotal - 1, bytesTotal - 3]
+    const answers = await sendInSteps(lengths.map((length) => ({
+      name: `segments of ${length}`,
+      pieces: segments(bytes, length)
+    })))
+    const statuses = [...answers].map(([name, all]) => [name, ...all.map(({ status }) => status)])
+    expect(statuses).toEqual(lengths.map((length) => [`segments of ${length}`, status]))
+  })
+
+  it("is answered in order behind another one", async () => {
+    const bytes = get("/livez") + get("/nowhere") + get("/problems/gone")
+    const answers = await sendInSteps(
+      cutsOf("three requests", () => bytes, random).map((cut) => ({ ...cut, answers: 3 }))
+    )
+    for (const [name, all] of answers) {
+      expect([name, ...all.map(({ status }) => status)]).toEqual([name, 200, 404, 200])
+    }
+  })
+})
+
+describe("a deposit that breaks off", () => {
+  /** Where the last chunk's size line ends: then the body is complete. */
+  const complete = (bytes: string): number =>
+    bytes.endsWith("0\r\n\r\n") ? bytes.length - 3 : bytes.length - 1
+
+  it("is not stored, wherever it ends, by FIN or RST", async () => {
+    const before = await descriptions()
+    const deposits = [withLength(9_000), inChunks(9_000)].flatMap((bytes) =>
+      Array.from({ length: complete(bytes) }, (_, at) => bytes.slice(0, at + 1))
+    )
+    const opened = await Promise.all(deposits.map(async (bytes) => {
+      const connection = await openRaw(service.port)
+      connection.socket.write(bytes, "latin1")
+      return connection
+    }))
+    await hasRead()
+    for (const [n, { socket }] of opened.entries()) {
+      if (n % 2 === 0) socket.end()
+      else socket.resetAndDestroy()
+    }
+    await Promise.all(opened.map(({ closed }) => within(answersWithinMs, "the end", closed)))
+    for (const { received } of opened) expect(received()).toBe("")
+    await hasRead()
+    expect(await descriptions()).toEqual(before)
+    expectSameAnswer(await sendInSteps([{ name: "a whole one", pieces: [withLength(9_001)] }]), 202)
+    expect(await descriptions()).toHaveLength(before.length + 1)
+  })
+})
