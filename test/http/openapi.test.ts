@@ -187,6 +187,24 @@ describe("the document", () => {
     expect(unused).toEqual([])
   })
 
+  it("has one type of each body with media=json: JSON, where there is JSON", async () => {
+    const answer = await send("GET", "/openapi.json?media=json")
+    const whole = await served()
+    const contentsOf = (document: unknown) =>
+      everything(document).flatMap(([name, one]) => {
+        const types = name === "content" ? Object.keys(one as object) : []
+        return types.some((type) => type.includes("/")) ? [types] : []
+      })
+    const firsts = contentsOf(whole).map(([type]) => [type])
+    expect(contentsOf(answer.json)).toEqual(firsts)
+    expect(firsts).toContainEqual(["application/json"])
+    // A property named `content` is no body.
+    expect(answer.json).toMatchObject({
+      components: { schemas: Object(whole["components"]).schemas }
+    })
+    expect((await send("GET", "/openapi.json?media=xml")).status).toBe(400)
+  })
+
   it("names no server on localhost, where a client on another machine would find its own", () => {
     const { settings } = service.service
     const serversAt = (baseUrl: string) => openapiDocument({ ...settings, baseUrl })["servers"]

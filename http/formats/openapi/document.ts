@@ -361,3 +361,22 @@ export const makeDocument = (
     }
   }
 }
+
+const isPart = (value: unknown): value is DocumentPart =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Whether a part has its entries by media type; a schema may describe a property `content`. */
+const isContent = (name: string, part: DocumentPart): boolean =>
+  name === "content" && Object.keys(part).every((type) => type.includes("/"))
+
+/** A copy of a document, or of a part of one, with the first type of each body only. */
+export const withFirstTypes = (part: DocumentPart): DocumentPart =>
+  Object.fromEntries(
+    Object.entries(part).map(([name, value]) => {
+      if (!isPart(value)) return [name, value]
+      const one = isContent(name, value)
+        ? Object.fromEntries(Object.entries(value).slice(0, 1))
+        : value
+      return [name, withFirstTypes(one)]
+    })
+  )

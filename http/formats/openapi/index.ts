@@ -1,6 +1,6 @@
 /** The OpenAPI document, derived from the operations of each resource. */
 export { operationsOf } from "./derivation.ts"
-export { type DocumentPart, makeDocument } from "./document.ts"
+export { type DocumentPart, makeDocument, withFirstTypes } from "./document.ts"
 export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emptyResponse,
   eventContent, feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,

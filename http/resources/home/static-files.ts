@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { liveScript, pageScript, stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
-  text as textSchema } from "../../formats/openapi/index.ts"
+  text as textSchema, withFirstTypes } from "../../formats/openapi/index.ts"
 import { fixedMaxAgeSeconds } from "../../limits.ts"
-import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError,
-  type HttpSettings } from "../../pipeline/index.ts"
+import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError, type HttpSettings,
+  readQuery } from "../../pipeline/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
 
@@ -151,20 +151,38 @@ export const openapiOperation = (
     Object.fromEntries(openapiTypes.map((type) => [type, openapi])),
     ["Vary"]
   ),
+  query: {
+    media: {
+      description: "With `json` every body has one type only, JSON where there is JSON: for "
+        + "generators of clients that know few types.",
+      schema: { type: "string", enum: ["json"] }
+    }
+  },
   problems: ["not-acceptable", "precondition-failed"],
   handle: ({ settings }) => {
     const files = new Map<string, FixedFile>()
-    return (call) => {
+    const fileOf = (type: string, media: string | undefined): FixedFile => {
+      const key = `${type} ${media}`
+      const known = files.get(key)
+      if (known !== undefined) return known
+      const whole = document(settings)
+      const text = JSON.stringify(media === undefined ? whole : withFirstTypes(whole))
+      const file = makeFile(type, `${text}\n`, openapiHeaders)
+      files.set(key, file)
+      return file
+    }
+    return Effect.fnUntraced(function*(call) {
+      const media = (yield* readQuery(call)).get("media")
+      if (media !== undefined && media !== "json") {
+        return yield* httpError("malformed", "media must be json, or absent for all types")
+      }
       const available = openapiTypes
       const type = negotiate(call.request.headers.get("accept"), available)
       if (type === undefined) {
         const detail = `there is ${available.join(", ")}`
-        return Effect.fail(httpError("not-acceptable", detail, [], { available }))
+        return yield* httpError("not-acceptable", detail, [], { available })
       }
-      const file = files.get(type) ??
-        makeFile(type, `${JSON.stringify(document(settings))}\n`, openapiHeaders)
-      files.set(type, file)
-      return answerFile(call, file)
-    }
+      return yield* answerFile(call, fileOf(type, media))
+    })
   }
 })

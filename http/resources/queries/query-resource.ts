@@ -10,13 +10,18 @@ import { deleteQuery, getQueries, getQuery, postQueries, postQueryForm, putQuery
 
 const on = oneOf("customers", "quotes")
 
+/** No condition: `all` is true, `any` is false. */
+const none: Schema = { const: "", description: "No condition." }
+
 /** One element, or an array. */
-const some = (schema: Schema): Schema => ({ anyOf: [schema, list(schema)] })
+const some = (...schemas: ReadonlyArray<Schema>): Schema => ({
+  anyOf: [...schemas, list(schemas.length === 1 ? schemas[0] ?? {} : { anyOf: schemas })]
+})
 
 const conditions = {
   where: some(ref("Where")),
-  all: some(ref("Conditions")),
-  any: some(ref("Conditions")),
+  all: some(ref("Conditions"), none),
+  any: some(ref("Conditions"), none),
   not: some(ref("Conditions"))
 }
 
@@ -33,12 +38,7 @@ export const queryResource: ResourceDefinition = {
       value: { type: ["string", "number"], xml: { attribute: true } },
       text: { type: ["string", "number"] }
     }, ["field"]),
-    Conditions: {
-      anyOf: [
-        object(conditions),
-        { const: "", description: "No condition: `all` is true, `any` is false." }
-      ]
-    },
+    Conditions: object(conditions),
     Query: rootElement("query", {
       ...attributes({ on, href: uri, expires: dateTime }),
       title: text,
