@@ -7,6 +7,7 @@ import { Cause, Effect, type Exit } from "effect"
 import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
 import { callerKey, isCrossSiteRequest } from "./auth/index.ts"
+import { chooseFormat, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
   httpError, type Match, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
   type ResourceHandler, type Route, runOnce, type Service } from "./pipeline/index.ts"
@@ -36,6 +37,41 @@ interface Routed {
   readonly match: Extract<Match<ResourceHandler>, { readonly _tag: "Found" }>
   readonly bodyKind: "document" | "stream" | "none"
 }
+
+/**
+ * A GET with the format that its URI names in place of its Accept field. The resource's other
+ * methods have no format; their conditions need its URI.
+ */
+const withChoice = (
+  request: HttpRequest,
+  offer: FormatOffer | undefined,
+  baseUrl: string
+): HttpRequest => {
+  if (offer === undefined) return request
+  const { headers, method, path, query } = request
+  const isRead = method === "GET" || method === "HEAD"
+  const choice = chooseFormat({ path, query: isRead ? query : "" }, offer, baseUrl)
+  return {
+    method,
+    path,
+    query,
+    headers: choice.format === undefined
+      ? headers
+      : headers.with("accept", formatTypes[choice.format]),
+    // The connection knows it, and is asked only where it matters.
+    get remoteAddress() {
+      return request.remoteAddress
+    },
+    choice
+  }
+}
+
+/** The answer at the URI of one representation does not depend on the Accept field. */
+const withoutVaryAccept = ({ choice }: HttpRequest, answer: PlainAnswer): PlainAnswer =>
+  choice?.format === undefined ? answer : {
+    ...answer,
+    headers: answer.headers.filter(([name, value]) => name !== "Vary" || value !== "Accept")
+  }
 
 const isCompressed = ({ headers }: HttpRequest): boolean => {
   const coding = headers.get("content-encoding")
@@ -177,13 +213,17 @@ class Application {
       : bodyKind === "stream"
       ? streamBody(exchange, contentBytesMax, isKeyed)
       : noBody
-    const identity = identityOf(request)
-    const ids = randomIds
-    const key = undefined
-    this.run(
-      routed,
-      { request, exchange, parameters, identity, body, documentParser, ids, key }
-    )
+    const call: Call = {
+      request: withChoice(request, handler.offer, baseUrl),
+      exchange,
+      parameters,
+      identity: identityOf(request),
+      body,
+      documentParser,
+      ids: randomIds,
+      key: undefined
+    }
+    this.run(routed, call)
   }
 
   private run(routed: Routed, call: Call): void {
@@ -199,11 +239,12 @@ class Application {
   }
 
   private finish(
-    { exchange, match, request }: Routed,
+    { exchange, match }: Routed,
     call: Call,
     exit: Exit.Exit<HandlerAnswer, HandlerFailure>,
     done: (status: number) => void
   ): void {
+    const { request } = call
     if (exit._tag === "Success") return this.answer(exchange, call, exit.value, done)
     const reason = exit.cause.reasons.find((one) => one._tag === "Fail")
     if (reason?._tag === "Fail") return done(this.sendFailure(request, exchange, reason.error))
@@ -227,7 +268,7 @@ class Application {
         const plain = answer._tag === "View"
           ? renderView(answer, call, this.service.settings.baseUrl)
           : answer
-        exchange.reply(plain)
+        exchange.reply(withoutVaryAccept(call.request, plain))
         return done(plain.status)
       }
       case "Stream": {
@@ -257,7 +298,7 @@ class Application {
 
   private sendFailure(request: HttpRequest, exchange: Exchange, failure: HandlerFailure): number {
     const rendered = renderFailure(failure, request, this.service.settings.baseUrl)
-    exchange.reply(rendered)
+    exchange.reply(withoutVaryAccept(request, rendered))
     return rendered.status
   }
 }

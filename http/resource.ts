@@ -1,7 +1,8 @@
 /** A resource: its operations, each with its handler and its OpenAPI description. */
 import type { HtmlForm } from "./formats/html/index.ts"
-import type { FormFields } from "./formats/index.ts"
-import { type Operation, type OperationGroup, operationsOf } from "./formats/openapi/index.ts"
+import type { FormatOffer, FormFields } from "./formats/index.ts"
+import { formatsOfOperation, type Operation, type OperationGroup, operationsOf,
+  type RoutedOperation } from "./formats/openapi/index.ts"
 import { type Call, type ResourceHandler, type Route, type Service,
   withFormRedisplay } from "./pipeline/index.ts"
 
@@ -15,13 +16,32 @@ export interface ResourceOperation extends Operation {
   readonly keyBeside?: string
   /** The hot path; see {@link ResourceHandler}. */
   readonly direct?: (service: Service) => NonNullable<ResourceHandler["direct"]>
+  /** Parameters of the query that do not select what is shown: links omit them. */
+  readonly unlinkedQuery?: ReadonlyArray<string>
   /** `Accept-Post` of the path's answers to OPTIONS, where clients look for it. */
   readonly acceptPost?: string
 }
 
 export type ResourceDefinition = OperationGroup<ResourceOperation>
 
-const handlerOf = (service: Service, operation: ResourceOperation): ResourceHandler => {
+/** The representations that the answer to GET has; undefined where it is not negotiated. */
+const offerOf = (
+  routed: RoutedOperation<ResourceOperation> | undefined
+): FormatOffer | undefined => {
+  const formats = routed === undefined ? [] : formatsOfOperation(routed)
+  if (routed === undefined || formats.length === 0) return undefined
+  const { query = {}, unlinkedQuery = [] } = routed.operation
+  return {
+    formats,
+    parameters: Object.keys(query).filter((name) => !unlinkedQuery.includes(name))
+  }
+}
+
+const handlerOf = (
+  service: Service,
+  operation: ResourceOperation,
+  offer: FormatOffer | undefined
+): ResourceHandler => {
   const { body, direct, form, handle, keyBeside } = operation
   const handler = handle(service)
   return {
@@ -29,6 +49,7 @@ const handlerOf = (service: Service, operation: ResourceOperation): ResourceHand
       ? handler
       : withFormRedisplay((call, fields) => form(call, fields, service), handler),
     body: body?.kind ?? "none",
+    ...offer === undefined ? {} : { offer },
     ...keyBeside === undefined ? {} : { keyBeside },
     ...direct === undefined ? {} : { direct: direct(service) }
   }
@@ -40,13 +61,15 @@ export const routesOf = (
   resources: ReadonlyArray<ResourceDefinition>
 ): ReadonlyArray<Route<ResourceHandler>> => {
   const routes = new Map<string, Route<ResourceHandler>>()
-  for (const { method, operation, pattern } of resources.flatMap(operationsOf)) {
+  const operations = resources.flatMap(operationsOf)
+  for (const { method, operation, pattern } of operations) {
     const { acceptPost } = operation
+    const offer = offerOf(operations.find((one) => one.pattern === pattern && one.method === "GET"))
     const earlier = routes.get(pattern)
     routes.set(pattern, {
       ...earlier,
       pattern,
-      methods: { ...earlier?.methods, [method]: handlerOf(service, operation) },
+      methods: { ...earlier?.methods, [method]: handlerOf(service, operation, offer) },
       ...acceptPost === undefined ? {} : { acceptPost }
     })
   }

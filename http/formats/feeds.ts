@@ -16,18 +16,21 @@ export interface FeedEntry {
 }
 
 /**
- * A feed; `href` identifies it and is the address of its first page. Entries are in the caller's
- * order. `next` is the next page (RFC 5005 §3), `hub` the WebSub hub (WebSub §4).
+ * A feed; `href` identifies it and is the address of its page for people. Entries are in the
+ * caller's order.
  */
 export interface Feed {
   readonly href: string
-  /** The address of this page, if it is not `href`. */
-  readonly self?: string | undefined
-  readonly hub?: string | undefined
   readonly title: string
   readonly updated: string
-  readonly next?: string | undefined
   readonly entries: ReadonlyArray<FeedEntry>
+}
+
+/** The addresses of this page of a feed, of the next one (RFC 5005 §3) and of the WebSub hub. */
+export interface FeedLinks {
+  readonly self: string | undefined
+  readonly hub?: string | undefined
+  readonly next?: string | undefined
 }
 
 const atomNamespace = "http://www.w3.org/2005/Atom"
@@ -104,10 +107,10 @@ const linkOf = (reference: string, base: string): string | undefined => {
 const messageOf = ({ id, url = "" }: FeedEntry, { href }: Feed): string => linkOf(url, href) ?? id
 
 /** The links of a feed as Atom elements; RSS uses them too. */
-const linksOf = (feed: Feed, name: string, type: string) => [
-  element(name, { rel: "self", href: feed.self ?? feed.href, type }),
-  ...feed.hub === undefined ? [] : [element(name, { rel: "hub", href: feed.hub })],
-  ...feed.next === undefined ? [] : [element(name, { rel: "next", href: feed.next })]
+const linksOf = ({ hub, next, self }: FeedLinks, name: string, type: string) => [
+  ...self === undefined ? [] : [element(name, { rel: "self", href: self, type })],
+  ...hub === undefined ? [] : [element(name, { rel: "hub", href: hub })],
+  ...next === undefined ? [] : [element(name, { rel: "next", href: next })]
 ]
 
 /* Documents. */
@@ -136,7 +139,7 @@ const atomEntry = (entry: FeedEntry, feed: Feed) => {
 }
 
 /** RFC 4287 §4.1.1: the feed's author applies to entries without one. */
-export const toAtom = (feed: Feed): string =>
+export const toAtom = (feed: Feed, links: FeedLinks): string =>
   writeDocument(element(
     "feed",
     { xmlns: atomNamespace },
@@ -144,7 +147,7 @@ export const toAtom = (feed: Feed): string =>
     atomText("title", titleOf(feed.title, feed.href)),
     element("updated", {}, feed.updated),
     element("author", {}, element("name", {}, service)),
-    ...linksOf(feed, "link", "application/atom+xml"),
+    ...linksOf(links, "link", "application/atom+xml"),
     ...feed.entries.map((entry) => atomEntry(entry, feed))
   ))
 
@@ -178,7 +181,7 @@ const rssItem = (entry: FeedEntry, feed: Feed) => {
 const withHexReferences = (document: string): string =>
   document.replaceAll("&amp;", "&#x26;").replaceAll("&lt;", "&#x3C;")
 
-export const toRss = (feed: Feed): string =>
+export const toRss = (feed: Feed, links: FeedLinks): string =>
   withHexReferences(writeDocument(element(
     "rss",
     { version: "2.0", "xmlns:atom": atomNamespace, "xmlns:dc": creatorNamespace },
@@ -189,7 +192,7 @@ export const toRss = (feed: Feed): string =>
       element("link", {}, feed.href),
       element("description", {}, toHtml(titleOf(feed.title, feed.href))),
       optional("lastBuildDate", rssDate(feed.updated)),
-      ...linksOf(feed, "atom:link", "application/rss+xml"),
+      ...linksOf(links, "atom:link", "application/rss+xml"),
       ...feed.entries.map((entry) => rssItem(entry, feed))
     )
   )))

@@ -5,5 +5,7 @@ export { acceptedBodies, bodyKind, type MediaType, mediaTypeOf, negotiate } from
 export { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 export { makeProblem, type ProblemDocument, type ProblemExtensions, problemReply,
   problemTypeView } from "./problem.ts"
+export { chooseFormat, type FormatChoice, type FormatOffer, formatsOf, formatTypes,
+  representationLinks } from "./representation-uris.ts"
 export { contentTypeOf, entityTag, feedTypes, linkedDataType, linkHeader, notificationTypes, render,
-  represent, type ResourceView, standardTypes } from "./representations.ts"
+  type RenderContext, represent, type ResourceView, standardTypes } from "./representations.ts"

@@ -3,7 +3,7 @@
  * notification (`text/xml+rss`), a feed or JSON-LD. Handlers build views; this file makes bytes.
  */
 import { hash } from "node:crypto"
-import { type Feed, toAtom, toRss } from "./feeds.ts"
+import { type Feed, type FeedLinks, toAtom, toRss } from "./feeds.ts"
 import { type Html, type PageLink, renderElement, renderPage } from "./html/index.ts"
 import type { MediaType } from "./negotiation.ts"
 import { type Element, parseFragment, toJson, writeDocument, xmlDeclaration } from "./xml/index.ts"
@@ -77,15 +77,27 @@ const bodyOf = (view: ResourceView): Html => {
   return typeof view.body === "function" ? view.body() : view.body
 }
 
-const toHtml = (view: ResourceView, path: string | undefined): string =>
+/** Where a view is shown. */
+export interface RenderContext {
+  /** The path of the request: the navigation of a page highlights it. */
+  readonly path?: string
+  readonly links: ReadonlyArray<PageLink>
+}
+
+const toHtml = (view: ResourceView, { links, path }: RenderContext): string =>
   renderPage({
     title: view.title,
     path,
     body: bodyOf(view),
     forms: typeof view.forms === "function" ? view.forms() : view.forms,
-    links: view.links ?? [],
+    links,
     script: view.script
   })
+
+const feedLinksOf = ({ links }: RenderContext): FeedLinks => {
+  const hrefOf = (rel: string): string | undefined => links.find((link) => link.rel === rel)?.href
+  return { self: hrefOf("self"), hub: hrefOf("hub"), next: hrefOf("next") }
+}
 
 const indent = "  "
 
@@ -109,14 +121,15 @@ const toText = (root: Element): string => {
   return `${lines.join("\n")}\n`
 }
 
-/**
- * The text of a view in one of its offered types; a feed type needs `feed`. `path` is the
- * request's: the navigation of the page highlights it.
- */
-export const render = (view: ResourceView, type: MediaType, path?: string): string => {
+/** The text of a view in one of its offered types; a feed type needs `feed`. */
+export const render = (
+  view: ResourceView,
+  type: MediaType,
+  context: RenderContext = { links: view.links ?? [] }
+): string => {
   switch (type) {
     case "text/html":
-      return toHtml(view, path)
+      return toHtml(view, context)
     case "application/json":
       return `${JSON.stringify(toJson(treeOf(view)))}\n`
     case "text/plain":
@@ -124,7 +137,9 @@ export const render = (view: ResourceView, type: MediaType, path?: string): stri
     case "application/atom+xml":
     case "application/rss+xml":
       if (view.feed === undefined) throw new Error(`this resource is not served as ${type}`)
-      return type === "application/atom+xml" ? toAtom(view.feed()) : toRss(view.feed())
+      return type === "application/atom+xml"
+        ? toAtom(view.feed(), feedLinksOf(context))
+        : toRss(view.feed(), feedLinksOf(context))
     case linkedDataType:
       if (view.linkedData === undefined) throw new Error(`this resource is not served as ${type}`)
       return view.linkedData()
@@ -140,14 +155,28 @@ export interface Representation {
   readonly etag: string
 }
 
-/** A strong entity tag (RFC 9110 §8.8.3): 128 bits of the SHA-256 of the representation. */
-export const entityTag = (bytes: Uint8Array): string =>
-  `"${hash("sha256", bytes, "base64url").slice(0, 22)}"`
+/** The types whose bytes are those of `application/xml`. */
+const sameAsXml: ReadonlyArray<MediaType> = ["text/xml", "text/xml+rss"]
+
+/**
+ * A strong entity tag (RFC 9110 §8.8.3): 128 bits of the SHA-256 of the representation. Two types
+ * of the same bytes are two representations, with two tags.
+ */
+export const entityTag = (bytes: Uint8Array, type?: MediaType): string => {
+  const hashed = type !== undefined && sameAsXml.includes(type)
+    ? Buffer.concat([Buffer.from(`${type}\n`), bytes])
+    : bytes
+  return `"${hash("sha256", hashed, "base64url").slice(0, 22)}"`
+}
 
 /** The bytes of a view, their type and entity tag. */
-export const represent = (view: ResourceView, type: MediaType, path?: string): Representation => {
-  const bytes = Buffer.from(render(view, type, path))
-  return { bytes, contentType: contentTypeOf(type), etag: entityTag(bytes) }
+export const represent = (
+  view: ResourceView,
+  type: MediaType,
+  context?: RenderContext
+): Representation => {
+  const bytes = Buffer.from(render(view, type, context))
+  return { bytes, contentType: contentTypeOf(type), etag: entityTag(bytes, type) }
 }
 
 const notInLink = /[\u0000-\u0020<>"\u007f-\uffff]/g

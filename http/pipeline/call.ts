@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import type { EarlierDeposit } from "../../actors/idempotency/index.ts"
 import { isActorId } from "../../runtime/index.ts"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
-import { type MediaType, negotiate, type ResourceView, standardTypes } from "../formats/index.ts"
+import { type FormatOffer, type MediaType, negotiate, type ResourceView,
+  standardTypes } from "../formats/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { EventStream, Exchange, HttpReply, HttpRequest, ReplyHeaders,
   RequestBody } from "../wire/index.ts"
@@ -88,6 +89,8 @@ export type Handled = Effect.Effect<HandlerAnswer, HandlerFailure>
 export interface ResourceHandler {
   /** The ordinary way: with a fiber, negotiation and preconditions. */
   readonly handle: (call: Call) => Handled
+  /** The representations of the path's resource; undefined where GET is not negotiated. */
+  readonly offer?: FormatOffer
   /** How the body is read; the default is "none". */
   readonly body?: "document" | "stream" | "none"
   /**
@@ -107,8 +110,14 @@ export const defineHandler = (
   run: (service: Service, call: Call) => Effect.fn.Return<HandlerAnswer, HandlerFailure>
 ): (service: Service) => ResourceHandler["handle"] => {
   const handle = Effect.fnUntraced(run)
-  return (service) => (call) => handle(service, call)
+  return (service) => (call) => formatFault(call) ?? handle(service, call)
 }
+
+/** Fails for a URI that names no representation of its resource; undefined for others. */
+export const formatFault = (
+  { request: { choice } }: Pick<Call, "request">
+): Effect.Effect<never, HttpError> | undefined =>
+  choice?.fault === undefined ? undefined : Effect.fail(httpError("malformed", choice.fault))
 
 /** An actor's id in the path; 404 for a text that cannot be one. */
 export const actorIdOf = (

@@ -1,7 +1,8 @@
 /** Renders a handler's answer: negotiation, validators, preconditions, problems. */
 import { Effect } from "effect"
-import { entityTag, linkHeader, type MediaType, negotiate, problemReply, render, represent,
-  type ResourceView, standardTypes } from "../formats/index.ts"
+import { entityTag, type FormatChoice, formatsOf, linkHeader, type MediaType, negotiate,
+  problemReply, render, type RenderContext, represent, representationLinks, type ResourceView,
+  standardTypes } from "../formats/index.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptyAnswer, type PlainAnswer, type ViewAnswer } from "./call.ts"
 import { type HandlerFailure, httpError, toHttpError } from "./http-error.ts"
@@ -20,6 +21,16 @@ const notAcceptable = (request: HttpRequest, offered: ReadonlyArray<MediaType>, 
     baseUrl
   )
 
+/** A view where it is shown: a representation of its own URI has links to the others. */
+const contextOf = (
+  { links = [] }: ResourceView,
+  path: string,
+  choice: FormatChoice | undefined
+): RenderContext => ({
+  path,
+  links: choice === undefined ? links : representationLinks(links, choice)
+})
+
 /** A view as an answer; the answer to a GET has an ETag and may become 304 or 412. */
 export const renderView = (
   answer: ViewAnswer,
@@ -27,25 +38,28 @@ export const renderView = (
   baseUrl: string
 ): PlainAnswer => {
   const { request } = call
+  const { choice } = request
+  if (choice?.fault !== undefined) {
+    return renderFailure(httpError("malformed", choice.fault), request, baseUrl)
+  }
   const offered = answer.offered ?? standardTypes
   const type = negotiate(request.headers.get("accept"), offered)
   // A 406 would mean that nothing was done; after a change the default type is used instead.
   if (type === undefined && isRead(request.method)) {
     return notAcceptable(request, offered, baseUrl)
   }
-  const { bytes, contentType, etag } = represent(
-    answer.view,
-    type ?? "application/xml",
-    request.path
-  )
-  const link = linkHeader(answer.view.links ?? [])
+  const isShown = isRead(request.method) && answer.status === 200
+  const shownChoice = isShown ? choice : undefined
+  const context = contextOf(answer.view, request.path, shownChoice)
+  const { bytes, contentType, etag } = represent(answer.view, type ?? "application/xml", context)
+  const link = linkHeader(context.links)
   const headers: Array<readonly [string, string]> = [
     ["Vary", "Accept"],
     ...cacheField(answer.headers ?? []),
     ...answer.headers ?? []
   ]
   if (link !== undefined) headers.push(["Link", link])
-  if (isRead(request.method) && answer.status === 200) {
+  if (isShown) {
     headers.push(["ETag", etag])
     if (answer.lastModifiedMs !== undefined) {
       headers.push(["Last-Modified", httpDate(answer.lastModifiedMs)])
@@ -63,10 +77,19 @@ export const renderView = (
 
 /** The strong entity tags of all representations of a view at the path of the call. */
 export const entityTags = (
-  { request: { path } }: Pick<Call, "request">,
+  { request: { choice, path } }: Pick<Call, "request">,
   view: ResourceView,
   offered: ReadonlyArray<MediaType> = standardTypes
-): ReadonlyArray<string> => offered.map((type) => entityTag(Buffer.from(render(view, type, path))))
+): ReadonlyArray<string> =>
+  offered.flatMap((type) => {
+    const [format] = formatsOf([type])
+    const choices = choice === undefined || format === undefined
+      ? [choice]
+      : [choice, { ...choice, format }]
+    return choices.map((one) =>
+      entityTag(Buffer.from(render(view, type, contextOf(view, path, one))), type)
+    )
+  })
 
 /**
  * Whether the conditions of a PUT or DELETE hold (RFC 9110 §13.1). `tags` are those of all current

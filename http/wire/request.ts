@@ -3,7 +3,7 @@
  * native parser leaves the check of the framing fields to its user: this module rejects a block
  * that two readers could frame differently, and the connection ends.
  */
-import type { ProblemSlug } from "../formats/index.ts"
+import type { FormatChoice, ProblemSlug } from "../formats/index.ts"
 import { headerBlockBytesMax } from "../limits.ts"
 
 /** A request. `path` is raw (not decoded) and without the query; `query` is without its `?`. */
@@ -14,6 +14,8 @@ export interface HttpRequest {
   readonly headers: RequestHeaders
   /** The address of the connection's peer, which may be a proxy. */
   readonly remoteAddress: string
+  /** Of a GET for a resource with several representations. */
+  readonly choice?: FormatChoice
 }
 
 /** Request fields as name, value, name, value …; names in lower case. */
@@ -38,6 +40,14 @@ export class RequestHeaders {
 
   has(name: string): boolean {
     return this.get(name) !== undefined
+  }
+
+  /** The same fields, but one of them with another value. */
+  with(name: string, value: string): RequestHeaders {
+    const others = this.flat.flatMap((field, at, all) =>
+      at % 2 === 0 && field !== name ? [field, all[at + 1] ?? ""] : []
+    )
+    return new RequestHeaders([...others, name, value])
   }
 }
 

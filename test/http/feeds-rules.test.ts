@@ -21,8 +21,6 @@ const entryOf = (at: number, more: Partial<FeedEntry> = {}): FeedEntry => ({
 
 const feedOf = (entries: ReadonlyArray<FeedEntry>, title = "News"): Feed => ({
   href,
-  self: href,
-  hub: `${href}/registrations`,
   title,
   updated,
   entries
@@ -38,7 +36,8 @@ const kinds = ["Atom", "RSS"] as const
 
 /** The feed as one of both kinds, and its entries. */
 const read = (kind: typeof kinds[number], feed: Feed) => {
-  const document = kind === "Atom" ? toAtom(feed) : toRss(feed)
+  const links = { self: `${href}?format=${kind.toLowerCase()}`, hub: `${href}/registrations` }
+  const document = kind === "Atom" ? toAtom(feed, links) : toRss(feed, links)
   const root = parsed(document)
   const channel = kind === "Atom" ? root : childOf(root, "channel")
   if (channel === undefined) throw new Error("there is no channel")

@@ -100,7 +100,7 @@ describe.each([["Atom", atom, "atom"], ["RSS", rss, "rss"]])("a mailbox as %s", 
       expect(linked(answer, "next")).toEqual(next === undefined ? [] : [next])
     }
     expect(titles).toEqual(all.toReversed())
-    expect(selves[0]).toBe(href)
+    expect(selves[0]).toBe(`${shared}?limit=3`)
     expect(new Set(selves).size).toBe(3)
     const [last] = (await read(await get(href, type))).items
     expect(last?.title).toBe("n6")
@@ -154,8 +154,10 @@ describe("finding feeds", () => {
     for (const path of [href, shared]) {
       const page = await service.send("GET", path, { accept: "text/html" })
       for (const type of [atom, rss]) {
-        expect(page.text).toContain(`<link rel="alternate" href="${path}" type="${type}">`)
-        expect(page.header("link")).toContain(`<${path}>; rel="alternate"; type="${type}"`)
+        const uri = `${path}?format=${type === atom ? "atom" : "rss"}`
+        expect(page.text).toContain(`<link rel="alternate" href="${uri}" type="${type}">`)
+        expect(page.header("link")).toContain(`<${uri}>; rel="alternate"; type="${type}"`)
+        expect((await get(uri, "text/html")).header("content-type")).toContain(type)
       }
     }
   })

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, parseText } from "../../http/formats/xml/index.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { adminToken, type Harness, startService } from "./harness.ts"
+import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 import { eventually } from "./receiver.ts"
 
 const basic = `admin:${adminToken}`
@@ -121,6 +121,18 @@ const negotiations: ReadonlyArray<readonly [accept: string | undefined, type: st
   ["text/*;q=0.3, application/xml;q=0.2", "text/html; charset=utf-8"]
 ]
 
+/** The links of an answer with a relation. */
+const linksOf = (answer: Answered, rel: string) =>
+  [...answer.header("link").matchAll(/<([^>]*)>; rel="([^"]*)"(?:; type="([^"]*)")?/g)]
+    .filter(([, , found]) => found === rel)
+    .map(([, href = "", , type]) => ({ href, type }))
+
+/** A URI with one spelling of its query. */
+const canonical = (uri: string): string => {
+  const url = new URL(uri)
+  return `${url.origin}${url.pathname}?${new URLSearchParams(url.search)}`
+}
+
 const isHealthy = (type: string, text: string): boolean => {
   if (type.includes("xml")) return parseText(text).ok
   if (type === "application/json") return typeof JSON.parse(text) === "object"
@@ -168,6 +180,44 @@ describe.each(Object.keys(paths))("%s", (name) => {
     }
     const xml = await get({ accept: "application/xml" })
     expect((await get({ accept: "application/json" })).etag).not.toBe(xml.etag)
+  })
+
+  it("has a URI for each format, which Accept does not change", async () => {
+    const target = paths[name] ?? ""
+    const path = target.startsWith("/") ? service.base + target : target
+    const uriOf = (format: string) => `${path}${path.includes("?") ? "&" : "?"}format=${format}`
+    const plain = await get({ accept: "application/json" })
+    const othersOf = (answer: Answered) =>
+      linksOf(answer, "alternate").filter(({ type }) => type !== undefined)
+    const offered = othersOf(plain)
+    const formats = offered.map(({ href }) => /[?&]format=(\w+)$/.exec(href)?.[1] ?? href)
+    expect(formats).toEqual(expect.arrayContaining(["xml", "html", "json", "text"]))
+    expect(offered.map(({ href }) => canonical(href)))
+      .toEqual(formats.map((format) => canonical(uriOf(format))))
+    expect(linksOf(plain, "self").map(({ href }) => canonical(href))).toEqual([canonical(path)])
+    const tags = [(await get({ accept: "text/xml" })).etag]
+    for (const { href, type } of offered) {
+      const answer = await send("GET", href, { basic, accept: "image/png" })
+      expect([href, answer.status]).toEqual([href, 200])
+      expect(answer.header("content-type").split(";")[0]).toBe(type)
+      expect(isHealthy(answer.header("content-type"), answer.text)).toBe(true)
+      expect(answer.headers.get("vary") ?? "").not.toMatch(/\bAccept\b/)
+      expect(linksOf(answer, "self")).toEqual([{ href, type }])
+      expect(othersOf(answer)).toEqual(offered.filter((one) => one.href !== href))
+      const headers = { "If-None-Match": answer.etag }
+      expect((await send("GET", href, { basic, headers })).status).toBe(304)
+      const head = await send("HEAD", href, { basic })
+      expect([head.etag, head.header("link")]).toEqual([answer.etag, answer.header("link")])
+      tags.push(answer.etag)
+    }
+    expect(new Set(tags).size).toBe(tags.length)
+    for (const format of ["pdf", "", "xml&format=xml", "jsonx"]) {
+      const refused = await send("GET", uriOf(format), { basic, accept: "application/json" })
+      expect([format, refused.status]).toEqual([format, 400])
+      // What happened, to what, and what there is.
+      expect(refused.text).toContain("this resource has no format")
+      expect(refused.text).toContain(`use one of ${formats.join(", ")}`)
+    }
   })
 
   it("lists its methods, and refuses others with Allow", async () => {

@@ -45,7 +45,7 @@ describe("discovery (§4)", () => {
     expect(page).toContain(`<link rel="self" href="${href}">`)
     const among = (await service.send("GET", shared)).header("link")
     expect(among).toContain(`<${shared}/registrations>; rel="hub"`)
-    expect(among).toContain(`<${href}>; rel="self"`)
+    expect(among).toContain(`<${shared}>; rel="self"`)
   })
 })
 

@@ -100,7 +100,8 @@ ${links.map(headLink)}${
 ${content.body}
 ${navigation(links)}${content.forms}</main>
 <footer><nav aria-label="Service">${entries(service, content.path)}</nav>
-<p>Every page is also XML, JSON and plain text, by <code>Accept</code>.</p></footer>
+<p>Every page is also XML, JSON and plain text, by <code>Accept</code> or
+<code>?format=</code>.</p></footer>
 </body>
 </html>
 `.text

@@ -1,7 +1,10 @@
 /** Derives problems, header fields and security of an operation from its method, path and body. */
 import type { ProblemSlug } from "../problem-types.ts"
+import { type Format, formatParameter, formatsOf } from "../representation-uris.ts"
 import { type CredentialNeeds, emptyResponse, type Method, type Operation, type OperationGroup,
-  type RequestBodyDescription, type RequestHeader, type ResponseDescription } from "./operation.ts"
+  type Parameter, type RequestBodyDescription, type RequestHeader,
+  type ResponseDescription } from "./operation.ts"
+import { oneOf } from "./schema.ts"
 
 /** An operation with its method, its path and the tag of its group. */
 export interface RoutedOperation<O extends Operation = Operation> {
@@ -45,6 +48,23 @@ export const parametersOf = (pattern: string): ReadonlyArray<string> =>
 /** Whether the operation is a GET whose answer is negotiated and conditional. */
 export const isView = ({ method, operation }: RoutedOperation): boolean =>
   method === "GET" && Object.values(responsesOf(operation)).some((answer) => answer.isView === true)
+
+/** The formats of a GET whose answer is negotiated; none for others. */
+export const formatsOfOperation = (routed: RoutedOperation): ReadonlyArray<Format> =>
+  isView(routed) ? formatsOf(Object.keys(responsesOf(routed.operation)[200]?.content ?? {})) : []
+
+/** The query parameters of the operation, with the format of its answer. */
+export const queryOf = (routed: RoutedOperation): Readonly<Record<string, Parameter>> => {
+  const { query = {} } = routed.operation
+  const formats = formatsOfOperation(routed)
+  return formats.length === 0 ? query : {
+    ...query,
+    [formatParameter]: {
+      description: "The representation, in place of Accept; each has a URI of its own.",
+      schema: oneOf(...formats)
+    }
+  }
+}
 
 /** Whether the operation is a change that honors preconditions. */
 const isConditional = ({ method, operation }: RoutedOperation): boolean =>

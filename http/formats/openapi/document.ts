@@ -1,7 +1,7 @@
 /** The OpenAPI document (3.1) of the operations of all resources. */
 import { type ProblemSlug, problemTypes } from "../problem-types.ts"
 import { descriptionOf, earlyProblems, headersOf, isView, operationsOf, parametersOf, problemsOf,
-  responsesOf, type RoutedOperation, securityOf } from "./derivation.ts"
+  queryOf, responsesOf, type RoutedOperation, securityOf } from "./derivation.ts"
 import { type OperationGroup, pathParameters, requestHeaders, type ResponseDescription,
   responseHeaders } from "./operation.ts"
 import { extensible, oneOf, ref, rootElement, type Schema, text, uri } from "./schema.ts"
@@ -84,7 +84,7 @@ const problemPart = (slugs: ReadonlyArray<ProblemSlug>): DocumentPart => {
   const names = slugs.flatMap((slug) => problemHeaders[slug] ?? [])
   return {
     description: slugs.map((slug) => problemTypes[slug].title).join("; or "),
-    headers: headerRefs(["Vary", "Cache-Control", ...names]),
+    headers: headerRefs(["Vary?", "Cache-Control", ...names]),
     content: contentOf(problemContent(problemName(slugs)))
   }
 }
@@ -97,7 +97,7 @@ const answerPart = (
   const { content, description, headers = [] } = answer
   // An event stream is not a representation: it has no ETag and no Cache-Control.
   const optional = content !== undefined && "text/event-stream" in content ? "?" : ""
-  const shared = answer.isView === true ? ["Vary", `Cache-Control${optional}`, "Link?"] : []
+  const shared = answer.isView === true ? ["Vary?", `Cache-Control${optional}`, "Link?"] : []
   const isTagged = isView(routed) && answer.isView === true && status === "200"
   const tag = isTagged ? [`ETag${optional}`] : []
   return {
@@ -197,9 +197,9 @@ class DocumentBuilder {
   }
 
   operationOf(routed: RoutedOperation): DocumentPart {
-    const { body, id, needs, query = {}, summary } = routed.operation
+    const { body, id, needs, summary } = routed.operation
     const parameters = [
-      ...Object.entries(query).map(([name, one]) => ({ name, in: "query", ...one })),
+      ...Object.entries(queryOf(routed)).map(([name, one]) => ({ name, in: "query", ...one })),
       ...[...headersOf(routed)].map((name) => partRef("parameters", name))
     ]
     return {
@@ -305,7 +305,8 @@ const securitySchemes: DocumentPart = {
 
 const about =
   "Accept chooses the form of every document: XML, HTML, JSON or plain text. XML is the "
-  + "default, so that a client of JSON sends `Accept: application/json`. One schema describes the "
+  + "default, so that a client of JSON sends `Accept: application/json`. The query parameter "
+  + "`format` names one of them, at a URI of its own. One schema describes the "
   + "XML and the JSON of a document. URIs are opaque: follow links. A method that the resource "
   + "does not have is 405. Where the operator limits rates, every answer has RateLimit and "
   + "RateLimit-Policy."

@@ -1,5 +1,5 @@
 /** The OpenAPI document, derived from the operations of each resource. */
-export { operationsOf } from "./derivation.ts"
+export { formatsOfOperation, operationsOf, type RoutedOperation } from "./derivation.ts"
 export { type DocumentPart, makeDocument, withFirstTypes } from "./document.ts"
 export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emptyResponse,
   eventContent, feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,

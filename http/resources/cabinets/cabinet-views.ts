@@ -11,7 +11,7 @@ import { type Element, element, escapeAttribute, writeElement,
 import { containsCharsMax, titleCharsMax } from "../../limits.ts"
 import type { ListedResource } from "../../newest-first-index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { entryItem, feedLinks, mailboxRefNamed, summaryOf } from "../mailboxes/index.ts"
+import { entryItem, mailboxRefNamed, summaryOf } from "../mailboxes/index.ts"
 import type { MergedEntry, MergedPage } from "./cabinet-merge.ts"
 
 export const collectionPath = "/cabinets"
@@ -133,16 +133,10 @@ const mergedXml = ({ entry, mailbox }: MergedEntry): string => {
     `mailbox="${href}">${entry.fragment}</notification>`
 }
 
-const feedOf = (
-  href: string,
-  title: string,
-  page: MergedPage,
-  next: string | undefined
-): Feed => ({
+const feedOf = (href: string, title: string, page: MergedPage): Feed => ({
   href,
   title,
   updated: new Date(page.atMs).toISOString(),
-  next,
   entries: page.entries.map(({ entry, mailbox }) => {
     const { description, from, href: id, received, url } = summaryOf(mailbox, entry)
     return { id, title: description, received, url, author: from }
@@ -180,15 +174,14 @@ export const pageView = (
       `${parts.map(writeElement).join("")}${page.entries.map(mergedXml).join("")}</cabinet>`,
     links: [
       collectionLink,
-      ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }],
-      ...feedLinks(href)
+      ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }]
     ],
     body: () => cabinetPage(page),
     forms: () =>
       html`${renderForm(replaceForm(service, path, cabinet))}${
         deleteForm(path, "Remove this cabinet; its mailboxes stay as they are")
       }`,
-    feed: () => feedOf(href, title, page, next),
+    feed: () => feedOf(href, title, page),
     script: liveScriptPath
   }
 }

@@ -51,8 +51,9 @@ ${tour(service, mailbox)}
 <ul>
 <li>${link("/openapi.json", "All of it for programs")}: OpenAPI 3.1, with every answer</li>
 <li>${link("/problems", "Problems")}: every error, and what to do about it</li>
-<li>Feeds: a mailbox and a cabinet are Atom and RSS at their own address, by <code>Accept</code>; a
-mailbox is an inbox of Linked Data Notifications, too</li>
+<li>Feeds: a mailbox and a cabinet are Atom and RSS, at their address with
+<code>?format=atom</code> or <code>?format=rss</code>; a mailbox is an inbox of Linked Data
+Notifications, too</li>
 <li>${link("/cluster", "The cluster")}, the state of the service, and ${
     link("/accounts", "all accounts")
   }: for the role admin</li>

@@ -2,7 +2,7 @@
 export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
 export { defineMailboxHandler, describeForReader, type MailboxCall, type MailboxRef,
   mailboxRefNamed, type ReaderCall, requireReader } from "./mailbox-access.ts"
-export { feedLinks, type ListingPage, type MailboxEntry, readPage, reportRetrieved,
+export { type ListingPage, type MailboxEntry, readPage, reportRetrieved,
   spansOf } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"

@@ -8,9 +8,9 @@ import { isSlug, secretHash } from "../../auth/credentials/index.ts"
 import { authenticate, checkPasswordThrottle, countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { mailboxRefsMax } from "../../limits.ts"
-import { absoluteUri, type Call, challenges, describeActor, type HandlerAnswer, type HandlerFailure,
-  HttpError, httpError, type Parameters, refusalError, type ResourceHandler, type Service,
-  toHttpError } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, challenges, describeActor, formatFault, type HandlerAnswer,
+  type HandlerFailure, HttpError, httpError, type Parameters, refusalError, type ResourceHandler,
+  type Service, toHttpError } from "../../pipeline/index.ts"
 
 /** A mailbox as a request's path names it. */
 export interface MailboxRef {
@@ -92,7 +92,7 @@ export const defineMailboxHandler = (
     return mailbox === undefined
       ? Effect.fail(httpError("not-found"))
       : Effect.mapError(
-        handle({ service, call, mailbox }),
+        formatFault(call) ?? handle({ service, call, mailbox }),
         (failure) => withMailboxLink(failure, mailbox)
       )
   }

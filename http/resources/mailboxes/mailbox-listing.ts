@@ -205,22 +205,13 @@ export const nextHref = (
     : `${mailbox.here}?before=${page.older}${limit}`
 }
 
-/** The address of a feed: the topic, or a page of it. */
-export const selfHref = (mailbox: MailboxRef, { before }: ListingQuery): string =>
-  before === undefined ? mailbox.href : `${mailbox.here}?before=${before}`
-
 /** The links to where anybody deposits, as this protocol and Linked Data Notifications name it. */
 export const depositLinks = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: "mailbox", href: mailbox.href },
   { rel: inboxRel, href: mailbox.href }
 ]
 
-export const feedLinks = (href: string): ReadonlyArray<PageLink> => [
-  { rel: "alternate", href, type: "application/atom+xml" },
-  { rel: "alternate", href, type: "application/rss+xml" }
-]
-
-/** A WebSub subscriber subscribes at `hub` to `self` (WebSub §4). */
+/** A WebSub subscriber subscribes at `hub` to the representation's own `self` (WebSub §4). */
 export const pageLinks = (
   mailbox: MailboxRef,
   { older }: ListingPage,
@@ -228,15 +219,13 @@ export const pageLinks = (
 ): ReadonlyArray<PageLink> => [
   ...depositLinks(mailbox),
   { rel: "hub", href: `${mailbox.here}/registrations` },
-  { rel: "self", href: mailbox.href },
   ...next === undefined
     ? []
     : [{
       rel: "next",
       href: next,
       title: older === undefined ? "Later notifications" : "Older notifications"
-    }],
-  ...feedLinks(mailbox.here)
+    }]
 ]
 
 /* Copies of eager fetches (protocol §1.2), served as `<cached href type length/>`. */

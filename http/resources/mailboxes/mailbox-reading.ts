@@ -85,19 +85,18 @@ const bytesOf = ({ answer }: CachedListing, key: string): number =>
  * request, or one from a time that is searched in the log.
  */
 const listingKey = (
-  { call, mailbox, view }: ReaderCall,
-  query: ListingQuery,
+  { call, view }: ReaderCall,
+  { since }: ListingQuery,
   type: MediaType | undefined
 ): string | undefined => {
-  const { before, limit, since } = query
+  const { choice } = call.request
   if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
+  if (choice === undefined) return undefined
   if (call.request.headers.has("if-modified-since")) return undefined
   if (isConditional(call) || preferredWaitSeconds(call) !== undefined) return undefined
   const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
   const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
-  return `${type} ${mailbox.here} ${isOwner} ${state} ${since?.n ?? 0} ${since?.atMs ?? 0} ${
-    before ?? ""
-  } ${limit ?? ""}`
+  return `${type} ${choice.format ?? ""} ${choice.uri} ${isOwner} ${state}`
 }
 
 /** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */

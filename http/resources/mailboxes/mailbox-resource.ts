@@ -133,6 +133,7 @@ export const mailboxResource: ResourceDefinition = {
       needs: "reader",
       headers: ["Prefer", "Last-Event-ID"],
       problems: ["unknown-cursor"],
+      unlinkedQuery: ["read"],
       query: {
         ...sinceParameters,
         before: {

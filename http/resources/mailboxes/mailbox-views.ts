@@ -10,8 +10,8 @@ import { slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
-import { afterOpening, depositLinks, entryXml, feedLinks, type ListingPage, type ListingQuery,
-  type MailboxEntry, nextHref, openingOf, pageLinks, selfHref } from "./mailbox-listing.ts"
+import { afterOpening, depositLinks, entryXml, type ListingPage, type ListingQuery,
+  type MailboxEntry, nextHref, openingOf, pageLinks } from "./mailbox-listing.ts"
 import { defaultRetention, mailboxDocument, type MailboxSecretUris,
   settingsElements } from "./mailbox-settings.ts"
 
@@ -39,7 +39,7 @@ export const listingView = (
     body: () => readerPage(mailbox, page, entries.map((entry) => summaryOf(mailbox, entry))),
     forms: () => readerForms(mailbox, view),
     script: page.more || query.before !== undefined ? undefined : liveScriptPath,
-    feed: () => feedOf(mailbox, page, title, { self: selfHref(mailbox, query), next }),
+    feed: () => feedOf(mailbox, page, title),
     // Linked Data Notifications §3.3.2: the newest first.
     linkedData: () =>
       writeLinkedData({
@@ -210,7 +210,7 @@ export const publicView = (mailbox: MailboxRef, { settings }: MailboxView): Reso
 ${
       renderForm(depositForm(mailbox.name))
     }<p><a href="?read=" rel="nofollow">Read this mailbox</a> (asks for its password)</p>`,
-  links: [...depositLinks(mailbox), ...feedLinks(mailbox.here)]
+  links: depositLinks(mailbox)
 })
 
 /** The page after a deposit. */
@@ -333,15 +333,8 @@ export const settingsView = (mailbox: MailboxRef, settings: OwnerSettings): Reso
 /* A page of a mailbox as a feed: the newest notification first. */
 
 /** The feed of a page. The ids of its entries are their public URIs, which never change. */
-const feedOf = (
-  mailbox: MailboxRef,
-  page: ListingPage,
-  title: string,
-  links: { readonly self: string; readonly next: string | undefined }
-): Feed => ({
+const feedOf = (mailbox: MailboxRef, page: ListingPage, title: string): Feed => ({
   href: mailbox.href,
-  ...links,
-  hub: `${mailbox.here}/registrations`,
   title,
   updated: new Date(page.view.lastAtMs).toISOString(),
   entries: page.entries.map((entry) => {

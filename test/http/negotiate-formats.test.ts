@@ -1,0 +1,159 @@
+/** URIs of single representations, by `?format=` (protocol §7): their order, pages and caches. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { chooseFormat, formatTypes } from "../../http/formats/representation-uris.ts"
+import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
+import type { Sending } from "./harness.ts"
+import { contains, linked } from "./ldn-harness.ts"
+import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
+
+let service: Mailboxes
+
+beforeAll(async () => {
+  service = await startMailboxes()
+})
+afterAll(() => service.close())
+
+const get = (href: string, options: Sending = {}) =>
+  service.send("GET", href, { basic: owner, ...options })
+
+const formats = Object.keys(formatTypes)
+
+describe("the canonical URI", () => {
+  const offer = { formats: ["xml", "json"] as const, parameters: ["since", "limit", "return"] }
+  const choose = (path: string, query: string) =>
+    chooseFormat({ path, query }, offer, "http://post.test")
+
+  it.each([
+    ["/m", "", "/m", undefined],
+    ["/m", "format=json", "/m", "json"],
+    ["/m", "limit=3&format=json&since=a", "/m?since=a&limit=3", "json"],
+    ["/m", "utm_source=x&limit=3", "/m?limit=3", undefined],
+    ["/m", "return=b&return=a", "/m?return=b&return=a", undefined],
+    ["/m", "since=T00%3a00:00%2b01", "/m?since=T00%3A00%3A00%2B01", undefined],
+    ["/m", "a=%ff", "/m", undefined],
+    ["/%61lice~s", "since=+%c3%BC", "/alice~s?since=%20%C3%BC", undefined]
+  ])("of %s?%s is %s", (path, query, expected, format) => {
+    const choice = choose(path, query)
+    expect([choice.uri, choice.format, choice.fault])
+      .toEqual([`http://post.test${expected}`, format, undefined])
+  })
+
+  it.each(["format=atom", "format=", "format=xml&format=json", "format=XML", "format=xml&a=%ff"])(
+    "does not exist for %s",
+    (query) => expect(choose("/m", query).fault).toBeDefined()
+  )
+})
+
+describe("a mailbox", () => {
+  it("names itself in its feeds, and links to the others from its page", async () => {
+    const { href, shared } = await service.open("selves", "<title>Selves</title>")
+    await service.deposit(href, "one")
+    for (const uri of [href, shared]) {
+      const atom = (await get(`${uri}?limit=7&format=atom`)).xml
+      const self = (links: ReturnType<typeof childrenOf>) =>
+        links.find(({ attributes }) => attributes["rel"] === "self")?.attributes["href"]
+      expect(self(childrenOf(atom, "link"))).toBe(`${uri}?limit=7&format=atom`)
+      const channel = childOf((await get(`${uri}?format=rss&limit=7`)).xml, "channel")
+      expect(channel && self(childrenOf(channel, "atom:link"))).toBe(`${uri}?limit=7&format=rss`)
+      const page = await get(`${uri}?format=html`, { accept: "application/json" })
+      expect(page.text).toContain(
+        `<link rel="self" href="${uri}?format=html" type="text/html">`
+      )
+      for (const format of ["atom", "rss", "jsonld"] as const) {
+        const link = `<link rel="alternate" href="${uri}?format=${format}" type="`
+        expect(page.text).toContain(`${link}${formatTypes[format]}">`)
+      }
+    }
+  })
+
+  it("keeps the format and the order on all of its pages", async () => {
+    const { href, shared } = await service.open("all-pages")
+    const all: Array<string> = []
+    for (const text of ["a", "b", "c", "d", "e"]) {
+      all.push((await service.deposit(href, text)).header("location").split("/").at(-1) ?? "")
+    }
+    for (const format of formats) {
+      const found: Array<string> = []
+      let pages = 0
+      for (let uri: string | undefined = `${shared}?format=${format}&limit=2`; uri !== undefined;) {
+        const answer = await get(uri, { accept: "image/png" })
+        expect([uri, answer.status]).toEqual([uri, 200])
+        expect(linked(answer, "self")[0]).toContain(`format=${format}`)
+        found.push(...all.filter((id) => answer.text.includes(`/notifications/${id}`)))
+        pages += 1
+        const next = linked(answer, "next")[0]
+        expect(next ?? `format=${format}`).toContain(`format=${format}`)
+        if (format === "atom" && next !== undefined) {
+          const links = childrenOf(answer.xml, "link")
+          const inside = links.find(({ attributes }) => attributes["rel"] === "next")
+          expect(inside?.attributes["href"]).toBe(next)
+        }
+        uri = next
+      }
+      expect([format, pages, found.toSorted()]).toEqual([format, 3, all.toSorted()])
+    }
+  })
+
+  it("answers each URI with its own representation, however often and in any order", async () => {
+    const { href, shared } = await service.open("mixed")
+    await service.deposit(href, "one")
+    const cursor = (await get(href)).xml.attributes["time"] ?? ""
+    await service.deposit(href, "two")
+    const uris = [href, shared].flatMap((uri) =>
+      ["", `since=${cursor}`, "limit=1", "before=2"].flatMap((query) =>
+        [undefined, ...formats].map((format) => {
+          const all = [query, format === undefined ? "" : `format=${format}`].filter(Boolean)
+          return `${uri}${all.length === 0 ? "" : `?${all.join("&")}`}`
+        })
+      )
+    )
+    const accepts = ["application/xml", "application/atom+xml", "text/html"]
+    const read = async () => {
+      const seen = new Map<string, string>()
+      for (const [at, uri] of uris.entries()) {
+        const accept = accepts[at % accepts.length] ?? ""
+        const { headers, status, text } = await get(uri, { accept })
+        const fields = ["etag", "link", "vary", "content-type"].map((name) => headers.get(name))
+        seen.set(uri, JSON.stringify([status, ...fields, text]))
+      }
+      return seen
+    }
+    // The date of a feed is given once it is settled; until then nothing is kept.
+    const settled = async () => (await get(`${href}?format=atom`)).headers.has("last-modified")
+    while (!(await settled())) await new Promise((resolve) => setTimeout(resolve, 100))
+    const first = await read()
+    expect(await read()).toEqual(first)
+    expect(new Set(first.values()).size).toBe(uris.length)
+  })
+
+  it("has rel=mailbox, Basic and no streams at every format", async () => {
+    const { href } = await service.open("rules")
+    const refused = await get(`${href}?format=pdf`, { accept: "text/event-stream" })
+    expect([refused.status, linked(refused, "mailbox")]).toEqual([400, [href]])
+    const listed = await get(`${href}?format=jsonld`, { accept: "text/event-stream" })
+    expect(contains(listed)).toEqual([])
+    const locked = await service.send("GET", `${href}?format=json`)
+    expect([locked.status, locked.header("content-type")])
+      .toEqual([401, "application/problem+json"])
+    expect(locked.headers.get("vary") ?? "").not.toMatch(/\bAccept\b/)
+    const open = await service.send("GET", `${href}?format=html`)
+    expect([open.status, open.text.includes("Leave a notification here")]).toEqual([200, true])
+    const challenged = await service.send("GET", `${href}?format=html&read=`)
+    expect([challenged.status, challenged.header("content-type")])
+      .toEqual([401, "text/html; charset=utf-8"])
+  })
+
+  it("is changed by the entity tag of any representation", async () => {
+    const { href } = await service.open("tags")
+    await service.deposit(href, "one")
+    for (const format of formats) {
+      const { etag } = await get(`${href}?format=${format}`)
+      const put = await service.send("PUT", href, {
+        basic: owner,
+        body: `<mailbox><title>${format}</title></mailbox>`,
+        headers: { "if-match": etag }
+      })
+      expect([format, put.status]).toEqual([format, 200])
+    }
+  })
+})
