@@ -8,7 +8,7 @@ import { idempotency } from "./idempotency/index.ts"
 import { notificationsMaxDefault } from "./limits.ts"
 import { mailbox, type MailboxLimits } from "./mailbox/index.ts"
 import { notification, type NotificationDependencies } from "./notification/index.ts"
-import { registration } from "./registration/index.ts"
+import { registration, type RegistrationDependencies } from "./registration/index.ts"
 import { session, type SessionDependencies } from "./session/index.ts"
 import { throttle } from "./throttle/index.ts"
 
@@ -16,6 +16,7 @@ import { throttle } from "./throttle/index.ts"
 export type Dependencies =
   & BackgroundTaskDependencies
   & NotificationDependencies
+  & RegistrationDependencies
   & SessionDependencies
   & {
     /** The operator's limits; a missing one has its default. */

@@ -18,6 +18,8 @@ export interface Links {
   /** `id` is a `notificationId` of mailbox/log-item.ts. */
   readonly stored: (mailbox: string, id: string) => string
   readonly registrations: (mailbox: string) => string
+  /** The mailbox, or one of its representations, as a topic of WebSub. */
+  readonly topic: (mailbox: string, format: string | undefined) => string
 }
 
 const mailboxPattern = /^\/mailboxes\/([a-z0-9][a-z0-9-]{0,63})(?:~([A-Za-z0-9_-]{1,200}))?$/
@@ -52,5 +54,9 @@ export const linksUnder = (baseUrl: string): Links => ({
   },
   mailbox: (name) => `${baseUrl}/mailboxes/${name}`,
   stored: (mailbox, id) => `${baseUrl}/mailboxes/${mailbox}/notifications/${id}`,
-  registrations: (mailbox) => `${baseUrl}/mailboxes/${mailbox}/registrations`
+  registrations: (mailbox) => `${baseUrl}/mailboxes/${mailbox}/registrations`,
+  topic: (mailbox, format) => {
+    const query = format === undefined ? "" : `?format=${format}`
+    return `${baseUrl}/mailboxes/${mailbox}${query}`
+  }
 })

@@ -24,4 +24,5 @@ export { Conflict, ConnectionError, type Fetch, Forbidden, Gone, InvalidSignatur
   Unavailable, UnexpectedAnswer, UnknownCursor, Unprocessable,
   type WriteCondition } from "./transport/index.ts"
 export { type Incoming, type IncomingHeaders, type Push, type PushReceiver, pushReceiver, readPush,
-  type Verification, verifyHubPush, verifyPush, verifySignature } from "./webhooks.ts"
+  type Verification, verifyHubPush, verifyHubSignature, verifyPush,
+  verifySignature } from "./webhooks.ts"

@@ -5,8 +5,8 @@
  */
 import { pushBytesMax, signaturesMax, toleranceMs as toleranceMsDefault } from "./limits.ts"
 import { type Notification, notificationOf } from "./notifications.ts"
-import { InvalidSignature, listOf, readBytes, RestanteError, type SignatureFault, textOf,
-  xmlToJson } from "./transport/index.ts"
+import { InvalidSignature, type JsonObject, listOf, readBytes, type SignatureFault, textOf,
+  unexpected, xmlToJson } from "./transport/index.ts"
 
 /** A push: the changes of a mailbox since the last acknowledged push. */
 export interface Push {
@@ -123,12 +123,33 @@ export const readPush = (body: string, id = ""): Push => {
   }
 }
 
-const decodePush = (bytes: Uint8Array, id: string): Push => {
+const textIn = (bytes: Uint8Array): string => {
   try {
-    return readPush(strictDecoder().decode(bytes), id)
-  } catch (error) {
-    if (error instanceof RestanteError) throw error
+    return strictDecoder().decode(bytes)
+  } catch {
     return invalid("malformed", "the body is not UTF-8")
+  }
+}
+
+const jsonIn = (text: string): JsonObject => {
+  try {
+    // The readers of its properties check them.
+    return JSON.parse(text) as JsonObject
+  } catch {
+    return unexpected("it is not JSON")
+  }
+}
+
+/** Reads a mailbox document with new notifications, in XML or JSON. */
+const readTopic = (body: string): Push => {
+  const document = body.startsWith("{") ? jsonIn(body) : xmlToJson(body)
+  return {
+    id: "",
+    mailbox: textOf(document, "href"),
+    cursor: textOf(document, "time"),
+    notifications: listOf(document, "notification").map(notificationOf),
+    removed: [],
+    deleted: false
   }
 }
 
@@ -171,14 +192,17 @@ export const verifyPush = async (
   verification: Verification = {}
 ): Promise<Push> => {
   const { body, id } = await verifySignature(incoming, secrets, verification)
-  return decodePush(body, id)
+  return readPush(textIn(body), id)
 }
 
-/** Verifies a push of a WebSub subscription (`X-Hub-Signature`, WebSub §7.1) and reads it. */
-export const verifyHubPush = async (
+/**
+ * Verifies a push of a WebSub subscription to any topic (`X-Hub-Signature`, WebSub §7.1), and
+ * returns the body. Throws InvalidSignature.
+ */
+export const verifyHubSignature = async (
   incoming: Incoming,
   secrets: string | ReadonlyArray<string>
-): Promise<Push> => {
+): Promise<Uint8Array> => {
   const signatureField = field(incoming.headers, "x-hub-signature") ??
     invalid("missing", "there is no x-hub-signature")
   const [, hex = ""] = /^sha256=([0-9a-f]{64})$/i.exec(signatureField) ??
@@ -190,8 +214,17 @@ export const verifyHubPush = async (
   if (!await isSigned(keys, [signature], joined("", body))) {
     invalid("wrong", "the signature does not match the body and a secret")
   }
-  return decodePush(body, "")
+  return body
 }
+
+/**
+ * Verifies a push of a WebSub subscription to a mailbox, as XML or JSON, and reads it. A push to
+ * such a topic has no removals. Throws InvalidSignature, and UnexpectedAnswer for another topic.
+ */
+export const verifyHubPush = async (
+  incoming: Incoming,
+  secrets: string | ReadonlyArray<string>
+): Promise<Push> => readTopic(textIn(await verifyHubSignature(incoming, secrets)))
 
 /** A callback. */
 export interface PushReceiver {

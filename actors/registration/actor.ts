@@ -40,12 +40,12 @@ const echoOutcome = (outcome: FetchOutcome, challenge: string): DeliveryOutcome 
 const verify = (
   { links, outbound, random }: RegistrationDependencies,
   self: Address,
-  { callback, challenge, leaseSeconds, mode }: Verify
+  { callback, challenge, leaseSeconds, mode, topicFormat }: Verify
 ): Effect.Effect<RegistrationMessage> => {
   const lease = leaseSeconds === 0 ? unendingLeaseSeconds : leaseSeconds
   const uri = withQuery(callback, {
     "hub.mode": mode,
-    "hub.topic": links.mailbox(mailboxOf(self)),
+    "hub.topic": links.topic(mailboxOf(self), topicFormat),
     "hub.challenge": challenge,
     ...mode === "subscribe" ? { "hub.lease_seconds": String(lease) } : {}
   })
@@ -62,12 +62,11 @@ const verify = (
 const notifyDenied = (
   { links, outbound }: RegistrationDependencies,
   self: Address,
-  callback: string,
-  reason: string
+  { callback, reason, topicFormat }: Extract<RegistrationAction, { readonly _tag: "Deny" }>
 ): Effect.Effect<void> => {
   const uri = withQuery(callback, {
     "hub.mode": "denied",
-    "hub.topic": links.mailbox(mailboxOf(self)),
+    "hub.topic": links.topic(mailboxOf(self), topicFormat),
     "hub.reason": reason
   })
   return Effect.asVoid(outbound.get({ uri, bytesMax: challengeBytesMax, refusesRedirects: true }))
@@ -115,7 +114,7 @@ export const registration = (
           resources.pushes.withdraw(self.id)
           return detach(peers, self)
         case "Deny":
-          return notifyDenied(deps, self, action.callback, action.reason)
+          return notifyDenied(deps, self, action)
       }
     }
   }

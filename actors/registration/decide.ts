@@ -44,6 +44,7 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Verified: verified(schedule),
     Checked: checked,
     Pushed: pushed(schedule),
+    Skipped: skipped,
     Detached: detached,
     Unavailable: (state, { untilMs }, { nowMs }) =>
       state.running?.untilMs === untilMs ? retrySoon(state, nowMs) : stay(),
@@ -58,6 +59,7 @@ const unregistered = (reason: "NotFound" | "Gone") => ({
   Verified: () => stay(),
   Checked: () => stay(),
   Pushed: () => stay(),
+  Skipped: () => stay(),
   Detached: () => stay<RegistrationState>().setTimer(null),
   Unavailable: () => stay(),
   TimerFired: (
@@ -101,6 +103,7 @@ const register = (
     createdAtMs: nowMs,
     form,
     callback,
+    ...topicOf(message),
     ...account === undefined ? {} : { account },
     secrets: form === "websub" || secret === undefined ? [] : [{ value: secret }],
     status: "unverified",
@@ -113,6 +116,11 @@ const register = (
   return proceed(state, nowMs)
     .reply(created(state, nowMs, false))
 }
+
+/** The topic of a WebSub subscription, where it is not the mailbox's own URI. */
+const topicOf = (
+  { topicFormat }: Pick<Registered, "topicFormat">
+): Pick<Registered, "topicFormat"> => topicFormat === undefined ? {} : { topicFormat }
 
 /** The intent to subscribe. A WebSub secret signs pushes once the callback has echoed. */
 const subscription = (
@@ -130,9 +138,10 @@ const subscription = (
 
 /** Requests another lease or secret for a WebSub subscription. It is valid after the echo. */
 const renew: Row["Create"] = (state, message, { nowMs }) => {
-  const { callback, cursor, form, requestId } = message
+  const { callback, cursor, form, requestId, topicFormat } = message
   if (requestId === state.requestId) return stay().reply(created(state, nowMs, true))
-  if (form !== "websub" || state.form !== form || callback !== state.callback) return deny("Taken")
+  const isSame = callback === state.callback && topicFormat === state.topicFormat
+  if (form !== "websub" || state.form !== form || !isSame) return deny("Taken")
   const next: Registered = {
     ...without(state, "verifyingUntilMs"),
     requestId,
@@ -223,6 +232,7 @@ const viewOf = (state: Registered, nowMs: number): RegistrationView => {
   return {
     form: state.form,
     callback: state.callback,
+    topicFormat: state.topicFormat,
     account: state.account,
     createdAtMs: state.createdAtMs,
     status,
@@ -303,7 +313,10 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
   const { from, mailboxGone, more, untilMs, upTo } = message
   const { checkAgain = false, running } = state
   if (running === undefined) return stay()
-  if (mailboxGone && state.status !== "active") return end(state, nowMs, mailboxIsGone)
+  // A WebSub subscriber learns it from the denial, since no topic has a document without a mailbox.
+  if (mailboxGone && (state.status !== "active" || state.form === "websub")) {
+    return end(state, nowMs, mailboxIsGone)
+  }
   if (mailboxGone) {
     const last = without(state, "running", "checkAgain", "nextAtMs")
     const next: Registered = { ...last, mailboxGone, pushing: state.cursor, tries: 0 }
@@ -362,6 +375,14 @@ const acknowledged = (
     code
   }
   return proceed(next, nowMs, { checks })
+}
+
+/** The changes up to `upTo` were not pushed: the topic has none of them. */
+const skipped: Row["Skipped"] = (state, { untilMs, upTo }, { nowMs }) => {
+  const { checkAgain = false, pushing, running } = state
+  if (running?.untilMs !== untilMs || pushing !== upTo) return stay()
+  const idle = without(state, "pushing", "running", "nextAtMs")
+  return proceed({ ...idle, cursor: upTo, tries: 0 }, nowMs, { checks: checkAgain })
 }
 
 /**
@@ -462,7 +483,7 @@ const beginVerification = (
     return without(state, "verifyingUntilMs")
   }
   const { challenge, leaseSeconds, mode } = intent
-  actions.push({ _tag: "Verify", callback, mode, challenge, leaseSeconds })
+  actions.push({ _tag: "Verify", callback, ...topicOf(state), mode, challenge, leaseSeconds })
   return { ...state, verifyingUntilMs: nowMs + registrationLeaseMs }
 }
 
@@ -479,8 +500,8 @@ const beginPushOrCheck = (
   if (isPushing(state) && pushing !== undefined) {
     if (nextAtMs > nowMs) return without(state, "running")
     const secrets = validSecrets(state, nowMs)
-    const push = { form, callback, secrets, from: cursor, upTo: pushing, mailboxGone, untilMs }
-    actions.push({ _tag: "Push", ...push })
+    const changes = { from: cursor, upTo: pushing, mailboxGone, untilMs }
+    actions.push({ _tag: "Push", form, callback, ...topicOf(state), secrets, ...changes })
     const begun: Registered = { ...state, running: { kind: "push", untilMs } }
     return checks ? { ...begun, checkAgain: true } : begun
   }
@@ -513,11 +534,12 @@ const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
  * request that made the registration makes it again if it `mayRepeat`.
  */
 const end = (
-  { callback, form, requestId, version }: Registered,
+  state: Registered,
   nowMs: number,
   reason?: string,
   mayRepeat = false
 ): RegistrationDecision => {
+  const { callback, form, requestId, version } = state
   const decision: RegistrationDecision = become<RegistrationState>({
     _tag: "Removed",
     removedAtMs: nowMs,
@@ -529,7 +551,7 @@ const end = (
     .perform<RegistrationAction>({ _tag: "Detach" })
   return reason === undefined || form !== "websub"
     ? decision
-    : decision.perform<RegistrationAction>({ _tag: "Deny", callback, reason })
+    : decision.perform<RegistrationAction>({ _tag: "Deny", callback, ...topicOf(state), reason })
 }
 
 type OptionalKey = {

@@ -1,4 +1,5 @@
 /** Push registrations (protocol §1.4). */
-export { registration } from "./actor.ts"
-export { RegistrationMessage, type RegistrationReply, RegistrationStatus,
-  type RegistrationView } from "./protocol.ts"
+export { registration, type RegistrationDependencies } from "./actor.ts"
+export { RegistrationMessage, type RegistrationReply, RegistrationStatus, type RegistrationView,
+  TopicFormat } from "./protocol.ts"
+export type { TopicPush } from "./push.ts"

@@ -2,10 +2,11 @@
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { type Address, address, type AskFailure, isRefusal, type LogItem, type Peers, placingPart,
-  type StorageFailure } from "../../runtime/index.ts"
+  type Refusal, type StorageFailure } from "../../runtime/index.ts"
 import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
   pushReadItems } from "../limits.ts"
 import { askMailbox, mailboxKind, type MailboxReply } from "../mailbox/index.ts"
+import type { OutboundContent } from "../outbound/index.ts"
 import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
 
 /** The changes of a mailbox that one push sends. */
@@ -13,10 +14,8 @@ export interface ChangeBatch {
   readonly items: ReadonlyArray<LogItem>
   /** Whether more changes follow. */
   readonly more: boolean
-  /** The document of the push; set by the first push that sends these changes. */
-  document?: string
-  /** The headers that all pushes of the mailbox have; set by the first push. */
-  commonHeaders?: Readonly<Record<string, string>>
+  /** What pushes send, by form and topic; each is set by the first push that needs it. */
+  contents?: Map<string, OutboundContent>
 }
 
 /**
@@ -140,9 +139,32 @@ export const readHead = Effect.fnUntraced(function*(
 > {
   const reply = yield* askMailbox(peers, mailboxOf(self), { _tag: "ReadHead", id: self.id })
   if (!isRefusal(reply) && reply._tag === "Head") return reply
-  if (!isRefusal(reply) || reply.reason !== "Gone") return { _tag: "Detached", untilMs }
-  // The removal is final: the registration accepts it from any check or push, of any `untilMs`.
-  return { _tag: "Checked", untilMs: 0, from, upTo: from, more: false, mailboxGone: true }
+  return withoutMailbox(reply, from, untilMs)
+})
+
+/** The message after a reply that has no mailbox. */
+const withoutMailbox = (
+  reply: MailboxReply | Refusal,
+  from: number,
+  untilMs: number
+): RegistrationMessage =>
+  !isRefusal(reply) || reply.reason !== "Gone"
+    ? { _tag: "Detached", untilMs }
+    // The removal is final: the registration accepts it from any check or push, of any `untilMs`.
+    : { _tag: "Checked", untilMs: 0, from, upTo: from, more: false, mailboxGone: true }
+
+/** The mailbox that a topic shows; or a message, as of {@link readHead}. */
+export const readMailbox = Effect.fnUntraced(function*(
+  peers: Peers,
+  self: Address,
+  { from, untilMs }: PushAction
+): Effect.fn.Return<
+  RegistrationMessage | Extract<MailboxReply, { readonly _tag: "Described" }>,
+  AskFailure
+> {
+  const reply = yield* askMailbox(peers, mailboxOf(self), { _tag: "Describe", reader: {} })
+  if (!isRefusal(reply) && reply._tag === "Described") return reply
+  return withoutMailbox(reply, from, untilMs)
 })
 
 /** The message of a check or push that could not read the store or the mailbox. */

@@ -1,7 +1,7 @@
 /**
  * A push registration (A12): its state record, its messages and its replies (protocol §1.4). Its
- * id is `<mailbox>=<random>`, or `<mailbox>=<hash of the callback>` in the WebSub form. So it is in
- * the shard of its mailbox, whose commits can signal it.
+ * id is `<mailbox>=<random>`, or `<mailbox>=<hash of topic and callback>` in the WebSub form. So it
+ * is in the shard of its mailbox, whose commits can signal it.
  */
 import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
@@ -11,6 +11,19 @@ import { Count, CountOrZero, ifVersion } from "../schemas.ts"
 export const RegistrationForm = Schema.Literals(["native", "websub"])
 
 export type RegistrationForm = typeof RegistrationForm.Type
+
+/** A representation of the mailbox that is a topic: the value of `format` in its URI. */
+export const TopicFormat = Schema.Literals([
+  "xml",
+  "html",
+  "json",
+  "text",
+  "atom",
+  "rss",
+  "jsonld"
+])
+
+export type TopicFormat = typeof TopicFormat.Type
 
 export const RegistrationStatus = Schema.Literals(["unverified", "active", "suspended"])
 
@@ -50,6 +63,8 @@ export const RegistrationState = Schema.Union([
     createdAtMs: Count,
     form: RegistrationForm,
     callback: Schema.String,
+    /** The topic of a WebSub subscription; left out if it is the mailbox's own URI. */
+    topicFormat: Schema.optionalKey(TopicFormat),
     /** The account that registered the callback; left out if the mailbox's password was used. */
     account: Schema.optionalKey(Schema.String),
     /** The secrets that sign pushes, the newest first. */
@@ -98,13 +113,14 @@ export type RegistrationState = typeof RegistrationState.Type
 export const RegistrationMessage = Schema.Union([
   /**
    * Registers a callback and begins its verification. A repetition with the same request id gets
-   * the same reply. In the WebSub form a new subscription of the same callback renews it: the old
-   * lease and secret remain valid until the callback has echoed.
+   * the same reply. In the WebSub form a new subscription of the same topic and callback renews it:
+   * the old lease and secret remain valid until the callback has echoed.
    */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     form: RegistrationForm,
     callback: Schema.String,
+    topicFormat: Schema.optionalKey(TopicFormat),
     account: Schema.optionalKey(Schema.String),
     /** `whsec_…` of the service, or the subscriber's hub.secret, which may be missing. */
     secret: Schema.optionalKey(Schema.String),
@@ -159,6 +175,8 @@ export const RegistrationMessage = Schema.Union([
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
+  /** The changes up to `upTo` are not pushed: a WebSub topic has only notifications. */
+  Schema.TaggedStruct("Skipped", { untilMs: Count, upTo: Count }),
   /** The mailbox does not list the registration: the result of a Detach, a check or a push. */
   Schema.TaggedStruct("Detached", { untilMs: Count }),
   /** The store or the mailbox was unavailable: this check or push was not made. */
@@ -172,6 +190,7 @@ export type RegistrationMessage = typeof RegistrationMessage.Type
 export interface RegistrationView {
   readonly form: RegistrationForm
   readonly callback: string
+  readonly topicFormat: TopicFormat | undefined
   readonly account: string | undefined
   readonly createdAtMs: number
   readonly status: RegistrationStatus
@@ -198,6 +217,7 @@ export type RegistrationAction =
   | {
     readonly _tag: "Verify"
     readonly callback: string
+    readonly topicFormat?: TopicFormat
     readonly mode: "subscribe" | "unsubscribe"
     readonly challenge: string
     readonly leaseSeconds: number
@@ -215,6 +235,7 @@ export type RegistrationAction =
     readonly _tag: "Push"
     readonly form: RegistrationForm
     readonly callback: string
+    readonly topicFormat?: TopicFormat
     readonly secrets: ReadonlyArray<string>
     readonly from: number
     readonly upTo: number
@@ -225,4 +246,9 @@ export type RegistrationAction =
   /** Removes the registration from the mailbox's list. Its result is Detached. */
   | { readonly _tag: "Detach" }
   /** Notifies the callback that the subscription has ended (WebSub §5.2). */
-  | { readonly _tag: "Deny"; readonly callback: string; readonly reason: string }
+  | {
+    readonly _tag: "Deny"
+    readonly callback: string
+    readonly topicFormat?: TopicFormat
+    readonly reason: string
+  }

@@ -1,20 +1,42 @@
 /** One push: a POST of the signed document with the mailbox's changes to the callback. */
 import { type Clock, Effect } from "effect"
-import type { Address, Peers } from "../../runtime/index.ts"
+import type { Address, LogItem, Peers } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
-import { itemAtMs } from "../mailbox/index.ts"
+import { formatCursor, isRemoval, itemAtMs, type MailboxView } from "../mailbox/index.ts"
 import { hubSignature, type Outbound, type OutboundContent,
   webhookHeaders } from "../outbound/index.ts"
 import { sha256 } from "../secret-hash.ts"
 import { batchKey, mailboxOf, type MailboxReadFailure, type PushAction, type PushResources,
-  readBatch, readHead, unavailable } from "./mailbox-reader.ts"
-import type { RegistrationMessage } from "./protocol.ts"
+  readBatch, readHead, readMailbox, unavailable } from "./mailbox-reader.ts"
+import type { RegistrationMessage, TopicFormat } from "./protocol.ts"
 import { changesDocument, deletedDocument } from "./push-document.ts"
+
+/** What a push to a WebSub subscription shows. */
+export interface TopicPush {
+  /** The name of the mailbox, and its URI. */
+  readonly name: string
+  readonly href: string
+  /** The URI of the topic. */
+  readonly topic: string
+  /** Undefined for the mailbox's own URI. */
+  readonly format: TopicFormat | undefined
+  readonly view: MailboxView
+  /** The log items of the new notifications. */
+  readonly items: ReadonlyArray<LogItem>
+  /** The cursor after them. */
+  readonly time: string
+}
 
 /** The dependencies of pushes. */
 export interface PushDependencies {
   readonly outbound: Outbound
   readonly links: Links
+  readonly documents: {
+    /** The representation that is the topic, with the new notifications only. */
+    readonly topicDocument: (
+      push: TopicPush
+    ) => { readonly contentType: string; readonly body: string }
+  }
   /** In [0, 1): jitters the retries. */
   readonly random: () => number
 }
@@ -25,57 +47,103 @@ const pushId = (self: Address, { from, mailboxGone, upTo }: PushAction): string 
   return `msg_${sha256(text)}`
 }
 
-/** The headers of all pushes of a mailbox. */
-const commonHeaders = (links: Links, self: Address): Readonly<Record<string, string>> => {
-  const mailbox = mailboxOf(self)
+/** The content of all pushes of the same changes, before it is signed. */
+const contentOf = (
+  links: Links,
+  mailbox: string,
+  { topicFormat }: PushAction,
+  { body, contentType }: { readonly body: string; readonly contentType: string }
+): OutboundContent => {
   const hub = `<${links.registrations(mailbox)}>; rel="hub"`
-  const link = `${hub}, <${links.mailbox(mailbox)}>; rel="self"`
-  return { "Content-Type": "application/xml; charset=utf-8", Link: link }
+  const link = `${hub}, <${links.topic(mailbox, topicFormat)}>; rel="self"`
+  return { headers: { "Content-Type": contentType, Link: link }, body }
 }
 
-const headersOf = (
-  common: Readonly<Record<string, string>>,
+/** The content with the signatures of this registration. */
+const signed = (
+  { body, headers }: OutboundContent,
   self: Address,
   push: PushAction,
-  body: string,
   nowMs: number
-): Readonly<Record<string, string>> => {
+): OutboundContent => {
   const { form, secrets } = push
   if (form === "native") {
     const seconds = Math.floor(nowMs / 1000)
-    return { ...common, ...webhookHeaders(secrets, pushId(self, push), seconds, body) }
+    const signatures = webhookHeaders(secrets, pushId(self, push), seconds, body)
+    return { headers: { ...headers, ...signatures }, body }
   }
   const secret = secrets[0]
   return secret === undefined
-    ? common
-    : { ...common, "X-Hub-Signature": hubSignature(secret, body) }
+    ? { headers, body }
+    : { headers: { ...headers, "X-Hub-Signature": hubSignature(secret, body) }, body }
 }
 
-/** The document of a push; or the message to return if there is nothing to send. */
-const documentOf = Effect.fnUntraced(function*(
+const contentKey = ({ form, topicFormat }: PushAction): string => `${form} ${topicFormat ?? ""}`
+
+/** The content of a push of the native form; or the message to return. */
+const changesContent = Effect.fnUntraced(function*(
   { links }: PushDependencies,
   resources: PushResources,
   peers: Peers,
   self: Address,
   action: PushAction,
   nowMs: number
-): Effect.fn.Return<string | RegistrationMessage, MailboxReadFailure> {
+): Effect.fn.Return<OutboundContent | RegistrationMessage, MailboxReadFailure> {
   const { from, mailboxGone, upTo } = action
   const mailbox = mailboxOf(self)
-  if (mailboxGone) return deletedDocument(links, mailbox, upTo, nowMs)
+  const asContent = (body: string): OutboundContent =>
+    contentOf(links, mailbox, action, { body, contentType: "application/xml; charset=utf-8" })
+  if (mailboxGone) return asContent(deletedDocument(links, mailbox, upTo, nowMs))
   const batch = yield* readBatch(resources, peers, self, from, upTo)
-  if (batch.document !== undefined) return batch.document
   const { items } = batch
   const last = items.at(-1)
   if (last !== undefined) {
-    return batch.document = changesDocument(links, mailbox, items, upTo, itemAtMs(last.value))
+    const atMs = itemAtMs(last.value)
+    const content = asContent(changesDocument(links, mailbox, items, upTo, atMs))
+    batch.contents = (batch.contents ?? new Map()).set(contentKey(action), content)
+    return content
   }
   // All these items have been removed in the meantime, or the whole mailbox.
   const reply = yield* readHead(peers, self, action)
   return reply._tag === "Head"
-    ? changesDocument(links, mailbox, items, upTo, reply.lastAtMs)
+    ? asContent(changesDocument(links, mailbox, items, upTo, reply.lastAtMs))
     : reply
 })
+
+/** The content of a push of a topic; or the message to return. */
+const topicContent = Effect.fnUntraced(function*(
+  { documents, links }: PushDependencies,
+  resources: PushResources,
+  peers: Peers,
+  self: Address,
+  action: PushAction
+): Effect.fn.Return<OutboundContent | RegistrationMessage, MailboxReadFailure> {
+  const { from, topicFormat: format, untilMs, upTo } = action
+  const name = mailboxOf(self)
+  const reply = yield* readMailbox(peers, self, action)
+  if (reply._tag !== "Described") return reply
+  const batch = yield* readBatch(resources, peers, self, from, upTo)
+  const items = batch.items.filter(({ value }) => !isRemoval(value))
+  const last = batch.items.at(-1)
+  if (last === undefined || items.length === 0) return { _tag: "Skipped", untilMs, upTo }
+  const time = formatCursor(itemAtMs(last.value), upTo)
+  const [href, topic] = [links.mailbox(name), links.topic(name, format)]
+  const document = documents.topicDocument({
+    name,
+    href,
+    topic,
+    format,
+    view: reply.view,
+    items,
+    time
+  })
+  const content = contentOf(links, name, action, document)
+  batch.contents = (batch.contents ?? new Map()).set(contentKey(action), content)
+  return content
+})
+
+const isContent = (found: OutboundContent | RegistrationMessage): found is OutboundContent =>
+  "body" in found
 
 /** Sends a push. Returns its outcome as a message; or another message if nothing was sent. */
 export const push = (
@@ -85,25 +153,25 @@ export const push = (
   self: Address,
   action: PushAction
 ): Effect.Effect<RegistrationMessage> => {
-  const { callback, upTo } = action
+  const { callback, form, mailboxGone, upTo } = action
   const { batches, pushes } = resources
   let notSent: RegistrationMessage | undefined
   const loadAt = (clock: Clock.Clock) => () => {
     // The push may have been withdrawn while it waited for its permit.
     if (!pushes.isCurrent(self.id, action)) return undefined
     const nowMs = clock.currentTimeMillisUnsafe()
-    const batch = batches.get(batchKey(self, action))
-    const contentOf = (body: string): OutboundContent => {
-      const common = batch?.commonHeaders ?? commonHeaders(deps.links, self)
-      if (batch !== undefined) batch.commonHeaders = common
-      return { headers: headersOf(common, self, action, body, nowMs), body }
-    }
-    if (batch?.document !== undefined) return contentOf(batch.document)
-    return documentOf(deps, resources, peers, self, action, nowMs).pipe(
+    const cached = mailboxGone
+      ? undefined
+      : batches.get(batchKey(self, action))?.contents?.get(contentKey(action))
+    if (cached !== undefined) return signed(cached, self, action, nowMs)
+    const content = form === "native"
+      ? changesContent(deps, resources, peers, self, action, nowMs)
+      : topicContent(deps, resources, peers, self, action)
+    return content.pipe(
       Effect.catch(() => unavailable(action)),
-      Effect.map((document): OutboundContent | undefined => {
-        if (typeof document === "string") return contentOf(document)
-        notSent = document
+      Effect.map((found): OutboundContent | undefined => {
+        if (isContent(found)) return signed(found, self, action, nowMs)
+        notSent = found
         return undefined
       })
     )

@@ -111,6 +111,11 @@ export const pushed = (outcome: DeliveryOutcome, upTo = 8): RegistrationMessage 
   outcome,
   random: 0.5
 })
+export const skipped: Variant<RegistrationMessage, "Skipped"> = {
+  _tag: "Skipped",
+  untilMs: leaseEndMs,
+  upTo: 8
+}
 export const detached: RegistrationMessage = { _tag: "Detached", untilMs: leaseEndMs }
 export const away: RegistrationMessage = { _tag: "Unavailable", untilMs: leaseEndMs }
 export const timerFired: RegistrationMessage = { _tag: "TimerFired" }

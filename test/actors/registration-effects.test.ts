@@ -13,6 +13,7 @@ import type { DeliveryOutcome, FetchOutcome, Outbound,
 import { registration } from "../../actors/registration/actor.ts"
 import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../actors/registration/protocol.ts"
+import { notificationDocuments } from "../../http/documents.ts"
 import { address, type SystemApi } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
@@ -74,7 +75,8 @@ class World {
   static async make(): Promise<World> {
     const receiver = new Receiver()
     const links = linksUnder(base)
-    const deps = { outbound: receiver, links, schedule: [0, 5], random: () => 0.5 }
+    const documents = notificationDocuments
+    const deps = { outbound: receiver, links, documents, schedule: [0, 5], random: () => 0.5 }
     const behaviors = [mailbox({ notificationsMax: 1_000 }), registration(deps)]
     const { system } = await start({ behaviors })
     const world = new World(system, receiver)
@@ -106,12 +108,17 @@ class World {
     return `${base}/mailboxes/alice/notifications/${notificationId(n, part("r"))}`
   }
 
-  async register(form: "native" | "websub" = "native", leaseSeconds = 0): Promise<void> {
+  async register(
+    form: "native" | "websub" = "native",
+    leaseSeconds = 0,
+    topicFormat?: "atom"
+  ): Promise<void> {
     await this.ask({
       _tag: "Create",
       requestId: "q",
       form,
       callback,
+      ...topicFormat === undefined ? {} : { topicFormat },
       secret,
       leaseSeconds,
       challenge: "the challenge",
@@ -251,6 +258,33 @@ describe("a registration in a system", () => {
     await world.ask({ _tag: "Unsubscribe", challenge: "leaving" })
     await until(async () => (await world.listed()).length === 0)
     expect(world.receiver.gets.at(-1)?.searchParams.get("hub.mode")).toBe("unsubscribe")
+  })
+
+  it("pushes the topic's new notifications only, and skips other changes", async () => {
+    const world = await World.make()
+    await world.deposit()
+    await world.register("websub", 3_600, "atom")
+    await until(async () => (await world.view()).status === "active")
+    expect(world.receiver.gets[0]?.searchParams.get("hub.topic"))
+      .toBe(`${base}/mailboxes/alice?format=atom`)
+    await world.tell({ _tag: "Remove", n: 1, idRandom: "r1".padEnd(22, "_"), reader })
+    await until(async () => (await world.view()).cursor === 2)
+    expect(world.receiver.posts).toEqual([])
+    await world.deposit()
+    const [push] = await world.pushes(1)
+    expect(push?.headers["Content-Type"]).toBe("application/atom+xml; charset=utf-8")
+    expect(push?.headers["Link"]).toContain(`<${base}/mailboxes/alice?format=atom>; rel="self"`)
+    expect(push?.body.match(/<entry>/g)).toHaveLength(1)
+    expect(push?.body).toMatch(/<id>[^<]*\/notifications\/3-r2_+<\/id>/)
+    await until(async () => (await world.view()).cursor === 3)
+    await world.tell({ _tag: "Destroy", caller: { account: "alice", admin: false } })
+    await until(async () => "reason" in await world.ask({ _tag: "Describe" }))
+    expect(world.receiver.posts).toHaveLength(1)
+    await until(() => world.receiver.gets.at(-1)?.searchParams.get("hub.mode") === "denied")
+    expect(Object.fromEntries(world.receiver.gets.at(-1)?.searchParams ?? [])).toMatchObject({
+      "hub.topic": `${base}/mailboxes/alice?format=atom`,
+      "hub.reason": "the mailbox has been removed"
+    })
   })
 
   it("is taken off the list of a mailbox that knows one that never was", async () => {

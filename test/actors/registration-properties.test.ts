@@ -3,6 +3,7 @@ import { type Arbitrary, array, assert, boolean, constant, constantFrom, integer
 import { describe, expect, it } from "vitest"
 import { failingMaxMs, registrationLeaseMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
+import { notificationDocuments } from "../../http/documents.ts"
 import type { DeliveryOutcome, Outbound } from "../../actors/outbound/protocol.ts"
 import { registration } from "../../actors/registration/actor.ts"
 import type { RegistrationAction, RegistrationMessage } from "../../actors/registration/protocol.ts"
@@ -83,6 +84,7 @@ class World {
     registration({
       outbound: nobody,
       links: linksUnder("http://localhost"),
+      documents: notificationDocuments,
       schedule: [0, 5_000],
       random: () => 0.5
     })

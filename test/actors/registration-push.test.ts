@@ -6,6 +6,7 @@ import { linksUnder } from "../../actors/links.ts"
 import type { OutboundPost } from "../../actors/outbound/protocol.ts"
 import { PushResources } from "../../actors/registration/mailbox-reader.ts"
 import { push } from "../../actors/registration/push.ts"
+import { notificationDocuments } from "../../http/documents.ts"
 import { address, type Peers } from "../../runtime/index.ts"
 import { contentOf } from "./contents.ts"
 
@@ -43,9 +44,9 @@ describe("a push that waits for its permit", () => {
   const away: Peers = { ask: () => Effect.never, read: () => Effect.never }
   const action = {
     _tag: "Push",
-    form: "websub",
+    form: "native",
     callback,
-    secrets: [],
+    secrets: ["whsec_1"],
     from: 0,
     upTo: 1,
     mailboxGone: true,
@@ -65,7 +66,8 @@ describe("a push that waits for its permit", () => {
         })
       })
     const outbound = { post, get: () => Effect.never }
-    const deps = { outbound, links: linksUnder("http://own.test"), random: () => 0.5 }
+    const links = linksUnder("http://own.test")
+    const deps = { outbound, links, documents: notificationDocuments, random: () => 0.5 }
     await Effect.runPromise(push(deps, resources, away, self, action))
     return sent.length > 0
   }

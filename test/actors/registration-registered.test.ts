@@ -6,8 +6,8 @@ import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./c
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
   detached, expectBegun, expectEnd, expectNothing, expectUndone, faulted, found, hubCreate,
   leaseEndMs, look, looking, push, pushed, pushing, refused, type Registered, remove, rotate,
-  subscribed, suspended, table, timerFired, toPush, unsubscribe, unverified, update, verified,
-  verify, verifying } from "./registration-cells.ts"
+  skipped, subscribed, suspended, table, timerFired, toPush, unsubscribe, unverified, update,
+  verified, verify, verifying } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {
@@ -31,6 +31,13 @@ describe("a registration", () => {
         cursor: 3,
         intent: { secret: "hub2", leaseSeconds: 60 }
       })
+      expectRefused(decide(subscribed, { ...hubCreate, topicFormat: "atom" }), "Taken")
+      const ofFeed = decide({ ...subscribed, topicFormat: "atom" }, {
+        ...hubCreate,
+        topicFormat: "atom"
+      })
+      const verifyFeed = { ...verify, topicFormat: "atom", challenge: "c2", leaseSeconds: 60 }
+      expectBegun(ofFeed, verifyFeed)
       const first = decide({ ...subscribed, status: "unverified" }, hubCreate)
       expect(first.nextState).toMatchObject({ cursor: 9 })
     },
@@ -178,6 +185,12 @@ describe("a registration", () => {
       const gone = decide(looking, found(3, false, true))
       expectBegun(gone, { ...push, upTo: 3, mailboxGone: true })
       expectEnd(decide(looksOn, found(3, false, true)))
+      // A topic has no document of a removed mailbox: the subscription is denied.
+      const deny = { _tag: "Deny", callback, reason: "the mailbox has been removed" } as const
+      const websub: Registered = { ...looking, form: "websub", topicFormat: "rss" }
+      expectEnd(decide(websub, found(3, false, true)), { ...deny, topicFormat: "rss" })
+      const during: Registered = { ...pushing, form: "websub" }
+      expectEnd(decide(during, found(3, false, true)), deny)
     },
     "Registered.Pushed": () => {
       const decision = decide({ ...pushing, failingSinceMs: 1, tries: 2 }, pushed(delivered))
@@ -206,8 +219,14 @@ describe("a registration", () => {
       expectEnd(decide(pushing, pushed({ _tag: "PermanentFailure", code: 410, problem: "gone" })))
       const last: Registered = { ...pushing, mailboxGone: true }
       for (const outcome of [delivered, refused]) expectEnd(decide(last, pushed(outcome)))
-      const deny = { _tag: "Deny", callback, reason: "the mailbox has been removed" } as const
-      expectEnd(decide({ ...last, form: "websub" }, pushed(delivered)), deny)
+    },
+    "Registered.Skipped": () => {
+      const decision = decide({ ...pushing, tries: 2, failingSinceMs: 1 }, skipped)
+      expect(decision.nextState).toEqual({ ...active, cursor: 8, failingSinceMs: 1 })
+      expect(decision.timerAtMs).toBeNull()
+      expectBegun(decide({ ...pushing, checkAgain: true }, skipped), { ...look, from: 8 })
+      expectNothing(decide(pushing, { ...skipped, upTo: 7 }))
+      expectNothing(decide(toPush, skipped))
     },
     "Registered.Detached": () => {
       expect(decide(looking, detached).timerAtMs).toBe(nowMs + unavailableRetryMs)

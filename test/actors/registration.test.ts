@@ -2,8 +2,8 @@ import { describe, expect } from "vitest"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
 import { absent, away, callback, create, decide, delivered, describeIt, detach, detached,
-  expectBegun, expectNothing, found, hubCreate, pushed, remove, removed, rotate, table, timerFired,
-  unsubscribe, update, verified, verify, verifying } from "./registration-cells.ts"
+  expectBegun, expectNothing, found, hubCreate, pushed, remove, removed, rotate, skipped, table,
+  timerFired, unsubscribe, update, verified, verify, verifying } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
 const none = (state: RegistrationState, reason: string) => ({
@@ -31,6 +31,7 @@ const none = (state: RegistrationState, reason: string) => ({
   Verified: () => expectNothing(decide(state, verified(delivered))),
   Checked: () => expectNothing(decide(state, found(8))),
   Pushed: () => expectNothing(decide(state, pushed(delivered))),
+  Skipped: () => expectNothing(decide(state, skipped)),
   Detached: () => expect(effectsOf(decide(state, detached))).toEqual({ timerAtMs: null }),
   Unavailable: () => expectNothing(decide(state, away)),
   TimerFired: () => expectBegun(decide(state, timerFired), detach)
@@ -49,6 +50,7 @@ describe("a registration that is not there", () => {
     "Absent.Verified": whenAbsent.Verified,
     "Absent.Checked": whenAbsent.Checked,
     "Absent.Pushed": whenAbsent.Pushed,
+    "Absent.Skipped": whenAbsent.Skipped,
     "Absent.Detached": whenAbsent.Detached,
     "Absent.Unavailable": whenAbsent.Unavailable,
     "Absent.TimerFired": whenAbsent.TimerFired,
@@ -62,6 +64,7 @@ describe("a registration that is not there", () => {
     "Removed.Verified": whenRemoved.Verified,
     "Removed.Checked": whenRemoved.Checked,
     "Removed.Pushed": whenRemoved.Pushed,
+    "Removed.Skipped": whenRemoved.Skipped,
     "Removed.Detached": whenRemoved.Detached,
     "Removed.Unavailable": whenRemoved.Unavailable,
     "Removed.TimerFired": whenRemoved.TimerFired

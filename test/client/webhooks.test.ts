@@ -2,8 +2,8 @@
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { InvalidSignature, type Push, pushReceiver, RestanteError, verifyHubPush, verifyPush,
-  verifySignature } from "../../client/index.ts"
+import { InvalidSignature, type Push, pushReceiver, RestanteError, UnexpectedAnswer, verifyHubPush,
+  verifyHubSignature, verifyPush, verifySignature } from "../../client/index.ts"
 import { closeReceivers, type Received, receiver } from "../e2e/receivers.ts"
 import { type Here, rejection, startHere } from "./services.ts"
 
@@ -104,11 +104,32 @@ it("verifies any body, and reports a signed body that is no push", async () => {
 })
 
 it("verifies X-Hub-Signature", async () => {
-  const hub = (key: string) => ({
-    "x-hub-signature": `sha256=${createHmac("sha256", key).update(body).digest("hex")}`
+  const hub = (key: string, text: string = body) => ({
+    "x-hub-signature": `sha256=${createHmac("sha256", key).update(text).digest("hex")}`
   })
-  const push = await verifyHubPush({ headers: hub("geheim ü"), body }, ["old", "geheim ü"])
-  expect(push.notifications).toHaveLength(1)
+  const secrets = ["old", "geheim ü"]
+  const entry = /<notification .*<\/notification>/s.exec(body)?.[0] ?? ""
+  const time = "2026-01-01T00:00:00.000000000000007Z"
+  const topic = `<mailbox href="http://post.test/mailboxes/a" title="A" time="${time}">${entry}` +
+    "</mailbox>"
+  const json = JSON.stringify({
+    href: "http://post.test/mailboxes/a",
+    time,
+    notification: [{
+      href: "http://post.test/n",
+      received: time,
+      item: { description: "one", url: "http://x.test/" }
+    }]
+  })
+  for (const text of [topic, json]) {
+    const push = await verifyHubPush({ headers: hub("geheim ü", text), body: text }, secrets)
+    expect(push).toMatchObject({ mailbox: "http://post.test/mailboxes/a", cursor: time })
+    expect(push.notifications).toHaveLength(1)
+  }
+  const feed = "<feed/>"
+  const ofFeed = { headers: hub("geheim ü", feed), body: feed }
+  expect(new TextDecoder().decode(await verifyHubSignature(ofFeed, secrets))).toBe(feed)
+  expect(await rejection(verifyHubPush(ofFeed, secrets))).toBeInstanceOf(UnexpectedAnswer)
   expect(await faultOf(verifyHubPush({ headers: hub("x"), body }, "y"))).toBe("wrong")
   expect(await faultOf(verifyHubPush({ headers: {}, body }, "y"))).toBe("missing")
   const sha1 = { "x-hub-signature": "sha1=0000" }

@@ -211,6 +211,11 @@ describe("subscribing (§5)", () => {
     ["a bad callback", subscribe("ftp://example.org/"), "hub.callback"],
     ["a fragment", subscribe(`${callback}#a`), "hub.callback"],
     ["another topic", subscribe(callback, { "hub.topic": "http://example.org/" }), "hub.topic"],
+    [
+      "a format that the mailbox does not have",
+      subscribe(callback, { "hub.topic": "http://example.org/mailboxes/topic?format=pdf" }),
+      "hub.topic"
+    ],
     ["an empty topic", subscribe(callback, { "hub.topic": "" }), "hub.topic"],
     ["a lease of none", subscribe(callback, { "hub.lease_seconds": "0" }), "hub.lease_seconds"],
     ["a negative one", subscribe(callback, { "hub.lease_seconds": "-1" }), "hub.lease_seconds"],
@@ -358,7 +363,7 @@ describe("a subscription", () => {
 })
 
 describe("the other changes of a mailbox", () => {
-  it("are pushed in both forms: a removal, then the mailbox's end, which ends them", async () => {
+  it("are pushed in the native form; the mailbox's end denies a subscription", async () => {
     const { href } = await service.open("over")
     const native = subscriber.at("echo")
     const websub = subscriber.at("echo")
@@ -371,15 +376,17 @@ describe("the other changes of a mailbox", () => {
       subscriber.pushes(callback).flatMap((push) => childrenOf(changedOf(push)))
     const isRemoved = ({ attributes, name }: Element) =>
       name === "removed" && attributes["href"] === deposited
-    for (const callback of [native, websub]) {
-      await eventually(() => changesAt(callback), (all) => all.some(isRemoved))
-    }
+    await eventually(() => changesAt(native), (all) => all.some(isRemoved))
     await service.send("DELETE", href, { basic: owner })
-    for (const callback of [native, websub]) {
-      await eventually(() => changesAt(callback), (all) => all.at(-1)?.name === "deleted")
-    }
+    await eventually(() => changesAt(native), (all) => all.at(-1)?.name === "deleted")
     for (const one of [created, asked]) {
-      expect((await get(one.header("location"))).status).toBe(410)
+      await service.until(one.header("location"), ({ status }) => status === 410)
+    }
+    // The topic has notifications only.
+    for (const push of subscriber.pushes(websub)) {
+      const { children, name } = changedOf(push)
+      expect(name).toBe("mailbox")
+      expect(children).toEqual([expect.objectContaining({ name: "notification" })])
     }
     const modes = () => subscriber.challenges(websub).map(({ query }) => query.get("hub.mode"))
     await eventually(modes, (all) => all.includes("denied"))

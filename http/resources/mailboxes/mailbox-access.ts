@@ -30,8 +30,11 @@ export interface MailboxRef {
 export const inboxRel = "http://www.w3.org/ns/ldp#inbox"
 
 /** The mailbox of this name. */
-export const mailboxRefNamed = (service: Service, name: string, secret?: string): MailboxRef => {
-  const href = absoluteUri(service, `/mailboxes/${name}`)
+export const mailboxRefNamed = (service: Service, name: string, secret?: string): MailboxRef =>
+  mailboxRefAt(absoluteUri(service, `/mailboxes/${name}`), name, secret)
+
+/** The mailbox of this name, at its URI. */
+export const mailboxRefAt = (href: string, name: string, secret?: string): MailboxRef => {
   const value = linkHeader([{ rel: "mailbox", href }, { rel: inboxRel, href }]) ?? ""
   return {
     name,

@@ -9,6 +9,7 @@ import { describeActor, failRefused, type HandlerFailure, httpError,
   type Service } from "../../pipeline/index.ts"
 import { type MailboxCall, type MailboxRef, mailboxRefNamed, type ReaderCall,
   requireReader } from "../mailboxes/index.ts"
+import type { HubRequest } from "./registration-input.ts"
 
 /** A registration as a request's path names it. */
 export interface RegistrationRef {
@@ -33,9 +34,15 @@ export const registrationNamed = (mailbox: MailboxRef, id: string): Registration
   href: `${collectionHref(mailbox)}/${id}`
 })
 
-/** The subscription of a callback: there is one of each topic and callback (WebSub §5.1). */
-export const subscriptionNamed = (mailbox: MailboxRef, callback: string): RegistrationRef =>
-  registrationNamed(mailbox, documentDigest(Buffer.from(callback)))
+/** The subscription of a request: there is one of each topic and callback (WebSub §5.1). */
+export const subscriptionNamed = (
+  mailbox: MailboxRef,
+  { callback, topicFormat }: Pick<HubRequest, "callback" | "topicFormat">
+): RegistrationRef => {
+  // A callback has no space: no other topic and callback has this text.
+  const text = topicFormat === undefined ? callback : `${topicFormat} ${callback}`
+  return registrationNamed(mailbox, documentDigest(Buffer.from(text)))
+}
 
 /**
  * An authenticated reader: an account that may read, or the mailbox's password. The secret of a

@@ -83,15 +83,17 @@ const createNative = Effect.fnUntraced(function*(
 
 const subscribe = Effect.fnUntraced(function*(
   readerCall: ReaderCall,
-  { callback, leaseSeconds, secret }: Extract<HubRequest, { readonly mode: "subscribe" }>
+  request: Extract<HubRequest, { readonly mode: "subscribe" }>
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const { mailbox } = readerCall
-  const registration = subscriptionNamed(mailbox, callback)
+  const { callback, leaseSeconds, secret, topicFormat } = request
+  const registration = subscriptionNamed(mailbox, request)
   const view = yield* createRegistration(readerCall, registration, {
     ...createMessage(readerCall),
     form: "websub",
     callback,
     leaseSeconds,
+    ...topicFormat === undefined ? {} : { topicFormat },
     ...secret === undefined ? {} : { secret }
   })
   return viewAnswer(registrationView(mailbox, registration, view), {
@@ -100,17 +102,17 @@ const subscribe = Effect.fnUntraced(function*(
   })
 })
 
-/** 404 for a callback without a subscription: there is no intent to verify. */
+/** 404 for a topic and callback without a subscription: there is no intent to verify. */
 const unsubscribe = Effect.fnUntraced(function*(
   { call, mailbox, service }: MailboxCall,
-  callback: string
+  request: HubRequest
 ): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const message: RegistrationMessage = { _tag: "Unsubscribe", challenge: call.ids.id("challenge") }
-  const { to } = subscriptionNamed(mailbox, callback)
+  const { to } = subscriptionNamed(mailbox, request)
   const reply = yield* askOrRefusal<RegistrationReply>(service, to, message)
   if (!isRefusal(reply)) return emptyAnswer(202, [mailbox.link])
   return yield* reply.reason === "NotFound" || reply.reason === "Gone"
-    ? httpError("not-found", "there is no subscription of this hub.callback")
+    ? httpError("not-found", "there is no subscription of this hub.topic and hub.callback")
     : refusalError(reply)
 })
 
@@ -123,7 +125,7 @@ export const postRegistrations = defineMailboxHandler(function*(mailboxCall) {
     const request = yield* readHubRequest(input.fields, mailbox)
     return request.mode === "subscribe"
       ? yield* subscribe(readerCall, request)
-      : yield* unsubscribe(mailboxCall, request.callback)
+      : yield* unsubscribe(mailboxCall, request)
   }
   const callback = yield* readCallback("callback", callbackIn(input))
   return yield* createNative(readerCall, callback)

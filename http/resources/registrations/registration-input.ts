@@ -1,11 +1,13 @@
 /** Input of registrations: a callback, or the fields of a WebSub request. */
 import { Effect } from "effect"
+import type { TopicFormat } from "../../../actors/registration/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { childText } from "../../formats/xml/index.ts"
 import { leaseSecondsDefault, leaseSecondsMax, subscriberSecretBytesMax,
   uriCharsMax } from "../../limits.ts"
 import { type HttpError, type RequestInput, unprocessable } from "../../pipeline/index.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
+import { isTopicFormat } from "./topic-document.ts"
 
 /** The callback in a document or in the form of a page, unchecked. */
 export const callbackIn = (input: RequestInput): string | undefined => {
@@ -42,10 +44,15 @@ export type HubRequest =
   | {
     readonly mode: "subscribe"
     readonly callback: string
+    readonly topicFormat: TopicFormat | undefined
     readonly secret: string | undefined
     readonly leaseSeconds: number
   }
-  | { readonly mode: "unsubscribe"; readonly callback: string }
+  | {
+    readonly mode: "unsubscribe"
+    readonly callback: string
+    readonly topicFormat: TopicFormat | undefined
+  }
 
 /** Whether a form is a WebSub request, and not the form of a page. */
 export const isHubRequest = (fields: FormFields): boolean =>
@@ -58,6 +65,22 @@ const readLease = (text: string | undefined): Effect.Effect<number, HttpError> =
     : unprocessable("hub.lease_seconds must be a positive whole number")
 }
 
+/**
+ * The format of a topic; undefined for the mailbox itself. The verification and the pushes name the
+ * public URI, which the subscriber must recognize.
+ */
+const readTopic = (
+  topic: string | undefined,
+  { href }: MailboxRef
+): Effect.Effect<TopicFormat | undefined, HttpError> => {
+  if (topic === href) return Effect.succeed(undefined)
+  const start = `${href}?format=`
+  const format = topic?.startsWith(start) === true ? topic.slice(start.length) : ""
+  return isTopicFormat(format) ? Effect.succeed(format) : unprocessable(
+    `hub.topic must be the mailbox: ${href}, or one of its representations, such as ${start}atom`
+  )
+}
+
 /** The WebSub request of these fields for this mailbox; 422 with the fault of one field. */
 export const readHubRequest = Effect.fnUntraced(function*(
   fields: FormFields,
@@ -67,15 +90,13 @@ export const readHubRequest = Effect.fnUntraced(function*(
   if (mode !== "subscribe" && mode !== "unsubscribe") {
     return yield* unprocessable("hub.mode must be subscribe or unsubscribe")
   }
-  // The verification and the pushes name the public URI, which the subscriber must recognize.
-  if (fields.get("hub.topic") !== mailbox.href) {
-    return yield* unprocessable(`hub.topic must be the mailbox: ${mailbox.href}`)
-  }
+  const topicFormat = yield* readTopic(fields.get("hub.topic"), mailbox)
   const callback = yield* readCallback("hub.callback", fields.get("hub.callback"))
-  if (mode === "unsubscribe") return { mode, callback }
+  if (mode === "unsubscribe") return { mode, callback, topicFormat }
   const secret = fields.get("hub.secret") || undefined
   if (secret !== undefined && Buffer.byteLength(secret) > subscriberSecretBytesMax) {
     return yield* unprocessable(`hub.secret may have ${subscriberSecretBytesMax} bytes at the most`)
   }
-  return { mode, callback, secret, leaseSeconds: yield* readLease(fields.get("hub.lease_seconds")) }
+  const leaseSeconds = yield* readLease(fields.get("hub.lease_seconds"))
+  return { mode, callback, topicFormat, secret, leaseSeconds }
 })

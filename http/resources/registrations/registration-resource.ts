@@ -22,6 +22,7 @@ export const registrationResource: ResourceDefinition = {
       status,
       form,
       callback: uri,
+      topic: { ...uri, description: "Of a WebSub subscription." },
       secret: {
         type: "string",
         description: "The secret of Standard Webhooks, only in the answer that creates it."

@@ -78,19 +78,30 @@ const row = (label: string, value: Html | string | number | undefined): Html =>
 const timeRow = (label: string, atMs: number | undefined): Html =>
   atMs === undefined ? nothing : row(label, timeAt(atMs))
 
-const facts = (view: RegistrationView): Html =>
+/** The topic of a WebSub subscription. */
+const topicOf = (
+  { href }: MailboxRef,
+  { form, topicFormat }: RegistrationView
+): string | undefined => {
+  if (form === "native") return undefined
+  return topicFormat === undefined ? href : `${href}?format=${topicFormat}`
+}
+
+const facts = (mailbox: MailboxRef, view: RegistrationView): Html =>
   html`<p>${statusBadge(badges, view.status)} <span class="quiet">${
     meanings[view.status]
   }</span></p>
 <dl class="facts">${row("Callback", view.callback)}${
     row("Form", view.form === "native" ? "native: signed by Standard Webhooks" : "WebSub")
-  }${row("Account", view.account)}${timeRow("Created", view.createdAtMs)}${
-    timeRow("Lease until", view.leaseUntilMs)
-  }${row("Acknowledged up to", view.cursor)}${row("Attempts", view.attempts)}${
-    timeRow("Last attempt", view.lastAtMs)
-  }${timeRow("Next attempt", view.nextAtMs)}${row("Status code", view.code)}${
-    row("Problem", view.problem)
-  }${timeRow("The old secret also signs until", view.rotatedUntilMs)}</dl>
+  }${row("Topic", topicOf(mailbox, view))}${row("Account", view.account)}${
+    timeRow("Created", view.createdAtMs)
+  }${timeRow("Lease until", view.leaseUntilMs)}${row("Acknowledged up to", view.cursor)}${
+    row("Attempts", view.attempts)
+  }${timeRow("Last attempt", view.lastAtMs)}${timeRow("Next attempt", view.nextAtMs)}${
+    row("Status code", view.code)
+  }${row("Problem", view.problem)}${
+    timeRow("The old secret also signs until", view.rotatedUntilMs)
+  }</dl>
 `
 
 const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView): Html =>
@@ -124,8 +135,12 @@ const websubForms = ({ path }: RegistrationRef): Html =>
     submit: "Verify"
   })
 
-const registrationPage = (registration: RegistrationRef, view: RegistrationView): Html =>
-  html`${livePart("facts", facts(view))}${liveState}${
+const registrationPage = (
+  mailbox: MailboxRef,
+  registration: RegistrationRef,
+  view: RegistrationView
+): Html =>
+  html`${livePart("facts", facts(mailbox, view))}${liveState}${
     view.form === "native" ? nativeForms(registration, view) : websubForms(registration)
   }${deleteForm(registration.path, "End it: the service pushes nothing after that", "End")}`
 
@@ -148,6 +163,7 @@ const secretPage = (
 
 /** The registration document; `secret` only in the answer that shows it. */
 const registrationElement = (
+  mailbox: MailboxRef,
   { href }: RegistrationRef,
   view: RegistrationView,
   secret?: string
@@ -156,6 +172,7 @@ const registrationElement = (
     "registration",
     { href, status: view.status, form: view.form, created: isoTime(view.createdAtMs) },
     element("callback", {}, view.callback),
+    optionalElement("topic", topicOf(mailbox, view)),
     optionalElement("secret", secret),
     optionalElement("account", view.account),
     element("cursor", {}, view.cursor),
@@ -181,8 +198,8 @@ export const registrationView = (
   view: RegistrationView
 ): ResourceView => ({
   title: "A push registration",
-  tree: () => registrationElement(registration, view),
-  body: () => registrationPage(registration, view),
+  tree: () => registrationElement(mailbox, registration, view),
+  body: () => registrationPage(mailbox, registration, view),
   links: linksOf(mailbox),
   script: liveScriptPath
 })
@@ -195,7 +212,7 @@ export const secretView = (
   secret: string
 ): ResourceView => ({
   title: "The secret of the registration",
-  tree: () => registrationElement(registration, view, secret),
+  tree: () => registrationElement(mailbox, registration, view, secret),
   body: () => secretPage(registration, view, secret),
   links: linksOf(mailbox)
 })
