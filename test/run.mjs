@@ -41,8 +41,11 @@ const runBeside = async (command, ...args) => {
 const moduleTool = (path, ...args) => () =>
   runBeside(process.execPath, inRoot(`node_modules/${path}`), ...args)
 
+/** Debian's administrative programs are in /usr/sbin, which the path may lack. */
 const onPath = (name) =>
-  (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)))
+  [...(process.env.PATH ?? "").split(":"), "/usr/sbin"].some((folder) =>
+    existsSync(join(folder, name))
+  )
 
 const browsers = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 
@@ -62,6 +65,11 @@ const tools = [
     name: "a C compiler for the library of test/disk that injects faults",
     isThere: () => ["cc", "gcc", "clang", "tcc"].some(onPath),
     packages: ["tcc", "libc6-dev"]
+  },
+  {
+    name: "nginx, HAProxy or openssl for test/wire",
+    isThere: () => ["nginx", "haproxy", "openssl"].every(onPath),
+    packages: ["nginx", "haproxy", "openssl"]
   }
 ]
 

@@ -197,6 +197,18 @@ export class Exchange {
     native.endWithoutBody()
   }
 
+  /**
+   * Ends the answer to a request whose body the server does not read, and the connection with it.
+   * If the native server closed the connection while the client sends, the client's system would
+   * discard the answer, and a proxy would report 502. The client closes it, or the native server
+   * after 10 s (RFC 9112, section 9.6).
+   */
+  private endUnread(body: string | Uint8Array): void {
+    this.native.pause()
+    this.native.writeHeader("Connection", "close")
+    this.native.end(body)
+  }
+
   /** Answers, unless the client is gone. Throws (a defect) for invalid header fields. */
   reply(reply: HttpReply): void {
     const joined = joinHeaders(reply.headers)
@@ -214,8 +226,9 @@ export class Exchange {
       this.writeHead(status, joined)
       if (status === 204 || status === 304) this.endWithoutBody(undefined)
       else if (this.isHead) this.endWithoutBody(body === undefined ? 0 : Buffer.byteLength(body))
-      else if (this.closes()) native.end(body ?? "", true)
-      else native.end(body ?? "")
+      else if (!this.closes()) native.end(body ?? "")
+      else if (this.bodyDone) native.end(body ?? "", true)
+      else this.endUnread(body ?? "")
     })
     this.settle()
   }

@@ -17,13 +17,17 @@ const seconds = (text: string, name: string): number =>
 
 const nginx = fileOf("nginx.conf")
 const caddy = fileOf("Caddyfile")
+const haproxy = fileOf("haproxy.cfg")
 const several = fileOf("Caddyfile.cluster")
 
-it("waits in nginx for longer than streams and long polls are silent", () => {
-  for (const name of ["proxy_read_timeout", "proxy_send_timeout"]) {
-    expect(seconds(nginx, name)).toBeGreaterThan(longPollSecondsMax)
-    expect(seconds(nginx, name) * 1000).toBeGreaterThan(2 * eventHeartbeatMs)
-  }
+it.each([
+  [nginx, "proxy_read_timeout"],
+  [nginx, "proxy_send_timeout"],
+  [haproxy, "timeout client"],
+  [haproxy, "timeout server"]
+])("waits for longer than streams and long polls are silent: %#", (text, name) => {
+  expect(seconds(text, name)).toBeGreaterThan(longPollSecondsMax)
+  expect(seconds(text, name) * 1000).toBeGreaterThan(2 * eventHeartbeatMs)
 })
 
 it("buffers nothing and bounds no body, so that the service does", () => {
@@ -39,12 +43,14 @@ it("buffers nothing and bounds no body, so that the service does", () => {
     ]
   ) expect(nginx).toContain(line)
   for (const text of [caddy, several]) expect(text).toContain("flush_interval -1")
+  expect(haproxy).toContain("option forwardfor")
   expect(several).toContain("health_uri /readyz")
 })
 
 it("does not use a connection that the service may be closing", () => {
   const serverIdleSeconds = 10
   expect(seconds(nginx, "keepalive_timeout")).toBeLessThan(serverIdleSeconds)
+  expect(seconds(haproxy, "timeout http-keep-alive")).toBeLessThan(serverIdleSeconds)
   for (const text of [caddy, several]) {
     expect(seconds(text, "keepalive")).toBeLessThan(serverIdleSeconds)
   }
@@ -52,6 +58,7 @@ it("does not use a connection that the service may be closing", () => {
 
 it("shows /metrics to nobody outside", () => {
   expect(nginx).toMatch(/location = \/metrics \{\s*return 404;/)
+  expect(haproxy).toContain("http-request return status 404 if { path,url_dec /metrics }")
   expect(caddy).toMatch(/@inside path \/metrics\s*respond @inside 404/)
 })
 

@@ -1,5 +1,5 @@
-/** nginx and Caddy as docs/how-to/proxy.md configures them, with ports of this machine. */
-import { writeFileSync } from "node:fs"
+/** nginx, HAProxy and Caddy as docs/how-to/proxy.md configures them, with ports of this machine. */
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { replaced } from "../deploy/servers.ts"
 import { run, toolOf } from "../deploy/tools.ts"
@@ -33,22 +33,23 @@ const certify = (folder: string): void => {
   if (code !== 0) throw new Error(output)
 }
 
-/** The page's nginx.conf with TLS at `port`, before a service at `service`. */
-export const nginxFile = (folder: string, ports: Ports): string => {
+/** The page's nginx.conf on these ports. */
+export const nginxFile = (folder: string, { plain, service, tls, upstreams }: Ports): string => {
   const at = (file: string) => join(folder, file)
   const letsencrypt = `/etc/letsencrypt/live/${name}`
   let site = fileOf("nginx.conf")
   const changes: ReadonlyArray<readonly [string, string]> = [
-    ["server 127.0.0.1:8080;", `server 127.0.0.1:${ports.service};`],
-    ["  listen 80;\n", `  listen 127.0.0.1:${ports.plain};\n`],
+    ["server 127.0.0.1:8080;", `server 127.0.0.1:${service};`],
+    ["  listen 80;\n", `  listen 127.0.0.1:${plain};\n`],
     ["  listen [::]:80;\n", ""],
-    ["listen 443 ssl http2;", `listen 127.0.0.1:${ports.tls} ssl http2;`],
+    ["listen 443 ssl http2;", `listen 127.0.0.1:${tls} ssl http2;`],
     ["  listen [::]:443 ssl http2;\n", ""],
     [`${letsencrypt}/fullchain.pem`, at("certificate.pem")],
     [`${letsencrypt}/privkey.pem`, at("key.pem")],
     ["/var/log/nginx/restante.log", at("access.log")],
     ["/var/log/nginx/restante-error.log", at("site-error.log")]
   ]
+  if (upstreams !== undefined) site = replaced(site, "keepalive 64;", `keepalive ${upstreams};`)
   for (const [from, to] of changes) site = replaced(site, from, to)
   const kept = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
     .map((one) => `${one}_temp_path ${at(one)};`)
@@ -64,7 +65,29 @@ export const nginxFile = (folder: string, ports: Ports): string => {
   return at("nginx.conf")
 }
 
-/** The page's Caddyfile with TLS at `port`, before a service at `service`. */
+/** The page's haproxy.cfg on these ports. It logs to standard output. */
+export const haproxyFile = (folder: string, { plain, service, tls, upstreams }: Ports): string => {
+  const at = (file: string) => join(folder, file)
+  writeFileSync(
+    at("both.pem"),
+    ["certificate.pem", "key.pem"].map((file) => readFileSync(at(file), "utf8")).join("")
+  )
+  const threads = upstreams === undefined ? "" : `nbthread ${upstreams}`
+  const changes: ReadonlyArray<readonly [string, string]> = [
+    ["log /dev/log local0\n", `log stdout format raw local0\n  ${threads}\n`],
+    ["  user haproxy\n  group haproxy\n", ""],
+    ["bind :::80 v4v6", `bind 127.0.0.1:${plain}`],
+    ["bind :::443 v4v6", `bind 127.0.0.1:${tls}`],
+    ["/etc/haproxy/post.example.org.pem", at("both.pem")],
+    ["127.0.0.1:8080", `127.0.0.1:${service}`]
+  ]
+  let site = fileOf("haproxy.cfg")
+  for (const [from, to] of changes) site = replaced(site, from, to)
+  writeFileSync(at("haproxy.cfg"), site)
+  return at("haproxy.cfg")
+}
+
+/** The page's Caddyfile on these ports. */
 export const caddyFile = (folder: string, ports: Ports): string => {
   const at = (file: string) => join(folder, file)
   const log = at("access.log")
@@ -89,18 +112,34 @@ export interface Ports {
   readonly service: number
   readonly tls: number
   readonly plain: number
+  /** Idle connections to the service that nginx keeps; threads of HAProxy, which each keep some. */
+  readonly upstreams?: number
+}
+
+export type ProxyName = "nginx" | "haproxy" | "caddy"
+
+/** The program of each proxy, its arguments and its environment. */
+const commands: Readonly<
+  Record<
+    ProxyName,
+    (folder: string, ports: Ports) => readonly [
+      args: ReadonlyArray<string>,
+      env: Readonly<Record<string, string>>
+    ]
+  >
+> = {
+  nginx: (folder, ports) => [["-c", nginxFile(folder, ports), "-p", folder], {}],
+  haproxy: (folder, ports) => [["-db", "-f", haproxyFile(folder, ports)], {}],
+  caddy: (folder, ports) => [
+    ["run", "--adapter", "caddyfile", "--config", caddyFile(folder, ports)],
+    { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  ]
 }
 
 /** Starts the proxy of this name. */
-export const startProxy = (proxy: "nginx" | "caddy", ports: Ports): Proxy => {
+export const startProxy = (proxy: ProxyName, ports: Ports): Proxy => {
   const folder = temporaryFolder()
   certify(folder)
-  const running = proxy === "nginx"
-    ? new Running(toolOf("nginx"), ["-c", nginxFile(folder, ports), "-p", folder], {})
-    : new Running(
-      toolOf("caddy"),
-      ["run", "--adapter", "caddyfile", "--config", caddyFile(folder, ports)],
-      { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
-    )
+  const running = new Running(toolOf(proxy), ...commands[proxy](folder, ports))
   return { running, log: join(folder, "access.log"), folder }
 }

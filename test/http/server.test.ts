@@ -96,8 +96,8 @@ const exchangeRaw = (sent: string, next = "", port = server.port): Promise<strin
   new Promise((resolve) => {
     let received = ""
     const socket = connect(port, "127.0.0.1", () => socket.write(sent))
-    socket.setTimeout(400, () => socket.destroy())
     socket.on("data", (chunk) => {
+      socket.setTimeout(400, () => socket.destroy())
       if (received === "" && next !== "") socket.write(next)
       received += chunk.toString("latin1")
     })
@@ -137,12 +137,14 @@ describe("server", () => {
   })
 
   it("HEAD has the length and no body; 204 has neither", async () => {
-    expect(await exchangeRaw(`HEAD /page ${head}\r\n`)).toMatch(/Content-Length: 3\r\n\r\n$/)
+    expect(await exchangeRaw(`HEAD /page ${head}\r\n`)).toMatch(
+      /Content-Length: 3\r\nDate: [^\r]+\r\n\r\n$/
+    )
     const none = await exchangeRaw(`GET /none ${head}\r\n`)
     expect(none).toContain("204 No Content")
     expect(none).not.toContain("Content-Length")
     expect(await exchangeRaw(`HEAD /stream ${head}\r\n`)).toMatch(
-      /Content-Length: 5000000\r\n\r\n$/
+      /Content-Length: 5000000\r\nDate: [^\r]+\r\n\r\n$/
     )
   })
 
@@ -209,8 +211,12 @@ describe("server", () => {
   it("streams in, within the limit, and fails clearly when cut off", async () => {
     const whole = await fetch(`${base}/up`, { method: "PUT", body: "a".repeat(900_000) })
     expect(await whole.text()).toBe("900000")
-    await exchangeRaw(`POST /up ${head}Content-Length: 1000\r\n\r\nabc`)
-    expect(uploads.pop()).toBe("Aborted")
+    const leaving = connect(server.port, "127.0.0.1", () => {
+      leaving.write(`POST /up ${head}Content-Length: 1000\r\n\r\nabc`)
+    })
+    await expect.poll(() => server.inFlight()).toBe(1)
+    leaving.destroy()
+    await expect.poll(() => uploads.pop()).toBe("Aborted")
     const large = `POST /up ${head}Content-Length: 2000000\r\n\r\nabc`
     expect(await exchangeRaw(large)).toContain("413")
     expect(uploads.pop()).toBe("TooLarge")
