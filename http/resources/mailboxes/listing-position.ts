@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { formatCursor, itemAtMs, type MailboxView, parseSince, type Since,
   startAfter } from "../../../actors/mailbox/index.ts"
-import { StorageUnavailable } from "../../../runtime/index.ts"
+import { type LogItem, StorageUnavailable } from "../../../runtime/index.ts"
 import { element, writeElement } from "../../formats/xml/index.ts"
 import { type HandlerFailure, type HttpError, type Service,
   unknownCursor } from "../../pipeline/index.ts"
@@ -25,6 +25,8 @@ export interface ListingPosition {
    * the first one after them. `unknown`: the mailbox has not given the cursor out.
    */
   readonly state: "kept" | "discarded" | "unknown"
+  /** The first items after the position, if the search has read them. */
+  readonly following?: ReadonlyArray<LogItem>
 }
 
 /** The log number after which a listing begins. */
@@ -55,38 +57,35 @@ export interface ItemPosition {
   readonly atMostMs?: number
 }
 
-/**
- * Whether the log has the item of a cursor with the cursor's time. The time of a removed item is
- * not known any more. The cursor of a poller at the head of the log needs no read.
- */
-const isKnown = Effect.fnUntraced(function*(
-  service: Service,
-  mailbox: MailboxRef,
-  { head, lastAtMs }: MailboxView,
-  { atMostMs, atMs, n }: ItemPosition
-): Effect.fn.Return<boolean, HandlerFailure> {
-  const isOf = (itemMs: number): boolean =>
-    atMs === undefined
-      ? itemMs <= (atMostMs ?? itemMs)
-      : itemMs === atMs
-  if (n === 0 || (n === head && isOf(lastAtMs))) return true
-  // An answer may show items that were committed after its view, and so may its cursor.
-  const [item] = yield* service.system.read(mailbox.to, n, 1)
-  return item?.n === n ? isOf(itemAtMs(item.value)) : n <= head
-})
+/** Whether an item that was received at `itemMs` may be the item of a cursor. */
+const isItemOf = ({ atMostMs, atMs }: ItemPosition, itemMs: number): boolean =>
+  atMs === undefined ? itemMs <= (atMostMs ?? itemMs) : itemMs === atMs
 
-/** Finds the position of a cursor in the log. */
+/**
+ * Finds the position of a cursor in the log: its item, if it is still there, has the cursor's time.
+ * The cursor of a poller at the head of the log needs no read; another read also returns up to
+ * `ahead` items that follow.
+ */
 export const findPosition = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   view: MailboxView,
-  cursor: ItemPosition
+  cursor: ItemPosition,
+  ahead = 0
 ): Effect.fn.Return<ListingPosition, HandlerFailure> {
-  const first = view.removedUpTo ?? 0
+  const { head, lastAtMs, removedUpTo: first = 0 } = view
+  const { n } = cursor
   // What was removed has no time to compare; nothing that is kept can be missed.
-  if (cursor.n < first) return { after: first, state: "discarded" }
-  const isOwn = yield* isKnown(service, mailbox, view, cursor)
-  return isOwn ? { after: cursor.n, state: "kept" } : { after: first, state: "unknown" }
+  if (n < first) return { after: first, state: "discarded" }
+  if (n === 0 || (n === head && isItemOf(cursor, lastAtMs))) return { after: n, state: "kept" }
+  // An answer may show items that were committed after its view, and so may its cursor.
+  const items = yield* service.system.read(mailbox.to, n, 1 + ahead)
+  const [item] = items
+  const isThere = item?.n === n
+  const isKnown = isThere ? isItemOf(cursor, itemAtMs(item.value)) : n <= head
+  if (!isKnown) return { after: first, state: "unknown" }
+  const following = isThere ? items.slice(1) : items.slice(0, ahead)
+  return { after: n, state: "kept", ...ahead > 0 ? { following } : {} }
 })
 
 /** The position of a cursor or a time; without both, the start of the log. */
@@ -94,10 +93,11 @@ export const positionSince = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   view: MailboxView,
-  since: Since | undefined
+  since: Since | undefined,
+  ahead = 0
 ): Effect.fn.Return<ListingPosition, HandlerFailure> {
   if (since?._tag === "After" && since.atMs !== undefined) {
-    return yield* findPosition(service, mailbox, view, since)
+    return yield* findPosition(service, mailbox, view, since, ahead)
   }
   const after = yield* listingStart(service, mailbox, since, view.head)
   return { after: Math.max(after, view.removedUpTo ?? 0), state: "kept" }

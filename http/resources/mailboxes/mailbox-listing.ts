@@ -127,11 +127,13 @@ export const readPage = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ListingPage, HandlerFailure> {
   const limit = query.limit ?? pageEntriesDefault
   // Removed items may have left marks, which are skipped.
-  const { after, state } = yield* positionSince(service, mailbox, view, query.since)
+  const position = yield* positionSince(service, mailbox, view, query.since, limit + 1)
+  const { after, following, state } = position
   if (state === "unknown") return yield* unknownPosition("since")
-  const items = after >= view.head
-    ? []
-    : yield* service.system.read(mailbox.to, after + 1, limit + 1)
+  const unread = after < view.head && following === undefined
+  const items = unread
+    ? yield* service.system.read(mailbox.to, after + 1, limit + 1)
+    : following ?? []
   const more = items.length > limit
   const covered = more ? items.slice(0, limit) : items
   const last = covered.at(-1)
