@@ -241,3 +241,31 @@ describe("a notification and a listing", () => {
     }
   })
 })
+
+describe("PUT of what GET answers", () => {
+  const types = ["application/xml", "application/json"]
+
+  const putBack = async (path: string, accept: string) => {
+    const shown = await send("GET", path, { basic, accept })
+    const put = await send("PUT", path, { basic, type: accept, body: shown.text })
+    expect([put.status, put.text]).toEqual([200, put.text])
+    const again = await send("GET", path, { basic, accept })
+    // Times change, and nothing else.
+    const times = /20\d\d-\d\d-\d\dT[\d:.]+Z/g
+    expect(again.text.replaceAll(times, "")).toBe(shown.text.replaceAll(times, ""))
+  }
+
+  it.each(["mailbox", "cabinet", "quote", "customer", "query", "registration"])(
+    "changes nothing: %s",
+    async (name) => {
+      for (const accept of types) await putBack(paths[name] ?? "", accept)
+    }
+  )
+
+  it("changes nothing: a query that expires", async () => {
+    const created = await send("POST", "/queries", { body: "<query on=\"quotes\"/>" })
+    expect(created.text).toContain("expires=")
+    const edit = /<([^>]+)>; rel="edit"/.exec(created.header("link"))?.[1] ?? ""
+    for (const accept of types) await putBack(edit, accept)
+  })
+})

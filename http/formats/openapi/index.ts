@@ -6,4 +6,5 @@ export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emp
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
 export { attribute, attributes, dateTime, digits, discardedSchema, elementText, extensible, flag,
-  formSchema, list, object, oneOf, ref, rootElement, type Schema, text, uri } from "./schema.ts"
+  formSchema, list, object, oneOf, type Properties, ref, rootElement, type Schema, slug,
+  slugPattern, someOf, text, uri, visibleText } from "./schema.ts"

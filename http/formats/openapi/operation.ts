@@ -3,9 +3,9 @@
  * fields and security that follow from the method, path and body.
  */
 import { headerValueCharsMax, idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
-  passwordCharsMax, passwordCharsMin, slugCharsMax } from "../../limits.ts"
+  passwordCharsMax, passwordCharsMin } from "../../limits.ts"
 import type { ProblemSlug } from "../problem-types.ts"
-import { formSchema, ref, type Schema, text } from "./schema.ts"
+import { formSchema, ref, type Schema, slug, text } from "./schema.ts"
 
 /** Described methods. The document derives HEAD from GET, and adds OPTIONS to every path. */
 export type Method = "GET" | "POST" | "PUT" | "DELETE"
@@ -185,8 +185,6 @@ export const changeByForm = (
   problems: ["precondition-failed"],
   responses: { 303: seeOtherResponse }
 })
-
-const slug: Schema = { type: "string", pattern: "^[a-z0-9][a-z0-9-]*$", maxLength: slugCharsMax }
 
 /** Header fields of requests, except those that OpenAPI describes elsewhere, such as Accept. */
 export const requestHeaders = {

@@ -3,6 +3,8 @@
  * forms of a document: `xml` maps its JSON to XML (`../xml/json.ts`).
  */
 
+import { slugCharsMax } from "../../limits.ts"
+
 /** A schema, or a part of one. */
 export interface Schema {
   readonly [keyword: string]: unknown
@@ -13,7 +15,25 @@ export interface Properties {
   readonly [name: string]: Schema
 }
 
-export const text: Schema = { type: "string" }
+/** Characters that XML cannot hold (XML 1.0 §2.2): no document has them. */
+const forbidden = "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff"
+
+/** What the service removes at both ends of a field. */
+const spaces = "\\u0009-\\u000d\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f"
+  + "\\u3000\\ufeff"
+
+export const text: Schema = { type: "string", pattern: `^[^${forbidden}]*$` }
+
+/** A text of one visible character or more. */
+export const visibleText: Schema = {
+  type: "string",
+  pattern: `^[^${forbidden}]*[^${forbidden}${spaces}][^${forbidden}]*$`
+}
+
+/** Of the name of a mailbox or an account. */
+export const slugPattern = `^[a-z0-9][a-z0-9-]{0,${slugCharsMax - 1}}$`
+
+export const slug: Schema = { type: "string", pattern: slugPattern }
 
 export const uri: Schema = { type: "string", format: "uri-reference" }
 
@@ -44,6 +64,9 @@ export const attributes = (properties: Properties): Properties =>
 
 /** A repeated element: siblings in XML, an array in JSON. */
 export const list = (items: Schema): Schema => ({ type: "array", items })
+
+/** A list that is not empty. */
+export const someOf = (items: Schema): Schema => ({ ...list(items), minItems: 1 })
 
 /** A schema of the document's components by its name. */
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })

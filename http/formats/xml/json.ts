@@ -20,7 +20,7 @@ const attributeNames: NamesByParent = {
   answer: ["continue", "href"],
   receipt: ["status", "mailbox"],
   mailbox: ["href"],
-  query: ["on", "href", "contains", "since"],
+  query: ["on", "href", "expires", "contains", "since"],
   where: ["field", "op", "value"],
   order: ["by", "direction"],
   price: ["currency"],

@@ -1,14 +1,22 @@
 /** The operations of accounts and their tokens (protocol §4). */
 import { Role } from "../../../actors/account/index.ts"
 import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, formSchema, list,
-  oneOf, pagingParameters, ref, rootElement, text, uri,
+  oneOf, pagingParameters, ref, rootElement, slug, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
+import { tokenLabelCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getToken, getTokens,
   postAccounts, postToken } from "./account-handlers.ts"
 import { accountForm, tokenForm } from "./account-views.ts"
 
 const role = oneOf(...Role.literals)
+
+/** One line. */
+const tokenName = {
+  type: "string",
+  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\ufffe\\uffff]*$",
+  maxLength: tokenLabelCharsMax
+}
 
 const expires = {
   type: "string",
@@ -38,7 +46,7 @@ export const accountResource: ResourceDefinition = {
     Tokens: rootElement("tokens", { ...attributes({ href: uri }), token: list(ref("Token")) }, [
       "href"
     ]),
-    NewToken: rootElement("token", { name: text, expires })
+    NewToken: rootElement("token", attributes({ name: tokenName, expires }))
   },
   operations: {
     "GET /accounts": {
@@ -56,7 +64,7 @@ export const accountResource: ResourceDefinition = {
       summary: "Creates an account, for the role admin",
       needs: "role",
       body: documentRequestBody("NewAccount", {
-        form: formSchema({ name: text, role: oneOf("", ...Role.literals) }, ["name"])
+        form: formSchema({ name: slug, role: oneOf("", ...Role.literals) }, ["name"])
       }),
       problems: ["gone"],
       responses: { 201: viewResponse("Account", "The account, with its first token") }
@@ -83,7 +91,7 @@ export const accountResource: ResourceDefinition = {
       summary: "Creates another token, for the account itself and the role admin",
       needs: "role",
       body: documentRequestBody("NewToken", {
-        form: formSchema({ name: text, expires }),
+        form: formSchema({ name: tokenName, expires }),
         isOptional: true
       }),
       responses: { 201: viewResponse("Token", "The token, only in this answer") }

@@ -1,11 +1,14 @@
 /** The operations of cabinets (protocol §1.5). */
 import { attributes, changeByForm, dateTime, digits, discardedSchema, documentRequestBody,
   feedContent, flag, formSchema, list, object, pagingParameters, ref, rootElement, sinceParameters,
-  text, uri, viewResponse } from "../../formats/openapi/index.ts"
+  someOf, text, uri, viewResponse, visibleText } from "../../formats/openapi/index.ts"
+import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteCabinet, getCabinet, getCabinets, postCabinetForm, postCabinets,
   putCabinet } from "./cabinet-handlers.ts"
 import { createForm, replaceForm } from "./cabinet-views.ts"
+
+const title = { ...text, maxLength: titleCharsMax }
 
 const query = object(attributes({ contains: text, since: text }))
 
@@ -14,8 +17,8 @@ export const cabinetResource: ResourceDefinition = {
   about: "Merged views of several mailboxes.",
   schemas: {
     NewCabinet: rootElement("cabinet", {
-      title: text,
-      mailbox: list(object(attributes({ href: uri }), ["href"])),
+      title,
+      mailbox: someOf(object(attributes({ href: uri }), ["href"])),
       query
     }, ["mailbox"]),
     Cabinet: rootElement("cabinet", {
@@ -60,7 +63,12 @@ export const cabinetResource: ResourceDefinition = {
       summary: "Creates a cabinet",
       needs: "account",
       body: documentRequestBody("NewCabinet", {
-        form: formSchema(["title", "mailbox", "contains", "since"], ["mailbox"])
+        form: formSchema(
+          { title, mailbox: visibleText, contains: text, since: text },
+          [
+            "mailbox"
+          ]
+        )
       }),
       responses: { 201: viewResponse("Cabinet", "The cabinet") }
     },

@@ -5,7 +5,7 @@ import type { Row } from "../../query-engine/index.ts"
 import { ageMax, customersTable } from "./customer-table.ts"
 
 /** Characters of a text. */
-const textCharsMax = 200
+export const textCharsMax = 200
 
 /** Letters, digits, `.`, `_`, `-`; a letter or digit first; at most 64 characters. */
 export const isCustomerId = (text: string): boolean =>

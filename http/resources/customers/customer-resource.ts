@@ -1,23 +1,31 @@
 /** The operations of customers and of files of customers (C2). */
 import { attributes, dateTime, digits, elementText, list, object, oneOf, ref,
-  type RequestBodyDescription, rootElement, text, uri,
-  viewResponse } from "../../formats/openapi/index.ts"
+  type RequestBodyDescription, rootElement, text, uri, viewResponse,
+  visibleText } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { rowOperations, rowQuery } from "../rows/index.ts"
 import { customers, findCustomers, getLoad, putCustomers,
   sentFindForm } from "./customer-handlers.ts"
+import { textCharsMax } from "./customer-input.ts"
 import { ageMax, customersTable as table } from "./customer-table.ts"
 
 const age = {
   type: ["string", "integer"],
   minimum: 0,
   maximum: ageMax,
-  pattern: "^ *[0-9]{1,3} *$"
+  pattern: "^(1[0-4][0-9]|150|[0-9]{1,2})$"
 }
+
+const id = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" }
+
+const field = { ...text, maxLength: textCharsMax }
 
 /** The fields as clients send them. */
 const sentFields = Object.fromEntries(
-  table.fields.map(({ kind, name }) => [name, kind === "number" ? age : text])
+  table.fields.map(({ kind, name }) => [
+    name,
+    kind === "number" ? age : name === "name" ? { ...visibleText, maxLength: textCharsMax } : field
+  ])
 )
 
 /** The fields of a representation. */
@@ -47,7 +55,7 @@ export const customerResource: ResourceDefinition = {
   schemas: {
     NewCustomer: rootElement(
       "customer",
-      { ...attributes({ id: text, href: uri }), ...sentFields },
+      { ...attributes({ id, href: uri }), ...sentFields },
       [
         "name",
         "age"
@@ -116,6 +124,7 @@ export const customerResource: ResourceDefinition = {
       }
     },
     ...rowOperations(customers, {
+      fields: sentFields,
       create: "Creates a customer, whose id the service chooses",
       put: "Sets a customer, for the role customers",
       remove: "Removes a customer, for the role customers"

@@ -3,7 +3,9 @@ import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, documentRequestBody,
   elementText, emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema,
   list, object, oneOf, pagingParameters, ref, type RequestBodyDescription, type ResponseDescription,
-  rootElement, sinceParameters, text, uri, viewResponse } from "../../formats/openapi/index.ts"
+  rootElement, sinceParameters, slug, slugPattern, text, uri, viewResponse,
+  visibleText } from "../../formats/openapi/index.ts"
+import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
@@ -13,28 +15,50 @@ import { deleteNotification, getMailbox, getNotification,
 import { defaultRetention } from "./mailbox-settings.ts"
 import { depositForm, openForm } from "./mailbox-views.ts"
 
+/** One unit or more, in this order; or nothing, for the default. */
+const durationPattern = (() => {
+  const n = "[0-9]+"
+  const time = `T(${n}H(${n}M)?(${n}S)?|${n}M(${n}S)?|${n}S)`
+  const date = `${n}Y(${n}M)?(${n}D)?|${n}M(${n}D)?|${n}D`
+  return `^(P(${n}W|(${date})(${time})?|${time}))?$`
+})()
+
+const title = { ...text, maxLength: titleCharsMax }
+
+/** The service chooses a name where it is empty. */
+const optionalName = { ...slug, pattern: `^$|${slugPattern}` }
+
 const settings = {
   deposit: oneOf("anyone", "accounts"),
-  retention: { type: "string", description: "A duration of ISO 8601 such as P30D." },
+  retention: {
+    type: "string",
+    pattern: durationPattern,
+    description: "A duration of ISO 8601 such as P30D, at most 100 years."
+  },
   fetch: oneOf("never", "eager"),
-  "fetch-limit": { type: ["string", "integer"], description: "Bytes." },
+  "fetch-limit": {
+    type: ["string", "integer"],
+    pattern: "^[0-9]{0,15}$",
+    minimum: 0,
+    description: "Bytes."
+  },
   receipts: oneOf("none", "received", "retrieved")
 }
 
+const mediaType = { type: "string", pattern: "^[!#-+.-9A-Z^-z|~-]+/[!#-+.-9A-Z^-z|~-]+$" }
+
 const inlined = {
   ...object({
-    ...attributes({ type: text, encoding: oneOf("base64") }),
+    ...attributes({ type: mediaType, encoding: oneOf("base64") }),
     ...elementText("The content itself.")
-  }),
+  }, ["type"]),
   description: "The content itself; then `url` may be empty."
 }
 
-const item = extensible(object({
-  description: text,
-  url: uri,
-  password: text,
-  content: { anyOf: [text, inlined] }
-}, ["description"]))
+/** It has `url` or `content`, or both; generators of clients have no form for that rule. */
+const item = extensible(
+  object({ description: text, url: uri, password: text, content: inlined }, ["description"])
+)
 
 /** Bodies and answers of Linked Data Notifications. */
 const linkedData = (description: string) => ({
@@ -47,7 +71,7 @@ const linkedData = (description: string) => ({
   }
 })
 
-const notificationForm = { description: text, url: uri, content: text }
+const notificationForm = { description: visibleText, url: uri, content: text }
 
 const asDocument = documentRequestBody("NewNotification", {
   form: formSchema(notificationForm, ["description"])
@@ -68,7 +92,11 @@ export const mailboxResource: ResourceDefinition = {
   tag: "mailboxes",
   about: "Durable inboxes: notifications wait here until their readers retrieve them.",
   schemas: {
-    NewMailbox: rootElement("mailbox", { name: text, title: text, ...settings }),
+    NewMailbox: rootElement("mailbox", {
+      name: optionalName,
+      title,
+      ...settings
+    }),
     Mailbox: rootElement("mailbox", {
       ...attributes({ href: uri }),
       title: text,
@@ -117,7 +145,7 @@ export const mailboxResource: ResourceDefinition = {
       headers: ["Slug"],
       body: documentRequestBody("NewMailbox", {
         isOptional: true,
-        form: formSchema(["name", "title", ...Object.keys(settings)])
+        form: formSchema({ name: optionalName, title, ...settings })
       }),
       problems: ["gone"],
       responses: {

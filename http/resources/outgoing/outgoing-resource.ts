@@ -29,7 +29,7 @@ const sentForm = formSchema({
 }, ["to", "description"])
 
 const replayForm: RequestBodyDescription = {
-  ...formRequestBody(formSchema(["since"])),
+  ...formRequestBody(formSchema({ since: dateTime })),
   required: false
 }
 
@@ -119,9 +119,9 @@ export const outgoingResource: ResourceDefinition = {
       query: {
         since: {
           description: "The begin of the span (RFC 3339), unless the form has it.",
-          schema: text
+          schema: dateTime
         },
-        after: { description: "The cursor of `next`.", schema: text }
+        after: { description: "The cursor of `next`.", schema: { ...text, minLength: 1 } }
       },
       body: replayForm,
       responses: {

@@ -40,7 +40,7 @@ export const queryResource: ResourceDefinition = {
     }, ["field"]),
     Conditions: object(conditions),
     Query: rootElement("query", {
-      ...attributes({ on, href: uri, expires: dateTime }),
+      ...attributes({ on, href: uri, expires: { ...dateTime, readOnly: true } }),
       title: text,
       ...conditions,
       return: text,

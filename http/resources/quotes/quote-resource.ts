@@ -1,6 +1,7 @@
 /** The operations of quotes (C1, C3, C4). */
 import { attribute, attributes, dateTime, elementText, list, object, ref, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
+import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { rowOperations, rowQuery } from "../rows/index.ts"
 import { findQuotes, quotes } from "./quote-handlers.ts"
@@ -12,11 +13,19 @@ const price = {
   ]
 }
 
+const currency = { type: "string", pattern: "^[A-Z]{3}$" }
+
+const decimal = { type: ["string", "number"], pattern: "^[+-]?[0-9]{1,31}(\\.[0-9]{1,31})?$" }
+
+const name = { ...text, maxLength: titleCharsMax }
+
+const symbol = { type: "string", pattern: "^[A-Za-z0-9^=:_.-]{0,31}[A-Za-z0-9]$" }
+
 /** A price as clients send it: JSON may have it as a number. */
 const newPrice = {
   anyOf: [
-    { type: ["string", "number"] },
-    object({ currency: attribute(text), text: { type: ["string", "number"] } })
+    decimal,
+    object({ currency: attribute(currency), text: decimal }, ["text"])
   ]
 }
 
@@ -25,9 +34,9 @@ export const quoteResource: ResourceDefinition = {
   about: "Prices by symbol, with exact decimals.",
   schemas: {
     NewQuote: rootElement("quote", {
-      ...attributes({ symbol: text, href: uri }),
+      ...attributes({ symbol, href: uri }),
       price: newPrice,
-      name: text,
+      name,
       updated: text
     }, ["price"]),
     Quote: rootElement("quote", {
@@ -52,6 +61,12 @@ export const quoteResource: ResourceDefinition = {
       responses: { 200: viewResponse("QuoteOrQuotes", "The quote, or a page of quotes") }
     },
     ...rowOperations(quotes, {
+      fields: {
+        symbol,
+        price: decimal,
+        currency: { ...currency, pattern: "^([A-Z]{3})?$" },
+        name
+      },
       createProblems: ["gone", "not-found"],
       create: "Sets the quote of the symbol in the document",
       put: "Sets a quote, for the role quotes",

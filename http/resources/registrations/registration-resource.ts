@@ -16,6 +16,14 @@ export const registrationResource: ResourceDefinition = {
   about: "Callbacks that receive the changes of a mailbox: Standard Webhooks, or W3C WebSub.",
   schemas: {
     NewRegistration: rootElement("registration", { callback: uri }, ["callback"]),
+    /** A request of W3C WebSub §5.1. */
+    Subscription: formSchema({
+      "hub.mode": oneOf("subscribe", "unsubscribe"),
+      "hub.topic": uri,
+      "hub.callback": uri,
+      "hub.secret": text,
+      "hub.lease_seconds": { type: "string", pattern: "^[0-9]*$" }
+    }, ["hub.mode", "hub.topic", "hub.callback"]),
     ChangedRegistration: rootElement("registration", { callback: uri }),
     Registration: rootElement("registration", {
       ...attributes({ href: uri, created: dateTime }),
@@ -64,14 +72,9 @@ export const registrationResource: ResourceDefinition = {
       summary: "Registers a callback, or subscribes by WebSub",
       needs: "reader",
       body: documentRequestBody("NewRegistration", {
-        form: formSchema([
-          "callback",
-          "hub.mode",
-          "hub.topic",
-          "hub.callback",
-          "hub.secret",
-          "hub.lease_seconds"
-        ])
+        form: {
+          anyOf: [formSchema({ callback: uri }, ["callback"]), ref("Subscription")]
+        }
       }),
       responses: {
         201: viewResponse("Registration", "Registered, with its secret", ["Link"]),

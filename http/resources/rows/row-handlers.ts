@@ -4,7 +4,7 @@ import type { Role } from "../../../actors/account/index.ts"
 import { requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { ProblemSlug } from "../../formats/index.ts"
-import { changeByForm, documentRequestBody, formSchema, seeOtherResponse,
+import { changeByForm, documentRequestBody, formSchema, type Properties, seeOtherResponse, text,
   viewResponse } from "../../formats/openapi/index.ts"
 import { type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerAnswer,
   type HandlerFailure, httpError, readInput, type RequestInput, seeOther, type Service,
@@ -143,14 +143,19 @@ const rowHandlers = (resource: RowResource) => {
 
 /** The differences between the descriptions of two kinds of rows. */
 interface RowTexts {
+  /** The schemas of the fields that clients send. */
+  readonly fields: Properties
   readonly createProblems?: ReadonlyArray<ProblemSlug>
   readonly create: string
   readonly put: string
   readonly remove: string
 }
 
-const namesOf = (controls: HtmlForm["controls"]): ReadonlyArray<string> =>
-  controls.map((control) => control.name)
+/** The schemas of the fields of a form, and the names of those that it requires. */
+const formFields = ({ controls }: HtmlForm, { fields }: RowTexts) => ({
+  properties: Object.fromEntries(controls.map(({ name }) => [name, fields[name] ?? text])),
+  required: controls.filter(({ required }) => required === true).map(({ name }) => name)
+})
 
 /** The operations of a kind of rows: creating one at the collection, and those of a row. */
 export const rowOperations = (
@@ -162,8 +167,8 @@ export const rowOperations = (
   const name = `${root.charAt(0).toUpperCase()}${root.slice(1)}`
   const shown = viewResponse(name, `The ${root}`)
   const rowPath = `${collectionPath}/{${parameter}}` as const
-  const { controls } = fieldsForm(collectionPath)
-  const required = controls.filter((control) => control.required === true)
+  const created = formFields(fieldsForm(collectionPath), texts)
+  const changed = formFields(fieldsForm(rowPath), texts)
   return {
     [`POST ${collectionPath}`]: {
       handle: create,
@@ -172,7 +177,7 @@ export const rowOperations = (
       summary: `${texts.create}; for the role ${role}`,
       needs: "role",
       body: documentRequestBody(`New${name}`, {
-        form: formSchema(namesOf(controls), namesOf(required))
+        form: formSchema(created.properties, created.required)
       }),
       ...texts.createProblems === undefined ? {} : { problems: texts.createProblems },
       responses: { 201: shown, 303: seeOtherResponse }
@@ -201,7 +206,7 @@ export const rowOperations = (
       ...changeByForm(
         name,
         `New${name}`,
-        formSchema(["method", ...namesOf(fieldsForm(rowPath).controls)]),
+        formSchema({ method: text, ...changed.properties }),
         "role"
       )
     },

@@ -19,7 +19,7 @@ const rejected: ResponseDescription = {
   isView: false
 }
 
-const pageForm = formSchema(["answer", "href", "continue"])
+const pageForm = formSchema({ answer: text, href: uri, continue: text })
 
 const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] => {
   const path = `/sessions/{session}/${step}` as const
@@ -62,7 +62,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
 
 const answerParameter = (description: string, required: boolean): Parameter => ({
   description,
-  schema: text,
+  schema: { ...text, minLength: 1 },
   required
 })
 
