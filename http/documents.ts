@@ -11,7 +11,7 @@ export const notificationDocuments: Documents & RegistrationDependencies["docume
   /** A notification in JSON-LD, for an inbox of another service (LDN §3.2). */
   readonly activityOf: (fragment: string, to: string) => string
 } = {
-  activityOf: (fragment, target) => activityOf(fragment, { target }),
+  activityOf: (fragment, target) => activityOf(fragment, { target }).text,
   topicDocument,
   pointerOf: (fragment) => {
     const item = childOf({ children: parseFragment(fragment) }, "item")

@@ -1,11 +1,13 @@
 /** One view, many representations: negotiation, problems, forms, feeds. */
 export type { Feed } from "./feeds.ts"
 export { FormFields, parseForm, parseFormBody } from "./form-fields.ts"
-export { acceptedBodies, bodyKind, type MediaType, mediaTypeOf, negotiate } from "./negotiation.ts"
+export { acceptedBodies, bodyKind, type MediaType, mediaTypeOf, negotiate,
+  splitQuoted } from "./negotiation.ts"
 export { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 export { makeProblem, type ProblemDocument, type ProblemExtensions, problemReply,
   problemTypeView } from "./problem.ts"
 export { chooseFormat, type FormatChoice, type FormatOffer, formatsOf, formatTypes,
   representationLinks } from "./representation-uris.ts"
-export { contentTypeOf, entityTag, feedTypes, linkedDataType, linkHeader, notificationTypes, render,
-  type RenderContext, represent, type ResourceView, standardTypes } from "./representations.ts"
+export { contentTypeOf, entityTag, feedTypes, type LinkedData, linkedDataType, linkHeader,
+  notificationTypes, render, type RenderContext, represent, type ResourceView,
+  standardTypes } from "./representations.ts"

@@ -25,7 +25,13 @@ export interface ResourceView {
   readonly script?: string | undefined
   readonly feed?: (() => Feed) | undefined
   /** The JSON-LD form. */
-  readonly linkedData?: (() => string) | undefined
+  readonly linkedData?: (() => LinkedData) | undefined
+}
+
+/** A document of JSON-LD and its Content-Type, which may have a profile (RFC 6906). */
+export interface LinkedData {
+  readonly text: string
+  readonly type: string
 }
 
 /** The types of every resource; the first is the default. */
@@ -121,6 +127,11 @@ const toText = (root: Element): string => {
   return `${lines.join("\n")}\n`
 }
 
+const linkedDataIn = ({ linkedData, title }: ResourceView): LinkedData => {
+  if (linkedData === undefined) throw new Error(`"${title}" is not served as JSON-LD`)
+  return linkedData()
+}
+
 /** The text of a view in one of its offered types; a feed type needs `feed`. */
 export const render = (
   view: ResourceView,
@@ -141,8 +152,7 @@ export const render = (
         ? toAtom(view.feed(), feedLinksOf(context))
         : toRss(view.feed(), feedLinksOf(context))
     case linkedDataType:
-      if (view.linkedData === undefined) throw new Error(`this resource is not served as ${type}`)
-      return view.linkedData()
+      return linkedDataIn(view).text
     default:
       return view.xml ?? writeDocument(treeOf(view))
   }
@@ -175,8 +185,9 @@ export const represent = (
   type: MediaType,
   context?: RenderContext
 ): Representation => {
-  const bytes = Buffer.from(render(view, type, context))
-  return { bytes, contentType: contentTypeOf(type), etag: entityTag(bytes, type) }
+  const own = type === linkedDataType ? linkedDataIn(view) : undefined
+  const bytes = Buffer.from(own?.text ?? render(view, type, context))
+  return { bytes, contentType: own?.type ?? contentTypeOf(type), etag: entityTag(bytes, type) }
 }
 
 const notInLink = /[\u0000-\u0020<>"\u007f-\uffff]/g

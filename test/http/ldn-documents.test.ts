@@ -15,6 +15,9 @@ afterAll(() => service.close())
 const post = sender(() => service)
 const get = consumer(() => service)
 
+/** The number of mailboxes whose names are numbered. */
+let hrefs = 0
+
 describe("a notification of JSON-LD", () => {
   it("is an ordinary one to readers of XML, JSON and feeds", async () => {
     const { href } = await service.open("ordinary")
@@ -59,6 +62,39 @@ describe("a notification of JSON-LD", () => {
       body
     ])
     expect((await get(location)).text).toBe(body)
+  })
+
+  const profile = "profile=\"https://www.w3.org/ns/activitystreams http://a.example/;x\""
+
+  it.each([
+    [ld, ld],
+    [`${ld}; ${profile}`, `${ld}; ${profile}`],
+    [`Application/LD+JSON;charset="utf-8" ; Profile=x;q=1`, `${ld}; profile=x`],
+    [`${ld}; charset=utf-8; profile="a\\"b"`, `${ld}; profile="a\\"b"`],
+    [`${ld}; profile="not ended`, ld],
+    [`${ld}; profile="${"x".repeat(8000)}"`, ld]
+  ])("of the type %s is served as %s", async (type, served) => {
+    const { href, shared } = await service.open(`type-${hrefs += 1}`)
+    // Members, their order, contexts and numbers stay as they are.
+    const body = JSON.stringify({
+      ...announce,
+      "@context": [{ "@vocab": "http://a.example/" }, null],
+      "@id": "http://a.example/1",
+      numbers: [1.5, -0, "1"],
+      "": [[], {}]
+    }).replace("1.5", "1.50e0")
+    const created = await post(href, body, { type })
+    expect(created.status).toBe(201)
+    const location = created.header("location")
+    for (const uri of [location, `${location}?format=jsonld`]) {
+      const back = await get(uri, uri === location ? {} : { accept: "text/html" })
+      expect([back.status, back.header("content-type"), back.text]).toEqual([200, served, body])
+    }
+    const [listed = ""] = contains(await service.send("GET", `${shared}?format=jsonld`))
+    const among = await service.send("HEAD", listed, {
+      accept: `${ld}; profile="http://b.example/"`
+    })
+    expect([among.status, among.header("content-type")]).toEqual([200, served])
   })
 
   it("is deposited once, by its bytes and by Idempotency-Key", async () => {
@@ -150,5 +186,8 @@ describe("A2 beside it", () => {
     )
     const created = await service.send("POST", href, { body })
     expect((await get(created.header("location"))).json).toMatchObject({ summary: "forged" })
+    const typed = body.replace("{\"a\":", "{\"a\":1}").replace(`type="${ld}"`, "type=\"text/html\"")
+    const forged = await service.send("POST", href, { body: typed })
+    expect((await get(forged.header("location"))).header("content-type")).toBe(ld)
   })
 })

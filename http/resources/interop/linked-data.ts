@@ -4,7 +4,7 @@
  * so that the item has only the terms with their usual names.
  */
 import { Predicate } from "effect"
-import { linkedDataType, mediaTypeOf } from "../../formats/index.ts"
+import { type LinkedData, linkedDataType, mediaTypeOf, splitQuoted } from "../../formats/index.ts"
 import { childOf, childText, type DocumentParser, type Element, element, failure, isText, isUri,
   type NotificationDocument, parseFragment, type Result, success, textOf,
   writeElement } from "../../formats/xml/index.ts"
@@ -218,11 +218,24 @@ export const readLinkedData = (
 
 /* Writing. */
 
-/** A document as text. */
-export const writeLinkedData = (document: unknown): string => `${JSON.stringify(document)}\n`
+/** A document that the service makes. */
+export const writeLinkedData = (document: unknown): LinkedData => ({
+  text: `${JSON.stringify(document)}\n`,
+  type: linkedDataType
+})
+
+const profilePattern = /^profile=("(?:[ !#-[\]-~]|\\[ -~])*"|[!#$%&'*+.^_`|~0-9A-Za-z-]+)$/i
+
+/** The type under which a received document is served: with its profile, since it is UTF-8. */
+const servedType = (received = ""): string => {
+  if (!isLinkedData(received) || received.length > headerValueCharsMax) return linkedDataType
+  const [, ...parameters] = splitQuoted(received, ";").map((one) => one.trim())
+  const profile = parameters.map((one) => profilePattern.exec(one)?.[1]).find(Boolean)
+  return profile === undefined ? linkedDataType : `${linkedDataType}; profile=${profile}`
+}
 
 /** The JSON-LD of a stored notification; undefined when it has none or an invalid one. */
-export const linkedDataOf = (fragment: string): string | undefined => {
+export const linkedDataOf = (fragment: string): LinkedData | undefined => {
   if (!fragment.includes(`<${documentElement}`)) return
   const found = childOf({ children: parseFragment(fragment) }, documentElement)
   if (found === undefined) return
@@ -230,7 +243,7 @@ export const linkedDataOf = (fragment: string): string | undefined => {
     ? Buffer.from(textOf(found), "base64").toString()
     : textOf(found)
   // A notification posted as XML may hold any text there.
-  return nodesOf(text).ok ? text : undefined
+  return nodesOf(text).ok ? { text, type: servedType(found.attributes["type"]) } : undefined
 }
 
 /** The announced object: the URI of the message, and its inlined content if that is text. */
@@ -273,5 +286,5 @@ const escaped = (text: string): string =>
   text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
 
 /** The JSON-LD that was posted, or an Announce (ActivityStreams 2.0) of the notification. */
-export const activityOf = (fragment: string, context: ActivityContext): string =>
+export const activityOf = (fragment: string, context: ActivityContext): LinkedData =>
   linkedDataOf(fragment) ?? writeLinkedData(announce(fragment, context))
