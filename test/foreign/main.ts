@@ -36,6 +36,7 @@ const play = async (suite: ForeignSuite, workspace: string): Promise<Row> => {
       origin: service.origin,
       token: service.token,
       folder,
+      pathOf: installed.pathOf,
       run: (program, args, { withinMs }) =>
         runProgram(installed.pathOf(program), args, { cwd: folder, withinMs })
     })

@@ -18,7 +18,9 @@ export interface Bench {
   readonly token: string
   /** An empty folder for what the suite writes. */
   readonly folder: string
-  /** Runs a program that the suite's packages install, such as `schemathesis` or `python`. */
+  /** The path of a program that the suite's packages install. */
+  readonly pathOf: (program: string) => string
+  /** Runs such a program, for example `schemathesis` or `python`. */
   readonly run: (program: string, args: ReadonlyArray<string>, limits: Limits) => Promise<Program>
 }
 

@@ -196,6 +196,24 @@ class DocumentBuilder {
     return partRef("responses", "Problem")
   }
 
+  /** HEAD is GET without the body. */
+  headOf(get: DocumentPart, routed: RoutedOperation): DocumentPart {
+    const { id, summary } = routed.operation
+    const answers = Object.entries(this.responsesOf(routed)).map(([status, answer]) => {
+      const name = String(answer["$ref"] ?? "").split("/").at(-1) ?? ""
+      const shared = this.responses[name]
+      if (shared?.["content"] === undefined) return [status, headed(answer)]
+      this.responses[`Head${name}`] ??= headed(shared)
+      return [status, partRef("responses", `Head${name}`)]
+    })
+    return {
+      ...get,
+      operationId: `head${capital(id)}`,
+      summary: `${summary}, without the body`,
+      responses: Object.fromEntries(answers)
+    }
+  }
+
   operationOf(routed: RoutedOperation): DocumentPart {
     const { body, id, needs, summary } = routed.operation
     const parameters = [
@@ -221,22 +239,9 @@ const bodyPart = (body: NonNullable<RoutedOperation["operation"]["body"]>): Docu
   required: body.required
 })
 
-/** HEAD is GET without the body. */
-const headOf = (
-  get: DocumentPart,
-  answers: Readonly<Record<string, DocumentPart>>,
-  routed: RoutedOperation
-): DocumentPart => ({
-  ...get,
-  operationId: `head${capital(routed.operation.id)}`,
-  summary: `${routed.operation.summary}, without the body`,
-  responses: Object.fromEntries(
-    Object.entries(answers).map(([status, answer]) => [
-      status,
-      Object.fromEntries(Object.entries(answer).filter(([name]) => name !== "content"))
-    ])
-  )
-})
+/** An answer without its body. */
+const headed = (answer: DocumentPart): DocumentPart =>
+  Object.fromEntries(Object.entries(answer).filter(([name]) => name !== "content"))
 
 const pathPart = (
   builder: DocumentBuilder,
@@ -253,7 +258,7 @@ const pathPart = (
     const operation = builder.operationOf(routed)
     part[routed.method.toLowerCase()] = operation
     if (routed.method === "GET") {
-      part["head"] = headOf(operation, builder.responsesOf(routed), routed)
+      part["head"] = builder.headOf(operation, routed)
     }
   }
   part["options"] = builder.optionsOf(first)

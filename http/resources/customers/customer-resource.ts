@@ -96,7 +96,7 @@ export const customerResource: ResourceDefinition = {
       query: {
         agemin: {
           description: "The least age.",
-          schema: { anyOf: [{ type: "integer" }, { const: "" }] }
+          schema: { anyOf: [{ type: "integer" }, { type: "string", maxLength: 0 }] }
         },
         ...rowQuery
       },

@@ -11,7 +11,7 @@ import { deleteQuery, getQueries, getQuery, postQueries, postQueryForm, putQuery
 const on = oneOf("customers", "quotes")
 
 /** No condition: `all` is true, `any` is false. */
-const none: Schema = { const: "", description: "No condition." }
+const none: Schema = { type: "string", maxLength: 0, description: "No condition." }
 
 /** One element, or an array. */
 const some = (...schemas: ReadonlyArray<Schema>): Schema => ({

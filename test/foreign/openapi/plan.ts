@@ -1,0 +1,290 @@
+/**
+ * A call of every operation of the service, in an order in which each succeeds. `$name` is a value
+ * that an earlier call saved; HEAD and OPTIONS follow from GET.
+ */
+
+/** Where a value comes from: the last segment of a URI, or a member of the JSON. */
+export type ValueSource = "location" | "edit" | `json:${string}`
+
+/** One call. */
+export interface Call {
+  /** `POST /mailboxes`. */
+  readonly key: string
+  /** The documented status of its success. */
+  readonly status: number
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly save?: Readonly<Record<string, ValueSource>>
+  /** Repeated until this member of the JSON has this value. */
+  readonly until?: readonly [member: string, value: string]
+}
+
+type Options = Omit<Call, "key" | "status">
+
+const call = (key: string, status: number, options: Options = {}): Call => ({
+  key,
+  status,
+  ...options
+})
+
+/** Takes no connection (RFC 5737). */
+const nowhere = "http://192.0.2.1/"
+
+/** No service relays to a private address unless its operator allows it: it fails at once. */
+const refused = "http://10.0.0.1/"
+
+const item = { description: "A message", url: "http://example.org/m" }
+
+const files: ReadonlyArray<Call> = [
+  "/",
+  "/problems",
+  "/openapi.json",
+  "/style.css",
+  "/page.js",
+  "/live.js",
+  "/robots.txt",
+  "/favicon.ico",
+  "/livez",
+  "/readyz",
+  "/metrics",
+  "/archive",
+  "/cluster"
+].map((path) => call(`GET ${path}`, 200))
+
+const content: ReadonlyArray<Call> = [
+  call("POST /content", 202, { body: "Hello!", save: { content: "location", edit: "edit" } }),
+  call("GET /content/{content}", 200, { path: { content: "$content" } }),
+  call("POST /content/{content}", 202, {
+    path: { content: "$content" },
+    body: { status: "received", description: "Thanks" },
+    save: { receipt: "location" }
+  }),
+  call("GET /content/{content}/receipts", 200, { path: { content: "$edit" } }),
+  call("GET /content/{content}/receipts/{receipt}", 200, {
+    path: { content: "$edit", receipt: "$receipt" }
+  }),
+  call("PUT /content/{content}", 204, { path: { content: "$edit" }, body: "Hello again!" }),
+  call("DELETE /content/{content}", 204, { path: { content: "$edit" } })
+]
+
+const account = { account: "ann" }
+
+const accounts: ReadonlyArray<Call> = [
+  call("POST /accounts", 201, { body: { name: "ann", role: ["quotes"] } }),
+  call("GET /accounts", 200),
+  call("GET /accounts/{account}", 200, { path: account }),
+  call("POST /accounts/{account}/token", 201, {
+    path: account,
+    body: { name: "laptop", expires: "P30D" },
+    save: { token: "json:id" }
+  }),
+  call("GET /accounts/{account}/tokens", 200, { path: account }),
+  call("GET /accounts/{account}/tokens/{token}", 200, { path: { ...account, token: "$token" } }),
+  call("DELETE /accounts/{account}/tokens/{token}", 204, { path: { ...account, token: "$token" } }),
+  call("DELETE /accounts/{account}/tokens", 204, { path: account }),
+  call("DELETE /accounts/{account}", 204, { path: account })
+]
+
+const mailbox = { mailbox: "generated" }
+
+const stored = { ...mailbox, notification: "$notification" }
+
+const mailboxes: ReadonlyArray<Call> = [
+  call("POST /mailboxes", 201, { body: { name: "generated", title: "A", deposit: "anyone" } }),
+  call("GET /mailboxes", 200),
+  call("POST /mailboxes/{mailbox}", 202, {
+    path: mailbox,
+    body: { item },
+    save: { notification: "location" }
+  }),
+  call("GET /mailboxes/{mailbox}", 200, { path: mailbox }),
+  call("GET /mailboxes/{mailbox}/notifications/{notification}", 200, { path: stored }),
+  call("DELETE /mailboxes/{mailbox}/notifications/{notification}", 204, { path: stored }),
+  call("POST /mailboxes/{mailbox}", 202, {
+    path: mailbox,
+    body: { item: { ...item, description: "Another" } },
+    save: { notification: "location" }
+  }),
+  call("POST /mailboxes/{mailbox}/notifications/{notification}", 303, {
+    path: stored,
+    body: { method: "delete" }
+  }),
+  call("PUT /mailboxes/{mailbox}", 200, { path: mailbox, body: { title: "B", retention: "P1D" } }),
+  call("POST /mailboxes/{mailbox}/password", 200, { path: mailbox, body: {} })
+]
+
+const registered = { ...mailbox, registration: "$registration" }
+
+const registrations: ReadonlyArray<Call> = [
+  call("POST /mailboxes/{mailbox}/registrations", 201, {
+    path: mailbox,
+    body: { callback: nowhere },
+    save: { registration: "location" }
+  }),
+  call("GET /mailboxes/{mailbox}/registrations", 200, { path: mailbox }),
+  call("GET /mailboxes/{mailbox}/registrations/{registration}", 200, { path: registered }),
+  call("PUT /mailboxes/{mailbox}/registrations/{registration}", 200, {
+    path: registered,
+    body: { callback: `${nowhere}other` }
+  }),
+  call("POST /mailboxes/{mailbox}/registrations/{registration}/secret", 200, {
+    path: registered,
+    body: {}
+  }),
+  call("POST /mailboxes/{mailbox}/registrations/{registration}", 200, {
+    path: registered,
+    body: { method: "put", callback: nowhere }
+  }),
+  call("DELETE /mailboxes/{mailbox}/registrations/{registration}", 204, { path: registered })
+]
+
+const own = { account: "admin" }
+
+const sent = { ...own, notification: "$sent" }
+
+const submission = (url: string) => ({
+  path: own,
+  body: { to: [url], item },
+  save: { sent: "location" }
+} as const)
+
+const outgoing: ReadonlyArray<Call> = [
+  call("GET /outgoing", 303),
+  call("POST /outgoing", 307, { body: { to: nowhere, description: "A message" } }),
+  call("POST /outgoing/{account}", 202, submission(refused)),
+  call("GET /outgoing/{account}", 200, { path: own }),
+  call("GET /outgoing/{account}/{notification}", 200, { path: sent, until: ["status", "failed"] }),
+  call("POST /outgoing/{account}/{notification}/retry", 202, { path: sent, body: {} }),
+  call("POST /outgoing/{account}/retry", 202, {
+    path: own,
+    query: { since: "2020-01-01T00:00:00Z" },
+    body: { since: "2020-01-01T00:00:00Z" }
+  }),
+  call("DELETE /outgoing/{account}/{notification}", 204, { path: sent }),
+  call("POST /outgoing/{account}", 202, submission(nowhere)),
+  call("POST /outgoing/{account}/{notification}", 204, { path: sent, body: { method: "delete" } })
+]
+
+const cabinet = { path: { cabinet: "$cabinet" } }
+
+const view = { title: "All", mailbox: [{ href: "/mailboxes/generated" }] }
+
+const cabinets: ReadonlyArray<Call> = [
+  call("POST /cabinets", 201, { body: view, save: { cabinet: "location" } }),
+  call("GET /cabinets", 200),
+  call("GET /cabinets/{cabinet}", 200, cabinet),
+  call("PUT /cabinets/{cabinet}", 200, { ...cabinet, body: { ...view, title: "Mine" } }),
+  call("POST /cabinets/{cabinet}", 303, { ...cabinet, body: view }),
+  call("DELETE /cabinets/{cabinet}", 204, cabinet),
+  call("DELETE /mailboxes/{mailbox}", 204, { path: mailbox })
+]
+
+const session = { path: { session: "$session" } }
+
+const begun = call("POST /sessions", 201, {
+  body: { continue: "true" },
+  save: { session: "location" }
+})
+
+const answers: ReadonlyArray<Call> = [
+  call("PUT /sessions/{session}/name", 201, { ...session, body: { text: "Robin" } }),
+  call("PUT /sessions/{session}/quest", 201, { ...session, body: { text: "The Grail" } })
+]
+
+const sessions: ReadonlyArray<Call> = [
+  call("GET /cross_bridge", 200),
+  begun,
+  call("GET /sessions", 200),
+  call("GET /sessions/{session}", 200, session),
+  ...answers,
+  call("GET /sessions/{session}/name", 200, session),
+  call("GET /sessions/{session}/quest", 200, session),
+  call("POST /sessions/{session}/name", 303, { ...session, body: { answer: "Robin" } }),
+  call("POST /sessions/{session}/quest", 303, { ...session, body: { answer: "The Grail" } }),
+  call("PUT /sessions/{session}/hard_question", 201, { ...session, body: { text: "Assur" } }),
+  call("GET /sessions/{session}/hard_question", 200, session),
+  begun,
+  ...answers,
+  call("POST /sessions/{session}/hard_question", 303, { ...session, body: { answer: "Assur" } }),
+  call("DELETE /sessions/{session}", 204, session),
+  call("GET /questions/name_question", 200),
+  call("GET /questions/quest_question", 200, { query: { name: "Robin" } }),
+  call("GET /questions/hard_question", 200, {
+    query: { name: "Robin", quest: "Grail", air_speed: "Assur" }
+  })
+]
+
+const quote = { path: { symbol: "ACME" } }
+
+const quotes: ReadonlyArray<Call> = [
+  call("POST /quotes", 201, {
+    body: { symbol: "ACME", price: { currency: "USD", text: "1.50" }, name: "Acme" }
+  }),
+  call("GET /quotes", 200, { query: { return: "price name" } }),
+  call("GET /quotes/{symbol}", 200, quote),
+  call("PUT /quotes/{symbol}", 200, { ...quote, body: { price: "2.00" } }),
+  call("POST /quotes/{symbol}", 303, { ...quote, body: { price: "2.50" } }),
+  call("DELETE /quotes/{symbol}", 204, quote)
+]
+
+const customer = { path: { customer: "$customer" } }
+
+const row = { name: "Neo", age: 37 }
+
+const customers: ReadonlyArray<Call> = [
+  call("POST /customers", 201, { body: row, save: { customer: "location" } }),
+  call("GET /customers", 200, { query: { return: "name age" } }),
+  call("GET /customers/{customer}", 200, customer),
+  call("PUT /customers/{customer}", 200, { ...customer, body: { ...row, age: 38 } }),
+  call("POST /customers/{customer}", 303, { ...customer, body: row }),
+  call("PUT /customers", 200, {
+    body: { customer: [{ id: "trinity", name: "Trinity", age: 35 }] },
+    save: { load: "location" }
+  }),
+  call("GET /loads/{load}", 200, { path: { load: "$load" } }),
+  call("DELETE /customers/{customer}", 204, customer)
+]
+
+const query = { path: { query: "$query" } }
+
+const condition = {
+  on: "customers",
+  all: { where: [{ field: "age", op: "ge", value: "21" }] },
+  return: "name age"
+}
+
+const queries: ReadonlyArray<Call> = [
+  call("POST /queries", 201, { body: condition, save: { query: "location" } }),
+  call("GET /queries", 200),
+  call("GET /queries/{query}", 200, query),
+  call("PUT /queries/{query}", 200, { ...query, body: { ...condition, title: "Adults" } }),
+  call("POST /queries/{query}", 303, { ...query, body: condition }),
+  call("DELETE /queries/{query}", 204, query)
+]
+
+const actor = { path: { kind: "mailbox", id: "generated" } }
+
+/** No actor of a service that does not fail is in quarantine: the answer is a problem. */
+const quarantines: ReadonlyArray<Call> = [
+  call("GET /cluster/quarantine/{kind}/{id}", 404, actor),
+  call("POST /cluster/quarantine/{kind}/{id}", 404, { ...actor, body: {} }),
+  call("DELETE /cluster/quarantine/{kind}/{id}", 404, actor)
+]
+
+/** A call of every operation, except HEAD and OPTIONS. */
+export const plan: ReadonlyArray<Call> = [
+  ...files,
+  call("GET /problems/{slug}", 200, { path: { slug: "gone" } }),
+  ...content,
+  ...accounts,
+  ...mailboxes,
+  ...registrations,
+  ...outgoing,
+  ...cabinets,
+  ...sessions,
+  ...quotes,
+  ...customers,
+  ...queries,
+  ...quarantines
+]

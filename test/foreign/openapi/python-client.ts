@@ -1,0 +1,52 @@
+/** openapi-python-client: generates a client, which then calls every operation. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { root } from "../../bench/process.ts"
+import type { Bench, Finding, ForeignSuite } from "../suite.ts"
+import { type Described, operationCalls, uncalled } from "./operation-calls.ts"
+
+const withinMs = 300_000
+
+/** The generator knows no images; the formatter, which it wants to run, is not on its path. */
+const configuration = { content_type_overrides: { "image/svg+xml": "text/plain" }, post_hooks: [] }
+
+const run = async (bench: Bench): Promise<ReadonlyArray<Finding>> => {
+  const { folder, origin, token } = bench
+  const uri = `${origin}/openapi.json?media=json`
+  const configurationFile = join(folder, "configuration.json")
+  writeFileSync(configurationFile, JSON.stringify(configuration))
+  const { code, errors, output } = await bench.run("openapi-python-client", [
+    "generate",
+    ...["--url", uri],
+    ...["--config", configurationFile],
+    ...["--meta", "none"],
+    ...["--output-path", join(folder, "generated")]
+  ], { withinMs })
+  const said = `${output}${errors}`
+  const isSilent = code === 0 && !/warning|error|unable|skipp/i.test(said)
+  const generated = { check: "generates a client without a warning", isPassed: isSilent }
+  if (code !== 0) return [{ ...generated, detail: said.slice(0, 2000) }]
+  // The document has this form.
+  const document = await (await fetch(uri)).json() as Described
+  const calls = operationCalls(document)
+  const callsFile = join(folder, "calls.json")
+  writeFileSync(callsFile, JSON.stringify(calls))
+  const script = `${root}test/foreign/openapi/call_operations.py`
+  const args = [script, folder, origin, token, callsFile]
+  const called = await bench.run("python", args, { withinMs })
+  if (called.code !== 0) throw new Error(`call_operations.py failed: ${called.errors}`)
+  return [
+    isSilent ? generated : { ...generated, detail: said.slice(0, 2000) },
+    ...uncalled(document, calls).map((check) => ({ check, isPassed: false, detail: "not called" })),
+    // One finding for each call.
+    ...JSON.parse(called.output) as ReadonlyArray<Finding>
+  ]
+}
+
+export const openapiPythonClient: ForeignSuite = {
+  name: "openapi-python-client",
+  checks: "a generated client calls every operation, and parses each answer into its type",
+  source: { registry: "PyPI", name: "openapi-python-client", version: "0.29.1" },
+  reasons: [],
+  run
+}
