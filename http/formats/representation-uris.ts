@@ -94,17 +94,23 @@ const withFormat = (uri: string, format: Format): string =>
 /** Relations to other pages of a listing (RFC 5005 §3). */
 const pagingRelations: ReadonlyArray<string> = ["next", "prev", "previous", "first", "last"]
 
+/** What a GET without a format and without an Accept field gets. */
+const defaultFormat: Format = "xml"
+
 /**
- * The links of a representation: those of its view, whose pages keep the format, then itself and
- * the others.
+ * The links of a representation of a type: those of its view, whose pages keep the format, then
+ * itself and the others. Its own URI needs no Accept field (WebSub §4.1): it has a format wherever
+ * Accept has chosen another representation than the default.
  */
 export const representationLinks = (
   links: ReadonlyArray<PageLink>,
-  { format, formats, uri }: FormatChoice
+  { format, formats, uri }: FormatChoice,
+  type: MediaType
 ): ReadonlyArray<PageLink> => {
-  const self = format === undefined
+  const own = format ?? formatsOf([type]).find((one) => one !== defaultFormat)
+  const self = own === undefined
     ? { rel: "self", href: uri }
-    : { rel: "self", href: withFormat(uri, format), type: formatTypes[format] }
+    : { rel: "self", href: withFormat(uri, own), type: formatTypes[own] }
   return [
     ...links.map((link) =>
       format !== undefined && pagingRelations.includes(link.rel)
@@ -112,7 +118,7 @@ export const representationLinks = (
         : link
     ),
     self,
-    ...formats.filter((one) => one !== format).map((one) => ({
+    ...formats.filter((one) => one !== own).map((one) => ({
       rel: "alternate",
       href: withFormat(uri, one),
       type: formatTypes[one]

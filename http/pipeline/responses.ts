@@ -25,11 +25,23 @@ const notAcceptable = (request: HttpRequest, offered: ReadonlyArray<MediaType>, 
 const contextOf = (
   { links = [] }: ResourceView,
   path: string,
-  choice: FormatChoice | undefined
+  choice: FormatChoice | undefined,
+  type: MediaType
 ): RenderContext => ({
   path,
-  links: choice === undefined ? links : representationLinks(links, choice)
+  links: choice === undefined ? links : representationLinks(links, choice, type)
 })
+
+/** The URI of the representation that Accept has chosen (RFC 9110 §8.7). */
+const locationField = (
+  choice: FormatChoice | undefined,
+  { links }: RenderContext
+): ReplyHeaders => {
+  const self = links.find(({ rel }) => rel === "self")
+  return choice === undefined || choice.format !== undefined || self?.type === undefined
+    ? []
+    : [["Content-Location", self.href]]
+}
 
 /** A view as an answer; the answer to a GET has an ETag and may become 304 or 412. */
 export const renderView = (
@@ -50,11 +62,13 @@ export const renderView = (
   }
   const isShown = isRead(request.method) && answer.status === 200
   const shownChoice = isShown ? choice : undefined
-  const context = contextOf(answer.view, request.path, shownChoice)
-  const { bytes, contentType, etag } = represent(answer.view, type ?? "application/xml", context)
+  const shownType = type ?? "application/xml"
+  const context = contextOf(answer.view, request.path, shownChoice, shownType)
+  const { bytes, contentType, etag } = represent(answer.view, shownType, context)
   const link = linkHeader(context.links)
   const headers: Array<readonly [string, string]> = [
     ["Vary", "Accept"],
+    ...locationField(shownChoice, context),
     ...cacheField(answer.headers ?? []),
     ...answer.headers ?? []
   ]
@@ -87,7 +101,7 @@ export const entityTags = (
       ? [choice]
       : [choice, { ...choice, format }]
     return choices.map((one) =>
-      entityTag(Buffer.from(render(view, type, contextOf(view, path, one))), type)
+      entityTag(Buffer.from(render(view, type, contextOf(view, path, one, type))), type)
     )
   })
 

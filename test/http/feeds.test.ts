@@ -100,7 +100,7 @@ describe.each([["Atom", atom, "atom"], ["RSS", rss, "rss"]])("a mailbox as %s", 
       expect(linked(answer, "next")).toEqual(next === undefined ? [] : [next])
     }
     expect(titles).toEqual(all.toReversed())
-    expect(selves[0]).toBe(`${shared}?limit=3`)
+    expect(selves[0]).toBe(`${shared}?limit=3&format=${kind}`)
     expect(new Set(selves).size).toBe(3)
     const [last] = (await read(await get(href, type))).items
     expect(last?.title).toBe("n6")

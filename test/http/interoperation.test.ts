@@ -56,7 +56,8 @@ describe("the WebSub library pubsubhubbub", () => {
     const { href } = await service.open("topic")
     const found = await service.send("GET", href, { basic: owner, accept: "application/atom+xml" })
     const [[hub = ""], [topic = ""]] = [linked(found, "hub"), linked(found, "self")]
-    expect(topic).toBe(href)
+    // W3C WebSub §4.1: the topic has only the representation that the subscriber asked for.
+    expect(topic).toBe(`${href}?format=atom`)
     const secret = "what the subscriber knows"
     // The library subscribes with a derived secret but checks with the original one. So one
     // instance subscribes, and another one, which has the derived secret, listens.
@@ -70,7 +71,7 @@ describe("the WebSub library pubsubhubbub", () => {
     expect(verified).toMatchObject({ topic, hub })
     const location = (await service.deposit(href, "to be pushed")).header("location")
     const [push] = await eventually(() => pushes, ({ length }) => length > 0)
-    expect(push?.feed.toString()).toContain(`<notification href="${location}"`)
+    expect(push?.feed.toString()).toContain(`<id>${location}</id>`)
     expect([push?.topic, push?.hub]).toEqual([topic, hub])
     expect(push?.headers["x-hub-signature"]).toMatch(/^sha256=[0-9a-f]{64}$/)
     const callback = `${callbackUrl}?topic=${encodeURIComponent(topic)}` +

@@ -186,7 +186,7 @@ describe.each(Object.keys(paths))("%s", (name) => {
     const target = paths[name] ?? ""
     const path = target.startsWith("/") ? service.base + target : target
     const uriOf = (format: string) => `${path}${path.includes("?") ? "&" : "?"}format=${format}`
-    const plain = await get({ accept: "application/json" })
+    const plain = await get()
     const othersOf = (answer: Answered) =>
       linksOf(answer, "alternate").filter(({ type }) => type !== undefined)
     const offered = othersOf(plain)
@@ -195,6 +195,14 @@ describe.each(Object.keys(paths))("%s", (name) => {
     expect(offered.map(({ href }) => canonical(href)))
       .toEqual(formats.map((format) => canonical(uriOf(format))))
     expect(linksOf(plain, "self").map(({ href }) => canonical(href))).toEqual([canonical(path)])
+    expect(plain.headers.has("content-location")).toBe(false)
+    // Without an Accept field rel=self gets the representation that names it.
+    for (const { href, type } of offered.filter((one) => one.type !== "application/xml")) {
+      const negotiated = await get({ accept: type ?? "" })
+      expect(linksOf(negotiated, "self")).toEqual([{ href, type }])
+      expect(negotiated.header("content-location")).toBe(href)
+      expect(othersOf(negotiated)).toEqual(offered.filter((one) => one.href !== href))
+    }
     const tags = [(await get({ accept: "text/xml" })).etag]
     for (const { href, type } of offered) {
       const answer = await send("GET", href, { basic, accept: "image/png" })

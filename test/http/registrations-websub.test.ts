@@ -42,7 +42,7 @@ describe("discovery (§4)", () => {
     expect(head.header("link")).toBe(links)
     const page = (await get(href, { accept: "text/html" })).text
     expect(page).toContain(`<link rel="hub" href="${href}/registrations">`)
-    expect(page).toContain(`<link rel="self" href="${href}">`)
+    expect(page).toContain(`<link rel="self" href="${href}?format=html" type="text/html">`)
     const among = (await service.send("GET", shared)).header("link")
     expect(among).toContain(`<${shared}/registrations>; rel="hub"`)
     expect(among).toContain(`<${shared}>; rel="self"`)

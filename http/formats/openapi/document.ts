@@ -99,7 +99,7 @@ const answerPart = (
   const optional = content !== undefined && "text/event-stream" in content ? "?" : ""
   const shared = answer.isView === true ? ["Vary?", `Cache-Control${optional}`, "Link?"] : []
   const isTagged = isView(routed) && answer.isView === true && status === "200"
-  const tag = isTagged ? [`ETag${optional}`] : []
+  const tag = isTagged ? [`ETag${optional}`, "Content-Location?"] : []
   return {
     description,
     ...withHeaders([...shared, ...tag, ...headers]),
@@ -123,7 +123,7 @@ class DocumentBuilder {
   readonly responses: Record<string, DocumentPart> = {
     NotModified: {
       description: "The client has the current representation",
-      headers: headerRefs(["ETag", "Vary?", "Cache-Control?", "Link?"])
+      headers: headerRefs(["ETag", "Vary?", "Cache-Control?", "Link?", "Content-Location?"])
     },
     Options: { description: "The methods of the resource", headers: headerRefs(["Allow"]) }
   }
