@@ -26,6 +26,20 @@ afterAll(() => {
   cleanUp()
 })
 
+const deposit = async ({ path }: { readonly path: string }, about: string): Promise<void> => {
+  const item = `<item><description>${about}</description><url>${publicUrl}/problems</url></item>`
+  expectStatus(await postXml(service.url, path, `<notification>${item}</notification>`), 202)
+}
+
+/** A request of a reader that continues after a cursor. */
+const readSince = ({ path }: { readonly path: string }, since: string) =>
+  send(service.url, `${path}?since=${since}`, { headers: asAdmin })
+
+const timeOf = async (mailbox: { readonly path: string }): Promise<string> => {
+  const listing = await send(service.url, mailbox.path, { headers: asAdmin })
+  return /time="([^"]*)"/.exec(listing.text)?.[1] ?? ""
+}
+
 const relayTo = async (to: string, about: string): Promise<void> => {
   const item = `<item><description>${about}</description><url>${publicUrl}/problems</url></item>`
   const document = `<notification><to>${to}</to>${item}</notification>`
@@ -46,6 +60,9 @@ it("contains everything acknowledged before, while clients continue", async () =
   // In progress during the backup: the old or the restored service delivers them.
   const relays = Array.from({ length: 20 }, (_, n) => `relay-${n}`)
   await Promise.all(relays.map((about) => relayTo(`${publicUrl}/mailboxes/relayed`, about)))
+  const read = await openMailbox(base, "read")
+  await deposit(read, "in the backup")
+  const kept = await timeOf(read)
   const file = join(temporaryFolder(), "running.gz")
   const over = new AbortController()
   const later = new History()
@@ -63,6 +80,8 @@ it("contains everything acknowledged before, while clients continue", async () =
     location: base,
     counts: { actors: { session: 1, notification: 20 }, blobs: 1 }
   })
+  await deposit(read, "lost by the restore")
+  const lost = await timeOf(read)
   const dataDir = join(temporaryFolder(), "restored")
   const restored = await command(["restore", file, "--data-dir", dataDir])
   expect(restored, restored.output).toMatchObject({ code: 0 })
@@ -71,6 +90,18 @@ it("contains everything acknowledged before, while clients continue", async () =
   for (const one of history.boxes) await history.verifyBox(service.url, one)
   for (const one of history.contents) await history.verifyContent(service.url, one)
   for (const one of history.sessions) await history.verifySession(service.url, one)
+  // The log grows past the lost position, whose number another notification has now.
+  for (const about of ["new", "newest"]) await deposit(read, about)
+  const refused = await readSince(read, lost)
+  expect([refused.status, refused.text]).toEqual([
+    400,
+    expect.stringContaining("/problems/unknown-cursor")
+  ])
+  const continued = await readSince(read, kept)
+  expect(continued.text.match(/<description>[^<]*/g)).toEqual([
+    "<description>new",
+    "<description>newest"
+  ])
   await eventually(120_000, "every relay has come", async () => {
     const listed = await listMailbox(service.url, relayed)
     const descriptions = listed.map(({ description }) => description)

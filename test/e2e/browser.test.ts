@@ -70,6 +70,25 @@ describe("a mailbox", () => {
     await reader.page.getByText("This page changes by itself.").waitFor()
     expect(await reader.page.locator(".entries > li").count()).toBe(1)
     await reader.inspect("mailbox-reloaded")
+    // An EventSource whose position is unknown learns that, and gets what the mailbox has.
+    const unknown = `${mailbox.shared}?since=2026-01-01T00:00:00.000000000000999Z`
+    const types = await reader.page.evaluate(
+      (uri) =>
+        new Promise<ReadonlyArray<string>>((resolve) => {
+          const received: Array<string> = []
+          const source = new EventSource(uri)
+          for (const type of ["error", "position", "notification"]) {
+            source.addEventListener(type, () => {
+              received.push(type)
+              if (type === "position") return
+              source.close()
+              resolve(received)
+            })
+          }
+        }),
+      unknown
+    )
+    expect(types).toEqual(["position", "notification"])
     await owner.page.goto(mailbox.href)
     await owner.page.getByText("This page changes by itself.").waitFor()
     await owner.inspect("mailbox-of-owner")
