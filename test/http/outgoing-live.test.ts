@@ -64,7 +64,12 @@ describe("a live stream", () => {
     expect((await service.send("GET", href, { accept })).status).toBe(401)
     const head = await service.send("HEAD", href, { accept, basic: alice })
     expect([head.status, head.header("content-type")]).toEqual([200, accept])
-    for (const id of ["x", "999999999999999", "1e99"]) {
+    const begun = await stream(href)
+    const { id: present = "" } = await begun.next() ?? {}
+    begun.close()
+    // The same version of another status, as a restore from a backup may leave it.
+    const other = `${present.split(".")[0]}.0`
+    for (const id of ["x", "999999999999999", "1e99", other]) {
       const live = await stream(href, { "last-event-id": id })
       const event = await live.next()
       expect([event?.event, statusOf(event?.data ?? "")], id).toEqual(["status", "failed"])

@@ -1,5 +1,6 @@
 /** One outgoing notification: its status (A6), as a document or a stream; retry; removal (A8). */
 import { Effect } from "effect"
+import { createHash } from "node:crypto"
 import type { NotificationMessage, NotificationReply } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { callerOf } from "../../auth/index.ts"
@@ -19,27 +20,35 @@ import { statusElement, statusField, statusView } from "./outgoing-views.ts"
 
 const offered = [...standardTypes, eventStreamType]
 
+/** The id of a status event: the version, and digits that tell this status from any other. */
+const eventIdOf = (version: number, data: string): string =>
+  `${version}.${createHash("sha256").update(data).digest().readUInt32BE(0)}`
+
 /**
  * The event stream of the status: one event for each version that it sees, from the one after
  * Last-Event-ID. Quick changes share one event. An event has the whole status, so that a stream
- * with an unknown Last-Event-ID begins with the present one.
+ * with any other Last-Event-ID begins with the present one. After a restore from a backup, the same
+ * version may be of another status.
  */
 const streamStatus = (
   service: Service,
   call: Call,
   outgoing: OutgoingNotificationRef
 ): HandlerAnswer => {
-  const lastId = call.request.headers.get("last-event-id") ?? ""
-  let version = /^\d{1,15}$/.test(lastId) ? Number(lastId) : 0
+  const lastId = call.request.headers.get("last-event-id")
+  let version: number | undefined
   const sendStatus = Effect.fnUntraced(function*(
     events: EventStream
   ): Effect.fn.Return<void, HandlerFailure> {
     const view = yield* describeAs(service, outgoing.to, outgoing.caller)
     if (isRefusal(view)) return endRefusedStream(events, view, outgoing.href)
     if (view.version === version) return
+    const isFirst = version === undefined
     version = view.version
     const data = writeElement(statusElement(outgoing, view))
-    if (!events.send(eventText({ event: "status", id: String(version), data }))) return
+    const id = eventIdOf(version, data)
+    if (isFirst && id === lastId) return
+    if (!events.send(eventText({ event: "status", id, data }))) return
     yield* Effect.promise(() => events.writable())
     yield* Effect.sleep(statusEventPauseMs)
   })
