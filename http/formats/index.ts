@@ -6,7 +6,7 @@ export { acceptedBodies, bodyKind, type MediaType, mediaTypeOf, negotiate,
 export { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 export { makeProblem, type ProblemDocument, type ProblemExtensions, problemReply,
   problemTypeView } from "./problem.ts"
-export { chooseFormat, type FormatChoice, type FormatOffer, formatsOf, formatTypes,
+export { chooseFormat, type FormatChoice, type FormatOffer, formatParameter, formatsOf, formatTypes,
   representationLinks } from "./representation-uris.ts"
 export { contentTypeOf, entityTag, feedTypes, type LinkedData, linkedDataType, linkHeader,
   notificationTypes, render, type RenderContext, represent, type ResourceView,

@@ -44,6 +44,85 @@ describe("the canonical URI", () => {
   )
 })
 
+describe("every listing", () => {
+  const item = "<item><description>d</description><url>http://example.org/m</url></item>"
+  const post = async (path: string, body: string): Promise<string> => {
+    const created = await service.send("POST", path, { basic: owner, body })
+    return created.header("location")
+  }
+
+  /** Makes three entries of a listing; returns its path, with a query that selects all of them. */
+  const listings: Readonly<Record<string, () => Promise<string>>> = {
+    mailboxes: async () => {
+      for (const name of ["l1", "l2", "l3"]) await service.open(name)
+      return "/mailboxes"
+    },
+    outgoing: async () => {
+      const { href } = await service.open("target")
+      const body = `<notification><to>${href}</to>${item}</notification>`
+      for (const _ of [1, 2, 3]) await post("/outgoing/admin", body)
+      return "/outgoing/admin"
+    },
+    cabinets: async () => {
+      const { href } = await service.open("in-cabinets")
+      for (const _ of [1, 2, 3]) {
+        await post("/cabinets", `<cabinet><mailbox href="${href}"/></cabinet>`)
+      }
+      return "/cabinets"
+    },
+    cabinet: async () => {
+      const { href } = await service.open("in-cabinet")
+      for (const text of ["1", "2", "3"]) await service.deposit(href, text)
+      return post("/cabinets", `<cabinet><mailbox href="${href}"/></cabinet>`)
+    },
+    sessions: async () => {
+      for (const _ of [1, 2, 3]) {
+        await service.send("POST", "/sessions", { body: "<answer continue=\"true\">yes</answer>" })
+      }
+      return "/sessions"
+    },
+    queries: async () => {
+      const where = "<where field=\"age\" op=\"ge\" value=\"21\"/>"
+      for (const _ of [1, 2, 3]) await post("/queries", `<query on="customers">${where}</query>`)
+      return "/queries"
+    },
+    customers: async () => {
+      for (const id of ["a1", "a2", "a3"]) {
+        const body = `<customer id="${id}"><name>Neo</name><age>37</age></customer>`
+        await service.send("PUT", `/customers/${id}`, { basic: owner, body })
+      }
+      return "/customers?agemin=21&return=name&return=age"
+    },
+    quotes: async () => {
+      const body = "<quote><price currency=\"USD\">1.50</price></quote>"
+      for (const symbol of ["A", "B", "C"]) {
+        await service.send("PUT", `/quotes/${symbol}`, { basic: owner, body })
+      }
+      return "/quotes"
+    }
+  }
+
+  it.each(Object.entries(listings))("of %s keeps the format on its pages", async (_, make) => {
+    const path = await make()
+    const first = `${path}${path.includes("?") ? "&" : "?"}limit=2`
+    const offered = linked(await get(first), "alternate")
+      .map((uri) => /format=(\w+)$/.exec(uri)?.[1]).filter((one) => one !== undefined)
+    expect(offered).toEqual(expect.arrayContaining(["xml", "json", "html", "text"]))
+    for (const format of offered) {
+      let pages = 0
+      for (let uri: string | undefined = `${first}&format=${format}`; uri !== undefined;) {
+        const answer = await get(uri)
+        expect([uri, answer.status]).toEqual([uri, 200])
+        expect(linked(answer, "self")[0]).toMatch(new RegExp(`[?&]format=${format}$`))
+        const next = linked(answer, "next")[0]
+        pages += 1
+        uri = pages === 2 ? undefined : next
+      }
+      expect([format, pages]).toEqual([format, 2])
+    }
+  })
+})
+
 describe("a mailbox", () => {
   it("names itself in its feeds, and links to the others from its page", async () => {
     const { href, shared } = await service.open("selves", "<title>Selves</title>")

@@ -1,6 +1,7 @@
 /** Pages of rows: C1 without a symbol, and C2 (protocol §3). */
 import { Effect } from "effect"
 import type { PageLink } from "../../formats/html/index.ts"
+import { formatParameter } from "../../formats/index.ts"
 import { pagingParameters, type Parameter, text as textSchema,
   uri } from "../../formats/openapi/index.ts"
 import { pageEntriesDefault, sortedRowsMax } from "../../limits.ts"
@@ -76,6 +77,9 @@ const readListingRequest = Effect.fnUntraced(function*(
   return { parameters: parameters.entries(), limit, fields: fields.value, query, order, position }
 })
 
+/** Parameters of the next page that are its own; the link of a format gets its format later. */
+const pageParameters: ReadonlyArray<string> = ["limit", "after", formatParameter]
+
 /** The URI of the next page: the same parameters, with another cursor. */
 const nextUri = (
   service: Service,
@@ -83,7 +87,7 @@ const nextUri = (
   { limit, parameters }: ListingRequest,
   after: string
 ): string => {
-  const others = parameters.filter(([name]) => name !== "limit" && name !== "after")
+  const others = parameters.filter(([name]) => !pageParameters.includes(name))
   const all = [...others, ["limit", String(limit)] as const, ["after", after] as const]
   const query = all.map(([name, value]) =>
     `${encodeURIComponent(name)}=${encodeURIComponent(value)}`
