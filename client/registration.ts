@@ -11,6 +11,8 @@ export interface RegistrationInfo {
   /** `native` (Standard Webhooks) or `websub`. */
   readonly form: string
   readonly callback: string
+  /** The topic of a WebSub subscription. */
+  readonly topic: string | undefined
   readonly attempts: number
   readonly last: string | undefined
   readonly next: string | undefined
@@ -25,6 +27,7 @@ export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
   status: textOf(document, "status"),
   form: textOf(document, "form"),
   callback: textOf(document, "callback"),
+  topic: optionalText(document, "topic"),
   attempts: numberOf(document, "attempts"),
   last: optionalText(document, "last"),
   next: optionalText(document, "next"),

@@ -123,11 +123,14 @@ describe("subscribing (§5)", () => {
     const repeated = await service.hub(href, subscribe(callback, { "hub.lease_seconds": "7200" }))
     expect([repeated.status, repeated.header("location")]).toEqual([202, first.header("location")])
     expect(statusOf(repeated)).toBe("active")
-    await service.until(repeated.header("location"), (one) => {
+    const renewedDocument = await service.until(repeated.header("location"), (one) => {
       const until = Date.parse(one.child("lease-until") ?? "")
       return until - Date.parse(one.child("last") ?? "") === 7200_000
     })
-    expect(childrenOf((await get(`${href}/registrations`)).xml)).toHaveLength(1)
+    const [listed, ...others] = childrenOf((await get(`${href}/registrations`)).xml)
+    expect(others).toEqual([])
+    expect(listed?.attributes).toMatchObject({ callback, topic: href, form: "websub" })
+    expect(renewedDocument.child("topic")).toBe(href)
     const other = await service.hub(href, subscribe(subscriber.at("echo")))
     expect(other.header("location")).not.toBe(first.header("location"))
   })

@@ -46,7 +46,7 @@ export const registrationResource: ResourceDefinition = {
       "rotated-until": dateTime
     }, ["href", "status", "form", "created", "callback", "cursor", "attempts"]),
     RegistrationEntry: object({
-      ...attributes({ href: uri, callback: uri, attempts: digits }),
+      ...attributes({ href: uri, callback: uri, topic: uri, attempts: digits }),
       status,
       form
     }, ["href", "status", "form", "callback", "attempts"]),

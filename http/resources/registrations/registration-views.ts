@@ -36,13 +36,22 @@ const callbackControl = (value: string | undefined): Control => ({
   hint: "The URI that changes are pushed to. It must answer a challenge first."
 })
 
-const entry = ({ registration, view }: DescribedRegistration): Html =>
+/** The topic of a WebSub subscription. */
+const topicOf = (
+  { href }: MailboxRef,
+  { form, topicFormat }: RegistrationView
+): string | undefined => {
+  if (form === "native") return undefined
+  return topicFormat === undefined ? href : `${href}?format=${topicFormat}`
+}
+
+const entry = (mailbox: MailboxRef, { registration, view }: DescribedRegistration): Html =>
   html`<li><p>${
     statusBadge(badges, view.status)
   } <a href="${registration.path}">${view.callback}</a></p>
-<p class="quiet">${view.form}${view.attempts === 0 ? nothing : html` · attempts ${view.attempts}`}${
-    view.problem === undefined ? nothing : html` · ${view.problem}`
-  }</p></li>
+<p class="quiet">${[view.form, topicOf(mailbox, view) ?? []].flat().join(" · ")}${
+    view.attempts === 0 ? nothing : html` · attempts ${view.attempts}`
+  }${view.problem === undefined ? nothing : html` · ${view.problem}`}</p></li>
 `
 
 /** The form that registers (A12). */
@@ -63,7 +72,7 @@ ${
     livePart(
       "entries",
       all.length > 0
-        ? html`<ul class="entries">${all.map(entry)}</ul>`
+        ? html`<ul class="entries">${all.map((one) => entry(mailbox, one))}</ul>`
         : emptyState(
           "There is nothing here.",
           "Register the URI of a program that receives pushes."
@@ -77,15 +86,6 @@ const row = (label: string, value: Html | string | number | undefined): Html =>
 
 const timeRow = (label: string, atMs: number | undefined): Html =>
   atMs === undefined ? nothing : row(label, timeAt(atMs))
-
-/** The topic of a WebSub subscription. */
-const topicOf = (
-  { href }: MailboxRef,
-  { form, topicFormat }: RegistrationView
-): string | undefined => {
-  if (form === "native") return undefined
-  return topicFormat === undefined ? href : `${href}?format=${topicFormat}`
-}
 
 const facts = (mailbox: MailboxRef, view: RegistrationView): Html =>
   html`<p>${statusBadge(badges, view.status)} <span class="quiet">${
@@ -227,9 +227,12 @@ export const collectionView = (
     element(
       "registrations",
       { href: collectionHref(mailbox) },
-      ...all.map(({ registration, view: { attempts, callback, form, status } }) =>
-        element("registration", { href: registration.href, status, form, callback, attempts })
-      )
+      ...all.map(({ registration, view }) => {
+        const { attempts, callback, form, status } = view
+        const topic = topicOf(mailbox, view)
+        const { href } = registration
+        return element("registration", { href, status, form, callback, topic, attempts })
+      })
     ),
   body: () => collectionPage(mailbox, all),
   links: [
