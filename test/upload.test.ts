@@ -26,6 +26,7 @@ it("pauses the sender while the reader is behind, and from its end until the ans
       for (const [at, size] of sizes.entries()) {
         const isLast = at === sizes.length - 1
         upload.receive(new ArrayBuffer(size), isLast)
+        if (isLast) upload.complete()
         queued += size
         if (!isLast && queued >= highWaterBytes) expect(calls.at(-1)).toBe("pause")
         if (!isLast && at >= readAfter && queued > 0) await readOne()

@@ -101,6 +101,12 @@ export const problemTypes = {
     "The range lies outside the content",
     "Content-Range gives the length of the content. Request a range within it."
   ),
+  "expectation-failed": type(
+    417,
+    "The expectation cannot be met",
+    "The Expect field asks for something that the service does not know. Send 100-continue, or no "
+      + "Expect field."
+  ),
   unprocessable: type(
     422,
     "A rule of the document is broken",

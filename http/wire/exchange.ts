@@ -25,6 +25,14 @@ export interface Shared {
   settled: (() => void) | undefined
 }
 
+/**
+ * Calls back when the parser has read the rest of the packet as requests. If it finds one while the
+ * answer is pending, or bytes that it refuses, it ends the connection. Both are intended behind the
+ * last request of a connection: the answer waits, and so does the end of a chunked body, which the
+ * parser may find where trailer fields begin.
+ */
+const afterPacket = (callback: () => void): void => void setImmediate(callback)
+
 /** Reads the body of one request and sends its answer. It is answered or aborted exactly once. */
 export class Exchange {
   private readonly native: NativeResponse
@@ -98,6 +106,12 @@ export class Exchange {
     if (shared.inFlight === 0 && shared.settled !== undefined) shared.settled()
   }
 
+  /** Calls back when the body is complete, and nothing behind a chunked one was refused. */
+  private whenComplete(callback: () => void): void {
+    if (this.declaredBytes < 0) afterPacket(callback)
+    else callback()
+  }
+
   /**
    * Passes a copy of the whole body, at most `bytesMax`, to `done`. After `TooLarge` and `Timeout`
    * the request still needs an answer, which also closes the connection.
@@ -122,7 +136,10 @@ export class Exchange {
       size += chunk.byteLength
       if (size > bytesMax) return finish({ _tag: "TooLarge", bytesMax })
       const part = Buffer.from(new Uint8Array(chunk))
-      if (isLast) return finish(parts === undefined ? part : Buffer.concat([...parts, part], size))
+      if (isLast) {
+        const whole = parts === undefined ? part : Buffer.concat([...parts, part], size)
+        return this.whenComplete(() => finish(whole))
+      }
       if (parts === undefined) {
         parts = [part]
         timer = setTimeout(() => finish({ _tag: "Timeout" }), bodyDeadlineMs)
@@ -151,6 +168,7 @@ export class Exchange {
     native.onData((chunk, isLast) => {
       if (isLast) this.bodyDone = true
       upload.receive(chunk, isLast)
+      if (isLast) this.whenComplete(() => upload.complete())
     })
     this.onAbort(() => upload.fail("Aborted"))
     return upload
@@ -184,38 +202,40 @@ export class Exchange {
   /**
    * Ends an answer that has no body; `lengthBytes` is the length that its body would have, if that
    * is known. The native method gets neither the length nor the order to close: with a length it
-   * waits for that many bytes, and drops the next request of the connection. A connection that must
-   * end reads nothing more instead; the client closes it, or the native server after 10 s.
+   * waits for that many bytes, and drops the next request of the connection.
    */
   private endWithoutBody(lengthBytes: number | undefined): void {
     const native = this.native
     if (lengthBytes !== undefined) native.writeHeader("Content-Length", String(lengthBytes))
-    if (this.closes()) {
-      native.pause()
-      native.writeHeader("Connection", "close")
-    }
+    this.announceClose()
     native.endWithoutBody()
   }
 
   /**
    * Ends the answer to a request whose body the server does not read, and the connection with it.
    * If the native server closed the connection while the client sends, the client's system would
-   * discard the answer, and a proxy would report 502. The client closes it, or the native server
-   * after 10 s (RFC 9112, section 9.6).
+   * discard the answer, and a proxy would report 502.
    */
   private endUnread(body: string | Uint8Array): void {
+    this.announceClose()
+    this.native.end(body)
+  }
+
+  /**
+   * For answers behind which the native method must not close: a connection that must end reads
+   * nothing more. The client closes it, or the native server after 10 s (RFC 9112, section 9.6).
+   */
+  private announceClose(): void {
+    if (!this.closes()) return
     this.native.pause()
     this.native.writeHeader("Connection", "close")
-    this.native.end(body)
   }
 
   /** Answers, unless the client is gone. Throws (a defect) for invalid header fields. */
   reply(reply: HttpReply): void {
     const joined = joinHeaders(reply.headers)
     if (!this.begin()) return
-    // The parser still reads the rest of this packet as requests. If this answer is pending then,
-    // the parser ends the connection. That is intended: the answer therefore waits for the packet.
-    if (this.isLast) setImmediate(() => this.send(reply, joined))
+    if (this.isLast) afterPacket(() => this.send(reply, joined))
     else this.send(reply, joined)
   }
 
@@ -246,7 +266,12 @@ export class Exchange {
   ): Promise<"sent" | "aborted"> {
     const joined = joinHeaders(headers)
     if (!this.begin()) return "aborted"
+    if (this.isLast) await new Promise<void>(afterPacket)
     const native = this.native
+    if (this.aborted) {
+      this.settle()
+      return "aborted"
+    }
     if (this.isHead || lengthBytes === 0) {
       native.cork(() => {
         this.writeHead(status, joined)
@@ -255,7 +280,10 @@ export class Exchange {
       this.settle()
       return "sent"
     }
-    native.cork(() => this.writeHead(status, joined))
+    native.cork(() => {
+      this.writeHead(status, joined)
+      this.announceClose()
+    })
     try {
       await sendStream(native, body, lengthBytes, {
         aborted: () => this.aborted,

@@ -100,14 +100,18 @@ const refuse = (refusal: ProblemSlug, detail: string): Framing => ({
   detail
 })
 
-/** `uri-host [":" port]`, or nothing (RFC 9110 §7.2). */
-const hostPattern = /^(?:[A-Za-z0-9\-._~%!$&'()*+,;=]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
+/** `uri-host [":" port]` (RFC 9110 §7.2); an http URI has a host (§4.2.1). */
+const hostPattern = /^(?:[A-Za-z0-9\-._~%!$&'()*+,;=]+|\[[0-9A-Fa-f:.]+\])(?::\d*)?$/
 
 const methodPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-const lengthPattern = /^\d{1,15}$/
+/** Without leading zeros, which some readers take for an octal number. */
+const lengthPattern = /^(?:0|[1-9]\d{0,14})$/
 
 const closePattern = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i
+
+/** What no URI has, and a fragment. The characters that browsers leave unencoded pass. */
+const foreignToQuery = /[^\x21-\x7e]|#/
 
 interface Line {
   readonly method: string
@@ -115,16 +119,42 @@ interface Line {
   readonly query: string
 }
 
-/** Reads the fields that frame a message. `flat` alternates names, in lower case, and values. */
-export const framingOf = (
-  { method, path, query }: Line,
-  flat: ReadonlyArray<string>
-): Framing => {
+/** Why the line is rejected, if it is. */
+const refusalOfLine = ({ method, query }: Line): Framing | undefined => {
   if (!methodPattern.test(method)) return refuse("malformed", "the method is no token")
-  let sizeBytes = path.length + query.length + 32
+  return query !== "" && foreignToQuery.test(query)
+    ? refuse("malformed", "the query has a character that a URI must encode")
+    : undefined
+}
+
+/** RFC 9112 §6.1, §6.3. A body whose coding is not exactly `chunked` is never read. */
+const framingOfCoding = (method: string, coding: string, length: string | undefined): Framing => {
+  if (length !== undefined) {
+    return refuse("malformed", "there are both Content-Length and Transfer-Encoding")
+  }
+  if (coding === "chunked") {
+    return method === "GET" || method === "HEAD"
+      ? refuse("malformed", `${method} takes no chunked body`)
+      : chunkedBody
+  }
+  const codings = coding.split(",").map((one) => one.trim())
+  if (codings.indexOf("chunked") !== codings.length - 1) {
+    return refuse("malformed", "the transfer coding does not end with chunked, once")
+  }
+  return codings.includes("")
+    ? refuse("malformed", "Transfer-Encoding has an empty member")
+    : refuse("not-implemented", "the only transfer coding known is chunked")
+}
+
+/** Reads the fields that frame a message. `flat` alternates names, in lower case, and values. */
+export const framingOf = (line: Line, flat: ReadonlyArray<string>): Framing => {
+  const refused = refusalOfLine(line)
+  if (refused !== undefined) return refused
+  let sizeBytes = line.path.length + line.query.length + 32
   let length: string | undefined
   let host: string | undefined
-  let chunked = false
+  let coding: string | undefined
+  let hasType = false
   let isLast = false
   for (let index = 0; index < flat.length; index += 2) {
     const name = flat[index] ?? ""
@@ -136,28 +166,26 @@ export const framingOf = (
       }
       length = value
     } else if (name === "transfer-encoding") {
-      if (chunked || value.toLowerCase() !== "chunked") {
-        return refuse("not-implemented", "the only transfer coding known is chunked")
-      }
-      chunked = true
+      coding = (coding === undefined ? value : `${coding},${value}`).toLowerCase()
     } else if (name === "host") {
       if (host !== undefined) return refuse("malformed", "there are two Host fields")
       if (!hostPattern.test(value)) return refuse("malformed", "Host is no host")
       host = value
     } else if (name === "connection") isLast ||= closePattern.test(value)
+    else if (name === "content-type") {
+      if (hasType) return refuse("malformed", "there are two Content-Type fields")
+      hasType = true
+    } else if (name === "expect" && value.toLowerCase() !== "100-continue") {
+      return refuse("expectation-failed", "the only expectation known is 100-continue")
+    }
   }
   if (sizeBytes > headerBlockBytesMax) {
     return refuse("header-fields-too-large", `more than ${headerBlockBytesMax} bytes`)
   }
-  if (chunked) {
-    if (length !== undefined) {
-      return refuse("malformed", "there are both Content-Length and Transfer-Encoding")
-    }
-    return method === "GET" || method === "HEAD"
-      ? refuse("malformed", `${method} takes no chunked body`)
-      : chunkedBody
-  }
+  if (coding !== undefined) return framingOfCoding(line.method, coding, length)
   if (length === undefined || length === "0") return isLast ? lastEmpty : empty
-  if (!lengthPattern.test(length)) return refuse("malformed", "Content-Length is not a number")
+  if (!lengthPattern.test(length)) {
+    return refuse("malformed", "Content-Length is not a number without leading zeros")
+  }
   return accepted(Number(length), isLast)
 }

@@ -12,6 +12,7 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   private readonly bytesMax: number
   private readonly valve: Valve
   private totalBytes = 0
+  private hasArrived = false
   private isComplete = false
   private isClientPaused = false
 
@@ -29,18 +30,23 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
     this.totalBytes += chunk.byteLength
     if (this.totalBytes > this.bytesMax) return this.fail("TooLarge")
     const hasRoom = chunk.byteLength === 0 || this.push(new Uint8Array(chunk.slice(0)))
-    if (isLast) {
-      this.isComplete = true
-      this.push(null)
-    } else if (!hasRoom && !this.isClientPaused) {
+    if (isLast) this.hasArrived = true
+    else if (!hasRoom && !this.isClientPaused) {
       this.isClientPaused = true
       this.valve.pause()
     }
   }
 
+  /** Ends the body, after its last chunk was received. */
+  complete(): void {
+    if (this.destroyed) return
+    this.isComplete = true
+    this.push(null)
+  }
+
   override _read(): void {
     // Not after the end: the library closes a resumed connection that sends nothing for 10 s.
-    if (!this.isComplete) this.release()
+    if (!this.hasArrived) this.release()
   }
 
   /** Whether the body ended early because it exceeded its bound. */

@@ -1,12 +1,14 @@
 /**
- * Request smuggling and malformed HTTP/1.1 on plain sockets: the answer to each request, the end of
- * the connection, and that the service never processes the bytes after it as a request.
+ * The table of requests on plain sockets: the answer to each, whether its connection serves the
+ * next request, and that the service never processes what follows a request after which it ends.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { listMailbox, type Mailbox, openMailbox } from "../e2e/client.ts"
+import { expectStatus, linkOf, listMailbox, type Mailbox, notification, openMailbox, pathOf,
+  send } from "../e2e/client.ts"
 import { cleanUp, type Service, start, within } from "../e2e/process.ts"
-import { head, openRaw, smuggledInto, statusesOf } from "../e2e/raw.ts"
-import { type FramingCase, lenient, malformed, undetected, unusual } from "./malformed.ts"
+import { head, openRaw, type RawConnection, smuggledInto, statusesOf } from "../e2e/raw.ts"
+import { answered } from "./answers.ts"
+import { cases, type WireCase } from "./cases/index.ts"
 
 /** The service ends an unfinished request after 10 s; a busy machine needs longer. */
 const endsWithinMs = 120_000
@@ -23,102 +25,187 @@ afterAll(async () => {
   cleanUp()
 })
 
-const smuggled = (): string => smuggledInto(mailbox.path)
-
-/** The bytes of the answer, until the service ended the connection. */
-const untilClosed = async (name: string, bytes: string): Promise<string> => {
-  const { closed, received, socket } = await openRaw(service.port)
-  socket.write(Buffer.from(bytes, "latin1"))
-  await within(endsWithinMs, `${name}: the connection ends`, closed)
-  return received()
+/** The service has read what was sent to it before: it reads the sockets in their order. */
+const hasRead = async (): Promise<void> => {
+  for (let round = 0; round < 2; round += 1) expectStatus(await send(service.url, "/livez"), 200)
 }
 
-const answersTo = async (rows: ReadonlyArray<FramingCase>, suffix = "") =>
-  Object.fromEntries(
-    await Promise.all(rows.map(async ({ bytes, name }) => {
-      const received = await untilClosed(name, bytes + suffix)
-      return [name, received] as const
-    }))
-  )
+const write = ({ socket }: RawConnection, bytes: string): void => {
+  if (bytes !== "") socket.write(bytes, "latin1")
+}
 
-type Answers = Awaited<ReturnType<typeof answersTo>>
+const ended = (name: string, { closed }: RawConnection): Promise<void> =>
+  within(endsWithinMs, `${name}: the connection ends`, closed)
 
-const statusesByName = (answers: Answers) =>
-  Object.fromEntries(
-    Object.entries(answers).map(([name, received]) => [name, statusesOf(received)])
-  )
-const wanted = (rows: ReadonlyArray<FramingCase>) =>
-  Object.fromEntries(rows.map(({ name, statuses }) => [name, statuses]))
+const finals = (statuses: ReadonlyArray<number>): ReadonlyArray<number> =>
+  statuses.filter((status) => status >= 200)
 
-const closing = [...malformed, ...lenient]
+const last = head("GET /problems/gone HTTP/1.1", "Host: a", "Connection: close")
+
+/** Sends a row's bytes, and a request behind them if the connection serves one. */
+const exchange = async (row: WireCase): Promise<string> => {
+  const { bytes, isOpen = false, name, rest, statuses } = row
+  const connection = await openRaw(service.port)
+  const reading = { isHead: bytes.startsWith("HEAD ") }
+  const count = finals(statuses).length
+  const arrived = (some: number) =>
+    within(endsWithinMs, `${name}: is answered`, answered(connection, some, reading))
+  write(connection, bytes)
+  if (rest !== undefined) {
+    await hasRead()
+    if (isOpen) await arrived(count - 1)
+    expect([name, finals(statusesOf(connection.received())).length < Math.max(count, 2)])
+      .toEqual([name, true])
+    write(connection, rest)
+  }
+  if (isOpen) {
+    await arrived(count)
+    write(connection, last)
+  }
+  await ended(name, connection)
+  return connection.received()
+}
+
+/** Sends a row's bytes and a deposit behind them, in the same packet or when it was answered. */
+const exchangeFollowed = async ({ bytes, name }: WireCase, isLater: boolean): Promise<string> => {
+  const connection = await openRaw(service.port)
+  const smuggled = smuggledInto(mailbox.path)
+  write(connection, isLater ? bytes : bytes + smuggled)
+  if (isLater) {
+    await Promise.race([answered(connection, 1, { isHead: bytes.startsWith("HEAD ") }), hasRead()])
+    await hasRead()
+    if (connection.socket.writable) write(connection, smuggled)
+  }
+  await ended(name, connection)
+  return connection.received()
+}
+
+const closing = cases.filter(({ bytes, isOpen = false, rest }) =>
+  bytes !== "" && !isOpen && rest === undefined
+)
+
+const toContent = "POST /content HTTP/1.1\r\n"
 
 /** The same requests as deposits, so that a smuggled one would be visible in the mailbox. */
-const toMailbox = (): ReadonlyArray<FramingCase> =>
-  closing.filter(({ bytes }) => bytes.startsWith("POST /content HTTP/1.1\r\n")).map((one) => ({
-    ...one,
-    bytes: one.bytes.replace(
-      "POST /content HTTP/1.1\r\n",
+const deposits = (): ReadonlyArray<WireCase> =>
+  closing.filter(({ bytes }) => bytes.startsWith(toContent)).map((row) => ({
+    ...row,
+    bytes: row.bytes.replace(
+      toContent,
       `POST ${mailbox.path} HTTP/1.1\r\nContent-Type: application/xml\r\n`
     )
   }))
 
-describe("framing", () => {
-  let alone: Answers
-  let followed: ReadonlyArray<Answers>
+const publish = async (body = "first"): Promise<string> => {
+  const answer = await send(service.url, "/content", { method: "POST", body })
+  return linkOf(expectStatus(answer, 202), "edit")
+}
+
+/** Requests that end their connection, though their answers need no end to be complete. */
+const withCompleteAnswers = async (): Promise<ReadonlyArray<WireCase>> => {
+  const [put, removed, large] = [await publish(), await publish(), await publish("x".repeat(1e6))]
+  const etag = (await send(service.url, "/problems/gone")).headers.get("etag") ?? ""
+  const toClose = ["Host: a", "Connection: x, close"]
+  const inChunks = (line: string) =>
+    `${head(line, "Host: a", "Transfer-Encoding: chunked")}3\r\nnew\r\n0\r\n\r\n`
+  const row = (status: number, bytes: string) => ({ name: bytes, statuses: [status], bytes })
+  return [
+    row(204, inChunks(`PUT ${put} HTTP/1.1`)),
+    row(204, inChunks(`DELETE ${removed} HTTP/1.1`)),
+    row(204, inChunks("OPTIONS / HTTP/1.1")),
+    row(200, head("HEAD /livez HTTP/1.1", ...toClose)),
+    row(304, head("GET /problems/gone HTTP/1.1", ...toClose, `If-None-Match: ${etag}`)),
+    row(200, head(`GET ${large} HTTP/1.1`, ...toClose)),
+    row(200, head(`HEAD ${large} HTTP/1.1`, ...toClose))
+  ]
+}
+
+describe("the table", () => {
+  const received = new Map<string, string>()
+  let followed: ReadonlyArray<readonly [row: WireCase, received: string]>
 
   // Unfinished requests take as long as the service's timeout: send all of them concurrently.
   beforeAll(async () => {
-    const deposits = toMailbox()
-    expect(deposits.length).toBeGreaterThan(50)
-    const all = await Promise.all([
-      answersTo(closing),
-      answersTo(closing, smuggled()),
-      answersTo(deposits, smuggled())
+    const behind = [...closing, ...deposits(), ...await withCompleteAnswers()]
+    const [, all] = await Promise.all([
+      Promise.all(cases.map(async (row) => received.set(row.name, await exchange(row)))),
+      Promise.all(
+        behind.flatMap((row) =>
+          [false, true].map(async (isLater) => [row, await exchangeFollowed(row, isLater)] as const)
+        )
+      )
     ])
-    alone = all[0]
-    followed = all.slice(1)
+    followed = all
   })
 
-  it("refuses what two readers could take for different things, and ends", () => {
-    const statuses = Object.entries(statusesByName(alone)).slice(0, malformed.length)
-    expect(Object.fromEntries(statuses)).toEqual(wanted(malformed))
+  it("names each row once", () => {
+    expect(received.size).toBe(cases.length)
   })
 
-  it("ends after a chunked body, and where it was asked to", () => {
-    const statuses = Object.entries(statusesByName(alone)).slice(malformed.length)
-    expect(Object.fromEntries(statuses)).toEqual(wanted(lenient))
-  })
-
-  it("lets nothing through behind any of them, to whatever they were sent", async () => {
-    for (const answers of followed) {
-      for (const [name, received] of Object.entries(answers)) {
-        expect([name, statusesOf(received).length <= 1]).toEqual([name, true])
-        expect([name, received.includes("/notifications/")]).toEqual([name, false])
+  it("has the answer to each request, and whether the connection serves the next one", () => {
+    const statuses = cases.map(({ name }) => [name, ...statusesOf(received.get(name) ?? "")])
+    expect(statuses).toEqual(
+      cases.map(({ isOpen, name, statuses }) => [name, ...statuses, ...isOpen ? [200] : []])
+    )
+    for (const { isOpen, name } of cases) {
+      if (isOpen) {
+        expect([name, received.get(name)]).toEqual([
+          name,
+          expect.stringMatching(
+            /<problem-type>/
+          )
+        ])
       }
+    }
+  })
+
+  it("has what the answers contain", () => {
+    for (const { has, lacks, name } of cases) {
+      const text = received.get(name) ?? ""
+      if (has !== undefined) expect([name, text]).toEqual([name, expect.stringMatching(has)])
+      if (lacks !== undefined) expect([name, lacks.test(text)]).toEqual([name, false])
+    }
+  })
+
+  it("has the bodies that are stored", async () => {
+    const stored = cases.filter(({ stores }) => stores !== undefined)
+    const bodies = await Promise.all(stored.map(async ({ name }) => {
+      const [, uri = ""] = /\r\nlocation: (\S+)/i.exec(received.get(name) ?? "") ?? []
+      return [name, expectStatus(await send(service.url, pathOf(uri)), 200).text]
+    }))
+    expect(bodies).toEqual(stored.map(({ name, stores }) => [name, stores]))
+  })
+
+  it("lets nothing through behind a request that ends its connection", async () => {
+    expect(followed.length).toBeGreaterThan(500)
+    for (const [{ name, statuses }, text] of followed) {
+      expect([name, statusesOf(text).length <= Math.max(1, statuses.length)]).toEqual([name, true])
+      expect([name, text.includes("/notifications/")]).toEqual([name, false])
     }
     expect(await listMailbox(service.url, mailbox)).toEqual([])
   })
+})
 
-  it("has one fault that is known, of the native parser", async () => {
-    expect(statusesOf(await untilClosed(undetected.name, undetected.bytes))).toEqual(
-      undetected.statuses
-    )
-  })
-
-  it("answers unusual valid requests, and the next request", async () => {
-    for (const { bytes, name, statuses } of unusual) {
-      const last = head("GET /problems/gone HTTP/1.1", "Host: a", "Connection: close")
-      const received = await untilClosed(name, bytes + last)
-      expect([name, statusesOf(received)]).toEqual([name, [...statuses, 200]])
-      expect(received).toContain("<problem-type>")
+describe("a body in chunks with trailer fields", () => {
+  it("is not stored when its answer is 505", async () => {
+    const trailers = "X-Checksum: abc\r\n\r\n"
+    const inChunks = (line: string, body: string) =>
+      `${head(line, "Host: a", "Content-Type: application/xml", "Transfer-Encoding: chunked")}`
+      + `${body.length.toString(16)}\r\n${body}\r\n0\r\n${trailers}`
+    const path = await publish()
+    for (
+      const bytes of [
+        inChunks(`POST ${mailbox.path} HTTP/1.1`, notification("with-trailers")),
+        inChunks(`PUT ${path} HTTP/1.1`, "second")
+      ]
+    ) {
+      const connection = await openRaw(service.port)
+      write(connection, bytes)
+      await ended("trailers", connection)
+      expect(statusesOf(connection.received())).toEqual([505])
     }
-  })
-
-  it("answers pipelined requests in order, whole", async () => {
-    const get = (path: string, ...fields: ReadonlyArray<string>) =>
-      head(`GET ${path} HTTP/1.1`, "Host: a", ...fields)
-    const requests = get("/livez") + get("/nowhere") + get("/livez", "Connection: close")
-    const received = await untilClosed("three requests", requests)
-    expect(statusesOf(received)).toEqual([200, 404, 200])
+    await hasRead()
+    expect(await listMailbox(service.url, mailbox)).toEqual([])
+    expect((await send(service.url, path)).text).toBe("first")
   })
 })

@@ -79,6 +79,7 @@ export const earlyProblems: ReadonlyArray<ProblemSlug> = [
   "malformed",
   "too-many-requests",
   "header-fields-too-large",
+  "expectation-failed",
   "not-implemented"
 ]
 

@@ -1,0 +1,96 @@
+/** What answers contain, and several requests on one connection. */
+import { answeredBy, get, line, post, servedBy, type WireCase } from "./case.ts"
+
+const home = line("GET / HTTP/1.1")
+const imfDate = /\r\nDate: (Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT\r\n/
+
+const single: ReadonlyArray<WireCase> = [
+  servedBy(200)("GET", home, { "COMP-BASELINE": "2xx", "h1spec: Valid GET request": "2xx" }),
+  servedBy(200)("a date", home, { "COMP-DATE-HEADER": "2xx", "COMP-DATE-FORMAT": "2xx" }, {
+    has: imfDate
+  }),
+  servedBy(200)("a type", home, { "COMP-CONTENT-TYPE": "2xx" }, { has: /\r\nContent-Type: / }),
+  servedBy(200)("HEAD without a body", line("HEAD / HTTP/1.1"), { "COMP-HEAD-NO-BODY": "2xx" }, {
+    has: /\r\n\r\nHTTP\/1\.1 200 /
+  }),
+  servedBy(405)("405 with Allow", line("DELETE / HTTP/1.1"), { "COMP-405-ALLOW": "405" }, {
+    has: /\r\nAllow: GET/
+  }),
+  servedBy(204)("OPTIONS with Allow", line("OPTIONS / HTTP/1.1"), { "COMP-OPTIONS-ALLOW": "2xx" }, {
+    has: /\r\nAllow: GET/
+  }),
+  servedBy(204)(
+    "204 without a length",
+    line("OPTIONS / HTTP/1.1"),
+    { "COMP-NO-CL-IN-204": "204" },
+    {
+      has: /^HTTP\/1\.1 204 (?:(?!\r\n\r\n)(?!content-length)[^])*\r\n\r\n/i
+    }
+  ),
+  servedBy(202)("a range of a POST", `${post("Content-Length: 5", "Range: bytes=0-10")}hello`, {
+    "COMP-RANGE-POST": "2xx"
+  }, { stores: "hello" }),
+  servedBy(200)("a range that is none", line("GET / HTTP/1.1", "Range: bytes=abc-xyz"), {
+    "COMP-RANGE-INVALID": "2xx|416"
+  }),
+  servedBy(200)(
+    "1,000 ranges",
+    line("GET / HTTP/1.1", `Range: bytes=${Array.from({ length: 1_000 }, () => "0-").join(",")}`),
+    { "MAL-RANGE-OVERLAPPING": "200|206|400|416|431|close" }
+  ),
+  servedBy(406)(
+    "a type that nobody has",
+    line("GET / HTTP/1.1", "Accept: application/x-nonsense"),
+    {
+      "COMP-ACCEPT-NONSENSE": "406|2xx"
+    }
+  ),
+  servedBy(202)(
+    "a body of a type that nobody knows",
+    `${post("Content-Length: 5", "Content-Type: application/x-nonsense")}hello`,
+    { "COMP-POST-UNSUPPORTED-CT": "415|2xx" },
+    { stores: "hello" }
+  )
+]
+
+const prefix = "GET /livez HTTP/1.1\r\nHost: a\r\n"
+
+const several: ReadonlyArray<WireCase> = [
+  servedBy(200, 404, 200)(
+    "three requests in one packet",
+    get() + line("GET /nowhere HTTP/1.1") + get()
+  ),
+  servedBy(200, 200)("two requests", get(), { "SMUG-PIPELINE-SAFE": "2xx" }, { rest: get() }),
+  servedBy(200, 200)(
+    "a GET with a body, then another",
+    `${get("Content-Length: 5")}hello`,
+    { "SMUG-GET-CL-BODY-DESYNC": "400|2xx|close" },
+    { rest: get() }
+  ),
+  servedBy(204, 200)(
+    "OPTIONS with a body, then GET",
+    `${line("OPTIONS / HTTP/1.1", "Content-Length: 5")}hello`,
+    { "SMUG-OPTIONS-CL-BODY-DESYNC": "400|2xx|close" },
+    { rest: get() }
+  ),
+  servedBy(100, 202, 200)(
+    "a body after 100-continue, then GET",
+    `${post("Content-Length: 5", "Expect: 100-continue")}hello`,
+    { "SMUG-EXPECT-100-CL-DESYNC": "400|417|1xx|2xx|close" },
+    { rest: get(), stores: "hello" }
+  ),
+  answeredBy(200)(
+    "a GET with the start of a request as its body, then an empty line",
+    `${get(`Content-Length: ${prefix.length}`)}${prefix}`,
+    { "SMUG-GET-CL-PREFIX-DESYNC": "400|2xx|close" },
+    { rest: `\r\n${get()}` }
+  ),
+  servedBy(202, 405)(
+    "a byte behind a body of no length, then GET",
+    `${post("Content-Length: 0")}X`,
+    { "SMUG-CL0-BODY-POISON": "400|2xx|close" },
+    { rest: line("GET /livez HTTP/1.1") }
+  )
+]
+
+export const answers: ReadonlyArray<WireCase> = [...single, ...several]

@@ -1,0 +1,21 @@
+/** The whole table of requests. */
+import { answers } from "./answers.ts"
+import type { WireCase } from "./case.ts"
+import { chunks } from "./chunks.ts"
+import { codings } from "./codings.ts"
+import { fields } from "./fields.ts"
+import { lengths } from "./lengths.ts"
+import { lines } from "./lines.ts"
+import { unfinished } from "./unfinished.ts"
+
+export type { WireCase } from "./case.ts"
+
+export const cases: ReadonlyArray<WireCase> = [
+  ...lengths,
+  ...codings,
+  ...chunks,
+  ...fields,
+  ...lines,
+  ...unfinished,
+  ...answers
+]
