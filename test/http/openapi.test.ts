@@ -124,7 +124,7 @@ describe("the document", () => {
       expect([key, summary]).toEqual([key, expect.stringMatching(/^[A-Z][^()]*[^.()]$/)])
       expect([key, /\b[ABC]\d{1,2}\b/.test(summary)]).toEqual([key, false])
       expect([key, description]).toEqual([key, expect.stringMatching(/^[A-Z].*\.$/)])
-      const early = ["400", "429", "431", "501"].filter((one) =>
+      const early = ["400", "417", "429", "431", "501"].filter((one) =>
         node["responses"]?.[one] === undefined
       )
       expect([key, early]).toEqual([key, []])

@@ -172,7 +172,8 @@ describe("server", () => {
     ],
     ["a bad length", `POST / ${head}Content-Length: +1\r\n\r\na`, "400"],
     ["a bad chunk", `POST / ${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, "400"],
-    ["another coding", `POST / ${head}Transfer-Encoding: gzip\r\n\r\n`, "501"],
+    ["another coding", `POST / ${head}Transfer-Encoding: gzip\r\n\r\n`, "400"],
+    ["a coding before chunked", `POST / ${head}Transfer-Encoding: gzip, chunked\r\n\r\n`, "501"],
     ["a large header block", `GET / ${head}X: ${"a".repeat(17_000)}\r\n\r\n`, "431"],
     ["a declared body over the limit", `POST / ${head}Content-Length: 100000\r\n\r\n`, "413"],
     [

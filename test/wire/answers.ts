@@ -1,5 +1,5 @@
 /** Whole answers in the bytes of a connection. */
-import type { RawConnection } from "../e2e/raw.ts"
+import { head, openRaw, type RawConnection } from "../e2e/raw.ts"
 
 /** A final answer, or an interim one (1xx). */
 export interface WireAnswer {
@@ -58,3 +58,16 @@ export const answered = (
     void closed.then(() => resolve())
     check()
   })
+
+/**
+ * Resolves when the service has read what was sent before: it reads the sockets in their order.
+ * Each round has a connection of its own, since the service ends those that are idle for long.
+ */
+export const hasRead = async (port: number): Promise<void> => {
+  for (let round = 0; round < 2; round += 1) {
+    const connection = await openRaw(port)
+    connection.socket.write(head("GET /livez HTTP/1.1", "Host: a", "Connection: close"))
+    await connection.closed
+    if (!connection.received().startsWith("HTTP/1.1 200 ")) throw new Error("/livez is not 200")
+  }
+}

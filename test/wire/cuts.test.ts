@@ -9,7 +9,7 @@ import { expectStatus, linkOf, listMailbox, type Mailbox, notification, openMail
 import { cleanUp, type Service, start, within } from "../e2e/process.ts"
 import { head, openRaw } from "../e2e/raw.ts"
 import { Random } from "../faults/random.ts"
-import { answered, answersIn, type WireAnswer } from "./answers.ts"
+import { answered, answersIn, hasRead, type WireAnswer } from "./answers.ts"
 
 const answersWithinMs = 120_000
 /** Payload of a segment on most networks. */
@@ -64,11 +64,6 @@ const cutsOf = (name: string, request: Request, random: Random): ReadonlyArray<C
   }))
 }
 
-/** The service has read what was sent to it before: it reads the sockets in their order. */
-const hasRead = async (): Promise<void> => {
-  for (let round = 0; round < 2; round += 1) expectStatus(await send(service.url, "/livez"), 200)
-}
-
 /** Sends the first piece of each request, then the second of each, and so on. */
 const sendInSteps = async (
   cuts: ReadonlyArray<Cut>
@@ -84,7 +79,7 @@ const sendInSteps = async (
       const piece = cut.pieces[step] ?? ""
       if (piece !== "") connection.socket.write(piece, "latin1")
     }
-    await hasRead()
+    await hasRead(service.port)
   }
   return new Map(
     await Promise.all(all.map(async ({ connection, cut }) => {
@@ -239,14 +234,14 @@ describe("a deposit that breaks off", () => {
       connection.socket.write(bytes, "latin1")
       return connection
     }))
-    await hasRead()
+    await hasRead(service.port)
     for (const [n, { socket }] of opened.entries()) {
       if (n % 2 === 0) socket.end()
       else socket.resetAndDestroy()
     }
     await Promise.all(opened.map(({ closed }) => within(answersWithinMs, "the end", closed)))
     for (const { received } of opened) expect(received()).toBe("")
-    await hasRead()
+    await hasRead(service.port)
     expect(await descriptions()).toEqual(before)
     expectSameAnswer(await sendInSteps([{ name: "a whole one", pieces: [withLength(9_001)] }]), 202)
     expect(await descriptions()).toHaveLength(before.length + 1)

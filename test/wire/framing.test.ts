@@ -7,7 +7,7 @@ import { expectStatus, linkOf, listMailbox, type Mailbox, notification, openMail
   send } from "../e2e/client.ts"
 import { cleanUp, type Service, start, within } from "../e2e/process.ts"
 import { head, openRaw, type RawConnection, smuggledInto, statusesOf } from "../e2e/raw.ts"
-import { answered } from "./answers.ts"
+import { answered, hasRead } from "./answers.ts"
 import { cases, type WireCase } from "./cases/index.ts"
 
 /** The service ends an unfinished request after 10 s; a busy machine needs longer. */
@@ -24,11 +24,6 @@ afterAll(async () => {
   await service.kill()
   cleanUp()
 })
-
-/** The service has read what was sent to it before: it reads the sockets in their order. */
-const hasRead = async (): Promise<void> => {
-  for (let round = 0; round < 2; round += 1) expectStatus(await send(service.url, "/livez"), 200)
-}
 
 const write = ({ socket }: RawConnection, bytes: string): void => {
   if (bytes !== "") socket.write(bytes, "latin1")
@@ -52,7 +47,7 @@ const exchange = async (row: WireCase): Promise<string> => {
     within(endsWithinMs, `${name}: is answered`, answered(connection, some, reading))
   write(connection, bytes)
   if (rest !== undefined) {
-    await hasRead()
+    await hasRead(service.port)
     if (isOpen) await arrived(count - 1)
     expect([name, finals(statusesOf(connection.received())).length < Math.max(count, 2)])
       .toEqual([name, true])
@@ -72,8 +67,11 @@ const exchangeFollowed = async ({ bytes, name }: WireCase, isLater: boolean): Pr
   const smuggled = smuggledInto(mailbox.path)
   write(connection, isLater ? bytes : bytes + smuggled)
   if (isLater) {
-    await Promise.race([answered(connection, 1, { isHead: bytes.startsWith("HEAD ") }), hasRead()])
-    await hasRead()
+    await Promise.race([
+      answered(connection, 1, { isHead: bytes.startsWith("HEAD ") }),
+      hasRead(service.port)
+    ])
+    await hasRead(service.port)
     if (connection.socket.writable) write(connection, smuggled)
   }
   await ended(name, connection)
@@ -204,7 +202,7 @@ describe("a body in chunks with trailer fields", () => {
       await ended("trailers", connection)
       expect(statusesOf(connection.received())).toEqual([505])
     }
-    await hasRead()
+    await hasRead(service.port)
     expect(await listMailbox(service.url, mailbox)).toEqual([])
     expect((await send(service.url, path)).text).toBe("first")
   })
