@@ -131,6 +131,35 @@ describe("the document", () => {
     }
   })
 
+  it("bounds every text that a client sends", async () => {
+    const { contract } = service
+    const textsIn = (pointer: string, seen = new Set<string>()): ReadonlyArray<string> => {
+      const found = contract.at(pointer)
+      if (found === undefined || seen.has(found.pointer)) return []
+      seen.add(found.pointer)
+      const schema: Record<string, unknown> = found.node
+      const isBounded = ["pattern", "maxLength", "format", "enum", "const"].some((one) =>
+        one in schema
+      )
+      const own = [schema["type"]].flat().includes("string") && !isBounded ? [found.pointer] : []
+      const inner = ["properties", "anyOf", "allOf"].flatMap((name) =>
+        Object.keys(schema[name] ?? {}).map((key) => `${found.pointer}/${name}/${key}`)
+      )
+      return [
+        ...own,
+        ...[...inner, `${found.pointer}/items`].flatMap((one) => textsIn(one, seen))
+      ]
+    }
+    const sent = contract.operations().flatMap((operation) => [
+      ...parametersOf(contract, operation).map(({ pointer }) => pointer),
+      ...["json", "x-www-form-urlencoded"].map((type) =>
+        `${operation.pointer}/requestBody/content/application~1${type}/schema`
+      )
+    ])
+    expect([...new Set(sent.flatMap((pointer) => textsIn(pointer)))]).toEqual([])
+    expect(textsIn("/components/schemas/Mailbox")).not.toEqual([])
+  })
+
   it("lists JSON first wherever there is JSON", async () => {
     const contents = everything(await served()).flatMap(([name, one]) =>
       name === "content" ? [Object.keys(one as object)] : []

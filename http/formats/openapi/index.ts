@@ -7,4 +7,4 @@ export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emp
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
 export { attribute, attributes, dateTime, digits, discardedSchema, elementText, extensible, flag,
   formSchema, list, object, oneOf, type Properties, ref, rootElement, type Schema, slug,
-  slugPattern, someOf, text, uri, visibleText } from "./schema.ts"
+  slugPattern, someOf, text, uri, visibleText, webUri } from "./schema.ts"

@@ -3,7 +3,7 @@
  * forms of a document: `xml` maps its JSON to XML (`../xml/json.ts`).
  */
 
-import { slugCharsMax } from "../../limits.ts"
+import { slugCharsMax, uriCharsMax } from "../../limits.ts"
 
 /** A schema, or a part of one. */
 export interface Schema {
@@ -36,6 +36,14 @@ export const slugPattern = `^[a-z0-9][a-z0-9-]{0,${slugCharsMax - 1}}$`
 export const slug: Schema = { type: "string", pattern: slugPattern }
 
 export const uri: Schema = { type: "string", format: "uri-reference" }
+
+/** An absolute http or https URI as clients send it. */
+export const webUri: Schema = {
+  type: "string",
+  format: "uri",
+  pattern: "^[hH][tT][tT][pP][sS]?://[^/?#]",
+  maxLength: uriCharsMax
+}
 
 /** RFC 3339. */
 export const dateTime: Schema = { type: "string", format: "date-time" }
@@ -73,7 +81,7 @@ export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${na
 
 /** The text of an element that is an object in JSON: it has attributes, or is the root. */
 export const elementText = (about: string): Properties => ({
-  text: { type: "string", description: `${about} In XML the text of the element itself.` }
+  text: { ...text, description: `${about} In XML the text of the element itself.` }
 })
 
 /** An element with attributes or children; `required` are the names of those always present. */

@@ -20,6 +20,8 @@ const tokenName = {
 
 const expires = {
   type: "string",
+  pattern: "^([0-9]{1,12}|P[0-9YMWDTHS]+"
+    + "|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:.]+([Zz]|[+-][0-9]{2}:[0-9]{2}))?$",
   description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now; never by default"
 }
 
@@ -39,7 +41,7 @@ export const accountResource: ResourceDefinition = {
       token: list(ref("Token"))
     }, ["href", "created", "name"]),
     Accounts: rootElement("accounts", { account: list(ref("Account")) }, ["account"]),
-    NewAccount: rootElement("account", { name: text, role: { anyOf: [role, list(role)] } }, [
+    NewAccount: rootElement("account", { name: slug, role: { anyOf: [role, list(role)] } }, [
       "name"
     ]),
     Token: rootElement("token", token, ["href", "id", "created"]),

@@ -1,16 +1,21 @@
 /** The operations of cabinets (protocol §1.5). */
+import { cabinetMailboxesMax } from "../../../actors/index.ts"
 import { attributes, changeByForm, dateTime, digits, discardedSchema, documentRequestBody,
   feedContent, flag, formSchema, list, object, pagingParameters, ref, rootElement, sinceParameters,
   someOf, text, uri, viewResponse, visibleText } from "../../formats/openapi/index.ts"
-import { titleCharsMax } from "../../limits.ts"
+import { containsCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteCabinet, getCabinet, getCabinets, postCabinetForm, postCabinets,
   putCabinet } from "./cabinet-handlers.ts"
 import { createForm, replaceForm } from "./cabinet-views.ts"
 
+const sentUri = { ...uri, maxLength: uriCharsMax }
+
 const title = { ...text, maxLength: titleCharsMax }
 
-const query = object(attributes({ contains: text, since: text }))
+const contains = { ...text, maxLength: containsCharsMax }
+
+const query = object(attributes({ contains, since: text }))
 
 export const cabinetResource: ResourceDefinition = {
   tag: "cabinets",
@@ -18,7 +23,10 @@ export const cabinetResource: ResourceDefinition = {
   schemas: {
     NewCabinet: rootElement("cabinet", {
       title,
-      mailbox: someOf(object(attributes({ href: uri }), ["href"])),
+      mailbox: {
+        ...someOf(object(attributes({ href: sentUri }), ["href"])),
+        maxItems: cabinetMailboxesMax
+      },
       query
     }, ["mailbox"]),
     Cabinet: rootElement("cabinet", {

@@ -1,7 +1,7 @@
 /** The operations of content and its receipts (A1, A3, A4). */
 import { attributes, bytesContent, dateTime, digits, documentRequestBody, emptyResponse, list,
   oneOf, ref, type RequestBodyDescription, type ResponseHeader, rootElement, text, uri,
-  viewResponse } from "../../formats/openapi/index.ts"
+  viewResponse, webUri } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { getContent } from "./download.ts"
 import { deleteContent, postContent, putContent } from "./publication.ts"
@@ -31,7 +31,7 @@ export const contentResource: ResourceDefinition = {
       ["href", "type", "length"]
     ),
     NewReceipt: rootElement("receipt", {
-      ...attributes({ status, mailbox: uri }),
+      ...attributes({ status, mailbox: webUri }),
       description: text
     }, ["status"]),
     Receipt: rootElement("receipt", {

@@ -1,8 +1,8 @@
 /** The operations of outgoing mailboxes (A5 to A8). */
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
   emptyResponse, eventContent, extensible, formRequestBody, formSchema, list, object, oneOf,
-  pagingParameters, type RequestBodyDescription, rootElement, seeOtherResponse, text, uri,
-  viewResponse } from "../../formats/openapi/index.ts"
+  pagingParameters, type RequestBodyDescription, rootElement, seeOtherResponse, someOf, text, uri,
+  viewResponse, webUri } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { mailboxPath } from "./outgoing-access.ts"
 import { getOutgoingListing, postRetrySpan, redirectToOwn } from "./outgoing-listing.ts"
@@ -21,7 +21,7 @@ const recipient = object({
 }, ["status", "href", "attempts"])
 
 const sentForm = formSchema({
-  to: { type: "string", description: "Recipients, a line each; the field may repeat." },
+  to: { ...text, description: "Recipients, a line each; the field may repeat." },
   from: text,
   description: text,
   url: uri,
@@ -38,8 +38,12 @@ export const outgoingResource: ResourceDefinition = {
   about: "Sends notifications to one or more mailboxes, and retries until they arrive.",
   schemas: {
     SentNotification: extensible(rootElement("notification", {
-      from: attribute({ type: ["string", "boolean"], description: "The name of the sender." }),
-      to: { anyOf: [uri, list(uri)] },
+      from: attribute({
+        type: ["string", "boolean"],
+        pattern: text["pattern"],
+        description: "With `true` the recipients see the sender."
+      }),
+      to: { anyOf: [webUri, someOf(webUri)] },
       item: { type: "object", additionalProperties: true }
     }, ["to", "item"])),
     Outgoing: rootElement("notification", {

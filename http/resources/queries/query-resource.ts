@@ -1,9 +1,10 @@
 /** The operations of queries. */
-import { controls } from "./query-forms.ts"
+import { conditionNodesMax, queryLimitMax, titleCharsMax, valueCharsMax } from "../../limits.ts"
+import { controls, tables } from "./query-forms.ts"
 import { attributes, changeByForm, dateTime, documentRequestBody, formSchema, list, object, oneOf,
   pagingParameters, ref, rootElement, type Schema, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import { operators } from "../../query-engine/index.ts"
+import { fieldNames, operators } from "../../query-engine/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteQuery, getQueries, getQuery, postQueries, postQueryForm, putQuery,
   sentQueryForm } from "./query-handlers.ts"
@@ -15,7 +16,13 @@ const none: Schema = { type: "string", maxLength: 0, description: "No condition.
 
 /** One element, or an array. */
 const some = (...schemas: ReadonlyArray<Schema>): Schema => ({
-  anyOf: [...schemas, list(schemas.length === 1 ? schemas[0] ?? {} : { anyOf: schemas })]
+  anyOf: [
+    ...schemas,
+    {
+      ...list(schemas.length === 1 ? schemas[0] ?? {} : { anyOf: schemas }),
+      maxItems: conditionNodesMax
+    }
+  ]
 })
 
 const conditions = {
@@ -25,7 +32,12 @@ const conditions = {
   not: some(ref("Conditions"))
 }
 
-const order = attributes({ by: text, direction: oneOf("asc", "desc") })
+/** The fields of a customer or of a quote. */
+const field = oneOf(...new Set(tables.flatMap(fieldNames)))
+
+const value = { type: ["string", "number"], pattern: text["pattern"], maxLength: valueCharsMax }
+
+const order = attributes({ by: field, direction: oneOf("asc", "desc") })
 
 const form = formSchema(["method", "document", ...(controls() ?? []).map(({ name }) => name)])
 
@@ -34,18 +46,22 @@ export const queryResource: ResourceDefinition = {
   about: "Queries that are too long for a URI.",
   schemas: {
     Where: object({
-      ...attributes({ field: text, op: oneOf(...operators) }),
-      value: { type: ["string", "number"], xml: { attribute: true } },
-      text: { type: ["string", "number"] }
+      ...attributes({ field, op: oneOf(...operators), value }),
+      text: value
     }, ["field"]),
     Conditions: object(conditions),
     Query: rootElement("query", {
       ...attributes({ on, href: uri, expires: { ...dateTime, readOnly: true } }),
-      title: text,
+      title: { ...text, maxLength: titleCharsMax },
       ...conditions,
       return: text,
       order: object(order, ["by"]),
-      limit: { type: ["string", "integer"] }
+      limit: {
+        type: ["string", "integer"],
+        pattern: "^[1-9][0-9]{0,9}$",
+        minimum: 1,
+        maximum: queryLimitMax
+      }
     }, ["on"]),
     Queries: rootElement("queries", {
       query: list(object(attributes({ href: uri, on, title: text }), ["href", "on"]))

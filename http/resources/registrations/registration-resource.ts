@@ -1,11 +1,16 @@
 /** The operations of push registrations (A12). */
+import { subscriberSecretBytesMax } from "../../limits.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
   emptyResponse, formRequestBody, formSchema, list, object, oneOf, ref, rootElement,
-  seeOtherResponse, text, uri, viewResponse, withoutHtml } from "../../formats/openapi/index.ts"
+  seeOtherResponse, text, uri, viewResponse, webUri,
+  withoutHtml } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteRegistration, getRegistration, getRegistrations, postRegistrationForm,
   postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
 import { registerForm } from "./registration-views.ts"
+
+/** Without a fragment, as clients send it. */
+const callback = { ...webUri, pattern: "^[hH][tT][tT][pP][sS]?://[!\"$-.0->@-~][!\"$-~]*$" }
 
 const status = attribute(text)
 
@@ -15,16 +20,16 @@ export const registrationResource: ResourceDefinition = {
   tag: "registrations",
   about: "Callbacks that receive the changes of a mailbox: Standard Webhooks, or W3C WebSub.",
   schemas: {
-    NewRegistration: rootElement("registration", { callback: uri }, ["callback"]),
+    NewRegistration: rootElement("registration", { callback }, ["callback"]),
     /** A request of W3C WebSub §5.1. */
     Subscription: formSchema({
       "hub.mode": oneOf("subscribe", "unsubscribe"),
       "hub.topic": uri,
-      "hub.callback": uri,
-      "hub.secret": text,
+      "hub.callback": callback,
+      "hub.secret": { ...text, maxLength: subscriberSecretBytesMax },
       "hub.lease_seconds": { type: "string", pattern: "^[0-9]*$" }
     }, ["hub.mode", "hub.topic", "hub.callback"]),
-    ChangedRegistration: rootElement("registration", { callback: uri }),
+    ChangedRegistration: rootElement("registration", { callback }),
     Registration: rootElement("registration", {
       ...attributes({ href: uri, created: dateTime }),
       status,

@@ -1,4 +1,5 @@
 /** The operations of sessions and of the stateless questions (Area B). */
+import { answerCharsMax } from "../../../actors/index.ts"
 import { attribute, attributes, dateTime, documentRequestBody, elementText, formRequestBody,
   formSchema, list, object, oneOf, pagingParameters, type Parameter, type ResponseDescription,
   rootElement, seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
@@ -19,7 +20,9 @@ const rejected: ResponseDescription = {
   isView: false
 }
 
-const pageForm = formSchema({ answer: text, href: uri, continue: text })
+const answerText = { ...text, maxLength: answerCharsMax }
+
+const pageForm = formSchema({ answer: answerText, href: uri, continue: text })
 
 const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] => {
   const path = `/sessions/{session}/${step}` as const
@@ -62,7 +65,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
 
 const answerParameter = (description: string, required: boolean): Parameter => ({
   description,
-  schema: { ...text, minLength: 1 },
+  schema: { ...answerText, minLength: 1 },
   required
 })
 
@@ -91,7 +94,7 @@ export const sessionResource: ResourceDefinition = {
   schemas: {
     Answer: rootElement("answer", {
       ...attributes({ continue: text, href: uri }),
-      ...elementText("The answer.")
+      text: { ...answerText, description: "The answer. In XML the text of the element itself." }
     }),
     Challenge: rootElement("challenge", {
       session: attribute(uri),

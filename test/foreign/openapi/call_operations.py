@@ -50,11 +50,21 @@ def body_of(function, body):
     return next(one for one in types if hasattr(one, "from_dict")).from_dict(body)
 
 
+def typed(value, annotation):
+    """A text in the type of its parameter, which is a time or a text."""
+    takes_time = datetime in (annotation, *typing.get_args(annotation))
+    return datetime.fromisoformat(value) if takes_time else value
+
+
 def arguments(function, call, saved):
     values = {**call.get("path", {}), **call.get("query", {})}
     by_name = {plain(name): filled(value, saved) for name, value in values.items()}
-    names = inspect.signature(function).parameters
-    taken = {name: by_name[plain(name)] for name in names if plain(name) in by_name}
+    types = typing.get_type_hints(function)
+    taken = {
+        name: typed(by_name[plain(name)], types[name])
+        for name in inspect.signature(function).parameters
+        if plain(name) in by_name
+    }
     if len(taken) < len(by_name):
         raise ValueError(f"the operation has no parameters for all of {sorted(values)}")
     if "body" in call:
