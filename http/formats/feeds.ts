@@ -3,7 +3,7 @@
  * validator. Senders choose the texts and addresses of a notification, so that a feed holds both in
  * a form that its format allows.
  */
-import { html } from "./html/index.ts"
+import { html, type PageLink } from "./html/index.ts"
 import { element, writeDocument } from "./xml/index.ts"
 
 /** One notification of a feed. `id` is a URI that never changes; times are RFC 3339. */
@@ -24,13 +24,6 @@ export interface Feed {
   readonly title: string
   readonly updated: string
   readonly entries: ReadonlyArray<FeedEntry>
-}
-
-/** The addresses of this page of a feed, of the next one (RFC 5005 §3) and of the WebSub hub. */
-export interface FeedLinks {
-  readonly self: string | undefined
-  readonly hub?: string | undefined
-  readonly next?: string | undefined
 }
 
 const atomNamespace = "http://www.w3.org/2005/Atom"
@@ -106,12 +99,16 @@ const linkOf = (reference: string, base: string): string | undefined => {
 /** The message of an entry, or the notification itself. */
 const messageOf = ({ id, url = "" }: FeedEntry, { href }: Feed): string => linkOf(url, href) ?? id
 
+/**
+ * This page of a feed and its other representations, the next page (RFC 5005 §3) and the hub
+ * (WebSub §4).
+ */
+const feedRelations: ReadonlyArray<string> = ["self", "alternate", "next", "hub"]
+
 /** The links of a feed as Atom elements; RSS uses them too. */
-const linksOf = ({ hub, next, self }: FeedLinks, name: string, type: string) => [
-  ...self === undefined ? [] : [element(name, { rel: "self", href: self, type })],
-  ...hub === undefined ? [] : [element(name, { rel: "hub", href: hub })],
-  ...next === undefined ? [] : [element(name, { rel: "next", href: next })]
-]
+const linksOf = (links: ReadonlyArray<PageLink>, name: string) =>
+  links.filter(({ rel }) => feedRelations.includes(rel))
+    .map(({ href, rel, type }) => element(name, { rel, href, type }))
 
 /* Documents. */
 
@@ -139,7 +136,7 @@ const atomEntry = (entry: FeedEntry, feed: Feed) => {
 }
 
 /** RFC 4287 §4.1.1: the feed's author applies to entries without one. */
-export const toAtom = (feed: Feed, links: FeedLinks): string =>
+export const toAtom = (feed: Feed, links: ReadonlyArray<PageLink>): string =>
   writeDocument(element(
     "feed",
     { xmlns: atomNamespace },
@@ -147,7 +144,7 @@ export const toAtom = (feed: Feed, links: FeedLinks): string =>
     atomText("title", titleOf(feed.title, feed.href)),
     element("updated", {}, feed.updated),
     element("author", {}, element("name", {}, service)),
-    ...linksOf(links, "link", "application/atom+xml"),
+    ...linksOf(links, "link"),
     ...feed.entries.map((entry) => atomEntry(entry, feed))
   ))
 
@@ -181,7 +178,7 @@ const rssItem = (entry: FeedEntry, feed: Feed) => {
 const withHexReferences = (document: string): string =>
   document.replaceAll("&amp;", "&#x26;").replaceAll("&lt;", "&#x3C;")
 
-export const toRss = (feed: Feed, links: FeedLinks): string =>
+export const toRss = (feed: Feed, links: ReadonlyArray<PageLink>): string =>
   withHexReferences(writeDocument(element(
     "rss",
     { version: "2.0", "xmlns:atom": atomNamespace, "xmlns:dc": creatorNamespace },
@@ -192,7 +189,7 @@ export const toRss = (feed: Feed, links: FeedLinks): string =>
       element("link", {}, feed.href),
       element("description", {}, toHtml(titleOf(feed.title, feed.href))),
       optional("lastBuildDate", rssDate(feed.updated)),
-      ...linksOf(links, "atom:link", "application/rss+xml"),
+      ...linksOf(links, "atom:link"),
       ...feed.entries.map((entry) => rssItem(entry, feed))
     )
   )))

@@ -3,7 +3,7 @@
  * notification (`text/xml+rss`), a feed or JSON-LD. Handlers build views; this file makes bytes.
  */
 import { hash } from "node:crypto"
-import { type Feed, type FeedLinks, toAtom, toRss } from "./feeds.ts"
+import { type Feed, toAtom, toRss } from "./feeds.ts"
 import { type Html, type PageLink, renderElement, renderPage } from "./html/index.ts"
 import type { MediaType } from "./negotiation.ts"
 import { type Element, parseFragment, toJson, writeDocument, xmlDeclaration } from "./xml/index.ts"
@@ -100,11 +100,6 @@ const toHtml = (view: ResourceView, { links, path }: RenderContext): string =>
     script: view.script
   })
 
-const feedLinksOf = ({ links }: RenderContext): FeedLinks => {
-  const hrefOf = (rel: string): string | undefined => links.find((link) => link.rel === rel)?.href
-  return { self: hrefOf("self"), hub: hrefOf("hub"), next: hrefOf("next") }
-}
-
 const indent = "  "
 
 const writeNode = (node: Element, depth: number, lines: Array<string>): void => {
@@ -149,8 +144,8 @@ export const render = (
     case "application/rss+xml":
       if (view.feed === undefined) throw new Error(`this resource is not served as ${type}`)
       return type === "application/atom+xml"
-        ? toAtom(view.feed(), feedLinksOf(context))
-        : toRss(view.feed(), feedLinksOf(context))
+        ? toAtom(view.feed(), context.links)
+        : toRss(view.feed(), context.links)
     case linkedDataType:
       return linkedDataIn(view).text
     default:

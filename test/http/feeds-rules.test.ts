@@ -36,7 +36,12 @@ const kinds = ["Atom", "RSS"] as const
 
 /** The feed as one of both kinds, and its entries. */
 const read = (kind: typeof kinds[number], feed: Feed) => {
-  const links = { self: `${href}?format=${kind.toLowerCase()}`, hub: `${href}/registrations` }
+  const links = [
+    { rel: "mailbox", href },
+    { rel: "self", href: `${href}?format=${kind.toLowerCase()}` },
+    { rel: "alternate", href: `${href}?format=html`, type: "text/html" },
+    { rel: "hub", href: `${href}/registrations` }
+  ]
   const document = kind === "Atom" ? toAtom(feed, links) : toRss(feed, links)
   const root = parsed(document)
   const channel = kind === "Atom" ? root : childOf(root, "channel")

@@ -140,8 +140,16 @@ describe("a mailbox", () => {
       const self = (links: ReturnType<typeof childrenOf>) =>
         links.find(({ attributes }) => attributes["rel"] === "self")?.attributes["href"]
       expect(self(childrenOf(atom, "link"))).toBe(`${uri}?limit=7&format=atom`)
+      const others = (links: ReturnType<typeof childrenOf>) =>
+        links.filter(({ attributes }) => attributes["rel"] === "alternate")
+          .map(({ attributes }) => [attributes["href"], attributes["type"]])
+      const all = (without: string) =>
+        Object.entries(formatTypes).filter(([format]) => format !== without)
+          .map(([format, type]) => [`${uri}?limit=7&format=${format}`, type])
+      expect(others(childrenOf(atom, "link"))).toEqual(all("atom"))
       const channel = childOf((await get(`${uri}?format=rss&limit=7`)).xml, "channel")
       expect(channel && self(childrenOf(channel, "atom:link"))).toBe(`${uri}?limit=7&format=rss`)
+      expect(channel && others(childrenOf(channel, "atom:link"))).toEqual(all("rss"))
       const page = await get(`${uri}?format=html`, { accept: "application/json" })
       expect(page.text).toContain(
         `<link rel="self" href="${uri}?format=html" type="text/html">`
