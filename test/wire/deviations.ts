@@ -19,7 +19,7 @@ export const isAsAsked = (
   })
 
 const askedText = (asked: string): string =>
-  asked.replaceAll("|", " or ").replaceAll("+", " and ").replaceAll("close", "the end")
+  asked.replaceAll("|", " or ").replaceAll("+", " and ").replaceAll("close", "end")
 
 const answerText = ({ statuses }: WireCase): string =>
   statuses.length === 0 ? "none" : statuses.join(", ")
@@ -29,7 +29,7 @@ type Cells = ReadonlyArray<string>
 const cellsOf = (row: WireCase): ReadonlyArray<Cells> => {
   const asked = Object.entries(row.asked ?? {}).filter(([, asked]) => !isAsAsked(row, asked))
   return asked.length === 0
-    ? [[row.name, "", "", answerText(row)]]
+    ? [[row.name, "our own", "", answerText(row)]]
     : asked.map(([id, asked]) => [row.name, `\`${id}\``, askedText(asked), answerText(row)])
 }
 

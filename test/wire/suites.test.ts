@@ -15,7 +15,8 @@ it("has each case of the suites once", () => {
   expect(idsOf(/^SMUG-/)).toHaveLength(87)
   expect(idsOf(/^MAL-/)).toHaveLength(26)
   expect(idsOf(/^(COMP|RFC\d+)-/)).toHaveLength(76)
-  expect(ids).toHaveLength(33 + 87 + 26 + 76)
+  expect(idsOf(/^(COOK|NORM|CAP)-/)).toHaveLength(12 + 5 + 9)
+  expect(ids).toHaveLength(33 + 87 + 26 + 76 + 26)
 })
 
 it("has a reason for each answer that is not what a suite asks, and for no other", () => {

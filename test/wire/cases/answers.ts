@@ -1,5 +1,5 @@
 /** What answers contain, and several requests on one connection. */
-import { answeredBy, get, line, post, servedBy, type WireCase } from "./case.ts"
+import { answeredBy, get, line, post, reasons, servedBy, silent, type WireCase } from "./case.ts"
 
 const home = line("GET / HTTP/1.1")
 const imfDate = /\r\nDate: (Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT\r\n/
@@ -56,6 +56,12 @@ const single: ReadonlyArray<WireCase> = [
 const prefix = "GET /livez HTTP/1.1\r\nHost: a\r\n"
 
 const several: ReadonlyArray<WireCase> = [
+  silent(
+    "a request behind one whose answer is pending",
+    `${post("Content-Length: 5")}hello${get()}`,
+    {},
+    { isDropped: true, reason: reasons.pending }
+  ),
   servedBy(200, 404, 200)(
     "three requests in one packet",
     get() + line("GET /nowhere HTTP/1.1") + get()
@@ -93,4 +99,29 @@ const several: ReadonlyArray<WireCase> = [
   )
 ]
 
-export const answers: ReadonlyArray<WireCase> = [...single, ...several]
+const problem = (...fields: ReadonlyArray<string>): string =>
+  line("GET /problems/gone HTTP/1.1", ...fields)
+
+/** A GET, and a conditional one; `{etag}` is the entity tag of the first answer. */
+const again = (name: string, id: string, status: number, ...fields: ReadonlyArray<string>) =>
+  servedBy(200, status)(name, problem(), { [id]: "2xx" }, {
+    rest: problem(...fields),
+    ...status === 304 ? { has: /HTTP\/1\.1 304 [^]*\r\nETag: "/ } : {}
+  })
+
+const future = "If-Modified-Since: Thu, 01 Jan 2099 00:00:00 GMT"
+const past = "If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT"
+
+const conditional: ReadonlyArray<WireCase> = [
+  again("an entity tag", "CAP-ETAG-304", 304, "If-None-Match: {etag}"),
+  again("an entity tag in 304", "CAP-ETAG-IN-304", 304, "If-None-Match: {etag}"),
+  again("a weak entity tag", "CAP-ETAG-WEAK", 304, "If-None-Match: W/{etag}"),
+  again("any entity tag", "CAP-INM-WILDCARD", 304, "If-None-Match: *"),
+  again("an entity tag and a date", "CAP-INM-PRECEDENCE", 304, "If-None-Match: {etag}", past),
+  again("an entity tag without quotes", "CAP-INM-UNQUOTED", 200, "If-None-Match: {opaque}"),
+  again("a date in the future", "CAP-IMS-FUTURE", 200, future),
+  again("no date of the resource", "CAP-LAST-MODIFIED-304", 200, past),
+  again("a date that is none", "CAP-IMS-INVALID", 200, "If-Modified-Since: not-a-date")
+]
+
+export const answers: ReadonlyArray<WireCase> = [...single, ...several, ...conditional]

@@ -5,7 +5,10 @@ import { head } from "../../e2e/raw.ts"
 export interface WireCase {
   readonly name: string
   readonly bytes: string
-  /** Sent later, when the service has read `bytes` and answered nothing. */
+  /**
+   * Sent later, when the service has read `bytes`, and given all answers but the last; `{etag}` and
+   * `{opaque}` are an entity tag of these, with its quotes and without.
+   */
   readonly rest?: string
   /** The statuses of the answers, in order. Without one the parser waits for more bytes. */
   readonly statuses: ReadonlyArray<number>
@@ -78,6 +81,8 @@ export const reasons = {
     + "connection. The body is not stored, unless it ended in an earlier packet.",
   nameless: "For the parser a field without a name ends the header block, and nothing above the "
     + "parser can see the rest. No known proxy passes such a field on.",
+  pending: "The parser ends a connection on which a request arrives while the answer to another is "
+    + "pending. Neither is answered; the first one may be done.",
   block: "A header block of more than 16 KiB gets 431, whatever makes it so long.",
   large: "The length is larger than any body that the service takes: 413 at once."
 } as const

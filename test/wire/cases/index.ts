@@ -6,9 +6,10 @@ import { codings } from "./codings.ts"
 import { fields } from "./fields.ts"
 import { lengths } from "./lengths.ts"
 import { lines } from "./lines.ts"
+import { names } from "./names.ts"
 import { unfinished } from "./unfinished.ts"
 
-export type { WireCase } from "./case.ts"
+export { reasons, type WireCase } from "./case.ts"
 
 export const cases: ReadonlyArray<WireCase> = [
   ...lengths,
@@ -16,6 +17,7 @@ export const cases: ReadonlyArray<WireCase> = [
   ...chunks,
   ...fields,
   ...lines,
+  ...names,
   ...unfinished,
   ...answers
 ]
