@@ -60,14 +60,26 @@ export const answered = (
   })
 
 /**
- * Resolves when the service has read what was sent before: it reads the sockets in their order.
- * Each round has a connection of its own, since the service ends those that are idle for long.
+ * Makes a function that resolves when the service has read what was sent before, on any connection:
+ * it reads the sockets in the order in which bytes arrive. The service ends a connection that is
+ * idle for 10 s, and so this one.
  */
-export const hasRead = async (port: number): Promise<void> => {
-  for (let round = 0; round < 2; round += 1) {
-    const connection = await openRaw(port)
-    connection.socket.write(head("GET /livez HTTP/1.1", "Host: a", "Connection: close"))
-    await connection.closed
-    if (!connection.received().startsWith("HTTP/1.1 200 ")) throw new Error("/livez is not 200")
+export const readBarrier = async (port: number) => {
+  const connection = await openRaw(port)
+  let rounds = 0
+  return {
+    wait: async (): Promise<void> => {
+      rounds += 1
+      connection.socket.write(head("GET /livez HTTP/1.1", "Host: a"))
+      await answered(connection, rounds)
+    },
+    end: () => connection.socket.destroy()
   }
+}
+
+/** Resolves when the service has read what was sent before, on any connection. */
+export const hasRead = async (port: number): Promise<void> => {
+  const { end, wait } = await readBarrier(port)
+  await wait()
+  end()
 }

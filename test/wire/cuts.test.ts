@@ -9,7 +9,7 @@ import { expectStatus, linkOf, listMailbox, type Mailbox, notification, openMail
 import { cleanUp, type Service, start, within } from "../e2e/process.ts"
 import { head, openRaw } from "../e2e/raw.ts"
 import { Random } from "../faults/random.ts"
-import { answered, answersIn, hasRead, type WireAnswer } from "./answers.ts"
+import { answered, answersIn, hasRead, readBarrier, type WireAnswer } from "./answers.ts"
 
 const answersWithinMs = 120_000
 /** Payload of a segment on most networks. */
@@ -73,14 +73,16 @@ const sendInSteps = async (
     connection.socket.setNoDelay(true)
     return { cut, connection }
   }))
+  const barrier = await readBarrier(service.port)
   const steps = Math.max(...cuts.map(({ pieces }) => pieces.length))
   for (let step = 0; step < steps; step += 1) {
     for (const { connection, cut } of all) {
       const piece = cut.pieces[step] ?? ""
       if (piece !== "") connection.socket.write(piece, "latin1")
     }
-    await hasRead(service.port)
+    await barrier.wait()
   }
+  barrier.end()
   return new Map(
     await Promise.all(all.map(async ({ connection, cut }) => {
       await within(answersWithinMs, `${cut.name}: is answered`, answered(connection, cut.answers))
