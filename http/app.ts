@@ -221,7 +221,8 @@ class Application {
       body,
       documentParser,
       ids: randomIds,
-      key: undefined
+      key: undefined,
+      ...handler.documentFault === undefined ? {} : { documentFault: handler.documentFault }
     }
     this.run(routed, call)
   }

@@ -1,8 +1,8 @@
 /** A resource: its operations, each with its handler and its OpenAPI description. */
 import type { HtmlForm } from "./formats/html/index.ts"
 import type { FormatOffer, FormFields } from "./formats/index.ts"
-import { formatsOfOperation, type Operation, type OperationGroup, operationsOf,
-  type RoutedOperation } from "./formats/openapi/index.ts"
+import { elementFault, formatsOfOperation, type Operation, type OperationGroup, operationsOf,
+  type Properties, type RoutedOperation } from "./formats/openapi/index.ts"
 import { type Call, type ResourceHandler, type Route, type Service,
   withFormRedisplay } from "./pipeline/index.ts"
 
@@ -40,9 +40,11 @@ const offerOf = (
 const handlerOf = (
   service: Service,
   operation: ResourceOperation,
-  offer: FormatOffer | undefined
+  offer: FormatOffer | undefined,
+  schemas: Properties
 ): ResourceHandler => {
   const { body, direct, form, handle, keyBeside } = operation
+  const schema = body?.kind === "document" ? body.content["application/json"] : undefined
   const handler = handle(service)
   return {
     handle: form === undefined
@@ -50,6 +52,9 @@ const handlerOf = (
       : withFormRedisplay((call, fields) => form(call, fields, service), handler),
     body: body?.kind ?? "none",
     ...offer === undefined ? {} : { offer },
+    ...schema === undefined
+      ? {}
+      : { documentFault: (root) => elementFault(schema, schemas, root) },
     ...keyBeside === undefined ? {} : { keyBeside },
     ...direct === undefined ? {} : { direct: direct(service) }
   }
@@ -61,6 +66,7 @@ export const routesOf = (
   resources: ReadonlyArray<ResourceDefinition>
 ): ReadonlyArray<Route<ResourceHandler>> => {
   const routes = new Map<string, Route<ResourceHandler>>()
+  const schemas = Object.assign({}, ...resources.map((resource) => resource.schemas))
   const operations = resources.flatMap(operationsOf)
   for (const { method, operation, pattern } of operations) {
     const { acceptPost } = operation
@@ -69,7 +75,7 @@ export const routesOf = (
     routes.set(pattern, {
       ...earlier,
       pattern,
-      methods: { ...earlier?.methods, [method]: handlerOf(service, operation, offer) },
+      methods: { ...earlier?.methods, [method]: handlerOf(service, operation, offer, schemas) },
       ...acceptPost === undefined ? {} : { acceptPost }
     })
   }

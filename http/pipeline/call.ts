@@ -5,7 +5,7 @@ import { isActorId } from "../../runtime/index.ts"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
 import { type FormatOffer, type MediaType, negotiate, type ResourceView,
   standardTypes } from "../formats/index.ts"
-import type { DocumentParser } from "../formats/xml/index.ts"
+import type { DocumentParser, Element } from "../formats/xml/index.ts"
 import type { EventStream, Exchange, HttpReply, HttpRequest, ReplyHeaders,
   RequestBody } from "../wire/index.ts"
 import { type HandlerFailure, type HttpError, httpError } from "./http-error.ts"
@@ -30,6 +30,8 @@ export interface Call {
   readonly ids: IdSource
   /** The request's Idempotency-Key; undefined without one. */
   readonly key: CallKey | undefined
+  /** See {@link ResourceHandler}. */
+  readonly documentFault?: (root: Element) => string | undefined
 }
 
 /** An Idempotency-Key, for handlers. */
@@ -93,6 +95,8 @@ export interface ResourceHandler {
   readonly offer?: FormatOffer
   /** How the body is read; the default is "none". */
   readonly body?: "document" | "stream" | "none"
+  /** What is wrong with the elements of a document by its schema. */
+  readonly documentFault?: (root: Element) => string | undefined
   /**
    * The path parameter of an actor that may signal the request's idempotency key: the key's actor
    * is in that actor's shard.

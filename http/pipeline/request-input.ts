@@ -95,6 +95,8 @@ export const readInput = Effect.fnUntraced(function*(
     const detail = `the root element must be ${rootName}, not ${parsed.value.name}`
     return yield* httpError("unprocessable", detail)
   }
+  const fault = call.documentFault?.(parsed.value)
+  if (fault !== undefined) return yield* httpError("unprocessable", fault)
   return { _tag: "Document", root: parsed.value, bytes }
 })
 

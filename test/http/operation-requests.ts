@@ -201,6 +201,14 @@ export class OperationRequester {
         if (!bodies.includes("text/csv")) wrong({ type: "text/xml", body: "<other/>" }, 422)
       }
     }
+    const sent = this.service.contract.at(
+      `${operation.pointer}/requestBody/content/application~1json/schema`
+    )
+    const isClosed: unknown = sent?.node["additionalProperties"]
+    if (isClosed === false) {
+      const body = JSON.stringify({ ...Object(step.json?.(this.round++)), misspelled: "x" })
+      wrong({ type: "application/json", body }, 422)
+    }
     if (pattern.includes("{") && !step.besides?.includes("unknown")) {
       const [from = ""] = own.split("?")
       const at = pattern.split("/").findLastIndex((segment) => segment.startsWith("{"))

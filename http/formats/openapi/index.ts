@@ -6,5 +6,6 @@ export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emp
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
 export { attribute, attributes, dateTime, digits, discardedSchema, elementText, extensible, flag,
-  formSchema, list, object, oneOf, type Properties, ref, rootElement, type Schema, slug,
+  formSchema, ignored, list, object, oneOf, type Properties, ref, rootElement, type Schema, slug,
   slugPattern, someOf, text, uri, visibleText, webUri } from "./schema.ts"
+export { elementFault } from "./unknown-element.ts"

@@ -102,15 +102,24 @@ export const rootElement = (
 /** The schema with unknown elements, which the service stores and serves unchanged. */
 export const extensible = (schema: Schema): Schema => ({ ...schema, additionalProperties: true })
 
-/** A form of a page (`application/x-www-form-urlencoded`). */
+/**
+ * Properties that answers show and requests may repeat: the service ignores them, so that a client
+ * can send back what it has read.
+ */
+export const ignored = (properties: Properties): Properties =>
+  Object.fromEntries(
+    Object.entries(properties).map(([name, one]) => [name, { ...one, readOnly: true }])
+  )
+
+/** A form of a page (`application/x-www-form-urlencoded`); unknown fields are ignored. */
 export const formSchema = (
   fields: ReadonlyArray<string> | Properties,
   required: ReadonlyArray<string> = []
 ): Schema => {
   const isNames = (value: ReadonlyArray<string> | Properties): value is ReadonlyArray<string> =>
     Array.isArray(value)
-  return object(
-    isNames(fields) ? Object.fromEntries(fields.map((name) => [name, text])) : fields,
-    required
-  )
+  const properties = isNames(fields)
+    ? Object.fromEntries(fields.map((name) => [name, text]))
+    : fields
+  return { ...object(properties, required), additionalProperties: true }
 }

@@ -215,12 +215,12 @@ export const fromJson = (
   }
 }
 
-/** The value of the only property, if that is named as the root and is an object. */
+/** The value of the only property, if that is named as the root and is no array. */
 const unwrap = (rootName: string, value: unknown): unknown => {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, rootName)) return value
   const entries = Object.entries(value)
   const inner: unknown = entries[0]?.[1]
-  const isWrapped = entries.length === 1 && typeof inner === "object" && !Array.isArray(inner)
+  const isWrapped = entries.length === 1 && !Array.isArray(inner)
   return isWrapped ? inner : value
 }
 

@@ -22,10 +22,6 @@ export const readAccountInput = Effect.fnUntraced(
   function*(call: Call): Effect.fn.Return<AccountInput, HttpError> {
     const input = yield* readInput(call, "account", { form: true })
     const children = input._tag === "Form" ? [] : childrenOf(input.root)
-    const unknown = children.find(({ name }) => name !== "name" && name !== "role")
-    if (unknown !== undefined) {
-      return yield* unprocessable(`an account has no element ${unknown.name}`)
-    }
     const textsOf = (field: string): ReadonlyArray<string> =>
       input._tag === "Form"
         ? input.fields.all(field)

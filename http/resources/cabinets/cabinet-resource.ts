@@ -1,8 +1,9 @@
 /** The operations of cabinets (protocol §1.5). */
 import { cabinetMailboxesMax } from "../../../actors/index.ts"
 import { attributes, changeByForm, dateTime, digits, discardedSchema, documentRequestBody,
-  feedContent, flag, formSchema, list, object, pagingParameters, ref, rootElement, sinceParameters,
-  someOf, text, uri, viewResponse, visibleText } from "../../formats/openapi/index.ts"
+  feedContent, flag, formSchema, ignored, list, object, pagingParameters, ref, rootElement,
+  sinceParameters, someOf, text, uri, viewResponse,
+  visibleText } from "../../formats/openapi/index.ts"
 import { containsCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteCabinet, getCabinet, getCabinets, postCabinetForm, postCabinets,
@@ -17,6 +18,11 @@ const contains = { ...text, maxLength: containsCharsMax }
 
 const query = object(attributes({ contains, since: text }))
 
+/** What a listing shows of each mailbox beside its URI. */
+const read = attributes({ readable: flag, discarded: discardedSchema })
+
+const listed = { ...attributes({ href: uri, time: text }), notification: list(ref("Notification")) }
+
 export const cabinetResource: ResourceDefinition = {
   tag: "cabinets",
   about: "Merged views of several mailboxes.",
@@ -24,10 +30,11 @@ export const cabinetResource: ResourceDefinition = {
     NewCabinet: rootElement("cabinet", {
       title,
       mailbox: {
-        ...someOf(object(attributes({ href: sentUri }), ["href"])),
+        ...someOf(object({ ...attributes({ href: sentUri }), ...ignored(read) }, ["href"])),
         maxItems: cabinetMailboxesMax
       },
-      query
+      query,
+      ...ignored(listed)
     }, ["mailbox"]),
     Cabinet: rootElement("cabinet", {
       ...attributes({ href: uri }),
@@ -36,15 +43,10 @@ export const cabinetResource: ResourceDefinition = {
       query
     }, ["href", "mailbox"]),
     CabinetListing: rootElement("cabinet", {
-      ...attributes({ href: uri, title: text, time: text }),
-      mailbox: list(
-        object(
-          attributes({ href: uri, readable: flag, discarded: discardedSchema }),
-          ["href", "readable"]
-        )
-      ),
-      query,
-      notification: list(ref("Notification"))
+      ...attributes({ title: text }),
+      ...listed,
+      mailbox: list(object({ ...attributes({ href: uri }), ...read }, ["href", "readable"])),
+      query
     }, ["href", "time", "notification"]),
     Cabinets: rootElement("cabinets", {
       cabinet: list(

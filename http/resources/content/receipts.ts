@@ -2,8 +2,7 @@
 import { decodeReceipt } from "../../../actors/content/index.ts"
 import { receiptsMax } from "../../../actors/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
-import { childrenOf, childText, type Element, element,
-  optionalElement } from "../../formats/xml/index.ts"
+import { childText, type Element, element, optionalElement } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import { absoluteUri, type Call, defineHandler, expectReply, httpError, readDocument, type Service,
   viewAnswer } from "../../pipeline/index.ts"
@@ -27,8 +26,6 @@ const receiptOf = (root: Element): Receipt | string => {
     return "status must be received, retrieved or problem"
   }
   if (mailbox !== undefined && !isHttpUri(mailbox)) return "mailbox must be an http or https URI"
-  const unknown = childrenOf(root).find(({ name }) => name !== "description")
-  if (unknown !== undefined) return `a receipt has no ${unknown.name}`
   const description = childText(root, "description")
   return {
     status,

@@ -2,9 +2,9 @@
 import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, documentRequestBody,
   elementText, emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema,
-  list, object, oneOf, pagingParameters, ref, type RequestBodyDescription, type ResponseDescription,
-  rootElement, sinceParameters, slug, slugPattern, text, uri, viewResponse,
-  visibleText } from "../../formats/openapi/index.ts"
+  ignored, list, object, oneOf, pagingParameters, ref, type RequestBodyDescription,
+  type ResponseDescription, rootElement, sinceParameters, slug, slugPattern, text, uri,
+  viewResponse, visibleText } from "../../formats/openapi/index.ts"
 import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
@@ -88,6 +88,21 @@ const stored = (description: string): ResponseDescription => ({
   headers: ["Location", "Link"]
 })
 
+/** What only answers show. */
+const shown = {
+  ...attributes({ href: uri }),
+  password: { ...text, description: "Only in the answer that creates it." },
+  shared: {
+    ...object(attributes({ href: uri }), ["href"]),
+    description: "A URI for reading without a password; only in the answer that creates it."
+  }
+}
+
+const listed = {
+  ...attributes({ href: uri, time: text, discarded: discardedSchema }),
+  notification: list(ref("Notification"))
+}
+
 export const mailboxResource: ResourceDefinition = {
   tag: "mailboxes",
   about: "Durable inboxes: notifications wait here until their readers retrieve them.",
@@ -95,22 +110,14 @@ export const mailboxResource: ResourceDefinition = {
     NewMailbox: rootElement("mailbox", {
       name: optionalName,
       title,
-      ...settings
-    }),
-    Mailbox: rootElement("mailbox", {
-      ...attributes({ href: uri }),
-      title: text,
-      password: { type: "string", description: "Only in the answer that creates it." },
-      shared: {
-        ...object(attributes({ href: uri }), ["href"]),
-        description: "A URI for reading without a password; only in the answer that creates it."
-      },
-      ...settings
-    }, ["href"]),
-    MailboxListing: rootElement("mailbox", {
-      ...attributes({ href: uri, title: text, time: text, discarded: discardedSchema }),
       ...settings,
-      notification: list(ref("Notification"))
+      ...ignored({ ...shown, ...listed })
+    }),
+    Mailbox: rootElement("mailbox", { ...shown, title: text, ...settings }, ["href"]),
+    MailboxListing: rootElement("mailbox", {
+      ...attributes({ title: text }),
+      ...listed,
+      ...settings
     }, ["href", "title", "time", "notification"]),
     Mailboxes: rootElement("mailboxes", {
       mailbox: list(

@@ -1,7 +1,7 @@
 /** The operations of push registrations (A12). */
 import { subscriberSecretBytesMax } from "../../limits.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
-  emptyResponse, formRequestBody, formSchema, list, object, oneOf, ref, rootElement,
+  emptyResponse, formRequestBody, formSchema, ignored, list, object, oneOf, ref, rootElement,
   seeOtherResponse, text, uri, viewResponse, webUri,
   withoutHtml } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
@@ -16,11 +16,32 @@ const status = attribute(text)
 
 const form = attribute(oneOf("native", "websub"))
 
+/** What only answers show. */
+const shown = {
+  ...attributes({ href: uri, created: dateTime }),
+  status,
+  form,
+  topic: { ...uri, description: "Of a WebSub subscription." },
+  secret: {
+    ...text,
+    description: "The secret of Standard Webhooks, only in the answer that creates it."
+  },
+  account: text,
+  cursor: text,
+  "lease-until": dateTime,
+  attempts: digits,
+  last: dateTime,
+  next: dateTime,
+  code: digits,
+  problem: text,
+  "rotated-until": dateTime
+}
+
 export const registrationResource: ResourceDefinition = {
   tag: "registrations",
   about: "Callbacks that receive the changes of a mailbox: Standard Webhooks, or W3C WebSub.",
   schemas: {
-    NewRegistration: rootElement("registration", { callback }, ["callback"]),
+    NewRegistration: rootElement("registration", { ...ignored(shown), callback }, ["callback"]),
     /** A request of W3C WebSub §5.1. */
     Subscription: formSchema({
       "hub.mode": oneOf("subscribe", "unsubscribe"),
@@ -29,27 +50,16 @@ export const registrationResource: ResourceDefinition = {
       "hub.secret": { ...text, maxLength: subscriberSecretBytesMax },
       "hub.lease_seconds": { type: "string", pattern: "^[0-9]*$" }
     }, ["hub.mode", "hub.topic", "hub.callback"]),
-    ChangedRegistration: rootElement("registration", { callback }),
-    Registration: rootElement("registration", {
-      ...attributes({ href: uri, created: dateTime }),
-      status,
-      form,
-      callback: uri,
-      topic: { ...uri, description: "Of a WebSub subscription." },
-      secret: {
-        type: "string",
-        description: "The secret of Standard Webhooks, only in the answer that creates it."
-      },
-      account: text,
-      cursor: text,
-      "lease-until": dateTime,
-      attempts: digits,
-      last: dateTime,
-      next: dateTime,
-      code: digits,
-      problem: text,
-      "rotated-until": dateTime
-    }, ["href", "status", "form", "created", "callback", "cursor", "attempts"]),
+    ChangedRegistration: rootElement("registration", { ...ignored(shown), callback }),
+    Registration: rootElement("registration", { ...shown, callback: uri }, [
+      "href",
+      "status",
+      "form",
+      "created",
+      "callback",
+      "cursor",
+      "attempts"
+    ]),
     RegistrationEntry: object({
       ...attributes({ href: uri, callback: uri, topic: uri, attempts: digits }),
       status,

@@ -1,7 +1,7 @@
 /** Reading an `answer` document or the form of a question's page. */
 import { Effect } from "effect"
 import type { FormFields } from "../../formats/index.ts"
-import { childrenOf, type Element, isText, textOf } from "../../formats/xml/index.ts"
+import { type Element, isText, textOf } from "../../formats/xml/index.ts"
 import { type Call, type HttpError, httpError, readInput,
   unprocessable } from "../../pipeline/index.ts"
 
@@ -18,14 +18,9 @@ export interface SessionInput extends AnswerFields {
 
 const formType = "application/x-www-form-urlencoded"
 
-const fieldsOfDocument = (root: Element): Effect.Effect<AnswerFields, HttpError> => {
-  // `{ "answer": "Arthur" }` in JSON: the root with its text.
-  const unknown = childrenOf(root).find(({ name }) => name !== "answer")
-  if (unknown !== undefined) {
-    return unprocessable(`an answer has no element ${unknown.name}`)
-  }
+const fieldsOfDocument = (root: Element): AnswerFields => {
   const { continue: continued, href } = root.attributes
-  return Effect.succeed({ text: textOf(root), href, continue: continued })
+  return { text: textOf(root), href, continue: continued }
 }
 
 const fieldsOfForm = (form: FormFields): Effect.Effect<AnswerFields, HttpError> => {
@@ -52,7 +47,7 @@ export const readAnswerInput = Effect.fnUntraced(function*(
     mayBeEmpty: from === "both"
   })
   const isForm = input._tag === "Form"
-  const fields = yield* isForm ? fieldsOfForm(input.fields) : fieldsOfDocument(input.root)
+  const fields = isForm ? yield* fieldsOfForm(input.fields) : fieldsOfDocument(input.root)
   return fields.href !== undefined && fields.text.trim() !== ""
     ? yield* unprocessable("an answer is either text or an href, not both")
     : { ...fields, isForm }
