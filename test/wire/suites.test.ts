@@ -1,5 +1,7 @@
-/** The cases of h1spec and of Http11Probe: each is a row of the table, and each other answer is
- * listed with its reason. */
+/**
+ * The cases of h1spec and of Http11Probe: each is a row of the table, and each answer that is not
+ * what it asks for is listed with its reason.
+ */
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
