@@ -55,6 +55,8 @@ export interface BodySource {
 /** A request with a body. */
 export type OutboundPost = (OutboundContent | BodySource) & {
   readonly uri: string
+  /** Whether a redirect is a permanent failure; by default 307 and 308 are followed. */
+  readonly refusesRedirects?: boolean
   /** Whether a 405 or 415 starts discovery of a mailbox at the target (rel=mailbox). */
   readonly discovers?: boolean
   /**

@@ -70,6 +70,7 @@ export const post = Effect.fnUntraced(function*(
     method: "POST",
     keep: "nothing",
     bytesMax: answerBytesMax,
+    refusesRedirects: outboundPost.refusesRedirects === true,
     load: "load" in outboundPost ? outboundPost.load : () => outboundPost
   }
   const final = yield* send(resources, request, time)

@@ -178,7 +178,9 @@ export const push = (
   }
   return Effect.clockWith((clock) => {
     pushes.begin(self.id, action)
-    return deps.outbound.post({ uri: callback, load: loadAt(clock) })
+    // WebSub §7: content that is not answered with a 2xx is not delivered, and redirects are not.
+    const refusesRedirects = form === "websub"
+    return deps.outbound.post({ uri: callback, load: loadAt(clock), refusesRedirects })
   }).pipe(
     Effect.map((outcome): RegistrationMessage =>
       notSent ?? { _tag: "Pushed", callback, upTo, outcome, random: deps.random() }

@@ -87,3 +87,34 @@ describe("a push that waits for its permit", () => {
     )
   })
 })
+
+it.each([["websub", true], ["native", false]] as const)(
+  "a push of the form %s refuses redirects: %s",
+  async (form, refuses) => {
+    const posts: Array<OutboundPost> = []
+    const post = (posting: OutboundPost) => {
+      posts.push(posting)
+      return Effect.succeed({ _tag: "Delivered", code: 200 } as const)
+    }
+    const peers: Peers = { ask: () => Effect.never, read: () => Effect.never }
+    const deps = {
+      outbound: { post, get: () => Effect.never },
+      links: linksUnder("http://own.test"),
+      documents: notificationDocuments,
+      random: () => 0.5
+    }
+    const action = {
+      _tag: "Push",
+      form,
+      callback,
+      secrets: [],
+      from: 0,
+      upTo: 1,
+      mailboxGone: false,
+      untilMs: 9
+    } as const
+    const self = address("registration", "alice=r")
+    await Effect.runPromise(push(deps, new PushResources(), peers, self, action))
+    expect(posts.map(({ refusesRedirects = false }) => refusesRedirects)).toEqual([refuses])
+  }
+)

@@ -132,6 +132,16 @@ describe("a get", () => {
   })
 })
 
+it.each([307, 308])("a post that refuses redirects ends with %d", async (code) => {
+  const target = await answering(200)
+  const at = await answering(code, { location: target.uri })
+  const { outbound } = await client()
+  const problem = `answered ${code}, a redirect that is not followed`
+  const post = outbound.post({ uri: at.uri, headers: {}, body: "", refusesRedirects: true })
+  expect(await Effect.runPromise(post)).toEqual({ _tag: "PermanentFailure", code, problem })
+  expect(target.came).toEqual([])
+})
+
 it.each([301, 302, 303, 307, 308])("a get that refuses redirects ends with %d", async (code) => {
   const target = await answering(200)
   const at = await answering(code, { location: target.uri })
