@@ -30,7 +30,9 @@ const play = async (suite: ForeignSuite, workspace: string): Promise<Row> => {
   }
   const folder = folderOf("work")
   const installed = await install(suite.source)
-  const service = await serve(folderOf("data"), { env: suite.settings ?? {} })
+  const dataFolder = folderOf("data")
+  await suite.prepare?.(dataFolder)
+  const service = await serve(dataFolder, { env: suite.settings ?? {} })
   try {
     const findings = await suite.run({
       origin: service.origin,

@@ -58,6 +58,8 @@ export interface ForeignSuite {
   readonly source: Source
   /** Settings of the service that it runs against, beside those of the frame. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Fills the folder of the store before the service starts. */
+  readonly prepare?: (dataFolder: string) => Promise<void>
   readonly reasons: ReadonlyArray<Reason>
   readonly run: (bench: Bench) => Promise<ReadonlyArray<Finding>>
 }

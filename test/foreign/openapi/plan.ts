@@ -2,6 +2,7 @@
  * A call of every operation of the service, in an order in which each succeeds. `$name` is a value
  * that an earlier call saved; HEAD and OPTIONS follow from GET.
  */
+import { brokenMailboxes } from "./broken-mailboxes.ts"
 
 /** Where a value comes from: the last segment of a URI, or a member of the JSON. */
 export type ValueSource = "location" | "edit" | `json:${string}`
@@ -263,13 +264,12 @@ const queries: ReadonlyArray<Call> = [
   call("DELETE /queries/{query}", 204, query)
 ]
 
-const actor = { path: { kind: "mailbox", id: "generated" } }
+const broken = (id: string | undefined = "") => ({ path: { kind: "mailbox", id } })
 
-/** No actor of a service that does not fail is in quarantine: the answer is a problem. */
 const quarantines: ReadonlyArray<Call> = [
-  call("GET /cluster/quarantine/{kind}/{id}", 404, actor),
-  call("POST /cluster/quarantine/{kind}/{id}", 404, { ...actor, body: {} }),
-  call("DELETE /cluster/quarantine/{kind}/{id}", 404, actor)
+  call("GET /cluster/quarantine/{kind}/{id}", 200, broken(brokenMailboxes[0])),
+  call("DELETE /cluster/quarantine/{kind}/{id}", 204, broken(brokenMailboxes[0])),
+  call("POST /cluster/quarantine/{kind}/{id}", 204, { ...broken(brokenMailboxes[1]), body: {} })
 ]
 
 /** A call of every operation, except HEAD and OPTIONS. */

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "../../bench/process.ts"
 import type { Bench, Finding, ForeignSuite } from "../suite.ts"
+import { prepareBrokenMailboxes, quarantineBrokenMailboxes } from "./broken-mailboxes.ts"
 import { type Described, operationCalls, uncalled } from "./operation-calls.ts"
 
 const withinMs = 300_000
@@ -31,6 +32,7 @@ const run = async (bench: Bench): Promise<ReadonlyArray<Finding>> => {
   const calls = operationCalls(document)
   const callsFile = join(folder, "calls.json")
   writeFileSync(callsFile, JSON.stringify(calls))
+  await quarantineBrokenMailboxes(bench)
   const script = `${root}test/foreign/openapi/call_operations.py`
   const args = [script, folder, origin, token, callsFile]
   const called = await bench.run("python", args, { withinMs })
@@ -47,6 +49,7 @@ export const openapiPythonClient: ForeignSuite = {
   name: "openapi-python-client",
   checks: "a generated client calls every operation, and parses each answer into its type",
   source: { registry: "PyPI", name: "openapi-python-client", version: "0.29.1" },
+  prepare: prepareBrokenMailboxes,
   reasons: [],
   run
 }

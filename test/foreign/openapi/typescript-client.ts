@@ -3,6 +3,7 @@ import { symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { runProgram } from "../program.ts"
 import type { Bench, Finding, ForeignSuite } from "../suite.ts"
+import { prepareBrokenMailboxes, quarantineBrokenMailboxes } from "./broken-mailboxes.ts"
 import { type Described, type OperationCall, operationCalls, uncalled } from "./operation-calls.ts"
 
 const withinMs = 300_000
@@ -157,6 +158,7 @@ const run = async (bench: Bench): Promise<ReadonlyArray<Finding>> => {
   writeFileSync(join(folder, "calls.ts"), program.join("\n"))
   const compiled = await bench.run("tsc", ["-p", folder], { withinMs })
   if (compiled.code !== 0) return failed("compiles in strict mode", compiled)
+  await quarantineBrokenMailboxes(bench)
   const args = [join(folder, "calls.js"), origin, token]
   const called = await runProgram(process.execPath, args, { cwd: folder, withinMs })
   if (called.code !== 0) throw new Error(`calls.js failed: ${called.errors}`)
@@ -178,6 +180,7 @@ export const openapiTypescript: ForeignSuite = {
     version: "7.13.0",
     beside: ["openapi-fetch@0.17.0", "typescript@5.9.3", "@types/node@20.19.43"]
   },
+  prepare: prepareBrokenMailboxes,
   reasons: [],
   run
 }
