@@ -39,7 +39,8 @@ const mirror = (): ReadonlyArray<string> => {
   return found === undefined ? [] : [found]
 }
 
-const unpack = async (folder: string, name: string, version: string): Promise<string> => {
+/** Unpacks a package of npm's registry below `folder`; returns its folder. */
+export const unpack = async (folder: string, name: string, version: string): Promise<string> => {
   const into = join(folder, name)
   mkdirSync(into)
   await must("npm", ["pack", `${name}@${version}`, "--pack-destination", into])

@@ -188,9 +188,8 @@ describe("bodies that break off", () => {
     const answer = await send(small.url, "/content", {
       method: "POST",
       body: Buffer.alloc(200 * 1024)
-    }).catch(() => undefined)
-    // The service may close the connection of a sending client.
-    if (answer !== undefined) expect(answer.status).toBe(413)
+    })
+    expect(answer.status).toBe(413)
     const chunked = new ReadableStream({
       start(controller) {
         for (let n = 0; n < 4; n += 1) controller.enqueue(new Uint8Array(50 * 1024))
@@ -201,8 +200,8 @@ describe("bodies that break off", () => {
       method: "POST",
       body: chunked,
       duplex: "half"
-    }).then(({ status }) => status, () => 413)
-    expect(streaming).toBe(413)
+    })
+    expect(streaming.status).toBe(413)
     const fits = await send(small.url, "/content", {
       method: "POST",
       body: Buffer.alloc(100 * 1024)
