@@ -1,7 +1,7 @@
 /** Queries over tables of rows: conditions, sources, cursors, and rows in memory. */
 export { filterOf, fold, type NumberRange, type Operator, operators, type Order, type RowCondition,
   type RowFilter, type RowQuery, spanOf } from "./condition.ts"
-export { fieldNames, fieldsIn, queryElement, queryIn } from "./query-document.ts"
+export { fieldNames, fieldsIn, fieldsPattern, queryElement, queryIn } from "./query-document.ts"
 export { type CursorPosition, decodeCursor, encodeCursor, runQuery } from "./query-run.ts"
 export { RowCaches } from "./row-cache.ts"
 export type { RowEntry } from "./row-sources.ts"

@@ -91,6 +91,13 @@ const namesIn = (text: string): ReadonlyArray<string> => [
   ...new Set(text.split(/[\s+,]+/).filter((name) => name !== ""))
 ]
 
+/** The pattern of a list of fields of these tables. */
+export const fieldsPattern = (tables: ReadonlyArray<TableSchema>): string => {
+  const name = `(${[...new Set(tables.flatMap(fieldNames))].join("|")})`
+  const space = "[\\s+,]"
+  return `^${space}*(${name}(${space}+${name})*${space}*)?$`
+}
+
 /** The fields in a list, or the rule that it breaks. */
 export const fieldsIn = (
   table: TableSchema,

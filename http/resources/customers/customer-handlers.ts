@@ -8,7 +8,7 @@ import { absoluteUri, type Call, defineHandler, type HandlerAnswer, type Handler
 import { listRows, requireRole, type RowResource } from "../rows/index.ts"
 import { acceptedFiles, formatOf } from "./customer-files.ts"
 import { type CustomerInput, customerInputIn, idIn, isCustomerId, rowOf } from "./customer-input.ts"
-import { customerChanges, customerRemoval, customersTable,
+import { ageminDigitsMax, customerChanges, customerRemoval, customersTable,
   goneCustomers } from "./customer-table.ts"
 import { collectionPath, customerPath, customersView, customerView, fieldsForm, findForm,
   loadView } from "./customer-views.ts"
@@ -52,11 +52,13 @@ export const customers: RowResource = {
   newKey: (call) => Effect.succeed(`c${call.ids.id("customer")}`)
 }
 
+const ageminPattern = new RegExp(`^[+-]?\\d{1,${ageminDigitsMax}}$`)
+
 /** C2. */
 export const findCustomers = defineHandler(function*(service, call) {
   // Browsers send empty fields of a form.
   const text = (yield* readQuery(call)).get("agemin")?.trim() ?? ""
-  if (text !== "" && !/^[+-]?\d{1,9}$/.test(text)) {
+  if (text !== "" && !ageminPattern.test(text)) {
     return yield* httpError("malformed", "agemin must be a whole number")
   }
   const restriction = text === "" ? {} : { least: Number(text) }

@@ -7,7 +7,7 @@ import { rowOperations, rowQuery } from "../rows/index.ts"
 import { customers, findCustomers, getLoad, putCustomers,
   sentFindForm } from "./customer-handlers.ts"
 import { textCharsMax } from "./customer-input.ts"
-import { ageMax, customersTable as table } from "./customer-table.ts"
+import { ageMax, ageminMax, customersTable as table } from "./customer-table.ts"
 
 const age = {
   type: ["string", "integer"],
@@ -96,9 +96,14 @@ export const customerResource: ResourceDefinition = {
       query: {
         agemin: {
           description: "The least age.",
-          schema: { anyOf: [{ type: "integer" }, { type: "string", maxLength: 0 }] }
+          schema: {
+            anyOf: [{ type: "integer", minimum: -ageminMax, maximum: ageminMax }, {
+              type: "string",
+              maxLength: 0
+            }]
+          }
         },
-        ...rowQuery
+        ...rowQuery(table)
       },
       problems: ["unprocessable"],
       responses: { 200: viewResponse("Customers", "A page of the listing") }

@@ -2,6 +2,11 @@
 import type { RecordChange } from "../../../runtime/index.ts"
 import { indexKey, type Row, type TableSchema } from "../../query-engine/index.ts"
 
+/** Digits of `agemin`, which may be any whole number. */
+export const ageminDigitsMax = 9
+
+export const ageminMax = 10 ** ageminDigitsMax - 1
+
 /** The greatest valid age. */
 export const ageMax = 150
 

@@ -4,7 +4,7 @@ import { controls, tables } from "./query-forms.ts"
 import { attributes, changeByForm, dateTime, documentRequestBody, formSchema, list, object, oneOf,
   pagingParameters, ref, rootElement, type Schema, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import { fieldNames, operators } from "../../query-engine/index.ts"
+import { fieldNames, fieldsPattern, operators } from "../../query-engine/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteQuery, getQueries, getQuery, postQueries, postQueryForm, putQuery,
   sentQueryForm } from "./query-handlers.ts"
@@ -54,7 +54,7 @@ export const queryResource: ResourceDefinition = {
       ...attributes({ on, href: uri, expires: { ...dateTime, readOnly: true } }),
       title: { ...text, maxLength: titleCharsMax },
       ...conditions,
-      return: text,
+      return: { type: "string", pattern: fieldsPattern(tables) },
       order: object(order, ["by"]),
       limit: {
         type: ["string", "integer"],

@@ -1,4 +1,5 @@
 /** The operations of quotes (C1, C3, C4). */
+import { quotesTable } from "./quote-table.ts"
 import { attribute, attributes, dateTime, elementText, list, object, ref, rootElement, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import { titleCharsMax } from "../../limits.ts"
@@ -55,7 +56,7 @@ export const quoteResource: ResourceDefinition = {
       summary: "Reads one quote by `quotename`, or lists all of them",
       query: {
         quotename: { description: "The symbol of one quote.", schema: text },
-        ...rowQuery
+        ...rowQuery(quotesTable)
       },
       problems: ["not-found", "gone", "unprocessable"],
       responses: { 200: viewResponse("QuoteOrQuotes", "The quote, or a page of quotes") }

@@ -2,25 +2,24 @@
 import { Effect } from "effect"
 import type { PageLink } from "../../formats/html/index.ts"
 import { formatParameter } from "../../formats/index.ts"
-import { pagingParameters, type Parameter, text as textSchema,
-  uri } from "../../formats/openapi/index.ts"
+import { pagingParameters, type Parameter, uri } from "../../formats/openapi/index.ts"
 import { pageEntriesDefault, sortedRowsMax } from "../../limits.ts"
 import { absoluteUri, type Call, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
-import { type CursorPosition, decodeCursor, encodeCursor, fieldsIn, filterOf, type NumberRange,
-  type Order, type RowEntry, type RowFilter, type RowQuery, runQuery, spanOf,
+import { type CursorPosition, decodeCursor, encodeCursor, fieldsIn, fieldsPattern, filterOf,
+  type NumberRange, type Order, type RowEntry, type RowFilter, type RowQuery, runQuery, spanOf,
   type TableSchema } from "../../query-engine/index.ts"
 import { readNamedQuery } from "./query-store.ts"
 
 /** The parameters that listings of customers and of quotes share. */
-export const rowQuery: Readonly<Record<string, Parameter>> = {
+export const rowQuery = (table: TableSchema): Readonly<Record<string, Parameter>> => ({
   return: {
     description: "Fields to show, separated by spaces, plus signs or commas; else all.",
-    schema: textSchema
+    schema: { type: "string", pattern: fieldsPattern([table]) }
   },
   query: { description: "The URI of a query, which must hold too.", schema: uri },
   ...pagingParameters
-}
+})
 
 /** A page of rows. */
 export interface RowListing {
