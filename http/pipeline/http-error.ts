@@ -32,8 +32,21 @@ export const httpError = (
 export const unprocessable = (detail: string): Effect.Effect<never, HttpError> =>
   Effect.fail(httpError("unprocessable", detail))
 
-/** The link to the first page of the listing that was requested: its path without a query. */
+/**
+ * The link to the first page of a listing. The answer to a request has its query in it, see
+ * {@link firstPageOf}.
+ */
 export const firstPage: ReplyHeaders = [["Link", "<?>; rel=\"first\""]]
+
+/** The parameters of a listing that are positions in it. */
+const positionParameters: ReadonlyArray<string> = ["since", "before", "after"]
+
+/** The link to the first page of the listing of this query: its filters and format, no position. */
+export const firstPageOf = (query: string): ReplyHeaders[number] => {
+  const others = [...new URLSearchParams(query)]
+    .filter(([name]) => !positionParameters.includes(name))
+  return ["Link", `<?${new URLSearchParams(others)}>; rel="first"`]
+}
 
 /** 400: a cursor that the resource has not given out; the Link leads to the first page. */
 export const unknownCursor = (name: string, resource: string): HttpError =>

@@ -5,7 +5,8 @@ import { entityTag, type FormatChoice, formatsOf, linkHeader, type MediaType, ne
   standardTypes } from "../formats/index.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptyAnswer, type PlainAnswer, type ViewAnswer } from "./call.ts"
-import { type HandlerFailure, httpError, toHttpError } from "./http-error.ts"
+import { firstPage, firstPageOf, type HandlerFailure, httpError,
+  toHttpError } from "./http-error.ts"
 import { evaluatePreconditions, httpDate } from "./preconditions.ts"
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
@@ -169,5 +170,7 @@ export const renderFailure = (
   baseUrl: string
 ): PlainAnswer => {
   const { headers, problem } = toHttpError(failure)
-  return { _tag: "Plain", ...problemReply(problem, request, baseUrl, headers) }
+  const [first] = firstPage
+  const sent = headers.map((field) => field === first ? firstPageOf(request.query) : field)
+  return { _tag: "Plain", ...problemReply(problem, request, baseUrl, sent) }
 }

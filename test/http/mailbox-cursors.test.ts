@@ -204,3 +204,16 @@ it("refuses unknown cursors of the other listings, with a link to the first page
     expect(answer.header("link")).toContain("<?>; rel=\"first\"")
   }
 })
+
+it("leads to the first page of the same listing, in its format", async () => {
+  const { href } = await fill("one")
+  const firstOf = async (uri: string) =>
+    /<(\?[^>]*)>; rel="first"/.exec((await get(uri)).header("link"))?.[1]
+  const unknown = formatCursor(0, 999)
+  expect(await firstOf(`${href}?since=${unknown}&limit=7&format=json`)).toBe("?limit=7&format=json")
+  expect(await firstOf(`${href}?limit=7&before=x&read=`)).toBe("?limit=7&read=")
+  expect(await firstOf("/outgoing/admin?status=failed&after=%21")).toBe("?status=failed")
+  expect(await firstOf("/customers?agemin=21&return=name&return=age&after=%21"))
+    .toBe("?agemin=21&return=name&return=age")
+  expect(await firstOf(`/customers?a=%3Cb%3E%22%C3%BC&%61fter=!`)).toBe("?a=%3Cb%3E%22%C3%BC")
+})

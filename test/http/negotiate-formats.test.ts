@@ -131,6 +131,14 @@ describe("every listing", () => {
   })
 })
 
+it("keeps the query in the redirect to one's own outgoing mailbox", async () => {
+  for (const query of ["", "?format=json", "?status=failed&limit=2&format=text"]) {
+    const redirect = await get(`/outgoing${query}`)
+    expect([redirect.status, new URL(redirect.header("location")).search]).toEqual([303, query])
+    expect((await get(redirect.header("location"))).status).toBe(200)
+  }
+})
+
 describe("a mailbox", () => {
   it("names itself in its feeds, and links to the others from its page", async () => {
     const { href, shared } = await service.open("selves", "<title>Selves</title>")

@@ -18,14 +18,16 @@ import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
 
 /**
- * Redirects `/outgoing` to the caller's own outgoing mailbox; after 307 the client repeats its POST
- * there (RFC 9110 §15.4.8).
+ * Redirects `/outgoing` to the caller's own outgoing mailbox, with the query; after 307 the client
+ * repeats its POST there (RFC 9110 §15.4.8).
  */
 export const redirectToOwn = (status: 303 | 307) =>
   defineHandler(function*(service, call) {
     const { name } = yield* requireAccount(service, call)
+    const { query } = call.request
+    const href = absoluteUri(service, mailboxPath(name))
     return emptyAnswer(status, [
-      ["Location", absoluteUri(service, mailboxPath(name))],
+      ["Location", query === "" ? href : `${href}?${query}`],
       ["Vary", "Authorization"],
       ...noStore
     ])
