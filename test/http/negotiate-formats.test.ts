@@ -131,7 +131,7 @@ describe("every listing", () => {
   })
 })
 
-it("keeps the query in the redirect to one's own outgoing mailbox", async () => {
+it("keeps the query in the redirect to the caller's own outgoing mailbox", async () => {
   for (const query of ["", "?format=json", "?status=failed&limit=2&format=text"]) {
     const redirect = await get(`/outgoing${query}`)
     expect([redirect.status, new URL(redirect.header("location")).search]).toEqual([303, query])
