@@ -73,9 +73,20 @@ const tools = [
   }
 ]
 
+/** What the suites of others need, which only the long form runs. */
+const longTools = [
+  {
+    name: "Python 3 with venv for the suites of others",
+    isThere: () => spawnSync("python3", ["-c", "import ensurepip, venv"]).status === 0,
+    packages: ["python3", "python3-venv"]
+  }
+]
+
+const neededTools = long ? [...tools, ...longTools] : tools
+
 /** Installs the packages of missing tools as root. */
 const installMissing = async () => {
-  const packages = tools.flatMap((tool) => tool.isThere() ? [] : tool.packages)
+  const packages = neededTools.flatMap((tool) => tool.isThere() ? [] : tool.packages)
   if (packages.length === 0 || process.getuid?.() !== 0 || !onPath("apt-get")) return
   const install = "apt-get -qq update && apt-get -qq install -y --no-install-recommends"
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
@@ -139,11 +150,15 @@ const [built] = await Promise.all([
   // apt-get runs once at a time.
   installed.then(() => runBeside(process.execPath, inRoot("test/nats-server.mjs")))
 ])
-for (const needed of tools) await check(needed.name, haveTool(needed))
+for (const needed of neededTools) await check(needed.name, haveTool(needed))
 await check("a NATS server for test/nats", haveNatsServer)
 if (built) {
   if (long) rmSync(results, { force: true })
   runSuites(long ? "1" : undefined)
   // The soak runs alone, since it measures.
-  if (long && filters.length === 0) runSuites("soak")
+  if (long && filters.length === 0) {
+    runSuites("soak")
+    const suites = inRoot("dist/test/foreign/main.js")
+    await check("the suites of others", () => runBeside(process.execPath, suites))
+  }
 }

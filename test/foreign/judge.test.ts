@@ -36,6 +36,7 @@ describe("judge", () => {
     expect(judge([passed], [reason]).failed).toEqual([
       "no Allow: no failure has this reason any more: It needs none."
     ])
+    expect(judge([passed], [{ ...reason, isRare: true }]).failed).toEqual([])
   })
 
   it("fails without a finding", () => {

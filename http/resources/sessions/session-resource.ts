@@ -2,7 +2,8 @@
 import { answerCharsMax } from "../../../actors/index.ts"
 import { attribute, attributes, dateTime, documentRequestBody, elementText, formRequestBody,
   formSchema, list, object, oneOf, pagingParameters, type Parameter, type ResponseDescription,
-  rootElement, seeOtherResponse, text, uri, viewResponse } from "../../formats/openapi/index.ts"
+  rootElement, seeOtherResponse, text, uri, viewResponse,
+  visibleText } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { deleteSession, getAnswer, getEntry, getSession, getSessions, postAnswerForm, postSessions,
   putAnswer } from "./session-handlers.ts"
@@ -14,7 +15,7 @@ const answered = object(attributes({ href: uri }), ["href"])
 /** The answer to a missing or wrong answer. */
 const rejected: ResponseDescription = {
   ...viewResponse("Rejection", "Rejected by the bridge-keeper, or no acceptable type", [
-    "Vary",
+    "Vary?",
     "Cache-Control"
   ]),
   isView: false
@@ -65,7 +66,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
 
 const answerParameter = (description: string, required: boolean): Parameter => ({
   description,
-  schema: { ...answerText, minLength: 1 },
+  schema: { ...answerText, ...visibleText },
   required
 })
 

@@ -2,14 +2,16 @@
 import { createReadStream } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import type { Bench, Finding, ForeignSuite } from "./suite.ts"
+import { reasons } from "./reasons.ts"
+import type { Bench, Finding, ForeignSuite } from "../suite.ts"
 
 /** How long it makes requests. */
 const budgetSeconds = 480
 /** It shows its failures after the requests. */
 const withinMs = (budgetSeconds + 420) * 1000
 const requestTimeoutSeconds = 30
-const detailMax = 400
+const detailMax = 1000
+const answerMax = 200
 
 /** The parts of its report that are read: one event a line. */
 interface Event {
@@ -28,36 +30,54 @@ interface Check {
   readonly name: string
   readonly status: "success" | "failure"
   readonly failure_info?: {
-    readonly failure: { readonly title: string; readonly message: string }
+    readonly failure: {
+      /** Such as `GET /livez`; the label of a scenario of several operations names none. */
+      readonly operation: string
+      readonly title: string
+      readonly message: string
+    }
   }
 }
 
 interface Interaction {
-  readonly request: { readonly method: string; readonly uri: string }
+  readonly request: {
+    readonly method: string
+    readonly uri: string
+    readonly headers: Readonly<Record<string, ReadonlyArray<string>>>
+  }
   readonly response?: {
     readonly status_code: number
     readonly content?: { readonly $base64: string }
   }
 }
 
-/** The `detail` of a problem document in XML or JSON, else its beginning. */
+/** How problems of each type begin their `detail`. */
+const detailPatterns = [
+  /<p class="alarm">([^<]*)/,
+  /<detail>([^<]*)/,
+  /"detail":"([^"]*)/,
+  /^\d{3} [^\n]*\n\s*([^\n]+)/
+]
+
+/** The `detail` of a problem; else the beginning of the content. */
 const problemIn = ({ content }: NonNullable<Interaction["response"]>): string => {
   const text = Buffer.from(content?.$base64 ?? "", "base64").toString("utf8")
-  return /<detail>([^<]*)/.exec(text)?.[1] ?? /"detail":"([^"]*)/.exec(text)?.[1] ?? text
+  const details = detailPatterns.map((pattern) => pattern.exec(text)?.[1])
+  return details.find((detail) => detail !== undefined) ?? text.slice(0, answerMax)
 }
 
 const shortened = (text: string): string => text.replaceAll(/\s+/g, " ").slice(0, detailMax)
 
 const findingOf = (label: string, check: Check, interaction: Interaction | undefined): Finding => {
-  const name = `${label}: ${check.name}`
-  if (check.status === "success") return { check: name, isPassed: true }
-  const { message = "", title = "" } = check.failure_info?.failure ?? {}
+  if (check.status === "success") return { check: `${label}: ${check.name}`, isPassed: true }
+  const { message = "", operation = label, title = "" } = check.failure_info?.failure ?? {}
   const { request, response } = interaction ?? {}
   const answer = response === undefined
     ? "no answer"
     : `${response.status_code} ${problemIn(response)}`
-  const detail = `${title}: ${answer} for ${request?.method} ${request?.uri}; ${message}`
-  return { check: name, isPassed: false, detail: shortened(detail) }
+  const type = request?.headers["Content-Type"]?.join() ?? "nothing"
+  const detail = `${title}: ${answer} with ${type} for ${request?.uri}: ${message}`
+  return { check: `${operation}: ${check.name}`, isPassed: false, detail: shortened(detail) }
 }
 
 const findingsOf = ({ FatalError, NonFatalError, ScenarioFinished }: Event): Array<Finding> => {
@@ -105,6 +125,6 @@ export const schemathesis: ForeignSuite = {
   name: "schemathesis",
   checks: `all checks and phases on \`/openapi.json\`, seed 1, ${budgetSeconds / 60} minutes`,
   source: { registry: "PyPI", name: "schemathesis", version: "4.32.5" },
-  reasons: [],
+  reasons,
   run
 }

@@ -1,11 +1,11 @@
 /** httplint: the fields of the answers of every resource, with the errors that clients cause. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { root } from "../bench/process.ts"
+import { root } from "../../bench/process.ts"
 import { Recorder } from "./exchanges.ts"
 import { deleteAll, type Labeled, makeResources, type Paths, requestAll,
   templateOf } from "./resources.ts"
-import type { Bench, Finding, ForeignSuite } from "./suite.ts"
+import type { Bench, Finding, ForeignSuite } from "../suite.ts"
 
 const withinMs = 300_000
 
@@ -44,7 +44,7 @@ const run = async ({ folder, origin, run, token }: Bench): Promise<ReadonlyArray
   ]
   const file = join(folder, "exchanges.jsonl")
   writeFileSync(file, labeled.map(({ exchange }) => `${JSON.stringify(exchange)}\n`).join(""))
-  const script = `${root}test/foreign/lint_exchanges.py`
+  const script = `${root}test/foreign/httplint/lint_exchanges.py`
   const { code, errors, output } = await run("python", [script, file], { withinMs })
   if (code !== 0) throw new Error(`lint_exchanges.py ended with ${code}: ${errors}`)
   const lines = output.trimEnd().split("\n")

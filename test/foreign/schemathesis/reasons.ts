@@ -1,0 +1,228 @@
+/** Why some requests of schemathesis are answered otherwise than it expects. */
+import type { Reason } from "../suite.ts"
+
+const accepted = /: positive_data_acceptance$/
+const rejected = /: negative_data_rejection$/
+const eitherWay = /: (positive_data_acceptance|negative_data_rejection)$/
+
+/** Of requests that fit the document, and are refused. */
+const refused: ReadonlyArray<Reason> = [
+  {
+    what: "an `Idempotency-Key` that another request had",
+    check: accepted,
+    detail: /: 422 this key was used with another request /,
+    why: "The tool repeats keys; a key stands for one request."
+  },
+  {
+    what: "a cursor that no answer had",
+    check: accepted,
+    detail: /: 400 (after is no cursor|since must be the time of|before must come from) ?/,
+    why: "A cursor comes from an earlier answer; no pattern can say so."
+  },
+  {
+    what: "a URI of another resource",
+    check: accepted,
+    detail: /: (400 query must be the URI of a query|422 mailbox \d+ must be the URI of a mailbox)/,
+    why: "It names a query or mailbox of this service, which must exist."
+  },
+  {
+    what: "a document that names another row than its URI, or none",
+    check: /^(POST|PUT) \/(customers|quotes)(\/\{\w+\})?: positive_data_acceptance$/,
+    detail: /: 422 (the document names another customer|symbol says|symbol must be the symbol) ?/,
+    why: "`PUT` takes the key from the URI, and `POST /quotes` from the document."
+  },
+  {
+    what: "a query of fields that its table does not have",
+    check: /^(POST|PUT) \/queries(\/\{query\})?: positive|^\w+ \/(customers|quotes): positive/,
+    detail: /: 4(00|22) ((where|order|return): |not has one condition|a query has \d+ )/,
+    why: "What a condition may name depends on `on`: [queries](queries.md)."
+  },
+  {
+    what: "406 of the bridge",
+    check: /^(POST \/sessions|(GET|HEAD) \/questions\/hard_question): positive_data_acceptance$/,
+    detail: /^Schema-valid request rejected: 406 /,
+    why: "The answer is wrong (B2, B11 of the protocol)."
+  },
+  {
+    what: "JSON as `text/xml+rss`",
+    check: accepted,
+    detail: /: 400 text data outside of root node\. with text\/xml\+rss /,
+    why: "The tool writes no XML of this type, and sends JSON instead.",
+    isRare: true
+  },
+  {
+    what: "a notification without `url` and `content`",
+    check: /^POST \/mailboxes\/\{mailbox\}: positive_data_acceptance$/,
+    detail: /: 422 item\/url is /,
+    why: "It needs one of them; many generators of clients cannot read such a schema.",
+    isRare: true
+  },
+  {
+    what: "400 to HEAD",
+    check: /^HEAD \S+: positive_data_acceptance$/,
+    detail: /^Schema-valid request rejected: 400 +with /,
+    why: "HEAD answers as GET does, whose content has the reason."
+  },
+  {
+    what: "a token that expires too early or late",
+    check: /^POST \/accounts\/\{account\}\/token: positive_data_acceptance$/,
+    detail: /: 422 (a token expires in the future|expires is a time)/,
+    why: "It expires in the future, and within ten years.",
+    isRare: true
+  },
+  {
+    what: "a retention of more than 100 years, or a fetch limit over the service's own",
+    check: /^(POST|PUT) \/mailboxes(\/\{mailbox\})?: positive_data_acceptance$/,
+    detail: /: 422 (retention must be a duration|fetch-limit must be a number of bytes)/,
+    why: "The pattern of a duration has no such bound, and settings set the other.",
+    isRare: true
+  },
+  {
+    what: "the text of an element as its child `text`",
+    check: accepted,
+    detail: /: 422 (an answer has no element text|content can only hold text) with \w+\/[a-z+]*xml/,
+    why: "The tool writes the property `text` so; in XML it is the text itself.",
+    isRare: true
+  },
+  {
+    what: "a text and an `href` as one answer",
+    check: /^(POST|PUT) \/sessions(\/\{session\}\/\w+)?: positive_data_acceptance$/,
+    detail: /: 422 an answer is either text or an href/,
+    why: "Many generators of clients cannot read a schema that says so.",
+    isRare: true
+  },
+  {
+    what: "another topic",
+    check: /^POST \/mailboxes\/\{mailbox\}\/registrations: positive_data_acceptance$/,
+    detail: /: 422 hub\.topic must be the mailbox/,
+    why: "A topic of a mailbox is the mailbox, or one of its representations.",
+    isRare: true
+  },
+  {
+    what: "a replay without a time",
+    check: /^POST \/outgoing\/\{account\}\/retry: positive_data_acceptance$/,
+    detail: /: 400 since must be a time /,
+    why: "Either the query or the form has it, which no schema of one of them says.",
+    isRare: true
+  },
+  {
+    what: "forms of pages with too few fields",
+    check: /^POST \/(queries|cabinets)(\/\{\w+\})?: positive_data_acceptance$/,
+    detail:
+      /: 422 (on is one of|a cabinet has one mailbox) .*with application\/x-www-form-urlencoded/,
+    why: "A form has a document or its fields, and `method=delete` needs no other; no schema of a "
+      + "form says so.",
+    isRare: true
+  },
+  {
+    what: "files of customers",
+    check: /^PUT \/customers: positive_data_acceptance$/,
+    detail: /: 4(00|22) after row \d+: .* with (text\/csv|application\/x-ndjson) /,
+    why: "OpenAPI describes the rows of such a file by words only.",
+    isRare: true
+  },
+  {
+    what: "a price with an exponent",
+    check: /^(POST|PUT) \/quotes(\/\{symbol\})?: positive_data_acceptance$/,
+    detail: /: 422 price is a decimal number /,
+    why: "A price is kept as sent, and is a decimal without an exponent.",
+    isRare: true
+  }
+]
+
+/** Of requests that do not fit the document, and are not refused as the tool expects. */
+const unexpected: ReadonlyArray<Reason> = [
+  {
+    what: "204 to OPTIONS",
+    check: /^OPTIONS \S+: negative_data_rejection$/,
+    detail: /^Schema-violating request accepted: 204 /,
+    why: "It tells what a path allows, whatever the names in it are."
+  },
+  {
+    what: "307 of `POST /outgoing`",
+    check: /^POST \/outgoing: negative_data_rejection$/,
+    detail: /^Schema-violating request accepted: 307 /,
+    why: "It redirects to the caller's own mailbox before it reads the content."
+  },
+  {
+    what: "unknown fields of forms",
+    check: rejected,
+    detail: / with application\/x-www-form-urlencoded .*(unexpected|additionalProperties)/,
+    why: "They are ignored, as browsers also send the names of buttons."
+  },
+  {
+    what: "a wrong time in the query of a replay",
+    check: /^POST \/outgoing\/\{account\}\/retry: negative_data_rejection$/,
+    detail: /: 202 .*parameter `since` in query/,
+    why: "The form has a time, and it counts.",
+    isRare: true
+  },
+  {
+    what: "characters that XML cannot hold, in XML",
+    check: rejected,
+    detail: /: 20\d .* with \w+\/[a-z+]*xml.*violates `pattern`/,
+    why: "The tool removes them as it writes the document, which then fits.",
+    isRare: true
+  },
+  {
+    what: "any `mailbox` of the home page",
+    check: /^(GET|HEAD) \/: negative_data_rejection$/,
+    detail: /: 200 .*parameter `mailbox` in query/,
+    why: "The page ignores what names no mailbox.",
+    isRare: true
+  },
+  {
+    what: "spaces around the value of a header field",
+    check: rejected,
+    detail: /: 20\d .* in header - value not matching/,
+    why: "They are no part of the value (RFC 9110 §5.5).",
+    isRare: true
+  },
+  {
+    what: "an empty object as a text in JSON",
+    check: rejected,
+    detail: /: 20\d .* with application\/json .*Incorrect type/,
+    why: "JSON is read as its XML, where it is an empty element, as an empty text is.",
+    isRare: true
+  },
+  {
+    what: "values of other types in XML",
+    check: rejected,
+    detail: /: 20\d .* with \w+\/[a-z+]*xml.*incorrect type/i,
+    why: "Each value is a text there, also `null`; a text between elements is ignored.",
+    isRare: true
+  }
+]
+
+export const reasons: ReadonlyArray<Reason> = [
+  {
+    what: "412",
+    check: eitherWay,
+    detail: /^Schema-\w+ request \w+: 412 /,
+    why: "A precondition of the request does not hold. It counts before the content "
+      + "(RFC 9110 §13.2.1)."
+  },
+  {
+    what: "410",
+    check: eitherWay,
+    detail: /^Schema-\w+ request \w+: 410 /,
+    why: "An earlier request deleted the resource.",
+    isRare: true
+  },
+  ...refused,
+  ...unexpected,
+  {
+    what: "431 in HTML",
+    check: /^\w+ \/\S*: \w+$/,
+    detail: /: 431 <h1>Request Header Fields Too Large</,
+    why: "The native parser answers so before the service sees the request.",
+    isRare: true
+  },
+  {
+    what: "a deposit without `Content-Type` in its answer",
+    check: /^POST \/mailboxes\/\{mailbox\}: content_type_conformance$/,
+    detail: /^Missing Content-Type header: 20[12] /,
+    why: "Only the form of a page is answered with a page; other deposits without content.",
+    isRare: true
+  }
+]
