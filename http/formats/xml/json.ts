@@ -4,7 +4,7 @@
  * rules are for the unknown elements of others: elements named `text` are always an array; beside
  * them the text is `#text`; an attribute is `@name` if it is named `text` or as an element beside
  * it. The JSON that this service sends does not contain the root element's name. A client may send
- * `{ "<root name>": { … } }` nevertheless.
+ * `{ "<root name>": { … } }`, or the text of the root in place of the object.
  */
 import { xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
 import { type Element, failure, isName, isText, type Result, success,
