@@ -14,8 +14,15 @@ export interface ChangeBatch {
   readonly items: ReadonlyArray<LogItem>
   /** Whether more changes follow. */
   readonly more: boolean
-  /** What pushes send, by form and topic; each is set by the first push that needs it. */
-  contents?: Map<string, OutboundContent>
+  /** What pushes send, by form and topic; each is made by the first push that needs it. */
+  readonly contents?: ReadonlyMap<string, OutboundContent>
+}
+
+const charsOf = ({ contents, items }: ChangeBatch): number => {
+  let chars = 1
+  for (const { value } of items) chars += value.length
+  for (const { body } of contents?.values() ?? []) chars += body.length
+  return chars
 }
 
 /**
@@ -25,7 +32,7 @@ export interface ChangeBatch {
 class ChangeBatchCache {
   private readonly recent = new LRUCache<string, ChangeBatch>({
     maxSize: batchesCharsMax,
-    sizeCalculation: ({ items }) => items.reduce((sum, { value }) => sum + value.length, 1),
+    sizeCalculation: charsOf,
     ttl: batchFreshMs,
     ttlResolution: 0,
     perf: { now: () => performance.now() }
@@ -37,6 +44,16 @@ class ChangeBatchCache {
 
   set(key: string, batch: ChangeBatch): void {
     this.recent.set(key, batch)
+  }
+
+  /** Keeps a content of a batch with it, for as long as the batch. */
+  addContent(key: string, name: string, content: OutboundContent): void {
+    const batch = this.recent.get(key)
+    if (batch === undefined) return
+    const contents = new Map(batch.contents).set(name, content)
+    // A time of 0 would have no end.
+    const ttl = Math.max(1, this.recent.getRemainingTTL(key))
+    this.recent.set(key, { ...batch, contents }, { ttl })
   }
 }
 

@@ -100,7 +100,7 @@ const changesContent = Effect.fnUntraced(function*(
   if (last !== undefined) {
     const atMs = itemAtMs(last.value)
     const content = asContent(changesDocument(links, mailbox, items, upTo, atMs))
-    batch.contents = (batch.contents ?? new Map()).set(contentKey(action), content)
+    resources.batches.addContent(batchKey(self, action), contentKey(action), content)
     return content
   }
   // All these items have been removed in the meantime, or the whole mailbox.
@@ -138,7 +138,7 @@ const topicContent = Effect.fnUntraced(function*(
     time
   })
   const content = contentOf(links, name, action, document)
-  batch.contents = (batch.contents ?? new Map()).set(contentKey(action), content)
+  resources.batches.addContent(batchKey(self, action), contentKey(action), content)
   return content
 })
 

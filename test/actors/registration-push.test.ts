@@ -37,6 +37,35 @@ describe("batches", () => {
     expect(batches.get("first")).toBeUndefined()
     expect(batches.get("second")).toBeDefined()
   })
+
+  const content = (chars: number) => ({ headers: {}, body: "x".repeat(chars) })
+
+  it("count the contents that pushes have made of them", () => {
+    const { batches } = new PushResources()
+    batches.set("first", batch())
+    batches.set("second", batch())
+    batches.addContent("first", "websub atom", content(batchesCharsMax / 2))
+    batches.addContent("second", "websub html", content(batchesCharsMax / 2))
+    expect(batches.get("first")).toBeUndefined()
+    expect(batches.get("second")?.contents?.get("websub html")).toBeDefined()
+    batches.addContent("second", "websub atom", content(1))
+    expect(batches.get("second")?.contents?.size).toBe(2)
+  })
+
+  it("are not known longer for a content that comes later", () => {
+    vi.useFakeTimers({ toFake: ["performance", "Date"], now: 10 * hourMs })
+    onTestFinished(() => void vi.useRealTimers())
+    vi.advanceTimersByTime(1)
+    const { batches } = new PushResources()
+    batches.set("a 0 1", batch())
+    vi.advanceTimersByTime(batchFreshMs)
+    batches.addContent("a 0 1", "native ", content(1))
+    expect(batches.get("a 0 1")?.contents?.size).toBe(1)
+    vi.advanceTimersByTime(2)
+    expect(batches.get("a 0 1")).toBeUndefined()
+    batches.addContent("a 0 1", "native ", content(1))
+    expect(batches.get("a 0 1")).toBeUndefined()
+  })
 })
 
 describe("a push that waits for its permit", () => {
