@@ -190,7 +190,7 @@ class DocumentBuilder {
     this.schemas["Problem"] ??= problemSchema(uri)
     this.responses["Problem"] ??= {
       description: "A problem",
-      headers: headerRefs(["Vary", "Cache-Control"]),
+      headers: headerRefs(["Vary?", "Cache-Control"]),
       content: contentOf(problemContent("Problem"))
     }
     return partRef("responses", "Problem")
