@@ -106,10 +106,17 @@ const refused: ReadonlyArray<Reason> = [
     isRare: true
   },
   {
-    what: "forms of pages with too few fields",
+    what: "names that no element of XML can have",
+    check: /^POST \/(mailboxes\/\{mailbox\}|outgoing\/\{account\}): positive_data_acceptance$/,
+    detail: /: 400 (".*" cannot be an element's name|the name \S+ is reserved)/,
+    why: "Unknown properties of a notification in JSON become elements.",
+    isRare: true
+  },
+  {
+    what: "forms of pages with too few fields, or with another text as `document`",
     check: /^POST \/(queries|cabinets)(\/\{\w+\})?: positive_data_acceptance$/,
     detail:
-      /: 422 (on is one of|a cabinet has one mailbox) .*with application\/x-www-form-urlencoded/,
+      /: (400 document: |422 (on is one of|a cabinet has one mailbox)).* with \w+\/x-www-form/,
     why: "A form has a document or its fields, and `method=delete` needs no other; no schema of a "
       + "form says so.",
     isRare: true
