@@ -139,6 +139,17 @@ it("serves at every node, and through the load balancer, what any accepted", asy
   }
 })
 
+it("keeps secrets of paths out of the load balancer's log", async () => {
+  const { shared } = await open("secret")
+  for (const path of [shared, shared.replace("~", "%7E")]) {
+    expectStatus(await send(base, `${path}?of=somebody`), 200)
+  }
+  await expect.poll(() => balancer.output).toMatch(/GET \/mailboxes\/secret~ 200 [^]*secret~ 200/)
+  const [, secret = ""] = shared.split("~")
+  expect(secret.length).toBeGreaterThan(20)
+  for (const hidden of [secret, "somebody"]) expect(balancer.output).not.toContain(hidden)
+})
+
 it("forwards live streams at once, and trusts no X-Forwarded headers", async () => {
   const mailbox = await open("live")
   const live = await stream(`${base}${mailbox.path}`, `reader:${mailbox.password}`)
