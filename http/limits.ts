@@ -52,6 +52,12 @@ export const linkedDataTitleCharsMax = 1000
 /** Length of one URI in a document or header. */
 export const uriCharsMax = 2048
 
+/**
+ * Length of a Link field with the links to other representations, which are left out of a longer
+ * one. nginx takes 4 KiB of header fields of an answer by default, Node.js 16 KiB.
+ */
+export const linkFieldCharsMax = 2000
+
 /** Length of a mailbox name or other slug (protocol §0). */
 export const slugCharsMax = 64
 

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { entityTag, type FormatChoice, formatsOf, linkHeader, type MediaType, negotiate,
   problemReply, render, type RenderContext, represent, representationLinks, type ResourceView,
   standardTypes } from "../formats/index.ts"
+import { linkFieldCharsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptyAnswer, type PlainAnswer, type ViewAnswer } from "./call.ts"
 import { firstPage, firstPageOf, type HandlerFailure, httpError,
@@ -33,15 +34,29 @@ const contextOf = (
   links: choice === undefined ? links : representationLinks(links, choice, type)
 })
 
-/** The URI of the representation that Accept has chosen (RFC 9110 §8.7). */
-const locationField = (
+/**
+ * The fields that name representations: Link, and the URI of the one that Accept has chosen (RFC
+ * 9110 §8.7). If the field is too long, it has fewer links than the page or feed: not the other
+ * representations, and then not the representation itself, as in the pages of a large cabinet.
+ */
+const linkFields = (
+  { links: ownLinks = [] }: ResourceView,
   choice: FormatChoice | undefined,
   { links }: RenderContext
 ): ReplyHeaders => {
-  const self = links.find(({ rel }) => rel === "self")
+  // Those of the view are first, then the representation itself.
+  let link: string | undefined
+  let shown: RenderContext["links"] = []
+  for (const count of [links.length, ownLinks.length + 1, ownLinks.length]) {
+    shown = links.slice(0, count)
+    link = linkHeader(shown)
+    if (link === undefined || link.length <= linkFieldCharsMax) break
+  }
+  const fields: Array<ReplyHeaders[number]> = link === undefined ? [] : [["Link", link]]
+  const self = shown[ownLinks.length]
   return choice === undefined || choice.format !== undefined || self?.type === undefined
-    ? []
-    : [["Content-Location", self.href]]
+    ? fields
+    : [["Content-Location", self.href], ...fields]
 }
 
 /** A view as an answer; the answer to a GET has an ETag and may become 304 or 412. */
@@ -66,14 +81,12 @@ export const renderView = (
   const shownType = type ?? "application/xml"
   const context = contextOf(answer.view, request.path, shownChoice, shownType)
   const { bytes, contentType, etag } = represent(answer.view, shownType, context)
-  const link = linkHeader(context.links)
   const headers: Array<readonly [string, string]> = [
     ["Vary", "Accept"],
-    ...locationField(shownChoice, context),
     ...cacheField(answer.headers ?? []),
-    ...answer.headers ?? []
+    ...answer.headers ?? [],
+    ...linkFields(answer.view, shownChoice, context)
   ]
-  if (link !== undefined) headers.push(["Link", link])
   if (isShown) {
     headers.push(["ETag", etag])
     if (answer.lastModifiedMs !== undefined) {

@@ -139,6 +139,29 @@ it("keeps the query in the redirect to the caller's own outgoing mailbox", async
   }
 })
 
+it("leaves links out of a Link field that proxies would not take", async () => {
+  const { href } = await service.open("in-long-cabinet")
+  for (const text of ["1", "2"]) await service.deposit(href, text)
+  const cabinet = (await service.send("POST", "/cabinets", {
+    basic: owner,
+    body: `<cabinet><mailbox href="${href}"/></cabinet>`
+  })).header("location")
+  const sizes: Array<number> = []
+  for (const positions of [0, 5, 15, 40, 80, 180]) {
+    // Positions of mailboxes that are not in it.
+    const since = `2020-01-01T00:00:00.000Z~${"1abcdef.1_".repeat(positions)}`
+    for (const accept of ["application/xml", "application/atom+xml"]) {
+      const answer = await get(`${cabinet}?since=${since}&limit=1`, { accept })
+      expect([positions, answer.status, linked(answer, "next").length]).toEqual([positions, 200, 1])
+      const bytes = [...answer.headers].map(([name, value]) => name.length + value.length + 4)
+      sizes.push(bytes.reduce((sum, one) => sum + one, 0))
+    }
+    const page = await get(`${cabinet}?since=${since}&limit=1&format=html`)
+    expect(page.text.match(/<link rel="(?:self|alternate)"/g)).toHaveLength(6)
+  }
+  expect(Math.max(...sizes)).toBeLessThan(4096)
+})
+
 describe("a mailbox", () => {
   it("names itself in its feeds, and links to the others from its page", async () => {
     const { href, shared } = await service.open("selves", "<title>Selves</title>")
