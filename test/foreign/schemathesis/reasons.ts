@@ -122,10 +122,18 @@ const refused: ReadonlyArray<Reason> = [
     isRare: true
   },
   {
+    what: "unknown fields in the form of a customer",
+    check: /^POST \/customers(\/\{customer\})?: positive_data_acceptance$/,
+    detail: /: 422 there is no field .* with \w+\/x-www-form-urlencoded /,
+    why: "The form of a customer refuses them; those of other resources ignore them.",
+    isRare: true
+  },
+  {
     what: "files of customers",
     check: /^PUT \/customers: positive_data_acceptance$/,
-    detail: /: 4(00|22) after row \d+: .* with (text\/csv|application\/x-ndjson) /,
-    why: "OpenAPI describes the rows of such a file by words only.",
+    detail: /: 4(00|22) (after )?row \d+: /,
+    why: "Each row needs an id, which one that is posted must not have; OpenAPI describes rows of "
+      + "CSV by words only.",
     isRare: true
   },
   {
@@ -158,10 +166,10 @@ const unexpected: ReadonlyArray<Reason> = [
     why: "They are ignored, as browsers also send the names of buttons."
   },
   {
-    what: "a wrong time in the query of a replay",
+    what: "a wrong time or an empty cursor in the query of a replay",
     check: /^POST \/outgoing\/\{account\}\/retry: negative_data_rejection$/,
-    detail: /: 202 .*parameter `since` in query/,
-    why: "The form has a time, and it counts.",
+    detail: /: 202 .*parameter `(since|after)` in query/,
+    why: "The time of the form counts, and an empty cursor is none.",
     isRare: true
   },
   {
@@ -179,10 +187,17 @@ const unexpected: ReadonlyArray<Reason> = [
     isRare: true
   },
   {
-    what: "spaces around the value of a header field",
+    what: "`href` in a request",
     check: rejected,
-    detail: /: 20\d .* in header - value not matching/,
-    why: "They are no part of the value (RFC 9110 §5.5).",
+    detail: /: 20\d .*Invalid component: in body - href: /,
+    why: "It is ignored, so that what GET answers can be sent back.",
+    isRare: true
+  },
+  {
+    what: "bytes above 127 at the ends of the value of a header field",
+    check: rejected,
+    detail: /: 20\d .* in header - (value not matching|violates `pattern`)/,
+    why: "The native parser removes them as it removes spaces; the service sees the rest.",
     isRare: true
   },
   {
