@@ -118,6 +118,9 @@ export const readBatch = Effect.fnUntraced(function*(
   const cached = batches.get(key)
   if (cached !== undefined) return cached
   const batch = yield* readChanges(peers, self, from, upTo)
+  // Another push may have read them in the meantime, and made its content.
+  const earlier = batches.get(key)
+  if (earlier !== undefined) return earlier
   batches.set(key, batch)
   return batch
 })

@@ -94,8 +94,9 @@ const changesContent = Effect.fnUntraced(function*(
   const asContent = (body: string): OutboundContent =>
     contentOf(links, mailbox, action, { body, contentType: "application/xml; charset=utf-8" })
   if (mailboxGone) return asContent(deletedDocument(links, mailbox, upTo, nowMs))
-  const batch = yield* readBatch(resources, peers, self, from, upTo)
-  const { items } = batch
+  const { contents, items } = yield* readBatch(resources, peers, self, from, upTo)
+  const made = contents?.get(contentKey(action))
+  if (made !== undefined) return made
   const last = items.at(-1)
   if (last !== undefined) {
     const atMs = itemAtMs(last.value)
@@ -123,6 +124,8 @@ const topicContent = Effect.fnUntraced(function*(
   const reply = yield* readMailbox(peers, self, action)
   if (reply._tag !== "Described") return reply
   const batch = yield* readBatch(resources, peers, self, from, upTo)
+  const made = batch.contents?.get(contentKey(action))
+  if (made !== undefined) return made
   const items = batch.items.filter(({ value }) => !isRemoval(value))
   const last = batch.items.at(-1)
   if (last === undefined || items.length === 0) return { _tag: "Skipped", untilMs, upTo }

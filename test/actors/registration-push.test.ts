@@ -3,12 +3,14 @@ import { Effect } from "effect"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
 import { batchesCharsMax, batchFreshMs } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
-import type { OutboundPost } from "../../actors/outbound/protocol.ts"
+import { encodeItem } from "../../actors/mailbox/log-item.ts"
+import type { Outbound, OutboundPost } from "../../actors/outbound/protocol.ts"
 import { PushResources } from "../../actors/registration/mailbox-reader.ts"
 import { push } from "../../actors/registration/push.ts"
 import { notificationDocuments } from "../../http/documents.ts"
 import { address, type Peers } from "../../runtime/index.ts"
 import { contentOf } from "./contents.ts"
+import { defaultSettings } from "./mailbox-settings.ts"
 
 const hourMs = 3_600_000
 const callback = "http://example.org/hook"
@@ -145,5 +147,52 @@ it.each([["websub", true], ["native", false]] as const)(
     const self = address("registration", "alice=r")
     await Effect.runPromise(push(deps, new PushResources(), peers, self, action))
     expect(posts.map(({ refusesRedirects = false }) => refusesRedirects)).toEqual([refuses])
+  }
+)
+
+it.each(["native", "websub"] as const)(
+  "the content of simultaneous pushes of the form %s is made once",
+  async (form) => {
+    const value = encodeItem(1, "r".repeat(22), "d".repeat(22), "<item><url>http://a/</url></item>")
+    const view = { settings: defaultSettings, lastAtMs: 1, head: 1, createdAtMs: 1 }
+    const peers: Peers = {
+      ask: () => Effect.as(Effect.yieldNow, { _tag: "Described", view }),
+      read: () => Effect.as(Effect.yieldNow, [{ n: 1, value }])
+    }
+    const bodies: Array<string> = []
+    const outbound: Outbound = {
+      post: (posting) =>
+        Effect.map(contentOf(posting), (content) => {
+          if (content !== undefined) bodies.push(content.body)
+          return { _tag: "Delivered", code: 200 } as const
+        }),
+      get: () => Effect.never
+    }
+    const topicDocument = vi.fn(notificationDocuments.topicDocument)
+    const links = linksUnder("http://own.test")
+    const deps = { outbound, links, documents: { topicDocument }, random: () => 0.5 }
+    const resources = new PushResources()
+    const addContent = vi.spyOn(resources.batches, "addContent")
+    await Effect.runPromise(
+      Effect.forEach(
+        [1, 2, 3, 4, 5],
+        (untilMs) =>
+          push(deps, resources, peers, address("registration", `alice=${untilMs}`), {
+            _tag: "Push",
+            form,
+            callback,
+            secrets: [],
+            from: 0,
+            upTo: 1,
+            mailboxGone: false,
+            untilMs
+          }),
+        { concurrency: "unbounded" }
+      )
+    )
+    expect(new Set(bodies).size).toBe(1)
+    expect(bodies).toHaveLength(5)
+    expect(addContent).toHaveBeenCalledTimes(1)
+    expect(topicDocument).toHaveBeenCalledTimes(form === "native" ? 0 : 1)
   }
 )
