@@ -116,6 +116,7 @@ const optional = (name: string, text: string | undefined) =>
   text === undefined ? undefined : element(name, {}, text)
 
 const atomAuthor = (author: string) => {
+  if (author === "") return undefined
   const uri = URL.canParse(author) ? linkOf(author, author) : undefined
   return element("author", {}, element("name", {}, author), optional("uri", uri))
 }
@@ -129,7 +130,7 @@ const atomEntry = (entry: FeedEntry, feed: Feed) => {
     atomText("title", titleOf(entry.title, untitled)),
     element("published", {}, entry.received),
     element("updated", {}, entry.received),
-    entry.author === undefined ? undefined : atomAuthor(shownText(entry.author)),
+    atomAuthor(shownText(entry.author ?? "")),
     element("link", { rel: "alternate", href: messageOf(entry, feed) }),
     atomText("summary", text || untitled)
   )
@@ -166,7 +167,7 @@ const rssItem = (entry: FeedEntry, feed: Feed) => {
     // RSS names RFC 2396 for its addresses, which has no IPv6 address.
     element("link", {}, message.includes("[") ? entry.id : message),
     element("guid", { isPermaLink: "true" }, entry.id),
-    element("dc:creator", {}, shownText(entry.author ?? service)),
+    element("dc:creator", {}, shownText(entry.author ?? "") || service),
     optional("pubDate", rssDate(entry.received))
   )
 }

@@ -133,6 +133,13 @@ describe.each(kinds)("%s", (kind) => {
     expect(found).toMatch(uri)
   })
 
+  it.each(["\u0085", " ", ""])("has no author whose name %j is not shown", (author) => {
+    const { entries: [entry] } = read(kind, feedOf([entryOf(1, { author })]))
+    if (entry === undefined) throw new Error("there is no entry")
+    if (kind === "Atom") expect(childOf(entry, "author")).toBeUndefined()
+    else expect(childText(entry, "dc:creator")).toBe("restante")
+  })
+
   it("has unique ids that are absolute URIs, authors, and dates of its format", () => {
     const authors = [undefined, "https://bücher.example/#me", "urn:x-bob:1", "me"]
     const { channel, entries } = read(
