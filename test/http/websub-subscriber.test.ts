@@ -64,6 +64,8 @@ describe("every representation of a mailbox is a topic", () => {
       expect(content.body.match(counts[content.contentType] ?? /none/)).toHaveLength(1)
       if (query !== "?format=jsonld") expect(content.body).toContain(text)
       expect(content.body).not.toContain("there before")
+      // A page elsewhere can neither use forms nor follow the live stream.
+      expect(content.body).not.toMatch(/<form|data-stream/)
     }
     await subscriber.unsubscribe(subscription)
     await eventually(() => subscription.state, (state) => state === "ended")
