@@ -81,6 +81,8 @@ export const reasons = {
     + "connection. The body is not stored, unless it ended in an earlier packet.",
   nameless: "For the parser a field without a name ends the header block, and nothing above the "
     + "parser can see the rest. No known proxy passes such a field on.",
+  edges: "For the parser bytes above 127 at the ends of a value are spaces; the service sees the "
+    + "rest. A `Message-Password` that ends with an accented letter loses it.",
   pending: "The parser ends a connection on which a request arrives while the answer to another is "
     + "pending. Neither is answered; the first one may be done.",
   block: "A header block of more than 16 KiB gets 431, whatever makes it so long.",

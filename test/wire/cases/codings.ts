@@ -1,5 +1,5 @@
 /** Transfer-Encoding: whether, and how, a body is in chunks. */
-import { answeredBy, bad, chunked, end, get, line, post, type WireCase } from "./case.ts"
+import { answeredBy, bad, chunked, end, get, line, post, reasons, type WireCase } from "./case.ts"
 
 const unknownCoding = answeredBy(501)
 const coding = (value: string, ...fields: ReadonlyArray<string>): string =>
@@ -28,6 +28,12 @@ const alone: ReadonlyArray<WireCase> = [
   bad("an empty member after chunked", coding(" chunked,") + end),
   bad("a vertical tab before chunked", coding(" \x0bchunked") + end),
   bad("a space before the colon of a coding", post("Transfer-Encoding : chunked") + end),
+  answeredBy(202)(
+    "a byte above 127 behind chunked",
+    `${coding(" chunked\xff")}5\r\nhello\r\n${end}`,
+    {},
+    { stores: "hello", reason: reasons.edges }
+  ),
   bad("a coding after a bare line feed", post("X: y\nTransfer-Encoding: chunked") + end)
 ]
 

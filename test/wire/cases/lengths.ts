@@ -152,6 +152,12 @@ const bodies: ReadonlyArray<WireCase> = [
     { stores: "hello" }
   ),
   servedBy(202)(
+    "a byte above 127 behind the length",
+    `${post("Content-Length: 5\xff")}hello`,
+    {},
+    { stores: "hello", reason: reasons.edges }
+  ),
+  servedBy(202)(
     "two spaces before the length",
     `${post("Content-Length:  5")}hello`,
     { "SMUG-CL-EXTRA-LEADING-SP": "400|2xx|close" },
