@@ -7,13 +7,13 @@ import { Cause, Effect, type Exit } from "effect"
 import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
 import { callerKey, isCrossSiteRequest } from "./auth/index.ts"
-import { chooseFormat, type FormatOffer, formatTypes } from "./formats/index.ts"
+import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
   httpError, type Match, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
   type ResourceHandler, type Route, runOnce, type Service } from "./pipeline/index.ts"
 import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
-  streamBody } from "./wire/index.ts"
+  type RequestHeaders, streamBody } from "./wire/index.ts"
 
 /** Runs the effect of a request with the service's logger and clock. */
 export type RunEffect = <A, E>(
@@ -38,6 +38,33 @@ interface Routed {
   readonly bodyKind: "document" | "stream" | "none"
 }
 
+/** A request whose Accept field is the format that its URI names, if it names one. */
+class RequestOfFormat implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: RequestHeaders
+  readonly choice: FormatChoice
+  private readonly request: HttpRequest
+
+  constructor(request: HttpRequest, choice: FormatChoice) {
+    const { format } = choice
+    this.method = request.method
+    this.path = request.path
+    this.query = request.query
+    this.headers = format === undefined
+      ? request.headers
+      : request.headers.with("accept", formatTypes[format])
+    this.choice = choice
+    this.request = request
+  }
+
+  /** The connection knows it, and is asked only where it matters. */
+  get remoteAddress(): string {
+    return this.request.remoteAddress
+  }
+}
+
 /**
  * A GET with the format that its URI names in place of its Accept field. The resource's other
  * methods have no format; their conditions need its URI.
@@ -48,22 +75,10 @@ const withChoice = (
   baseUrl: string
 ): HttpRequest => {
   if (offer === undefined) return request
-  const { headers, method, path, query } = request
+  const { method, path, query } = request
   const isRead = method === "GET" || method === "HEAD"
   const choice = chooseFormat({ path, query: isRead ? query : "" }, offer, baseUrl)
-  return {
-    method,
-    path,
-    query,
-    headers: choice.format === undefined
-      ? headers
-      : headers.with("accept", formatTypes[choice.format]),
-    // The connection knows it, and is asked only where it matters.
-    get remoteAddress() {
-      return request.remoteAddress
-    },
-    choice
-  }
+  return new RequestOfFormat(request, choice)
 }
 
 /** The answer at the URI of one representation does not depend on the Accept field. */

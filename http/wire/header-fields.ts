@@ -69,7 +69,18 @@ const checked = (value: string): string => {
  * All fields as one text, so that one call writes them to the socket. An HTML answer gets the page
  * policy unless it has a policy.
  */
-export const joinHeaders = (headers: ReplyHeaders): string => {
+export const joinHeaders = (headers: ReplyHeaders): string =>
+  keptTexts.get(headers) ?? joinFields(headers)
+
+/** The texts of fields that many answers have. */
+const keptTexts = new WeakMap<ReplyHeaders, string>()
+
+/** Joins the fields of an answer that is kept, so that {@link joinHeaders} need not each time. */
+export const keepJoined = (headers: ReplyHeaders): void => {
+  keptTexts.set(headers, joinFields(headers))
+}
+
+const joinFields = (headers: ReplyHeaders): string => {
   let text = ""
   let isPage = false
   let hasPolicy = false

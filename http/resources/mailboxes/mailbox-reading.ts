@@ -11,7 +11,7 @@ import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRef
   preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
   type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
-import type { ReplyHeaders } from "../../wire/index.ts"
+import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
@@ -143,7 +143,10 @@ export const getMailbox = (service: Service) => {
     }, spans)
     const isFinal = !isFeed(type) || dated.lastModifiedMs !== undefined
     const isCacheable = answer._tag === "Plain" && answer.status === 200 && isFinal
-    if (key !== undefined && isCacheable) cache.set(key, { answer, spans })
+    if (key !== undefined && isCacheable) {
+      keepJoined(answer.headers)
+      cache.set(key, { answer, spans })
+    }
     return answer
   })(service)
 }
