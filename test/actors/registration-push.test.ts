@@ -119,6 +119,19 @@ describe("a push that waits for its permit", () => {
   })
 })
 
+/** The push of the first item of a log. */
+const firstPush = (form: "native" | "websub", untilMs: number) =>
+  ({
+    _tag: "Push",
+    form,
+    callback,
+    secrets: [],
+    from: 0,
+    upTo: 1,
+    mailboxGone: false,
+    untilMs
+  }) as const
+
 it.each([["websub", true], ["native", false]] as const)(
   "a push of the form %s refuses redirects: %s",
   async (form, refuses) => {
@@ -134,16 +147,7 @@ it.each([["websub", true], ["native", false]] as const)(
       documents: notificationDocuments,
       random: () => 0.5
     }
-    const action = {
-      _tag: "Push",
-      form,
-      callback,
-      secrets: [],
-      from: 0,
-      upTo: 1,
-      mailboxGone: false,
-      untilMs: 9
-    } as const
+    const action = firstPush(form, 9)
     const self = address("registration", "alice=r")
     await Effect.runPromise(push(deps, new PushResources(), peers, self, action))
     expect(posts.map(({ refusesRedirects = false }) => refusesRedirects)).toEqual([refuses])
@@ -177,16 +181,13 @@ it.each(["native", "websub"] as const)(
       Effect.forEach(
         [1, 2, 3, 4, 5],
         (untilMs) =>
-          push(deps, resources, peers, address("registration", `alice=${untilMs}`), {
-            _tag: "Push",
-            form,
-            callback,
-            secrets: [],
-            from: 0,
-            upTo: 1,
-            mailboxGone: false,
-            untilMs
-          }),
+          push(
+            deps,
+            resources,
+            peers,
+            address("registration", `alice=${untilMs}`),
+            firstPush(form, untilMs)
+          ),
         { concurrency: "unbounded" }
       )
     )

@@ -12,7 +12,7 @@ import { asAdmin, basic, listMailbox, type Mailbox, notification,
 import { cleanUp, eventually, publicUrl, type Service, start } from "../e2e/process.ts"
 import { head, statusesOf } from "../e2e/raw.ts"
 import { freePorts } from "../runtime/nats/servers.ts"
-import { type Relay, relayTo } from "./relay.ts"
+import { type ConnectionCounter, countConnectionsTo } from "./connection-counter.ts"
 
 const startsWithinMs = 120_000
 /** The service refuses a document of this size unread, and ends the connection. */
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
   let proxy: Proxy
-  let relay: Relay
+  let counter: ConnectionCounter
   let port = 0
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
@@ -69,10 +69,10 @@ describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
     (await listMailbox(service.url, mailbox)).map(({ description }) => description)
 
   beforeAll(async () => {
-    relay = await relayTo(service.port)
+    counter = await countConnectionsTo(service.port)
     const [tls = 0, plain = 0] = await freePorts(2)
     port = tls
-    proxy = startProxy(name, { service: relay.port, tls, plain, upstreams: 1 })
+    proxy = startProxy(name, { service: counter.port, tls, plain, upstreams: 1 })
     await eventually(startsWithinMs, "the proxy passes requests on", async () => {
       if (proxy.running.isOver) throw new Error(proxy.running.output)
       const answer = await send("/readyz").catch(() => undefined)
@@ -82,7 +82,7 @@ describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
   afterAll(async () => {
     agent.destroy()
     await proxy.running.stop()
-    await relay.close()
+    await counter.close()
   })
 
   /** Publishes content; returns its path, its entity tag and the password to change it. */
@@ -115,7 +115,7 @@ describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
       [400, mailbox.path, { headers: xml, body: "<notification>" }],
       [200, content.path, {}]
     ]
-    const before = relay.connections()
+    const before = counter.connections()
     const sent: Array<string> = []
     for (let round = 0; round < rounds; round++) {
       for (const [at, [status, path, options]] of steps.entries()) {
@@ -127,7 +127,7 @@ describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
       }
     }
     expect(await textsIn(mailbox)).toEqual(sent)
-    expect(relay.connections()).toBe(before)
+    expect(counter.connections()).toBe(before)
   })
 
   it("takes another connection after an answer that ends one", async () => {
@@ -142,7 +142,7 @@ describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
     const sent: Array<string> = []
     for (let round = 0; round < rounds; round++) {
       for (const [at, [status, path, options]] of steps.entries()) {
-        const before = relay.connections()
+        const before = counter.connections()
         // nginx ends the client's connection, too.
         const refused = await send(path, { agent: false, ...options })
         expect([at, refused.status, refused.text]).toEqual([at, status, refused.text])
@@ -151,7 +151,7 @@ describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
           const after = await deposit(mailbox, `${which}-${round}-${at}`)
           expect([after.status, after.text]).toEqual([202, after.text])
         }
-        expect(relay.connections()).toBeGreaterThan(before)
+        expect(counter.connections()).toBeGreaterThan(before)
       }
     }
     expect(await textsIn(mailbox)).toEqual(sent)

@@ -7,7 +7,7 @@ import { fields } from "./fields.ts"
 import { lengths } from "./lengths.ts"
 import { lines } from "./lines.ts"
 import { names } from "./names.ts"
-import { unfinished } from "./unfinished.ts"
+import { partialRequests } from "./partial-requests.ts"
 
 export { reasons, type WireCase } from "./case.ts"
 
@@ -18,6 +18,6 @@ export const cases: ReadonlyArray<WireCase> = [
   ...fields,
   ...lines,
   ...names,
-  ...unfinished,
+  ...partialRequests,
   ...answers
 ]

@@ -2,7 +2,7 @@
 import { connect, createServer, type Socket } from "node:net"
 import { freePorts } from "../runtime/nats/servers.ts"
 
-export interface Relay {
+export interface ConnectionCounter {
   readonly port: number
   /** How many connections there were. */
   readonly connections: () => number
@@ -16,7 +16,7 @@ const joined = (one: Socket, other: Socket): void => {
   one.on("close", (isBroken) => isBroken || other.destroySoon())
 }
 
-export const relayTo = async (target: number): Promise<Relay> => {
+export const countConnectionsTo = async (target: number): Promise<ConnectionCounter> => {
   const [port = 0] = await freePorts(1)
   const open = new Set<Socket>()
   let connections = 0

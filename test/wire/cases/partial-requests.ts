@@ -22,7 +22,7 @@ const places: ReadonlyArray<readonly [h1spec: string, name: string, until: strin
   ["Fragmented request termination", "half an empty line", "GET /livez HTTP/1.1\r\nHost: a\r\n\r"]
 ]
 
-export const unfinished: ReadonlyArray<WireCase> = [
+export const partialRequests: ReadonlyArray<WireCase> = [
   ...places.map(([h1spec, name, until]) =>
     servedBy(200)(`${name}, then the rest`, until, { [`h1spec: ${h1spec}`]: "wait" }, {
       rest: whole.slice(until.length)
