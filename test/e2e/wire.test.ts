@@ -1,4 +1,4 @@
-/** Hostile header fields and noise on bare sockets. Framing and slow clients: test/security. */
+/** Hostile header fields and noise on bare sockets. Framing is in test/wire. */
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, expectStatus, listMailbox, type Mailbox, openMailbox, postXml,
