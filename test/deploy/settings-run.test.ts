@@ -176,28 +176,32 @@ const sending = (mailbox: Mailbox, retried: ReadonlyArray<number> = []) => {
       number += 1
     }
   })()
-  // The error is reported to the caller that waits for the end.
-  all.catch(() => undefined)
+  // The error is reported to the caller that waits for more, or for the end.
+  all.catch(() => ending.abort())
+  const continues = async () => {
+    const before = sent.length
+    const more = eventually(
+      readyWithinMs,
+      "deposits continue",
+      () => sent.length > before + 20 || ending.signal.aborted ? true : undefined
+    )
+    await Promise.race([more, all])
+  }
   const ended = async () => {
     ending.abort()
     await all
     return sent
   }
-  return { sent, ended }
+  return { continues, ended }
 }
 
 it("stops a node gracefully, without a failed request", async () => {
   const mailbox = await open("leaving")
-  const { ended, sent } = sending(mailbox)
-  await eventually(readyWithinMs, "some are sent", () => sent.length > 20 ? true : undefined)
+  const { continues, ended } = sending(mailbox)
+  await continues()
   const [name = ""] = nodeNames
   expect(await nodes.get(name)?.stop()).toEqual({ code: 0, signal: null })
-  const before = sent.length
-  await eventually(
-    readyWithinMs,
-    "deposits continue",
-    () => sent.length > before + 20 ? true : undefined
-  )
+  await continues()
   const accepted = await ended()
   for (const url of left()) expect(await described(url, mailbox)).toEqual(accepted)
 })
@@ -205,19 +209,14 @@ it("stops a node gracefully, without a failed request", async () => {
 it("stops a server by the signal of compose.yaml, and loses nothing", async () => {
   const mailbox = await open("served")
   // Writes wait while other servers become leaders of its streams.
-  const { ended, sent } = sending(mailbox, [503])
-  await eventually(readyWithinMs, "some are sent", () => sent.length > 20 ? true : undefined)
+  const { continues, ended } = sending(mailbox, [503])
+  await continues()
   const [name = ""] = serverNames
   const signal = wordAt(names.services, name, "stop_signal")
   expect(signal).toBe("SIGUSR2")
   servers.get(name)?.child.kill("SIGUSR2")
   await servers.get(name)?.end()
-  const before = sent.length
-  await eventually(
-    readyWithinMs,
-    "deposits continue",
-    () => sent.length > before + 20 ? true : undefined
-  )
+  await continues()
   const accepted = await ended()
   for (const url of left()) expect(await described(url, mailbox)).toEqual(accepted)
 })
