@@ -117,6 +117,19 @@ describe("the document", () => {
     expect(await served()).toMatchObject({ servers: [{ url: service.base }], info: { version } })
   })
 
+  it("has only header fields that a script of another origin may set and read", async () => {
+    const headers = { "Access-Control-Request-Method": "POST" }
+    const preflight = await send("OPTIONS", "/content", { headers })
+    expect(preflight.header("access-control-expose-headers")).toBe("*")
+    const allowed = preflight.header("access-control-allow-headers").toLowerCase().split(", ")
+    const { components } = await served() as {
+      components: { parameters: Record<string, { name: string; in: string }> }
+    }
+    const sent = Object.values(components.parameters).filter((one) => one.in === "header")
+    expect(sent.map(({ name }) => name.toLowerCase()).filter((name) => !allowed.includes(name)))
+      .toEqual([])
+  })
+
   it("has plain summaries, descriptions, and an answer for a malformed request", async () => {
     for (const { key, node } of service.contract.operations()) {
       const [summary, description] = [String(node["summary"]), String(node["description"])]
