@@ -44,8 +44,28 @@ describe("discovery (§4)", () => {
     expect(page).toContain(`<link rel="hub" href="${href}/registrations">`)
     expect(page).toContain(`<link rel="self" href="${href}?format=html" type="text/html">`)
     const among = (await service.send("GET", shared)).header("link")
-    expect(among).toContain(`<${shared}/registrations>; rel="hub"`)
     expect(among).toContain(`<${shared}>; rel="self"`)
+    expect(among).not.toContain("hub")
+  })
+
+  it("names a hub exactly where it accepts the topic", async () => {
+    const { href, shared } = await service.open("named")
+    await service.deposit(href, "one")
+    await service.deposit(href, "two")
+    const { time } = (await get(href)).xml.attributes
+    const plain = ["", "?format=html&read", "?format=atom", "?format=rss", "?format=jsonld"]
+    const others = ["limit=1", "limit=1&format=atom", `since=${time}`, "before=2&format=rss"]
+    const pages = [...plain.map((query) => href + query), ...others.map((one) => `${href}?${one}`)]
+    const offered: Array<readonly [string, boolean]> = []
+    for (const uri of [...pages, shared, `${shared}?format=atom`]) {
+      const links = (await get(uri)).header("link")
+      const [, topic = ""] = /<([^>]*)>; rel="self"/.exec(links) ?? []
+      const request = { ...subscribe(subscriber.at("echo")), "hub.topic": topic }
+      const { status } = await service.hub(href, request)
+      expect([uri, links.includes("rel=\"hub\"")]).toEqual([uri, status === 202])
+      offered.push([uri, status === 202])
+    }
+    expect(offered.filter(([, is]) => is)).toHaveLength(plain.length)
   })
 })
 

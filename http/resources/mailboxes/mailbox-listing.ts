@@ -213,14 +213,19 @@ export const depositLinks = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: inboxRel, href: mailbox.href }
 ]
 
+/** Whether the URI of a listing, its `rel="self"`, is a topic: the public one of the mailbox. */
+const isTopic = ({ secret }: MailboxRef, { before, limit, since }: ListingQuery): boolean =>
+  secret === undefined && before === undefined && limit === undefined && since === undefined
+
 /** A WebSub subscriber subscribes at `hub` to the representation's own `self` (WebSub §4). */
 export const pageLinks = (
   mailbox: MailboxRef,
   { older }: ListingPage,
+  query: ListingQuery,
   next: string | undefined
 ): ReadonlyArray<PageLink> => [
   ...depositLinks(mailbox),
-  { rel: "hub", href: `${mailbox.here}/registrations` },
+  ...isTopic(mailbox, query) ? [{ rel: "hub", href: `${mailbox.href}/registrations` }] : [],
   ...next === undefined
     ? []
     : [{

@@ -35,7 +35,7 @@ export const listingView = (
   return {
     title,
     xml: `${xml}</mailbox>`,
-    links: pageLinks(mailbox, page, next),
+    links: pageLinks(mailbox, page, query, next),
     body: () => readerPage(mailbox, page, entries.map((entry) => summaryOf(mailbox, entry))),
     forms: () => readerForms(mailbox, view),
     script: page.more || query.before !== undefined ? undefined : liveScriptPath,
