@@ -142,13 +142,22 @@ const checkMembership = (placement: Placement["Service"]): Effect.Effect<void, s
   })
 
 /**
+ * Time for which a stopping node of a cluster still accepts requests, at least, while `/readyz`
+ * fails: load balancers check every second or more often.
+ */
+const stopNoticeMs = 1_500
+
+/**
  * Hands the actors over to other nodes, for `timeoutMs` at most. HTTP continues, since it reaches
- * the actors on any node.
+ * the actors on any node, until load balancers had time to notice.
  */
 const handOver = (placement: Placement["Service"], timeoutMs: number): Effect.Effect<void> =>
-  Effect.promise(() =>
-    Promise.race([placement.leave(), sleep(timeoutMs, undefined, { ref: false })])
-  )
+  Effect.promise(async () => {
+    const left = placement.leave()
+    if (left === undefined) return
+    const noticed = sleep(Math.min(stopNoticeMs, timeoutMs))
+    await Promise.all([noticed, Promise.race([left, sleep(timeoutMs, undefined, { ref: false })])])
+  })
 
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,

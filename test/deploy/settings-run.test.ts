@@ -200,10 +200,20 @@ it("stops a node gracefully, without a failed request", async () => {
   const { continues, ended } = sending(mailbox)
   await continues()
   const [name = ""] = nodeNames
-  expect(await nodes.get(name)?.stop()).toEqual({ code: 0, signal: null })
+  const node = nodes.get(name)
+  const stopped = node?.stop()
+  const { url = "" } = node ?? {}
+  const isDown = `Server nodes/${name} is DOWN`
+  await eventually(
+    readyWithinMs,
+    "the balancer knows",
+    () => balancer.output.includes(isDown) ? true : undefined
+  )
+  expectStatus(await postXml(url, mailbox.path, notification("item-last")), 202)
+  expect(await stopped).toEqual({ code: 0, signal: null })
   await continues()
-  const accepted = await ended()
-  for (const url of left()) expect(await described(url, mailbox)).toEqual(accepted)
+  const accepted = [...await ended(), "item-last"]
+  for (const one of left()) expect(await described(one, mailbox)).toEqual(accepted)
 })
 
 it("stops a server by the signal of compose.yaml, and loses nothing", async () => {
