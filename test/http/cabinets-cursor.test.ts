@@ -11,13 +11,16 @@ import { encodeItem, encodeRemoval, notificationId,
 import type { MailboxView } from "../../actors/mailbox/protocol.ts"
 import { cabinetScanCharsMax, cabinetScanItemsMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
-import { formatCabinetCursor, parseCabinetSince,
-  positionKey } from "../../http/resources/cabinets/cabinet-cursor.ts"
+import { cursorKey, formatCabinetCursor,
+  parseCabinetSince } from "../../http/resources/cabinets/cabinet-cursor.ts"
 import { type MergedPage, readCabinet } from "../../http/resources/cabinets/cabinet-merge.ts"
 import type { Address, LogItem } from "../../runtime/index.ts"
 import { defaultSettings } from "../actors/mailbox-settings.ts"
 
 const startMs = 1_800_000_000_000
+
+/** The id of the cabinet. */
+const id = "cabinet"
 
 interface Log {
   readonly items: Array<LogItem>
@@ -103,7 +106,7 @@ class World {
     }
     const parsed = since === undefined ? undefined : parseCabinetSince(since)
     expect(parsed === undefined).toBe(since === undefined)
-    return Effect.runPromise(readCabinet(this.service, cabinet, { since: parsed, limit }))
+    return Effect.runPromise(readCabinet(this.service, cabinet, { id, since: parsed, limit }))
   }
 }
 
@@ -206,15 +209,16 @@ describe("a cabinet's cursor", () => {
   it("decodes an encoded cursor, and rejects a truncated or invented one", () => {
     const positions = fc.uniqueArray(
       fc.tuple(fc.stringMatching(/^[a-z0-9]{1,12}$/), fc.integer({ min: 1, max: 999_999_999_999 })),
-      { selector: ([mailbox]) => positionKey(mailbox), maxLength: 100 }
+      { selector: ([mailbox]) => cursorKey(mailbox), maxLength: 100 }
     )
     fc.assert(
       fc.property(positions, fc.integer({ min: 0, max: 4e12 }), (list, atMs) => {
-        const text = formatCabinetCursor(atMs, list)
+        const text = formatCabinetCursor(id, atMs, list)
         const since = parseCabinetSince(text)
         expect(since).toEqual({
           _tag: "Behind",
-          positions: new Map(list.map(([mailbox, n]) => [positionKey(mailbox), n])),
+          cabinet: cursorKey(id),
+          positions: new Map(list.map(([mailbox, n]) => [cursorKey(mailbox), n])),
           atMs
         })
         expect(text.length).toBeLessThan(2_000)
@@ -229,10 +233,11 @@ describe("a cabinet's cursor", () => {
   })
 
   it("uses the smaller of two positions under one key", () => {
-    const text = formatCabinetCursor(startMs, [["a", 7], ["a", 3]])
+    const text = formatCabinetCursor(id, startMs, [["a", 7], ["a", 3]])
     expect(parseCabinetSince(text)).toEqual({
       _tag: "Behind",
-      positions: new Map([[positionKey("a"), 3]]),
+      cabinet: cursorKey(id),
+      positions: new Map([[cursorKey("a"), 3]]),
       atMs: startMs
     })
   })
@@ -289,7 +294,7 @@ describe("a page", () => {
     for (let at = 0; at < 20; at++) world.deposit("a", startMs + at * 1000, "x")
     const query = { since: new Date(startMs + 15_000).toISOString() }
     expect(shownOn(await world.read(["a"], undefined, 100, query))).toHaveLength(5)
-    const early = formatCabinetCursor(startMs + 1000, [["a", 2]])
+    const early = formatCabinetCursor(id, startMs + 1000, [["a", 2]])
     expect(shownOn(await world.read(["a"], early, 100, query))).toHaveLength(5)
     const later = new Date(startMs + 18_000).toISOString()
     expect(shownOn(await world.read(["a"], later, 100, query))).toEqual(["a/19", "a/20"])

@@ -185,6 +185,12 @@ it("of a cabinet is unknown beyond the log of a mailbox, or older than what is t
   expect(descriptions(await get(`${cabinet}?since=${time}`))).toEqual(["three"])
   await expectUnknown(await get(`${cabinet}?since=${time.replace(/\.2_$/, ".9_")}`), "since")
   await expectUnknown(await get(`${cabinet}?since=${time.replace(/^\d+/, "2020")}`), "since")
+  const other = (await service.send("POST", "/cabinets", {
+    basic: owner,
+    body: `<cabinet><mailbox href="${href}"/><query contains="three"/></cabinet>`
+  })).header("location")
+  expect(descriptions(await get(other))).toEqual(["three"])
+  await expectUnknown(await get(`${other}?since=${time}`), "since")
   const malformed = await get(`${cabinet}?since=x`)
   expect([malformed.status, malformed.header("link")]).toEqual([
     400,

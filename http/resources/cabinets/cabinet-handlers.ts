@@ -78,7 +78,8 @@ export const postCabinets = defineHandler(function*(service, call) {
 
 /** `limit` and `since` of the query; 400 for malformed ones. */
 const cabinetRequestOf = Effect.fnUntraced(function*(
-  call: Call
+  call: Call,
+  { id }: CabinetRef
 ): Effect.fn.Return<CabinetRequest, HandlerFailure> {
   const { limit } = yield* readPageRequest(call, () => false)
   const text = (yield* readQuery(call)).get("since")
@@ -90,12 +91,12 @@ const cabinetRequestOf = Effect.fnUntraced(function*(
       firstPage
     )
   }
-  return { since, limit }
+  return { id, since, limit }
 })
 
 export const getCabinet = defineHandler(function*(service, call) {
   const ref = yield* cabinetRefOf(service, call)
-  const request = yield* cabinetRequestOf(call)
+  const request = yield* cabinetRequestOf(call, ref)
   const cabinet = yield* cabinetOf(service, ref)
   const page = yield* readCabinet(service, cabinet, request)
   const rendered = renderView(
@@ -130,7 +131,7 @@ const checkedVersion = Effect.fnUntraced(function*(
     call,
     Effect.gen(function*() {
       const limit = pageEntriesDefault
-      const page = yield* readCabinet(service, cabinet, { since: undefined, limit })
+      const page = yield* readCabinet(service, cabinet, { id: ref.id, since: undefined, limit })
       const view = pageView(service, ref.id, cabinet, page, limit)
       return { version, tags: entityTags(call, view, feedTypes) }
     })

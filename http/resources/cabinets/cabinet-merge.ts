@@ -14,7 +14,7 @@ import { type HandlerFailure, type Service, unknownCursor } from "../../pipeline
 import { fold } from "../../query-engine/index.ts"
 import { describeForReader, findPosition, type ListingPage, listingStart, type MailboxEntry,
   type MailboxRef, mailboxRefNamed, readPage } from "../mailboxes/index.ts"
-import { type CabinetSince, formatCabinetCursor, positionKey, timeOf } from "./cabinet-cursor.ts"
+import { type CabinetSince, cursorKey, formatCabinetCursor, timeOf } from "./cabinet-cursor.ts"
 
 /* Which notifications a cabinet's query matches. */
 
@@ -37,6 +37,8 @@ const filterOf = (query: CabinetQuery | undefined): EntryFilter => {
 
 /** The parameters of a request for a cabinet. */
 export interface CabinetRequest {
+  /** The id of the cabinet. */
+  readonly id: string
   readonly since: CabinetSince | undefined
   readonly limit: number
 }
@@ -172,7 +174,7 @@ const openSource = Effect.fnUntraced(function*(
 ): Effect.fn.Return<MailboxSource, HandlerFailure> {
   const mailbox = mailboxRefNamed(service, listed.name)
   const view = yield* viewOf(service, mailbox, cabinet.owner, listed)
-  const position = since?._tag === "Behind" ? since.positions.get(positionKey(listed.name)) ?? 0 : 0
+  const position = since?._tag === "Behind" ? since.positions.get(cursorKey(listed.name)) ?? 0 : 0
   // A mailbox that could not be read keeps its position until it can be read again.
   if (view === undefined) return new MailboxSource(mailbox, view, position)
   if (since?._tag === "Behind" && position > 0) {
@@ -270,8 +272,11 @@ const readSources = (service: Service, merge: PageMerge, chunk: number) =>
 export const readCabinet = Effect.fnUntraced(function*(
   service: Service,
   cabinet: CabinetView,
-  { limit, since }: CabinetRequest
+  { id, limit, since }: CabinetRequest
 ): Effect.fn.Return<MergedPage, HandlerFailure> {
+  if (since?._tag === "Behind" && since.cabinet !== cursorKey(id)) {
+    return yield* unknownCursor("since", "cabinet")
+  }
   const sources = yield* Effect.forEach(
     cabinet.mailboxes,
     (listed) => openSource(service, cabinet, listed, since),
@@ -297,6 +302,7 @@ export const readCabinet = Effect.fnUntraced(function*(
     entries: merge.entries,
     atMs,
     time: formatCabinetCursor(
+      id,
       atMs,
       sources.map(({ mailbox, position }) => [mailbox.name, position])
     ),

@@ -2,7 +2,7 @@
  * Readers of cabinets. A merged listing is no snapshot of several mailboxes, so each mailbox is
  * checked separately: the listing has its notifications after the previous cursor.
  */
-import { parseCabinetSince, positionKey } from "../../../http/resources/cabinets/cabinet-cursor.ts"
+import { cursorKey, parseCabinetSince } from "../../../http/resources/cabinets/cabinet-cursor.ts"
 import { type Answer, asAdmin, parseXml, pathOf } from "../../e2e/client.ts"
 import { publicUrl } from "../../e2e/process.ts"
 import type { Recorder } from "../recorder.ts"
@@ -96,7 +96,7 @@ export class CabinetWorkload {
         name === "notification" && pathOf(attributes["mailbox"] ?? "") === mailbox.path
       )
       const place = cabinet.positions.get(mailbox.path) ?? 0
-      const cursor = since.positions.get(positionKey(mailbox.name)) ?? 0
+      const cursor = since.positions.get(cursorKey(mailbox.name)) ?? 0
       if (cursor < place) this.recorder.violations.push(`${time} goes back behind ${place}`)
       const output = { _tag: "Listed" as const, entries: entriesOf({ ...document, children }) }
       const input = { kind: "since" as const, place }

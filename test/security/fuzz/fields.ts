@@ -192,7 +192,7 @@ const cursors: Target = {
   bytesMax: 2_048,
   seeds: [
     "2024-02-29T12:00:00.123456789012345Z",
-    "2024-01-01T00:00:00+01:00~AAAAAQE",
+    "2024-01-01T00:00:00+01:00~7ps_1.2_",
     Buffer.from("[1,\"a\",30]").toString("base64url"),
     Buffer.from("[1,\"a\"]").toString("base64url")
   ],
