@@ -136,6 +136,10 @@ const absent: ContentTable["Absent"] = {
   TimerFired: () => stay()
 }
 
+/** HTTP dates are of whole seconds: each body has a second of its own (RFC 9110 §8.8.2.1). */
+const dateAfter = (lastModifiedMs: number, nowMs: number): number =>
+  Math.max(nowMs, (Math.floor(lastModifiedMs / 1000) + 1) * 1000)
+
 const overwrite: ContentTable["Published"]["Overwrite"] = (state, message, { nowMs }) => {
   const { access, body, ifDigest } = message
   const reason = editRefusal(state, access)
@@ -153,7 +157,7 @@ const overwrite: ContentTable["Published"]["Overwrite"] = (state, message, { now
     ...state,
     body,
     generation: generation + 1,
-    lastModifiedMs: Math.max(nowMs, lastModifiedMs),
+    lastModifiedMs: dateAfter(lastModifiedMs, nowMs),
     stale: [...state.stale, state.body.blobId]
   }
   return removeStaleBlobs(next, nowMs).reply(overwritten)

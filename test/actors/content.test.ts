@@ -147,19 +147,21 @@ describe("the content's table", () => {
       // The message was decided before; another one has replaced its body since.
       const replaced: ContentState = { ...kept, body: bodyOf("b3"), generation: 3, stale: ["b2"] }
       expectOnlyReply(decide(replaced, overwrite), { _tag: "Overwritten" })
-      const decision = decide(kept, { ...overwrite, ifDigest: "sha-b1" }, { nowMs: nowMs + 5 })
+      const decision = decide(kept, { ...overwrite, ifDigest: "sha-b1" }, { nowMs: nowMs + 2005 })
       expect(decision.nextState).toEqual({
         ...kept,
         body: bodyOf("b2"),
         generation: 2,
-        lastModifiedMs: nowMs + 5,
+        lastModifiedMs: nowMs + 2005,
         stale: ["b1"]
       })
       expect(decision.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b1"] }])
-      expect(decision.timerAtMs).toBe(retryAtMs + 5)
+      expect(decision.timerAtMs).toBe(retryAtMs + 2005)
       expect(decision.answer).toEqual({ _tag: "Overwritten" })
+      // Another body has another date, in whole seconds, also when it comes at once.
+      const nextSecondMs = (Math.floor(nowMs / 1000) + 1) * 1000
       expect(decide(kept, overwrite, { nowMs: nowMs - 5 }).nextState)
-        .toMatchObject({ lastModifiedMs: nowMs })
+        .toMatchObject({ lastModifiedMs: nextSecondMs })
       expectOnlyReply(decide(kept, { ...overwrite, body: bodyOf("b1") }), { _tag: "Overwritten" })
       expectRefused(decide(kept, { ...overwrite, ifDigest: "sha-b0" }), "PreconditionFailed")
       const stale = Array.from({ length: staleBlobsMax }, (_, at) => `s${at}`)

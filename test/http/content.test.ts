@@ -84,6 +84,18 @@ describe("A3: fetching", () => {
     expect(safe.header("content-disposition")).toBe("inline")
   })
 
+  it("gives each body a date of its own, and none later than now", async () => {
+    const published = await publish("first")
+    const href = locationOf(published)
+    for (const body of ["second", "third"]) {
+      const since = (await send("GET", href)).header("last-modified")
+      expect((await send("PUT", editOf(published), plain(body))).status).toBe(204)
+      const changed = await send("GET", href, { headers: { "If-Modified-Since": since } })
+      expect([changed.status, changed.text]).toEqual([200, body])
+      expect(Date.parse(changed.header("last-modified"))).toBeLessThanOrEqual(Date.now())
+    }
+  })
+
   it("honors validators", async () => {
     const href = locationOf(await publish("some text"))
     const answer = await send("GET", href)

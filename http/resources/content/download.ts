@@ -14,9 +14,13 @@ export const etagOf = (body: ContentBody): string => `"${body.digest.slice(0, 22
 const inlineTypes =
   /^(?:text\/plain|image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/[\w.+-]+)\s*(?:;|$)/i
 
-const headersOf = ({ body, hasPassword, lastModifiedMs }: ContentView): ReplyHeaders => [
+/** The date of a body can be up to a second ahead: no later one than now is sent (RFC 9110 §8.8.2.1). */
+const headersOf = (
+  { body, hasPassword, lastModifiedMs }: ContentView,
+  nowMs: number
+): ReplyHeaders => [
   ["ETag", etagOf(body)],
-  ["Last-Modified", httpDate(lastModifiedMs)],
+  ["Last-Modified", httpDate(Math.min(lastModifiedMs, nowMs))],
   ["Cache-Control", hasPassword ? "private, no-cache" : "no-cache"],
   ["Accept-Ranges", "bytes"]
 ]
@@ -49,7 +53,7 @@ const answerOf = Effect.fnUntraced(function*(
   const { body, lastModifiedMs } = view
   const { headers, method } = call.request
   const state = { exists: true, etag: etagOf(body), modifiedMs: lastModifiedMs }
-  const common = headersOf(view)
+  const common = headersOf(view, service.nowMs())
   const verdict = evaluatePreconditions(method, headers, state)
   if (verdict === "not-modified") return emptyAnswer(304, common)
   if (verdict === "failed") return yield* httpError("precondition-failed")
