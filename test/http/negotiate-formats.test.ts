@@ -4,7 +4,7 @@ import { chooseFormat, formatTypes } from "../../http/formats/representation-uri
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
 import type { Sending } from "./harness.ts"
 import { contains, linked } from "./ldn-harness.ts"
-import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
+import { type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
 
 let service: Mailboxes
 
@@ -147,9 +147,10 @@ it("leaves links out of a Link field that proxies would not take", async () => {
     body: `<cabinet><mailbox href="${href}"/></cabinet>`
   })).header("location")
   const sizes: Array<number> = []
+  const [own = ""] = /~[0-9a-z]+_/.exec(timeOf(await get(cabinet))) ?? []
   for (const positions of [0, 5, 15, 40, 80, 180]) {
     // Positions of mailboxes that are not in it.
-    const since = `2020-01-01T00:00:00.000Z~${"1abcdef.1_".repeat(positions)}`
+    const since = `2020-01-01T00:00:00.000Z${own}${"1abcdef.1_".repeat(positions)}`
     for (const accept of ["application/xml", "application/atom+xml"]) {
       const answer = await get(`${cabinet}?since=${since}&limit=1`, { accept })
       expect([positions, answer.status, linked(answer, "next").length]).toEqual([positions, 200, 1])
