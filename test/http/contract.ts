@@ -44,6 +44,32 @@ const isXml = (media: string): boolean =>
 /** Header fields of every answer. */
 const commonHeaders = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
 
+/**
+ * Header fields that the document describes for all answers at once (`RateLimit`), that OpenAPI
+ * describes elsewhere (`Content-Type`), or that belong to the connection or to CORS.
+ */
+const undescribedHeaders: ReadonlySet<string> = new Set([
+  ...Object.keys(commonHeaders),
+  "connection",
+  "content-length",
+  "content-type",
+  "date",
+  "keep-alive",
+  "ratelimit",
+  "ratelimit-policy",
+  "transfer-encoding"
+])
+
+const isUndescribed = (name: string): boolean =>
+  undescribedHeaders.has(name) || name.startsWith("access-control-")
+
+/** The fields of an answer that its description does not list. */
+const unlisted = (response: Node, headers: Headers): ReadonlyArray<string> => {
+  const listed = new Set(Object.keys(response["headers"] ?? {}).map((name) => name.toLowerCase()))
+  return [...headers.keys()].filter((name) => !isUndescribed(name) && !listed.has(name))
+    .map((name) => `the field ${name} is not listed`)
+}
+
 export class Contract {
   readonly document: Node
   /** The statuses and types of the answers so far, by operation. */
@@ -166,7 +192,11 @@ export class Contract {
       const isRequired: unknown = field?.node["required"]
       return isRequired === true && !headers.has(name)
     }).map((name) => `the field ${name} is missing`)
-    return [...missing, ...this.contentFaults(operation, response.pointer, media, text)]
+    return [
+      ...missing,
+      ...unlisted(response.node, headers),
+      ...this.contentFaults(operation, response.pointer, media, text)
+    ]
   }
 
   private contentFaults(

@@ -268,7 +268,8 @@ describe("the document", () => {
 describe("the harness finds", () => {
   const careful = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
   const found = (path: string, status: number, fields: Record<string, string>, text: string) => {
-    const headers = new Headers({ vary: "x", "cache-control": "x", etag: "x", ...fields })
+    const tag = status === 200 ? { etag: "x" } : undefined
+    const headers = new Headers({ vary: "x", "cache-control": "x", ...tag, ...fields })
     return service.contract.faults({ method: "GET", path, status, headers, text })
   }
   const answer = (path: string, status: number, type: string, text: string) =>
@@ -285,6 +286,9 @@ describe("the harness finds", () => {
   it("statuses, types, fields and bodies that are not listed", () => {
     expect(answer("/sessions", 418, "", "")).toEqual(["418 is not listed"])
     expect(answer("/cluster", 200, "image/png", "?")).toEqual(["image/png is not listed"])
+    expect(found("/livez", 200, { ...careful, "x-new": "1" }, "")).toContainEqual(
+      "the field x-new is not listed"
+    )
     expect(answer("/openapi.json", 200, "application/json", "{\"openapi\":\"3.1.0\"}"))
       .toEqual([expect.stringContaining("required"), expect.stringContaining("required")])
     expect(answer("/quotes", 200, "text/xml", "<quotas/>"))

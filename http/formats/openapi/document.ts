@@ -47,7 +47,7 @@ const problemHeaders: Readonly<Partial<Record<ProblemSlug, ReadonlyArray<string>
   overloaded: ["Retry-After"],
   quarantined: ["Retry-After"],
   "storage-unavailable": ["Retry-After"],
-  conflict: ["Retry-After?", "Link?"],
+  conflict: ["Retry-After?"],
   "unsupported-media-type": ["Accept?", "Accept-Post?", "Accept-Encoding?"]
 }
 
@@ -80,11 +80,18 @@ const problemContent = (schemaName: string) => {
   }
 }
 
+/** The fields of every problem; a page has a policy. */
+const sharedProblemHeaders = ["Vary?", "Cache-Control", "Content-Security-Policy?"]
+
+/** A problem of a mailbox or of a listing has links: to the mailbox, or to the first page. */
+const problemLink = (slugs: ReadonlyArray<ProblemSlug>): ReadonlyArray<string> =>
+  slugs.every((slug) => slug === "not-found" || slug === "gone") ? [] : ["Link?"]
+
 const problemPart = (slugs: ReadonlyArray<ProblemSlug>): DocumentPart => {
   const names = slugs.flatMap((slug) => problemHeaders[slug] ?? [])
   return {
     description: slugs.map((slug) => problemTypes[slug].title).join("; or "),
-    headers: headerRefs(["Vary?", "Cache-Control", ...names]),
+    headers: headerRefs([...sharedProblemHeaders, ...problemLink(slugs), ...names]),
     content: contentOf(problemContent(problemName(slugs)))
   }
 }
@@ -96,16 +103,31 @@ const answerPart = (
 ): DocumentPart => {
   const { content, description, headers = [] } = answer
   // An event stream is not a representation: it has no ETag and no Cache-Control.
-  const optional = content !== undefined && "text/event-stream" in content ? "?" : ""
+  const isStream = content !== undefined && "text/event-stream" in content
+  const optional = isStream ? "?" : ""
   const shared = answer.isView === true ? ["Vary?", `Cache-Control${optional}`, "Link?"] : []
   const isTagged = isView(routed) && answer.isView === true && status === "200"
   const tag = isTagged ? [`ETag${optional}`, "Content-Location?"] : []
+  const ofType = [
+    ...isStream ? ["X-Accel-Buffering?"] : [],
+    ...content !== undefined && "text/html" in content ? ["Content-Security-Policy?"] : []
+  ]
   return {
     description,
-    ...withHeaders([...shared, ...tag, ...headers]),
+    ...withHeaders([...shared, ...tag, ...ofType, ...headers]),
     ...content === undefined ? {} : { content: contentOf(content) }
   }
 }
+
+const notModifiedHeaders = ["Vary?", "Cache-Control?", "Link?", "Content-Location?"]
+
+const optionalOf = (name: string): string => name.endsWith("?") ? name : `${name}?`
+
+/** 304 has the fields of the 200 that it replaces, `own` among them, except those of the body. */
+const notModifiedPart = (own: ReadonlyArray<string>): DocumentPart => ({
+  description: "The client has the current representation",
+  headers: headerRefs(["ETag", ...notModifiedHeaders, ...own.map(optionalOf)])
+})
 
 /** Kinds of problems by their status. */
 const byStatus = (slugs: Iterable<ProblemSlug>): Map<string, Array<ProblemSlug>> => {
@@ -121,11 +143,11 @@ class DocumentBuilder {
   readonly described: ServiceDescription
   readonly schemas: Record<string, Schema> = {}
   readonly responses: Record<string, DocumentPart> = {
-    NotModified: {
-      description: "The client has the current representation",
-      headers: headerRefs(["ETag", "Vary?", "Cache-Control?", "Link?", "Content-Location?"])
-    },
-    Options: { description: "The methods of the resource", headers: headerRefs(["Allow"]) }
+    NotModified: notModifiedPart([]),
+    Options: {
+      description: "The methods of the resource",
+      headers: headerRefs(["Allow", "Accept-Post?"])
+    }
   }
 
   constructor(described: ServiceDescription) {
@@ -173,7 +195,13 @@ class DocumentBuilder {
     for (const [status, answer] of Object.entries(described)) {
       all[status] = answerPart(routed, status, answer)
     }
-    if (isView(routed)) all["304"] ??= partRef("responses", "NotModified")
+    if (isView(routed)) {
+      const { headers = [] } = described[200] ?? {}
+      const own = headers.filter((name) => !notModifiedHeaders.includes(optionalOf(name)))
+      all["304"] ??= own.length === 0
+        ? partRef("responses", "NotModified")
+        : notModifiedPart(own)
+    }
     for (const [status, slugs] of byStatus(problemsOf(routed))) {
       const own = described[Number(status)]
       if (own === undefined) continue
@@ -190,7 +218,7 @@ class DocumentBuilder {
     this.schemas["Problem"] ??= problemSchema(uri)
     this.responses["Problem"] ??= {
       description: "A problem",
-      headers: headerRefs(["Vary?", "Cache-Control"]),
+      headers: headerRefs(sharedProblemHeaders),
       content: contentOf(problemContent("Problem"))
     }
     return partRef("responses", "Problem")

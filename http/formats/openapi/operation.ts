@@ -249,7 +249,8 @@ export const responseHeaders = {
   "Content-Disposition": "Whether a browser shows the content or saves it.",
   "Content-Location": "The resource that the answer shows.",
   "Content-Range": "The range of bytes, and the length of the whole.",
-  "Content-Security-Policy": "Stored content can never act as this origin.",
+  "Content-Security-Policy":
+    "What a page may load and do; stored content can never act as this origin.",
   ETag: "The entity tag of this representation, for conditions.",
   "Last-Modified": "The time of the last change.",
   Link: "Links (RFC 8288).",
@@ -262,7 +263,9 @@ export const responseHeaders = {
     "The allowed requests (`q`) in a number of seconds (`w`) for an address or account.",
   "Retry-After": "Seconds after which the client may retry.",
   Vary: "Request fields that the answer depends on.",
-  "WWW-Authenticate": "The accepted authentication schemes."
+  "WWW-Authenticate": "The accepted authentication schemes.",
+  "X-Accel-Buffering": "`no`: a proxy must pass on the events at once.",
+  "X-Robots-Tag": "`noindex` at a secret URI: search engines must not list it."
 } as const satisfies Readonly<Record<string, string>>
 
 type ResponseHeaderName = keyof typeof responseHeaders

@@ -82,7 +82,10 @@ export const contentResource: ResourceDefinition = {
           content: bytesContent,
           headers: [...served, "Content-Range"]
         },
-        304: emptyResponse("The client has the current content", validators)
+        304: emptyResponse("The client has the current content", [
+          ...validators,
+          "Accept-Ranges"
+        ])
       }
     },
     "POST /content/{content}": {

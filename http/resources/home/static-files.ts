@@ -55,7 +55,11 @@ const fileOperation = (
   problems: ["precondition-failed"],
   responses: {
     200: { description: "The file", content, headers: ["ETag", "Cache-Control", ...headers] },
-    304: emptyResponse("The client has the current file", ["ETag"])
+    304: emptyResponse("The client has the current file", [
+      "ETag",
+      "Cache-Control",
+      ...headers
+    ])
   }
 })
 

@@ -85,7 +85,7 @@ const deposited: RequestBodyDescription = {
 const stored = (description: string): ResponseDescription => ({
   description,
   content: { "text/html": text },
-  headers: ["Location", "Link"]
+  headers: ["Location", "Link", "Vary?", "Cache-Control?"]
 })
 
 /** What only answers show. */
@@ -185,7 +185,8 @@ export const mailboxResource: ResourceDefinition = {
           "Link",
           "Preference-Applied?",
           "Accept-Post?",
-          "Last-Modified?"
+          "Last-Modified?",
+          "X-Robots-Tag?"
         ], {
           ...feedContent,
           ...linkedData("An inbox (W3C LDN §3.3), the newest first: its URIs in `contains`."),
@@ -242,7 +243,7 @@ export const mailboxResource: ResourceDefinition = {
       summary: "Reads one notification",
       needs: "reader",
       responses: {
-        200: viewResponse("Notification", "The notification", ["Link"], {
+        200: viewResponse("Notification", "The notification", ["Link", "X-Robots-Tag?"], {
           "text/xml+rss": ref("Notification"),
           ...linkedData("The JSON-LD as it came, or an `Announce` of Activity Streams.")
         })

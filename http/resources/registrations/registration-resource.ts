@@ -37,6 +37,8 @@ const shown = {
   "rotated-until": dateTime
 }
 
+const readerFields = ["Link", "X-Robots-Tag?"] as const
+
 export const registrationResource: ResourceDefinition = {
   tag: "registrations",
   about: "Callbacks that receive the changes of a mailbox: Standard Webhooks, or W3C WebSub.",
@@ -76,7 +78,7 @@ export const registrationResource: ResourceDefinition = {
       id: "listRegistrations",
       summary: "Lists the registrations of a mailbox",
       needs: "reader",
-      responses: { 200: viewResponse("Registrations", "All registrations", ["Link"]) }
+      responses: { 200: viewResponse("Registrations", "All registrations", readerFields) }
     },
     "POST /mailboxes/{mailbox}/registrations": {
       handle: postRegistrations,
@@ -96,7 +98,9 @@ export const registrationResource: ResourceDefinition = {
         202: {
           ...viewResponse("Registration", "The service verifies the intent of the subscriber", [
             "Location?",
-            "Link"
+            "Vary?",
+            "Cache-Control?",
+            ...readerFields
           ]),
           isView: false
         }
@@ -107,7 +111,7 @@ export const registrationResource: ResourceDefinition = {
       id: "getRegistration",
       summary: "Reads a registration and its status",
       needs: "reader",
-      responses: { 200: viewResponse("Registration", "The registration", ["Link"]) }
+      responses: { 200: viewResponse("Registration", "The registration", readerFields) }
     },
     "PUT /mailboxes/{mailbox}/registrations/{registration}": {
       handle: putRegistration,
@@ -116,7 +120,7 @@ export const registrationResource: ResourceDefinition = {
       needs: "reader",
       body: documentRequestBody("ChangedRegistration", { isOptional: true }),
       problems: ["conflict"],
-      responses: { 200: viewResponse("Registration", "The changed registration", ["Link"]) }
+      responses: { 200: viewResponse("Registration", "The changed registration", readerFields) }
     },
     "POST /mailboxes/{mailbox}/registrations/{registration}": {
       handle: postRegistrationForm,
@@ -128,7 +132,7 @@ export const registrationResource: ResourceDefinition = {
       ),
       problems: ["precondition-failed"],
       responses: {
-        200: withoutHtml(viewResponse("Registration", "The changed registration", ["Link"])),
+        200: withoutHtml(viewResponse("Registration", "The changed registration", readerFields)),
         204: emptyResponse("Removed", ["Link"]),
         303: seeOtherResponse
       }
