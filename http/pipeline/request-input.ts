@@ -9,12 +9,21 @@ import type { BodyFault } from "../wire/index.ts"
 import type { Call } from "./call.ts"
 import { firstPage, type HttpError, httpError } from "./http-error.ts"
 
-/** The fields of the query; fails with 400. */
-export const readQuery = (call: Call): Effect.Effect<FormFields, HttpError> => {
+/**
+ * The fields of the query. Fails with 400 if it is malformed, or if it has two values for a field
+ * that is not in `repeatable`: neither may win silently.
+ */
+export const readQuery = (
+  call: Call,
+  repeatable: ReadonlyArray<string> = []
+): Effect.Effect<FormFields, HttpError> => {
   const parsed = parseForm(call.request.query)
-  return parsed.ok
+  if (!parsed.ok) return Effect.fail(httpError("malformed", `query: ${parsed.fault}`))
+  const names = parsed.value.entries().map(([name]) => name)
+  const repeated = names.find((name, at) => names.indexOf(name) < at && !repeatable.includes(name))
+  return repeated === undefined
     ? Effect.succeed(parsed.value)
-    : Effect.fail(httpError("malformed", `query: ${parsed.fault}`))
+    : Effect.fail(httpError("malformed", `query: ${repeated} may be given once; send one value`))
 }
 
 /** The failure of a document body that did not arrive completely. */

@@ -66,6 +66,7 @@ describe("C2", () => {
     "return=name+shoe",
     "return=constructor",
     "limit=0",
+    "agemin=1&agemin=2",
     "limit=1001",
     "after=nonsense",
     "after=W10",

@@ -72,7 +72,16 @@ describe("A11: reading", () => {
       basic: owner
     })
     expect([none.status, descriptions(none)]).toEqual([200, []])
-    for (const query of ["since=yesterday", "limit=0", "limit=1001", "limit=x", "since="]) {
+    for (
+      const query of [
+        "since=yesterday",
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "since=",
+        "limit=1&limit=2"
+      ]
+    ) {
       expect((await service.send("GET", `${href}?${query}`, { basic: owner })).status).toBe(400)
     }
   })

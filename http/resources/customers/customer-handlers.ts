@@ -4,8 +4,8 @@ import { isRandomId } from "../../auth/credentials/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { absoluteUri, type Call, defineHandler, type HandlerAnswer, type HandlerFailure, httpError,
-  readQuery, type RequestInput, unprocessable, viewAnswer } from "../../pipeline/index.ts"
-import { listRows, requireRole, type RowResource } from "../rows/index.ts"
+  type RequestInput, unprocessable, viewAnswer } from "../../pipeline/index.ts"
+import { listRows, readRowQuery, requireRole, type RowResource } from "../rows/index.ts"
 import { acceptedFiles, formatOf } from "./customer-files.ts"
 import { type CustomerInput, customerInputIn, idIn, isCustomerId, rowOf } from "./customer-input.ts"
 import { ageminDigitsMax, customerChanges, customerRemoval, customersTable,
@@ -57,7 +57,7 @@ const ageminPattern = new RegExp(`^[+-]?\\d{1,${ageminDigitsMax}}$`)
 /** C2. */
 export const findCustomers = defineHandler(function*(service, call) {
   // Browsers send empty fields of a form.
-  const text = (yield* readQuery(call)).get("agemin")?.trim() ?? ""
+  const text = (yield* readRowQuery(call)).get("agemin")?.trim() ?? ""
   if (text !== "" && !ageminPattern.test(text)) {
     return yield* httpError("malformed", "agemin must be a whole number")
   }

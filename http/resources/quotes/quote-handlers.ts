@@ -1,7 +1,7 @@
 /** Quotes: C1, C3 and C4 (protocol §3). */
 import { Effect } from "effect"
-import { defineHandler, readQuery, unprocessable, viewAnswer } from "../../pipeline/index.ts"
-import { listRows, rowAnswer, type RowResource } from "../rows/index.ts"
+import { defineHandler, unprocessable, viewAnswer } from "../../pipeline/index.ts"
+import { listRows, readRowQuery, rowAnswer, type RowResource } from "../rows/index.ts"
 import { isSymbol, quoteOf, symbolIn } from "./quote-input.ts"
 import { goneQuotes, quotesTable } from "./quote-table.ts"
 import { collectionPath, fieldsForm, quotePath, quotesView, quoteView } from "./quote-views.ts"
@@ -38,7 +38,7 @@ export const quotes: RowResource = {
 
 /** C1: one quote by its symbol, or a page of all quotes or of those that a query matches. */
 export const findQuotes = defineHandler(function*(service, call) {
-  const parameters = yield* readQuery(call)
+  const parameters = yield* readRowQuery(call)
   const symbol = parameters.get("quotename")
   if (symbol !== undefined && parameters.get("query") === undefined) {
     return yield* rowAnswer(service, quotes, symbol)

@@ -4,5 +4,5 @@ export { addressHash, collectionPath, createQuery, creationChanges, expiryMs, go
   sweepQueries } from "./query-store.ts"
 export { readRecord, type RecordResource, removeRecord, replaceRecord } from "./record-resource.ts"
 export { requireRole, rowAnswer, rowOperations, type RowResource } from "./row-handlers.ts"
-export { listRows, type RowListing, rowQuery } from "./row-listing.ts"
+export { listRows, readRowQuery, type RowListing, rowQuery } from "./row-listing.ts"
 export { rowTable } from "./row-table.ts"

@@ -21,6 +21,10 @@ export const rowQuery = (table: TableSchema): Readonly<Record<string, Parameter>
   ...pagingParameters
 })
 
+/** The fields of a query for rows; `return` may be repeated. */
+export const readRowQuery = (call: Call): ReturnType<typeof readQuery> =>
+  readQuery(call, ["return"])
+
 /** A page of rows. */
 export interface RowListing {
   readonly entries: ReadonlyArray<RowEntry>
@@ -55,7 +59,7 @@ const readListingRequest = Effect.fnUntraced(function*(
   call: Call,
   table: TableSchema
 ): Effect.fn.Return<ListingRequest, HandlerFailure> {
-  const parameters = yield* readQuery(call)
+  const parameters = yield* readRowQuery(call)
   const limit = (yield* readLimit(parameters)) ?? pageEntriesDefault
   const href = parameters.get("query")
   const query = href === undefined
