@@ -63,7 +63,10 @@ export const batchesCharsMax = 8 * pushCharsMax
 /** A lost push, verification or check is repeated after this time. */
 export const registrationLeaseMs = 120_000
 
-/** Attempts to verify a callback; then it stays unverified until its owner updates it. */
+/**
+ * Attempts to verify a callback; then it stays unverified until its owner updates it, a WebSub
+ * subscription for {@link failingMaxMs} at most.
+ */
 export const verificationsMax = 5
 
 /** Bytes of a callback's response to a challenge that are read. */

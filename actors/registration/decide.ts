@@ -142,13 +142,14 @@ const renew: Row["Create"] = (state, message, { nowMs }) => {
   if (requestId === state.requestId) return stay().reply(created(state, nowMs, true))
   const isSame = callback === state.callback && topicFormat === state.topicFormat
   if (form !== "websub" || state.form !== form || !isSame) return deny("Taken")
+  const isUnverified = state.status === "unverified"
   const next: Registered = {
-    ...without(state, "verifyingUntilMs"),
+    ...without(state, "verifyingUntilMs", ...isUnverified ? ["leaseUntilMs"] as const : []),
     requestId,
     version: state.version + 1,
     intent: subscription(message, message, nowMs),
     // No push is promised for changes before the first echo.
-    cursor: state.status === "unverified" ? cursor : state.cursor
+    cursor: isUnverified ? cursor : state.cursor
   }
   return proceed(next, nowMs)
     .reply(created(next, nowMs, false))
@@ -190,6 +191,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
         base,
         "pushing",
         "verifyingUntilMs",
+        "leaseUntilMs",
         // The result of a push to the previous callback does not count.
         ...state.running?.kind === "push" ? ["running"] as const : []
       ),
@@ -283,7 +285,9 @@ const verified = (schedule: Schedule): Row["Verified"] => (state, message, { now
   // A verified registration continues without the intent; an unverified one waits for an Update.
   if (state.status !== "unverified") return proceed(without(failed, "intent"), nowMs)
   const { nextAtMs: _, ...kept } = intent
-  return proceed({ ...failed, intent: { ...kept, mode: "subscribe", tries } }, nowMs)
+  // A subscriber that is still interested subscribes again; until the end readers see the reason.
+  const ends = state.form === "native" ? {} : { leaseUntilMs: nowMs + failingMaxMs }
+  return proceed({ ...failed, ...ends, intent: { ...kept, mode: "subscribe", tries } }, nowMs)
 }
 
 /** The callback has echoed the challenge: the intent takes effect. */
@@ -530,6 +534,13 @@ const earliest = (times: ReadonlyArray<number | undefined>): number | null => {
 }
 
 /**
+ * Whether the callback has rejected the challenge, or has never answered it: its owner is no
+ * subscriber (WebSub §5.3), and must get nothing more.
+ */
+const isRejected = ({ intent, status }: Registered): boolean =>
+  status === "unverified" && intent?.nextAtMs === undefined
+
+/**
  * Ends the registration and removes it from the mailbox. A WebSub subscriber gets `reason`. The
  * request that made the registration makes it again if it `mayRepeat`.
  */
@@ -549,7 +560,7 @@ const end = (
     .setTimer(nowMs)
     .deferTimer(nowMs + registrationLeaseMs)
     .perform<RegistrationAction>({ _tag: "Detach" })
-  return reason === undefined || form !== "websub"
+  return reason === undefined || form !== "websub" || isRejected(state)
     ? decision
     : decision.perform<RegistrationAction>({ _tag: "Deny", callback, ...topicOf(state), reason })
 }

@@ -164,9 +164,17 @@ describe("a registration", () => {
       const busy = { ...faulted, code: 503 }
       const asWebsub = decide({ ...verifying, form: "websub" }, verified(busy))
       expect([asWebsub.timerAtMs, asWebsub.nextState]).toEqual([
-        null,
+        nowMs + failingMaxMs,
         expect.objectContaining({ status: "unverified", code: 503 })
       ])
+      // It ends then, and its callback gets no denial; another request verifies it again.
+      const rejected = asWebsub.nextState ?? absent
+      const later = decide(rejected, timerFired, { nowMs: nowMs + failingMaxMs })
+      expect([later.nextState?._tag, later.actions]).toEqual(["Removed", [{ _tag: "Detach" }]])
+      expectEnd(decide(rejected, remove))
+      for (const retried of [hubCreate, update]) {
+        expect(decide(rejected, retried).nextState).not.toHaveProperty("leaseUntilMs")
+      }
       expect(decide({ ...subscribed, intent }, verified(busy)).nextState)
         .not.toHaveProperty("intent")
       expect(decide(verifying, verified(busy)).timerAtMs).toBe(nowMs + 5_000)
