@@ -14,7 +14,7 @@ export const etagOf = (body: ContentBody): string => `"${body.digest.slice(0, 22
 const inlineTypes =
   /^(?:text\/plain|image\/(?:png|jpeg|gif|webp|avif)|audio\/[\w.+-]+|video\/[\w.+-]+)\s*(?:;|$)/i
 
-/** The date of a body can be up to a second ahead: no later one than now is sent (RFC 9110 §8.8.2.1). */
+/** A body may be dated a second ahead; no date later than now is sent (RFC 9110 §8.8.2.1). */
 const headersOf = (
   { body, hasPassword, lastModifiedMs }: ContentView,
   nowMs: number
