@@ -48,7 +48,8 @@ export const problemTypes = {
   "method-not-allowed": type(
     405,
     "The method is not allowed here",
-    "The resource exists, but does not answer this method. Use one of those in the Allow field."
+    "The resource exists, but does not answer this method, or no resource does. Use one of those "
+      + "in the Allow field."
   ),
   "not-acceptable": type(
     406,
@@ -137,8 +138,7 @@ export const problemTypes = {
   "not-implemented": type(
     501,
     "Not implemented",
-    "The service does not know the method or the transfer coding of the request. Use a method that "
-      + "the resource allows, and no transfer coding other than chunked."
+    "The service does not know the transfer coding of the request. Use none other than chunked."
   ),
   overloaded: type(
     503,

@@ -212,6 +212,12 @@ describe("pages of other sites", () => {
   })
 })
 
+it("answers 405 to a method that no resource has", async () => {
+  const brewed = await send("BREW", "/mailboxes")
+  expect([brewed.status, brewed.header("allow")]).toEqual([405, "GET, HEAD, POST, OPTIONS"])
+  expect(await send("BREW", "/nowhere")).toMatchObject({ status: 404 })
+})
+
 describe("seeing inside", () => {
   it("/livez and /readyz report the state", async () => {
     expect((await send("GET", "/livez")).text).toBe("live\n")
