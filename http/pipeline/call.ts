@@ -12,9 +12,12 @@ import { type HandlerFailure, type HttpError, httpError } from "./http-error.ts"
 import type { Parameters } from "./routing.ts"
 import { absoluteUri, type Service } from "./service.ts"
 
+/** Whether the method only reads; the answer to HEAD has the fields of that to GET. */
+export const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
+
 /** Whether a browser submitted a form, in its body or the query, and expects a page. */
 export const isPageForm = ({ headers, method }: HttpRequest): boolean =>
-  (method === "GET" ||
+  (isRead(method) ||
     headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true) &&
   negotiate(headers.get("accept"), standardTypes) === "text/html"
 
@@ -75,6 +78,11 @@ export type HandlerAnswer =
     readonly headers: ReplyHeaders
     readonly start: (events: EventStream) => void
   }
+
+/** The body of a stream that has none, as in the answer to HEAD. */
+export const emptySource: AsyncIterable<Uint8Array> = {
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) })
+}
 
 /** Header fields of an answer that shows a secret, or changes with every request. */
 export const noStore: ReplyHeaders = [["Cache-Control", "no-store"]]

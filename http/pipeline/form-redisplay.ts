@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type HtmlForm, redisplayedForm, renderForm } from "../formats/html/index.ts"
 import { type FormFields, parseForm, parseFormBody } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
-import { type Call, isPageForm, type ResourceHandler } from "./call.ts"
+import { type Call, isPageForm, isRead, type ResourceHandler } from "./call.ts"
 import { type HandlerFailure, HttpError, toHttpError } from "./http-error.ts"
 import { readBody } from "./request-input.ts"
 
@@ -16,7 +16,7 @@ export const submittedFields = (
   body: Uint8Array
 ): FormFields | undefined => {
   if (!isPageForm(request)) return undefined
-  const fields = request.method === "GET" ? parseForm(request.query) : parseFormBody(body)
+  const fields = isRead(request.method) ? parseForm(request.query) : parseFormBody(body)
   return fields.ok ? fields.value : undefined
 }
 

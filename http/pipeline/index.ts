@@ -1,7 +1,7 @@
 /** How a request is handled: routing, input, preconditions, idempotency, answers, failures. */
-export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, emptyAnswer, formatFault,
-  type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer, readerHeaders,
-  type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
+export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, emptyAnswer, emptySource,
+  formatFault, type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer,
+  readerHeaders, type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, firstPage, type HandlerFailure, HttpError, httpError, invalidTokenError,
   refusalError, toHttpError, unknownCursor, unprocessable } from "./http-error.ts"

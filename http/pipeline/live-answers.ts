@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import type { Address, Refusal } from "../../runtime/index.ts"
 import { longPollSecondsMax, watchRecheckMs } from "../limits.ts"
-import { type EventStream, eventText, type ReplyHeaders } from "../wire/index.ts"
-import { type Call, emptyAnswer, type HandlerAnswer } from "./call.ts"
+import { eventHeaders, type EventStream, eventText, type ReplyHeaders } from "../wire/index.ts"
+import { type Call, emptySource, type HandlerAnswer } from "./call.ts"
 import type { HandlerFailure } from "./http-error.ts"
 import type { Service } from "./service.ts"
 
@@ -115,7 +115,14 @@ export const eventStreamAnswer = (
   sendNew: (events: EventStream) => Effect.Effect<void, HandlerFailure>
 ): HandlerAnswer => {
   if (request.method === "HEAD") {
-    return emptyAnswer(200, [["Content-Type", eventStreamType], ...headers])
+    const all = [...eventHeaders, ...headers]
+    return {
+      _tag: "Stream",
+      status: 200,
+      headers: all,
+      lengthBytes: undefined,
+      source: emptySource
+    }
   }
   const follow = Effect.fnUntraced(function*(events: EventStream, waiter: ChangeWaiter) {
     while (events.open) {

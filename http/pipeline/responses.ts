@@ -5,12 +5,10 @@ import { entityTag, type FormatChoice, formatsOf, linkHeader, type MediaType, ne
   standardTypes } from "../formats/index.ts"
 import { linkFieldCharsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
-import { type Call, emptyAnswer, type PlainAnswer, type ViewAnswer } from "./call.ts"
+import { type Call, emptyAnswer, isRead, type PlainAnswer, type ViewAnswer } from "./call.ts"
 import { firstPage, firstPageOf, type HandlerFailure, httpError,
   toHttpError } from "./http-error.ts"
 import { evaluatePreconditions, httpDate } from "./preconditions.ts"
-
-const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
 
 /** `no-cache`, unless the answer already has a `Cache-Control`. */
 const cacheField = (headers: ReplyHeaders): ReplyHeaders =>

@@ -14,6 +14,13 @@ export interface HttpReply {
   readonly body?: string | Uint8Array | undefined
 }
 
+/** Header fields of every event stream. */
+export const eventHeaders: ReplyHeaders = [
+  ["Content-Type", "text/event-stream"],
+  ["Cache-Control", "no-store"],
+  ["X-Accel-Buffering", "no"]
+]
+
 /** The state that all exchanges of a server share. */
 export interface Shared {
   readonly statusLine: (status: number) => string
@@ -299,12 +306,7 @@ export class Exchange {
 
   /** Answers with an event stream (text/event-stream); undefined if the client is gone. */
   events(headers: ReplyHeaders): EventStream | undefined {
-    const joined = joinHeaders([
-      ["Content-Type", "text/event-stream"],
-      ["Cache-Control", "no-store"],
-      ["X-Accel-Buffering", "no"],
-      ...headers
-    ])
+    const joined = joinHeaders([...eventHeaders, ...headers])
     if (!this.begin()) return undefined
     const { streams } = this.shared
     const stream = new EventStream(this.native, () => {

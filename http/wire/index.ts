@@ -1,7 +1,7 @@
 /** The HTTP server: requests, bodies, streams. The only importer of the native package. */
 export { documentBody, noBody, type RequestBody, streamBody } from "./body.ts"
 export { EventStream, eventText } from "./event-stream.ts"
-export { Exchange, type HttpReply } from "./exchange.ts"
+export { eventHeaders, Exchange, type HttpReply } from "./exchange.ts"
 export { keepJoined, optionsHeaders, type ReplyHeaders } from "./header-fields.ts"
 export { assertNative, ServerUnavailable } from "./native-module.ts"
 export type { BodyFault, HttpRequest, RequestHeaders } from "./request.ts"

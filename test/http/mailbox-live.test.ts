@@ -100,6 +100,8 @@ describe("live streams", () => {
     expect((await service.send("GET", href, { accept })).status).toBe(401)
     const head = await service.send("HEAD", href, { accept, basic: owner })
     expect([head.status, head.header("content-type")]).toEqual([200, accept])
+    expect([head.header("cache-control"), head.headers.get("content-length")])
+      .toEqual(["no-store", null])
     const live = await stream(shared, { authorization: "" })
     expect(live.response.status).toBe(200)
     await service.send("POST", `${href}/password`, { basic: owner })

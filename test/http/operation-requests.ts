@@ -13,6 +13,20 @@ export const admin = `admin:${adminToken}`
 
 const formType = "application/x-www-form-urlencoded"
 
+/** Accept fields of the comparison of HEAD with GET. */
+const headTypes = [
+  "text/html",
+  "application/xml",
+  "application/json",
+  "text/plain",
+  "image/png",
+  "text/html,*/*;q=0.8"
+]
+
+/** Header fields that an answer with a body may have in another form. */
+const perAnswer = (name: string): boolean =>
+  ["connection", "keep-alive", "transfer-encoding", "last-modified"].includes(name)
+
 /** The requests for one operation; each request has another `round`, so that values can be new. */
 export interface Step {
   /** The path with its query. */
@@ -237,6 +251,7 @@ export class OperationRequester {
       const head = await this.ask(this.operation(`HEAD ${pattern}`), step, {})
       expect([key, head.status]).toEqual([key, got[0]?.status])
       await this.checkNotModified(operation, step, got[0])
+      await this.checkHead(step)
     }
     if (!this.asked.has(`OPTIONS ${pattern}`)) {
       const path = typeof step.path === "string" ? step.path : await step.path(this.round++)
@@ -245,6 +260,33 @@ export class OperationRequester {
       expect([key, options.status]).toEqual([key, 204])
     }
     return got
+  }
+
+  /** HEAD has the status and the fields of GET, whatever it asks for (RFC 9110 §9.3.2). */
+  private async checkHead(step: Step): Promise<void> {
+    const path = typeof step.path === "string" ? step.path : await step.path(this.round++)
+    const separator = path.includes("?") ? "&" : "?"
+    const targets = [path, `${path}${separator}format=none`, `${path}${separator}limit=0`]
+    const readers = [step, { ...step, basic: undefined }]
+    for (const [at, accept] of headTypes.entries()) {
+      // Every type at the path, and each of the other targets and readers with some types.
+      const target = targets[at % targets.length] ?? path
+      const reader = readers[at % readers.length] ?? step
+      for (const [uri, as] of [[path, step], [target, step], [path, reader]] as const) {
+        const options = { headers: { ...step.headers }, accept }
+        const first = await this.send("GET", uri, as, options)
+        const head = await this.send("HEAD", uri, as, options)
+        const again = await this.send("GET", uri, as, options)
+        const names = ({ headers }: Answered) =>
+          [...headers.keys()].filter((one) => !perAnswer(one))
+        expect([uri, accept, head.status, names(head)])
+          .toEqual([uri, accept, first.status, names(first)])
+        // Figures may change between two answers.
+        const lengthOf = ({ headers }: Answered) => headers.get("content-length")
+        if (lengthOf(first) !== lengthOf(again)) continue
+        expect([uri, accept, lengthOf(head)]).toEqual([uri, accept, lengthOf(first)])
+      }
+    }
   }
 
   /** Sends the entity tag of an answer: 304, or 200 if the resource has changed. */

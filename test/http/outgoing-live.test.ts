@@ -64,6 +64,8 @@ describe("a live stream", () => {
     expect((await service.send("GET", href, { accept })).status).toBe(401)
     const head = await service.send("HEAD", href, { accept, basic: alice })
     expect([head.status, head.header("content-type")]).toEqual([200, accept])
+    expect([head.header("cache-control"), head.headers.get("content-length")])
+      .toEqual(["no-store", null])
     const begun = await stream(href)
     const { id: present = "" } = await begun.next() ?? {}
     begun.close()

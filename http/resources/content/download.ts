@@ -1,7 +1,7 @@
 /** Serving content (A3): the published bytes, whole or in part, unable to run scripts here. */
 import { Effect } from "effect"
 import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
-import { type Call, chooseRange, contentRange, emptyAnswer, evaluatePreconditions,
+import { type Call, chooseRange, contentRange, emptyAnswer, emptySource, evaluatePreconditions,
   type HandlerAnswer, type HandlerFailure, httpDate, httpError, isIfRangeSatisfied,
   type Service } from "../../pipeline/index.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
@@ -31,10 +31,6 @@ const representationHeaders = ({ disposition, type }: ContentBody): ReplyHeaders
   ["Content-Security-Policy", "sandbox; default-src 'none'"]
 ]
 
-const nothing: AsyncIterable<Uint8Array> = {
-  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) })
-}
-
 const open = (
   service: Service,
   call: Call,
@@ -42,7 +38,7 @@ const open = (
   range?: { readonly start: number; readonly end: number }
 ) =>
   call.request.method === "HEAD" || body.lengthBytes === 0
-    ? Effect.succeed(nothing)
+    ? Effect.succeed(emptySource)
     : service.blobs.open(body.blobId, range)
 
 const answerOf = Effect.fnUntraced(function*(
