@@ -60,6 +60,8 @@ export const documentError = (fault: XmlFault | RuleFault): HttpError => {
       return httpError("document-too-large", fault.detail)
     case "Malformed":
       return httpError("malformed", fault.detail)
+    case "OtherCharset":
+      return httpError("unsupported-media-type", fault.detail)
     case "RuleBroken":
       return httpError("unprocessable", fault.detail, [], { rule: fault.rule })
   }

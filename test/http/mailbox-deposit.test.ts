@@ -60,6 +60,10 @@ describe("A2: depositing", () => {
     expect(text.status).toBe(415)
     expect(text.header("accept-post")).toContain("text/xml+rss")
     expect(text.header("link")).toContain("rel=\"mailbox\"")
+    const other = { type: "application/xml; charset=ISO-8859-1" }
+    const refused = await service.send("POST", href, { ...other, body: "<notification/>" })
+    expect([refused.status, refused.child("detail")])
+      .toEqual([415, "the charset ISO-8859-1 is not supported: send UTF-8"])
   })
 
   test("broken documents and rules: 400, 413, 422 naming the rule; nothing is stored", async () => {

@@ -37,7 +37,12 @@ describe("parseDocument", () => {
   it("refuses other encodings, and too large documents", () => {
     expect(parser.parseXml(new Uint8Array([0x3c, 0x61, 0xff, 0x2f, 0x3e])).ok).toBe(false)
     expect(parser.parseXml(Buffer.from("\ufeff<a/>", "utf16le")).ok).toBe(false)
-    expect(parser.parseXml(bytes("<a/>"), "text/xml; charset=utf-16").ok).toBe(false)
+    for (const charset of ["utf-16", "\"ISO-8859-1\""]) {
+      expect(parser.parseXml(bytes("<a/>"), `text/xml; charset=${charset}`))
+        .toMatchObject({ fault: { _tag: "OtherCharset" } })
+      expect(parser.parseJson("a", bytes("{}"), `application/json;charset=${charset}`))
+        .toMatchObject({ fault: { _tag: "OtherCharset" } })
+    }
     expect(parser.parseXml(bytes(`\ufeff<a/>`), "text/xml; charset=\"UTF-8\"").ok).toBe(true)
     expect(doc(`<a>${" ".repeat(256 * 1024)}</a>`)).toMatchObject({ fault: { _tag: "TooLarge" } })
   })

@@ -51,9 +51,9 @@ const withoutProlog = (text: string): string => {
 }
 
 /**
- * The parser of one service, with its limits. Too many bytes fail with `TooLarge` (413). Bytes that
- * are not UTF-8, not well-formed, nested too deep or otherwise not accepted fail with `Malformed`
- * (400).
+ * The parser of one service, with its limits. Too many bytes fail with `TooLarge` (413). A
+ * Content-Type with another charset than UTF-8 fails with `OtherCharset` (415). Bytes that are not
+ * UTF-8, not well-formed, nested too deep or otherwise not accepted fail with `Malformed` (400).
  */
 export class DocumentParser {
   readonly limits: DocumentLimits
@@ -78,7 +78,8 @@ export class DocumentParser {
     }
     const charset = contentType.includes("=") ? charsetPattern.exec(contentType)?.[1] : undefined
     if (charset !== undefined && !isUtf8Name(charset)) {
-      return malformed(`the charset ${charset.slice(0, 40)} is not supported: send UTF-8`)
+      const detail = `the charset ${charset.slice(0, 40)} is not supported: send UTF-8`
+      return failure({ _tag: "OtherCharset", detail })
     }
     if (isWide(bytes)) return malformed("the document is in UTF-16 or UTF-32: send UTF-8")
     try {

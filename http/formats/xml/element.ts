@@ -23,9 +23,9 @@ export const success = <A>(value: A): Result<A, never> => ({ ok: true, value })
 
 export const failure = <E>(fault: E): Result<never, E> => ({ ok: false, fault })
 
-/** Why a document is rejected: bad syntax (400), or more bytes than allowed (413). */
+/** Why a document is rejected: bad syntax (400), more bytes than allowed (413), no UTF-8 (415). */
 export interface XmlFault {
-  readonly _tag: "Malformed" | "TooLarge"
+  readonly _tag: "Malformed" | "TooLarge" | "OtherCharset"
   readonly detail: string
 }
 

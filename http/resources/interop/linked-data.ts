@@ -10,7 +10,7 @@ import { childOf, childText, type DocumentParser, type Element, element, failure
   writeElement } from "../../formats/xml/index.ts"
 import { headerValueCharsMax, linkedDataDepthMax, linkedDataTitleCharsMax, linkedDataValuesMax,
   uriCharsMax } from "../../limits.ts"
-import { type HttpError, httpError } from "../../pipeline/index.ts"
+import { documentError, type HttpError, httpError } from "../../pipeline/index.ts"
 
 /** The element beside the item that holds the document. */
 const documentElement = "linked-data"
@@ -182,7 +182,7 @@ const writeStoredDocument = (text: string, type: string): string => {
 /**
  * The notification of a JSON-LD body. The `url` of its item is the `object` of the document, else
  * the document's own id. Without both, the document is its content, which the service publishes.
- * Fails with 400, 413 and 422.
+ * Fails with 400, 413, 415 and 422.
  */
 export const readLinkedData = (
   parser: DocumentParser,
@@ -190,10 +190,7 @@ export const readLinkedData = (
   contentType: string
 ): Result<NotificationDocument, HttpError> => {
   const decoded = parser.decode(bytes, contentType)
-  if (!decoded.ok) {
-    const { _tag, detail } = decoded.fault
-    return failure(httpError(_tag === "TooLarge" ? "document-too-large" : "malformed", detail))
-  }
+  if (!decoded.ok) return failure(documentError(decoded.fault))
   const text = decoded.value
   const nodes = nodesOf(text)
   if (!nodes.ok) return nodes
