@@ -53,7 +53,8 @@ const dependsOnNode =
 
 /** Representations, and parts without a store: on one node they run on RocksDB only. */
 const dependsOnNoStore =
-  "test/http/{openapi,matrix,feeds,home,negotiate,form-,partial-,foundations,plain-,xml}*.test.ts"
+  "test/http/{openapi,matrix,documents,feeds,home,negotiate,form-,partial-,foundations,plain-,xml}*"
+  + ".test.ts"
 
 const natsSetup = { globalSetup: "test/http/nats-setup.ts" }
 

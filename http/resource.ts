@@ -1,7 +1,7 @@
 /** A resource: its operations, each with its handler and its OpenAPI description. */
 import type { HtmlForm } from "./formats/html/index.ts"
 import type { FormatOffer, FormFields } from "./formats/index.ts"
-import { elementFault, formatsOfOperation, type Operation, type OperationGroup, operationsOf,
+import { documentFault, formatsOfOperation, type Operation, type OperationGroup, operationsOf,
   type Properties, type RoutedOperation } from "./formats/openapi/index.ts"
 import { type Call, type ResourceHandler, type Route, type Service,
   withFormRedisplay } from "./pipeline/index.ts"
@@ -54,7 +54,7 @@ const handlerOf = (
     ...offer === undefined ? {} : { offer },
     ...schema === undefined
       ? {}
-      : { documentFault: (root) => elementFault(schema, schemas, root) },
+      : { documentFault: (root) => documentFault(schema, schemas, root) },
     ...keyBeside === undefined ? {} : { keyBeside },
     ...direct === undefined ? {} : { direct: direct(service) }
   }

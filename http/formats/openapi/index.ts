@@ -1,11 +1,11 @@
 /** The OpenAPI document, derived from the operations of each resource. */
 export { formatsOfOperation, operationsOf, type RoutedOperation } from "./derivation.ts"
+export { documentFault } from "./document-fault.ts"
 export { type DocumentPart, makeDocument, withFirstTypes } from "./document.ts"
 export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emptyResponse,
   eventContent, feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
-export { attribute, attributes, dateTime, digits, discardedSchema, elementText, extensible, flag,
-  formSchema, ignored, list, object, oneOf, type Properties, ref, rootElement, type Schema, slug,
-  slugPattern, someOf, text, uri, visibleText, webUri } from "./schema.ts"
-export { elementFault } from "./unknown-element.ts"
+export { attribute, attributes, dateTime, digits, discardedSchema, elementOrAttribute, elementText,
+  extensible, flag, formSchema, ignored, list, object, oneOf, type Properties, ref, rootElement,
+  type Schema, slug, slugPattern, someOf, text, uri, visibleText, webUri } from "./schema.ts"

@@ -67,6 +67,27 @@ export const discardedSchema: Schema = {
 /** The schema as an attribute in XML. */
 export const attribute = (schema: Schema): Schema => ({ ...schema, xml: { attribute: true } })
 
+/**
+ * The schema as an element that may also be an attribute: where a listing shows it so, or where the
+ * service reads both.
+ */
+export const elementOrAttribute = (schema: Schema): Schema => ({
+  ...schema,
+  xml: { "x-element-or-attribute": true }
+})
+
+const xmlOf = ({ xml }: Schema): Schema => typeof xml === "object" ? { ...xml } : {}
+
+/** Whether a property may be an attribute in XML. */
+export const isAttribute = (schema: Schema): boolean => {
+  const xml = xmlOf(schema)
+  return xml["attribute"] === true || xml["x-element-or-attribute"] === true
+}
+
+/** Whether a property may be an element; JSON does not tell an ignored attribute from one. */
+export const isElement = (schema: Schema): boolean =>
+  xmlOf(schema)["attribute"] !== true || schema["readOnly"] === true
+
 export const attributes = (properties: Properties): Properties =>
   Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, attribute(one)]))
 

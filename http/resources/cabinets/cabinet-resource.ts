@@ -1,8 +1,8 @@
 /** The operations of cabinets (protocol §1.5). */
 import { cabinetMailboxesMax } from "../../../actors/index.ts"
 import { attributes, changeByForm, dateTime, digits, discardedSchema, documentRequestBody,
-  feedContent, flag, formSchema, ignored, list, object, pagingParameters, ref, rootElement,
-  sinceParameters, someOf, text, uri, viewResponse,
+  elementOrAttribute, feedContent, flag, formSchema, ignored, list, object, pagingParameters, ref,
+  rootElement, sinceParameters, someOf, text, uri, viewResponse,
   visibleText } from "../../formats/openapi/index.ts"
 import { containsCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
@@ -28,7 +28,7 @@ export const cabinetResource: ResourceDefinition = {
   about: "Merged views of several mailboxes.",
   schemas: {
     NewCabinet: rootElement("cabinet", {
-      title,
+      title: elementOrAttribute(title),
       mailbox: {
         ...someOf(object({ ...attributes({ href: sentUri }), ...ignored(read) }, ["href"])),
         maxItems: cabinetMailboxesMax

@@ -1,5 +1,5 @@
 /** The operations of customers and of files of customers (C2). */
-import { attributes, dateTime, digits, elementText, list, object, oneOf, ref,
+import { attributes, dateTime, digits, elementOrAttribute, elementText, list, object, oneOf, ref,
   type RequestBodyDescription, rootElement, text, uri, viewResponse,
   visibleText } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
@@ -55,7 +55,15 @@ export const customerResource: ResourceDefinition = {
   schemas: {
     NewCustomer: rootElement(
       "customer",
-      { ...attributes({ id, href: uri }), ...sentFields },
+      {
+        ...attributes({ href: uri }),
+        ...Object.fromEntries(
+          Object.entries({ id, ...sentFields }).map(([name, one]) => [
+            name,
+            elementOrAttribute(one)
+          ])
+        )
+      },
       [
         "name",
         "age"

@@ -1,10 +1,10 @@
 /** The operations of mailboxes and their notifications (A2, A9 to A11). */
 import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, documentRequestBody,
-  elementText, emptyResponse, eventContent, extensible, feedContent, formRequestBody, formSchema,
-  ignored, list, object, oneOf, pagingParameters, ref, type RequestBodyDescription,
-  type ResponseDescription, rootElement, sinceParameters, slug, slugPattern, text, uri,
-  viewResponse, visibleText } from "../../formats/openapi/index.ts"
+  elementOrAttribute, elementText, emptyResponse, eventContent, extensible, feedContent,
+  formRequestBody, formSchema, ignored, list, object, oneOf, pagingParameters, ref,
+  type RequestBodyDescription, type ResponseDescription, rootElement, sinceParameters, slug,
+  slugPattern, text, uri, viewResponse, visibleText } from "../../formats/openapi/index.ts"
 import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
@@ -109,7 +109,7 @@ export const mailboxResource: ResourceDefinition = {
   schemas: {
     NewMailbox: rootElement("mailbox", {
       name: optionalName,
-      title,
+      title: elementOrAttribute(title),
       ...settings,
       ...ignored({ ...shown, ...listed })
     }),

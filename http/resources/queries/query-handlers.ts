@@ -60,16 +60,19 @@ const authorizeChange = (service: Service, call: Call, { secret }: QueryRef) =>
     )
   })
 
-/** Parses the document in a field of a form. */
+/** Parses the document in a field of a form, which has the schema of the document in a body. */
 const parseField = (
-  { documentParser }: Call,
+  { documentFault, documentParser }: Call,
   document: string
 ): Effect.Effect<Element, HandlerFailure> => {
   const parsed = documentParser.parseXml(Buffer.from(document.trim()))
   if (!parsed.ok) return Effect.fail(httpError("malformed", `document: ${parsed.fault.detail}`))
-  return parsed.value.name === "query"
+  const fault = parsed.value.name === "query"
+    ? documentFault?.(parsed.value)
+    : "the root element of the document must be query"
+  return fault === undefined
     ? Effect.succeed(parsed.value)
-    : Effect.fail(httpError("unprocessable", "the root element of the document must be query"))
+    : Effect.fail(httpError("unprocessable", fault))
 }
 
 const elementOf = (

@@ -1,0 +1,146 @@
+/** Documents by their schemas: what a schema does not have is refused, and never ignored. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { resourceTable } from "../../http/resource-table.ts"
+import { adminToken, type Harness, startService } from "./harness.ts"
+import { notification } from "./mailbox-harness.ts"
+
+let service: Harness
+let registrations: string
+let registration: string
+let content: string
+let tokens: string
+
+const basic = `admin:${adminToken}`
+const send: Harness["send"] = (...request) => service.send(...request)
+
+beforeAll(async () => {
+  service = await startService(resourceTable)
+  const made = async (path: string, body: string) =>
+    (await send("POST", path, { basic, body })).header("location")
+  const mailbox = await made("/mailboxes", "<mailbox><name>read</name></mailbox>")
+  await made(mailbox, notification("d"))
+  registrations = `${mailbox}/registrations`
+  registration = await made(
+    registrations,
+    "<registration><callback>http://192.0.2.1/hook</callback></registration>"
+  )
+  content = await made("/content", "<any/>")
+  tokens = "/accounts/admin/token"
+})
+afterAll(() => service.close())
+
+/** Sends an XML document; returns its status and the detail of its problem. */
+const refusal = async (path: string, body: string, method = "POST") => {
+  const answer = await send(method, path, { basic, body })
+  return [answer.status, answer.status < 400 ? "" : answer.child("detail")]
+}
+
+describe("an attribute that the schema does not have", () => {
+  const where = (attributes: string) =>
+    `<query on="customers"><where field="age" ${attributes}/></query>`
+  const mailbox = "<mailbox href=\"/mailboxes/read\"/>"
+
+  it.each([
+    ["/queries", where("opp=\"ge\" value=\"3\""), "a where has no attribute opp"],
+    [
+      "/queries",
+      "<query on=\"customers\"><order by=\"age\" dir=\"asc\"/></query>",
+      "attribute dir"
+    ],
+    ["/queries", "<query on=\"customers\" limit=\"3\"/>", "a query has no attribute limit"],
+    ["/cabinets", `<cabinet>${mailbox}<query contians="x"/></cabinet>`, "attribute contians"],
+    ["/quotes", "<quote symbol=\"A\"><price curency=\"EUR\">1</price></quote>", "curency"],
+    ["/mailboxes", "<mailbox titel=\"x\"/>", "a mailbox has no attribute titel"],
+    ["/mailboxes", "<mailbox retention=\"P1D\"/>", "a mailbox has no attribute retention"],
+    ["/mailboxes", "<mailbox><title lang=\"en\">x</title></mailbox>", "attribute lang: remove it"],
+    ["/sessions", "<answer contineu=\"true\"/>", "an answer has no attribute contineu"],
+    ["/accounts", "<account role=\"admin\"><name>a</name></account>", "an account has no"],
+    [
+      "/customers",
+      "<customer nmae=\"x\" name=\"N\" age=\"3\"/>",
+      "a customer has no attribute nmae"
+    ]
+  ])("is refused at %s: %s", async (path, body, detail) => {
+    expect(await refusal(path, body)).toEqual([422, expect.stringContaining(detail)])
+  })
+
+  it("is refused in receipts, tokens and registrations", async () => {
+    const receipt = "<receipt status=\"received\" mialbox=\"http://a.example/\"/>"
+    expect(await refusal(content, receipt))
+      .toEqual([422, "a receipt has no attribute mialbox: it may have status, mailbox"])
+    expect(await refusal(tokens, "<token expire=\"P1D\"/>"))
+      .toEqual([422, "a token has no attribute expire: it may have name, expires"])
+    const callback = "<callback>http://192.0.2.1/hook</callback>"
+    expect(await refusal(registrations, `<registration topic="x">${callback}</registration>`))
+      .toEqual([422, "a registration has no attribute topic: remove it"])
+  })
+
+  it("is refused in JSON, where a client names it as one", async () => {
+    const answer = await send("POST", "/mailboxes", {
+      basic,
+      type: "application/json",
+      body: "{\"@titel\":\"x\"}"
+    })
+    expect([answer.status, answer.child("detail")]).toEqual([
+      422,
+      "a mailbox has no attribute titel: it may have title"
+    ])
+  })
+
+  it("is refused in the document of a form", async () => {
+    const document = encodeURIComponent("<query on=\"customers\" limit=\"3\"/>")
+    const type = "application/x-www-form-urlencoded"
+    const answer = await send("POST", "/queries", { basic, type, body: `document=${document}` })
+    expect([answer.status, answer.child("detail")])
+      .toEqual([422, expect.stringContaining("a query has no attribute limit")])
+  })
+
+  it("is no element either, where the schema has an attribute", async () => {
+    const query = "<query><contains>x</contains></query>"
+    expect(await refusal("/cabinets", `<cabinet>${mailbox}${query}</cabinet>`))
+      .toEqual([422, "a query has no element contains: remove it"])
+    expect(await refusal("/queries", "<query on=\"customers\"><toString/></query>"))
+      .toEqual([422, expect.stringContaining("a query has no element toString")])
+  })
+})
+
+describe("what remains accepted", () => {
+  it("attributes of XML itself", async () => {
+    const own = "xmlns=\"urn:a\" xmlns:b=\"urn:b\" xml:lang=\"en\""
+    const body = `<mailbox ${own}><title xml:space="preserve">x</title></mailbox>`
+    expect(await refusal("/mailboxes", body)).toEqual([201, ""])
+  })
+
+  it("the fields of a customer in either form", async () => {
+    expect(await refusal("/customers/c1", "<customer name=\"N\" age=\"3\"/>", "PUT"))
+      .toEqual([201, ""])
+    const elements = "<customer><id>c1</id><name>N</name><age>3</age></customer>"
+    expect(await refusal("/customers/c1", elements, "PUT")).toEqual([200, ""])
+  })
+
+  it("what the service has shown, in XML and in JSON", async () => {
+    const made = async (path: string, body: string) =>
+      (await send("POST", path, { basic, body })).header("location")
+    const titled = "<mailbox><name>titled</name><title>T</title></mailbox>"
+    const mailbox = await made("/mailboxes", titled)
+    await made(mailbox, notification("d"))
+    const paths = [
+      mailbox,
+      registration,
+      await made("/cabinets", `<cabinet><title>T</title><mailbox href="${mailbox}"/></cabinet>`),
+      await made("/quotes", "<quote symbol=\"BACK\"><price currency=\"EUR\">1</price></quote>"),
+      await made("/customers", "<customer><name>Neo</name><age>37</age></customer>"),
+      await made("/queries", "<query on=\"customers\"><where field=\"age\" value=\"3\"/></query>")
+    ]
+    for (const path of paths) {
+      for (const type of ["application/xml", "application/json"]) {
+        const { text } = await send("GET", path, { basic, accept: type })
+        const answer = await send("PUT", path, { basic, type, body: text })
+        expect([path, type, answer.status, answer.text])
+          .toEqual([path, type, 200, expect.any(String)])
+      }
+    }
+    const { xml } = await send("GET", mailbox, { basic })
+    expect(xml.attributes["title"]).toBe("T")
+  })
+})
