@@ -104,6 +104,62 @@ describe("an attribute that the schema does not have", () => {
   })
 })
 
+describe("an element that comes twice", () => {
+  const callback = "<callback>http://192.0.2.1/hook</callback>"
+  const mailbox = "<mailbox href=\"/mailboxes/read\"/>"
+  const price = "<price>1</price>"
+
+  it.each([
+    [
+      "/mailboxes",
+      "<mailbox><retention/><retention>P1D</retention></mailbox>",
+      "a mailbox has one retention"
+    ],
+    [
+      "/mailboxes",
+      "<mailbox><title>a</title><title>b</title></mailbox>",
+      "a mailbox has one title"
+    ],
+    [
+      "/cabinets",
+      `<cabinet>${mailbox}<query/><query contains="x"/></cabinet>`,
+      "a cabinet has one query"
+    ],
+    ["/quotes", `<quote symbol="A">${price}${price}</quote>`, "a quote has one price"],
+    [
+      "/queries",
+      "<query on=\"customers\"><limit>1</limit><limit>2</limit></query>",
+      "a query has one limit"
+    ],
+    ["/accounts", "<account><name>a</name><name>b</name></account>", "an account has one name"],
+    ["/customers", "<customer><name>a</name><name>b</name><age>1</age></customer>", "has one name"]
+  ])("is refused at %s: %s", async (path, body, detail) => {
+    expect(await refusal(path, body)).toEqual([422, expect.stringContaining(detail)])
+  })
+
+  it("is refused in registrations, and in JSON as an array", async () => {
+    const detail = "a registration has one callback only: remove the others"
+    expect(await refusal(registrations, `<registration>${callback}${callback}</registration>`))
+      .toEqual([422, detail])
+    const answer = await send("POST", registrations, {
+      basic,
+      type: "application/json",
+      body: JSON.stringify({ callback: ["http://192.0.2.1/a", "http://192.0.2.1/b"] })
+    })
+    expect([answer.status, answer.child("detail")]).toEqual([422, detail])
+  })
+
+  it("is accepted where the schema has a list", async () => {
+    const condition = "<where field=\"age\" value=\"3\"/>"
+    const body = `<query on="customers"><any>${condition}${condition}</any>${condition}</query>`
+    expect(await refusal("/queries", body)).toEqual([201, ""])
+    expect(await refusal("/cabinets", `<cabinet>${mailbox}${mailbox}</cabinet>`)).toEqual([201, ""])
+    const roles = "<role>quotes</role><role>customers</role>"
+    expect(await refusal("/accounts", `<account><name>two</name>${roles}</account>`))
+      .toEqual([201, ""])
+  })
+})
+
 describe("what remains accepted", () => {
   it("attributes of XML itself", async () => {
     const own = "xmlns=\"urn:a\" xmlns:b=\"urn:b\" xml:lang=\"en\""

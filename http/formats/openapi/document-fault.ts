@@ -25,6 +25,10 @@ const alternativesOf = (schema: Schema, schemas: Properties): ReadonlyArray<Sche
   return inner.length === 0 ? [schema] : inner.flatMap((one) => alternativesOf(one, schemas))
 }
 
+/** Whether an element may come more than once. */
+const isRepeatable = ({ anyOf, type }: Schema): boolean =>
+  type === "array" || (Array.isArray(anyOf) && anyOf.some(isRepeatable))
+
 const isOpen = (schema: Schema): boolean =>
   isObjectSchema(schema) ? schema.additionalProperties : !isTextSchema(schema)
 
@@ -87,12 +91,16 @@ export const documentFault = (
   const fault = attributeFault(objects, node)
   // An element that only has text is read with all that is in it.
   if (fault !== undefined || objects.length === 0) return fault
+  const single = new Set<string>()
   for (const child of childrenOf(node)) {
-    const anyOf = propertiesOf(objects, child.name).filter(isElement)
+    const { name } = child
+    const anyOf = propertiesOf(objects, name).filter(isElement)
     if (anyOf.length === 0) {
-      return `${withArticle(node.name)} has no element ${shown(child.name)}: ` +
+      return `${withArticle(node.name)} has no element ${shown(name)}: ` +
         remedyOf(objects, isElement)
     }
+    if (single.has(name)) return `${withArticle(node.name)} has one ${name} only: remove the others`
+    if (!anyOf.some(isRepeatable)) single.add(name)
     const inner = documentFault({ anyOf }, schemas, child)
     if (inner !== undefined) return inner
   }

@@ -1,6 +1,6 @@
 /** Reads a quote from a document or from the form of its page. */
 import { Effect } from "effect"
-import { childOf, childrenOf, childText, isText } from "../../formats/xml/index.ts"
+import { childOf, childText, isText } from "../../formats/xml/index.ts"
 import { titleCharsMax } from "../../limits.ts"
 import { type HttpError, type RequestInput, unprocessable } from "../../pipeline/index.ts"
 import { isDecimal, type Row } from "../../query-engine/index.ts"
@@ -42,11 +42,8 @@ const inputOf = (input: RequestInput): QuoteInput => {
   }
 }
 
-const brokenRule = (input: RequestInput, quote: QuoteInput, symbol: string): string | undefined => {
+const brokenRule = (quote: QuoteInput, symbol: string): string | undefined => {
   const { currency, name, price } = quote
-  if (input._tag === "Document" && childrenOf(input.root, "price").length > 1) {
-    return "a quote has one price"
-  }
   if (quote.symbol !== undefined && quote.symbol !== symbol) {
     return `symbol says ${JSON.stringify(quote.symbol.slice(0, symbolCharsMax))}, not ${symbol}`
   }
@@ -68,7 +65,7 @@ export const symbolIn = (input: RequestInput): string | undefined => inputOf(inp
 /** The fields of the quote without its time, with the price as sent; fails with 422. */
 export const quoteOf = (input: RequestInput, symbol: string): Effect.Effect<Row, HttpError> => {
   const quote = inputOf(input)
-  const rule = brokenRule(input, quote, symbol)
+  const rule = brokenRule(quote, symbol)
   if (rule !== undefined) return unprocessable(rule)
   const { currency, name, price = "" } = quote
   return Effect.succeed({
