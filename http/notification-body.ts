@@ -1,6 +1,6 @@
 /** Reading the notification in a body, for deposits (A2) and for relays (A5). */
 import { Effect } from "effect"
-import { bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
+import { acceptedBodies, bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
 import { type DocumentParser, failure, isText, type NotificationDocument, notificationElement,
   type Result, type RuleFault, storedFragment, writeElement,
   type XmlFault } from "./formats/xml/index.ts"
@@ -56,7 +56,7 @@ export const readNotification = (
     case "form":
       return readForm(parser, bytes)
     case undefined:
-      return failure(unsupportedMediaType(true))
+      return failure(unsupportedMediaType("POST", acceptedBodies(true)))
   }
 }
 

@@ -67,10 +67,17 @@ export const documentError = (fault: XmlFault | RuleFault): HttpError => {
   }
 }
 
-/** 415; its headers list the accepted types. */
-export const unsupportedMediaType = (form: boolean, accepted = acceptedBodies(form)): HttpError =>
-  httpError("unsupported-media-type", `send one of ${accepted}`, [
-    ["Accept-Post", accepted],
+/**
+ * 415 to a method; its `Accept` lists the accepted types (RFC 9110 §15.5.16). `Accept-Post` is
+ * about POST alone (W3C LDP §7.1).
+ */
+export const unsupportedMediaType = (
+  method: string,
+  accepted: string,
+  detail = `send one of ${accepted}`
+): HttpError =>
+  httpError("unsupported-media-type", detail, [
+    ...method === "POST" ? [["Accept-Post", accepted] as const] : [],
     ["Accept", accepted]
   ])
 
@@ -91,7 +98,7 @@ export const readInput = Effect.fnUntraced(function*(
     return { _tag: "Document", root: element(rootName), bytes }
   }
   if (kind === undefined || contentType === undefined || (kind === "form" && !form)) {
-    return yield* unsupportedMediaType(form)
+    return yield* unsupportedMediaType(call.request.method, acceptedBodies(form))
   }
   if (kind === "form") {
     const fields = parseFormBody(bytes)

@@ -188,6 +188,10 @@ export class OperationRequester {
     expect([operation.key, wrong, status])
       .toEqual([operation.key, wrong, statuses.includes(status) ? status : statuses])
     if (method !== "HEAD") expect(answered.header("content-type")).toContain("/problem+xml")
+    if (status !== 415) return
+    // RFC 9110 §15.5.16; Accept-Post is about POST alone (W3C LDP §7.1).
+    const lists = ["accept", "accept-post"].map((name) => answered.headers.has(name))
+    expect([operation.key, lists]).toEqual([operation.key, [true, method === "POST"]])
   }
 
   /** Sends every invalid request that follows from the document. */

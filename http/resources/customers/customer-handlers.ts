@@ -4,7 +4,8 @@ import { isRandomId } from "../../auth/credentials/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { absoluteUri, type Call, defineHandler, type HandlerAnswer, type HandlerFailure, httpError,
-  type RequestInput, unprocessable, viewAnswer } from "../../pipeline/index.ts"
+  type RequestInput, unprocessable, unsupportedMediaType,
+  viewAnswer } from "../../pipeline/index.ts"
 import { listRows, readRowQuery, requireRole, type RowResource } from "../rows/index.ts"
 import { acceptedFiles, formatOf } from "./customer-files.ts"
 import { type CustomerInput, customerInputIn, idIn, isCustomerId, rowOf } from "./customer-input.ts"
@@ -84,9 +85,8 @@ export const putCustomers = defineHandler(function*(service, call) {
   }
   const format = formatOf(headers.get("content-type"))
   if (format === undefined) {
-    return yield* httpError("unsupported-media-type", `send one of ${acceptedFiles}, in UTF-8`, [
-      ["Accept", acceptedFiles]
-    ])
+    const detail = `send one of ${acceptedFiles}, in UTF-8`
+    return yield* unsupportedMediaType(call.request.method, acceptedFiles, detail)
   }
   const isLenient = prefers(call, "handling=lenient")
   const { id, load } = yield* receiveLoad(service, call, format, isLenient)

@@ -60,7 +60,7 @@ const readDeposit = (
 ): Result<NotificationDocument, HttpError> => {
   if (isLinkedData(contentType)) return readLinkedData(documentParser, bytes, contentType)
   return bodyKind(contentType) === undefined
-    ? failure(unsupportedMediaType(true, acceptPost))
+    ? failure(unsupportedMediaType("POST", acceptPost))
     : readNotification(documentParser, bytes, contentType)
 }
 
@@ -279,7 +279,7 @@ export const directDeposit = (service: Service) => {
     const direct: DirectDeposit = { service, mailbox, request, exchange, metrics, startedMs }
     const contentType = request.headers.get("content-type") ?? ""
     if (bodyKind(contentType) === undefined) {
-      return refuseDeposit(direct, unsupportedMediaType(true, acceptPost))
+      return refuseDeposit(direct, unsupportedMediaType("POST", acceptPost))
     }
     exchange.bytes(service.documentParser.limits.documentBytesMax, (body) => {
       if (!(body instanceof Uint8Array)) return refuseDeposit(direct, bodyError(body))

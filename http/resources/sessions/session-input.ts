@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import type { FormFields } from "../../formats/index.ts"
 import { type Element, isText, textOf } from "../../formats/xml/index.ts"
-import { type Call, type HttpError, httpError, readInput,
-  unprocessable } from "../../pipeline/index.ts"
+import { type Call, type HttpError, httpError, readInput, unprocessable,
+  unsupportedMediaType } from "../../pipeline/index.ts"
 
 /** The answer in a body: text or a reference, and the `continue` attribute. */
 interface AnswerFields {
@@ -39,7 +39,7 @@ export const readAnswerInput = Effect.fnUntraced(function*(
     const type = call.request.headers.get("content-type") ?? ""
     if (type.split(";", 1)[0]?.trim().toLowerCase() !== formType) {
       const detail = `POST takes the form of this page, ${formType}; PUT takes a document`
-      return yield* httpError("unsupported-media-type", detail, [["Accept-Post", formType]])
+      return yield* unsupportedMediaType(call.request.method, formType, detail)
     }
   }
   const input = yield* readInput(call, "answer", {
