@@ -160,6 +160,56 @@ describe("an element that comes twice", () => {
   })
 })
 
+describe("an element in text, and text between elements", () => {
+  const mailbox = "<mailbox href=\"/mailboxes/read\"/>"
+
+  it.each([
+    ["/mailboxes", "<mailbox><title>a<b>c</b></title></mailbox>", "a title has no element b"],
+    ["/mailboxes", "<mailbox><title><text>a</text></title></mailbox>", "a title has no element"],
+    ["/mailboxes", "<mailbox>P1D</mailbox>", "a mailbox has no text of its own"],
+    ["/sessions", "<answer continue=\"true\">a<b>c</b></answer>", "an answer has no element b"],
+    ["/sessions", "<answer continue=\"true\"><text>a</text></answer>", "no element text"],
+    ["/quotes", "<quote symbol=\"A\"><price>1<b>2</b></price></quote>", "a price has no element b"],
+    ["/quotes", "<quote symbol=\"A\">x<price>1</price></quote>", "a quote has no text of its own"],
+    [
+      "/queries",
+      "<query on=\"quotes\"><limit><b>2</b></limit></query>",
+      "a limit has no element b"
+    ],
+    ["/queries", "<query on=\"quotes\"><all>none</all></query>", "an all has no text of its own"],
+    [
+      "/cabinets",
+      `<cabinet>${mailbox}<query>x</query></cabinet>`,
+      "a query has no text of its own"
+    ],
+    ["/accounts", "<account><name>a<b/></name></account>", "a name has no element b"],
+    ["/accounts/admin/token", "<token>P1D</token>", "a token has no text of its own"]
+  ])("is refused at %s: %s", async (path, body, detail) => {
+    expect(await refusal(path, body)).toEqual([422, expect.stringContaining(detail)])
+  })
+
+  it("is refused in receipts, and in JSON", async () => {
+    const receipt = "<receipt status=\"received\"><description>a<b/></description></receipt>"
+    expect(await refusal(content, receipt)).toEqual([
+      422,
+      "a description has no element b: remove it"
+    ])
+    const answer = await send("POST", "/mailboxes", {
+      basic,
+      type: "application/json",
+      body: "{\"title\":{\"b\":\"c\"}}"
+    })
+    expect([answer.status, answer.child("detail")])
+      .toEqual([422, "a title has no element b: remove it"])
+  })
+
+  it("is not refused in notifications where they are open", async () => {
+    const more = "<dc xml:lang=\"en\">a<b>c</b>d</dc></item>"
+    const body = notification("d").replace("</item>", more)
+    expect(await refusal("/mailboxes/read", body)).toEqual([202, ""])
+  })
+})
+
 describe("what remains accepted", () => {
   it("attributes of XML itself", async () => {
     const own = "xmlns=\"urn:a\" xmlns:b=\"urn:b\" xml:lang=\"en\""

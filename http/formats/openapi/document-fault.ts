@@ -1,6 +1,6 @@
 /** Finds what a document has and its schema has not: a misspelled setting must not be ignored. */
 import { childrenOf, type Element } from "../xml/index.ts"
-import { isAttribute, isElement, type Properties, type Schema } from "./schema.ts"
+import { isAttribute, isElement, type Properties, type Schema, textProperty } from "./schema.ts"
 
 /** A schema of an object; `object` makes each. */
 interface ObjectSchema extends Schema {
@@ -25,6 +25,12 @@ const alternativesOf = (schema: Schema, schemas: Properties): ReadonlyArray<Sche
   return inner.length === 0 ? [schema] : inner.flatMap((one) => alternativesOf(one, schemas))
 }
 
+/** Whether an element may hold text of its own. */
+const holdsText = (schema: Schema): boolean =>
+  isObjectSchema(schema)
+    ? Object.hasOwn(schema.properties, textProperty)
+    : schema["maxLength"] !== 0
+
 /** Whether an element may come more than once. */
 const isRepeatable = ({ anyOf, type }: Schema): boolean =>
   type === "array" || (Array.isArray(anyOf) && anyOf.some(isRepeatable))
@@ -42,38 +48,45 @@ const nameShownMax = 40
 
 const shown = (name: string): string => name.slice(0, nameShownMax)
 
-/** What to send in place of what the schema has not. */
-const remedyOf = (
+/** The properties of one kind that a client may send, by their names. */
+const namesOf = (
   objects: ReadonlyArray<ObjectSchema>,
   isKind: (schema: Schema) => boolean
-): string => {
+): ReadonlyArray<string> => {
   const names = objects.flatMap(({ properties }) =>
     Object.keys(properties).filter((name) => {
       const schema = properties[name] ?? {}
-      return isKind(schema) && schema["readOnly"] !== true
+      return name !== textProperty && isKind(schema) && schema["readOnly"] !== true
     })
   )
-  return names.length === 0 ? "remove it" : `it may have ${[...new Set(names)].join(", ")}`
+  return [...new Set(names)]
 }
 
-/** The schemas of the objects for a name. */
-const propertiesOf = (objects: ReadonlyArray<ObjectSchema>, name: string): ReadonlyArray<Schema> =>
+/** The schemas that the objects have for an attribute or element of this name. */
+const propertiesOf = (
+  objects: ReadonlyArray<ObjectSchema>,
+  name: string,
+  isKind: (schema: Schema) => boolean
+): ReadonlyArray<Schema> =>
   objects.flatMap(({ properties }) => {
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined
-    return schema === undefined ? [] : [schema]
+    return schema === undefined || name === textProperty || !isKind(schema) ? [] : [schema]
   })
+
+/** What is in the element and not in its schema, with what it may have in place of that. */
+const faultOf = (node: Element, unknown: string, known: ReadonlyArray<string>): string =>
+  `${withArticle(node.name)} has no ${unknown}: ` +
+  (known.length === 0 ? "remove it" : `it may have ${known.join(", ")}`)
 
 const attributeFault = (
   objects: ReadonlyArray<ObjectSchema>,
   node: Element
 ): string | undefined => {
   const unknown = Object.keys(node.attributes).find((name) =>
-    !isXmlAttribute(name) && !propertiesOf(objects, name).some(isAttribute)
+    !isXmlAttribute(name) && propertiesOf(objects, name, isAttribute).length === 0
   )
-  return unknown === undefined
-    ? undefined
-    : `${withArticle(node.name)} has no attribute ${shown(unknown)}: ` +
-      remedyOf(objects, isAttribute)
+  if (unknown === undefined) return undefined
+  return faultOf(node, `attribute ${shown(unknown)}`, namesOf(objects, isAttribute))
 }
 
 /**
@@ -89,15 +102,18 @@ export const documentFault = (
   if (alternatives.some(isOpen)) return undefined
   const objects = alternatives.filter(isObjectSchema)
   const fault = attributeFault(objects, node)
-  // An element that only has text is read with all that is in it.
-  if (fault !== undefined || objects.length === 0) return fault
+  if (fault !== undefined) return fault
+  const elements = namesOf(objects, isElement)
+  const hasText = node.children.some((child) => typeof child === "string" && /\S/.test(child))
+  if (hasText && !alternatives.some(holdsText)) {
+    return faultOf(node, "text of its own", elements)
+  }
   const single = new Set<string>()
   for (const child of childrenOf(node)) {
     const { name } = child
-    const anyOf = propertiesOf(objects, name).filter(isElement)
+    const anyOf = propertiesOf(objects, name, isElement)
     if (anyOf.length === 0) {
-      return `${withArticle(node.name)} has no element ${shown(name)}: ` +
-        remedyOf(objects, isElement)
+      return faultOf(node, `element ${shown(name)}`, elements)
     }
     if (single.has(name)) return `${withArticle(node.name)} has one ${name} only: remove the others`
     if (!anyOf.some(isRepeatable)) single.add(name)

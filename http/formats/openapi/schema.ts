@@ -100,9 +100,12 @@ export const someOf = (items: Schema): Schema => ({ ...list(items), minItems: 1 
 /** A schema of the document's components by its name. */
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 
+/** The property of the text of an element that is an object in JSON; never an element in XML. */
+export const textProperty = "text"
+
 /** The text of an element that is an object in JSON: it has attributes, or is the root. */
 export const elementText = (about: string): Properties => ({
-  text: { ...text, description: `${about} In XML the text of the element itself.` }
+  [textProperty]: { ...text, description: `${about} In XML the text of the element itself.` }
 })
 
 /** An element with attributes or children; `required` are the names of those always present. */

@@ -69,17 +69,13 @@ const isLabel = (text: string): boolean =>
 /** The values of a field, without empty ones. */
 type FieldValues = (name: "name" | "expires") => ReadonlyArray<string>
 
-/** The fields of a document or form. A misspelled `expires` would make a token without an end. */
-const tokenFieldsOf = (input: RequestInput): FieldValues | undefined => {
+/** The fields of a document or form. */
+const tokenFieldsOf = (input: RequestInput): FieldValues => {
   const trimmed = (texts: ReadonlyArray<string>) =>
     texts.map((text) => text.trim()).filter((text) => text !== "")
   if (input._tag === "Form") return (name) => trimmed(input.fields.all(name))
-  const { attributes, children } = input.root
-  const isKnown = Object.keys(attributes).every((name) =>
-    name === "name" || name === "expires" || name.startsWith("xmlns")
-  )
-  const isEmpty = children.every((child) => typeof child === "string" && !/\S/.test(child))
-  return isKnown && isEmpty ? (name) => trimmed([attributes[name] ?? ""]) : undefined
+  const { attributes } = input.root
+  return (name) => trimmed([attributes[name] ?? ""])
 }
 
 /** The new token of a document or form, or of an empty body; 422 for an invalid one. */
@@ -87,11 +83,7 @@ export const readTokenInput = Effect.fnUntraced(function*(
   call: Call,
   nowMs: number
 ): Effect.fn.Return<TokenInput, HttpError> {
-  const input = yield* readInput(call, "token", { form: true, mayBeEmpty: true })
-  const valuesOf = tokenFieldsOf(input)
-  if (valuesOf === undefined) {
-    return yield* unprocessable("a token has the attributes name and expires only")
-  }
+  const valuesOf = tokenFieldsOf(yield* readInput(call, "token", { form: true, mayBeEmpty: true }))
   const [label, ...otherLabels] = valuesOf("name")
   const [expires, ...otherTimes] = valuesOf("expires")
   if (otherLabels.length > 0 || otherTimes.length > 0) {

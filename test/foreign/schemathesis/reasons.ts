@@ -80,7 +80,7 @@ const refused: ReadonlyArray<Reason> = [
   {
     what: "the text of an element as its child `text`",
     check: accepted,
-    detail: /: 422 (an answer has no element text|content can only hold text) with \w+\/[a-z+]*xml/,
+    detail: /: 422 (an? \w+ has no element text|content can only hold text) with \w+\/[a-z+]*xml/,
     why: "The tool writes the property `text` so; in XML it is the text itself.",
     isRare: true
   },
