@@ -43,6 +43,11 @@ describe("A1: publishing", () => {
 
   it("refuses a type or disposition that is none, and a body that is too large", async () => {
     expect((await publish("x", { type: "nonsense" })).status).toBe(400)
+    for (const type of ["", " "]) {
+      const empty = await publish("x", { type })
+      expect([empty.status, empty.child("detail")])
+        .toEqual([415, expect.stringContaining("Content-Type is empty: name the type")])
+    }
     const disposition = { headers: { "Content-Disposition": "=;" } }
     expect((await publish("x", disposition)).status).toBe(400)
     const large = await publish("x".repeat(bytesMax + 1))

@@ -123,6 +123,13 @@ describe("PUT /customers", () => {
       "row 1"
     ],
     ["another root", "application/xml", "<people/>", 400, "customers"],
+    [
+      "another encoding",
+      "application/xml",
+      "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><customers><customer/></customers>",
+      415,
+      "the declared encoding ISO-8859-1 is not supported: send UTF-8"
+    ],
     ["another child", "application/xml", "<customers><person/></customers>", 400, "customer"],
     [
       "a document type",

@@ -210,6 +210,32 @@ describe("an element in text, and text between elements", () => {
   })
 })
 
+describe("another charset than UTF-8", () => {
+  const declared = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>"
+
+  it.each([
+    ["application/xml; charset=utf-16", "<mailbox/>", "the charset utf-16"],
+    ["application/json; charset=iso-8859-1", "{}", "the charset iso-8859-1"],
+    ["application/xml", `${declared}<mailbox/>`, "the declared encoding ISO-8859-1"]
+  ])("is refused as %s: %s", async (type, body, what) => {
+    const answer = await send("POST", "/mailboxes", { basic, type, body })
+    expect([answer.status, answer.child("detail")])
+      .toEqual([415, `${what} is not supported: send UTF-8`])
+  })
+
+  it("is refused in the declaration of a notification", async () => {
+    expect(await refusal("/mailboxes/read", declared + notification("d")))
+      .toEqual([415, "the declared encoding ISO-8859-1 is not supported: send UTF-8"])
+  })
+
+  it("is not what a part of UTF-8 is", async () => {
+    const ascii = "<?xml version=\"1.0\" encoding=\"US-ASCII\"?>"
+    const type = "application/xml; charset=\"UTF-8\""
+    const answer = await send("POST", "/mailboxes", { basic, type, body: `${ascii}<mailbox/>` })
+    expect(answer.status).toBe(201)
+  })
+})
+
 describe("what remains accepted", () => {
   it("attributes of XML itself", async () => {
     const own = "xmlns=\"urn:a\" xmlns:b=\"urn:b\" xml:lang=\"en\""

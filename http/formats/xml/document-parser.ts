@@ -52,7 +52,8 @@ const withoutProlog = (text: string): string => {
 
 /**
  * The parser of one service, with its limits. Too many bytes fail with `TooLarge` (413). A
- * Content-Type with another charset than UTF-8 fails with `OtherCharset` (415). Bytes that are not
+ * Content-Type or an XML declaration with another charset than UTF-8 fails with `OtherCharset`
+ * (415). Bytes that are not
  * UTF-8, not well-formed, nested too deep or otherwise not accepted fail with `Malformed` (400).
  */
 export class DocumentParser {
@@ -132,7 +133,7 @@ export class DocumentParser {
       if (error instanceof RuleViolation) {
         return failure({ _tag: "RuleBroken", rule: error.rule, detail: error.message })
       }
-      if (error instanceof XmlRejected) return malformed(error.message)
+      if (error instanceof XmlRejected) return failure({ _tag: error.kind, detail: error.message })
       throw error
     }
   }

@@ -11,7 +11,13 @@ import { type Element, failure, isReservedName, type OpenElement, type Result, s
   type XmlFault } from "./element.ts"
 
 /** The text is not a document that this service accepts; the message is for the client. */
-export class XmlRejected extends Error {}
+export class XmlRejected extends Error {
+  readonly kind: XmlFault["_tag"]
+  constructor(detail: string, kind: XmlFault["_tag"] = "Malformed") {
+    super(detail)
+    this.kind = kind
+  }
+}
 
 const reject = (detail: string): never => {
   throw new XmlRejected(detail)
@@ -51,7 +57,8 @@ const checkDeclaration = ({ encoding, version }: XMLDecl): void => {
     reject(`the document is XML ${version}; send XML 1.0`)
   }
   if (encoding !== undefined && !isUtf8Name(encoding)) {
-    reject(`the declared encoding ${encoding.slice(0, 40)} is not supported: send UTF-8`)
+    const detail = `the declared encoding ${encoding.slice(0, 40)} is not supported: send UTF-8`
+    throw new XmlRejected(detail, "OtherCharset")
   }
 }
 
@@ -151,7 +158,7 @@ const parse = (source: string, options: BuilderOptions): Element => {
   return rootOf(builder)
 }
 
-/** The root element of a document; fails with `Malformed`. */
+/** The root element of a document; fails with `Malformed` or `OtherCharset`. */
 export const parseText = (
   source: string,
   depthMax = defaultDocumentLimits.xmlDepthMax
@@ -159,7 +166,7 @@ export const parseText = (
   try {
     return success(parse(source, { depthMax, nodesMax: xmlNodesMax }))
   } catch (error) {
-    if (error instanceof XmlRejected) return failure({ _tag: "Malformed", detail: error.message })
+    if (error instanceof XmlRejected) return failure({ _tag: error.kind, detail: error.message })
     throw error
   }
 }

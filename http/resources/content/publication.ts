@@ -24,10 +24,18 @@ interface ContentKind {
 const mediaType =
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;[\x20-\x7e\t]*)?$/
 
+/** The type of content without a Content-Type (RFC 9110 §8.3). */
+const unnamedType = "application/octet-stream"
+
 const kindOf = (call: Call): Effect.Effect<ContentKind, HandlerFailure> => {
   const { headers } = call.request
-  const type = headers.get("content-type")?.trim() ?? "application/octet-stream"
+  const type = headers.get("content-type")?.trim() ?? unnamedType
   const disposition = headers.get("content-disposition")?.trim()
+  if (type === "") {
+    const detail = "Content-Type is empty: name the type of the content, or omit the field for " +
+      unnamedType
+    return Effect.fail(httpError("unsupported-media-type", detail))
+  }
   if (type.length > headerValueCharsMax || !mediaType.test(type)) {
     return Effect.fail(httpError("malformed", "Content-Type is not a media type"))
   }

@@ -1,5 +1,5 @@
 /** Parses files of customers in chunks of any size: CSV (RFC 4180), JSON lines, XML, JSON. */
-import { childrenOf, type DocumentParser, failure, type Result, rowParser, success,
+import { childrenOf, type DocumentParser, failure, type Result, rowParser, success, type XmlFault,
   XmlRejected } from "../../formats/xml/index.ts"
 import { columnsMax, rowCharsMax } from "../../limits.ts"
 import { type CustomerInput, customerInputIn } from "./customer-input.ts"
@@ -12,7 +12,14 @@ export type FileFormat = typeof formats[number]
 export type OnRow = (row: Result<CustomerInput, string>) => void
 
 /** The rest of the file cannot be parsed. */
-export class FileBroken extends Error {}
+export class FileBroken extends Error {
+  /** Bad syntax (400), or no UTF-8 (415). */
+  readonly kind: XmlFault["_tag"]
+  constructor(detail: string, kind: XmlFault["_tag"] = "Malformed") {
+    super(detail)
+    this.kind = kind
+  }
+}
 
 /** Parses text in chunks; throws FileBroken. */
 interface ChunkParser {
@@ -189,7 +196,7 @@ const xmlParser = (onRow: OnRow, { limits }: DocumentParser): ChunkParser => {
     try {
       parse()
     } catch (error) {
-      throw error instanceof XmlRejected ? new FileBroken(error.message) : error
+      throw error instanceof XmlRejected ? new FileBroken(error.message, error.kind) : error
     }
   }
   return {
@@ -219,7 +226,7 @@ const jsonParser = (onRow: OnRow, documentParser: DocumentParser): ChunkParser =
     },
     end: () => {
       const root = documentParser.fromJson("customers", parsed())
-      if (!root.ok) throw new FileBroken(root.fault.detail)
+      if (!root.ok) throw new FileBroken(root.fault.detail, root.fault._tag)
       for (const child of childrenOf(root.value)) {
         if (child.name !== "customer") throw new FileBroken("customers has customer only")
         onRow(customerInputIn(child))

@@ -7,9 +7,9 @@ import { createHash } from "node:crypto"
 import { type BlobCommit, commitBlob } from "../../../runtime/index.ts"
 import { randomId } from "../../auth/credentials/index.ts"
 import { callerKey } from "../../auth/index.ts"
-import type { DocumentParser } from "../../formats/xml/index.ts"
+import type { DocumentParser, XmlFault } from "../../formats/xml/index.ts"
 import { loadSettleMs, loadSettlePauseMs, problemsMax } from "../../limits.ts"
-import { type Call, type HandlerFailure, httpError, otherRequest, readKeyedRequest,
+import { type Call, documentError, type HandlerFailure, httpError, otherRequest, readKeyedRequest,
   type Service } from "../../pipeline/index.ts"
 import type { RequestBody } from "../../wire/index.ts"
 import { CustomerFileParser, FileBroken, type FileFormat } from "./customer-files.ts"
@@ -18,12 +18,12 @@ import { continueLoad } from "./load-application.ts"
 import { type CustomerLoad, loadBlob, loadChanges, loadPath, loadsTable, parseLoad,
   type RowProblem } from "./load.ts"
 
-/** The file is rejected; `problem` names the row, when there is one. */
+/** The file is rejected: for what is wrong with it, or for a row. */
 class FileRejected extends Error {
-  readonly problem: RowProblem | undefined
-  constructor(detail: string, problem?: RowProblem) {
+  readonly why: XmlFault["_tag"] | RowProblem
+  constructor(detail: string, why: XmlFault["_tag"] | RowProblem) {
     super(detail)
-    this.problem = problem
+    this.why = why
   }
 }
 
@@ -59,16 +59,15 @@ class RowChecker {
       parse()
     } catch (error) {
       if (!(error instanceof FileBroken)) throw error
-      throw new FileRejected(`after row ${this.rows}: ${error.message}`)
+      throw new FileRejected(`after row ${this.rows}: ${error.message}`, error.kind)
     }
   }
 }
 
-const rejection = ({ message, problem }: FileRejected): HandlerFailure => {
-  return problem === undefined
-    ? httpError("malformed", message)
-    : httpError("unprocessable", message, [], { row: problem.row })
-}
+const rejection = ({ message, why }: FileRejected): HandlerFailure =>
+  typeof why === "string"
+    ? documentError({ _tag: why, detail: message })
+    : httpError("unprocessable", message, [], { row: why.row })
 
 interface AcceptedLoad {
   readonly id: string
