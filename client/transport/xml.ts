@@ -102,22 +102,55 @@ const isList = (parent: string, child: string): boolean =>
   (child.endsWith("y") && parent === `${child.slice(0, -1)}ies`) ||
   (Object.hasOwn(lists, parent) && lists[parent]?.includes(child) === true)
 
-const jsonOf = (node: Node): Json => {
-  const isText = node.attributes.length === 0 &&
-    node.children.every((child) => typeof child === "string")
-  return isText ? node.children.join("") : objectOf(node)
+/**
+ * Where an element is: in what the service defines, as the item of a notification or a field of it,
+ * or in what others have added to a notification.
+ */
+type Place = "defined" | "item" | "field" | "foreign"
+
+const itemFields: ReadonlySet<string> = new Set([
+  "description",
+  "url",
+  "password",
+  "content",
+  "from"
+])
+
+/** The children of a notification that are not foreign, beside its item. */
+const notificationParts: ReadonlySet<string> = new Set(["to", "recipient", "cached"])
+
+const placeIn = (parent: string, place: Place, child: string): Place => {
+  if (place === "item") return itemFields.has(child) ? "field" : "foreign"
+  if (place !== "defined") return "foreign"
+  if (parent !== "notification" || notificationParts.has(child)) return "defined"
+  return child === "item" ? "item" : "foreign"
 }
 
-const objectOf = ({ attributes, children, name }: Node): JsonObject => {
+/** Whether an attribute needs no `@` in this place. */
+const isDefinedAttribute = (place: Place, parent: string, name: string): boolean =>
+  place === "defined" ||
+  (place === "field" && parent === "content" && (name === "type" || name === "encoding"))
+
+const jsonOf = (node: Node, place: Place): Json => {
+  const isText = node.attributes.length === 0 &&
+    node.children.every((child) => typeof child === "string")
+  return isText ? node.children.join("") : objectOf(node, place)
+}
+
+const objectOf = ({ attributes, children, name }: Node, place: Place): JsonObject => {
   const groups = new Map<string, Array<Json>>()
   let text = ""
   for (const child of children) {
     if (typeof child === "string") text += child
-    else groups.set(child.name, [...groups.get(child.name) ?? [], jsonOf(child)])
+    else {
+      const value = jsonOf(child, placeIn(name, place, child.name))
+      groups.set(child.name, [...groups.get(child.name) ?? [], value])
+    }
   }
-  const entries: Array<[string, Json]> = attributes.map((
-    [key, value]
-  ) => [key === "text" || groups.has(key) ? `@${key}` : key, value])
+  const entries: Array<[string, Json]> = attributes.map(([key, value]) => {
+    const isPlain = key !== "text" && !groups.has(key) && isDefinedAttribute(place, name, key)
+    return [isPlain ? key : `@${key}`, value]
+  })
   for (const [key, group] of groups) {
     const [only] = group
     entries.push([
@@ -125,9 +158,10 @@ const objectOf = ({ attributes, children, name }: Node): JsonObject => {
       group.length === 1 && only !== undefined && !isList(name, key) ? only : group
     ])
   }
-  if (/\S/.test(text)) entries.push([groups.has("text") ? "#text" : "text", text])
+  const hasText = place === "foreign" && groups.size === 0 ? text !== "" : /\S/.test(text)
+  if (hasText) entries.push([groups.has("text") ? "#text" : "text", text])
   return Object.fromEntries(entries)
 }
 
 /** Converts a document into the JSON of the service; throws UnexpectedAnswer. */
-export const xmlToJson = (xml: string): JsonObject => objectOf(parse(xml))
+export const xmlToJson = (xml: string): JsonObject => objectOf(parse(xml), "defined")

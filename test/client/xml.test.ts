@@ -5,7 +5,18 @@ import { UnexpectedAnswer } from "../../client/index.ts"
 import { xmlToJson } from "../../client/transport/xml.ts"
 import { type Element, element, toJson, writeDocument } from "../../http/formats/xml/index.ts"
 
-const name = fc.constantFrom("item", "notification", "to", "changed", "a", "b", "as", "x-1", "ü")
+const name = fc.constantFrom(
+  "item",
+  "notification",
+  "to",
+  "changed",
+  "content",
+  "a",
+  "b",
+  "as",
+  "x-1",
+  "ü"
+)
 const text = fc.string({
   unit: fc.constantFrom("a", " ", "&", "<", ">", "\"", "'", "\n", "\t", "]]>", "é", "😀", "&amp;"),
   maxLength: 8

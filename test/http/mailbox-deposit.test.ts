@@ -103,6 +103,24 @@ describe("A2: depositing", () => {
     expect(gone.status).toBe(404)
   })
 
+  test("what others add comes back from JSON as it was", async () => {
+    const { href, shared } = await service.open("foreign")
+    const body =
+      "<notification xmlns:x=\"urn:x\"><item><description>d</description><url>u:1</url>" +
+      "<x:y on=\"1\" xml:lang=\"en\"><toString><a b=\"c\"/></toString></x:y></item></notification>"
+    expect((await service.send("POST", href, { body })).status).toBe(202)
+    const listed = await service.send("GET", shared, { accept: "application/json" })
+    const [notification] = Object(listed.json).notification
+    const sent = await service.send("POST", href, {
+      type: "application/json",
+      body: JSON.stringify({ item: notification.item })
+    })
+    expect([sent.status, sent.text]).toEqual([202, ""])
+    const { xml } = await service.send("GET", shared)
+    const [first, second] = childrenOf(xml, "notification").map(({ children }) => children)
+    expect(second).toEqual(first)
+  })
+
   test("unknown elements are served unchanged", async () => {
     const { href } = await service.open("extras")
     const body =

@@ -1,6 +1,8 @@
 /** Documents as JSON. */
+import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { element, toJson } from "../../http/formats/xml/index.ts"
+import { childOf, type Element, element, parseText, toJson,
+  writeElement } from "../../http/formats/xml/index.ts"
 import { parser } from "./document-parser.ts"
 
 describe("JSON", () => {
@@ -51,6 +53,110 @@ describe("JSON", () => {
     })
     const own = { value: element("price", { currency: "EUR" }, "5.0") }
     expect(parser.fromJson("price", { "@currency": "EUR", text: "5.0" })).toMatchObject(own)
+  })
+
+  it("writes what others add to a notification so that it can be read", () => {
+    const attributes = { "xmlns:dc": "urn:dc", "xml:lang": "en", xmlns: "urn:x", type: "t" }
+    const item = element(
+      "item",
+      { "xmlns:dc": "urn:dc" },
+      element("description", { "xml:lang": "en" }, "d"),
+      element("url", {}, "u"),
+      element("content", { type: "text/plain", "dc:y": "1" }, "hi"),
+      element("dc:creator", attributes, "A"),
+      element("query", { on: "1" }, element("where", {}, element("field", {}, "f")))
+    )
+    const root = element("notification", {}, item, element("beside", { a: "1" }))
+    const json = toJson(root)
+    expect(json).toEqual({
+      item: {
+        "@xmlns:dc": "urn:dc",
+        description: { "@xml:lang": "en", text: "d" },
+        url: "u",
+        content: { type: "text/plain", "@dc:y": "1", text: "hi" },
+        "dc:creator": {
+          "@xmlns:dc": "urn:dc",
+          "@xml:lang": "en",
+          "@xmlns": "urn:x",
+          "@type": "t",
+          text: "A"
+        },
+        query: { "@on": "1", where: [{ field: "f" }] }
+      },
+      beside: { "@a": "1" }
+    })
+    expect(parser.fromJson("notification", json)).toEqual({ ok: true, value: root })
+    const listed = element("mailbox", { time: "1" }, root)
+    const page = { time: "1", notification: [json] }
+    expect(toJson(listed)).toEqual(page)
+  })
+
+  it("reads what it writes of any element that others add", () => {
+    const name = fc.constantFrom(
+      "a",
+      "b",
+      "text",
+      "query",
+      "on",
+      "where",
+      "content",
+      "notification",
+      "item",
+      "toString",
+      "p:c"
+    )
+    const attribute = fc.oneof(
+      name.filter((one) => one !== "p:c"),
+      fc.constantFrom("xml:lang", "xmlns", "p:c", "type", "href")
+    )
+    const value = fc.string({ unit: fc.constantFrom("a", " ", "&", "<", "\n", "é", "😀", "1") })
+    // JSON keeps elements of one name together, and the text behind them.
+    const inOrder = (children: ReadonlyArray<Element>): ReadonlyArray<Element> => {
+      const names = [...new Set(children.map((child) => child.name))]
+      return names.flatMap((one) => children.filter((child) => child.name === one))
+    }
+    const { tree } = fc.letrec<{ tree: Element }>((tie) => ({
+      tree: fc.tuple(
+        name,
+        fc.dictionary(attribute, value, { maxKeys: 3 }),
+        fc.oneof(
+          { depthSize: "small" },
+          fc.constant([]),
+          fc.array(tie("tree"), { maxLength: 3 })
+        ),
+        value
+      ).map(([tag, attributes, children, text]) => {
+        const isText = text !== "" && (children.length === 0 || text.trim() !== "")
+        return element(tag, attributes, ...inOrder(children), isText ? text : undefined)
+      })
+    }))
+    fc.assert(
+      fc.property(tree, fc.boolean(), (added, isBeside) => {
+        const known = ["content", "item", "to"].includes(added.name)
+        const foreign = known ? { ...added, name: "a" } : added
+        const item = element(
+          "item",
+          { "xmlns:p": "urn:p" },
+          element("description", {}, "d"),
+          element("url", {}, "u"),
+          isBeside ? undefined : foreign
+        )
+        const root = element(
+          "notification",
+          { "xmlns:p": "urn:p" },
+          item,
+          isBeside ? foreign : undefined
+        )
+        const parsed = parseText(writeElement(root))
+        if (!parsed.ok) throw new Error(parsed.fault.detail)
+        const json: unknown = JSON.parse(JSON.stringify(toJson(parsed.value)))
+        const read = parser.fromJson("notification", json)
+        const place = (all: Element) => isBeside ? all : childOf(all, "item") ?? all
+        expect(read.ok ? childOf(place(read.value), foreign.name) : read)
+          .toEqual(childOf(place(parsed.value), foreign.name))
+      }),
+      { numRuns: 500 }
+    )
   })
 
   it("reads numbers digit by digit, and none within strings", () => {

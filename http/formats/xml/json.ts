@@ -1,14 +1,16 @@
 /**
  * Documents as JSON (protocol §0). Attributes and elements become properties, a repeatable element
  * becomes an array, and the text of an element that has properties becomes `text`. Three further
- * rules are for the unknown elements of others: elements named `text` are always an array; beside
- * them the text is `#text`; an attribute is `@name` if it is named `text` or as an element beside
- * it. The JSON that this service sends does not contain the root element's name. A client may send
- * `{ "<root name>": { … } }`, or the text of the root in place of the object.
+ * rules are for the unknown elements and attributes that a notification may have: elements named
+ * `text` are always an array; beside them the text is `#text`; an attribute is `@name`, also
+ * `@xmlns` and `@xml:lang`. The JSON that this service sends does not contain the root element's
+ * name. A client may send `{ "<root name>": { … } }`, or the text of the root in place of the
+ * object.
  */
 import { xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
 import { type Element, failure, isName, isText, type Result, success,
   type XmlFault } from "./element.ts"
+import { fieldOf } from "./notification-document.ts"
 
 /** Names by the name of their parent element. */
 type NamesByParent = Readonly<Record<string, ReadonlyArray<string>>>
@@ -49,10 +51,33 @@ const textName = "text"
 /** The same beside elements of that name. */
 const textNameBeside = "#text"
 
+const isNamed = (names: NamesByParent, parent: string, child: string): boolean =>
+  Object.hasOwn(names, parent) && names[parent]?.includes(child) === true
+
 const isRepeatable = (parent: string, child: string): boolean =>
   child === textName || parent === `${child}s` ||
   (child.endsWith("y") && parent === `${child.slice(0, -1)}ies`) ||
-  Boolean(repeatables[parent]?.includes(child))
+  isNamed(repeatables, parent, child)
+
+/**
+ * Where an element is: in what the service defines, as the item of a notification or a field of it,
+ * or in what others have added to a notification.
+ */
+type Place = "defined" | "item" | "field" | "foreign"
+
+/** The children of a notification that are not foreign, beside its item. */
+const notificationParts: ReadonlySet<string> = new Set(["to", "recipient", "cached"])
+
+const placeIn = (parent: string, place: Place, child: string): Place => {
+  if (place === "item") return fieldOf(child) === undefined ? "foreign" : "field"
+  if (place !== "defined") return "foreign"
+  if (parent !== "notification" || notificationParts.has(child)) return "defined"
+  return child === "item" ? "item" : "foreign"
+}
+
+/** Whether an attribute that the service writes or has stored needs no `@` in this place. */
+const isDefinedAttribute = (place: Place, parent: string, name: string): boolean =>
+  place === "defined" || (place === "field" && isNamed(attributeNames, parent, name))
 
 /** A JSON value as `toJson` makes it. */
 export type JsonDocument = string | ReadonlyArray<JsonDocument> | {
@@ -62,36 +87,39 @@ export type JsonDocument = string | ReadonlyArray<JsonDocument> | {
 /** Without a prototype, it has only the properties of the document. */
 const emptyObject = (): Record<string, JsonDocument> => Object.create(null)
 
-const valueOf = (node: Element): JsonDocument => {
+const valueOf = (node: Element, place: Place): JsonDocument => {
   let hasAttributes = false
   for (const _ in node.attributes) hasAttributes = true
   const parts = node.children.filter((child) => typeof child !== "string")
   if (!hasAttributes && parts.length === 0) return node.children.join("")
-  return objectOf(node)
+  return objectOf(node, place)
 }
 
-const objectOf = (node: Element): Record<string, JsonDocument> => {
+const objectOf = (node: Element, place: Place): Record<string, JsonDocument> => {
   const object = emptyObject()
   let text = ""
   const lists = new Map<string, Array<JsonDocument>>()
   for (const child of node.children) {
     if (typeof child === "string") text += child
     else {
+      const value = valueOf(child, placeIn(node.name, place, child.name))
       const list = lists.get(child.name)
-      if (list === undefined) lists.set(child.name, [valueOf(child)])
-      else list.push(valueOf(child))
+      if (list === undefined) lists.set(child.name, [value])
+      else list.push(value)
     }
   }
   for (const key in node.attributes) {
-    const isTaken = key === textName || lists.has(key)
-    object[isTaken ? `@${key}` : key] = node.attributes[key] ?? ""
+    const isPlain = key !== textName && !lists.has(key) && isDefinedAttribute(place, node.name, key)
+    object[isPlain ? key : `@${key}`] = node.attributes[key] ?? ""
   }
   for (const [name, list] of lists) {
     const first = list[0]
     const single = list.length === 1 && first !== undefined && !isRepeatable(node.name, name)
     object[name] = single ? first : list
   }
-  if (text.trim() !== "") object[lists.has(textName) ? textNameBeside : textName] = text
+  // White space may be the whole text of an unknown element, but is not between elements.
+  const hasText = place === "foreign" && lists.size === 0 ? text !== "" : text.trim() !== ""
+  if (hasText) object[lists.has(textName) ? textNameBeside : textName] = text
   return object
 }
 
@@ -114,7 +142,7 @@ const addEmptyLists = (root: Element, object: Record<string, JsonDocument>): voi
 
 /** The JSON form of a document: always an object. */
 export const toJson = (root: Element): { readonly [key: string]: JsonDocument } => {
-  const object = objectOf(root)
+  const object = objectOf(root, "defined")
   addEmptyLists(root, object)
   return object
 }
@@ -148,6 +176,7 @@ const countNode = (reading: JsonReading): void => {
 
 const readElement = (
   name: string,
+  place: Place,
   value: unknown,
   depth: number,
   reading: JsonReading
@@ -161,7 +190,7 @@ const readElement = (
   else if (Array.isArray(value)) throw new JsonRejected(`${name} cannot be an array of arrays`)
   else if (typeof value === "object" && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
-      readProperty(name, key, inner, depth, reading, attributes, children)
+      readProperty(name, place, key, inner, depth, reading, attributes, children)
     }
   }
   return { name, attributes, children: children.filter((child) => child !== "") }
@@ -169,6 +198,7 @@ const readElement = (
 
 const readProperty = (
   parent: string,
+  place: Place,
   key: string,
   value: unknown,
   depth: number,
@@ -182,18 +212,19 @@ const readProperty = (
     return
   }
   const name = key.startsWith("@") ? key.slice(1) : key
-  // A colon would be a namespace prefix, which JSON cannot declare.
-  if (!isName(name) || name.includes(":") || name.length > xmlNameCharsMax) {
+  if (!isName(name) || name.length > xmlNameCharsMax) {
     throw new JsonRejected(`${JSON.stringify(key.slice(0, 40))} cannot be an element's name`)
   }
-  const isAttribute = key !== name || Boolean(attributeNames[parent]?.includes(key))
+  const isAttribute = key !== name ||
+    (place !== "foreign" && isNamed(attributeNames, parent, key))
   if (isAttribute && isScalar(value)) {
     countNode(reading)
     attributes[name] = scalarText(value)
     return
   }
+  const inside = placeIn(parent, place, name)
   for (const inner of Array.isArray(value) ? value : [value]) {
-    children.push(readElement(name, inner, depth + 1, reading))
+    children.push(readElement(name, inside, inner, depth + 1, reading))
   }
 }
 
@@ -208,7 +239,7 @@ export const fromJson = (
     if (inner === null || Array.isArray(inner)) {
       throw new JsonRejected("the document must be an object")
     }
-    return success(readElement(rootName, inner, 1, { nodes: 0, depthMax }))
+    return success(readElement(rootName, "defined", inner, 1, { nodes: 0, depthMax }))
   } catch (error) {
     if (error instanceof JsonRejected) return failure({ _tag: "Malformed", detail: error.message })
     throw error
