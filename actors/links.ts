@@ -1,5 +1,6 @@
 /** The service's own URIs: actors make them and recognize them. */
 import { isActorId } from "../runtime/index.ts"
+import { parseUrl } from "./parse-url.ts"
 
 /** A mailbox that a URI of this service names; `secret` is the part after `~`, not yet checked. */
 export interface MailboxLink {
@@ -35,9 +36,8 @@ const normal = (path: string): string =>
 
 /** The path of an own URI without query and fragment; undefined for URIs of others. */
 const pathOf = (baseUrl: string, uri: string): string | undefined => {
-  if (!URL.canParse(uri)) return undefined
-  const { href } = new URL(uri)
-  if (!href.startsWith(`${baseUrl}/`)) return undefined
+  const href = parseUrl(uri)?.href
+  if (!href?.startsWith(`${baseUrl}/`)) return undefined
   return normal(href.slice(baseUrl.length).split(/[?#]/, 1)[0] ?? "")
 }
 

@@ -1,4 +1,5 @@
 /** Destinations of outbound requests: permitted addresses, ports and URIs (protocol §5). Pure. */
+import { parseUrl } from "../parse-url.ts"
 import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { LRUCache } from "lru-cache"
@@ -150,15 +151,6 @@ const isPortAllowed = (host: string, port: number, rules: AddressRules): boolean
   !blockedPorts.has(port) ||
   (port !== 0 && rules.allows(host === "localhost" ? "127.0.0.1" : host))
 
-/** `URL.canParse` before `new URL` would parse twice. */
-const parsed = (uri: string): URL | undefined => {
-  try {
-    return new URL(uri)
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * Checks a URI. The URL parser normalizes every spelling of an IPv4 address, so a literal address
  * is checked here. A name is checked by the addresses that it resolves to, when connecting.
@@ -168,7 +160,7 @@ export const destinationOf = (
   rules: AddressRules
 ): Destination | ForbiddenDestination => {
   if (uri.length > uriCharsMax) return { problem: "the URI is too long" }
-  const url = parsed(uri)
+  const url = parseUrl(uri)
   if (url === undefined) return { problem: "the URI is not valid" }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     return { problem: "the URI is neither http nor https" }

@@ -1,4 +1,5 @@
 /** Response headers, and the outcome of a response (protocol §1.3). Pure. */
+import { parseUrl } from "../parse-url.ts"
 import { uriCharsMax } from "../limits.ts"
 import type { ExchangeResponse, Headers } from "./exchange.ts"
 import type { DeliveryOutcome } from "./protocol.ts"
@@ -36,8 +37,8 @@ export const retryAfterMs = (value: string | undefined, nowMs: number): number |
 
 /** The absolute http(s) URI of a Location, or of another reference; undefined for others. */
 export const resolved = (reference: string | undefined, base: URL): string | undefined => {
-  if (reference === undefined || !URL.canParse(reference, base.href)) return undefined
-  const url = new URL(reference, base)
+  const url = reference === undefined ? undefined : parseUrl(reference, base)
+  if (url === undefined) return undefined
   const isWeb = url.protocol === "http:" || url.protocol === "https:"
   const isPlain = url.username === "" && url.password === ""
   return isWeb && isPlain && url.href.length <= uriCharsMax ? url.href : undefined

@@ -25,14 +25,22 @@ export const linkOf = (field: string | null, relation: string): string | undefin
   return undefined
 }
 
+/** The URL of a text; undefined for none. For `URL.canParse` see `actors/parse-url.ts`. */
+export const parseUrl = (text: string): URL | undefined => {
+  try {
+    return new URL(text)
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Path and query of a link of the service to itself, which is requested at the service's `url`,
  * whatever origin the link has.
  */
 export const pathOf = (uri: string): string => {
-  if (!URL.canParse(uri)) return uri
-  const { pathname, search } = new URL(uri)
-  return pathname + search
+  const url = parseUrl(uri)
+  return url === undefined ? uri : url.pathname + url.search
 }
 
 /** Options of listings. */

@@ -6,7 +6,7 @@ import { backoffMsFirst, backoffMsMax, documentBytesMax, problemBytesMax, respon
   retryAfterMsMax } from "../limits.ts"
 import { ConnectionError, ProblemError, problemError, RestanteError } from "./errors.ts"
 import { type JsonObject, listOf, parseObject, unexpected } from "./json.ts"
-import { linkOf, type ListingOptions, pathOf, withQuery } from "./pages.ts"
+import { linkOf, type ListingOptions, parseUrl, pathOf, withQuery } from "./pages.ts"
 
 /** All bytes of a body; undefined, with the rest unread, when there are more than `bytesMax`. */
 export const readBytes = async (
@@ -222,7 +222,7 @@ export class HttpTransport {
         return { url: url + uri.slice(base.length), isOwn: true }
       }
     }
-    if (!/^https?:\/\//i.test(uri) || !URL.canParse(uri)) {
+    if (!/^https?:\/\//i.test(uri) || parseUrl(uri) === undefined) {
       throw new TypeError("expected an http or https URI, or a path of the service")
     }
     return { url: uri, isOwn: false }

@@ -1,4 +1,5 @@
 /** `restante read`, `watch`, `register` and `registrations …`: the mailboxes of a service. */
+import { parseUrl } from "../../actors/index.ts"
 import { Console, Effect, Option, Redacted } from "effect"
 import { Command } from "effect/cli"
 import { createWriteStream } from "node:fs"
@@ -56,9 +57,8 @@ const locateMailbox = Effect.fnUntraced(function*(
   const { isExplicit, ...located } = yield* locateService(flags, "account")
   const isName = /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri)
   const uri = isName ? `${located.baseUrl}/mailboxes/${nameOrUri}` : nameOrUri
-  const { origin, pathname: path, protocol } = URL.canParse(uri)
-    ? new URL(uri)
-    : { origin: "", pathname: "", protocol: "" }
+  const { origin, pathname: path, protocol } = parseUrl(uri) ??
+    { origin: "", pathname: "", protocol: "" }
   if (!/^https?:$/.test(protocol) || !pattern.test(path)) {
     return yield* wrongUsage(`expected ${expected}`)
   }
@@ -97,7 +97,7 @@ const saveMessage = (
   file: string
 ): Effect.Effect<void, CommandFailed> =>
   callMailbox(location, async (_, client) => {
-    if (!URL.canParse(url)) throw failed("the URL of the notification is not a URI")
+    if (parseUrl(url) === undefined) throw failed("the URL of the notification is not a URI")
     const { body } = (await client.get({ url, password })).response
     if (body === null) throw failed(`the message at ${url} is empty`)
     const target = file === "-" ? process.stdout : createWriteStream(file, { flags: "wx" })
@@ -249,7 +249,7 @@ export const registerCommand = Command.make(
     json: jsonFlag()
   },
   Effect.fnUntraced(function*({ callback, json, mailbox, wait, ...flags }) {
-    if (!URL.canParse(callback)) return yield* wrongUsage("expected the callback's URI")
+    if (parseUrl(callback) === undefined) return yield* wrongUsage("expected the callback's URI")
     const location = yield* locateMailbox(mailbox, flags)
     const { secret, state } = yield* callMailbox(
       location,

@@ -1,4 +1,5 @@
 /** Locates the service of a command, and calls it by the client library. */
+import { parseUrl } from "../../actors/index.ts"
 import { Effect, Option, Redacted } from "effect"
 import { type Client, connect, ConnectionError, pathOf, ProblemError,
   UnexpectedAnswer } from "../../client/index.ts"
@@ -98,6 +99,6 @@ export const asAccount = requireToken("account", "RESTANTE_TOKEN")
 
 /** The path of a URI of the service, where it matches the pattern. */
 export const pathMatching = (uri: string, pattern: RegExp): string | undefined => {
-  const path = URL.canParse(uri) || uri.startsWith("/") ? pathOf(uri) : ""
+  const path = parseUrl(uri) !== undefined || uri.startsWith("/") ? pathOf(uri) : ""
   return pattern.test(path) ? path : undefined
 }

@@ -1,4 +1,5 @@
 /** The kinds of values of settings: a parser of text, and the expected form in words. */
+import { parseUrl } from "../../actors/index.ts"
 import { Redacted, Result } from "effect"
 import { IpNetwork } from "effect/net"
 import { claimPathCharsMax, claimPathDotsMax, parseKeySet, type Rate } from "../../http/index.ts"
@@ -17,8 +18,9 @@ export const keySetSourceOf = (value: string): KeySetSource | undefined => {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) {
     return value === "" ? undefined : { _tag: "File", file: value }
   }
-  if (!URL.canParse(value)) return undefined
-  const { hash, password, protocol, username } = new URL(value)
+  const url = parseUrl(value)
+  if (url === undefined) return undefined
+  const { hash, password, protocol, username } = url
   const isHttp = protocol === "http:" || protocol === "https:"
   return isHttp && hash + username + password === "" ? { _tag: "Url", url: value } : undefined
 }
@@ -88,8 +90,8 @@ const networkOf = (text: string): string | undefined => {
 
 /** The URL when it is http or https and has nothing after its host and port. */
 const originOf = (text: string): string | undefined => {
-  if (!URL.canParse(text)) return undefined
-  const url = new URL(text)
+  const url = parseUrl(text)
+  if (url === undefined) return undefined
   const isHttp = url.protocol === "http:" || url.protocol === "https:"
   const bare = url.pathname === "/" && !/[?#@]/.test(text)
   return isHttp && bare ? url.origin : undefined
@@ -126,8 +128,9 @@ export const nodeName = kind(
 /** The address of a NATS server, without credentials, since addresses are logged. */
 const natsServerOf = (text: string): string | undefined => {
   const whole = /^[a-z]+:\/\//.test(text) ? text : `nats://${text}`
-  if (!/^(nats|tls):\/\//.test(whole) || !URL.canParse(whole)) return undefined
-  const { hash, hostname, password, pathname, search, username } = new URL(whole)
+  const url = /^(nats|tls):\/\//.test(whole) ? parseUrl(whole) : undefined
+  if (url === undefined) return undefined
+  const { hash, hostname, password, pathname, search, username } = url
   const bare = hash + password + search + username === "" && (pathname === "" || pathname === "/")
   return bare && hostname !== "" ? whole.replace(/\/$/, "") : undefined
 }

@@ -3,6 +3,7 @@
  * validator. Senders choose the texts and addresses of a notification, so that a feed holds both in
  * a form that its format allows.
  */
+import { parseUrl } from "../../actors/index.ts"
 import { html, type PageLink } from "./html/index.ts"
 import { element, writeDocument } from "./xml/index.ts"
 
@@ -85,8 +86,9 @@ const notInUri = /[^A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]/g
  * Undefined for one that readers cannot open.
  */
 const linkOf = (reference: string, base: string): string | undefined => {
-  if (reference === "" || !URL.canParse(reference, base)) return undefined
-  const { href, protocol } = new URL(reference, base)
+  const url = reference === "" ? undefined : parseUrl(reference, base)
+  if (url === undefined) return undefined
+  const { href, protocol } = url
   if (!linkedSchemes.includes(protocol)) return undefined
   // The brackets of an IPv6 address stay.
   const [, authority = "", rest = ""] = /^([a-z]+:(?:\/\/[^/?#]*)?)(.*)$/s.exec(href) ?? []
@@ -117,7 +119,7 @@ const optional = (name: string, text: string | undefined) =>
 
 const atomAuthor = (author: string) => {
   if (author === "") return undefined
-  const uri = URL.canParse(author) ? linkOf(author, author) : undefined
+  const uri = parseUrl(author) === undefined ? undefined : linkOf(author, author)
   return element("author", {}, element("name", {}, author), optional("uri", uri))
 }
 

@@ -1,4 +1,5 @@
 /** Requests to a Docker daemon: HTTP over its socket. */
+import { parseUrl } from "../../actors/index.ts"
 import { request, type RequestOptions } from "node:http"
 
 const answeredWithinMs = 30_000
@@ -11,7 +12,7 @@ export interface Answered {
 /** How to connect to a daemon; undefined for neither a socket nor plain TCP. */
 const wayTo = (host: string): RequestOptions | undefined => {
   if (host.startsWith("unix://")) return { socketPath: host.slice("unix://".length) }
-  const url = URL.canParse(host) ? new URL(host) : undefined
+  const url = parseUrl(host)
   if (url?.protocol !== "tcp:" && url?.protocol !== "http:") return undefined
   return { host: url.hostname, port: url.port }
 }

@@ -177,11 +177,18 @@ const caught: ReadonlyArray<readonly [rule: string, text: string]> = [
     "import { system } from \"./system.ts\"\nimport { system as other } from \"./system.ts\"\n" +
     "export const both = [system, other]\n"
   ],
+  ["no-restricted-properties", "export const value = (uri: string) => URL.canParse(uri)\n"],
   ["max-lines", `${"// A line.\n".repeat(800)}export const value = 1\n`],
   ["max-lines-per-function", `export const value = () => {\n${"  value()\n".repeat(61)}}\n`]
 ]
 
-const impure = ["Date.now()", "Math.random()", "performance.now()", "process.pid"]
+const impure = [
+  "Date.now()",
+  "URL.canParse(\"\")",
+  "Math.random()",
+  "performance.now()",
+  "process.pid"
+]
 
 const cases: ReadonlyArray<Case> = [
   ...allowed.map(importCase(undefined)),

@@ -2,6 +2,7 @@
  * The issuer's keys. The issuer's metadata name their URL (OpenID Connect Discovery 1.0). This node
  * loads the keys on demand, caches them, and loads them again when they are old.
  */
+import { parseUrl } from "../../../actors/index.ts"
 import { Data, Effect } from "effect"
 import { createLocalJWKSet, type JSONWebKeySet, type JWK } from "jose"
 import { keysFreshMs, keysMax, keysPauseMs, keysStaleMs, metadataCharsMax } from "../../limits.ts"
@@ -11,9 +12,8 @@ const isPlainHttpUrl = ({ hash, password, protocol, username }: URL): boolean =>
 
 /** The URL of the issuer's metadata (§4); undefined if the issuer is not a URL without a query. */
 export const metadataUrl = (issuer: string): string | undefined => {
-  if (!URL.canParse(issuer)) return undefined
-  const url = new URL(issuer)
-  return isPlainHttpUrl(url) && url.search === ""
+  const url = parseUrl(issuer)
+  return url !== undefined && isPlainHttpUrl(url) && url.search === ""
     ? `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`
     : undefined
 }
@@ -32,7 +32,8 @@ export const parseKeysUrl = (text: string, issuer: string): { readonly url: stri
     : {}
   const { issuer: named, jwks_uri: url } = metadata
   if (named !== issuer) return "the metadata belong to another issuer"
-  if (typeof url !== "string" || !URL.canParse(url) || !isPlainHttpUrl(new URL(url))) {
+  const location = typeof url === "string" ? parseUrl(url) : undefined
+  if (typeof url !== "string" || location === undefined || !isPlainHttpUrl(location)) {
     return "the issuer's metadata name no jwks_uri"
   }
   const isDowngrade = issuer.startsWith("https:") && !url.startsWith("https:")

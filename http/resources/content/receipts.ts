@@ -1,6 +1,6 @@
 /** Receipts (A4): what recipients report of a message, and their listing for the publisher. */
 import { decodeReceipt } from "../../../actors/content/index.ts"
-import { receiptsMax } from "../../../actors/index.ts"
+import { parseUrl, receiptsMax } from "../../../actors/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
 import { childText, type Element, element, optionalElement } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
@@ -17,7 +17,7 @@ interface Receipt {
 }
 
 const isHttpUri = (text: string): boolean =>
-  text.length <= uriCharsMax && /^https?:\/\//.test(text) && URL.canParse(text)
+  text.length <= uriCharsMax && /^https?:\/\//.test(text) && parseUrl(text) !== undefined
 
 /** The receipt of a document, or its fault. */
 const receiptOf = (root: Element): Receipt | string => {

@@ -3,6 +3,7 @@
  * document is stored unchanged, beside an item for readers of XML. The service fetches no context,
  * so that the item has only the terms with their usual names.
  */
+import { parseUrl } from "../../../actors/index.ts"
 import { Predicate } from "effect"
 import { type LinkedData, linkedDataType, mediaTypeOf, splitQuoted } from "../../formats/index.ts"
 import { childOf, childText, type DocumentParser, type Element, element, failure, isText, isUri,
@@ -105,7 +106,7 @@ const valuesOf = (node: Node, ...names: ReadonlyArray<string>): ReadonlyArray<un
 
 const isAddress = (value: unknown): value is string =>
   typeof value === "string" && /^https?:\/\//i.test(value) && value.length <= uriCharsMax &&
-  isUri(value) && URL.canParse(value)
+  isUri(value) && parseUrl(value) !== undefined
 
 /** The first http(s) URI among values: a value itself, or the id of a node. */
 const uriIn = (values: ReadonlyArray<unknown>): string | undefined => {

@@ -1,4 +1,5 @@
 /** A5: a notification is queued for its recipients. */
+import { parseUrl } from "../../../actors/index.ts"
 import { Effect } from "effect"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
@@ -26,10 +27,11 @@ const recipientsOf = ({ to }: NotificationDocument): Result<ReadonlyArray<string
   const unique = new Map<string, string>()
   for (const [at, text] of to.entries()) {
     const which = `to number ${at + 1}`
-    if (text.length > uriCharsMax || !/^https?:\/\/[^/?#]/i.test(text) || !URL.canParse(text)) {
+    const isHttp = text.length <= uriCharsMax && /^https?:\/\/[^/?#]/i.test(text)
+    const parsed = isHttp ? parseUrl(text) : undefined
+    if (parsed === undefined) {
       return failure(`${which} must be an absolute http or https URI`)
     }
-    const parsed = new URL(text)
     if (parsed.username !== "" || parsed.password !== "") {
       return failure(`${which} must hold neither a user name nor a password`)
     }

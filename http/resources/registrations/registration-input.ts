@@ -1,4 +1,5 @@
 /** Input of registrations: a callback, or the fields of a WebSub request. */
+import { parseUrl } from "../../../actors/index.ts"
 import { Effect } from "effect"
 import type { TopicFormat } from "../../../actors/registration/index.ts"
 import type { FormFields } from "../../formats/index.ts"
@@ -29,10 +30,11 @@ export const readCallback = (
     return unprocessable(`${name} may have ${uriCharsMax} characters at the most`)
   }
   const isWritten = /^https?:\/\/[^/?#]/i.test(text) && /^[\x21-\x7e]+$/.test(text)
-  if (!isWritten || !URL.canParse(text)) {
+  const url = isWritten ? parseUrl(text) : undefined
+  if (url === undefined) {
     return unprocessable(`${name} must be an absolute http or https URI`)
   }
-  const { password, username } = new URL(text)
+  const { password, username } = url
   if (username !== "" || password !== "") {
     return unprocessable(`${name} must hold neither a user name nor a password`)
   }
