@@ -143,9 +143,9 @@ const checkMembership = (placement: Placement["Service"]): Effect.Effect<void, s
 
 /**
  * Time for which a stopping node of a cluster still accepts requests, at least, while `/readyz`
- * fails: load balancers check every second or more often.
+ * fails: load balancers check every second, or every 500 ms and take it out at the second failure.
  */
-const stopNoticeMs = 1_500
+const stopNoticeMs = 2_000
 
 /**
  * Hands the actors over to other nodes, for `timeoutMs` at most. HTTP continues, since it reaches
