@@ -168,8 +168,8 @@ export const bodyKind = (contentType: string | undefined): BodyKind | undefined 
   if (media === "application/x-www-form-urlencoded") return "form"
   const slash = media.indexOf("/")
   if (slash < 1) return undefined
-  if (media.endsWith("+xml")) return "xml"
-  return media.endsWith("+json") ? "json" : undefined
+  // Another type of JSON, such as JSON-LD, is another document with names of its own.
+  return media.endsWith("+xml") ? "xml" : undefined
 }
 
 /** The value of `Accept-Post` or `Accept` in a 415 answer, with a resource's further types. */

@@ -236,6 +236,27 @@ describe("another charset than UTF-8", () => {
   })
 })
 
+describe("JSON of another type than application/json", () => {
+  it.each(["application/activity+json", "application/ld+json", "application/vnd.example+json"])(
+    "is refused as %s: it has its own names",
+    async (type) => {
+      const answer = await send("POST", "/mailboxes", { basic, type, body: "{\"title\":\"x\"}" })
+      expect([answer.status, answer.header("accept-post")])
+        .toEqual([415, expect.stringContaining("application/json")])
+    }
+  )
+
+  it("is refused by a mailbox, which names the JSON-LD that it reads", async () => {
+    const body = "{\"item\":{\"description\":\"d\",\"url\":\"u:1\"}}"
+    const type = "application/activity+json"
+    const answer = await send("POST", "/mailboxes/read", { type, body })
+    expect([answer.status, answer.header("accept-post")])
+      .toEqual([415, expect.stringContaining("application/ld+json")])
+    const sent = await send("POST", "/outgoing/admin", { basic, type: "application/ld+json", body })
+    expect(sent.status).toBe(415)
+  })
+})
+
 describe("what remains accepted", () => {
   it("attributes of XML itself", async () => {
     const own = "xmlns=\"urn:a\" xmlns:b=\"urn:b\" xml:lang=\"en\""

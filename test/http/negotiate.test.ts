@@ -91,6 +91,7 @@ describe("bodyKind", () => {
     ["Application/RSS+XML", "xml"],
     ["application/vnd.x+xml", "xml"],
     ["application/json", "json"],
+    ["application/activity+json", undefined],
     ["application/x-www-form-urlencoded", "form"],
     ["multipart/form-data", undefined],
     ["text/plain", undefined],

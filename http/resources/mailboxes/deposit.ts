@@ -52,6 +52,9 @@ const notificationHref = (mailbox: MailboxRef, n: number, idRandom: string): str
 /** The body types that a mailbox accepts. */
 export const acceptPost = acceptedBodies(true, linkedDataType)
 
+const isAccepted = (contentType: string): boolean =>
+  isLinkedData(contentType) || bodyKind(contentType) !== undefined
+
 /** The notification of a body, in any of the accepted types. */
 const readDeposit = (
   { documentParser }: Service,
@@ -59,9 +62,9 @@ const readDeposit = (
   contentType: string
 ): Result<NotificationDocument, HttpError> => {
   if (isLinkedData(contentType)) return readLinkedData(documentParser, bytes, contentType)
-  return bodyKind(contentType) === undefined
-    ? failure(unsupportedMediaType("POST", acceptPost))
-    : readNotification(documentParser, bytes, contentType)
+  return isAccepted(contentType)
+    ? readNotification(documentParser, bytes, contentType)
+    : failure(unsupportedMediaType("POST", acceptPost))
 }
 
 /** 202 (A2); 201 for JSON-LD (Linked Data Notifications §3.3), since it is stored by then. */
@@ -278,7 +281,7 @@ export const directDeposit = (service: Service) => {
     const startedMs = performance.now()
     const direct: DirectDeposit = { service, mailbox, request, exchange, metrics, startedMs }
     const contentType = request.headers.get("content-type") ?? ""
-    if (bodyKind(contentType) === undefined) {
+    if (!isAccepted(contentType)) {
       return refuseDeposit(direct, unsupportedMediaType("POST", acceptPost))
     }
     exchange.bytes(service.documentParser.limits.documentBytesMax, (body) => {
