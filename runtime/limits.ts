@@ -347,9 +347,6 @@ export const contentsActorsInFlight = 16
 /** Items above the recorded head that are read with an actor: first, and at the second attempt. */
 export const contentsExtraItems: ReadonlyArray<number> = [1, 48]
 
-/** Messages of one step of a stream scan. */
-export const streamScanMessages = 250
-
 /** Bytes of a message that are reserved for headers. */
 export const headerReserveBytes = 1_024
 

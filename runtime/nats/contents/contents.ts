@@ -3,7 +3,6 @@
  * consistent snapshot: no node wrote its record while the rest of the actor was read.
  */
 import { Effect, Layer } from "effect"
-import { createHash } from "node:crypto"
 import { type Address, keyOf, type LogItem, shardOf, SHARDS } from "../../actor/index.ts"
 import { contentsActorsInFlight, contentsExtraItems, contentsKeysPerRead } from "../../limits.ts"
 import { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
@@ -13,8 +12,8 @@ import { recordOf, recordsKv } from "../records/index.ts"
 import { type ActorEntry, isLiveItem, itemCount, itemsOf, loadEntry, parseEntry,
   readLog } from "../storage/index.ts"
 import { acknowledgedSequence, actorBuckets, actorKeys, addressOfSignal, addressOfState,
-  type Bucket, type BucketFailure, isMarker, listSubjects, readLast, readLastOfMany, scanStream,
-  signalsOf, statesOfKind, statesOfShard, type StoredMessage } from "../stream/index.ts"
+  type Bucket, type BucketFailure, isMarker, listSubjects, readLast, readLastOfMany, signalsOf,
+  statesOfKind, statesOfShard, type StoredMessage } from "../stream/index.ts"
 
 /** An actor to read, with the head of its record. */
 export interface WantedActor {
@@ -216,27 +215,21 @@ class NatsContents implements ActorSource {
     }
   }
 
+  /** Each is read from a replica that holds what the listing covers: others show older values. */
   async *records(): AsyncGenerator<RecordPart> {
     const { prefix, stream } = recordsKv
-    // A record that is rewritten during the scan appears again at the end.
-    const returned = new Set<number>()
-    for await (const { isNew, messages } of scanStream(this.nats, stream, `${prefix}>`)) {
-      for (const stored of messages) {
-        const { subject } = stored
-        if (isMarker(stored) || subject.startsWith(`${prefix}_`)) continue
-        const hash = hashOfSubject(subject)
-        if (isNew && returned.has(hash)) continue
-        returned.add(hash)
-        const { key, table } = recordOf(subject)
-        yield { _tag: "Record", table, key, value: stored.text() }
+    for await (const { lastSeq, subjects } of listSubjects(this.nats, stream, `${prefix}>`)) {
+      const all = subjects.filter((subject) => !subject.startsWith(`${prefix}_`))
+      for (let at = 0; at < all.length; at += contentsKeysPerRead) {
+        const some = all.slice(at, at + contentsKeysPerRead)
+        for (const stored of await readLastOfMany(this.nats, stream, some, lastSeq)) {
+          if (isMarker(stored)) continue
+          yield { _tag: "Record", ...recordOf(stored.subject), value: stored.text() }
+        }
       }
     }
   }
 }
-
-/** 48 bits of a hash: a collision is unlikely among millions of subjects. */
-const hashOfSubject = (subject: string): number =>
-  createHash("sha256").update(subject).digest().readUIntBE(0, 6)
 
 const isEmpty = ({ head, state, timer }: ActorPart): boolean =>
   state === undefined && head === 0 && timer === undefined

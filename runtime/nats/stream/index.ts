@@ -6,7 +6,7 @@ export { type ActorKeys, actorKeys, addressOfSignal, addressOfState, type Bucket
   timeOfPlace, timerKey, timersFilter, timersPrefix } from "./keys.ts"
 export { IdPager, inOrderOfId, listSubjects, pagesOf } from "./listing.ts"
 export { acknowledgedSequence, barrierReader, callApi, isMarker, nextSequence, readLast,
-  readLastFromLeader, readLastOfMany, scanStream, type StoredMessage, streamEnd, streamInfo,
+  readLastFromLeader, readLastOfMany, type StoredMessage, streamEnd, streamInfo,
   writtenAtMs } from "./reader.ts"
 export { commitHeader, expectSequence, isFull, isSequenceConflict, makeIds, type NotStored,
   type StreamMessage, write, type WriteResult, wrongSequenceCode } from "./writer.ts"

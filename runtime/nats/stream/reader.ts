@@ -4,8 +4,7 @@
  * own commit got. A single server needs no read barrier.
  */
 import type { Msg } from "@nats-io/transport-node"
-import { barrierReserveBytes, readTimeoutMs, staleRetriesMax, staleRetryMs,
-  streamScanMessages } from "../../limits.ts"
+import { barrierReserveBytes, readTimeoutMs, staleRetriesMax, staleRetryMs } from "../../limits.ts"
 import { ApiError, asStorageUnavailable, errorCodes, type NatsApi, resendUntilAnswered,
   retryUntilDeadline, wait } from "../connection/index.ts"
 
@@ -338,37 +337,4 @@ const getSome = async (
   const withBarrier = [...subjects, barrier.subject]
   const { remaining, stored } = await getFromCurrentReplica(nats, stream, withBarrier, seq)
   return { remaining, stored: stored.filter(({ subject }) => subject !== barrier.subject) }
-}
-
-/** One step of a scan. */
-export interface ScanStep {
-  readonly messages: ReadonlyArray<StoredMessage>
-  /** Whether all of these were written after the scan began. */
-  readonly isNew: boolean
-}
-
-/**
- * All matching messages in the order of their sequences. A key that exists all the while is met,
- * however often it is rewritten: a rewritten key moves to the end. If it is met twice, the last
- * message counts.
- */
-export async function* scanStream(
-  nats: NatsApi,
-  stream: string,
-  filter: string
-): AsyncGenerator<ScanStep> {
-  const { state } = await retryUntilDeadline(() => streamInfo(nats, stream))
-  for (let seq = 1;;) {
-    const question = { seq, next_by_subj: filter, batch: streamScanMessages }
-    const { stored } = await retryUntilDeadline(() => directGet(nats, stream, question))
-    const old = stored.filter((message) => message.seq <= state.last_seq)
-    if (old.length > 0) yield { messages: old, isNew: false }
-    if (old.length < stored.length) yield { messages: stored.slice(old.length), isNew: true }
-    const last = stored.at(-1)?.seq
-    // A replica may be behind; only the leader knows the end.
-    if (last === undefined && await nextSequence(nats, stream, filter, seq) === undefined) return
-    seq = (last ?? seq - 1) + 1
-    // Messages that are written all the while must not keep the scan from ending.
-    if (old.length < stored.length && seq > (await streamInfo(nats, stream)).state.last_seq) return
-  }
 }
