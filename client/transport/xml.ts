@@ -128,7 +128,7 @@ const placeIn = (parent: string, place: Place, child: string): Place => {
 
 /** Whether an attribute needs no `@` in this place. */
 const isDefinedAttribute = (place: Place, parent: string, name: string): boolean =>
-  place === "defined" ||
+  (place === "defined" && name !== "xmlns" && !name.includes(":")) ||
   (place === "field" && parent === "content" && (name === "type" || name === "encoding"))
 
 const jsonOf = (node: Node, place: Place): Json => {

@@ -183,6 +183,10 @@ describe("JSON", () => {
     expect(toJson(element("sessions"))).toEqual({ session: [] })
     expect(parser.fromJson("a", JSON.parse("{\"__proto__\":1}")).ok).toBe(false)
     expect(parser.fromJson("a", { "b c": 1 }).ok).toBe(false)
+    for (const value of [{ ":": { d: "" } }, { "x:y": "" }, { "@x:y": "", b: "" }]) {
+      expect(parser.fromJson("a", value)).toMatchObject({ fault: { _tag: "Malformed" } })
+    }
+    expect(parser.fromJson("a", { "@xmlns:x": "urn:x", "x:y": "1" }).ok).toBe(true)
     expect(parser.fromJson("a", { b: "\u0000" }).ok).toBe(false)
     expect(parser.fromJson("a", [1]).ok).toBe(false)
     let deep: unknown = 1

@@ -8,7 +8,8 @@
  * object.
  */
 import { xmlNameCharsMax, xmlNodesMax } from "../../limits.ts"
-import { type Element, failure, isName, isText, type Result, success,
+import { parseText } from "./document.ts"
+import { type Element, failure, isName, isText, type Result, success, writeElement,
   type XmlFault } from "./element.ts"
 import { fieldOf } from "./notification-document.ts"
 
@@ -75,9 +76,13 @@ const placeIn = (parent: string, place: Place, child: string): Place => {
   return child === "item" ? "item" : "foreign"
 }
 
+/** Whether XML gives the name a meaning: it declares a namespace, or has a prefix. */
+const isOfNamespaces = (name: string): boolean => name === "xmlns" || name.includes(":")
+
 /** Whether an attribute that the service writes or has stored needs no `@` in this place. */
 const isDefinedAttribute = (place: Place, parent: string, name: string): boolean =>
-  place === "defined" || (place === "field" && isNamed(attributeNames, parent, name))
+  (place === "defined" && !isOfNamespaces(name)) ||
+  (place === "field" && isNamed(attributeNames, parent, name))
 
 /** A JSON value as `toJson` makes it. */
 export type JsonDocument = string | ReadonlyArray<JsonDocument> | {
@@ -153,6 +158,7 @@ class JsonRejected extends Error {}
 /** The elements and attributes of one document so far, and its bound. */
 interface JsonReading {
   nodes: number
+  usesNamespaces: boolean
   readonly depthMax: number
 }
 
@@ -215,6 +221,7 @@ const readProperty = (
   if (!isName(name) || name.length > xmlNameCharsMax) {
     throw new JsonRejected(`${JSON.stringify(key.slice(0, 40))} cannot be an element's name`)
   }
+  if (isOfNamespaces(name)) reading.usesNamespaces = true
   const isAttribute = key !== name ||
     (place !== "foreign" && isNamed(attributeNames, parent, key))
   if (isAttribute && isScalar(value)) {
@@ -228,7 +235,10 @@ const readProperty = (
   }
 }
 
-/** The document with this root element from a JSON value; fails with `Malformed`. */
+/**
+ * The document with this root element from a JSON value; fails with `Malformed`. Names with a
+ * prefix are those of XML, which declares it.
+ */
 export const fromJson = (
   rootName: string,
   value: unknown,
@@ -239,7 +249,11 @@ export const fromJson = (
     if (inner === null || Array.isArray(inner)) {
       throw new JsonRejected("the document must be an object")
     }
-    return success(readElement(rootName, "defined", inner, 1, { nodes: 0, depthMax }))
+    const reading: JsonReading = { nodes: 0, usesNamespaces: false, depthMax }
+    const root = readElement(rootName, "defined", inner, 1, reading)
+    if (!reading.usesNamespaces) return success(root)
+    const asXml = parseText(writeElement(root), depthMax)
+    return asXml.ok ? success(root) : asXml
   } catch (error) {
     if (error instanceof JsonRejected) return failure({ _tag: "Malformed", detail: error.message })
     throw error
