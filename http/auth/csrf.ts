@@ -1,7 +1,8 @@
 /**
- * CSRF protection (OWASP). A page of another site can make a browser send a simple POST with the
+ * CSRF protection (OWASP). A page of another origin can make a browser send a simple POST with the
  * credentials that the browser remembers. Fetch metadata reveal such a request, or `Origin` in a
- * browser without them. A script that sets credentials itself has passed CORS.
+ * browser without them. Before any other request of such a page a browser asks (CORS), and the
+ * answer allows no remembered credentials: a script has set those that come.
  */
 import type { HttpRequest } from "../wire/index.ts"
 
@@ -10,16 +11,23 @@ const safeMethods = new Set(["GET", "HEAD", "OPTIONS"])
 const simpleType =
   /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i
 
-/** Whether another site made the browser send this request with remembered credentials. */
+const isOwnRequest = ({ headers }: HttpRequest, baseUrl: string): boolean => {
+  const site = headers.get("sec-fetch-site")
+  if (site !== undefined) return site === "same-origin" || site === "none"
+  const origin = headers.get("origin")
+  return origin === undefined || origin === new URL(baseUrl).origin
+}
+
+/**
+ * Whether a page of another origin may have made the browser send this request with remembered
+ * credentials. A host of the same site is another origin.
+ */
 export const isCrossSiteRequest = (request: HttpRequest, baseUrl: string): boolean => {
   const { headers, method } = request
   if (safeMethods.has(method) || !headers.has("authorization")) return false
-  const site = headers.get("sec-fetch-site")
-  if (site !== undefined) {
-    return site === "cross-site" && headers.get("sec-fetch-mode") !== "cors"
-  }
-  const origin = headers.get("origin")
-  if (origin === undefined || origin === new URL(baseUrl).origin) return false
-  const type = headers.get("content-type")
-  return type === undefined || simpleType.test(type)
+  if (isOwnRequest(request, baseUrl)) return false
+  const mode = headers.get("sec-fetch-mode")
+  const type = headers.get("content-type") ?? ""
+  const isSimple = method === "POST" && (type === "" || simpleType.test(type))
+  return isSimple || (mode !== undefined && mode !== "cors")
 }

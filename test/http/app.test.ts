@@ -177,21 +177,40 @@ describe("pages of other sites", () => {
         answer.on("end", () => resolve({ status: answer.statusCode }))
       })
       sent.once("error", reject)
-      sent.end(`name=${name}`)
+      const isJson = headers["Content-Type"] === "application/json"
+      sent.end(isJson ? JSON.stringify({ name }) : `name=${name}`)
     })
 
-  it("cannot act with a browser's credentials", async () => {
-    const forged = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate" }
-    expect((await form(forged, "forged-a")).status).toBe(403)
-    expect((await form({ Origin: "https://evil.example" }, "forged-b")).status).toBe(403)
-    expect((await send("GET", "/mailboxes/forged-a", { basic })).status).toBe(404)
+  it.each<Record<string, string>>([
+    { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate" },
+    { "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate" },
+    // fetch with credentials: "include" sends a simple request without asking.
+    { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", Origin: "https://evil.example" },
+    { "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors" },
+    { Origin: "https://evil.example" },
+    { Origin: "null" }
+  ])("cannot act with a browser's credentials: %j", async (fields) => {
+    for (const type of ["application/x-www-form-urlencoded", "text/plain", ""]) {
+      const headers = { ...fields, "Content-Type": type }
+      expect((await form(headers, "forged")).status).toBe(403)
+    }
+    expect((await send("GET", "/mailboxes/forged", { basic })).status).toBe(404)
+  })
+
+  it("are told from the service's own", async () => {
     const own = { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate" }
     expect((await form(own, "own-a")).status).toBe(201)
     expect((await form({ Origin: service.base }, "own-b")).status).toBe(201)
+    expect((await form({ "Sec-Fetch-Site": "none" }, "own-c")).status).toBe(201)
   })
 
   it("may call with explicit credentials, through CORS", async () => {
-    const script = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors" }
+    const script = {
+      "Sec-Fetch-Site": "cross-site",
+      "Sec-Fetch-Mode": "cors",
+      Origin: "https://app.example",
+      "Content-Type": "application/json"
+    }
     expect((await form(script, "by-script")).status).toBe(201)
     const preflight = await send("OPTIONS", "/mailboxes", {
       headers: { Origin: "https://app.example", "Access-Control-Request-Method": "POST" }
