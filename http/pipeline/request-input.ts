@@ -62,6 +62,8 @@ export const documentError = (fault: XmlFault | RuleFault): HttpError => {
       return httpError("malformed", fault.detail)
     case "OtherCharset":
       return httpError("unsupported-media-type", fault.detail)
+    case "ActiveMarkup":
+      return httpError("unprocessable", fault.detail, [], { rule: "active-markup" })
     case "RuleBroken":
       return httpError("unprocessable", fault.detail, [], { rule: fault.rule })
   }

@@ -33,6 +33,29 @@ const checkName = (name: string): void => {
   if (isReservedName(name)) reject(`the name ${name} is reserved; use another name`)
 }
 
+/** The namespaces of elements that browsers display or run, and of style sheets (protocol §7). */
+const activeNamespaces: ReadonlySet<string> = new Set([
+  "http://www.w3.org/1999/xhtml",
+  "http://www.w3.org/2000/svg",
+  "http://www.w3.org/1998/Math/MathML",
+  "http://www.w3.org/1999/XSL/Transform"
+])
+
+const rejectActive = (what: string): never => {
+  throw new XmlRejected(`remove ${what}: a browser could run it`, "ActiveMarkup")
+}
+
+/** Rejects an element that declares one of {@link activeNamespaces}. */
+const checkDeclaredNamespaces = ({ attributes }: SaxesTagPlain): void => {
+  for (const key in attributes) {
+    const isDeclaration = key === "xmlns" || key.startsWith("xmlns:")
+    const namespace = attributes[key] ?? ""
+    if (isDeclaration && activeNamespaces.has(namespace)) {
+      rejectActive(`the namespace ${namespace}`)
+    }
+  }
+}
+
 /** Checks the names of an element; returns whether it has a prefix or declares a namespace. */
 const checkNames = ({ attributes, name }: SaxesTagPlain): boolean => {
   checkName(name)
@@ -82,6 +105,8 @@ interface BuilderOptions {
   readonly depthMax: number
   /** Elements and pieces of text together. */
   readonly nodesMax: number
+  /** The service wrote and stored it: what is active now may have been accepted before. */
+  readonly isStored?: boolean
   /** Called after each start tag; `position` is the offset of its end. */
   readonly onOpen?: (name: string, depth: number, position: number) => void
   /** Called after each end tag, with the complete element. */
@@ -108,7 +133,7 @@ class ElementBuilder {
     const parser = new SaxesParser(saxOptions)
     parser.on("error", ({ message }) => reject(message))
     parser.on("doctype", () => reject("remove the document type declaration"))
-    parser.on("processinginstruction", () => reject("remove the processing instruction"))
+    parser.on("processinginstruction", () => rejectActive("the processing instruction"))
     parser.on("opentag", (tag) => this.open(tag))
     parser.on("closetag", () => this.close())
     const addText = (text: string) => this.addText(text)
@@ -118,11 +143,14 @@ class ElementBuilder {
   }
 
   private open(tag: SaxesTagPlain): void {
-    const { depthMax, nodesMax, onOpen } = this.options
+    const { depthMax, isStored, nodesMax, onOpen } = this.options
     const { stack } = this
     const depth = stack.length
     if (depth === 1) checkDeclaration(this.parser.xmlDecl)
-    if (checkNames(tag)) this.usesNamespaces = true
+    if (checkNames(tag)) {
+      this.usesNamespaces = true
+      if (isStored !== true) checkDeclaredNamespaces(tag)
+    }
     if (depth > depthMax) reject(`elements are nested deeper than ${depthMax}`)
     if (++this.nodes > nodesMax) reject(`there are more than ${nodesMax} elements and texts`)
     onOpen?.(tag.name, depth, this.parser.position)
@@ -158,7 +186,7 @@ const parse = (source: string, options: BuilderOptions): Element => {
   return rootOf(builder)
 }
 
-/** The root element of a document; fails with `Malformed` or `OtherCharset`. */
+/** The root element of a document; fails with `Malformed`, `OtherCharset` or `ActiveMarkup`. */
 export const parseText = (
   source: string,
   depthMax = defaultDocumentLimits.xmlDepthMax
@@ -199,7 +227,7 @@ export const parseWithSources = (
  * defect.
  */
 export const parseFragment = (fragment: string): ReadonlyArray<Element | string> => {
-  const builder = new ElementBuilder({ depthMax: Infinity, nodesMax: Infinity })
+  const builder = new ElementBuilder({ depthMax: Infinity, nodesMax: Infinity, isStored: true })
   builder.parser.write(`<fragment>${fragment}</fragment>`).close()
   return rootOf(builder).children
 }

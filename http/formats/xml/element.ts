@@ -23,9 +23,12 @@ export const success = <A>(value: A): Result<A, never> => ({ ok: true, value })
 
 export const failure = <E>(fault: E): Result<never, E> => ({ ok: false, fault })
 
-/** Why a document is rejected: bad syntax (400), more bytes than allowed (413), no UTF-8 (415). */
+/**
+ * Why a document is rejected: bad syntax (400), more bytes than allowed (413), no UTF-8 (415), or
+ * markup that a browser would run (422).
+ */
 export interface XmlFault {
-  readonly _tag: "Malformed" | "TooLarge" | "OtherCharset"
+  readonly _tag: "Malformed" | "TooLarge" | "OtherCharset" | "ActiveMarkup"
   readonly detail: string
 }
 
