@@ -1,7 +1,7 @@
 /** Answers one request; independent of the server library. */
 import { bodyDeadlineMs, refusedBodyBytesMax, uploadBufferBytesMax } from "../limits.ts"
 import { EventStream } from "./event-stream.ts"
-import { joinHeaders, type ReplyHeaders } from "./header-fields.ts"
+import { joinFields, joinHeaders, type ReplyHeaders } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
 import type { BodyFault } from "./request.ts"
 import { sendStream } from "./response-stream.ts"
@@ -81,7 +81,7 @@ export class Exchange {
 
   /** Adds header fields to the answer, of any status. */
   also(headers: ReplyHeaders): void {
-    this.extraHeaders = joinHeaders(headers)
+    this.extraHeaders = joinFields(headers)
   }
 
   /** Calls back once if the client leaves before the answer is complete. */
@@ -240,7 +240,7 @@ export class Exchange {
 
   /** Answers, unless the client is gone. Throws (a defect) for invalid header fields. */
   reply(reply: HttpReply): void {
-    const joined = joinHeaders(reply.headers)
+    const joined = joinHeaders(reply.status, reply.headers)
     if (!this.begin()) return
     if (this.isLast) afterPacket(() => this.send(reply, joined))
     else this.send(reply, joined)
@@ -271,7 +271,7 @@ export class Exchange {
     lengthBytes: number | undefined,
     body: AsyncIterable<Uint8Array>
   ): Promise<"sent" | "aborted"> {
-    const joined = joinHeaders(headers)
+    const joined = joinHeaders(status, headers)
     if (!this.begin()) return "aborted"
     if (this.isLast) await new Promise<void>(afterPacket)
     const native = this.native
@@ -306,7 +306,7 @@ export class Exchange {
 
   /** Answers with an event stream (text/event-stream); undefined if the client is gone. */
   events(headers: ReplyHeaders): EventStream | undefined {
-    const joined = joinHeaders([...eventHeaders, ...headers])
+    const joined = joinHeaders(200, [...eventHeaders, ...headers])
     if (!this.begin()) return undefined
     const { streams } = this.shared
     const stream = new EventStream(this.native, () => {

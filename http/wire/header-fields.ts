@@ -9,6 +9,12 @@ export const pagePolicy = "default-src 'none'; style-src 'self'; script-src 'sel
   + "form-action 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
   + "frame-ancestors 'none'"
 
+/** The policy of every answer that is not HTML: it runs nothing, and no page frames it. */
+export const documentPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
+
+/** The policy of the service's own scripts. */
+export const scriptPolicy = "default-src 'self'"
+
 /** Request fields that a script of another origin may set. */
 const allowedFields =
   "Authorization, Content-Type, Accept, If-Match, If-None-Match, If-Modified-Since, "
@@ -62,30 +68,47 @@ const checked = (value: string): string => {
 }
 
 /**
- * All fields as one text, so that one call writes them to the socket. An HTML answer gets the page
- * policy unless it has a policy.
+ * All fields of an answer as one text, so that one call writes them to the socket. An answer has
+ * {@link pagePolicy} if it is HTML, else {@link documentPolicy}, and is for pages of this origin,
+ * unless its fields say otherwise.
  */
-export const joinHeaders = (headers: ReplyHeaders): string =>
-  keptTexts.get(headers) ?? joinFields(headers)
+export const joinHeaders = (status: number, headers: ReplyHeaders): string =>
+  keptTexts.get(headers) ?? joinWithPolicies(status, headers)
 
 /** The texts of fields that many answers have. */
 const keptTexts = new WeakMap<ReplyHeaders, string>()
 
-/** Joins the fields of an answer that is kept, so that {@link joinHeaders} need not each time. */
+/** Joins the fields of a kept answer (200), so that {@link joinHeaders} need not each time. */
 export const keepJoined = (headers: ReplyHeaders): void => {
-  keptTexts.set(headers, joinFields(headers))
+  keptTexts.set(headers, joinWithPolicies(200, headers))
 }
 
-const joinFields = (headers: ReplyHeaders): string => {
+const pageField = `\r\nContent-Security-Policy: ${pagePolicy}`
+
+const documentField = `\r\nContent-Security-Policy: ${documentPolicy}`
+
+const sameOriginField = "\r\nCross-Origin-Resource-Policy: same-origin"
+
+/** Fields as text. */
+export const joinFields = (headers: ReplyHeaders): string =>
+  headers.map(([name, value]) => `${checked(name)}: ${checked(value)}`).join("\r\n")
+
+const joinWithPolicies = (status: number, headers: ReplyHeaders): string => {
   let text = ""
   let isPage = false
-  let hasPolicy = false
+  // A browser would take the policy of a 304 in place of that of the page that it has.
+  let hasPolicy = status === 304
+  let hasOrigin = false
   for (const [name, value] of headers) {
-    if (text !== "") text += "\r\n"
-    text += `${checked(name)}: ${checked(value)}`
+    text += `\r\n${checked(name)}: ${checked(value)}`
+    // By their lengths first, as this runs for each field of each answer.
     if (name.length === 12 && value.startsWith("text/html")) isPage = true
     if (name.length === 23 && name.toLowerCase() === "content-security-policy") hasPolicy = true
+    if (name.length === 28 && name.toLowerCase() === "cross-origin-resource-policy") {
+      hasOrigin = true
+    }
   }
-  if (!isPage || hasPolicy) return text
-  return `${text}\r\nContent-Security-Policy: ${pagePolicy}`
+  if (!hasPolicy) text += isPage ? pageField : documentField
+  if (!hasOrigin) text += sameOriginField
+  return text.slice(2)
 }

@@ -77,7 +77,9 @@ describe("A3: fetching", () => {
   it("never lets stored HTML or SVG act", async () => {
     for (const type of ["text/html", "image/svg+xml"]) {
       const answer = await send("GET", locationOf(await publish("<script>1</script>", { type })))
-      expect(answer.header("content-security-policy")).toBe("sandbox; default-src 'none'")
+      expect(answer.header("content-security-policy")).toBe(
+        "sandbox; default-src 'none'; frame-ancestors 'none'"
+      )
       expect(answer.header("x-content-type-options")).toBe("nosniff")
       expect(answer.header("referrer-policy")).toBe("no-referrer")
       expect(answer.header("content-disposition")).toBe("attachment")

@@ -44,6 +44,22 @@ const isXml = (media: string): boolean =>
 /** Header fields of every answer. */
 const commonHeaders = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
 
+/** The policies that an answer has by its type (protocol §7), in its fields. */
+const policiesOf = ({ headers, path, status }: Exchanged): Record<string, string | null> => {
+  const media = mediaOf(headers.get("content-type") ?? "")
+  const isContent = /^\/content\/[^/?]+(?:\?|$)/.test(path) && [200, 206, 304].includes(status)
+  const byType = media === "text/html" && !isContent
+    ? "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; "
+      + "connect-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+    : "sandbox; default-src 'none'; frame-ancestors 'none'"
+  const isScript = path.endsWith(".js") && [200, 304].includes(status)
+  const policy = status === 304 ? null : byType
+  return {
+    "content-security-policy": isScript ? "default-src 'self'" : policy,
+    "cross-origin-resource-policy": isContent ? "cross-origin" : "same-origin"
+  }
+}
+
 /**
  * Header fields that the document describes for all answers at once (`RateLimit`), that OpenAPI
  * describes elsewhere (`Content-Type`), or that belong to the connection or to CORS.
@@ -52,7 +68,9 @@ const undescribedHeaders: ReadonlySet<string> = new Set([
   ...Object.keys(commonHeaders),
   "connection",
   "content-length",
+  "content-security-policy",
   "content-type",
+  "cross-origin-resource-policy",
   "date",
   "keep-alive",
   "ratelimit",
@@ -169,7 +187,8 @@ export class Contract {
   /** How an answer differs from the document; none for an operation that it does not describe. */
   faults(exchanged: Exchanged): ReadonlyArray<string> {
     const { headers } = exchanged
-    const wrongHeaders = Object.entries(commonHeaders).filter(([name, value]) =>
+    const expected = { ...commonHeaders, ...policiesOf(exchanged) }
+    const wrongHeaders = Object.entries(expected).filter(([name, value]) =>
       headers.get(name) !== value
     )
     return [

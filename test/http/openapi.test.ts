@@ -266,7 +266,12 @@ describe("the document", () => {
 })
 
 describe("the harness finds", () => {
-  const careful = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" }
+  const careful = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin"
+  }
   const found = (path: string, status: number, fields: Record<string, string>, text: string) => {
     const tag = status === 200 ? { etag: "x" } : undefined
     const headers = new Headers({ vary: "x", "cache-control": "x", ...tag, ...fields })
@@ -275,10 +280,12 @@ describe("the harness finds", () => {
   const answer = (path: string, status: number, type: string, text: string) =>
     found(path, status, { ...careful, "content-type": type }, text)
 
-  it("any answer of which a browser may guess the type, or tell others where it was", () => {
+  it("any answer that a browser may guess, run, embed, or name to others", () => {
     expect(found("/no/such/path", 404, {}, "")).toEqual([
       "x-content-type-options is not nosniff",
-      "referrer-policy is not no-referrer"
+      "referrer-policy is not no-referrer",
+      "content-security-policy is not sandbox; default-src 'none'; frame-ancestors 'none'",
+      "cross-origin-resource-policy is not same-origin"
     ])
     expect(found("/no/such/path", 404, careful, "")).toEqual([])
   })

@@ -4,7 +4,7 @@ import type { ContentBody, ContentView } from "../../../actors/content/index.ts"
 import { type Call, chooseRange, contentRange, emptyAnswer, emptySource, evaluatePreconditions,
   type HandlerAnswer, type HandlerFailure, httpDate, httpError, isIfRangeSatisfied,
   type Service } from "../../pipeline/index.ts"
-import type { ReplyHeaders } from "../../wire/index.ts"
+import { documentPolicy, type ReplyHeaders } from "../../wire/index.ts"
 import { contentAddressOf, describeContent } from "./content-access.ts"
 
 /** The strong entity tag of a body: 128 bits of its SHA-256. */
@@ -22,13 +22,15 @@ const headersOf = (
   ["ETag", etagOf(body)],
   ["Last-Modified", httpDate(Math.min(lastModifiedMs, nowMs))],
   ["Cache-Control", hasPassword ? "private, no-cache" : "no-cache"],
-  ["Accept-Ranges", "bytes"]
+  ["Accept-Ranges", "bytes"],
+  // Any page may show what was published.
+  ["Cross-Origin-Resource-Policy", "cross-origin"]
 ]
 
 const representationHeaders = ({ disposition, type }: ContentBody): ReplyHeaders => [
   ["Content-Type", type],
   ["Content-Disposition", disposition ?? (inlineTypes.test(type) ? "inline" : "attachment")],
-  ["Content-Security-Policy", "sandbox; default-src 'none'"]
+  ["Content-Security-Policy", documentPolicy]
 ]
 
 const open = (

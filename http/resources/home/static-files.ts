@@ -8,7 +8,7 @@ import { fixedMaxAgeSeconds } from "../../limits.ts"
 import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError, type HttpSettings,
   readQuery } from "../../pipeline/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
-import type { ReplyHeaders } from "../../wire/index.ts"
+import { type ReplyHeaders, scriptPolicy } from "../../wire/index.ts"
 
 /** A file in one type. */
 interface FixedFile {
@@ -68,9 +68,10 @@ const textFileOperation = (
   summary: string,
   contentType: string,
   text: string,
-  cacheControl: string
+  cacheControl: string,
+  headers: ReplyHeaders = []
 ): ResourceOperation => {
-  const file = makeFile(contentType, text, [["Cache-Control", cacheControl]])
+  const file = makeFile(contentType, text, [["Cache-Control", cacheControl], ...headers])
   return {
     ...fileOperation(id, summary, { [mediaTypeOf(contentType)]: textSchema }),
     handle: () => (call) => answerFile(call, file)
@@ -79,7 +80,9 @@ const textFileOperation = (
 
 /** A script; browsers check at each page that they have the one of this version. */
 const scriptOperation = (id: string, summary: string, text: string): ResourceOperation =>
-  textFileOperation(id, summary, contentTypeOf("text/javascript"), text, "no-cache")
+  textFileOperation(id, summary, contentTypeOf("text/javascript"), text, "no-cache", [
+    ["Content-Security-Policy", scriptPolicy]
+  ])
 
 /** Paths that robots must not read: their URIs may be capabilities or name private resources. */
 const hiddenFromRobots = [
