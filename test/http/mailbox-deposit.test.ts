@@ -252,4 +252,34 @@ describe("one notification", () => {
       { timeout: 5000 }
     ).toBe(410)
   })
+
+  test("what a browser gets for another site, or for a part of a page, is not retrieved", async () => {
+    const { href, shared } = await service.open("embedded", "<retention>PT0S</retention>")
+    const kept = (await service.deposit(href, "kept")).header("location")
+    const read = (await service.deposit(href, "read")).header("location")
+    const link = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document" }
+    const foreign: ReadonlyArray<Record<string, string>> = [
+      link,
+      { "Sec-Fetch-Site": "same-site", "Sec-Fetch-Dest": "empty" },
+      { Origin: "https://evil.example" },
+      ...["image", "script", "style", "embed", "object", "iframe"].map((part) => ({
+        "Sec-Fetch-Site": "same-origin",
+        "Sec-Fetch-Dest": part
+      }))
+    ]
+    for (const headers of foreign) {
+      for (const uri of [href, shared, kept]) {
+        expect((await service.send("GET", uri, { basic: owner, headers })).status).toBe(200)
+      }
+    }
+    const navigation = { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "document" }
+    await service.send("GET", read, { basic: owner, headers: navigation })
+    // The mailbox has decided about all earlier requests when this one has its effect.
+    await expect.poll(
+      async () => (await service.send("GET", read, { basic: owner, headers: link })).status,
+      { timeout: 60_000 }
+    ).toBe(410)
+    expect((await service.send("GET", kept, { basic: owner, headers: link })).status)
+      .toBe(200)
+  })
 })

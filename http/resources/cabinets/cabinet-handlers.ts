@@ -111,9 +111,9 @@ export const getCabinet = defineHandler(function*(service, call) {
     service.settings.baseUrl
   )
   // As with a mailbox (A11): a notification is retrieved when an answer has shown it.
-  if (call.request.method === "GET" && rendered.status === 200) {
+  if (rendered.status === 200) {
     for (const { mailbox, runs } of page.shown) {
-      reportRetrieved(service, mailbox, runs.flatMap(spansOf))
+      reportRetrieved(service, call, mailbox, runs.flatMap(spansOf))
     }
   }
   return rendered

@@ -8,6 +8,7 @@ import { type CachedContent, cachedKey,
 import { retrievedPerDecisionMax } from "../../../actors/index.ts"
 import { decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage, type MailboxView,
   notificationId, type Since } from "../../../actors/mailbox/index.ts"
+import { isForReader } from "../../auth/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
 import { linkedDataType, type MediaType } from "../../formats/index.ts"
 import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
@@ -180,15 +181,20 @@ export const spansOf = (
   return spans
 }
 
-/** Reports to the mailbox which notifications an answer has shown; does not wait. */
+/**
+ * Reports to the mailbox which notifications the answer to a request has shown to a reader; does
+ * not wait.
+ */
 export const reportRetrieved = (
-  service: Service,
+  { settings: { baseUrl }, system }: Service,
+  { request }: Call,
   mailbox: MailboxRef,
   spans: ReadonlyArray<NumberSpan>
 ): void => {
+  if (!isForReader(request, baseUrl)) return
   for (const { from, to } of spans) {
     const message: MailboxMessage = { _tag: "Retrieved", from, to }
-    service.system.askByCallback(mailbox.to, message, () => {})
+    system.askByCallback(mailbox.to, message, () => {})
   }
 }
 

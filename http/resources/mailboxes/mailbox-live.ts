@@ -40,7 +40,7 @@ export const pollListing = (
  * log at the pace of the reader, so that it neither skips nor repeats a notification.
  */
 const sendAfter = Effect.fnUntraced(function*(
-  { mailbox, reader, service }: ReaderCall,
+  { call, mailbox, reader, service }: ReaderCall,
   after: number,
   events: EventStream
 ): Effect.fn.Return<number, HandlerFailure> {
@@ -62,7 +62,7 @@ const sendAfter = Effect.fnUntraced(function*(
     }
     if (!events.open) return last
     last = items.at(-1)?.n ?? last
-    reportRetrieved(service, mailbox, spansOf(notifications))
+    reportRetrieved(service, call, mailbox, spansOf(notifications))
     if (items.length < eventItemsMax) return last
   }
 })

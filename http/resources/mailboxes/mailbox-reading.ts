@@ -36,9 +36,7 @@ const showEntries = (
   spans: ReadonlyArray<NumberSpan>
 ): HandlerAnswer => {
   const rendered = renderView(answer, call, service.settings.baseUrl)
-  if (call.request.method === "GET" && rendered.status === 200) {
-    reportRetrieved(service, mailbox, spans)
-  }
+  if (rendered.status === 200) reportRetrieved(service, call, mailbox, spans)
   // A problem in place of the view has none of its links.
   return rendered.status >= 400
     ? { ...rendered, headers: [...rendered.headers, mailbox.link] }
@@ -120,7 +118,7 @@ export const getMailbox = (service: Service) => {
     const key = listingKey(readerCall, query, type)
     const cached = key === undefined ? undefined : cache.get(key)
     if (cached !== undefined) {
-      reportRetrieved(service, mailbox, cached.spans)
+      reportRetrieved(service, call, mailbox, cached.spans)
       return cached.answer
     }
     const waitSeconds = preferredWaitSeconds(call)

@@ -1,5 +1,7 @@
 /**
- * CSRF protection (OWASP). A page of another origin can make a browser send a simple POST with the
+ * What a browser says of its requests (W3C Fetch Metadata): who made it send them, and for what.
+ *
+ * CSRF protection (OWASP): a page of another origin can make a browser send a simple POST with the
  * credentials that the browser remembers. Fetch metadata reveal such a request, or `Origin` in a
  * browser without them. Before any other request of such a page a browser asks (CORS), and the
  * answer allows no remembered credentials: a script has set those that come.
@@ -30,4 +32,19 @@ export const isCrossSiteRequest = (request: HttpRequest, baseUrl: string): boole
   const type = headers.get("content-type") ?? ""
   const isSimple = method === "POST" && (type === "" || simpleType.test(type))
   return isSimple || (mode !== undefined && mode !== "cors")
+}
+
+/** What a browser shows to its user, or gives to a script of the page. */
+const shownDestinations: ReadonlySet<string> = new Set(["document", "empty"])
+
+/**
+ * Whether the answer to a request is for somebody who reads it: a GET, and not what a browser sends
+ * for a page of another origin, or for an image, a script, a style sheet or another part of a page.
+ */
+export const isForReader = (request: HttpRequest, baseUrl: string): boolean => {
+  const { headers, method } = request
+  if (method !== "GET") return false
+  const destination = headers.get("sec-fetch-dest")
+  return (destination === undefined || shownDestinations.has(destination)) &&
+    isOwnRequest(request, baseUrl)
 }
