@@ -253,7 +253,7 @@ describe("one notification", () => {
     ).toBe(410)
   })
 
-  test("what a browser gets for another site, or for a part of a page, is not retrieved", async () => {
+  test("what a browser gets for another site or a part of a page is not retrieved", async () => {
     const { href, shared } = await service.open("embedded", "<retention>PT0S</retention>")
     const kept = (await service.deposit(href, "kept")).header("location")
     const read = (await service.deposit(href, "read")).header("location")
