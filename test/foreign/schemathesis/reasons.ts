@@ -17,7 +17,7 @@ const refused: ReadonlyArray<Reason> = [
     what: "a cursor that no answer had",
     check: accepted,
     detail:
-      /: 400 (after is no cursor|since must be the time of|before (must come from|is no position)) ?/,
+      /: 400 (after is no cursor|since must be the time|before (must come from|is no position)) ?/,
     why: "A cursor comes from an earlier answer; no pattern can say so."
   },
   {
