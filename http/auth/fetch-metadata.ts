@@ -3,8 +3,7 @@
  *
  * CSRF protection (OWASP): a page of another origin can make a browser send a simple POST with the
  * credentials that the browser remembers. Fetch metadata reveal such a request, or `Origin` in a
- * browser without them. Before any other request of such a page a browser asks (CORS), and the
- * answer allows no remembered credentials: a script has set those that come.
+ * browser without them. A script that sets credentials itself has passed CORS.
  */
 import type { HttpRequest } from "../wire/index.ts"
 
@@ -21,17 +20,16 @@ const isOwnRequest = ({ headers }: HttpRequest, baseUrl: string): boolean => {
 }
 
 /**
- * Whether a page of another origin may have made the browser send this request with remembered
- * credentials. A host of the same site is another origin.
+ * Whether a page of another origin made the browser send this request with remembered credentials.
+ * A host of the same site is another origin.
  */
 export const isCrossSiteRequest = (request: HttpRequest, baseUrl: string): boolean => {
   const { headers, method } = request
   if (safeMethods.has(method) || !headers.has("authorization")) return false
   if (isOwnRequest(request, baseUrl)) return false
-  const mode = headers.get("sec-fetch-mode")
-  const type = headers.get("content-type") ?? ""
-  const isSimple = method === "POST" && (type === "" || simpleType.test(type))
-  return isSimple || (mode !== undefined && mode !== "cors")
+  if (headers.has("sec-fetch-site")) return headers.get("sec-fetch-mode") !== "cors"
+  const type = headers.get("content-type")
+  return type === undefined || simpleType.test(type)
 }
 
 /** What a browser shows to its user, or gives to a script of the page. */
