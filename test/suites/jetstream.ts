@@ -32,6 +32,10 @@ export const jetstreamSuite = (name: string, fresh: Fresh<NatsApi>): void => {
         return cluster === undefined || (cluster.leader ?? "") !== ""
       }
       await expect.poll(() => leader().catch(() => false), { timeout: 60_000 }).toBe(true)
+      // And the server of this connection may not know yet who takes its subjects: 503. The
+      // message itself is refused.
+      const refused = () => put(message("none", "", expectSequence(7)))
+      await expect.poll(refused, { timeout: 60_000 }).toEqual(rejected(10_071))
     })
     afterEach(() => harness.close())
 
