@@ -1,7 +1,7 @@
 /**
- * The URL of a text, relative to `base`; undefined for none. `URL.canParse` of Node 20 and 22 is
- * false for a text with characters such as `ü` once V8 has optimized its caller, after thousands of
- * calls: no module uses it.
+ * The URL of a text, relative to `base`; undefined if the text is not one. In Node 20 and 22
+ * `URL.canParse` begins to return false for texts with characters such as `ü` after thousands of
+ * calls, when V8 has optimized its caller. The linter forbids it.
  */
 export const parseUrl = (text: string, base?: string | URL): URL | undefined => {
   try {

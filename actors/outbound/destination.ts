@@ -1,10 +1,10 @@
 /** Destinations of outbound requests: permitted addresses, ports and URIs (protocol §5). Pure. */
-import { parseUrl } from "../parse-url.ts"
 import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { LRUCache } from "lru-cache"
 import { isIP } from "node:net"
 import { cachedUriCharsMax, destinationsCachedMax, uriCharsMax } from "../limits.ts"
+import { parseUrl } from "../parse-url.ts"
 import { notAllowed } from "./problems.ts"
 
 /** Which addresses are permitted. */

@@ -1,6 +1,6 @@
 /** Response headers, and the outcome of a response (protocol §1.3). Pure. */
-import { parseUrl } from "../parse-url.ts"
 import { uriCharsMax } from "../limits.ts"
+import { parseUrl } from "../parse-url.ts"
 import type { ExchangeResponse, Headers } from "./exchange.ts"
 import type { DeliveryOutcome } from "./protocol.ts"
 

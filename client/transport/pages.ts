@@ -25,7 +25,7 @@ export const linkOf = (field: string | null, relation: string): string | undefin
   return undefined
 }
 
-/** The URL of a text; undefined for none. For `URL.canParse` see `actors/parse-url.ts`. */
+/** The URL of a text; undefined if it is not one. `actors/parse-url.ts` says why not `canParse`. */
 export const parseUrl = (text: string): URL | undefined => {
   try {
     return new URL(text)

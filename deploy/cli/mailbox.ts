@@ -1,11 +1,11 @@
 /** `restante read`, `watch`, `register` and `registrations …`: the mailboxes of a service. */
-import { parseUrl } from "../../actors/index.ts"
 import { Console, Effect, Option, Redacted } from "effect"
 import { Command } from "effect/cli"
 import { createWriteStream } from "node:fs"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
+import { parseUrl } from "../../actors/index.ts"
 import { type Client, type Mailbox, type Notification, pathOf, type Registration,
   type RegistrationInfo } from "../../client/index.ts"
 import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"

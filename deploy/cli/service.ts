@@ -1,6 +1,6 @@
 /** Locates the service of a command, and calls it by the client library. */
-import { parseUrl } from "../../actors/index.ts"
 import { Effect, Option, Redacted } from "effect"
+import { parseUrl } from "../../actors/index.ts"
 import { type Client, connect, ConnectionError, pathOf, ProblemError,
   UnexpectedAnswer } from "../../client/index.ts"
 import { CommandFailed, exitCodes, failed, reasonOf } from "../command-failure.ts"

@@ -1,7 +1,7 @@
 /** The kinds of values of settings: a parser of text, and the expected form in words. */
-import { parseUrl } from "../../actors/index.ts"
 import { Redacted, Result } from "effect"
 import { IpNetwork } from "effect/net"
+import { parseUrl } from "../../actors/index.ts"
 import { claimPathCharsMax, claimPathDotsMax, parseKeySet, type Rate } from "../../http/index.ts"
 
 /** The source of the keys in `auth.jwks`. */

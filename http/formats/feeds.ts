@@ -119,7 +119,7 @@ const optional = (name: string, text: string | undefined) =>
 
 const atomAuthor = (author: string) => {
   if (author === "") return undefined
-  const uri = parseUrl(author) === undefined ? undefined : linkOf(author, author)
+  const uri = linkOf(author, author)
   return element("author", {}, element("name", {}, author), optional("uri", uri))
 }
 

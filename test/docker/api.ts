@@ -1,6 +1,6 @@
 /** Requests to a Docker daemon: HTTP over its socket. */
-import { parseUrl } from "../../actors/index.ts"
 import { request, type RequestOptions } from "node:http"
+import { parseUrl } from "../../actors/index.ts"
 
 const answeredWithinMs = 30_000
 

@@ -2,9 +2,9 @@
  * The issuer's keys. The issuer's metadata name their URL (OpenID Connect Discovery 1.0). This node
  * loads the keys on demand, caches them, and loads them again when they are old.
  */
-import { parseUrl } from "../../../actors/index.ts"
 import { Data, Effect } from "effect"
 import { createLocalJWKSet, type JSONWebKeySet, type JWK } from "jose"
+import { parseUrl } from "../../../actors/index.ts"
 import { keysFreshMs, keysMax, keysPauseMs, keysStaleMs, metadataCharsMax } from "../../limits.ts"
 
 const isPlainHttpUrl = ({ hash, password, protocol, username }: URL): boolean =>

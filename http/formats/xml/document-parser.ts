@@ -53,8 +53,8 @@ const withoutProlog = (text: string): string => {
 /**
  * The parser of one service, with its limits. Too many bytes fail with `TooLarge` (413). A
  * Content-Type or an XML declaration with another charset than UTF-8 fails with `OtherCharset`
- * (415). Bytes that are not
- * UTF-8, not well-formed, nested too deep or otherwise not accepted fail with `Malformed` (400).
+ * (415), and markup that a browser would run with `ActiveMarkup` (422). Bytes that are not UTF-8,
+ * not well-formed, nested too deep or otherwise not accepted fail with `Malformed` (400).
  */
 export class DocumentParser {
   readonly limits: DocumentLimits

@@ -3,8 +3,8 @@
  * document is stored unchanged, beside an item for readers of XML. The service fetches no context,
  * so that the item has only the terms with their usual names.
  */
-import { parseUrl } from "../../../actors/index.ts"
 import { Predicate } from "effect"
+import { parseUrl } from "../../../actors/index.ts"
 import { type LinkedData, linkedDataType, mediaTypeOf, splitQuoted } from "../../formats/index.ts"
 import { childOf, childText, type DocumentParser, type Element, element, failure, isText, isUri,
   type NotificationDocument, parseFragment, type Result, success, textOf,

@@ -1,6 +1,6 @@
 /** A5: a notification is queued for its recipients. */
-import { parseUrl } from "../../../actors/index.ts"
 import { Effect } from "effect"
+import { parseUrl } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"

@@ -1,6 +1,6 @@
 /** Input of registrations: a callback, or the fields of a WebSub request. */
-import { parseUrl } from "../../../actors/index.ts"
 import { Effect } from "effect"
+import { parseUrl } from "../../../actors/index.ts"
 import type { TopicFormat } from "../../../actors/registration/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import { childText } from "../../formats/xml/index.ts"
