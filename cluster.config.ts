@@ -101,6 +101,8 @@ export interface ClusterConfig {
   readonly sessions: {
     /** How long the service stores a session after its last change. */
     readonly retention: string
+    /** `off`: the answer of a session is text, never a reference that the service reads. */
+    readonly references: "on" | "off"
   }
   readonly cors: {
     /** Origin whose web pages may read responses (CORS): `*` for all, `none` for no other. */
@@ -179,7 +181,7 @@ export const clusterConfig: ClusterConfig = {
   content: { publish: "anyone", bytesMax: "1GiB" },
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },
-  sessions: { retention: "P30D" },
+  sessions: { retention: "P30D", references: "on" },
   cors: { origin: "*" },
   nats: {
     url: undefined,

@@ -7,7 +7,7 @@ export { notificationDocuments } from "./documents.ts"
 export { DocumentParser } from "./formats/xml/index.ts"
 export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
-export { countRequest, HttpMetrics, makeRateLimiter, type Rate,
+export { countRequest, HttpMetrics, makeRateLimiter, type Rate, RemoteReader,
   type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
 export { sweepRequests } from "./request-record.ts"

@@ -272,6 +272,12 @@ export const referredBytesMax = 8 * 1024
 
 export const referenceHopsMax = 4
 
+/** References to other services that clients of one network without an account may cause. */
+export const referencesPerNetwork = { quota: 10, windowMs: 60_000 }
+
+/** References to other services that one account may cause. */
+export const referencesPerAccount = { quota: 60, windowMs: 60_000 }
+
 /** `max-age` of a static file. */
 export const fixedMaxAgeSeconds = 24 * 60 * 60
 

@@ -6,7 +6,7 @@ import { answerHeadBytesMax, type DeliveryLimits, keepAliveMaxMs, keepAliveMs,
 import { makeConnector, makeNameResolver } from "./connector.ts"
 import { addressRules, DestinationCache } from "./destination.ts"
 import { OriginLimiter, type OriginLimiterMetrics, type OriginMetrics } from "./origin-limiter.ts"
-import type { DeliveryOutcome, Outbound } from "./protocol.ts"
+import type { DeliveryOutcome, Outbound, Reach } from "./protocol.ts"
 import { get, type OutboundResources, post } from "./request.ts"
 
 export interface OutboundOptions {
@@ -40,10 +40,12 @@ export interface OutboundService extends Outbound {
   readonly busiestOrigins: (max: number) => ReadonlyArray<OriginMetrics>
 }
 
-const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
-  const { allow, ca, dnsServers, hostsFile, nowMs, random, userAgent } = options
-  const { monotonicMs = () => performance.now() } = options
-  const limits = makeDeliveryLimits(options.limits)
+/** The connections of requests that may reach public addresses and `allow`. */
+const acquireConnections = Effect.fnUntraced(function*(
+  { ca, dnsServers, hostsFile }: OutboundOptions,
+  limits: DeliveryLimits,
+  allow: ReadonlyArray<string>
+) {
   const rules = addressRules(allow)
   const names = makeNameResolver({ limits, dnsServers, hostsFile })
   const connector = makeConnector({ limits, names, rules, ca })
@@ -65,16 +67,26 @@ const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
       await agent.destroy()
     })
   )
-  const resources: OutboundResources = {
-    agent,
-    connector,
-    destinations: new DestinationCache(rules),
-    limiter: new OriginLimiter({ limits, nowMs, monotonicMs, random }),
-    limits,
-    userAgent,
-    nowMs
+  return { agent, connector, destinations: new DestinationCache(rules) }
+})
+
+/**
+ * The resources of requests by their reach. Those that may not reach what the operator has allowed
+ * share no connection with others: one that is open would be used without another check.
+ */
+const acquireResources = Effect.fnUntraced(function*(options: OutboundOptions) {
+  const { allow, monotonicMs = () => performance.now(), nowMs, random, userAgent } = options
+  const limits = makeDeliveryLimits(options.limits)
+  const limiter = new OriginLimiter({ limits, nowMs, monotonicMs, random })
+  const shared = { limiter, limits, userAgent, nowMs }
+  const allowed = { ...yield* acquireConnections(options, limits, allow), ...shared }
+  const byReach: Readonly<Record<Reach, OutboundResources>> = {
+    allowed,
+    public: allow.length === 0
+      ? allowed
+      : { ...yield* acquireConnections(options, limits, []), ...shared }
   }
-  return resources
+  return byReach
 })
 
 /**
@@ -85,7 +97,8 @@ export const makeOutbound = (
   options: OutboundOptions
 ): Effect.Effect<OutboundService, never, Scope.Scope> =>
   Effect.map(acquireResources(options), (resources) => {
-    const { connector, limiter } = resources
+    const { limiter } = resources.allowed
+    const connectors = new Set(Object.values(resources).map(({ connector }) => connector))
     const outcomes = {
       Delivered: 0,
       Fetched: 0,
@@ -101,12 +114,12 @@ export const makeOutbound = (
         return outcome
       })
     return {
-      post: (outboundPost) => counted(post(resources, outboundPost)),
-      get: (outboundGet) => counted(get(resources, outboundGet)),
+      post: (outboundPost) => counted(post(resources.allowed, outboundPost)),
+      get: (outboundGet) => counted(get(resources[outboundGet.reach ?? "allowed"], outboundGet)),
       metrics: () => ({
         ...limiter.metrics(),
         outcomes: { ...outcomes },
-        connections: connector.openCount()
+        connections: [...connectors].reduce((sum, one) => sum + one.openCount(), 0)
       }),
       busiestOrigins: (max) => limiter.busiest(max)
     }
@@ -123,9 +136,9 @@ export interface Read {
  * at most `bytesMax` bytes. It fails with the problem, for people.
  */
 export const readerOf =
-  (outbound: Pick<Outbound, "get">) =>
+  (outbound: Pick<Outbound, "get">, reach: Reach) =>
   (uri: string, accept: string, bytesMax: number): Effect.Effect<Read, string> =>
-    Effect.flatMap(outbound.get({ uri, headers: { accept }, bytesMax }), (outcome) => {
+    Effect.flatMap(outbound.get({ uri, headers: { accept }, bytesMax, reach }), (outcome) => {
       switch (outcome._tag) {
         case "Fetched":
           return Effect.succeed({ type: outcome.fetched.type, bytes: outcome.fetched.bytes })

@@ -1,7 +1,8 @@
 /** The one client for every HTTP request to another service (protocol §5). */
 export { makeOutbound, type OutboundService, readerOf } from "./client.ts"
 export { addressRules } from "./destination.ts"
+export { notAllowed } from "./problems.ts"
 export { type DeliveryFailure, DeliveryOutcome, type Fetched, type FetchOutcome, type Outbound,
-  type OutboundContent } from "./protocol.ts"
+  type OutboundContent, type Reach } from "./protocol.ts"
 export { deferredOutcome, dueAtMs, type Schedule, waitMs } from "./schedule.ts"
 export { hubSignature, webhookHeaders } from "./signatures.ts"

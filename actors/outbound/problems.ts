@@ -14,7 +14,8 @@ export const connectionFailure = (problem: string, isLocal = false): ConnectionF
   new ConnectionFailure({ problem, isLocal })
 
 /** The same text whether or not anything listens at the address. */
-export const notAllowed = "the address is not allowed"
+export const notAllowed =
+  "the address is not allowed: it is not public, and OUTBOUND_ALLOW does not permit it"
 
 export const noAnswerInTime = "no answer in time"
 

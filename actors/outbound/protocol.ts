@@ -88,7 +88,12 @@ export interface OutboundGet {
   readonly bytesMax: number
   /** Whether a redirect is a permanent failure; by default it is followed. */
   readonly refusesRedirects?: boolean
+  /** The addresses that it may reach; by default also those that the operator has allowed. */
+  readonly reach?: Reach
 }
+
+/** Addresses that a request may reach: public ones, or also those that the operator has allowed. */
+export type Reach = "public" | "allowed"
 
 /** The outcome of a GET: a 2xx is Fetched, never Delivered. */
 export type FetchOutcome =

@@ -6,7 +6,7 @@
 import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { answerCharsMax, entryRemovalRetryMs, idempotencyRetentionMs } from "../limits.ts"
-import { deny, denyEach, isOutdated } from "../refusals.ts"
+import { deny, denyEach, isOutdated, notOwner } from "../refusals.ts"
 import { bridge, type BridgeStep } from "./bridge.ts"
 import type { RecordedAnswer, SessionAction, SessionMessage, SessionReply, SessionState,
   SessionStatus, SessionView } from "./protocol.ts"
@@ -54,6 +54,17 @@ const view = (state: Awaiting | Ended): SessionView => ({
 
 const rejected = (p: string, cast: boolean): SessionReply => ({ _tag: "Rejected", p, cast })
 
+/** The refusal of a caller who is neither the session's account nor an admin; undefined for them. */
+const notPermitted = (
+  { owner }: Awaiting | Ended,
+  { caller }: Variant<SessionMessage, "Answer" | "Delete">
+): Decision<never> | undefined => {
+  const reason = owner === undefined ? undefined : notOwner(owner, caller, true)
+  return reason === undefined
+    ? undefined
+    : deny(reason, "the account that began this session, or an admin, may change it")
+}
+
 /** The refusal of an invalid answer; undefined if it is valid. */
 const invalidAnswer = (
   state: Awaiting,
@@ -95,8 +106,11 @@ const answered = (next: Awaiting | Ended, created: boolean, retentionMs: number)
 
 type AnswerCells = { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] }
 
+/** Decides an answer in each state that still takes answers. Who may not change it learns no more. */
 const answerCells = (retentionMs: number): AnswerCells => ({
   AwaitingName: (state, message, { nowMs }) => {
+    const denied = notPermitted(state, message)
+    if (denied !== undefined) return denied
     if (message.step !== "name") return deny("OutOfOrder", "the name comes first")
     const refusal = invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
@@ -105,6 +119,8 @@ const answerCells = (retentionMs: number): AnswerCells => ({
     return answered(next, true, retentionMs)
   },
   AwaitingQuest: (state, message, { nowMs }) => {
+    const denied = notPermitted(state, message)
+    if (denied !== undefined) return denied
     if (message.step === "hard_question") return deny("OutOfOrder", "the quest comes first")
     const refusal = invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
@@ -119,7 +135,7 @@ const answerCells = (retentionMs: number): AnswerCells => ({
       )
   },
   AwaitingHardQuestion: (state, message, { nowMs }) => {
-    const refusal = invalidAnswer(state, message)
+    const refusal = notPermitted(state, message) ?? invalidAnswer(state, message)
     if (refusal !== undefined) return refusal
     const recordedAnswer = answerOf(message)
     const next = withChange(state, nowMs)
@@ -161,9 +177,10 @@ const existingCells = (retentionMs: number, forgetAfterMs: number) => ({
     message: Variant<SessionMessage, "Delete">,
     { nowMs }: DecisionContext
   ) =>
-    isOutdated(state, message)
-      ? deny("PreconditionFailed")
-      : end(nowMs, forgetAfterMs).reply<SessionReply>({ _tag: "Done" }),
+    notPermitted(state, message) ??
+      (isOutdated(state, message)
+        ? deny("PreconditionFailed")
+        : end(nowMs, forgetAfterMs).reply<SessionReply>({ _tag: "Done" })),
   EntryRemoved: () => stay(),
   TimerFired: (state: Awaiting | Ended, _message: unknown, { nowMs }: DecisionContext) => {
     const expiresAtMs = (state.changedAtMs ?? state.startedAtMs) + retentionMs
@@ -206,8 +223,14 @@ export const sessionTable = (retentionMs: number): Sessions => {
     Absent: {
       Start: (_state, message, { nowMs }) => {
         if (message.continue !== "true") return stay().reply(rejected(bridge.confused, false))
-        const { requestId } = message
-        const next: Awaiting = { _tag: "AwaitingName", requestId, startedAtMs: nowMs, version: 1 }
+        const { owner, requestId } = message
+        const next: Awaiting = {
+          _tag: "AwaitingName",
+          requestId,
+          ...owner === undefined ? {} : { owner },
+          startedAtMs: nowMs,
+          version: 1
+        }
         return storeSession(next, retentionMs)
           .reply<SessionReply>({ _tag: "Started", view: view(next) })
       },

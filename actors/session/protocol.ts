@@ -1,7 +1,7 @@
 /** The session: its state record, its messages and its replies (protocol §2, B2–B7). */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { ListingTables } from "../listing-entry.ts"
-import { Count, ifVersion } from "../schemas.ts"
+import { Caller, Count, ifVersion } from "../schemas.ts"
 import { type BridgeStep, steps } from "./bridge.ts"
 
 const RecordedAnswer = Schema.Struct({
@@ -15,6 +15,8 @@ export type RecordedAnswer = typeof RecordedAnswer.Type
 const common = {
   /** The id of the request that began the session, to recognize a repetition. */
   requestId: Schema.String,
+  /** The account that began it, which alone may change it; left out where anybody may. */
+  owner: Schema.optionalKey(Schema.String),
   startedAtMs: Count,
   /** When the last answer was recorded; left out before the first. */
   changedAtMs: Schema.optionalKey(Count),
@@ -51,20 +53,30 @@ const StepSchema = Schema.Literals(steps)
 /** The `continue` attribute as the client sent it. */
 const continueAttribute = { continue: Schema.optionalKey(Schema.String) }
 
+/** Who changes the session: nobody in particular unless an account is named. */
+const caller = {
+  caller: Caller.pipe(Schema.withDecodingDefaultKey(Effect.succeed({ admin: false })))
+}
+
 export const SessionMessage = Schema.Union([
-  /** Begins the session if `continue` is `true` (B2). */
-  Schema.TaggedStruct("Start", { requestId: Schema.String, ...continueAttribute }),
+  /** Begins the session if `continue` is `true` (B2). It belongs to the account `owner`, if any. */
+  Schema.TaggedStruct("Start", {
+    requestId: Schema.String,
+    owner: Schema.optionalKey(Schema.String),
+    ...continueAttribute
+  }),
   /** Records or overwrites an answer (B5–B7). */
   Schema.TaggedStruct("Answer", {
     step: StepSchema,
     text: Schema.String,
     href: Schema.optionalKey(Schema.String),
+    ...caller,
     ...continueAttribute,
     ...ifVersion
   }),
   Schema.TaggedStruct("Describe", {}),
   Schema.TaggedStruct("ReadAnswer", { step: StepSchema }),
-  Schema.TaggedStruct("Delete", ifVersion),
+  Schema.TaggedStruct("Delete", { ...caller, ...ifVersion }),
   /** The result of RemoveEntry: the listing has no entry of the session. */
   Schema.TaggedStruct("EntryRemoved", {}),
   Schema.TaggedStruct("TimerFired", {})
@@ -77,7 +89,7 @@ export interface SessionAction {
   readonly _tag: "RemoveEntry"
 }
 
-/** The tables of the listing of all sessions. Sessions have no owner. */
+/** The tables of the listing of all sessions, which belongs to no owner. */
 export const sessionListing: ListingTables = { table: "sessions", keysTable: "session-keys" }
 
 export type SessionStatus = BridgeStep | "crossed" | "cast"

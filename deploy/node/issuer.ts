@@ -30,7 +30,7 @@ const makeReader = Effect.fnUntraced(function*(
     fileText(caFile),
     (reason) => new IssuerUnusable({ message: `auth.ca cannot be read: ${reason}` })
   )
-  const read = readerOf(yield* outboundOf(everyNetwork, ca))
+  const read = readerOf(yield* outboundOf(everyNetwork, ca), "allowed")
   const accept = "application/jwk-set+json, application/json;q=0.9, */*;q=0.1"
   return (url) =>
     Effect.map(read(url, accept, keySetBytesMax), ({ bytes }) => new TextDecoder().decode(bytes))

@@ -10,7 +10,7 @@ import { serviceFormat } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, bootstrap, collectBlobs, countRequest, CredentialCache, DocumentParser,
   HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
-  randomId, resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
+  randomId, RemoteReader, resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
   sweepRequests, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
@@ -179,6 +179,7 @@ const makeService = Effect.fnUntraced(function*(
     settings: {
       baseUrl,
       version,
+      takesReferences: settings.sessionReferences === "on",
       publish: settings.contentPublish,
       contentBytesMax: settings.contentBytesMax,
       retentionMs: settings.retention,
@@ -198,7 +199,11 @@ const makeService = Effect.fnUntraced(function*(
     records,
     documentParser: new DocumentParser(settings),
     rowCaches: new RowCaches(records),
-    readRemote: readerOf(outbound),
+    remoteReader: new RemoteReader({
+      forAnyone: readerOf(outbound, "public"),
+      forAccounts: readerOf(outbound, "allowed"),
+      trustedProxies
+    }),
     startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
     metricsText: makeMetricsText(system, httpMetrics, nowMs, outbound.metrics),

@@ -120,6 +120,11 @@ const table = {
     positiveDuration,
     "How long the service keeps a session after its last change"
   ],
+  sessionReferences: [
+    "sessions.references",
+    oneOf("on", "off"),
+    "Whether the answer of a session may be a reference (href) that the service reads"
+  ],
   corsOrigin: ["cors.origin", corsOrigin, "Origin whose web pages may read responses (CORS)"],
   activationsMax: [
     "limits.activationsMax",

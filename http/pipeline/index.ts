@@ -2,6 +2,7 @@
 export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, emptyAnswer, emptySource,
   formatFault, type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer,
   readerHeaders, type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
+export { clientAddress } from "./client-address.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, firstPage, type HandlerFailure, HttpError, httpError, invalidTokenError,
   refusalError, toHttpError, unknownCursor, unprocessable } from "./http-error.ts"
@@ -11,7 +12,8 @@ export { endRefusedStream, eventStreamAnswer, eventStreamType, longPoll, longPol
   preferredWaitSeconds } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
-export { clientAddress, makeRateLimiter, type Rate } from "./rate-limiter.ts"
+export { makeRateLimiter, type Rate } from "./rate-limiter.ts"
+export { RemoteReader } from "./remote-reader.ts"
 export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument,
   readFormMethod, readInput, readLimit, readPageRequest, readQuery, type RequestInput,
   unsupportedMediaType } from "./request-input.ts"

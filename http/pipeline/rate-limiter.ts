@@ -6,66 +6,12 @@
  *
  * Effect's RateLimiter is not used: it starts a fiber for each request and never forgets a key.
  */
-import { Result } from "effect"
-import { IpNetwork, NetAddress } from "effect/net"
 import { LRUCache } from "lru-cache"
 import { type CredentialCache, identityOf, secretHash } from "../auth/credentials/index.ts"
-import { forwardedMax, rateBucketsMax } from "../limits.ts"
+import { rateBucketsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
+import { clientAddress } from "./client-address.ts"
 import { type HttpError, httpError } from "./http-error.ts"
-
-/** The address in a text, perhaps with a port; IPv4 mapped to IPv6 becomes IPv4. */
-const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
-  const bare = text.trim().replace(/^"|"$/g, "").replace(/^\[(.*)\](?::\d+)?$/, "$1")
-  const parsed = NetAddress.ipFromString(bare.replace(/^([\d.]+):\d+$/, "$1"))
-  return Result.isSuccess(parsed) ? NetAddress.toCanonical(parsed.success) : undefined
-}
-
-const parsedNetworks = new WeakMap<ReadonlyArray<string>, ReadonlyArray<IpNetwork.IpNetwork>>()
-
-/** The networks of prefixes, which are parsed once for each array. */
-const networksOf = (prefixes: ReadonlyArray<string>): ReadonlyArray<IpNetwork.IpNetwork> => {
-  let networks = parsedNetworks.get(prefixes)
-  if (networks === undefined) {
-    networks = prefixes.map((prefix) => {
-      const [text = "", bits] = prefix.split("/")
-      const address = NetAddress.ipFromStringUnsafe(text)
-      return IpNetwork.fromAddressUnsafe(address, Number(bits ?? NetAddress.width(address)))
-    })
-    parsedNetworks.set(prefixes, networks)
-  }
-  return networks
-}
-
-/** An IPv6 address becomes its /64, since one client usually has all of it. */
-const clientKey = (address: NetAddress.IpAddress): string =>
-  NetAddress.isIpv4Address(address)
-    ? NetAddress.formatIp(address)
-    : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, 64))
-
-/**
- * The client's address: the peer of the connection or, behind trusted proxies, the last address in
- * X-Forwarded-For that is not one of them. An IPv6 address becomes its /64.
- */
-export const clientAddress = (
-  { headers, remoteAddress }: Pick<HttpRequest, "headers" | "remoteAddress">,
-  trustedProxies: ReadonlyArray<string>
-): string => {
-  let last = parseAddress(remoteAddress)
-  if (last === undefined) return remoteAddress
-  if (trustedProxies.length === 0) return clientKey(last)
-  const trusted = networksOf(trustedProxies)
-  const hops = (headers.get("x-forwarded-for") ?? "").split(",").slice(-forwardedMax).toReversed()
-  for (const hop of hops) {
-    const near = last
-    if (!trusted.some((network) => IpNetwork.contains(network, near))) break
-    const address = parseAddress(hop)
-    // A proxy writes valid addresses: the client wrote this one.
-    if (address === undefined) break
-    last = address
-  }
-  return clientKey(last)
-}
 
 /** `quota` requests in each window, also all at once. */
 export interface Rate {

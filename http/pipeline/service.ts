@@ -10,11 +10,14 @@ import type { RowCaches } from "../query-engine/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
 import type { RateLimiter } from "./rate-limiter.ts"
+import type { RemoteReader } from "./remote-reader.ts"
 
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The service never builds a URI from `Host`. */
   readonly baseUrl: string
   readonly version: string
+  /** Whether an answer of a session may be an `href` (protocol §7). */
+  readonly takesReferences: boolean
   /** Who may publish content (A1). */
   readonly publish: "anyone" | "accounts"
   readonly contentBytesMax: number
@@ -36,15 +39,8 @@ export interface Service {
   readonly rowCaches: RowCaches
   /** The name of the storage engine, for people. */
   readonly engine: string
-  /**
-   * GET of another service's resource by the outbound rules (protocol §5); fails with the reason
-   * as text.
-   */
-  readonly readRemote: (
-    uri: string,
-    accept: string,
-    bytesMax: number
-  ) => Effect.Effect<{ readonly type: string; readonly bytes: Uint8Array }, string>
+  /** Reads resources of other services. */
+  readonly remoteReader: RemoteReader
   /** The external issuer whose Bearer tokens are accepted; undefined without one. */
   readonly issuer: Issuer | undefined
   readonly credentialCache: CredentialCache

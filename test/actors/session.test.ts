@@ -27,15 +27,20 @@ const awaitingHard: SessionState = { _tag: "AwaitingHardQuestion", ...known, nam
 const crossed: SessionState = { _tag: "Crossed", ...known, name, quest, hard_question: right }
 const cast: SessionState = { _tag: "Cast", ...known, name, quest, hard_question: { text: "11" } }
 
+const anyone = { admin: false }
+const patsy = { account: "patsy", admin: false }
+const stranger = { account: "tim", admin: false }
+const admin = { account: "admin", admin: true }
 const start: Variant<SessionMessage, "Start"> = { _tag: "Start", requestId: "r1", continue: "true" }
 const answer = (step: BridgeStep, text: string): Variant<SessionMessage, "Answer"> => ({
   _tag: "Answer",
   step,
-  text
+  text,
+  caller: anyone
 })
 const read = (step: BridgeStep): SessionMessage => ({ _tag: "ReadAnswer", step })
 const describeIt: SessionMessage = { _tag: "Describe" }
-const remove: SessionMessage = { _tag: "Delete" }
+const remove: Variant<SessionMessage, "Delete"> = { _tag: "Delete", caller: anyone }
 const timerFired: SessionMessage = { _tag: "TimerFired" }
 const entryRemoved: SessionMessage = { _tag: "EntryRemoved" }
 /** What a recorded answer changes besides the answer. */
@@ -98,8 +103,14 @@ const present = (state: SessionState & { readonly _tag: keyof typeof views }) =>
     const decision = decide(state, remove)
     expectEnd(decision, nowMs)
     expect(decision.answer).toEqual({ _tag: "Done" })
-    expectRefused(decide(state, { _tag: "Delete", ifVersion: 9 }), "PreconditionFailed")
-    expect(decide(state, { _tag: "Delete", ifVersion: 1 }).nextState).toEqual(deleted)
+    expectRefused(decide(state, { ...remove, ifVersion: 9 }), "PreconditionFailed")
+    expect(decide(state, { ...remove, ifVersion: 1 }).nextState).toEqual(deleted)
+    const owned = { ...state, owner: "patsy" }
+    expectRefused(decide(owned, remove), "Unauthenticated")
+    expectRefused(decide(owned, { ...remove, caller: stranger }), "Forbidden")
+    for (const caller of [patsy, admin]) {
+      expect(decide(owned, { ...remove, caller }).nextState).toEqual(deleted)
+    }
   },
   EntryRemoved: () => expectOnlyReply(decide(state, entryRemoved), undefined),
   TimerFired: () => {
@@ -120,11 +131,20 @@ const ended = (state: SessionState) => () => {
   }
 }
 const unfit = (state: SessionState, step: BridgeStep) => {
-  const outdated: SessionMessage = { _tag: "Answer", step, text: "x", ifVersion: 9 }
-  expectRefused(decide(state, outdated), "PreconditionFailed")
+  expectRefused(decide(state, { ...answer(step, "x"), ifVersion: 9 }), "PreconditionFailed")
   expectOnlyReply(decide(state, { ...answer(step, "x"), continue: "confused" }), confused)
   expectRefused(decide(state, answer(step, " \n")), "Invalid")
   expectRefused(decide(state, answer(step, "x".repeat(answerCharsMax + 1))), "Invalid")
+  const owned = { ...state, owner: "patsy" }
+  for (const each of ["name", "quest", "hard_question"] as const) {
+    // Whoever may not answer learns nothing of the order.
+    expectRefused(decide(owned, answer(each, "x")), "Unauthenticated")
+    expectRefused(decide(owned, { ...answer(each, "x"), caller: stranger }), "Forbidden")
+  }
+  for (const caller of [patsy, admin]) {
+    expect(decide(owned, { ...answer(step, "x"), caller }).nextState)
+      .toMatchObject({ owner: "patsy", version: 2 })
+  }
 }
 
 const rows = {
@@ -145,6 +165,8 @@ describe("the session's table", () => {
       expect(decision.durable).toBe(true)
       expect(decision.timerAtMs).toBe(nowMs + retentionMs)
       expect(decision.answer).toEqual({ _tag: "Started", view: views.AwaitingName })
+      expect(decide(absent, { ...start, owner: "patsy" }).nextState)
+        .toEqual({ ...awaitingName, owner: "patsy" })
       expectOnlyReply(decide(absent, { ...start, continue: "confused" }), confused)
       expectOnlyReply(decide(absent, { _tag: "Start", requestId: "r1" }), confused)
     },

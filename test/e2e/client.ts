@@ -101,8 +101,13 @@ export const postXml = (
   headers: Readonly<Record<string, string>> = {}
 ): Promise<Answer> => send(base, path, { method: "POST", body, headers: { ...xml, ...headers } })
 
-export const putXml = (base: string, path: string, body: string): Promise<Answer> =>
-  send(base, path, { method: "PUT", body, headers: xml })
+export const putXml = (
+  base: string,
+  path: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {}
+): Promise<Answer> =>
+  send(base, path, { method: "PUT", body, headers: { ...xml, ...headers } })
 
 /** Fails with the response's text unless it has one of the statuses. */
 export const expectStatus = (answer: Answer, ...statuses: ReadonlyArray<number>): Answer => {

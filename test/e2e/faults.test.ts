@@ -135,7 +135,9 @@ const misleading = async (): Promise<ReadonlyArray<Fault>> => [
   {
     name: "a redirect into a private network",
     uri: await answering(307, { location: "http://10.0.0.1/" }),
-    expected: failedStatus("the address is not allowed")
+    expected: failedStatus(
+      "the address is not allowed: it is not public, and OUTBOUND_ALLOW does not permit it"
+    )
   },
   {
     name: "a redirect that changes the method",

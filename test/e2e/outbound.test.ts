@@ -11,7 +11,8 @@ import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
 const endsWithinMs = 120_000
-const notAllowed = "the address is not allowed"
+const notAllowed =
+  "the address is not allowed: it is not public, and OUTBOUND_ALLOW does not permit it"
 /** Allows outbound requests to this address only. */
 const stepping = "127.0.0.2"
 
@@ -245,7 +246,8 @@ describe("a place that may be reached leads to none that may not", () => {
     const begun = await postXml(open.url, "/sessions", `<answer continue="true">go</answer>`)
     const session = pathOf(expectStatus(begun, 201).headers.get("location"))
     for (const uri of uris) {
-      const put = await putXml(open.url, `${session}/name`, `<answer href="${escaped(uri)}"/>`)
+      const answer = `<answer href="${escaped(uri)}"/>`
+      const put = await putXml(open.url, `${session}/name`, answer, asAdmin)
       expect(expectStatus(put, 422).text, uri).toContain(notAllowed)
     }
     expect(listener.hits()).toBe(0)

@@ -3,6 +3,7 @@ import { expect } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { type Answered, startService } from "./harness.ts"
+import type { TestSettings } from "./nodes.ts"
 
 export const formType = "application/x-www-form-urlencoded"
 export const yes = `<answer continue="true">yes</answer>`
@@ -20,8 +21,8 @@ export const challengeOf = (answered: Answered) => {
 }
 
 /** A service with sessions and content, and the steps of a client. */
-export const startBridge = async () => {
-  const service = await startService(resourceTable)
+export const startBridge = async (settings: TestSettings = {}) => {
+  const service = await startService(resourceTable, settings)
   const { send } = service
   const put = (path: string, body: string): Promise<Answered> => send("PUT", path, { body })
   /** Begins a session; returns its path. */

@@ -10,6 +10,7 @@ import { defaultDocumentLimits } from "../../http/limits.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/pipeline/rate-limiter.ts"
+import { RemoteReader } from "../../http/pipeline/remote-reader.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
@@ -101,6 +102,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     settings: {
       baseUrl: base,
       version: "0.0.0-test",
+      takesReferences: true,
       publish: "anyone",
       contentBytesMax: 1024 * 1024,
       retentionMs: 30 * 24 * 60 * 60 * 1000,
@@ -121,7 +123,11 @@ export const startNode = async (options: Options): Promise<Node> => {
     records,
     documentParser: new DocumentParser(defaultDocumentLimits),
     rowCaches: new RowCaches(records),
-    readRemote: readerOf(outbound),
+    remoteReader: new RemoteReader({
+      forAnyone: readerOf(outbound, "public"),
+      forAccounts: readerOf(outbound, "allowed"),
+      trustedProxies
+    }),
     startId: `${name}.test`,
     serviceKey: "the key of these tests",
     httpMetrics,

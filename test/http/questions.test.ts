@@ -1,12 +1,16 @@
 /** Answers by reference, and the questions without a session (B8–B11). */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { childOf } from "../../http/formats/xml/index.ts"
+import { referencesPerAccount, referencesPerNetwork } from "../../http/limits.ts"
 import { type Bridge, challengeOf, startBridge, yes } from "./bridge.ts"
+import { adminToken } from "./harness.ts"
 
 let bridge: Bridge
 
 beforeAll(async () => {
-  bridge = await startBridge()
+  bridge = await startBridge({ trustedProxies: ["127.0.0.1"] })
 })
 afterAll(() => bridge.close())
 
@@ -65,6 +69,91 @@ describe("href answers", () => {
       expect(answered.child("detail")).toMatch(/answer/)
     }
     expect(challengeOf(await send("GET", path)).p).toBe("What is your name?")
+  })
+
+  /** A service on loopback, which the operator has allowed, with the number of its requests. */
+  const neighbor = async () => {
+    let requests = 0
+    const server = createServer((_, response) => {
+      requests += 1
+      response.setHeader("content-type", "text/plain")
+      response.end("the secret of the operator's network")
+    })
+    onTestFinished(() => new Promise((resolve) => server.close(() => resolve())))
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const { port } = server.address() as AddressInfo // of a TCP server that listens
+    return { uri: `http://127.0.0.1:${port}/`, requests: () => requests }
+  }
+  const asAdmin = { basic: `admin:${adminToken}` }
+
+  it("of anonymous clients reach public addresses only, whatever is allowed", async () => {
+    const { requests, uri } = await neighbor()
+    const path = await begin()
+    const body = `<answer href="${uri}"/>`
+    const refused = await put(`${path}/name`, body)
+    expect([refused.status, refused.child("detail")]).toEqual([
+      422,
+      "the href answer: the address is not allowed: it is not public, and OUTBOUND_ALLOW does " +
+      "not permit it to clients without an account"
+    ])
+    expect(requests()).toBe(0)
+    // An open connection of an account is not used either.
+    const first = await send("PUT", `${path}/name`, { body, ...asAdmin })
+    expect([first.status, requests()]).toEqual([201, 1])
+    expect((await put(`${path}/name`, body)).status).toBe(422)
+    expect(requests()).toBe(1)
+  })
+
+  it("never show the text that was read", async () => {
+    const { uri } = await neighbor()
+    const path = await begin()
+    await send("PUT", `${path}/name`, { body: `<answer href="${uri}"/>`, ...asAdmin })
+    for (const accept of ["application/xml", "application/json", "text/html", "text/plain"]) {
+      for (const of of [path, `${path}/name`]) {
+        const shown = await send("GET", of, { accept })
+        expect([of, shown.status, shown.text.includes("secret of")]).toEqual([of, 200, false])
+      }
+      expect((await send("GET", `${path}/name`, { accept })).text).toContain(uri)
+    }
+  })
+
+  it("are few for each network and account, but for clients on this machine", async () => {
+    const { uri } = await neighbor()
+    const path = await begin()
+    const asked = async (from: string, basic?: string) => {
+      const body = `<answer href="${uri}"/>`
+      const headers = { "X-Forwarded-For": from }
+      const options = basic === undefined ? { body, headers } : { body, headers, basic }
+      return send("PUT", `${path}/name`, options)
+    }
+    for (let count = 0; count < referencesPerNetwork.quota; count++) {
+      expect((await asked(`198.51.100.${count}`)).status).toBe(422)
+    }
+    const over = await asked("198.51.100.200")
+    expect(over.status).toBe(429)
+    expect(Number(over.header("retry-after"))).toBeGreaterThan(0)
+    expect(over.child("detail")).toContain("clients of this network without an account")
+    // Neither other networks, nor accounts there, nor clients on this machine.
+    expect((await asked("198.51.101.1")).status).toBe(422)
+    for (let count = 0; count < referencesPerAccount.quota; count++) {
+      expect((await asked("198.51.100.1", asAdmin.basic)).status).toBeLessThan(300)
+    }
+    expect((await asked("203.0.113.1", asAdmin.basic)).status).toBe(429)
+    expect((await put(`${path}/name`, `<answer href="${uri}"/>`)).status).toBe(422)
+  })
+
+  it("are refused where the operator wants none", async () => {
+    const closed = await startBridge({ takesReferences: false })
+    onTestFinished(() => closed.close())
+    const path = await closed.begin()
+    for (const href of ["/sessions/nothing-is-here", "https://example.org/name"]) {
+      const refused = await closed.put(`${path}/name`, `<answer href="${href}"/>`)
+      expect([refused.status, refused.child("detail")]).toEqual([
+        422,
+        "the href answer: this service takes none (SESSION_REFERENCES): send its text"
+      ])
+    }
+    expect((await closed.put(`${path}/name`, "<answer>Robin</answer>")).status).toBe(201)
   })
 
   it("that run in circles end", async () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import { type Bridge, challengeOf, formType, startBridge, yes } from "./bridge.ts"
+import { adminToken } from "./harness.ts"
 
 const problemXml = "application/problem+xml; charset=utf-8"
 
@@ -115,6 +116,47 @@ describe("B2: beginning a session", () => {
     expect(repeated.header("location")).toBe(first.header("location"))
     const other = await send("POST", "/sessions", { body: "<answer continue='true'/>", headers })
     expect(other.status).toBe(422)
+  })
+})
+
+describe("a session that an account began", () => {
+  const asAdmin = { basic: `admin:${adminToken}` }
+  const accountNamed = async (name: string) => {
+    const body = `<account><name>${name}</name></account>`
+    const made = await send("POST", "/accounts", { body, ...asAdmin })
+    expect(made.status).toBe(201)
+    return { basic: `${name}:${made.child("token")}` }
+  }
+
+  it("is changed by it or an admin alone, and read by anybody", async () => {
+    const patsy = await accountNamed("patsy")
+    const tim = await accountNamed("tim")
+    const begun = await send("POST", "/sessions", { body: yes, ...patsy })
+    const path = begun.header("location").slice(bridge.base.length)
+    const body = "<answer>Patsy</answer>"
+    const status = async (method: string, uri: string, who?: { readonly basic: string }) =>
+      (await send(method, uri, { ...method === "PUT" ? { body } : {}, ...who })).status
+    expect(await status("PUT", `${path}/name`)).toBe(401)
+    expect(await status("PUT", `${path}/name`, tim)).toBe(403)
+    expect(await status("PUT", `${path}/name`, { basic: "patsy:wrong" })).toBe(401)
+    expect(await status("PUT", `${path}/name`, patsy)).toBe(201)
+    expect(await status("PUT", `${path}/quest`, asAdmin)).toBe(201)
+    expect(await status("GET", path)).toBe(200)
+    expect(await status("GET", `${path}/name`, tim)).toBe(200)
+    expect(await statusOf(path)).toBe("hard_question")
+    expect(await status("DELETE", path)).toBe(401)
+    expect(await status("DELETE", path, tim)).toBe(403)
+    expect(await status("DELETE", path, patsy)).toBe(204)
+  })
+
+  it("is not begun with wrong credentials, and an anonymous one is anybody's", async () => {
+    const wrong = await send("POST", "/sessions", { body: yes, basic: "admin:wrong" })
+    expect(wrong.status).toBe(401)
+    const path = await begin()
+    const body = "<answer>Robin</answer>"
+    expect((await send("PUT", `${path}/name`, { body, ...asAdmin })).status).toBe(201)
+    expect((await put(`${path}/name`, body)).status).toBe(200)
+    expect((await send("DELETE", path)).status).toBe(204)
   })
 })
 

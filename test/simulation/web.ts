@@ -11,7 +11,7 @@ import type { Issuer } from "../../http/auth/issuer/index.ts"
 import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
 import { defaultDocumentLimits } from "../../http/limits.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, HttpMetrics,
-  renderFailure, renderView, type ResourceHandler,
+  RemoteReader, renderFailure, renderView, type ResourceHandler,
   type Service } from "../../http/pipeline/index.ts"
 import { RowCaches } from "../../http/query-engine/index.ts"
 import { routesOf } from "../../http/resource.ts"
@@ -75,6 +75,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
   settings: {
     baseUrl,
     version: "0.0.0-simulation",
+    takesReferences: true,
     publish: "anyone",
     contentBytesMax: 1_000_000,
     retentionMs: 24 * 60 * 60_000,
@@ -87,7 +88,11 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
   documentParser,
   rowCaches: new RowCaches(records),
   engine: "simulated",
-  readRemote: () => Effect.fail("nothing is outside"),
+  remoteReader: new RemoteReader({
+    forAnyone: () => Effect.fail("nothing is outside"),
+    forAccounts: () => Effect.fail("nothing is outside"),
+    trustedProxies: []
+  }),
   issuer,
   credentialCache,
   rateLimiter: undefined,

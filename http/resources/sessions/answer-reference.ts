@@ -1,7 +1,7 @@
 /**
  * The resource that an href answer names (protocol §2). It is read when the answer is PUT: from
  * this service, where anybody may read it, or from another one by the outbound rules (protocol
- * §5). A resource that cannot be read is 422, with the reason.
+ * §5, §7). A resource that cannot be read is 422, with the reason.
  */
 import { Effect } from "effect"
 import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"
@@ -11,8 +11,15 @@ import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { bodyKind } from "../../formats/index.ts"
 import { isText, textOf } from "../../formats/xml/index.ts"
 import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../../limits.ts"
-import { askOrRefusal, expectReply, type HandlerFailure, type HttpError, httpError, localPath,
-  type Service } from "../../pipeline/index.ts"
+import { askOrRefusal, type Call, expectReply, type HandlerFailure, HttpError, httpError,
+  localPath, type Service } from "../../pipeline/index.ts"
+
+/** Who refers to a resource: a client, with the account that it has shown. */
+export interface Referrer {
+  readonly request: Call["request"]
+  /** Undefined for an anonymous client. */
+  readonly account: string | undefined
+}
 
 const unreadable = (reason: string): HttpError =>
   httpError("unprocessable", `the href answer: ${reason}`)
@@ -46,6 +53,7 @@ const collect = (source: AsyncIterable<Uint8Array>): Effect.Effect<Uint8Array, H
 /** The text of a document; a reference in it is followed. */
 const textIn = (
   service: Service,
+  referrer: Referrer,
   bytes: Uint8Array,
   type: string,
   hops: number
@@ -61,7 +69,7 @@ const textIn = (
   const href = parsed.value.name === "answer" ? parsed.value.attributes["href"] : undefined
   return href === undefined
     ? Effect.succeed(textOf(parsed.value))
-    : readReference(service, href, hops + 1)
+    : readReference(service, referrer, href, hops + 1)
 }
 
 const isReadable = (type: string): boolean => {
@@ -74,18 +82,21 @@ const remoteAccept = "text/plain, application/xml;q=0.9, text/*;q=0.8"
 /** The text of a resource of another service; a reference in it is followed. */
 const readRemote = Effect.fnUntraced(function*(
   service: Service,
+  referrer: Referrer,
   href: string,
   hops: number
 ): Effect.fn.Return<string, HandlerFailure> {
-  const { bytes, type } = yield* service.readRemote(href, remoteAccept, referredBytesMax).pipe(
-    Effect.mapError(unreadable)
+  const read = service.remoteReader.readerFor(referrer.request, referrer.account)
+  const { bytes, type } = yield* read(href, remoteAccept, referredBytesMax).pipe(
+    Effect.mapError((reason) => reason instanceof HttpError ? reason : unreadable(reason))
   )
   if (!isReadable(type)) return yield* unreadable("its target is neither text nor XML")
-  return yield* textIn(service, bytes, type, hops)
+  return yield* textIn(service, referrer, bytes, type, hops)
 })
 
 const readContent = Effect.fnUntraced(function*(
   service: Service,
+  referrer: Referrer,
   id: string,
   hops: number
 ): Effect.fn.Return<string, HandlerFailure> {
@@ -98,7 +109,7 @@ const readContent = Effect.fnUntraced(function*(
   }
   if (!isReadable(type)) return yield* unreadable("its target is neither text nor XML")
   const bytes = yield* Effect.flatMap(service.blobs.open(blobId), collect)
-  return yield* textIn(service, bytes, type, hops)
+  return yield* textIn(service, referrer, bytes, type, hops)
 })
 
 const askSession = Effect.fnUntraced(function*(
@@ -120,14 +131,15 @@ const sessionPattern = /^\/sessions\/([A-Za-z0-9_-]{1,200})(?:\/(name|quest|hard
 const steps = ["name", "quest", "hard_question"] as const
 
 /** The text of a resource of this service, by its path: content, a session, or an answer of one. */
-export const readOwn = (
+const readOwn = (
   service: Service,
+  referrer: Referrer,
   path: string,
-  hops = 0
+  hops: number
 ): Effect.Effect<string, HandlerFailure> => {
   const bare = path.replace(/#.*$/s, "")
   const content = contentPattern.exec(bare)?.[1]
-  if (content !== undefined) return readContent(service, content, hops)
+  if (content !== undefined) return readContent(service, referrer, content, hops)
   const [, session, stepName] = sessionPattern.exec(bare) ?? []
   if (session !== undefined) {
     const step = steps.find((one) => one === stepName)
@@ -146,9 +158,13 @@ export const readOwn = (
 /** The text of a reference's target; 422 when it cannot be read. */
 export const readReference = (
   service: Service,
+  referrer: Referrer,
   href: string,
   hops = 0
 ): Effect.Effect<string, HandlerFailure> => {
+  if (!service.settings.takesReferences) {
+    return Effect.fail(unreadable("this service takes none (SESSION_REFERENCES): send its text"))
+  }
   if (hops > referenceHopsMax) {
     return Effect.fail(unreadable(`it follows more than ${referenceHopsMax} references`))
   }
@@ -156,9 +172,9 @@ export const readReference = (
     return Effect.fail(unreadable(`it is not a URI of at most ${uriCharsMax} characters`))
   }
   const path = localPath(service, href)
-  if (path !== undefined) return readOwn(service, path, hops)
+  if (path !== undefined) return readOwn(service, referrer, path, hops)
   return /^https?:\/\/[^/]/i.test(href)
-    ? readRemote(service, href, hops)
+    ? readRemote(service, referrer, href, hops)
     : Effect.fail(
       unreadable("it must be an http or https URI, or an absolute path of this service")
     )

@@ -4,12 +4,13 @@ import { sessionKind } from "../../../actors/index.ts"
 import { sessionListing, type SessionMessage, type SessionReply,
   type SessionView } from "../../../actors/session/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { type AuthenticatedAccount, callerOf, optionalAccount } from "../../auth/index.ts"
 import { addEntry, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
   describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
   type HandlerFailure, httpError, isPageForm, refusalError, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
-import { readReference } from "./answer-reference.ts"
+import { readReference, type Referrer } from "./answer-reference.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
 import { answerPath, type AnswerStep, answerView, collectionPath, entryLink, entryView, isOver,
   listingView, rejection, sessionPath, sessionView } from "./session-views.ts"
@@ -42,12 +43,14 @@ export const getSessions = defineHandler(function*(service, call) {
 
 /** B2. Nothing is created, not even an entry of the listing, unless `continue` is `true`. */
 export const postSessions = defineHandler(function*(service, call) {
+  const account = yield* optionalAccount(service, call)
   const input = yield* readAnswerInput(call, "both")
   const id = call.ids.id("session")
   if (input.continue === "true") yield* addEntry(service, sessionListing, "", id)
   const message: SessionMessage = {
     _tag: "Start",
     requestId: call.ids.id("request"),
+    ...account === undefined ? {} : { owner: account.name },
     ...input.continue === undefined ? {} : { continue: input.continue }
   }
   const reply = yield* ask<SessionReply>(service, addressOf(id), message, call.ids.isRandom)
@@ -65,6 +68,7 @@ export const getSession = defineHandler(function*(service, call) {
 
 export const deleteSession = defineHandler(function*(service, call) {
   const id = yield* actorIdOf(call, "session")
+  const caller = callerOf(yield* optionalAccount(service, call))
   const expected = yield* expectedVersion(
     call,
     Effect.map(describeSession(service, id), (session) => ({
@@ -72,7 +76,7 @@ export const deleteSession = defineHandler(function*(service, call) {
       tags: entityTags(call, sessionView(id, session))
     }))
   )
-  const message: SessionMessage = { _tag: "Delete", ...expected }
+  const message: SessionMessage = { _tag: "Delete", caller, ...expected }
   yield* ask<SessionReply>(service, addressOf(id), message)
   return emptyAnswer(204)
 })
@@ -113,6 +117,7 @@ const ended = httpError(
 /** The text of an answer, or the text that its reference leads to. */
 const answerTextOf = Effect.fnUntraced(function*(
   service: Service,
+  referrer: Referrer,
   id: string,
   input: SessionInput
 ): Effect.fn.Return<string, HandlerFailure> {
@@ -120,7 +125,7 @@ const answerTextOf = Effect.fnUntraced(function*(
   if (href === undefined || (input.continue !== undefined && input.continue !== "true")) return text
   // A session that has ended refuses the answer before anything is read for it.
   if (isOver(yield* describeSession(service, id))) return yield* ended
-  return yield* readReference(service, href)
+  return yield* readReference(service, referrer, href)
 })
 
 const readAnswer = Effect.fnUntraced(function*(
@@ -128,9 +133,11 @@ const readAnswer = Effect.fnUntraced(function*(
   call: Call,
   id: string,
   step: AnswerStep,
-  from: "documents" | "forms"
+  from: "documents" | "forms",
+  account: AuthenticatedAccount | undefined
 ): Effect.fn.Return<SessionMessage, HandlerFailure> {
   const input = yield* readAnswerInput(call, from)
+  const referrer = { request: call.request, account: account?.name }
   const expected = yield* expectedVersion(
     call,
     Effect.gen(function*() {
@@ -143,7 +150,8 @@ const readAnswer = Effect.fnUntraced(function*(
   return {
     _tag: "Answer",
     step,
-    text: yield* answerTextOf(service, id, input),
+    text: yield* answerTextOf(service, referrer, id, input),
+    caller: callerOf(account),
     ...input.href === undefined ? {} : { href: input.href },
     ...input.continue === undefined ? {} : { continue: input.continue },
     ...expected
@@ -162,8 +170,9 @@ const recordAnswer = Effect.fnUntraced(function*(
   step: AnswerStep,
   from: "documents" | "forms"
 ): Effect.fn.Return<SessionReply, HandlerFailure> {
+  const account = yield* optionalAccount(service, call)
   const message = yield* Effect.catch(
-    readAnswer(service, call, id, step, from),
+    readAnswer(service, call, id, step, from, account),
     (fault) =>
       Effect.flatMap(
         describeSession(service, id),

@@ -25,6 +25,8 @@ const answerText = { ...text, maxLength: answerCharsMax }
 
 const pageForm = formSchema({ answer: answerText, href: uri, continue: text })
 
+const belongsToAccount = "A session that an account began is changed by it or an admin alone."
+
 const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] => {
   const path = `/sessions/{session}/${step}` as const
   const name = step === "hard_question" ? "HardQuestion" : step === "name" ? "Name" : "Quest"
@@ -40,9 +42,11 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
       handle: putAnswer(step),
       id: `answer${name}`,
       summary: `Answers ${step}, or answers it again`,
-      description: "The answer is 409 out of order, and 405 when the conversation is over.",
+      needs: "anyone",
+      description: "The answer is 409 out of order, and 405 when the conversation is over. " +
+        belongsToAccount,
       body: documentRequestBody("Answer"),
-      problems: ["conflict", "method-not-allowed"],
+      problems: ["conflict", "forbidden", "method-not-allowed"],
       responses: {
         // The conversation is over after the last answer, which therefore cannot be replaced.
         ...step === "hard_question"
@@ -57,8 +61,9 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
       form: ({ request }) => questionForm(request.path, stepTitles[step]),
       id: `answer${name}ByForm`,
       summary: "Answers the question, for a page's form",
+      needs: "anyone",
       body: formRequestBody(pageForm),
-      problems: ["method-not-allowed", "precondition-failed"],
+      problems: ["forbidden", "method-not-allowed", "precondition-failed"],
       responses: { 303: seeOtherResponse, 406: rejected }
     }
   }
@@ -142,6 +147,8 @@ export const sessionResource: ResourceDefinition = {
       handle: postSessions,
       id: "startSession",
       summary: "Begins a session",
+      description: "An account owns the sessions that it begins; others are anybody's.",
+      needs: "anyone",
       body: documentRequestBody("Answer", { form: pageForm }),
       problems: ["gone"],
       responses: {
@@ -160,7 +167,9 @@ export const sessionResource: ResourceDefinition = {
       handle: deleteSession,
       id: "deleteSession",
       summary: "Removes a session",
-      problems: ["conflict"]
+      description: belongsToAccount,
+      needs: "anyone",
+      problems: ["conflict", "forbidden"]
     },
     ...answerOperations("name"),
     ...answerOperations("quest"),

@@ -136,7 +136,10 @@ export const sessionView = (id: string, session: SessionView): ResourceView => (
   links: [collectionLink, entryLink]
 })
 
-/** A recorded answer as it was PUT: its text, or its href. */
+/**
+ * A recorded answer as it was PUT: its text, or its href. The text that the href led to is not
+ * shown: it was read from the service's network, which may show it more than the reader.
+ */
 export const answerView = (
   id: string,
   step: AnswerStep,
@@ -150,8 +153,8 @@ export const answerView = (
       ? element("answer", {}, text)
       : element("answer", { href }),
     body: () =>
-      html`${quoted(text)}${
-        href === undefined ? nothing : html`<p class="quiet">Read from ${link(href)}</p>
+      html`${
+        href === undefined ? quoted(text) : html`<p>The answer is what ${link(href)} said.</p>
 `
       }${
         readOnly ? nothing : renderForm({

@@ -4,6 +4,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { mailboxIn } from "../../../actors/outbound/discovery.ts"
 import type { DeliveryOutcome, OutboundContent } from "../../../actors/outbound/protocol.ts"
+import { notAllowed } from "../../../actors/outbound/problems.ts"
 import { answering, client, guarded, receiver } from "./rig.ts"
 
 const uri = new URL("https://example.com/people/alice")
@@ -191,7 +192,7 @@ describe("a post", () => {
     const { post } = await client({ allow: ["127.0.0.2"] })
     expect(await post(at.uri, { discovers })).toEqual({
       _tag: "PermanentFailure",
-      problem: "the address is not allowed"
+      problem: notAllowed
     })
     expect(hits()).toBe(0)
   })

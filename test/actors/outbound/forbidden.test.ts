@@ -7,7 +7,10 @@ import { nameServer } from "./nameserver.ts"
 import { answering, client, closedPort, guarded, receiver } from "./rig.ts"
 import { spellings } from "./spellings.ts"
 
-const notAllowed = { _tag: "PermanentFailure", problem: "the address is not allowed" }
+const notAllowed = {
+  _tag: "PermanentFailure",
+  problem: "the address is not allowed: it is not public, and OUTBOUND_ALLOW does not permit it"
+}
 
 describe("a literal or local name", () => {
   it.each(spellings)("%s is refused by post and get", async (host) => {

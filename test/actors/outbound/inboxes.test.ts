@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { inboxIn } from "../../../actors/outbound/discovery.ts"
 import type { OutboundContent } from "../../../actors/outbound/protocol.ts"
+import { notAllowed } from "../../../actors/outbound/problems.ts"
 import { answering, client, guarded, type Receiver, receiver } from "./rig.ts"
 
 const uri = new URL("https://example.com/people/alice")
@@ -157,7 +158,7 @@ describe("sending (LDN §3.2)", () => {
     }, "127.0.0.2")
     const { post } = await client({ allow: ["127.0.0.2"] })
     expect(await post(at.uri, content))
-      .toEqual({ _tag: "PermanentFailure", problem: "the address is not allowed" })
+      .toEqual({ _tag: "PermanentFailure", problem: notAllowed })
     expect(hits()).toBe(0)
   })
 })
