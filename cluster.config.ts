@@ -105,7 +105,10 @@ export interface ClusterConfig {
     readonly references: "on" | "off"
   }
   readonly cors: {
-    /** Origin whose web pages may read responses (CORS): `*` for all, `none` for no other. */
+    /**
+     * Origin whose web pages may read responses and change resources (CORS). `*`: all may read, and
+     * only the service's own pages change something; `none`: no other may do either.
+     */
     readonly origin: string
   }
   /** How to reach NATS, when the node is one of a cluster. */

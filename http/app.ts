@@ -6,7 +6,7 @@
 import { Cause, Effect, type Exit } from "effect"
 import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
-import { callerKey, isCrossSiteRequest } from "./auth/index.ts"
+import { callerKey, isForbiddenOrigin } from "./auth/index.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
   httpError, type Match, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
@@ -104,6 +104,13 @@ const compressedBody = httpError(
 const partialPut = httpError(
   "malformed",
   "the request has Content-Range, but PUT here replaces the whole; send all of it without the field"
+)
+
+/** Protocol §7, CSRF. */
+const forbiddenOrigin = httpError(
+  "forbidden",
+  "a page of another origin made the browser send this request; open the page at this service, or " +
+    "let the operator name the origin in CORS_ORIGIN"
 )
 
 /** Reads a stream to its end, so that its digest is complete. */
@@ -213,15 +220,13 @@ class Application {
     if (request.method === "PUT" && request.headers.has("content-range")) {
       return this.reject(request, exchange, partialPut, pattern)
     }
+    const { documentParser, settings: { baseUrl, contentBytesMax, corsOrigin } } = this.service
+    if (isForbiddenOrigin(request, baseUrl, corsOrigin)) {
+      return this.reject(request, exchange, forbiddenOrigin, pattern)
+    }
     const isKeyed = hasIdempotencyKey(request)
     if (handler.direct !== undefined && !isKeyed && !request.headers.has("authorization")) {
       return handler.direct(request, exchange, parameters)
-    }
-    const { documentParser, settings: { baseUrl, contentBytesMax } } = this.service
-    if (isCrossSiteRequest(request, baseUrl)) {
-      const detail =
-        "a page of another site used this browser's credentials; use a page of this one"
-      return this.reject(request, exchange, httpError("forbidden", detail), pattern)
     }
     const body = bodyKind === "document"
       ? documentBody(exchange, documentParser.limits.documentBytesMax)

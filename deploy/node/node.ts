@@ -10,8 +10,8 @@ import { serviceFormat } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, bootstrap, collectBlobs, countRequest, CredentialCache, DocumentParser,
   HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
-  randomId, RemoteReader, resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
-  sweepRequests, watchLoads } from "../../http/index.ts"
+  randomId, RemoteReader, resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service,
+  sweepQueries, sweepRequests, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"

@@ -125,7 +125,11 @@ const table = {
     oneOf("on", "off"),
     "Whether the answer of a session may be a reference (href) that the service reads"
   ],
-  corsOrigin: ["cors.origin", corsOrigin, "Origin whose web pages may read responses (CORS)"],
+  corsOrigin: [
+    "cors.origin",
+    corsOrigin,
+    "Origin whose web pages may read and change resources (CORS)"
+  ],
   activationsMax: [
     "limits.activationsMax",
     integer(1, 100_000_000),

@@ -1,35 +1,37 @@
 /**
  * What a browser says of its requests (W3C Fetch Metadata): who made it send them, and for what.
  *
- * CSRF protection (OWASP): a page of another origin can make a browser send a simple POST with the
- * credentials that the browser remembers. Fetch metadata reveal such a request, or `Origin` in a
- * browser without them. A script that sets credentials itself has passed CORS.
+ * CSRF protection (OWASP; protocol §7): a page of another origin can make a browser send requests
+ * with the credentials that the browser remembers, or into a network that only the browser
+ * reaches. Fetch metadata reveal such a request, or `Origin` in a browser without them.
  */
 import type { HttpRequest } from "../wire/index.ts"
 
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"])
 
-const simpleType =
-  /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i
-
+/** Whether no page of another origin caused the request. A host of the same site is another one. */
 const isOwnRequest = ({ headers }: HttpRequest, baseUrl: string): boolean => {
   const site = headers.get("sec-fetch-site")
-  if (site !== undefined) return site === "same-origin" || site === "none"
+  // A page that sends no referrer has the Origin `null`, also for requests to itself.
+  if (site === "same-origin") return true
   const origin = headers.get("origin")
-  return origin === undefined || origin === new URL(baseUrl).origin
+  return (site === undefined || site === "none") &&
+    (origin === undefined || origin === new URL(baseUrl).origin)
 }
 
 /**
- * Whether a page of another origin made the browser send this request with remembered credentials.
- * A host of the same site is another origin.
+ * Whether a page of an origin that may not change anything made the browser send this request.
+ * `corsOrigin` is the origin that the operator lets do so, besides the service's own; `*` is none.
  */
-export const isCrossSiteRequest = (request: HttpRequest, baseUrl: string): boolean => {
+export const isForbiddenOrigin = (
+  request: HttpRequest,
+  baseUrl: string,
+  corsOrigin: string | undefined
+): boolean => {
   const { headers, method } = request
-  if (safeMethods.has(method) || !headers.has("authorization")) return false
-  if (isOwnRequest(request, baseUrl)) return false
-  if (headers.has("sec-fetch-site")) return headers.get("sec-fetch-mode") !== "cors"
-  const type = headers.get("content-type")
-  return type === undefined || simpleType.test(type)
+  if (safeMethods.has(method)) return false
+  const origin = headers.get("origin")
+  return (origin === undefined || origin !== corsOrigin) && !isOwnRequest(request, baseUrl)
 }
 
 /** What a browser shows to its user, or gives to a script of the page. */

@@ -79,7 +79,9 @@ export class RemoteReader {
       account ?? clientNetwork(request, this.trustedProxies)
     )
     if (!isOver) return undefined
-    const who = account === undefined ? "clients of this network without an account" : "this account"
+    const who = account === undefined
+      ? "clients of this network without an account"
+      : "this account"
     const { quota, windowMs } = buckets.rate
     return httpError(
       "too-many-requests",

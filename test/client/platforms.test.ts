@@ -16,14 +16,38 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const built = join(root, "dist/client")
 const scenario = join(root, "test/client/bare/scenario.mjs")
+const modules = new Set(
+  readdirSync(built, { encoding: "utf8", recursive: true }).filter((name) => name.endsWith(".js"))
+)
+
+const page = `<!doctype html><link rel=icon href=data:,><title>A page</title>
+<script type=importmap>{ "imports": { "restante/client": "/index.js" } }</script>`
+
+/** Another origin: a page, and the client's modules. */
+const pages = createServer(({ url: path = "/" }, response) => {
+  const name = path.slice(1)
+  const script = path === "/scenario.js"
+    ? readFileSync(scenario)
+    : modules.has(name)
+    ? readFileSync(join(built, name))
+    : undefined
+  response.setHeader("Content-Type", script === undefined ? "text/html" : "text/javascript")
+  response.end(script ?? page)
+})
 
 let url = ""
+let elsewhere = ""
 let browser: Browser | undefined
 beforeAll(async () => {
-  url = (await startProcess()).url
+  await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve))
+  const { port } = pages.address() as AddressInfo // a TCP server's address is an object
+  elsewhere = `http://127.0.0.1:${port}`
+  url = (await startProcess(undefined, { CORS_ORIGIN: elsewhere })).url
 })
 afterAll(async () => {
   await browser?.close()
+  pages.closeAllConnections()
+  pages.close()
   cleanUp()
 })
 
@@ -41,9 +65,6 @@ const expected = {
   receiver: 204
 }
 
-const page = `<!doctype html><link rel=icon href=data:,><title>A page</title>
-<script type=importmap>{ "imports": { "restante/client": "/index.js" } }</script>`
-
 it("needs only the web's globals", async () => {
   const child = join(root, "test/client/bare/child.mjs")
   const args = ["--experimental-vm-modules", "--no-warnings", child, url, publicUrl, adminToken]
@@ -51,23 +72,11 @@ it("needs only the web's globals", async () => {
   expect(JSON.parse(stdout)).toEqual(expected)
 })
 
-it("works in a page of another origin", async () => {
-  const served = new Map<string, Buffer>(
-    readdirSync(built, { encoding: "utf8", recursive: true }).filter((name) => name.endsWith(".js"))
-      .map((name) => [`/${name}`, readFileSync(join(built, name))] as const)
-  )
-  served.set("/scenario.js", readFileSync(scenario))
-  const server = createServer(({ url = "/" }, response) => {
-    const script = served.get(url)
-    response.setHeader("Content-Type", script === undefined ? "text/html" : "text/javascript")
-    response.end(script ?? page)
-  })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo // a TCP server's address is an object
+it("works in a page of an origin that the operator names", async () => {
   browser = await launchBrowser()
   // The scenario reads a missing mailbox, and gives a wrong answer.
   const tab = (await openTab(browser)).expects(404).expects(406)
-  await tab.page.goto(`http://127.0.0.1:${port}/`)
+  await tab.page.goto(`${elsewhere}/`)
   const options = JSON.stringify({ url, publicUrl, account: "admin", token: adminToken })
   const text = await tab.page.evaluate<string>(`new Promise((resolve, reject) => {
     globalThis.options = ${options}
@@ -76,8 +85,6 @@ it("works in a page of another origin", async () => {
   })`)
   expect(JSON.parse(text)).toEqual(expected)
   await tab.close()
-  server.closeAllConnections()
-  server.close()
 })
 
 const program =

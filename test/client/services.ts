@@ -9,8 +9,11 @@ import * as harness from "../http/harness.ts"
 export type AsAdmin = (url: string, options?: Partial<ConnectOptions>) => Client
 
 /** The built service as a process. */
-export const startProcess = (dataDir?: string): Promise<Service> => {
-  const env = { OUTBOUND_ALLOW: "127.0.0.0/8" }
+export const startProcess = (
+  dataDir?: string,
+  settings: Readonly<Record<string, string>> = {}
+): Promise<Service> => {
+  const env = { OUTBOUND_ALLOW: "127.0.0.0/8", ...settings }
   return start(dataDir === undefined ? { env } : { env, dataDir })
 }
 

@@ -106,8 +106,7 @@ export const putXml = (
   path: string,
   body: string,
   headers: Readonly<Record<string, string>> = {}
-): Promise<Answer> =>
-  send(base, path, { method: "PUT", body, headers: { ...xml, ...headers } })
+): Promise<Answer> => send(base, path, { method: "PUT", body, headers: { ...xml, ...headers } })
 
 /** Fails with the response's text unless it has one of the statuses. */
 export const expectStatus = (answer: Answer, ...statuses: ReadonlyArray<number>): Answer => {

@@ -166,9 +166,9 @@ describe("failures", () => {
 
 describe("pages of other sites", () => {
   /** Sends by node:http, since fetch sets the Fetch metadata fields itself. */
-  const form = (headers: Record<string, string>, name: string) =>
+  const form = (headers: Record<string, string>, name: string, base = service.base) =>
     new Promise<{ readonly status: number | undefined }>((resolve, reject) => {
-      const sent = request(`${service.base}/mailboxes`, {
+      const sent = request(`${base}/mailboxes`, {
         method: "POST",
         auth: basic,
         headers: { "Content-Type": "application/x-www-form-urlencoded", ...headers }
@@ -185,10 +185,12 @@ describe("pages of other sites", () => {
     { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate" },
     { "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate" },
     { "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors" },
+    { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors" },
+    { "Sec-Fetch-Site": "none", Origin: "https://evil.example" },
     { Origin: "https://evil.example" },
     { Origin: "null" }
   ])("cannot act with a browser's credentials: %j", async (fields) => {
-    for (const type of ["application/x-www-form-urlencoded", "text/plain"]) {
+    for (const type of ["application/x-www-form-urlencoded", "text/plain", "application/json"]) {
       const headers = { ...fields, "Content-Type": type }
       expect((await form(headers, "forged")).status).toBe(403)
     }
@@ -200,16 +202,29 @@ describe("pages of other sites", () => {
     expect((await form(own, "own-a")).status).toBe(201)
     expect((await form({ Origin: service.base }, "own-b")).status).toBe(201)
     expect((await form({ "Sec-Fetch-Site": "none" }, "own-c")).status).toBe(201)
+    // A page that sends no referrer.
+    expect((await form({ ...own, Origin: "null" }, "own-d")).status).toBe(201)
   })
 
-  it("may call with explicit credentials, through CORS", async () => {
-    const script = {
+  it("may act if the operator names their origin", async () => {
+    const script = (origin: string) => ({
       "Sec-Fetch-Site": "cross-site",
       "Sec-Fetch-Mode": "cors",
-      Origin: "https://app.example",
+      Origin: origin,
       "Content-Type": "application/json"
+    })
+    const named = await startService(resourceTable, { corsOrigin: "https://app.example" })
+    try {
+      const status = async (origin: string) =>
+        (await form(script(origin), "by-script", named.base)).status
+      expect(await status("https://other.example")).toBe(403)
+      expect(await status("https://app.example")).toBe(201)
+    } finally {
+      await named.close()
     }
-    expect((await form(script, "by-script")).status).toBe(201)
+  })
+
+  it("learn from a preflight what CORS permits", async () => {
     const preflight = await send("OPTIONS", "/mailboxes", {
       headers: { Origin: "https://app.example", "Access-Control-Request-Method": "POST" }
     })

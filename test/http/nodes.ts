@@ -160,7 +160,7 @@ export const startNode = async (options: Options): Promise<Node> => {
         baseUrl: base,
         handler,
         onError,
-        corsOrigin: "*"
+        corsOrigin: service.settings.corsOrigin
       })
     },
     close: async () => {

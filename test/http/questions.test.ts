@@ -109,7 +109,7 @@ describe("href answers", () => {
     const path = await begin()
     await send("PUT", `${path}/name`, { body: `<answer href="${uri}"/>`, ...asAdmin })
     for (const accept of ["application/xml", "application/json", "text/html", "text/plain"]) {
-      for (const of of [path, `${path}/name`]) {
+      for (const  of of[path, `${path}/name`]) {
         const shown = await send("GET", of, { accept })
         expect([of, shown.status, shown.text.includes("secret of")]).toEqual([of, 200, false])
       }

@@ -11,8 +11,8 @@ import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { bodyKind } from "../../formats/index.ts"
 import { isText, textOf } from "../../formats/xml/index.ts"
 import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../../limits.ts"
-import { askOrRefusal, type Call, expectReply, type HandlerFailure, HttpError, httpError,
-  localPath, type Service } from "../../pipeline/index.ts"
+import { askOrRefusal, type Call, expectReply, type HandlerFailure, HttpError, httpError, localPath,
+  type Service } from "../../pipeline/index.ts"
 
 /** Who refers to a resource: a client, with the account that it has shown. */
 export interface Referrer {

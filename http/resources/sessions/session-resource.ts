@@ -46,7 +46,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
       description: "The answer is 409 out of order, and 405 when the conversation is over. " +
         belongsToAccount,
       body: documentRequestBody("Answer"),
-      problems: ["conflict", "forbidden", "method-not-allowed"],
+      problems: ["conflict", "method-not-allowed"],
       responses: {
         // The conversation is over after the last answer, which therefore cannot be replaced.
         ...step === "hard_question"
@@ -63,7 +63,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
       summary: "Answers the question, for a page's form",
       needs: "anyone",
       body: formRequestBody(pageForm),
-      problems: ["forbidden", "method-not-allowed", "precondition-failed"],
+      problems: ["method-not-allowed", "precondition-failed"],
       responses: { 303: seeOtherResponse, 406: rejected }
     }
   }
@@ -169,7 +169,7 @@ export const sessionResource: ResourceDefinition = {
       summary: "Removes a session",
       description: belongsToAccount,
       needs: "anyone",
-      problems: ["conflict", "forbidden"]
+      problems: ["conflict"]
     },
     ...answerOperations("name"),
     ...answerOperations("quest"),
