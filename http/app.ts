@@ -6,7 +6,7 @@
 import { Cause, Effect, type Exit } from "effect"
 import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
-import { callerKey, isForbiddenOrigin } from "./auth/index.ts"
+import { isForbiddenOrigin, keyOwnerOf } from "./auth/index.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
   httpError, type Match, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
@@ -137,11 +137,12 @@ const handleOnce = Effect.fnUntraced(function*(
 ): Effect.fn.Return<PlainAnswer, HandlerFailure> {
   const { body, parameters, request } = call
   const isStream = handler.body === "stream"
-  const caller = yield* callerKey(service, call)
+  const owner = yield* keyOwnerOf(service, call)
   const { keyBeside } = handler
   const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)
-  const keyed = yield* readKeyedRequest(service, request, caller, beside)
+  const keyed = yield* readKeyedRequest(service, request, owner, beside)
   const { fingerprintOf, hash, idsFor } = keyed
+  if (handler.authorize !== undefined) yield* handler.authorize(call)
   if (!isStream) yield* body.bytes
   const fingerprint = () => fingerprintOf(body.digest())
   // The digest of a stream is known at its end only, after the handler has used its ids.

@@ -147,6 +147,9 @@ assertRelation(
 /** Length of an Idempotency-Key. */
 export const idempotencyKeyCharsMax = 255
 
+/** Characters of an Idempotency-Key without an account: 128 random bits as base64url. */
+export const anonymousKeyCharsMin = 22
+
 /** The pauses before each further try to end an attempt whose store failed. */
 export const endingPausesMs = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
 

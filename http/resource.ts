@@ -14,6 +14,8 @@ export interface ResourceOperation extends Operation {
   readonly form?: (call: Call, fields: FormFields, service: Service) => HtmlForm | undefined
   /** See {@link ResourceHandler}. */
   readonly keyBeside?: string
+  /** See {@link ResourceHandler}. */
+  readonly authorize?: (service: Service) => NonNullable<ResourceHandler["authorize"]>
   /** The hot path; see {@link ResourceHandler}. */
   readonly direct?: (service: Service) => NonNullable<ResourceHandler["direct"]>
   /** Parameters of the query that do not select what is shown: links omit them. */
@@ -43,7 +45,7 @@ const handlerOf = (
   offer: FormatOffer | undefined,
   schemas: Properties
 ): ResourceHandler => {
-  const { body, direct, form, handle, keyBeside } = operation
+  const { authorize, body, direct, form, handle, keyBeside } = operation
   const schema = body?.kind === "document" ? body.content["application/json"] : undefined
   const handler = handle(service)
   return {
@@ -56,6 +58,7 @@ const handlerOf = (
       ? {}
       : { documentFault: (root) => documentFault(schema, schemas, root) },
     ...keyBeside === undefined ? {} : { keyBeside },
+    ...authorize === undefined ? {} : { authorize: authorize(service) },
     ...direct === undefined ? {} : { direct: direct(service) }
   }
 }

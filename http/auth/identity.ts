@@ -5,7 +5,7 @@ import { accountKind } from "../../actors/index.ts"
 import { address, isRefusal } from "../../runtime/index.ts"
 import { keysPauseMs } from "../limits.ts"
 import { askOrRefusal, type Call, challenges, type HandlerFailure, httpError, invalidTokenError,
-  type Service } from "../pipeline/index.ts"
+  type KeyOwner, type Service } from "../pipeline/index.ts"
 import { isSlug, secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"
 import { checkTokenThrottle, countWrongToken } from "./throttle.ts"
@@ -41,10 +41,6 @@ const authenticateFederated = Effect.fnUntraced(function*(
   if (service.rateLimiter !== undefined) service.credentialCache.remember(secretHash(token), name)
   return { name, roles, isFederated: true }
 })
-
-/** Whether the request has a token of the issuer, valid or not. */
-const hasIssuerToken = ({ issuer }: Service, { identity }: Call): boolean =>
-  issuer !== undefined && identity._tag === "Bearer" && isJwt(identity.token)
 
 /**
  * The account of the request's credentials. It is undefined without credentials, and for a wrong
@@ -153,14 +149,27 @@ export const callerOf = (
     : { account: account.name, admin: account.roles.includes("admin") }
 
 /**
- * Identifies the owner of an Idempotency-Key. An issuer renews its tokens every few minutes, so a
- * federated account owns its keys by name and roles; everybody else by the credentials. No
- * credentials can look like a federated account, as a header field has no line feed.
+ * Identifies the owner of an Idempotency-Key: the account, whichever of its tokens it shows; or the
+ * credentials of no account, such as a mailbox's password. Fails as {@link authenticate} does, so
+ * that a revoked token repeats nothing.
+ *
+ * An issuer renews its tokens every few minutes: those of the same name and roles are one token.
  */
-export const callerKey = (service: Service, call: Call): Effect.Effect<string, HandlerFailure> =>
-  hasIssuerToken(service, call)
-    ? Effect.map(
-      authenticate(service, call),
-      (account) => ["federated", account?.name, ...account?.roles ?? []].join("\n")
-    )
-    : Effect.succeed(call.request.headers.get("authorization") ?? "")
+export const keyOwnerOf = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<KeyOwner, HandlerFailure> {
+  const { identity } = call
+  const account = yield* authenticate(service, call)
+  if (identity._tag === "Anonymous") return { scope: undefined, credentials: "" }
+  const token = identity._tag === "Bearer" ? identity.token : identity.password
+  if (account === undefined) {
+    const credentials = secretHash(`${identity._tag === "Basic" ? identity.user : ""}\n${token}`)
+    return { scope: `credentials ${credentials}`, credentials }
+  }
+  const { isFederated, name, roles } = account
+  return {
+    scope: `account ${name}`,
+    credentials: isFederated === true ? `roles ${roles.join(" ")}` : secretHash(token)
+  }
+})

@@ -110,6 +110,8 @@ export interface ResourceHandler {
    * is in that actor's shard.
    */
   readonly keyBeside?: string
+  /** Checks the caller's right before an answer is repeated, where no account has it by itself. */
+  readonly authorize?: (call: Call) => Effect.Effect<unknown, HandlerFailure>
   /**
    * The hot path: answers through the exchange without a fiber. The application calls it if the
    * request has neither credentials nor an Idempotency-Key.

@@ -13,7 +13,7 @@ import type { EarlierDeposit, IdempotencyMessage,
 import { idempotencyKind } from "../../actors/index.ts"
 import { type Address, address, isActorId } from "../../runtime/index.ts"
 import { derivedIds, type IdSource, randomId } from "../auth/credentials/index.ts"
-import { endingPausesMs, idempotencyKeyCharsMax } from "../limits.ts"
+import { anonymousKeyCharsMin, endingPausesMs, idempotencyKeyCharsMax } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import type { PlainAnswer } from "./call.ts"
 import { type HandlerFailure, httpError } from "./http-error.ts"
@@ -28,6 +28,8 @@ export interface KeyedRequest {
   /** The ids for a request of this fingerprint: another one with the same key gets others. */
   readonly idsFor: (fingerprint: string) => IdSource
   readonly sealKey: Buffer
+  /** See {@link KeyOwner}. */
+  readonly credentials: string
   readonly attempt: string
 }
 
@@ -49,14 +51,23 @@ export const hasIdempotencyKey = ({ headers, method }: HttpRequest): boolean =>
 /** The header fields that are part of a request's fingerprint (protocol §7). */
 const fingerprintFields = ["content-type", "slug", "message-password"]
 
+/** Who may repeat a request, and get its secrets again. */
+export interface KeyOwner {
+  /** The account, or the credentials of none; undefined for an anonymous client. */
+  readonly scope: string | undefined
+  /** Identifies the credentials that the answer's secrets are for; "" for an anonymous client. */
+  readonly credentials: string
+}
+
 /**
- * The keyed request of `caller`, who alone may repeat it; fails with 400 for an invalid key. Its
- * actor is beside the actor of the id `beside`, which may signal it.
+ * The keyed request of an owner, who alone may repeat it. Fails with 400 for an invalid key, and
+ * with 422 for a short one of an anonymous client: whoever guesses it gets the answer. Its actor
+ * is beside the actor of the id `beside`, which may signal it.
  */
 export const readKeyedRequest = (
   service: Service,
   request: HttpRequest,
-  caller: string,
+  { credentials, scope: owner }: KeyOwner,
   beside: string | undefined
 ): Effect.Effect<KeyedRequest, HandlerFailure> => {
   const key = keyIn(request.headers.get("idempotency-key") ?? "")
@@ -66,12 +77,23 @@ export const readKeyedRequest = (
       `Idempotency-Key must be a string of 1 to ${idempotencyKeyCharsMax} visible characters`
     ))
   }
+  if (owner === undefined && key.length < anonymousKeyCharsMin) {
+    return Effect.fail(httpError(
+      "unprocessable",
+      `an Idempotency-Key without an account must have at least ${anonymousKeyCharsMin} ` +
+        "characters that nobody guesses: send a random one, or an account's credentials"
+    ))
+  }
   const { serviceKey, startId } = service
-  const scope = createHash("sha256").update(`${caller}\n${request.path}\n${key}`).digest()
+  const scope = createHash("sha256").update(`${owner ?? "anonymous"}\n${key}`).digest()
   const hash = createHash("sha256").update(scope).digest("base64url")
   const placed = `${beside ?? ""}=${hash}`
   const sealKey = Buffer.from(hkdfSync("sha256", scope, serviceKey, "answer", 32))
-  const fields = fingerprintFields.map((name) => request.headers.get(name) ?? "")
+  const fields = [
+    request.method,
+    request.path,
+    ...fingerprintFields.map((name) => request.headers.get(name) ?? "")
+  ]
   return Effect.succeed({
     // No actor has an id that is not valid.
     address: address(idempotencyKind, beside !== undefined && isActorId(placed) ? placed : hash),
@@ -79,8 +101,9 @@ export const readKeyedRequest = (
     fingerprintOf: (digest) =>
       createHmac("sha256", sealKey).update([...fields, digest].join("\n")).digest("base64url"),
     idsFor: (fingerprint) =>
-      derivedIds(serviceKey, `${scope.toString("base64url")}\n${fingerprint}`),
+      derivedIds(serviceKey, `${scope.toString("base64url")}\n${request.path}\n${fingerprint}`),
     sealKey,
+    credentials,
     attempt: `${startId}.${randomId()}`
   })
 }
@@ -89,27 +112,39 @@ const nonceBytes = 12
 
 const tagBytes = 16
 
-const seal = (key: Buffer, answer: PlainAnswer): string => {
+/** Whether the answer has secrets: no cache may store it. */
+const hasSecrets = ({ headers }: PlainAnswer): boolean =>
+  headers.some(([name, value]) => name === "Cache-Control" && value === "no-store")
+
+const seal = ({ credentials, sealKey }: KeyedRequest, answer: PlainAnswer): string => {
   const nonce = randomBytes(nonceBytes)
-  const cipher = createCipheriv("aes-256-gcm", key, nonce)
+  const cipher = createCipheriv("aes-256-gcm", sealKey, nonce)
+  const { headers, status } = answer
   const body = answer.body === undefined ? undefined : Buffer.from(answer.body).toString("base64")
-  const text = JSON.stringify({ status: answer.status, headers: answer.headers, body })
+  const only = hasSecrets(answer) ? credentials : undefined
+  const text = JSON.stringify({ status, headers, body, only })
   const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()])
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64")
 }
 
-const unseal = (key: Buffer, sealed: string): PlainAnswer => {
+/** The sealed answer; undefined if it has secrets that are for other credentials. */
+const unseal = (
+  { credentials, sealKey }: KeyedRequest,
+  sealed: string
+): PlainAnswer | undefined => {
   const bytes = Buffer.from(sealed, "base64")
-  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, nonceBytes))
+  const decipher = createDecipheriv("aes-256-gcm", sealKey, bytes.subarray(0, nonceBytes))
   decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
   const text = decipher.update(bytes.subarray(nonceBytes + tagBytes), undefined, "utf8") +
     decipher.final("utf8")
   // `seal` wrote this text, and the cipher has authenticated it.
-  const { body, headers, status } = JSON.parse(text) as {
+  const { body, headers, only, status } = JSON.parse(text) as {
     readonly status: number
     readonly headers: ReadonlyArray<[string, string]>
     readonly body?: string
+    readonly only?: string
   }
+  if (only !== undefined && only !== credentials) return undefined
   return {
     _tag: "Plain",
     status,
@@ -201,7 +236,7 @@ export const runOnce = Effect.fnUntraced(function*(
   if (begun._tag === "Done") {
     yield* drain
     if (fingerprint() !== begun.fingerprint) return yield* otherRequest
-    return unseal(keyed.sealKey, begun.sealed)
+    return unseal(keyed, begun.sealed) ?? (yield* othersSecrets)
   }
   const interrupt = endAttempt(service, keyed, { _tag: "Interrupt", attempt, ...known })
   const { earlier } = expectReply(begun, "Proceed")
@@ -217,7 +252,7 @@ export const runOnce = Effect.fnUntraced(function*(
   const done: IdempotencyMessage = {
     _tag: "Complete",
     ...request,
-    sealed: seal(keyed.sealKey, answer)
+    sealed: seal(keyed, answer)
   }
   // The actor refuses if another attempt replaced this slow one; both created the same. If the
   // answer cannot be stored, as one that is too large, a repetition finds what was created.
@@ -228,6 +263,13 @@ export const runOnce = Effect.fnUntraced(function*(
   yield* Effect.ignore(completed)
   return answer
 })
+
+/** The failure of a repetition with other credentials of the account than those of the request. */
+const othersSecrets = httpError(
+  "conflict",
+  "another token of this account has sent the request, and the answer has secrets, which that " +
+    "token alone gets again; read the resource, or make new secrets"
+)
 
 /** The failure of a request whose Idempotency-Key was used with another one. */
 export const otherRequest = httpError(

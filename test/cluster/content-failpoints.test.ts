@@ -32,7 +32,7 @@ const bytesOf = (text: string, size: number): Buffer => Buffer.alloc(size, `${te
 const publish = (key: string, body: Buffer): Promise<Answer> =>
   send(front.url, "/content", {
     method: "POST",
-    headers: { "idempotency-key": `"the key of ${key}"` },
+    headers: { "idempotency-key": `"the key of the content ${key}"` },
     body
   })
 

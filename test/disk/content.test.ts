@@ -44,7 +44,7 @@ describe.each(["rocksdb", "leveldb"] as const)("on %s", (engine) => {
   const bodyOf = (text: string, round: number): Buffer =>
     Buffer.alloc(sizes[round % sizes.length] ?? 0, `${text} ${round} `)
 
-  const keyed = (round: number) => ({ "idempotency-key": `"the key ${round}"` })
+  const keyed = (round: number) => ({ "idempotency-key": `"the key of the round ${round}"` })
 
   const publish = (round: number): Promise<Answer> =>
     send(service.url, "/content", {

@@ -99,9 +99,10 @@ describe("Idempotency-Key", () => {
     const deposit = "<notification><item><description>d</description><url>http://x/</url></item>" +
       "</notification>"
     await send("POST", "/mailboxes", { basic, headers: { Slug: "keyed-own" } })
-    const one = await send("POST", "/mailboxes/keyed-own", keyed("c", deposit))
+    const key = "the-same-key-of-two-clients"
+    const one = await send("POST", "/mailboxes/keyed-own", keyed(key, deposit))
     const { basic: _, ...anonymous } = keyed(
-      "c",
+      key,
       deposit.replace("<description>d", "<description>e")
     )
     const two = await send("POST", "/mailboxes/keyed-own", anonymous)
@@ -110,7 +111,7 @@ describe("Idempotency-Key", () => {
   })
 
   it("answers 409 while the first is under way", async () => {
-    const sending = { body: "<x/>", headers: { "Idempotency-Key": "slow" } }
+    const sending = { body: "<x/>", headers: { "Idempotency-Key": "the-key-of-a-slow-request" } }
     const first = send("POST", "/test/waiting", sending)
     await expect.poll(() => release).toBeDefined()
     expect((await send("POST", "/test/waiting", sending)).status).toBe(409)

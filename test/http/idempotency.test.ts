@@ -13,6 +13,8 @@ import { type AskFailure, AskTimeout, MessageTooLarge, Overloaded, StorageFull, 
 import { nowMs } from "../actors/cells.ts"
 import { Model } from "../actors/model.ts"
 
+const owner = { scope: "account alice", credentials: "token" }
+
 const request = {
   method: "POST",
   path: "/things",
@@ -49,7 +51,7 @@ class Key {
     // No other part of a service has to do with a key.
     const service = { serviceKey: "s", startId: "n.1", system: { ask } } as unknown as Service
     const sending = Effect.gen({ self: this }, function*() {
-      const keyed = yield* readKeyedRequest(service, request, "", undefined)
+      const keyed = yield* readKeyedRequest(service, request, owner, undefined)
       const { status } = yield* runOnce(service, keyed, {
         knownFingerprint: fingerprint,
         fingerprint: () => fingerprint,

@@ -162,7 +162,7 @@ describe("a token of the issuer", () => {
     const token = await tokenOf(first, { sub: "jwt-secret", roles: ["customers"] })
     const post = (authorization: string) =>
       service.send("POST", "/content", {
-        headers: { Authorization: authorization, "Idempotency-Key": "1" },
+        headers: { Authorization: authorization, "Idempotency-Key": "the-key-of-many-clients" },
         body: "the same"
       })
     const one = await post(`Bearer ${token}`)

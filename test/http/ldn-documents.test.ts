@@ -101,7 +101,7 @@ describe("a notification of JSON-LD", () => {
     const { href } = await service.open("once")
     const location = (await post(href, announce)).header("location")
     expect((await post(href, announce)).header("location")).toBe(location)
-    const headers = { "idempotency-key": "key-1" }
+    const headers = { "idempotency-key": "the-key-of-an-announcement" }
     const other = { ...announce, object: "http://example.org/other" }
     const [first, repeated] = [
       await post(href, other, { headers }),

@@ -75,7 +75,7 @@ export const startLosing = (): Promise<Harness> =>
 
 export const keyed = (key: string, sending: Sending): Sending => ({
   ...sending,
-  headers: { ...sending.headers, "Idempotency-Key": `"the key ${key}"` }
+  headers: { ...sending.headers, "Idempotency-Key": `"the key of the test ${key}"` }
 })
 
 /** One POST with an Idempotency-Key. */
@@ -93,13 +93,13 @@ export const repeatLost = async (
   meanwhile: () => Promise<unknown> = async () => {}
 ): Promise<Answered> => {
   loseReplies(loss)
-  const first = await service.send("POST", path, keyed(key, sending))
+  const first = await service.send("POST", path, keyed(`${key} ${path}`, sending))
   expect([first.status, hasLostReplies()]).toEqual([503, true])
   await meanwhile()
-  const other = await service.send("POST", path, keyed(key, { ...sending, type: "text/html" }))
+  const other = await service.send("POST", path, keyed(`${key} ${path}`, { ...sending, type: "text/html" }))
   if (path !== "/content" && sending.body !== undefined) expect(other.status).toBe(422)
-  const answered = await service.send("POST", path, keyed(key, sending))
-  const again = await service.send("POST", path, keyed(key, sending))
+  const answered = await service.send("POST", path, keyed(`${key} ${path}`, sending))
+  const again = await service.send("POST", path, keyed(`${key} ${path}`, sending))
   if (answered.status < 400) {
     expect([again.status, again.text]).toEqual([answered.status, answered.text])
   } else expect(again.status).toBe(answered.status)

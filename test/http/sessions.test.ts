@@ -110,7 +110,7 @@ describe("B2: beginning a session", () => {
   })
 
   it("creates one session for one Idempotency-Key", async () => {
-    const headers = { "Idempotency-Key": `"one"` }
+    const headers = { "Idempotency-Key": `"the key of one session"` }
     const first = await send("POST", "/sessions", { body: yes, headers })
     const repeated = await send("POST", "/sessions", { body: yes, headers })
     expect(repeated.header("location")).toBe(first.header("location"))

@@ -37,15 +37,22 @@ interface Publication {
 
 const post = { method: "POST", path: "/content" }
 
+const anonymous = { scope: undefined, credentials: "" }
+
 /** A key whose actor and content are in shards of the nodes. */
 const keyedPublication = (at: number): Publication => {
   let id = ""
-  const key = firstOf(`key-${at}`, (text) => {
+  const key = firstOf(`a-key-that-nobody-guesses-${at}`, (text) => {
     const headers = new RequestHeaders(["idempotency-key", text])
     // Nothing else of the service determines the ids of a key.
     const service = { serviceKey, startId: "" } as Service
     const keyed = Effect.runSync(
-      readKeyedRequest(service, { ...post, query: "", headers, remoteAddress: "" }, "", undefined)
+      readKeyedRequest(
+        service,
+        { ...post, query: "", headers, remoteAddress: "" },
+        anonymous,
+        undefined
+      )
     )
     if (!shardsInUse.has(shardOf(keyed.address))) return false
     id = keyed.idsFor("stream").id("content")

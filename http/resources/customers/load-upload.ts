@@ -6,7 +6,7 @@ import { Effect, Schedule } from "effect"
 import { createHash } from "node:crypto"
 import { type BlobCommit, commitBlob } from "../../../runtime/index.ts"
 import { randomId } from "../../auth/credentials/index.ts"
-import { callerKey } from "../../auth/index.ts"
+import { keyOwnerOf } from "../../auth/index.ts"
 import type { DocumentParser, XmlFault } from "../../formats/xml/index.ts"
 import { loadSettleMs, loadSettlePauseMs, problemsMax } from "../../limits.ts"
 import { type Call, documentError, type HandlerFailure, httpError, otherRequest, readKeyedRequest,
@@ -168,7 +168,7 @@ export const receiveLoad = Effect.fnUntraced(function*(
   const { blobs, nowMs, settings: { contentBytesMax } } = service
   const { request } = call
   const keyed = request.headers.has("idempotency-key")
-    ? yield* readKeyedRequest(service, request, yield* callerKey(service, call), undefined)
+    ? yield* readKeyedRequest(service, request, yield* keyOwnerOf(service, call), undefined)
     : undefined
   const id = (keyed?.idsFor("stream") ?? call.ids).id("load")
   const blob = loadBlob(id, randomId())

@@ -1,6 +1,6 @@
 /** Mailboxes as resources (protocol §1.2). */
 export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
-export { defineMailboxHandler, describeForReader, type MailboxCall, type MailboxRef, mailboxRefAt,
+export { authorizeReader, defineMailboxHandler, describeForReader, type MailboxCall, type MailboxRef, mailboxRefAt,
   mailboxRefNamed, type ReaderCall, requireReader } from "./mailbox-access.ts"
 export { entryOf, type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
   wholeQuery } from "./mailbox-listing.ts"

@@ -173,6 +173,15 @@ export const requireReader = Effect.fnUntraced(function*(
   )
 })
 
+/** {@link requireReader} of the mailbox that the path names, before an answer is repeated. */
+export const authorizeReader =
+  (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {
+    const mailbox = mailboxRefOf(service, call.parameters)
+    return mailbox === undefined
+      ? Effect.fail(httpError("not-found"))
+      : requireReader({ service, call, mailbox })
+  }
+
 /** Checks the secret part of the path, whatever other credentials the request has. */
 export const checkSecret = (
   service: Service,

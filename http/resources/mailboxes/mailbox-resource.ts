@@ -12,6 +12,7 @@ import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
   putMailbox } from "./mailbox-collection.ts"
 import { deleteNotification, getMailbox, getNotification,
   postNotificationForm } from "./mailbox-reading.ts"
+import { authorizeReader } from "./mailbox-access.ts"
 import { defaultRetention } from "./mailbox-settings.ts"
 import { depositForm, openForm } from "./mailbox-views.ts"
 
@@ -251,6 +252,7 @@ export const mailboxResource: ResourceDefinition = {
     },
     "POST /mailboxes/{mailbox}/notifications/{notification}": {
       handle: postNotificationForm,
+      authorize: authorizeReader,
       id: "deleteNotificationByForm",
       summary: "Removes the resource, for a page's form with `method=delete`",
       needs: "reader",
