@@ -79,5 +79,5 @@ export const natsPayloadWantedBytes = 1024 ** 2
 /** Time for a response of the service. */
 export const requestMs = 3_000
 
-/** Characters of an unguessable token. */
-export const tokenCharactersMin = 22
+/** Characters of an `ADMIN_TOKEN` that nobody guesses: 128 random bits as base64 (protocol §7). */
+export const adminTokenCharsMin = 22

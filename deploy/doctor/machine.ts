@@ -5,9 +5,9 @@ import { totalmem } from "node:os"
 import { dirname, resolve } from "node:path"
 import { addressRules } from "../../actors/outbound/index.ts"
 import { assertNative, ServerUnavailable } from "../../http/index.ts"
-import { clockEarliestMs, diskMinBytes, diskWantedBytes, filesMin, filesWanted, memoryWantedBytes,
-  tokenCharactersMin } from "../limits.ts"
-import { adminTokenOf, type NodeSettings } from "../settings/index.ts"
+import { clockEarliestMs, diskMinBytes, diskWantedBytes, filesMin, filesWanted,
+  memoryWantedBytes } from "../limits.ts"
+import { adminTokenOf, adminTokenProblem, type NodeSettings } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
 const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
@@ -92,15 +92,11 @@ export const clock = (nowMs: number): Finding => {
 
 /** Whether the token of the account admin is hard to guess. */
 export const adminToken = (settings: NodeSettings): Finding => {
-  const token = adminTokenOf(settings)
-  if (token === undefined) return ok("admin token", "generated at the first start, and shown once")
-  return token.length < tokenCharactersMin
-    ? warn(
-      "admin token",
-      `${token.length} characters`,
-      "set a longer one, such as by `openssl rand -base64 32`"
-    )
-    : ok("admin token", "set")
+  if (adminTokenOf(settings) === undefined) {
+    return ok("admin token", "generated at the first start, and shown once")
+  }
+  const problem = adminTokenProblem(settings)
+  return finding("admin token", "set", problem ?? "", { fails: problem !== undefined })
 }
 
 const isLocal = (host: string): boolean =>

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { ServerUnavailable } from "../../http/index.ts"
 import { backendFailed, type BackendFailure } from "../backend/index.ts"
 import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
-import { type LoadedSettings, storageLocation } from "../settings/index.ts"
+import { adminTokenProblem, type LoadedSettings, storageLocation } from "../settings/index.ts"
 import type { IssuerUnusable } from "./issuer.ts"
 import { runNode, type ServingNode } from "./node.ts"
 
@@ -52,10 +52,13 @@ const warnOfBaseUrl = ({ baseUrl, natsUrl }: LoadedSettings["settings"]): Effect
 export const serve = (
   { settings }: LoadedSettings,
   version: string
-): Effect.Effect<never, CommandFailed> =>
-  Effect.andThen(
+): Effect.Effect<never, CommandFailed> => {
+  const problem = adminTokenProblem(settings)
+  if (problem !== undefined) return Effect.fail(failed(problem, exitCodes.configuration))
+  return Effect.andThen(
     warnOfBaseUrl(settings),
     runNode(settings, (serving) => {
       process.stdout.write(banner(version, serving))
     })
   ).pipe(Effect.mapError((failure) => failureOf(storageLocation(settings), failure)))
+}

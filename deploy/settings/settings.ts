@@ -5,6 +5,7 @@
 import { Redacted, Result } from "effect"
 import { type ClusterConfig, clusterConfig } from "../../cluster.config.ts"
 import { clockToleranceMaxMs, metadataUrl } from "../../http/index.ts"
+import { adminTokenCharsMin } from "../limits.ts"
 import { algorithm, claim, corsOrigin, duration, integer, keySet, list, natsServer, network,
   nodeName, oneOf, origin, positiveDuration, rate, secret, size, text,
   type ValueKind } from "./values.ts"
@@ -363,6 +364,15 @@ export const baseUrlOf = (settings: NodeSettings, port: number): string =>
 /** The token of the account admin; undefined without that setting. */
 export const adminTokenOf = (settings: NodeSettings): string | undefined =>
   settings.adminToken === undefined ? undefined : Redacted.value(settings.adminToken)
+
+/** Why no node starts with this token of the account admin; undefined if one does. */
+export const adminTokenProblem = (settings: NodeSettings): string | undefined => {
+  const { length } = adminTokenOf(settings) ?? ""
+  return length === 0 || length >= adminTokenCharsMin
+    ? undefined
+    : `ADMIN_TOKEN has ${length} characters, and could be guessed: set one of at least ` +
+      `${adminTokenCharsMin}, such as by \`openssl rand -base64 32\``
+}
 
 /** Where the node stores everything, for people. */
 export const storageLocation = ({ dataDir, natsUrl }: NodeSettings): string =>

@@ -1,5 +1,6 @@
 /** Authentication, and protection against guessing and CSRF. */
 export { isForbiddenOrigin, isForReader } from "./fetch-metadata.ts"
-export { authenticate, authenticateCounted, type AuthenticatedAccount, keyOwnerOf, callerOf,
-  countingWrongCredentials, optionalAccount, requireAccount, requireAdmin } from "./identity.ts"
+export { authenticate, authenticateCounted, type AuthenticatedAccount, callerOf,
+  countingWrongCredentials, keyOwnerOf, optionalAccount, requireAccount,
+  requireAdmin } from "./identity.ts"
 export { checkPasswordThrottle, countWrongPassword } from "./throttle.ts"

@@ -7,7 +7,8 @@ export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay
 export { challenges, firstPage, type HandlerFailure, HttpError, httpError, invalidTokenError,
   refusalError, toHttpError, unknownCursor, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
-export { hasIdempotencyKey, type KeyOwner, otherRequest, readKeyedRequest, runOnce } from "./idempotency.ts"
+export { hasIdempotencyKey, type KeyOwner, otherRequest, readKeyedRequest,
+  runOnce } from "./idempotency.ts"
 export { endRefusedStream, eventStreamAnswer, eventStreamType, longPoll, longPollHeaders,
   preferredWaitSeconds } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,

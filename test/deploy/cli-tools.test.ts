@@ -250,7 +250,10 @@ describe("restante doctor", () => {
       state: "warn",
       advice: expect.stringContaining("metadata")
     })
-    expect(of("admin token")).toMatchObject({ state: "warn" })
+    expect(of("admin token")).toMatchObject({
+      state: "fail",
+      advice: expect.stringContaining("ADMIN_TOKEN has 6 characters")
+    })
     expect(of("base URL")).toMatchObject({ state: "warn", found: expect.stringContaining("TLS") })
     expect(of("service")).toMatchObject({ state: "warn" })
     const nowhere = await examined({ NATS_URL: "nats://127.0.0.1:9", ...fresh() })

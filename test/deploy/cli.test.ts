@@ -1,7 +1,7 @@
 /** The built command line as a process. */
 import { Result } from "effect"
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -211,6 +211,16 @@ describe("restante", () => {
     expect(alone.stderr).toMatch(/auth\.issuer is not set[^]*auth\.audience is not set/)
   })
 
+  it("does not start with an admin token that could be guessed", () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "restante-cli-"))
+    const env = { PORT: "0", DATA_DIR: dataDir, ADMIN_TOKEN: "x".repeat(21) }
+    expect(restante(["serve"], env)).toMatchObject({
+      status: 78,
+      stderr: expect.stringMatching(/^ADMIN_TOKEN has 21 characters, .* at least 22, /m)
+    })
+    expect(readdirSync(dataDir)).toEqual([])
+  })
+
   it("requires a token for accounts", () => {
     const { status, stderr } = restante(["account", "list"])
     expect(status).toBe(2)
@@ -234,7 +244,7 @@ describe("restante", () => {
 describe("restante serve and account", () => {
   it("creates, lists and removes accounts, and exits with 0 on SIGTERM", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "restante-cli-"))
-    const admin = "0123456789abcdef"
+    const admin = "0123456789abcdef0123456789"
     const server = spawn(process.execPath, [main, "serve"], {
       env: { PORT: "0", HOST: "127.0.0.1", DATA_DIR: dataDir, ADMIN_TOKEN: admin },
       stdio: ["ignore", "pipe", "inherit"]

@@ -16,7 +16,7 @@ import { toolOf } from "./tools.ts"
 const readyWithinMs = 120_000
 /** The binary's exit code when NATS cannot be used. */
 const notNow = 75
-const adminToken = "compose-admin-token"
+const adminToken = "compose-admin-token-0123456789"
 const names = compose({ ADMIN_TOKEN: "?", NATS_PASSWORD: "?", ROUTE_PASSWORD: "?" })
 const serverNames = names.names("nats-")
 const nodeNames = names.names("restante-")

@@ -139,7 +139,9 @@ describe("orphans", () => {
 
 describe("Idempotency-Key on a stream", () => {
   it("returns the same answer for a repeated key, and 422 with another body", async () => {
-    const key = { headers: { "Idempotency-Key": "\"the key of one content\"", "Message-Password": "generate" } }
+    const key = {
+      headers: { "Idempotency-Key": "\"the key of one content\"", "Message-Password": "generate" }
+    }
     const first = await publish("once", key)
     const repeated = await publish("once", key)
     expect(repeated.status).toBe(202)

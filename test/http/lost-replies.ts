@@ -96,7 +96,11 @@ export const repeatLost = async (
   const first = await service.send("POST", path, keyed(`${key} ${path}`, sending))
   expect([first.status, hasLostReplies()]).toEqual([503, true])
   await meanwhile()
-  const other = await service.send("POST", path, keyed(`${key} ${path}`, { ...sending, type: "text/html" }))
+  const other = await service.send(
+    "POST",
+    path,
+    keyed(`${key} ${path}`, { ...sending, type: "text/html" })
+  )
   if (path !== "/content" && sending.body !== undefined) expect(other.status).toBe(422)
   const answered = await service.send("POST", path, keyed(`${key} ${path}`, sending))
   const again = await service.send("POST", path, keyed(`${key} ${path}`, sending))

@@ -37,7 +37,10 @@ const send = async (
   const answer = await asking.http(node, {
     method: "POST",
     path: `/mailboxes/${resource.replace("/", "-")}`,
-    headers: { "content-type": "application/xml", "idempotency-key": `a-key-that-nobody-guesses-${mark}` },
+    headers: {
+      "content-type": "application/xml",
+      "idempotency-key": `a-key-that-nobody-guesses-${mark}`
+    },
     body: `<notification><item><url>https://a.test/1</url>` +
       `<description>${text}</description></item></notification>`
   })

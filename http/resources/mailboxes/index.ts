@@ -1,7 +1,8 @@
 /** Mailboxes as resources (protocol §1.2). */
 export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
-export { authorizeReader, defineMailboxHandler, describeForReader, type MailboxCall, type MailboxRef, mailboxRefAt,
-  mailboxRefNamed, type ReaderCall, requireReader } from "./mailbox-access.ts"
+export { authorizeReader, defineMailboxHandler, describeForReader, type MailboxCall,
+  type MailboxRef, mailboxRefAt, mailboxRefNamed, type ReaderCall,
+  requireReader } from "./mailbox-access.ts"
 export { entryOf, type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
   wholeQuery } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
