@@ -9,7 +9,7 @@ import { identityOf, randomIds } from "./auth/credentials/index.ts"
 import { isForbiddenOrigin, keyOwnerOf } from "./auth/index.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
-  httpError, type Match, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
+  httpError, type Match, overLimit, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
   type ResourceHandler, type Route, runOnce, type Service } from "./pipeline/index.ts"
 import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
@@ -109,8 +109,8 @@ const partialPut = httpError(
 /** Protocol §7, CSRF. */
 const forbiddenOrigin = httpError(
   "forbidden",
-  "a page of another origin made the browser send this request; open the page at this service, or " +
-    "let the operator name the origin in CORS_ORIGIN"
+  "a page of another origin made the browser send this request; open the page at this service, " +
+    "or let the operator name the origin in CORS_ORIGIN"
 )
 
 /** Reads a stream to its end, so that its digest is complete. */
@@ -179,9 +179,9 @@ class Application {
   readonly handle = (request: HttpRequest, exchange: Exchange): void => {
     const { rateLimiter } = this.service
     if (rateLimiter !== undefined) {
-      const { fields, refusal } = rateLimiter.admit(request)
+      const { excess, fields } = rateLimiter.admit(request)
       exchange.also(fields)
-      if (refusal !== undefined) return this.reject(request, exchange, refusal)
+      if (excess !== undefined) return this.reject(request, exchange, overLimit(excess))
     }
     const match = this.match(request.method, request.path)
     switch (match._tag) {

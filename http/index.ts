@@ -7,9 +7,9 @@ export { notificationDocuments } from "./documents.ts"
 export { DocumentParser } from "./formats/xml/index.ts"
 export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
-export { countRequest, HttpMetrics, makeRateLimiter, type Rate, RemoteReader,
-  type Service } from "./pipeline/index.ts"
+export { countRequest, HttpMetrics, type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
+export { makeRateLimiter, type Rate, RemoteReader } from "./rates/index.ts"
 export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"
 export { bootstrap } from "./resources/accounts/index.ts"

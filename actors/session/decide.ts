@@ -54,7 +54,7 @@ const view = (state: Awaiting | Ended): SessionView => ({
 
 const rejected = (p: string, cast: boolean): SessionReply => ({ _tag: "Rejected", p, cast })
 
-/** The refusal of a caller who is neither the session's account nor an admin; undefined for them. */
+/** The refusal of a caller who is not the session's account, nor an admin. */
 const notPermitted = (
   { owner }: Awaiting | Ended,
   { caller }: Variant<SessionMessage, "Answer" | "Delete">
@@ -106,7 +106,7 @@ const answered = (next: Awaiting | Ended, created: boolean, retentionMs: number)
 
 type AnswerCells = { readonly [S in Awaiting["_tag"]]: Sessions[S]["Answer"] }
 
-/** Decides an answer in each state that still takes answers. Who may not change it learns no more. */
+/** Answers in the states that still take them. Who may not change the session learns no more. */
 const answerCells = (retentionMs: number): AnswerCells => ({
   AwaitingName: (state, message, { nowMs }) => {
     const denied = notPermitted(state, message)

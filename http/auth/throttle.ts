@@ -7,8 +7,8 @@ import { Effect } from "effect"
 import { sha256, throttleKind } from "../../actors/index.ts"
 import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throttle/index.ts"
 import { address } from "../../runtime/index.ts"
-import { ask, type Call, clientAddress, type HandlerFailure, httpError,
-  type Service } from "../pipeline/index.ts"
+import { ask, type Call, type HandlerFailure, httpError, type Service } from "../pipeline/index.ts"
+import { clientAddress } from "../rates/index.ts"
 import { isSlug, secretHash } from "./credentials/index.ts"
 
 /** Characters of a token's hash: enough to count different wrong tokens, too few to reveal one. */

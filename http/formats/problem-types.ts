@@ -68,8 +68,8 @@ export const problemTypes = {
     "In conflict with the resource's state",
     "The resource is not in a state that allows this, the name is taken, a request with the same "
       + "Idempotency-Key is still running, or its answer has secrets for another token. The detail "
-      + "says which. Read the resource before you send another request. After Retry-After, if there "
-      + "is one, repeat this request."
+      + "says which. Read the resource before you send another request. After Retry-After, if "
+      + "there is one, repeat this request."
   ),
   gone: type(
     410,

@@ -8,6 +8,7 @@ import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
   Refusal } from "../../runtime/index.ts"
 import { makeProblem, type ProblemDocument, type ProblemExtensions,
   type ProblemSlug } from "../formats/index.ts"
+import type { Excess } from "../rates/index.ts"
 import type { ReplyHeaders } from "../wire/index.ts"
 
 /** A request fails with this problem; `headers` are added to the answer. */
@@ -27,6 +28,10 @@ export const httpError = (
   headers: ReplyHeaders = noHeaders,
   extensions?: ProblemExtensions
 ): HttpError => new HttpError({ problem: makeProblem(slug, detail, extensions), headers })
+
+/** 429: the request is over a limit (protocol §7). */
+export const overLimit = ({ detail, policy, waitMs }: Excess): HttpError =>
+  httpError("too-many-requests", detail, retryAfter(waitMs), { "violated-policies": [policy] })
 
 /** 422: a valid document whose content breaks a rule. */
 export const unprocessable = (detail: string): Effect.Effect<never, HttpError> =>

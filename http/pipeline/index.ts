@@ -2,10 +2,9 @@
 export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, emptyAnswer, emptySource,
   formatFault, type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer,
   readerHeaders, type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
-export { clientAddress } from "./client-address.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, firstPage, type HandlerFailure, HttpError, httpError, invalidTokenError,
-  refusalError, toHttpError, unknownCursor, unprocessable } from "./http-error.ts"
+  overLimit, refusalError, toHttpError, unknownCursor, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, type KeyOwner, otherRequest, readKeyedRequest,
   runOnce } from "./idempotency.ts"
@@ -13,8 +12,6 @@ export { endRefusedStream, eventStreamAnswer, eventStreamType, longPoll, longPol
   preferredWaitSeconds } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
-export { makeRateLimiter, type Rate } from "./rate-limiter.ts"
-export { RemoteReader } from "./remote-reader.ts"
 export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument,
   readFormMethod, readInput, readLimit, readPageRequest, readQuery, type RequestInput,
   unsupportedMediaType } from "./request-input.ts"

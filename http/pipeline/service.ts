@@ -7,10 +7,9 @@ import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
+import type { RateLimiter, RemoteReader } from "../rates/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
-import type { RateLimiter } from "./rate-limiter.ts"
-import type { RemoteReader } from "./remote-reader.ts"
 
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The service never builds a URI from `Host`. */

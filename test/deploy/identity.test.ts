@@ -9,7 +9,7 @@ import { isSlug } from "../../http/auth/credentials/credentials.ts"
 import { claimAt, evaluateClaims } from "../../http/auth/issuer/claims.ts"
 import { isJwt } from "../../http/auth/issuer/issuer.ts"
 import { metadataUrl, parseKeySet, parseKeysUrl } from "../../http/auth/issuer/key-source.ts"
-import { clientAddress } from "../../http/pipeline/client-address.ts"
+import { clientAddress } from "../../http/rates/client-address.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
 const names = { account: "sub", roles: "roles", rolesPrefix: "" }

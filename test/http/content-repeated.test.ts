@@ -53,9 +53,13 @@ it.each([true, false])("content is published once (kept: %s)", async (isKept) =>
 
 it("an ambiguous publication is found with another body, and after its removal", async () => {
   loseReply("Publish", true)
-  expect((await service.send("POST", "/content", keyed("x", plain("one")))).status).toBe(503)
-  expect((await service.send("POST", "/content", keyed("x", plain("two")))).status).toBe(422)
-  const answered = await service.send("POST", "/content", keyed("x", plain("one")))
+  expect((await service.send("POST", "/content", keyed("ambiguous", plain("one")))).status).toBe(
+    503
+  )
+  expect((await service.send("POST", "/content", keyed("ambiguous", plain("two")))).status).toBe(
+    422
+  )
+  const answered = await service.send("POST", "/content", keyed("ambiguous", plain("one")))
   expect((await service.send("GET", locationOf(answered))).text).toBe("one")
   await service.send("DELETE", editOf(answered))
   await expect.poll(storedBlobs).toEqual([])
@@ -88,7 +92,7 @@ it.each([true, false])("a deposit is stored once (kept: %s)", async (isKept) => 
   const answered = await repeated("1", path, { body }, "Deposit", isKept)
   expect([answered.status, await list()]).toEqual([202, [locationOf(answered)]])
   // Another key is another deposit.
-  const other = await service.send("POST", path, keyed("2", { body }))
+  const other = await service.send("POST", path, keyed("another", { body }))
   expect(await list()).toEqual([locationOf(answered), locationOf(other)])
   const { origin } = new URL(service.base)
   const removed = { href: "" }

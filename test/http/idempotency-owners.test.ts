@@ -51,7 +51,7 @@ describe("an anonymous client", () => {
 })
 
 describe("an account", () => {
-  it("repeats with any of its tokens; secrets go to the token that got them", async () => {
+  it("repeats with any of its tokens, and gets secrets with the one that got them", async () => {
     const { first, second } = await accountNamed("two-tokens")
     const open = (token: typeof first) =>
       send("POST", "/mailboxes", { ...token, body: "<mailbox/>", ...keyed("open") })

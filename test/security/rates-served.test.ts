@@ -1,6 +1,6 @@
 /** Rate limits as clients see them: 429, its fields, and the clients that they do not affect. */
 import { afterEach, expect, it } from "vitest"
-import type { RateLimits } from "../../http/pipeline/rate-limiter.ts"
+import type { RateLimits } from "../../http/rates/rate-limiter.ts"
 import type { HttpSettings } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"

@@ -6,7 +6,7 @@ import { loadSettings } from "../../deploy/settings/settings.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
 import { secretHash } from "../../http/auth/credentials/credentials.ts"
 import { countedTokenMs } from "../../http/limits.ts"
-import { Buckets, type PolicyName, RateLimiter } from "../../http/pipeline/rate-limiter.ts"
+import { Buckets, type PolicyName, RateLimiter } from "../../http/rates/rate-limiter.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
 describe("a bucket", () => {
@@ -91,7 +91,7 @@ describe("the key that a request counts for", () => {
         query: "",
         headers: new RequestHeaders(Object.entries(fields).flat()),
         remoteAddress
-      }).refusal === undefined
+      }).excess === undefined
     return { ask, clock, refused, credentialCache }
   }
 

@@ -11,9 +11,10 @@ import type { Issuer } from "../../http/auth/issuer/index.ts"
 import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
 import { defaultDocumentLimits } from "../../http/limits.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, HttpMetrics,
-  RemoteReader, renderFailure, renderView, type ResourceHandler,
+  renderFailure, renderView, type ResourceHandler,
   type Service } from "../../http/pipeline/index.ts"
 import { RowCaches } from "../../http/query-engine/index.ts"
+import { RemoteReader } from "../../http/rates/index.ts"
 import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
 import { customerResource } from "../../http/resources/customers/customer-resource.ts"

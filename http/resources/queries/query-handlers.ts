@@ -6,11 +6,12 @@ import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
 import type { FormFields } from "../../formats/index.ts"
 import type { Element } from "../../formats/xml/index.ts"
-import { absoluteUri, type Call, clientAddress, createdAnswer, defineHandler, emptyAnswer,
-  type HandlerFailure, httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest,
-  type RequestInput, seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerFailure,
+  httpError, nextLink, noStore, readerHeaders, readInput, readPageRequest, type RequestInput,
+  seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { isChangeMade } from "../../request-record.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
+import { clientAddress } from "../../rates/index.ts"
 import { addressHash, collectionPath, createQuery, goneQueries, isExpired, ownersTable, parseQuery,
   queriesTable, queryPath, readRecord, type RecordResource, removalChanges, removeRecord,
   replaceRecord, type StoredQuery } from "../rows/index.ts"

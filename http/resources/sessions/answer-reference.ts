@@ -11,8 +11,8 @@ import { address, isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { bodyKind } from "../../formats/index.ts"
 import { isText, textOf } from "../../formats/xml/index.ts"
 import { referenceHopsMax, referredBytesMax, uriCharsMax } from "../../limits.ts"
-import { askOrRefusal, type Call, expectReply, type HandlerFailure, HttpError, httpError, localPath,
-  type Service } from "../../pipeline/index.ts"
+import { askOrRefusal, type Call, expectReply, type HandlerFailure, type HttpError, httpError,
+  localPath, overLimit, type Service } from "../../pipeline/index.ts"
 
 /** Who refers to a resource: a client, with the account that it has shown. */
 export interface Referrer {
@@ -88,7 +88,7 @@ const readRemote = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, HandlerFailure> {
   const read = service.remoteReader.readerFor(referrer.request, referrer.account)
   const { bytes, type } = yield* read(href, remoteAccept, referredBytesMax).pipe(
-    Effect.mapError((reason) => reason instanceof HttpError ? reason : unreadable(reason))
+    Effect.mapError((reason) => typeof reason === "string" ? unreadable(reason) : overLimit(reason))
   )
   if (!isReadable(type)) return yield* unreadable("its target is neither text nor XML")
   return yield* textIn(service, referrer, bytes, type, hops)

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { nameServer } from "./nameserver.ts"
-import { answering, client, closedPort, guarded, receiver } from "./rig.ts"
+import { answering, client, closedPort, guarded, patient, receiver } from "./rig.ts"
 import { spellings } from "./spellings.ts"
 
 const notAllowed = {
@@ -61,7 +61,11 @@ describe("a redirect", () => {
     const at = await receiver((_, response) => {
       response.writeHead(307, { location: `http://inner.test:${port}/` }).end()
     }, "127.0.0.2")
-    const { post } = await client({ allow: ["127.0.0.2"], dnsServers: [dns.address] })
+    const { post } = await client({
+      allow: ["127.0.0.2"],
+      dnsServers: [dns.address],
+      limits: patient
+    })
     expect(await post(at.uri)).toEqual(notAllowed)
     expect(hits()).toBe(0)
   })
@@ -83,7 +87,7 @@ describe("a name", () => {
     const dns = await nameServer((_, type) =>
       address.includes(":") === (type === "AAAA") ? [address] : []
     )
-    const { get, post } = await client({ allow: [], dnsServers: [dns.address] })
+    const { get, post } = await client({ allow: [], dnsServers: [dns.address], limits: patient })
     expect(await post(`http://inner.test:${port}/`)).toEqual(notAllowed)
     expect(await get(`http://inner.test.:${port}/`)).toEqual(notAllowed)
     expect(hits()).toBe(0)
@@ -107,7 +111,11 @@ describe("a name", () => {
     const dns = await nameServer((_, type) =>
       type === "A" ? ["127.0.0.1", "127.0.0.5", "10.9.9.9"] : ["::1"]
     )
-    const { post } = await client({ allow: ["127.0.0.5"], dnsServers: [dns.address] })
+    const { post } = await client({
+      allow: ["127.0.0.5"],
+      dnsServers: [dns.address],
+      limits: patient
+    })
     expect(await post(`http://mixed.test:${port}/`)).toMatchObject({ _tag: "Delivered" })
     expect(hits()).toBe(1)
   })

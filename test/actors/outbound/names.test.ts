@@ -2,18 +2,18 @@
 import { describe, expect, it } from "vitest"
 import { parseHosts } from "../../../actors/outbound/connector.ts"
 import { nameServer, type Question } from "./nameserver.ts"
-import { answering, client, connectionIsFree, guarded, receiver } from "./rig.ts"
+import { answering, client, connectionIsFree, guarded, patient, receiver } from "./rig.ts"
 
 const faulted = (problem: string) => ({ _tag: "RetryableFailure", problem })
 
-const servedBy = async (question: Question) => {
+const servedBy = async (question: Question, limits = {}) => {
   const dns = await nameServer(question)
-  return { ...await client({ dnsServers: [dns.address] }), asked: dns.asked }
+  return { ...await client({ dnsServers: [dns.address], limits }), asked: dns.asked }
 }
 
 describe("a name", () => {
   it("is asked for as A and AAAA, with its name as Host", async () => {
-    const { asked, post } = await servedBy((_, type) => type === "A" ? ["127.0.0.1"] : [])
+    const { asked, post } = await servedBy((_, type) => type === "A" ? ["127.0.0.1"] : [], patient)
     const at = await answering(204)
     expect(await post(`http://one.test:${at.port}/`)).toEqual({ _tag: "Delivered", code: 204 })
     expect(asked.toSorted()).toEqual(["one.test A", "one.test AAAA"])
@@ -21,31 +21,36 @@ describe("a name", () => {
   })
 
   it("is reached at the next address when the first does not answer", async () => {
-    const { post } = await servedBy((_, type) => type === "A" ? ["127.0.0.3", "127.0.0.1"] : [])
+    const { post } = await servedBy(
+      (_, type) => type === "A" ? ["127.0.0.3", "127.0.0.1"] : [],
+      patient
+    )
     const at = await answering(204)
     expect(await post(`http://two.test:${at.port}/`)).toMatchObject({ _tag: "Delivered" })
   })
 
   it("is reached by A when AAAA fails", async () => {
     for (const reply of ["SERVFAIL", "NXDOMAIN", "silence"] as const) {
-      const { post } = await servedBy((_, type) => type === "A" ? ["127.0.0.1"] : reply)
+      // The answer for A comes within this time; of AAAA nothing may come.
+      const limits = { ...patient, nameTimeoutMs: 2_000 }
+      const { post } = await servedBy((_, type) => type === "A" ? ["127.0.0.1"] : reply, limits)
       const at = await answering(204)
       expect(await post(`http://three.test:${at.port}/`)).toMatchObject({ _tag: "Delivered" })
     }
   })
 
   it("that is not there is a fault", async () => {
-    const { post } = await servedBy(() => "NXDOMAIN")
+    const { post } = await servedBy(() => "NXDOMAIN", patient)
     expect(await post("http://none.test/")).toEqual(faulted("name not found"))
   })
 
   it("without addresses is a fault", async () => {
-    const { post } = await servedBy(() => [])
+    const { post } = await servedBy(() => [], patient)
     expect(await post("http://empty.test/")).toEqual(faulted("the name has no address"))
   })
 
   it("whose server fails is a fault", async () => {
-    const { post } = await servedBy(() => "SERVFAIL")
+    const { post } = await servedBy(() => "SERVFAIL", patient)
     expect(await post("http://broken.test/")).toEqual(faulted("the name server failed"))
   })
 
@@ -55,12 +60,12 @@ describe("a name", () => {
   })
 
   it("whose A fails and whose AAAA is not there is a fault", async () => {
-    const { post } = await servedBy((_, type) => type === "A" ? "SERVFAIL" : [])
+    const { post } = await servedBy((_, type) => type === "A" ? "SERVFAIL" : [], patient)
     expect(await post("http://half.test/")).toEqual(faulted("the name server failed"))
   })
 
   it("of this machine needs no server", async () => {
-    const { asked, post } = await servedBy(() => "NXDOMAIN")
+    const { asked, post } = await servedBy(() => "NXDOMAIN", patient)
     const at = await answering(204)
     for (const host of ["localhost", "LOCALHOST.", "a.localhost"]) {
       expect(await post(`http://${host}:${at.port}/`)).toMatchObject({ _tag: "Delivered" })
@@ -77,7 +82,11 @@ describe("rebinding", () => {
     const dns = await nameServer((_, type) =>
       type === "AAAA" ? [] : [turn++ % 2 === 0 ? "127.0.0.7" : "127.0.0.1"]
     )
-    const { post } = await client({ allow: ["127.0.0.7"], dnsServers: [dns.address] })
+    const { post } = await client({
+      allow: ["127.0.0.7"],
+      dnsServers: [dns.address],
+      limits: patient
+    })
     const outcomes: Array<string> = []
     for (let n = 0; n < 6; n++) outcomes.push((await post(`http://rebind.test:${port}/`))._tag)
     expect(outcomes).toEqual(
@@ -100,7 +109,11 @@ describe("rebinding", () => {
       response.setHeader("x-local", request.socket.localAddress ?? "")
       response.writeHead(204).end()
     })
-    const { post } = await client({ allow: ["127.0.0.1"], dnsServers: [dns.address] })
+    const { post } = await client({
+      allow: ["127.0.0.1"],
+      dnsServers: [dns.address],
+      limits: patient
+    })
     expect(await post(`http://kept.test:${at.port}/`)).toMatchObject({ _tag: "Delivered" })
     address = "10.0.0.1"
     await connectionIsFree()

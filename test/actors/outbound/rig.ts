@@ -18,6 +18,9 @@ export const quick = {
   waitMs: 5_000
 }
 
+/** Limits for outcomes that do not depend on time, however slow the machine is. */
+export const patient = { connectMs: 20_000, attemptMs: 40_000, nameTimeoutMs: 20_000 }
+
 const loopback = ["127.0.0.0/8"]
 
 type Options = Pick<OutboundPost, "discovers" | "toLinkedData" | "deliverLocally">

@@ -9,7 +9,7 @@ import { standardTypes } from "../../../http/formats/representations.ts"
 import { headerBlockBytesMax } from "../../../http/limits.ts"
 import { chooseRange, evaluatePreconditions, httpDate, isIfRangeSatisfied,
   parseHttpDate } from "../../../http/pipeline/preconditions.ts"
-import { clientAddress } from "../../../http/pipeline/client-address.ts"
+import { clientAddress } from "../../../http/rates/client-address.ts"
 import { compileRoutes } from "../../../http/pipeline/routing.ts"
 import { decodeCursor, encodeCursor } from "../../../http/query-engine/query-run.ts"
 import { parseCabinetSince } from "../../../http/resources/cabinets/cabinet-cursor.ts"

@@ -55,7 +55,7 @@ const addressOf = (
 const networkOf = (address: NetAddress.IpAddress, bits: number): string =>
   IpNetwork.format(IpNetwork.fromAddressUnsafe(address, bits))
 
-/** The client's address. An IPv6 address becomes its /64, since one client usually has all of it. */
+/** The client's address. An IPv6 address becomes its /64: one client usually has all of it. */
 export const clientAddress = (
   origin: Origin,
   trustedProxies: ReadonlyArray<string>

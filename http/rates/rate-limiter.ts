@@ -11,7 +11,6 @@ import { type CredentialCache, identityOf, secretHash } from "../auth/credential
 import { rateBucketsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { clientAddress } from "./client-address.ts"
-import { type HttpError, httpError } from "./http-error.ts"
 
 /** `quota` requests in each window, also all at once. */
 export interface Rate {
@@ -86,13 +85,22 @@ interface Policy {
 
 const seconds = (ms: number): number => Math.ceil(ms / 1000)
 
-/** The header fields of the answer, and the failure if the request exceeds its limit. */
-export interface Admission {
-  readonly fields: ReplyHeaders
-  readonly refusal: HttpError | undefined
+/** A request over a limit. */
+export interface Excess {
+  readonly policy: string
+  /** Which limit it is, for people. */
+  readonly detail: string
+  /** The time until the next request is allowed. */
+  readonly waitMs: number
 }
 
-const unlimited: Admission = { fields: [], refusal: undefined }
+/** The header fields of the answer, and the excess if the request is over its limit. */
+export interface Admission {
+  readonly fields: ReplyHeaders
+  readonly excess: Excess | undefined
+}
+
+const unlimited: Admission = { fields: [], excess: undefined }
 
 /** Orchestrators probe these paths; after a 429 they would consider the node dead. */
 const probePaths: ReadonlySet<string> = new Set(["/livez", "/readyz"])
@@ -153,13 +161,11 @@ export class RateLimiter {
       ["RateLimit-Policy", field],
       ["RateLimit", `"${name}";r=${remaining};t=${seconds(fullInMs)}`]
     ]
-    if (!isOver) return { fields, refusal: undefined }
+    if (!isOver) return { fields, excess: undefined }
     this.refused[name] += 1
     const { quota, windowMs } = buckets.rate
     const detail = `this ${name} may make ${quota} requests in ${windowMs / 1000} s`
-    const retry = [["Retry-After", String(Math.max(1, seconds(waitMs)))]] as const
-    const policies = { "violated-policies": [name] }
-    return { fields, refusal: httpError("too-many-requests", detail, retry, policies) }
+    return { fields, excess: { policy: name, detail, waitMs } }
   }
 }
 

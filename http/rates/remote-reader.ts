@@ -8,8 +8,7 @@ import { notAllowed } from "../../actors/index.ts"
 import { referencesPerAccount, referencesPerNetwork } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import { clientNetwork, isLocalClient } from "./client-address.ts"
-import { type HttpError, httpError } from "./http-error.ts"
-import { Buckets } from "./rate-limiter.ts"
+import { Buckets, type Excess } from "./rate-limiter.ts"
 
 interface Resource {
   readonly type: string
@@ -56,24 +55,24 @@ export class RemoteReader {
 
   /**
    * The reader for a request of `account`, undefined for an anonymous one. It fails with the
-   * reason as text, or with 429 when the client has caused too many requests.
+   * reason as text, or with the excess when the client has caused too many requests.
    */
   readerFor(
     request: HttpRequest,
     account: string | undefined
-  ): (...what: Parameters<ReadResource>) => Effect.Effect<Resource, string | HttpError> {
+  ): (...what: Parameters<ReadResource>) => Effect.Effect<Resource, string | Excess> {
     const { forAccounts, forAnyone } = this.readers
     return (...what) =>
-      Effect.suspend((): Effect.Effect<Resource, string | HttpError> => {
-        const refusal = isLocalClient(request) ? undefined : this.spend(request, account)
-        if (refusal !== undefined) return Effect.fail(refusal)
+      Effect.suspend((): Effect.Effect<Resource, string | Excess> => {
+        const excess = isLocalClient(request) ? undefined : this.spend(request, account)
+        if (excess !== undefined) return Effect.fail(excess)
         return account === undefined
           ? Effect.mapError(forAnyone(...what), explained)
           : forAccounts(...what)
       })
   }
 
-  private spend(request: HttpRequest, account: string | undefined): HttpError | undefined {
+  private spend(request: HttpRequest, account: string | undefined): Excess | undefined {
     const buckets = account === undefined ? this.networks : this.accounts
     const { isOver, waitMs } = buckets.take(
       account ?? clientNetwork(request, this.trustedProxies)
@@ -83,12 +82,11 @@ export class RemoteReader {
       ? "clients of this network without an account"
       : "this account"
     const { quota, windowMs } = buckets.rate
-    return httpError(
-      "too-many-requests",
-      `${who} may refer to other services ${quota} times in ${windowMs / 1000} s: ` +
+    return {
+      policy: "references",
+      detail: `${who} may refer to other services ${quota} times in ${windowMs / 1000} s: ` +
         "repeat the request later, or send the text itself",
-      [["Retry-After", String(Math.max(1, Math.ceil(waitMs / 1000)))]],
-      { "violated-policies": ["references"] }
-    )
+      waitMs
+    }
   }
 }
