@@ -75,6 +75,8 @@ export interface ClusterConfig {
     readonly retrySchedule: ReadonlyArray<string>
     /** How long the service stores a notification after its last attempt. */
     readonly retention: string
+    /** Foreign origins at which one notification may have more than 100 recipients. */
+    readonly fanoutAllow: ReadonlyArray<string>
   }
   readonly outbound: {
     /** Address prefixes (CIDR) that outgoing requests may reach although they are not public. */
@@ -178,7 +180,8 @@ export const clusterConfig: ClusterConfig = {
   log: { level: "info", format: "auto" },
   outgoing: {
     retrySchedule: ["0s", "5s", "1m", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"],
-    retention: "P7D"
+    retention: "P7D",
+    fanoutAllow: []
   },
   outbound: { allow: [] },
   content: { publish: "anyone", bytesMax: "1GiB" },

@@ -270,6 +270,9 @@ export const leaseSecondsDefault = 10 * 24 * 60 * 60
 
 export const leaseSecondsMax = 30 * 24 * 60 * 60
 
+/** Recipients of one notification at one foreign origin. */
+export const originRecipientsMax = 100
+
 /** Size of the text that an `href` answer refers to, and the number of references to follow. */
 export const referredBytesMax = 8 * 1024
 

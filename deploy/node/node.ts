@@ -184,6 +184,7 @@ const makeService = Effect.fnUntraced(function*(
       contentBytesMax: settings.contentBytesMax,
       retentionMs: settings.retention,
       corsOrigin: corsOriginOf(settings),
+      fanOutAllow: settings.fanoutAllow,
       trustedProxies
     },
     engine: storage.engine,

@@ -94,6 +94,11 @@ const table = {
     list(network, 0, 256),
     "Address prefixes that outgoing requests may reach although they are not public"
   ],
+  fanoutAllow: [
+    "outgoing.fanoutAllow",
+    list(origin, 0, 256),
+    "Foreign origins at which one notification may have more than 100 recipients"
+  ],
   contentPublish: ["content.publish", oneOf("anyone", "accounts"), "Who may publish content"],
   contentBytesMax: ["content.bytesMax", size, "Largest content that a client may publish"],
   documentBytesMax: [

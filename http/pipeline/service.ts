@@ -24,6 +24,8 @@ export interface HttpSettings {
   readonly retentionMs: number
   /** The origin whose pages may read answers (CORS), `*` for all; undefined for none. */
   readonly corsOrigin: string | undefined
+  /** Foreign origins at which a notification may have any number of recipients (protocol §7). */
+  readonly fanOutAllow: ReadonlyArray<string>
   /** Prefixes (CIDR) of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: ReadonlyArray<string>
 }

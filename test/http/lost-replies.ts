@@ -5,6 +5,7 @@ import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import { type Answered, type Harness, type Sending, startService } from "./harness.ts"
+import type { TestSettings } from "./nodes.ts"
 
 /** Replies that are lost. */
 export interface LostReply {
@@ -70,8 +71,8 @@ const withLostReplies = (service: Service): Service => {
 }
 
 /** Starts a service whose handlers may lose replies. */
-export const startLosing = (): Promise<Harness> =>
-  startService((one) => resourceTable(withLostReplies(one)))
+export const startLosing = (settings: TestSettings = {}): Promise<Harness> =>
+  startService((one) => resourceTable(withLostReplies(one)), settings)
 
 export const keyed = (key: string, sending: Sending): Sending => ({
   ...sending,

@@ -103,6 +103,7 @@ export const startNode = async (options: Options): Promise<Node> => {
       baseUrl: base,
       version: "0.0.0-test",
       takesReferences: true,
+      fanOutAllow: [],
       publish: "anyone",
       contentBytesMax: 1024 * 1024,
       retentionMs: 30 * 24 * 60 * 60 * 1000,

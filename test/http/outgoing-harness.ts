@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net"
 import { childrenOf, type Element } from "../../http/formats/xml/index.ts"
 import { adminToken, type Answered, type Harness, type Sending } from "./harness.ts"
 import { startLosing } from "./lost-replies.ts"
+import type { TestSettings } from "./nodes.ts"
 
 export const admin = `admin:${adminToken}`
 
@@ -100,8 +101,8 @@ export const each = (answer: Answered, attribute: string): ReadonlyArray<string 
 
 export const pathOf = (basic: string): string => `/outgoing/${basic.split(":")[0]}`
 
-export const startOutgoing = async (): Promise<OutgoingHarness> => {
-  const service = await startLosing()
+export const startOutgoing = async (settings: TestSettings = {}): Promise<OutgoingHarness> => {
+  const service = await startLosing(settings)
   return {
     ...service,
     account: async (name) => {

@@ -1,6 +1,7 @@
 /** Sending by an outgoing mailbox (protocol §1.3, A5): each row by status, fields and body. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
+import { originRecipientsMax } from "../../http/limits.ts"
 import { admin, each, outgoing, type OutgoingHarness, type Receiver, recipients, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
 
@@ -254,6 +255,32 @@ describe("A5 POST /outgoing/{account}", () => {
     expect(await status(`to=${encodeURIComponent(mailbox())}&url=http://a/`, formType)).toBe(422)
     expect(await status("text", "text/plain")).toBe(415)
     expect(await status(outgoing([mailbox()], "x".repeat(300_000)))).toBe(413)
+  })
+
+  it("has at most 100 recipients at one foreign origin", async () => {
+    const at = (base: string, count: number) =>
+      Array.from({ length: count }, (_, n) => `${base}/202/${n}`)
+    const refused = await service.post(alice, [
+      ...at(receiver.base, originRecipientsMax + 1),
+      ...at("http://other.example", 3)
+    ])
+    expect([refused.status, refused.child("rule"), refused.child("detail")]).toEqual([
+      422,
+      "to",
+      `101 recipients are at ${receiver.base}, at most 100 may be: leave some out, or let the ` +
+      "operator name it in FANOUT_ALLOW"
+    ])
+    // Recipients of this service, and as many as may be elsewhere.
+    const sent = await service.post(alice, [
+      ...at(receiver.base, originRecipientsMax),
+      ...at(`${service.base}/mailboxes`, originRecipientsMax + 1)
+    ])
+    expect(sent.status).toBe(202)
+    const open = await startOutgoing({ fanOutAllow: [receiver.base] })
+    const carol = await open.account("carol")
+    const many = at(receiver.base, originRecipientsMax + 1)
+    expect((await open.post(carol, many)).status).toBe(202)
+    await open.close()
   })
 
   it("queues once for one Idempotency-Key", async () => {

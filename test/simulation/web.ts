@@ -77,6 +77,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
     baseUrl,
     version: "0.0.0-simulation",
     takesReferences: true,
+    fanOutAllow: [],
     publish: "anyone",
     contentBytesMax: 1_000_000,
     retentionMs: 24 * 60 * 60_000,

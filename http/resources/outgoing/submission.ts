@@ -6,7 +6,7 @@ import type { NotificationMessage, NotificationReply,
 import { isRefusal } from "../../../runtime/index.ts"
 import { failure, type NotificationDocument, type Result,
   success } from "../../formats/xml/index.ts"
-import { uriCharsMax } from "../../limits.ts"
+import { originRecipientsMax, uriCharsMax } from "../../limits.ts"
 import { inlinedContent, publishedFragment, readNotification } from "../../notification-body.ts"
 import { askOrRefusal, type Call, defineHandler, expectReply, type HandlerFailure, httpError,
   isPageForm, readBody, readerHeaders, refusalError, seeOther, type Service,
@@ -39,6 +39,24 @@ const recipientsOf = ({ to }: NotificationDocument): Result<ReadonlyArray<string
     if (!unique.has(parsed.href)) unique.set(parsed.href, text)
   }
   return success([...unique.values()])
+}
+
+/**
+ * The fault of a notification with more recipients at one foreign origin than that origin should
+ * have to bear (protocol §7); undefined without one. The operator may have allowed the origin.
+ */
+const fanOutFault = (service: Service, to: ReadonlyArray<string>): string | undefined => {
+  const { baseUrl, fanOutAllow } = service.settings
+  const counts = new Map<string, number>()
+  for (const uri of to) {
+    const origin = parseUrl(uri)?.origin ?? ""
+    counts.set(origin, (counts.get(origin) ?? 0) + 1)
+  }
+  const isOpen = (origin: string): boolean =>
+    origin === parseUrl(baseUrl)?.origin || fanOutAllow.includes(origin)
+  const over = [...counts].find(([origin, count]) => count > originRecipientsMax && !isOpen(origin))
+  return over === undefined ? undefined : `${over[1]} recipients are at ${over[0]}, at most ` +
+    `${originRecipientsMax} may be: leave some out, or let the operator name it in FANOUT_ALLOW`
 }
 
 /** The trace that the request belongs to (W3C Trace Context §3.2), or a new one. */
@@ -126,7 +144,10 @@ export const postOutgoing = defineHandler(function*(service, call) {
   )
   if (!document.ok) return yield* document.fault
   const to = recipientsOf(document.value)
-  if (!to.ok) return yield* httpError("unprocessable", to.fault, [], { rule: "to" })
+  const fault = to.ok ? fanOutFault(service, to.value) : to.fault
+  if (!to.ok || fault !== undefined) {
+    return yield* httpError("unprocessable", fault, [], { rule: "to" })
+  }
   const outgoing = outgoingRefNamed(service, mailbox, call.ids.id("outgoing"))
   const queued = isKeyed(call) ? yield* describeQueued(service, outgoing) : undefined
   const view = queued ?? (yield* queueNotification(service, call, mailbox, outgoing, {
