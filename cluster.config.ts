@@ -57,12 +57,13 @@ export interface ClusterConfig {
   }
   readonly rates: {
     /**
-     * Requests that one address may make at this node, as `600/1m`: a quota and a window; bursts
-     * are allowed. Undefined: no limit. Set `proxies.trusted` first where there are proxies.
+     * Requests that the clients of one network (/24 of IPv4, /48 of IPv6) may make at this node, as
+     * `600/1m`: a quota and a window; bursts are allowed. `none`: no limit. Clients on this machine
+     * are not limited. Set `proxies.trusted` where there are proxies, else all count as one.
      */
-    readonly address: string | undefined
+    readonly address: string
     /** Requests that one account may make at this node, in the same form. */
-    readonly account: string | undefined
+    readonly account: string
   }
   readonly log: {
     /** Least severe level that the node logs. */
@@ -176,7 +177,7 @@ export const clusterConfig: ClusterConfig = {
     ca: undefined
   },
   proxies: { trusted: [] },
-  rates: { address: undefined, account: undefined },
+  rates: { address: "6000/1m", account: "60000/1m" },
   log: { level: "info", format: "auto" },
   outgoing: {
     retrySchedule: ["0s", "5s", "1m", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"],

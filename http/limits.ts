@@ -270,6 +270,9 @@ export const leaseSecondsDefault = 10 * 24 * 60 * 60
 
 export const leaseSecondsMax = 30 * 24 * 60 * 60
 
+/** Addresses of clients and proxies that a node has parsed and keeps. */
+export const knownAddressesMax = 10_000
+
 /** Recipients of one notification at one foreign origin. */
 export const originRecipientsMax = 100
 

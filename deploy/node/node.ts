@@ -8,10 +8,11 @@ import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { serviceFormat } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { assertNative, bootstrap, collectBlobs, countRequest, CredentialCache, DocumentParser,
-  HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText, makeRateLimiter,
-  randomId, RemoteReader, resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service,
-  sweepQueries, sweepRequests, watchLoads } from "../../http/index.ts"
+import { assertNative, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
+  DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText,
+  makeRateLimiter, randomId, type Rate, RemoteReader, resourceTable, resumeLoads, RowCaches,
+  ServerUnavailable, type Service, sweepQueries, sweepRequests,
+  watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -159,6 +160,43 @@ const handOver = (placement: Placement["Service"], timeoutMs: number): Effect.Ef
     await Promise.all([noticed, Promise.race([left, sleep(timeoutMs, undefined, { ref: false })])])
   })
 
+const limitOf = (rate: Rate | "none"): Rate | undefined => rate === "none" ? undefined : rate
+
+const httpSettingsOf = (settings: NodeSettings, baseUrl: string): Service["settings"] => ({
+  baseUrl,
+  version,
+  takesReferences: settings.sessionReferences === "on",
+  publish: settings.contentPublish,
+  contentBytesMax: settings.contentBytesMax,
+  retentionMs: settings.retention,
+  corsOrigin: corsOriginOf(settings),
+  fanOutAllow: settings.fanoutAllow
+})
+
+/** What a service knows of its clients, and how much they may do. */
+const limitsOfClients = (
+  settings: NodeSettings,
+  outbound: OutboundService,
+  { rateLimited }: HttpMetrics
+): Pick<Service, "clients" | "credentialCache" | "rateLimiter" | "remoteReader"> => {
+  const credentialCache = new CredentialCache()
+  const clients = new Clients(settings.trustedProxies)
+  const rateLimits = {
+    address: limitOf(settings.rateLimitAddress),
+    account: limitOf(settings.rateLimitAccount)
+  }
+  return {
+    clients,
+    credentialCache,
+    rateLimiter: makeRateLimiter(rateLimits, { credentialCache, clients, refused: rateLimited }),
+    remoteReader: new RemoteReader({
+      forAnyone: readerOf(outbound, "public"),
+      forAccounts: readerOf(outbound, "allowed"),
+      clients
+    })
+  }
+}
+
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
   { baseUrl, issuer, node, outbound }: Shared,
@@ -172,39 +210,16 @@ const makeService = Effect.fnUntraced(function*(
   const contents = yield* StoreContents
   const kind = isClustered(settings) ? "nats" : "embedded"
   const nowMs = () => Date.now()
-  const credentialCache = new CredentialCache()
-  const { trustedProxies } = settings
-  const rateLimits = { address: settings.rateLimitAddress, account: settings.rateLimitAccount }
   return {
-    settings: {
-      baseUrl,
-      version,
-      takesReferences: settings.sessionReferences === "on",
-      publish: settings.contentPublish,
-      contentBytesMax: settings.contentBytesMax,
-      retentionMs: settings.retention,
-      corsOrigin: corsOriginOf(settings),
-      fanOutAllow: settings.fanoutAllow,
-      trustedProxies
-    },
+    settings: httpSettingsOf(settings, baseUrl),
+    ...limitsOfClients(settings, outbound, httpMetrics),
     engine: storage.engine,
     issuer,
-    credentialCache,
-    rateLimiter: makeRateLimiter(rateLimits, {
-      credentialCache,
-      trustedProxies,
-      refused: httpMetrics.rateLimited
-    }),
     system,
     blobs,
     records,
     documentParser: new DocumentParser(settings),
     rowCaches: new RowCaches(records),
-    remoteReader: new RemoteReader({
-      forAnyone: readerOf(outbound, "public"),
-      forAccounts: readerOf(outbound, "allowed"),
-      trustedProxies
-    }),
     startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
     metricsText: makeMetricsText(system, httpMetrics, nowMs, outbound.metrics),

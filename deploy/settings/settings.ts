@@ -71,8 +71,8 @@ const table = {
     list(network, 0, 256),
     "Proxies whose X-Forwarded-For is trusted"
   ],
-  rateLimitAddress: ["rates.address", optional(rate), "Requests that one client address may make"],
-  rateLimitAccount: ["rates.account", optional(rate), "Requests that one account may make"],
+  rateLimitAddress: ["rates.address", rate, "Requests that the clients of one network may make"],
+  rateLimitAccount: ["rates.account", rate, "Requests that one account may make"],
   logLevel: [
     "log.level",
     oneOf("trace", "debug", "info", "warn", "error", "none"),

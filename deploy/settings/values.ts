@@ -167,8 +167,8 @@ const rateOf = (written: string): Rate | undefined => {
 
 export const rate = kind(
   "rate",
-  "requests and whole seconds such as 600/1m, 50/s or 10000/1h",
-  rateOf
+  "none, or requests and whole seconds such as 600/1m, 50/s or 10000/1h",
+  (written): Rate | "none" | undefined => written === "none" ? "none" : rateOf(written)
 )
 
 /** Size in bytes. */

@@ -8,7 +8,6 @@ import { sha256, throttleKind } from "../../actors/index.ts"
 import type { Counted, ThrottleMessage, ThrottleReply } from "../../actors/throttle/index.ts"
 import { address } from "../../runtime/index.ts"
 import { ask, type Call, type HandlerFailure, httpError, type Service } from "../pipeline/index.ts"
-import { clientAddress } from "../rates/index.ts"
 import { isSlug, secretHash } from "./credentials/index.ts"
 
 /** Characters of a token's hash: enough to count different wrong tokens, too few to reveal one. */
@@ -49,8 +48,8 @@ const passThrottle = (
       )
   )
 
-const clientOf = (service: Service, { request }: Call): string =>
-  clientAddress(request, service.settings.trustedProxies)
+const clientOf = ({ clients }: Service, { request }: Call): string =>
+  clients.clientOf(request).address
 
 /** The account that Basic names; all Bearer tokens count as one account, as they name none. */
 const accountOf = ({ identity }: Call): string | undefined =>

@@ -7,7 +7,7 @@ import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import type { RateLimiter, RemoteReader } from "../rates/index.ts"
+import type { Clients, RateLimiter, RemoteReader } from "../rates/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
 
@@ -26,8 +26,6 @@ export interface HttpSettings {
   readonly corsOrigin: string | undefined
   /** Foreign origins at which a notification may have any number of recipients (protocol §7). */
   readonly fanOutAllow: ReadonlyArray<string>
-  /** Prefixes (CIDR) of proxies whose X-Forwarded-For is trusted. */
-  readonly trustedProxies: ReadonlyArray<string>
 }
 
 export interface Service {
@@ -45,6 +43,8 @@ export interface Service {
   /** The external issuer whose Bearer tokens are accepted; undefined without one. */
   readonly issuer: Issuer | undefined
   readonly credentialCache: CredentialCache
+  /** Tells where requests come from. */
+  readonly clients: Clients
   /** Undefined without rate limits. */
   readonly rateLimiter: RateLimiter | undefined
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */

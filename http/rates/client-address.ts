@@ -1,13 +1,30 @@
 /**
- * Where a request comes from: the peer of its connection or, behind trusted proxies, the last
+ * Where requests come from: the peer of the connection or, behind trusted proxies, the last
  * address in X-Forwarded-For that is not one of them.
  */
 import { Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
-import { forwardedMax } from "../limits.ts"
+import { LRUCache } from "lru-cache"
+import { forwardedMax, knownAddressesMax } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
 
-type Origin = Pick<HttpRequest, "headers" | "remoteAddress">
+/** The client of a request. */
+export interface ClientAddress {
+  /** Its address. An IPv6 address becomes its /64: one client usually has all of it. */
+  readonly address: string
+  /** Its network, which one party may have whole: /24 of IPv4, /48 of IPv6 (protocol §7). */
+  readonly network: string
+  /**
+   * Whether it is on this machine: it connects by loopback, and nothing says that it forwards the
+   * request of another. Such clients are not limited (protocol §7).
+   */
+  readonly isLocal: boolean
+}
+
+/** An address as it is written, and what follows from it. */
+interface KnownAddress extends ClientAddress {
+  readonly isTrusted: boolean
+}
 
 /** The address in a text, perhaps with a port; IPv4 mapped to IPv6 becomes IPv4. */
 const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
@@ -16,75 +33,74 @@ const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
   return Result.isSuccess(parsed) ? NetAddress.toCanonical(parsed.success) : undefined
 }
 
-const parsedNetworks = new WeakMap<ReadonlyArray<string>, ReadonlyArray<IpNetwork.IpNetwork>>()
-
-/** The networks of prefixes, which are parsed once for each array. */
-const networksOf = (prefixes: ReadonlyArray<string>): ReadonlyArray<IpNetwork.IpNetwork> => {
-  let networks = parsedNetworks.get(prefixes)
-  if (networks === undefined) {
-    networks = prefixes.map((prefix) => {
-      const [text = "", bits] = prefix.split("/")
-      const address = NetAddress.ipFromStringUnsafe(text)
-      return IpNetwork.fromAddressUnsafe(address, Number(bits ?? NetAddress.width(address)))
-    })
-    parsedNetworks.set(prefixes, networks)
-  }
-  return networks
-}
-
-/** The client's address; undefined if that of the connection's peer is not known. */
-const addressOf = (
-  { headers, remoteAddress }: Origin,
-  trustedProxies: ReadonlyArray<string>
-): NetAddress.IpAddress | undefined => {
-  let last = parseAddress(remoteAddress)
-  if (last === undefined || trustedProxies.length === 0) return last
-  const trusted = networksOf(trustedProxies)
-  const hops = (headers.get("x-forwarded-for") ?? "").split(",").slice(-forwardedMax).toReversed()
-  for (const hop of hops) {
-    const near = last
-    if (!trusted.some((network) => IpNetwork.contains(network, near))) break
-    const address = parseAddress(hop)
-    // A proxy writes valid addresses: the client wrote this one.
-    if (address === undefined) break
-    last = address
-  }
-  return last
+const parseNetwork = (prefix: string): IpNetwork.IpNetwork => {
+  const [text = "", bits] = prefix.split("/")
+  const address = NetAddress.ipFromStringUnsafe(text)
+  return IpNetwork.fromAddressUnsafe(address, Number(bits ?? NetAddress.width(address)))
 }
 
 const networkOf = (address: NetAddress.IpAddress, bits: number): string =>
   IpNetwork.format(IpNetwork.fromAddressUnsafe(address, bits))
 
-/** The client's address. An IPv6 address becomes its /64: one client usually has all of it. */
-export const clientAddress = (
-  origin: Origin,
-  trustedProxies: ReadonlyArray<string>
-): string => {
-  const address = addressOf(origin, trustedProxies)
-  if (address === undefined) return origin.remoteAddress
-  return NetAddress.isIpv4Address(address)
-    ? NetAddress.formatIp(address)
-    : networkOf(address, 64)
-}
+const loopbacks = ["127.0.0.0/8", "::1/128"].map(parseNetwork)
 
-/** The client's network, which one party may have whole: /24 of IPv4, /48 of IPv6 (protocol §7). */
-export const clientNetwork = (
-  origin: Origin,
-  trustedProxies: ReadonlyArray<string>
-): string => {
-  const address = addressOf(origin, trustedProxies)
-  if (address === undefined) return origin.remoteAddress
-  return networkOf(address, NetAddress.isIpv4Address(address) ? 24 : 48)
-}
+export class Clients {
+  private readonly trusted: ReadonlyArray<IpNetwork.IpNetwork>
+  /** By the text of the address; null for one that is none. */
+  private readonly known: LRUCache<string, { readonly address: KnownAddress | null }>
 
-const loopbacks = ["127.0.0.0/8", "::1/128"]
+  constructor(trustedProxies: ReadonlyArray<string>) {
+    this.trusted = trustedProxies.map(parseNetwork)
+    this.known = new LRUCache({ max: knownAddressesMax })
+  }
 
-/**
- * Whether the client is on this machine: it connects by loopback, and nothing says that it
- * forwards a request of another. Such clients are not limited (protocol §7).
- */
-export const isLocalClient = ({ headers, remoteAddress }: Origin): boolean => {
-  const address = parseAddress(remoteAddress)
-  return address !== undefined && !headers.has("x-forwarded-for") && !headers.has("forwarded") &&
-    networksOf(loopbacks).some((network) => IpNetwork.contains(network, address))
+  /** The client of a request. */
+  clientOf(
+    { headers, remoteAddress }: Pick<HttpRequest, "headers" | "remoteAddress">
+  ): ClientAddress {
+    const peer = this.read(remoteAddress)
+    if (peer === undefined) {
+      return { address: remoteAddress, network: remoteAddress, isLocal: false }
+    }
+    const forwarded = headers.get("x-forwarded-for")
+    const isForwarded = forwarded !== undefined || headers.has("forwarded")
+    if (!isForwarded) return peer
+    const { address, network } = peer.isTrusted ? this.behind(peer, forwarded ?? "") : peer
+    return { address, network, isLocal: false }
+  }
+
+  /** The last address that is not a trusted proxy's. */
+  private behind(peer: KnownAddress, forwarded: string): KnownAddress {
+    let last = peer
+    for (const hop of forwarded.split(",").slice(-forwardedMax).toReversed()) {
+      const address = this.read(hop)
+      // A proxy writes valid addresses: the client wrote this one.
+      if (address === undefined) return last
+      last = address
+      if (!last.isTrusted) return last
+    }
+    return last
+  }
+
+  private read(text: string): KnownAddress | undefined {
+    let known = this.known.get(text)
+    if (known === undefined) {
+      const address = parseAddress(text)
+      known = { address: address === undefined ? null : this.describe(address) }
+      this.known.set(text, known)
+    }
+    return known.address ?? undefined
+  }
+
+  private describe(address: NetAddress.IpAddress): KnownAddress {
+    const isWithin = (networks: ReadonlyArray<IpNetwork.IpNetwork>) =>
+      networks.some((network) => IpNetwork.contains(network, address))
+    const isIpv4 = NetAddress.isIpv4Address(address)
+    return {
+      address: isIpv4 ? NetAddress.formatIp(address) : networkOf(address, 64),
+      network: networkOf(address, isIpv4 ? 24 : 48),
+      isLocal: isWithin(loopbacks),
+      isTrusted: isWithin(this.trusted)
+    }
+  }
 }

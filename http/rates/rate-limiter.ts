@@ -1,8 +1,9 @@
 /**
- * Rate limits by account and by client address (draft-ietf-httpapi-ratelimit-headers): a token
- * bucket for each, at this node, in bounded memory. A request whose token was valid at this node
- * within the last minute counts for its account, every other for its address. Guessing therefore
- * spends no account's limit, and a client with a token does not share the limit of its address.
+ * Rate limits by account and by client network (draft-ietf-httpapi-ratelimit-headers; protocol
+ * §7): a token bucket for each, at this node, in bounded memory. A request whose token was valid at
+ * this node within the last minute counts for its account, every other for its network. Guessing
+ * therefore spends no account's limit, and a client with a token does not share the limit of its
+ * network. A client on this machine is not limited.
  *
  * Effect's RateLimiter is not used: it starts a fiber for each request and never forgets a key.
  */
@@ -10,7 +11,7 @@ import { LRUCache } from "lru-cache"
 import { type CredentialCache, identityOf, secretHash } from "../auth/credentials/index.ts"
 import { rateBucketsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
-import { clientAddress } from "./client-address.ts"
+import type { Clients } from "./client-address.ts"
 
 /** `quota` requests in each window, also all at once. */
 export interface Rate {
@@ -18,7 +19,7 @@ export interface Rate {
   readonly windowMs: number
 }
 
-/** The limits of one address and of one account; undefined without a limit. */
+/** The limits of one client network and of one account; undefined without a limit. */
 export interface RateLimits {
   readonly address?: Rate | undefined
   readonly account?: Rate | undefined
@@ -109,7 +110,7 @@ export class RateLimiter {
   private readonly address: Policy | undefined
   private readonly account: Policy | undefined
   private readonly credentialCache: CredentialCache
-  private readonly trustedProxies: ReadonlyArray<string>
+  private readonly clients: Clients
   /** Rejected requests, by policy. */
   private readonly refused: Record<PolicyName, number>
 
@@ -117,7 +118,7 @@ export class RateLimiter {
     limits: RateLimits,
     dependencies: {
       readonly credentialCache: CredentialCache
-      readonly trustedProxies: ReadonlyArray<string>
+      readonly clients: Clients
       readonly refused: Record<PolicyName, number>
       readonly nowMs?: () => number
     }
@@ -132,19 +133,23 @@ export class RateLimiter {
     this.address = policy("address")
     this.account = policy("account")
     this.credentialCache = dependencies.credentialCache
-    this.trustedProxies = dependencies.trustedProxies
+    this.clients = dependencies.clients
     this.refused = dependencies.refused
   }
 
   /** Counts a request and decides whether it is admitted. */
   admit(request: HttpRequest): Admission {
     if (probePaths.has(request.path)) return unlimited
+    const client = this.clients.clientOf(request)
+    if (client.isLocal) return unlimited
     const account = this.accountOf(request)
     if (account !== undefined) {
-      return this.account === undefined ? unlimited : this.take(this.account, account)
+      return this.account === undefined
+        ? unlimited
+        : this.take(this.account, account, `the account ${account}`)
     }
     if (this.address === undefined) return unlimited
-    return this.take(this.address, clientAddress(request, this.trustedProxies))
+    return this.take(this.address, client.network, `the clients of ${client.network}`)
   }
 
   private accountOf(request: HttpRequest): string | undefined {
@@ -155,7 +160,7 @@ export class RateLimiter {
     return this.credentialCache.recentAccount(secretHash(token))
   }
 
-  private take({ buckets, field, name }: Policy, key: string): Admission {
+  private take({ buckets, field, name }: Policy, key: string, who: string): Admission {
     const { isOver, remaining, waitMs, fullInMs } = buckets.take(key)
     const fields: ReplyHeaders = [
       ["RateLimit-Policy", field],
@@ -164,7 +169,8 @@ export class RateLimiter {
     if (!isOver) return { fields, excess: undefined }
     this.refused[name] += 1
     const { quota, windowMs } = buckets.rate
-    const detail = `this ${name} may make ${quota} requests in ${windowMs / 1000} s`
+    const detail = `${who} may make ${quota} requests in ${windowMs / 1000} s: ` +
+      `repeat the request in ${Math.max(1, seconds(waitMs))} s`
     return { fields, excess: { policy: name, detail, waitMs } }
   }
 }

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { notAllowed } from "../../actors/index.ts"
 import { referencesPerAccount, referencesPerNetwork } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
-import { clientNetwork, isLocalClient } from "./client-address.ts"
+import type { Clients } from "./client-address.ts"
 import { Buckets, type Excess } from "./rate-limiter.ts"
 
 interface Resource {
@@ -34,21 +34,21 @@ interface Readers {
 }
 
 interface Dependencies extends Readers {
-  readonly trustedProxies: ReadonlyArray<string>
+  readonly clients: Clients
   /** A clock that never goes backwards; `performance.now` unless a test has another. */
   readonly nowMs?: () => number
 }
 
 export class RemoteReader {
   private readonly readers: Readers
-  private readonly trustedProxies: ReadonlyArray<string>
+  private readonly clients: Clients
   private readonly networks: Buckets
   private readonly accounts: Buckets
 
-  constructor({ forAccounts, forAnyone, nowMs, trustedProxies }: Dependencies) {
+  constructor({ clients, forAccounts, forAnyone, nowMs }: Dependencies) {
     const clock = nowMs ?? (() => performance.now())
     this.readers = { forAnyone, forAccounts }
-    this.trustedProxies = trustedProxies
+    this.clients = clients
     this.networks = new Buckets(referencesPerNetwork, clock)
     this.accounts = new Buckets(referencesPerAccount, clock)
   }
@@ -64,7 +64,7 @@ export class RemoteReader {
     const { forAccounts, forAnyone } = this.readers
     return (...what) =>
       Effect.suspend((): Effect.Effect<Resource, string | Excess> => {
-        const excess = isLocalClient(request) ? undefined : this.spend(request, account)
+        const excess = this.spend(request, account)
         if (excess !== undefined) return Effect.fail(excess)
         return account === undefined
           ? Effect.mapError(forAnyone(...what), explained)
@@ -73,14 +73,14 @@ export class RemoteReader {
   }
 
   private spend(request: HttpRequest, account: string | undefined): Excess | undefined {
+    const { isLocal, network } = this.clients.clientOf(request)
+    if (isLocal) return undefined
     const buckets = account === undefined ? this.networks : this.accounts
-    const { isOver, waitMs } = buckets.take(
-      account ?? clientNetwork(request, this.trustedProxies)
-    )
+    const { isOver, waitMs } = buckets.take(account ?? network)
     if (!isOver) return undefined
     const who = account === undefined
-      ? "clients of this network without an account"
-      : "this account"
+      ? `the clients of ${network} without an account`
+      : `the account ${account}`
     const { quota, windowMs } = buckets.rate
     return {
       policy: "references",

@@ -9,7 +9,7 @@ import { isSlug } from "../../http/auth/credentials/credentials.ts"
 import { claimAt, evaluateClaims } from "../../http/auth/issuer/claims.ts"
 import { isJwt } from "../../http/auth/issuer/issuer.ts"
 import { metadataUrl, parseKeySet, parseKeysUrl } from "../../http/auth/issuer/key-source.ts"
-import { clientAddress } from "../../http/rates/client-address.ts"
+import { Clients } from "../../http/rates/client-address.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
 const names = { account: "sub", roles: "roles", rolesPrefix: "" }
@@ -147,10 +147,10 @@ it("distinguishes a JWT from a token of the service", () => {
 
 describe("the client's address", () => {
   const client = (near: string, forwarded: string | undefined, ...trusted: Array<string>) =>
-    clientAddress({
+    new Clients(trusted).clientOf({
       remoteAddress: near,
       headers: new RequestHeaders(forwarded === undefined ? [] : ["x-forwarded-for", forwarded])
-    }, trusted)
+    }).address
 
   it.each([
     ["192.0.2.1", undefined, [], "192.0.2.1"],

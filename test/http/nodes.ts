@@ -9,6 +9,7 @@ import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
 import { defaultDocumentLimits } from "../../http/limits.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
+import { Clients } from "../../http/rates/client-address.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/rates/rate-limiter.ts"
 import { RemoteReader } from "../../http/rates/remote-reader.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
@@ -40,6 +41,7 @@ export interface Node {
 /** What a test sets of a service; the rest has its default. */
 export type TestSettings = Partial<HttpSettings> & {
   readonly rateLimits?: RateLimits
+  readonly trustedProxies?: ReadonlyArray<string>
   readonly sessionRetentionMs?: number
 }
 
@@ -94,6 +96,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     scope
   ))
   const { rateLimits = {}, trustedProxies = [] } = settings
+  const clients = new Clients(trustedProxies)
   const httpMetrics = new HttpMetrics()
   const credentialCache = new CredentialCache(nowMs)
   const runtime = ManagedRuntime.make(layerOf(options, outbound))
@@ -108,15 +111,15 @@ export const startNode = async (options: Options): Promise<Node> => {
       contentBytesMax: 1024 * 1024,
       retentionMs: 30 * 24 * 60 * 60 * 1000,
       corsOrigin: "*",
-      trustedProxies,
       ...settings
     },
     engine: (await runtime.runPromise(Effect.service(Storage))).engine,
     issuer: options.issuer,
     credentialCache,
+    clients,
     rateLimiter: makeRateLimiter(rateLimits, {
       credentialCache,
-      trustedProxies,
+      clients,
       refused: httpMetrics.rateLimited
     }),
     system: await runtime.runPromise(Effect.service(System)),
@@ -127,7 +130,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     remoteReader: new RemoteReader({
       forAnyone: readerOf(outbound, "public"),
       forAccounts: readerOf(outbound, "allowed"),
-      trustedProxies
+      clients
     }),
     startId: `${name}.test`,
     serviceKey: "the key of these tests",

@@ -142,14 +142,14 @@ describe("href answers", () => {
       (count) => asked(`198.51.100.${count}`)
     )
     expect(Number(over.header("retry-after"))).toBeGreaterThan(0)
-    expect(over.child("detail")).toContain("clients of this network without an account")
+    expect(over.child("detail")).toContain("the clients of 198.51.100.0/24 without an account")
     // Neither other networks, nor accounts there, nor clients on this machine.
     expect((await asked("198.51.101.1")).status).toBe(422)
     const overAccount = await overAfter(
       referencesPerAccount.quota,
       (count) => asked(`198.51.100.${count}`, asAdmin.basic)
     )
-    expect(overAccount.child("detail")).toContain("this account")
+    expect(overAccount.child("detail")).toContain("the account admin")
     expect((await put(`${path}/name`, `<answer href="${uri}"/>`)).status).toBe(422)
   })
 

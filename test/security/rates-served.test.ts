@@ -1,9 +1,9 @@
 /** Rate limits as clients see them: 429, its fields, and the clients that they do not affect. */
 import { afterEach, expect, it } from "vitest"
 import type { RateLimits } from "../../http/rates/rate-limiter.ts"
-import type { HttpSettings } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "../http/harness.ts"
+import type { TestSettings } from "../http/nodes.ts"
 
 let service: Harness
 afterEach(() => service.close())
@@ -18,14 +18,20 @@ const both = {
 }
 
 /** Each node counts separately: all requests go to the first. */
-const start = async (rateLimits: RateLimits, more: Partial<HttpSettings> = {}) => {
+const start = async (rateLimits: RateLimits, more: TestSettings = {}) => {
   service = await startService(resourceTable, { rateLimits, ...more })
   const [node = ""] = service.nodes
   return (method: string, path: string, options: Parameters<Harness["send"]>[2] = {}) =>
-    service.send(method, node + path, options)
+    service.send(method, node + path, {
+      ...options,
+      // A client on this machine is not limited, unless it forwards the requests of others.
+      headers: { "X-Forwarded-For": "203.0.113.1", ...options.headers }
+    })
 }
 
-const expectRefusal = (answered: Answered, policy: string, quota: number): void => {
+const clientsHere = "the clients of 127.0.0.0/24"
+
+const expectRefusal = (answered: Answered, policy: string, quota: number, who: string): void => {
   expect([answered.status, answered.header("ratelimit-policy")]).toEqual([
     429,
     `"${policy}";q=${quota};w=3600`
@@ -34,7 +40,7 @@ const expectRefusal = (answered: Answered, policy: string, quota: number): void 
   expect(Number(answered.header("retry-after"))).toBeGreaterThan(0)
   expect(answered.header("content-type")).toContain("application/problem+xml")
   expect(answered.child("type")).toMatch(/\/problems\/too-many-requests$/)
-  expect(answered.child("detail")).toContain(`this ${policy} may make ${quota} requests`)
+  expect(answered.child("detail")).toContain(`${who} may make ${quota} requests`)
 }
 
 it("count all requests of an address, and report the remaining ones", async () => {
@@ -49,8 +55,9 @@ it("count all requests of an address, and report the remaining ones", async () =
   }
   expect(left).toEqual(["r=4", "r=3", "r=2", "r=1", "r=0"])
   const forwarded = { headers: { "X-Forwarded-For": "10.0.0.99", Forwarded: "for=10.0.0.98" } }
-  expectRefusal(await send("GET", "/cross_bridge", forwarded), "address", addressQuota)
-  expectRefusal(await send("POST", "/content", { body: "x" }), "address", addressQuota)
+  expectRefusal(await send("GET", "/cross_bridge", forwarded), "address", addressQuota, clientsHere)
+  const published = await send("POST", "/content", { body: "x" })
+  expectRefusal(published, "address", addressQuota, clientsHere)
   const json = await send("GET", "/cross_bridge", { accept: "application/json" })
   expect(json.json).toMatchObject({ status: 429, "violated-policies": ["address"] })
   expect((await send("GET", "/livez")).status).toBe(200)
@@ -82,8 +89,9 @@ it("count an account separately from its neighbors and from guesses of its token
     const answered = await send("GET", "/mailboxes", admin)
     expect(answered.header("ratelimit")).toMatch(new RegExp(`^"account";r=${accountQuota - n};`))
   }
-  expectRefusal(await send("GET", "/mailboxes", admin), "account", accountQuota)
-  expectRefusal(await send("GET", "/cross_bridge", admin), "account", accountQuota)
+  for (const path of ["/mailboxes", "/cross_bridge"]) {
+    expectRefusal(await send("GET", path, admin), "account", accountQuota, "the account admin")
+  }
   expect((await send("GET", "/cross_bridge")).header("ratelimit")).toMatch(/^"address";r=3/)
   const guess = await send("GET", "/mailboxes", { basic: "admin:guess" })
   expect([guess.status, guess.header("ratelimit").slice(0, 13)]).toEqual([401, "\"address\";r=2"])
@@ -96,10 +104,20 @@ it("count clients behind a trusted proxy one by one", async () => {
     expect((await send("GET", "/cross_bridge", from("198.51.100.1"))).status).toBe(200)
   }
   expect((await send("GET", "/cross_bridge", from("198.51.100.1"))).status).toBe(429)
-  expect((await send("GET", "/cross_bridge", from("198.51.100.2"))).status).toBe(200)
+  // A network counts as one, and another network is not affected.
+  expect((await send("GET", "/cross_bridge", from("198.51.100.2"))).status).toBe(429)
+  expect((await send("GET", "/cross_bridge", from("198.51.101.2"))).status).toBe(200)
 })
 
-it("are none unless the operator sets them", async () => {
+it("do not hold for clients on this machine", async () => {
+  await start(both)
+  for (let n = 0; n < 2 * addressQuota; n += 1) {
+    const answered = await service.send("GET", "/cross_bridge")
+    expect([answered.status, answered.headers.has("ratelimit")]).toEqual([200, false])
+  }
+})
+
+it("are none where the operator wants none", async () => {
   const send = await start({})
   for (let n = 0; n < 50; n += 1) {
     const answered = await send("GET", "/cross_bridge")

@@ -6,6 +6,7 @@ import { loadSettings } from "../../deploy/settings/settings.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
 import { secretHash } from "../../http/auth/credentials/credentials.ts"
 import { countedTokenMs } from "../../http/limits.ts"
+import { Clients } from "../../http/rates/client-address.ts"
 import { Buckets, type PolicyName, RateLimiter } from "../../http/rates/rate-limiter.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
@@ -80,7 +81,7 @@ describe("the key that a request counts for", () => {
     const credentialCache = new CredentialCache(() => clock.nowMs)
     const rates = new RateLimiter(limits, {
       credentialCache,
-      trustedProxies,
+      clients: new Clients(trustedProxies),
       refused,
       nowMs: () => 0
     })
@@ -106,7 +107,8 @@ describe("the key that a request counts for", () => {
       [true, true, false, false]
     )
     expect(refused).toEqual({ address: 2, account: 0 })
-    expect(ask("203.0.113.10")).toBe(true)
+    expect(ask("203.0.113.10")).toBe(false)
+    expect(ask("203.0.114.10")).toBe(true)
   })
 
   it("behind a trusted proxy the last address that is no proxy, not one from the client", () => {
@@ -114,14 +116,14 @@ describe("the key that a request counts for", () => {
     const through = (n: number, client: string) =>
       ask("127.0.0.1", { "x-forwarded-for": `10.9.8.${n}, ${client}` })
     expect([1, 2, 3].map((n) => through(n, "198.51.100.1"))).toEqual([true, true, false])
-    expect(through(4, "198.51.100.2")).toBe(true)
+    expect(through(4, "198.51.101.2")).toBe(true)
   })
 
-  it("all of an IPv6 network of 64 bits", () => {
+  it("all of an IPv6 network of 48 bits", () => {
     const { ask } = world()
-    const asked = ["1", "2", "3"].map((end) => ask(`2001:db8:0:1::${end}`))
+    const asked = ["1", "2", "3"].map((end) => ask(`2001:db8:0:${end}::1`))
     expect(asked).toEqual([true, true, false])
-    expect(ask("2001:db8:0:2::1")).toBe(true)
+    expect(ask("2001:db8:1::1")).toBe(true)
   })
 
   it("an account, for a minute after its token was right; not by any other token", () => {
@@ -138,7 +140,16 @@ describe("the key that a request counts for", () => {
     expect(ask("203.0.113.1")).toBe(true)
     clock.nowMs += countedTokenMs
     expect([ask("203.0.113.1", bearer), ask("203.0.113.1", bearer)]).toEqual([true, false])
-    expect(ask("203.0.113.2", { authorization: "Bearer guess" })).toBe(true)
+    expect(ask("203.0.114.2", { authorization: "Bearer guess" })).toBe(true)
+  })
+
+  it("none, for a client on this machine that forwards nothing", () => {
+    const { ask } = world()
+    for (const peer of ["127.0.0.1", "127.3.2.1", "::1", "::ffff:7f00:1"]) {
+      expect(Array.from({ length: 10 }, () => ask(peer))).not.toContain(false)
+      const forwarded = [1, 2, 3].map((n) => ask(peer, { forwarded: `for=198.51.100.${n}` }))
+      expect(forwarded).toContain(false)
+    }
   })
 
   it("none, for the probes of an orchestrator", () => {
@@ -170,10 +181,17 @@ describe("the settings", () => {
     }
   )
 
-  it("limit nobody by default", () => {
-    const loaded = loadSettings({})
-    const settings = Result.isSuccess(loaded) ? loaded.success.settings : undefined
-    expect([settings?.port, settings?.rateLimitAddress, settings?.rateLimitAccount])
-      .toEqual([8080, undefined, undefined])
+  it("are generous by default, and can be none", () => {
+    const limits = (environment: Record<string, string>) => {
+      const loaded = loadSettings(environment)
+      const settings = Result.isSuccess(loaded) ? loaded.success.settings : undefined
+      return [settings?.rateLimitAddress, settings?.rateLimitAccount]
+    }
+    expect(limits({})).toEqual([
+      { quota: 6_000, windowMs: 60_000 },
+      { quota: 60_000, windowMs: 60_000 }
+    ])
+    expect(limits({ RATE_LIMIT_ADDRESS: "none", RATE_LIMIT_ACCOUNT: "none" }))
+      .toEqual(["none", "none"])
   })
 })

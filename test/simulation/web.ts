@@ -14,7 +14,7 @@ import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, Http
   renderFailure, renderView, type ResourceHandler,
   type Service } from "../../http/pipeline/index.ts"
 import { RowCaches } from "../../http/query-engine/index.ts"
-import { RemoteReader } from "../../http/rates/index.ts"
+import { Clients, RemoteReader } from "../../http/rates/index.ts"
 import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
 import { customerResource } from "../../http/resources/customers/customer-resource.ts"
@@ -62,6 +62,8 @@ export const serviceKey = "the key of the simulation"
 /** Nobody presents a token here, and making an empty cache takes longer than making a node. */
 const credentialCache = new CredentialCache()
 
+const clients = new Clients([])
+
 /** The credentials of an account whose name the token has. */
 export const bearerOf = (account: string) => ({ authorization: `Bearer eyJ.${account}.signed` })
 
@@ -81,8 +83,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
     publish: "anyone",
     contentBytesMax: 1_000_000,
     retentionMs: 24 * 60 * 60_000,
-    corsOrigin: undefined,
-    trustedProxies: []
+    corsOrigin: undefined
   },
   system,
   blobs,
@@ -93,10 +94,11 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
   remoteReader: new RemoteReader({
     forAnyone: () => Effect.fail("nothing is outside"),
     forAccounts: () => Effect.fail("nothing is outside"),
-    trustedProxies: []
+    clients
   }),
   issuer,
   credentialCache,
+  clients,
   rateLimiter: undefined,
   startId,
   serviceKey,

@@ -11,7 +11,6 @@ import { absoluteUri, type Call, createdAnswer, defineHandler, emptyAnswer, type
   seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { isChangeMade } from "../../request-record.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
-import { clientAddress } from "../../rates/index.ts"
 import { addressHash, collectionPath, createQuery, goneQueries, isExpired, ownersTable, parseQuery,
   queriesTable, queryPath, readRecord, type RecordResource, removalChanges, removeRecord,
   replaceRecord, type StoredQuery } from "../rows/index.ts"
@@ -99,7 +98,7 @@ export const postQueries = defineHandler(function*(service, call) {
   const account = yield* optionalAccount(service, call)
   const query = yield* queryOf(call, yield* readInput(call, "query", { form: true }))
   const { ids, request } = call
-  const client = clientAddress(request, service.settings.trustedProxies)
+  const client = service.clients.clientOf(request).address
   const [id, secret] = [ids.id("query"), ids.secret("edit")]
   const stored = yield* createQuery(service, call, id, (createdMs) => ({
     query,

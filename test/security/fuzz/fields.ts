@@ -9,7 +9,7 @@ import { standardTypes } from "../../../http/formats/representations.ts"
 import { headerBlockBytesMax } from "../../../http/limits.ts"
 import { chooseRange, evaluatePreconditions, httpDate, isIfRangeSatisfied,
   parseHttpDate } from "../../../http/pipeline/preconditions.ts"
-import { clientAddress } from "../../../http/rates/client-address.ts"
+import { Clients } from "../../../http/rates/client-address.ts"
 import { compileRoutes } from "../../../http/pipeline/routing.ts"
 import { decodeCursor, encodeCursor } from "../../../http/query-engine/query-run.ts"
 import { parseCabinetSince } from "../../../http/resources/cabinets/cabinet-cursor.ts"
@@ -99,7 +99,8 @@ const forwarded: Target = {
   run: (input) => {
     for (const remote of ["10.0.0.9", "203.0.113.5", "fe80::1", input]) {
       for (const trusted of [[], ["10.0.0.0/8", "fe80::/10"]]) {
-        const client = clientAddress(requestWith({ "x-forwarded-for": input }, remote), trusted)
+        const { address: client } = new Clients(trusted)
+          .clientOf(requestWith({ "x-forwarded-for": input }, remote))
         const address = client.replace(/\/64$/, "")
         must(isIP(address) !== 0 || client === remote, "an address, or its network")
         if (remote === "203.0.113.5") mustEqual(client, remote, "nobody else is believed")
