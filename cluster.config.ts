@@ -107,6 +107,14 @@ export interface ClusterConfig {
     /** `off`: the answer of a session is text, never a reference that the service reads. */
     readonly references: "on" | "off"
   }
+  readonly metrics: {
+    /**
+     * Address of a listener that serves `/metrics` alone, without an account, such as
+     * `0.0.0.0:9464`; a port alone is on loopback. Undefined: `/metrics` of the service, which is
+     * open to clients on this machine and to admins.
+     */
+    readonly listen: string | undefined
+  }
   readonly cors: {
     /**
      * Origin whose web pages may read responses and change resources (CORS). `*`: all may read, and
@@ -189,6 +197,7 @@ export const clusterConfig: ClusterConfig = {
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },
   sessions: { retention: "P30D", references: "on" },
+  metrics: { listen: undefined },
   cors: { origin: "*" },
   nats: {
     url: undefined,

@@ -161,6 +161,8 @@ const handleOnce = Effect.fnUntraced(function*(
 class Application {
   private readonly service: Service
   private readonly match: ReturnType<typeof compileRoutes<ResourceHandler>>
+  /** The patterns of guarded routes. */
+  private readonly guarded: ReadonlySet<string>
   private readonly runEffect: RunEffect
   private readonly onAccess: (access: AccessRecord) => void
 
@@ -172,6 +174,9 @@ class Application {
   ) {
     this.service = service
     this.match = compileRoutes(routes)
+    this.guarded = new Set(
+      routes.filter(({ isGuarded }) => isGuarded === true).map(({ pattern }) => pattern)
+    )
     this.runEffect = runEffect
     this.onAccess = onAccess
   }
@@ -184,6 +189,7 @@ class Application {
       if (excess !== undefined) return this.reject(request, exchange, overLimit(excess))
     }
     const match = this.match(request.method, request.path)
+    if ("pattern" in match && this.guarded.has(match.pattern)) exchange.guard()
     switch (match._tag) {
       case "Found": {
         const bodyKind = match.handler.body ?? "none"

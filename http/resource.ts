@@ -71,6 +71,10 @@ export const routesOf = (
   const routes = new Map<string, Route<ResourceHandler>>()
   const schemas = Object.assign({}, ...resources.map((resource) => resource.schemas))
   const operations = resources.flatMap(operationsOf)
+  const guarded = new Set(
+    resources.filter(({ isGuarded }) => isGuarded === true).flatMap(operationsOf)
+      .map(({ pattern }) => pattern)
+  )
   for (const { method, operation, pattern } of operations) {
     const { acceptPost } = operation
     const offer = offerOf(operations.find((one) => one.pattern === pattern && one.method === "GET"))
@@ -79,7 +83,8 @@ export const routesOf = (
       ...earlier,
       pattern,
       methods: { ...earlier?.methods, [method]: handlerOf(service, operation, offer, schemas) },
-      ...acceptPost === undefined ? {} : { acceptPost }
+      ...acceptPost === undefined ? {} : { acceptPost },
+      ...guarded.has(pattern) ? { isGuarded: true } : {}
     })
   }
   return [...routes.values()]

@@ -22,6 +22,7 @@ import { behaviorsOf, outboundOf } from "../behaviors.ts"
 import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
+import { serveMetrics } from "./metrics-listener.ts"
 import { serviceKeyOf } from "./service-key.ts"
 
 /** The port to listen on. For 0 it is a free one, since the base URL must name the port. */
@@ -289,11 +290,8 @@ const serveOver = Effect.fnUntraced(function*(
     resourceTable(service),
     (effect, observer) => run(effect).addObserver(observer),
     (access) => {
-      countRequest(
-        httpMetrics.forRoute(access.method, access.route),
-        access.status,
-        access.durationMs
-      )
+      const { durationMs, method, route, status } = access
+      countRequest(httpMetrics.forRoute(method, route), status, durationMs)
       run(Effect.logDebug("request", access))
     }
   )
@@ -307,6 +305,7 @@ const serveOver = Effect.fnUntraced(function*(
         Effect.andThen(service.system.drain)
       )
   )
+  yield* serveMetrics(settings.metricsListen, service.metricsText)
   yield* keepPublishingFigures(service)
   yield* Effect.forkScoped(orphanRemoval(settings, service, placement))
   onServing({

@@ -6,8 +6,8 @@ import { Redacted, Result } from "effect"
 import { type ClusterConfig, clusterConfig } from "../../cluster.config.ts"
 import { clockToleranceMaxMs, metadataUrl } from "../../http/index.ts"
 import { adminTokenCharsMin } from "../limits.ts"
-import { algorithm, claim, corsOrigin, duration, integer, keySet, list, natsServer, network,
-  nodeName, oneOf, origin, positiveDuration, rate, secret, size, text,
+import { algorithm, claim, corsOrigin, duration, integer, keySet, list, listenAddress, natsServer,
+  network, nodeName, oneOf, origin, positiveDuration, rate, secret, size, text,
   type ValueKind } from "./values.ts"
 
 type Keys<Config> = {
@@ -130,6 +130,11 @@ const table = {
     "sessions.references",
     oneOf("on", "off"),
     "Whether the answer of a session may be a reference (href) that the service reads"
+  ],
+  metricsListen: [
+    "metrics.listen",
+    optional(listenAddress),
+    "Address of a listener that serves /metrics alone, without an account"
   ],
   corsOrigin: [
     "cors.origin",

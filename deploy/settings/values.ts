@@ -106,6 +106,27 @@ export const integer = (minimum: number, maximum: number) =>
     return /^\d{1,15}$/.test(digits) && value >= minimum && value <= maximum ? value : undefined
   })
 
+/** An address to listen on. */
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+}
+
+const listenPattern = /^(?:(?<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):)?(?<port>\d{1,5})$/
+
+/** A port of this machine's loopback, or a host and port. */
+export const listenAddress = kind(
+  "host:port",
+  "a port, or a host and a port, such as 9464, 0.0.0.0:9464 or [::]:9464",
+  (written): ListenAddress | undefined => {
+    const { host = "127.0.0.1", port = "" } = listenPattern.exec(written)?.groups ?? {}
+    const number = Number(port)
+    return port !== "" && number >= 1 && number <= 65_535
+      ? { host: host.replace(/^\[(.*)\]$/, "$1"), port: number }
+      : undefined
+  }
+)
+
 /** One of these texts or numbers. */
 export const oneOf = <const Choice extends string | number>(...choices: ReadonlyArray<Choice>) =>
   kind(

@@ -10,6 +10,8 @@ export interface Route<H> {
   readonly methods: Readonly<Record<string, H>>
   /** `Accept-Post` of its answers to OPTIONS, where clients look for it. */
   readonly acceptPost?: string
+  /** See `OperationGroup`. */
+  readonly isGuarded?: boolean
 }
 
 /** The decoded parameters of a matched path. `get` returns the part of the segment before `~`. */

@@ -1,7 +1,7 @@
 /** Answers one request; independent of the server library. */
 import { bodyDeadlineMs, refusedBodyBytesMax, uploadBufferBytesMax } from "../limits.ts"
 import { EventStream } from "./event-stream.ts"
-import { joinFields, joinHeaders, type ReplyHeaders } from "./header-fields.ts"
+import { joinFields, joinHeaders, type ReplyHeaders, type StatusLines } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
 import type { BodyFault } from "./request.ts"
 import { sendStream } from "./response-stream.ts"
@@ -23,7 +23,7 @@ export const eventHeaders: ReplyHeaders = [
 
 /** The state that all exchanges of a server share. */
 export interface Shared {
-  readonly statusLine: (status: number) => string
+  readonly statusLines: StatusLines
   readonly onError: (error: unknown) => void
   readonly streams: Set<EventStream>
   readonly drainers: Set<() => void>
@@ -53,6 +53,7 @@ export class Exchange {
   private bodyDone: boolean
   private abortCallback: (() => void) | undefined
   private extraHeaders = ""
+  private isGuarded = false
 
   /**
    * `declaredBytes` is the Content-Length, 0 without a body, -1 if chunked. `isLast` means that the
@@ -182,6 +183,11 @@ export class Exchange {
   }
 
   /** Begins the answer; false if the client is gone. Answering twice is a defect. */
+  /** Lets pages of other origins read the answer only if the operator names their origin. */
+  guard(): void {
+    this.isGuarded = true
+  }
+
   private begin(): boolean {
     if (this.hasAnswered) throw new Error("this request was answered already")
     if (this.aborted) return false
@@ -198,7 +204,8 @@ export class Exchange {
   }
 
   private writeHead(status: number, joined: string): void {
-    this.native.writeStatus(this.shared.statusLine(status))
+    const { guarded, open } = this.shared.statusLines
+    this.native.writeStatus(this.isGuarded ? guarded(status) : open(status))
     const extra = this.extraHeaders
     const all = extra === "" ? joined : joined === "" ? extra : `${joined}\r\n${extra}`
     if (all === "") return

@@ -24,12 +24,25 @@ const allowedFields =
 /** Origins that may call from a browser: any (`*`), one, or none. Never with credentials. */
 export type CorsOrigin = string | undefined
 
+/** The status lines of a server's answers. */
+export interface StatusLines {
+  /** Of an answer that pages of other origins may read, as far as the operator lets them. */
+  readonly open: (status: number) => string
+  /** Of an answer that they may read only if the operator names their origin. */
+  readonly guarded: (status: number) => string
+}
+
+export const statusLines = (origin: CorsOrigin): StatusLines => {
+  const open = linesFor(origin)
+  return { open, guarded: origin === "*" ? linesFor(undefined) : open }
+}
+
 /**
  * The status line with the fields that every answer has. The text of each status is cached, so that
  * no request builds it. A script of another origin may read all fields: `*` holds for requests
  * without cookies (Fetch §3.3.5), and the service allows no others.
  */
-export const statusLines = (origin: CorsOrigin): (status: number) => string => {
+const linesFor = (origin: CorsOrigin): (status: number) => string => {
   const shared = "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer"
     + (origin === undefined ? "" : `\r\nAccess-Control-Allow-Origin: ${checked(origin)}`
       + "\r\nAccess-Control-Expose-Headers: *")

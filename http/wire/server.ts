@@ -135,7 +135,7 @@ const settle = (shared: Shared, timeoutMs: number): Promise<void> =>
 export const listen = async (options: ListenOptions): Promise<Server> => {
   const native = loadNative()
   const shared: Shared = {
-    statusLine: statusLines(options.corsOrigin),
+    statusLines: statusLines(options.corsOrigin),
     onError: options.onError,
     streams: new Set(),
     drainers: new Set(),

@@ -186,6 +186,8 @@ describe("restante", () => {
     ["CORS_ORIGINS", "https://a.example,https://b.example"],
     ["NATS_URL", "nats://10.0.0.1:4222, tls://nats.example,10.0.0.2"],
     ["NATS_REPLICAS", "3"],
+    ["METRICS_LISTEN", "9464"],
+    ["METRICS_LISTEN", "[::]:9464"],
     ["NODE_ID", "node-1"]
   ])("accepts %s = %s", (env, value) => {
     expect(restante(["config"], { [env]: value }).status).toBe(0)

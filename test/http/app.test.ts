@@ -268,6 +268,28 @@ describe("seeing inside", () => {
     }
   })
 
+  it("/metrics is for clients on this machine, and for admins", async () => {
+    const far = { headers: { "X-Forwarded-For": "203.0.113.9" } }
+    expect((await send("GET", "/metrics")).status).toBe(200)
+    expect((await send("GET", "/metrics", far)).status).toBe(401)
+    expect((await send("GET", "/metrics", { ...far, basic })).status).toBe(200)
+  })
+
+  it("is hidden from pages of other origins, unless the operator names them", async () => {
+    const named = await startService(resourceTable, { corsOrigin: "https://app.example" })
+    const originOf = async (at: Harness, path: string) =>
+      (await at.send("GET", path, { basic })).headers.get("access-control-allow-origin")
+    try {
+      for (const path of ["/metrics", "/cluster", "/accounts", "/accounts/admin"]) {
+        expect([path, await originOf(service, path)]).toEqual([path, null])
+        expect([path, await originOf(named, path)]).toEqual([path, "https://app.example"])
+      }
+      expect(await originOf(service, "/cross_bridge")).toBe("*")
+    } finally {
+      await named.close()
+    }
+  })
+
   it("/metrics has every measure, with routes as patterns", () => {
     const measures = new HttpMetrics()
     countRequest(measures.forRoute("POST", "/mailboxes/{mailbox}"), 202, 3)

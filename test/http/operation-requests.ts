@@ -34,6 +34,8 @@ export interface Step {
   /** `admin` by default; undefined for a request without credentials. */
   readonly basic?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
+  /** Sent as if for a client elsewhere: one on this machine needs no account. */
+  readonly isElsewhere?: boolean
   /** The root element of the document, and the document as JSON. */
   readonly root?: string
   readonly json?: (round: number) => unknown
@@ -120,9 +122,11 @@ export class OperationRequester {
     options: Parameters<Harness["send"]>[2]
   ): Promise<Answered> {
     const basic = "basic" in step ? step.basic : admin
+    const elsewhere = step.isElsewhere === true ? { "X-Forwarded-For": "203.0.113.9" } : {}
     return this.service.send(method, path, {
       ...basic === undefined ? {} : { basic },
-      ...options
+      ...options,
+      headers: { ...options?.headers, ...elsewhere }
     })
   }
 

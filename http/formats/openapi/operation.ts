@@ -68,6 +68,8 @@ export interface Operation {
 export interface OperationGroup<O extends Operation = Operation> {
   readonly tag: string
   readonly about: string
+  /** Whether it is about accounts or the operator's business, which no foreign page may read. */
+  readonly isGuarded?: boolean
   readonly schemas: Readonly<Record<string, Schema>>
   /** The operations by method and path, such as `GET /mailboxes/{mailbox}`. */
   readonly operations: Readonly<Record<string, O>>

@@ -33,6 +33,7 @@ const token = {
 export const accountResource: ResourceDefinition = {
   tag: "accounts",
   about: "Accounts, their roles and their tokens.",
+  isGuarded: true,
   schemas: {
     Account: rootElement("account", {
       ...attributes({ href: uri, created: dateTime }),

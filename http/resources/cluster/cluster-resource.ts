@@ -58,6 +58,7 @@ const node = object({
 export const clusterResource: ResourceDefinition = {
   tag: "cluster",
   about: "The status of the nodes; for the role admin.",
+  isGuarded: true,
   schemas: {
     Cluster: rootElement("cluster", {
       ...attributes({ node: text, shards: digits, owned: digits }),

@@ -1,3 +1,4 @@
 /** Health, metrics and the archive of a running node (protocol §6). */
+export { metricsType } from "./observability-handlers.ts"
 export { observabilityResource } from "./observability-resource.ts"
 export { makeMetricsText } from "./prometheus-text.ts"

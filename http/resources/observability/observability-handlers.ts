@@ -1,8 +1,8 @@
 /** Observability: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
 import { requireAdmin } from "../../auth/index.ts"
-import { type HandlerAnswer, type HandlerFailure, httpError, noStore, type ResourceHandler,
-  type Service } from "../../pipeline/index.ts"
+import { defineHandler, type HandlerAnswer, type HandlerFailure, httpError, noStore,
+  type ResourceHandler, type Service } from "../../pipeline/index.ts"
 
 const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer => ({
   _tag: "Plain",
@@ -49,5 +49,11 @@ export const getReady = (service: Service) => () =>
     Effect.mapError((reason) => httpError("storage-unavailable", `not ready: ${reason}`))
   )
 
-export const getMetrics = (service: Service) => () =>
-  Effect.sync(() => text(service.metricsText(), "text/plain; version=0.0.4; charset=utf-8"))
+/** The Content-Type of Prometheus' text format. */
+export const metricsType = "text/plain; version=0.0.4; charset=utf-8"
+
+/** The metrics: for clients on this machine, and for admins (protocol §7). */
+export const getMetrics = defineHandler(function*(service, call) {
+  if (!service.clients.clientOf(call.request).isLocal) yield* requireAdmin(service, call)
+  return text(service.metricsText(), metricsType)
+})

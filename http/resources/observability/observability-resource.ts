@@ -20,6 +20,7 @@ const plain = (
 export const observabilityResource: ResourceDefinition = {
   tag: "operation",
   about: "For operators: probes, metrics, and an archive of the whole store.",
+  isGuarded: true,
   schemas: {},
   operations: {
     "GET /livez": plain(getLive, "getLive", "Tests whether the process lives", "The process lives"),
@@ -29,12 +30,18 @@ export const observabilityResource: ResourceDefinition = {
       "Tests whether this node takes requests; else 503",
       "It does"
     ),
-    "GET /metrics": plain(
-      getMetrics,
-      "getMetrics",
-      "Reads the metrics, in the text format of Prometheus",
-      "Measures"
-    ),
+    "GET /metrics": {
+      ...plain(
+        getMetrics,
+        "getMetrics",
+        "Reads the metrics, in the text format of Prometheus",
+        "Measures"
+      ),
+      description: "Only a client on the service's machine, which forwards nothing for others, " +
+        "needs no account; elsewhere it is an admin's.",
+      needs: "anyone",
+      problems: ["forbidden"]
+    },
     "GET /archive": {
       handle: getArchive,
       id: "getArchive",
