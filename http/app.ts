@@ -235,8 +235,9 @@ class Application {
     if (handler.direct !== undefined && !isKeyed && !request.headers.has("authorization")) {
       return handler.direct(request, exchange, parameters)
     }
+    const networkOf = () => this.service.clients.clientOf(request).network
     const body = bodyKind === "document"
-      ? documentBody(exchange, documentParser.limits.documentBytesMax)
+      ? documentBody(exchange, documentParser.limits.documentBytesMax, networkOf)
       : bodyKind === "stream"
       ? streamBody(exchange, contentBytesMax, isKeyed)
       : noBody

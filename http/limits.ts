@@ -108,6 +108,14 @@ export const uploadBufferBytesMax = 256 * 1024
 /** Time that a whole document body may take to arrive. */
 export const bodyDeadlineMs = 20_000
 
+/** Unfinished document bodies at a node, in bytes: all together, and of one client network. */
+export const bodiesBytesMax = 64 * 1024 * 1024
+
+export const networkBodiesBytesMax = 32 * 1024 * 1024
+
+/** The time after which an unfinished body is given up when others need its memory. */
+export const pressedBodyMs = 2_000
+
 /** The service disconnects a reader of a streamed answer that receives nothing for this long. */
 export const readerStallMs = 30_000
 

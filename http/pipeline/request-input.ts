@@ -36,6 +36,13 @@ export const bodyError = (fault: BodyFault): HttpError => {
       )
     case "Timeout":
       return httpError("request-timeout", "the body did not arrive in time")
+    case "NoRoom":
+      return httpError(
+        "overloaded",
+        "the unfinished bodies of other requests take all the memory for them, of this service or "
+          + "of your network; send the request again later",
+        [["Retry-After", "2"]]
+      )
     case "Aborted":
       return httpError("malformed", "the body ended before its announced length")
   }

@@ -27,11 +27,15 @@ export const noBody: RequestBody = {
   digest: () => createHash("sha256").digest("base64url")
 }
 
-/** Collects a document of at most `bytesMax`. */
-export const documentBody = (exchange: Exchange, bytesMax: number): RequestBody => {
+/** Collects a document of at most `bytesMax`; see {@link Exchange.bytes}. */
+export const documentBody = (
+  exchange: Exchange,
+  bytesMax: number,
+  networkOf: () => string
+): RequestBody => {
   let outcome: Uint8Array | BodyFault | undefined
   const arrival = new Promise<Uint8Array | BodyFault>((resolve) => {
-    exchange.bytes(bytesMax, (body) => {
+    exchange.bytes(bytesMax, networkOf, (body) => {
       outcome = body
       resolve(body)
     })

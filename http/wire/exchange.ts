@@ -1,6 +1,7 @@
 /** Answers one request; independent of the server library. */
 import { bodyDeadlineMs, refusedBodyBytesMax, uploadBufferBytesMax } from "../limits.ts"
 import { EventStream } from "./event-stream.ts"
+import type { BodyBudget, HeldBody } from "./body-budget.ts"
 import { joinFields, joinHeaders, type ReplyHeaders, type StatusLines } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
 import type { BodyFault } from "./request.ts"
@@ -24,6 +25,7 @@ export const eventHeaders: ReplyHeaders = [
 /** The state that all exchanges of a server share. */
 export interface Shared {
   readonly statusLines: StatusLines
+  readonly bodies: BodyBudget
   readonly onError: (error: unknown) => void
   readonly streams: Set<EventStream>
   readonly drainers: Set<() => void>
@@ -121,20 +123,27 @@ export class Exchange {
   }
 
   /**
-   * Passes a copy of the whole body, at most `bytesMax`, to `done`. After `TooLarge` and `Timeout`
-   * the request still needs an answer, which also closes the connection.
+   * Passes a copy of the whole body, at most `bytesMax`, to `done`. After `TooLarge`, `Timeout` and
+   * `NoRoom` the request still needs an answer, which also closes the connection. `networkOf`: the
+   * client's network, whose unfinished bodies are bounded.
    */
-  bytes(bytesMax: number, done: (body: Uint8Array | BodyFault) => void): void {
+  bytes(
+    bytesMax: number,
+    networkOf: () => string,
+    done: (body: Uint8Array | BodyFault) => void
+  ): void {
     if (this.aborted) return done({ _tag: "Aborted" })
     if (this.declaredBytes > bytesMax) return done({ _tag: "TooLarge", bytesMax })
     let parts: Array<Uint8Array> | undefined
     let size = 0
     let timer: NodeJS.Timeout | undefined
+    let held: HeldBody | undefined
     let over = false
     const finish = (body: Uint8Array | BodyFault): void => {
       if (over) return
       over = true
       parts = undefined
+      held?.release()
       clearTimeout(timer)
       done(body)
     }
@@ -143,6 +152,10 @@ export class Exchange {
       if (over) return
       size += chunk.byteLength
       if (size > bytesMax) return finish({ _tag: "TooLarge", bytesMax })
+      if (!isLast) {
+        held ??= this.shared.bodies.hold(networkOf(), () => finish({ _tag: "Timeout" }))
+        if (!held.grow(chunk.byteLength)) return finish({ _tag: "NoRoom" })
+      }
       const part = Buffer.from(new Uint8Array(chunk))
       if (isLast) {
         const whole = parts === undefined ? part : Buffer.concat([...parts, part], size)

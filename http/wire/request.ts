@@ -54,7 +54,7 @@ export class RequestHeaders {
 /** Why a body did not arrive completely. After `Aborted` the client is gone. */
 export type BodyFault =
   | { readonly _tag: "TooLarge"; readonly bytesMax: number }
-  | { readonly _tag: "Aborted" | "Timeout" }
+  | { readonly _tag: "Aborted" | "Timeout" | "NoRoom" }
 
 /** A {@link BodyFault} as the error that `Exchange.stream` throws. */
 export class BodyError extends Error {

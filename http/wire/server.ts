@@ -5,6 +5,7 @@
 import { makeProblem, problemReply, type ProblemSlug } from "../formats/index.ts"
 import { drainGraceMs, eventHeartbeatMs } from "../limits.ts"
 import { Exchange, type Shared } from "./exchange.ts"
+import { BodyBudget } from "./body-budget.ts"
 import { type CorsOrigin, statusLines } from "./header-fields.ts"
 import { type HttpResponse, type ListenSocket, loadNative, type NativeRequest,
   ServerUnavailable } from "./native-module.ts"
@@ -136,6 +137,7 @@ export const listen = async (options: ListenOptions): Promise<Server> => {
   const native = loadNative()
   const shared: Shared = {
     statusLines: statusLines(options.corsOrigin),
+    bodies: new BodyBudget(),
     onError: options.onError,
     streams: new Set(),
     drainers: new Set(),

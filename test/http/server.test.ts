@@ -58,7 +58,7 @@ const handler = (request: HttpRequest, exchange: Exchange): void => {
       void receive(exchange, 1_000_000)
       return
     default:
-      exchange.bytes(1000, (body) => {
+      exchange.bytes(1000, () => "192.0.2.0/24", (body) => {
         const text = body instanceof Uint8Array ? Buffer.from(body).toString() : body._tag
         const echo = {
           method: request.method,

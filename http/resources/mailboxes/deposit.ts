@@ -284,7 +284,8 @@ export const directDeposit = (service: Service) => {
     if (!isAccepted(contentType)) {
       return refuseDeposit(direct, unsupportedMediaType("POST", acceptPost))
     }
-    exchange.bytes(service.documentParser.limits.documentBytesMax, (body) => {
+    const networkOf = () => service.clients.clientOf(request).network
+    exchange.bytes(service.documentParser.limits.documentBytesMax, networkOf, (body) => {
       if (!(body instanceof Uint8Array)) return refuseDeposit(direct, bodyError(body))
       try {
         depositDirectly(direct, body, contentType)
