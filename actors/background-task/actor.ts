@@ -9,7 +9,7 @@ import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
 import { copyFor, listCopy, removeCopy, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
-import { fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
+import { accessOf, fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundTaskMessage,
   type BackgroundTaskReply, BackgroundTaskState, targetOf, type TaskTarget } from "./protocol.ts"
 
@@ -64,7 +64,7 @@ const attempt = Effect.fnUntraced(function*(
   const copy = copyFor(input.key)
   const named = yield* askBackgroundTask(peers, self.id, { _tag: "CopyNamed", copy })
   if (isRefusal(named)) return
-  yield* storeCopy(deps, peers, copy, owner, outcome.fetched)
+  yield* storeCopy(deps, peers, copy, { owner, ...accessOf(pointer) }, outcome.fetched)
   return attempted({ _tag: "Delivered", code: outcome.fetched.code }, random)
 })
 

@@ -14,6 +14,14 @@ import { sha256 } from "../secret-hash.ts"
 import { type BackgroundTaskDependencies, type CachedContent, cachedKey, cachedTable,
   type ContentCopy, type TaskTarget } from "./protocol.ts"
 
+/** Who may read a copy. */
+interface CopyAccess {
+  /** The mailbox's owner, who needs no password. */
+  readonly owner: string
+  /** Of the password that the content has where it was copied from. */
+  readonly passwordHash?: string
+}
+
 const idChars = 22
 
 const typeCharsMax = 255
@@ -29,12 +37,15 @@ export const copyFor = (key: string): ContentCopy => ({
   contentId: sha256(`copy ${key}`).slice(0, idChars)
 })
 
-/** Stores a copy for the mailbox's owner. After a failure it may be stored nevertheless. */
+/**
+ * Stores a copy for the mailbox's owner, under the message's password if there is one. After a
+ * failure it may be stored nevertheless.
+ */
 export const storeCopy = Effect.fnUntraced(function*(
   { blobs }: BackgroundTaskDependencies,
   peers: Peers,
   { contentId: id }: ContentCopy,
-  owner: string,
+  { owner, passwordHash }: CopyAccess,
   { bytes, type }: Fetched
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
   const blobId = `${id}=${randomBytes(16).toString("base64url")}`
@@ -58,6 +69,7 @@ export const storeCopy = Effect.fnUntraced(function*(
       },
       // The hash of no known secret: only the owner's account may edit.
       editHash: randomBytes(32).toString("base64url"),
+      ...passwordHash === undefined ? {} : { passwordHash },
       owner
     }
     return Effect.map(askContent(peers, id, publish), (reply) => ({
@@ -79,10 +91,10 @@ export const listCopy = Effect.fnUntraced(function*(
   { mailbox, n }: TaskTarget,
   { contentId }: ContentCopy
 ): Effect.fn.Return<void, AskFailure | StorageFailure> {
-  const described = yield* askContent(peers, contentId, {
-    _tag: "Describe",
-    access: {}
-  })
+  const open = yield* askMailbox(peers, mailbox, { _tag: "Describe", reader: {} })
+  // The owner reads the copy without its password.
+  const access = isRefusal(open) || open._tag !== "Described" ? {} : { account: open.view.owner }
+  const described = yield* askContent(peers, contentId, { _tag: "Describe", access })
   if (!isRefusal(described) && described._tag === "Described") {
     const { lengthBytes, type } = described.view.body
     const cached: CachedContent = { contentId, type, lengthBytes }

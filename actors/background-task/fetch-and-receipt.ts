@@ -20,7 +20,8 @@ export interface TaskInput {
   readonly key: string
 }
 
-const accessOf = ({ password }: Pointer) =>
+/** The access to a message's content that its password gives. */
+export const accessOf = ({ password }: Pointer) =>
   password === undefined ? {} : { passwordHash: sha256(password) }
 
 /** The outcome of a refusal by content of this service: that of its status code. */

@@ -37,6 +37,10 @@ const editRefusal = (state: Published, access: ContentAccess): Reason | undefine
     ? "Unauthenticated"
     : "Forbidden"
 
+/** Why the caller may not remove; undefined if it may. */
+const removalRefusal = (state: Published, access: ContentAccess): Reason | undefined =>
+  access.isAdmin === true ? undefined : editRefusal(state, access)
+
 /** Why the caller may not read; undefined if it may. */
 const readRefusal = (state: Published, access: ContentAccess): Reason | undefined => {
   if (mayEdit(state, access)) return undefined
@@ -177,13 +181,15 @@ const published: ContentTable["Published"] = {
       view: { body, lastModifiedMs, hasPassword: passwordHash !== undefined }
     })
   },
-  Authorize: (state, { access }) => {
-    const reason = editRefusal(state, access)
+  Authorize: (state, { access, toRemove }) => {
+    const reason = toRemove === true
+      ? removalRefusal(state, access)
+      : editRefusal(state, access)
     return reason === undefined ? stay().reply(done) : deny(reason)
   },
   Overwrite: overwrite,
   Remove: (state, { access, ifDigest }, context) => {
-    const reason = editRefusal(state, access)
+    const reason = removalRefusal(state, access)
     if (reason !== undefined) return deny(reason)
     if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
     return remove(state, context)

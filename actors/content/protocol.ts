@@ -42,11 +42,15 @@ export const ContentState = Schema.Union([
 
 export type ContentState = typeof ContentState.Type
 
-/** The credentials of a caller: the secret of the edit URI, the message password, an account. */
+/**
+ * The credentials of a caller: the secret of the edit URI, the message password, an account. An
+ * admin may remove any content, but neither read nor replace it (protocol §7).
+ */
 export const ContentAccess = Schema.Struct({
   editHash: Schema.optionalKey(SecretHash),
   passwordHash: Schema.optionalKey(SecretHash),
-  account: Schema.optionalKey(Schema.String)
+  account: Schema.optionalKey(Schema.String),
+  isAdmin: Schema.optionalKey(Schema.Boolean)
 })
 
 export type ContentAccess = typeof ContentAccess.Type
@@ -62,8 +66,14 @@ export const ContentMessage = Schema.Union([
   }),
   /** Returns the view, if the caller may read (A3). */
   Schema.TaggedStruct("Describe", { access: ContentAccess }),
-  /** Checks that the caller may edit, before an upload and before the receipts are listed. */
-  Schema.TaggedStruct("Authorize", { access: ContentAccess }),
+  /**
+   * Checks that the caller may edit, before an upload and before the receipts are listed; or, if
+   * `toRemove`, that it may remove.
+   */
+  Schema.TaggedStruct("Authorize", {
+    access: ContentAccess,
+    toRemove: Schema.optionalKey(Schema.Boolean)
+  }),
   /**
    * Replaces the body. The new bytes are already in the blob store. If `ifDigest` is not the digest
    * of the current body, the message is refused.

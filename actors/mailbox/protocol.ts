@@ -68,10 +68,14 @@ export const MailboxState = Schema.Union([
 
 export type MailboxState = typeof MailboxState.Type
 
-/** The credentials of a reader: an account, and the hash of a password or a shared URI's secret. */
+/**
+ * The credentials of a reader: an account, and the hash of a password or a shared URI's secret. An
+ * admin may remove any notification, but not read it (protocol §7).
+ */
 export const MailboxReader = Schema.Struct({
   account: Schema.optionalKey(Schema.String),
-  secretHash: Schema.optionalKey(SecretHash)
+  secretHash: Schema.optionalKey(SecretHash),
+  isAdmin: Schema.optionalKey(Schema.Boolean)
 })
 
 export type MailboxReader = typeof MailboxReader.Type

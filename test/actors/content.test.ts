@@ -142,6 +142,11 @@ describe("the content's table", () => {
       expectOnlyReply(decide(kept, authorize(edit)), { _tag: "Done" })
       expectOnlyReply(decide(kept, authorize({ account: "alice" })), { _tag: "Done" })
       editRights(authorize)
+      const admin = { account: "admin", isAdmin: true }
+      expectRefused(decide(kept, authorize(admin)), "Forbidden")
+      const removing: ContentMessage = { _tag: "Authorize", access: admin, toRemove: true }
+      expectOnlyReply(decide(kept, removing), { _tag: "Done" })
+      editRights((access) => ({ _tag: "Authorize", access, toRemove: true }))
     },
     "Published.Overwrite": () => {
       // The message was decided before; another one has replaced its body since.
@@ -181,6 +186,8 @@ describe("the content's table", () => {
       })
       expectRefused(decide(kept, { ...remove, ifDigest: "sha-b0" }), "PreconditionFailed")
       editRights((access) => ({ ...remove, access }))
+      const byAdmin = { ...remove, access: { account: "admin", isAdmin: true } }
+      expect(decide(kept, byAdmin).nextState).toMatchObject({ _tag: "Removed" })
     },
     "Published.Withdraw": () => {
       const decision = decide({ ...kept, stale: ["b0"] }, withdraw, { head: 2 })

@@ -147,6 +147,11 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, remove(0), { head: 3 }), "NotFound")
       const stranger: MailboxMessage = { _tag: "Remove", n: 1, idRandom: part("r"), reader: {} }
       expectRefused(decide(open, stranger), "Unauthenticated")
+      const admin: MailboxMessage = {
+        ...stranger,
+        reader: { account: "admin", isAdmin: true }
+      }
+      expect(decide(open, admin, { head: 3 }).removals).toEqual([1])
       const gone = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
       expectRefused(decide(gone, remove(2), { head: 3 }), "Gone")
       const idRandom = part("_relay")

@@ -71,7 +71,13 @@ describe("a mailbox that fetches eagerly", () => {
     )
     await service.send("POST", href, { body })
     const { attributes } = await copyIn(href)
-    expect((await service.send("GET", attributes["href"] ?? "")).text).toBe("body of /secret")
+    const copy = attributes["href"] ?? ""
+    // The copy has the password too; the mailbox's owner needs none.
+    expect((await service.send("GET", copy)).status).toBe(401)
+    const headers = { "Message-Password": "the-right-password" }
+    for (const reader of [{ headers }, { basic: owner }]) {
+      expect((await service.send("GET", copy, reader)).text).toBe("body of /secret")
+    }
   })
 
   it("retries after a fault", async () => {

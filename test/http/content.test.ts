@@ -264,6 +264,10 @@ describe("the edit URI", () => {
     expect((await send("GET", href)).text).toBe("still mine")
     expect((await send("DELETE", href, { basic: admin })).status).toBe(204)
     const anybodys = locationOf(await publish("nobody's"))
-    expect((await send("DELETE", anybodys, { basic: admin })).status).toBe(403)
+    // An admin removes any content, but reads and replaces none that is not its own.
+    expect((await send("PUT", anybodys, { basic: admin, body: "x" })).status).toBe(403)
+    expect((await send("GET", `${anybodys}/receipts`, { basic: admin })).status).toBe(403)
+    expect((await send("DELETE", anybodys, { basic: admin })).status).toBe(204)
+    expect((await send("GET", anybodys)).status).toBe(410)
   })
 })

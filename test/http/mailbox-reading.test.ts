@@ -170,3 +170,19 @@ describe("A11: reading", () => {
     expect((await service.send("GET", href, { basic: owner })).status).toBe(200)
   })
 })
+
+test("an admin removes a notification of any mailbox, but does not read it", async () => {
+  const opened = await service.send("POST", "/mailboxes", {
+    basic: service.bob,
+    headers: { Slug: "moderated" }
+  })
+  const href = opened.header("location")
+  const location = (await service.deposit(href, "spam")).header("location")
+  expect((await service.send("GET", location, { basic: owner })).status).toBe(403)
+  expect((await service.send("DELETE", location)).status).toBe(401)
+  const unknown = `${href}/notifications/1-${"A".repeat(22)}`
+  expect((await service.send("DELETE", unknown, { basic: owner })).status).toBe(404)
+  expect((await service.send("DELETE", location, { basic: owner })).status).toBe(204)
+  expect((await service.send("GET", location, { basic: service.bob })).status).toBe(410)
+  expect((await service.send("DELETE", href, { basic: owner })).status).toBe(204)
+})

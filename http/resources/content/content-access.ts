@@ -41,7 +41,8 @@ const accessOf = Effect.fnUntraced(function*(
   return {
     ...secret === undefined ? {} : { editHash: secretHash(secret) },
     ...password === undefined ? {} : { passwordHash: secretHash(password) },
-    ...account === undefined ? {} : { account: account.name }
+    ...account === undefined ? {} : { account: account.name },
+    ...account?.roles.includes("admin") === true ? { isAdmin: true } : {}
   }
 })
 
@@ -80,14 +81,18 @@ export const describeContent = (
     (reply) => expectReply(reply, "Described").view
   )
 
-/** Requires the secret of the edit URI, or the account of the owner; returns the credentials. */
+/**
+ * Requires the secret of the edit URI, or the account of the owner, or, if `toRemove`, of an admin;
+ * returns the credentials.
+ */
 export const requireEditor = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  to: Address
+  to: Address,
+  toRemove = false
 ): Effect.fn.Return<ContentAccess, HandlerFailure> {
   const access = yield* accessOf(service, call, authenticateCounted)
-  const message: ContentMessage = { _tag: "Authorize", access }
+  const message: ContentMessage = { _tag: "Authorize", access, toRemove }
   yield* ask<ContentReply>(service, to, message)
   return access
 })

@@ -238,7 +238,7 @@ export const putContent = defineHandler(function*(service, call) {
 /** DELETE: 204, then 410. */
 export const deleteContent = defineHandler(function*(service, call) {
   const to = yield* contentAddressOf(call)
-  const access = yield* requireEditor(service, call, to)
+  const access = yield* requireEditor(service, call, to, true)
   const message: ContentMessage = {
     _tag: "Remove",
     access,

@@ -173,6 +173,18 @@ export const requireReader = Effect.fnUntraced(function*(
   )
 })
 
+/** An admin, who may remove what is in any mailbox; else {@link requireReader}. */
+export const requireRemover = Effect.fnUntraced(function*(
+  mailboxCall: MailboxCall
+): Effect.fn.Return<ReaderCall, HandlerFailure> {
+  const { call, mailbox, service } = mailboxCall
+  const account = mailbox.secret === undefined ? yield* authenticate(service, call) : undefined
+  if (account?.roles.includes("admin") !== true) return yield* requireReader(mailboxCall)
+  const view = yield* describeMailbox(service, mailbox, account.name)
+  if (isRefusal(view)) return yield* refusalError(view)
+  return { service, call, mailbox, reader: { account: account.name, isAdmin: true }, view }
+})
+
 /** {@link requireReader} of the mailbox that the path names, before an answer is repeated. */
 export const authorizeReader =
   (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {

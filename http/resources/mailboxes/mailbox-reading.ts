@@ -14,7 +14,7 @@ import { removeOnce } from "../../request-record.ts"
 import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
-  requireReader } from "./mailbox-access.ts"
+  requireReader, requireRemover } from "./mailbox-access.ts"
 import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, type MailboxEntry,
   type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved, spansOf,
   withCopies } from "./mailbox-listing.ts"
@@ -182,7 +182,7 @@ const removeNotification = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall
 ): Effect.fn.Return<void, HandlerFailure> {
   const { call, mailbox, service } = mailboxCall
-  const readerCall = yield* requireReader(mailboxCall)
+  const readerCall = yield* requireRemover(mailboxCall)
   const entry = yield* entryAt(readerCall)
   if (isConditional(call)) {
     // A notification never changes, so that the actor need not compare a version.
