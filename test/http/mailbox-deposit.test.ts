@@ -84,6 +84,21 @@ describe("A2: depositing", () => {
     expect(descriptions(listing)).toEqual([])
   })
 
+  test("inlined content is the mailbox owner's, who can remove it", async () => {
+    const headers = { Slug: "inline-owned" }
+    const opened = await service.send("POST", "/mailboxes", { basic: service.bob, headers })
+    const href = opened.header("location")
+    const body = "<notification><item><description>d</description>" +
+      "<content type=\"text/plain\">words of a stranger</content></item></notification>"
+    const location = (await service.send("POST", href, { body })).header("location")
+    const { text } = await service.send("GET", location, { basic: service.bob })
+    const content = /<url>([^<]+)<\/url>/.exec(text)?.[1] ?? ""
+    expect((await service.send("GET", content)).text).toBe("words of a stranger")
+    expect((await service.send("DELETE", content)).status).toBe(401)
+    expect((await service.send("DELETE", content, { basic: service.bob })).status).toBe(204)
+    expect((await service.send("GET", content)).status).toBe(410)
+  })
+
   test("inlined content is published by the service; the repetition has the same", async () => {
     const { href } = await service.open("inline")
     const body = "<notification><item><description>d</description><url/>" +

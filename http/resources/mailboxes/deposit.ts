@@ -100,12 +100,13 @@ const publishContent = Effect.fnUntraced(function*(
   account: string | undefined
 ): Effect.fn.Return<string, HandlerFailure> {
   const { digest, document } = deposit
-  const content = yield* inlinedContent(document)
+  const inlined = yield* inlinedContent(document)
   // A mailbox that will refuse the notification must not cause a publication.
-  const { settings } = yield* failRefused(describeMailbox(service, mailbox))
+  const { owner, settings } = yield* failRefused(describeMailbox(service, mailbox))
   if (settings.deposit === "accounts" && account === undefined) {
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
+  const content = { ...inlined, owner }
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
   const first = yield* publishInline(service, derived, content)
   const { href } = first.isRemoved ? yield* publishInline(service, ids, content) : first
