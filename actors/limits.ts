@@ -115,6 +115,17 @@ export const accountTokensMax = 16
 /** A failed removal of the records of expired tokens is repeated after this time. */
 export const tokenRemovalRetryMs = 60_000
 
+/** Requests to one origin that anonymous deposits of one client network may cause (protocol §7). */
+export const anonymousPerMinuteMax = 10
+
+export const anonymousPerDayMax = 100
+
+/** Networks and origins whose requests a node remembers. */
+export const anonymousBudgetsMax = 10_000
+
+/** How long after an anonymous deposit the mailbox makes requests for it. */
+export const anonymousRequestsMs = 60 * 60_000
+
 /** A background task whose attempt was lost is repeated after this time. */
 export const backgroundTaskLeaseMs = 120_000
 

@@ -1,12 +1,14 @@
 /** The background task bound to the runtime: what it fetches, reports and copies. */
-import { Effect, Semaphore } from "effect"
+import { Clock, Effect, Semaphore } from "effect"
 import { type Address, address, type AskFailure, type Behavior, isRefusal, type Peers,
   type StorageFailure } from "../../runtime/index.ts"
-import { fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
-import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
-  type OwnerSettings } from "../mailbox/index.ts"
+import { anonymousRequestsMs, fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
+import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind, type OwnerSettings,
+  type StoredNotification } from "../mailbox/index.ts"
+import { parseUrl } from "../parse-url.ts"
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
+import { AnonymousBudget } from "./anonymous-budget.ts"
 import { copyFor, listCopy, removeCopy, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
 import { accessOf, fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
@@ -36,11 +38,35 @@ const attempted = (outcome: DeliveryOutcome, random: number): BackgroundTaskMess
 
 const askBackgroundTask = askerOf<BackgroundTaskMessage, BackgroundTaskReply>(backgroundTaskKind)
 
+/**
+ * How long a request for an anonymous sender has to wait, in ms; undefined if it is too late for
+ * it. Others do not wait, nor does what stays in this service.
+ */
+const waitForStranger = (
+  { links }: BackgroundTaskDependencies,
+  budget: AnonymousBudget,
+  { atMs, network }: StoredNotification,
+  url: string
+): Effect.Effect<number | undefined> =>
+  Effect.map(Clock.currentTimeMillis, (nowMs) => {
+    if (network === undefined || links.contentOf(url) !== undefined) return 0
+    const leftMs = atMs + anonymousRequestsMs - nowMs
+    if (leftMs <= 0) return undefined
+    const waitMs = budget.take(network, parseUrl(url)?.origin ?? "", nowMs)
+    return waitMs < leftMs ? waitMs : undefined
+  })
+
+/** The bounds of what the tasks of a node do. */
+interface NodeBounds {
+  readonly memory: Semaphore.Semaphore
+  readonly budget: AnonymousBudget
+}
+
 /** Fetches the content or sends a receipt; with a `problem`, sends a receipt of that. */
 const attempt = Effect.fnUntraced(function*(
   deps: BackgroundTaskDependencies,
   peers: Peers,
-  memory: Semaphore.Semaphore,
+  { budget, memory }: NodeBounds,
   self: Address,
   problem: string | undefined
 ) {
@@ -52,6 +78,12 @@ const attempt = Effect.fnUntraced(function*(
   if (problem === undefined && !isWanted(settings, target.kind)) return obsolete
   const pointer = documents.pointerOf(notification.fragment)
   if (pointer === undefined || pointer.url === "") return obsolete
+  const waitMs = yield* waitForStranger(deps, budget, notification, pointer.url)
+  if (waitMs === undefined) return obsolete
+  if (waitMs > 0) {
+    const nowMs = yield* Clock.currentTimeMillis
+    return attempted({ _tag: "Deferred", untilMs: nowMs + waitMs }, deps.random())
+  }
   const mailbox = links.mailbox(target.mailbox)
   const input: TaskInput = { pointer, mailbox, settings, key: notification.idRandom }
   const random = deps.random()
@@ -99,7 +131,10 @@ export const backgroundTask = (
   BackgroundTaskReply,
   BackgroundTaskAction
 > => {
-  const memory = Semaphore.makeUnsafe(Math.ceil(fetchBytesInFlightMax / fetchPermitBytes))
+  const bounds: NodeBounds = {
+    memory: Semaphore.makeUnsafe(Math.ceil(fetchBytesInFlightMax / fetchPermitBytes)),
+    budget: new AnonymousBudget()
+  }
   return {
     kind: backgroundTaskKind,
     initial: { _tag: "Absent" },
@@ -107,7 +142,7 @@ export const backgroundTask = (
     ...codecsOf(BackgroundTaskState, BackgroundTaskMessage),
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") {
-        return attempt(deps, peers, memory, self, action.problem).pipe(
+        return attempt(deps, peers, bounds, self, action.problem).pipe(
           // A store or actor is unavailable: nothing is counted, and the attempt is repeated soon.
           Effect.catch(() =>
             Effect.map(deferredOutcome, (outcome) => attempted(outcome, deps.random()))

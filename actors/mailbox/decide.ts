@@ -14,7 +14,8 @@ import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, Mailbo
 import { covers, subtract } from "./ranges.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
   recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
-import { isWatched, partOf, signalDeposit, signalKey, signalRegistrations } from "./signals.ts"
+import { isWatched, makesRequests, partOf, signalDeposit, signalKey,
+  signalRegistrations } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
 
@@ -162,7 +163,8 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
 
 const deposit =
   ({ notificationsMax }: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
-  (state, { fragment, digest, idRandom, account, key }, { nowMs, head, findDuplicate, self }) => {
+  (state, message, { nowMs, head, findDuplicate, self }) => {
+    const { fragment, digest, idRandom, account, key } = message
     if (state.settings.deposit === "accounts" && account === undefined) {
       return deny("Unauthenticated")
     }
@@ -183,7 +185,9 @@ const deposit =
     }
     if (stored(state, head) >= notificationsMax) return deny("Full", "the mailbox is full")
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
-    const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment))
+    // The network matters only where the mailbox makes requests for its senders.
+    const network = makesRequests(state) ? message.network : undefined
+    const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment, network))
     // The log has the time of its last item, so that a deposit writes no state record.
     if (atMs !== state.lastAtMs) {
       decision.becomeInMemory(

@@ -4,7 +4,7 @@ export { formatCursor, numberMax, parseSince, type Since, startAfter } from "./c
 export type { MailboxLimits } from "./decide.ts"
 export { parseDuration } from "./duration.ts"
 export { decodeItem, decodeRemoval, isRemoval, itemAtMs, localDeliveryIdRandom, notificationId,
-  parseNotificationId, partChars } from "./log-item.ts"
+  parseNotificationId, partChars, type StoredNotification } from "./log-item.ts"
 export { MailboxMessage, MailboxReader, type MailboxReply, type MailboxView,
   OwnerSettings } from "./protocol.ts"
 export { backgroundTaskKind, idempotencyKind, registrationKind } from "./signals.ts"

@@ -1,7 +1,8 @@
 /**
  * The items of a mailbox's log. A notification is a header line and the XML that readers get:
  * `<time, ms since the epoch, base 36> <random> <digest>\n<item>…</item>`. The random part and the
- * digest have 22 characters of base64url each, 128 bits. The other kind of item is a removal event.
+ * digest have 22 characters of base64url each, 128 bits. After the digest there may be a space and
+ * the network of an anonymous sender. The other kind of item is a removal event.
  */
 
 export interface StoredNotification {
@@ -13,6 +14,8 @@ export interface StoredNotification {
   readonly digest: string
   /** The `item` element as XML, which readers get unchanged. */
   readonly fragment: string
+  /** The client network of an anonymous sender, where the mailbox makes requests for it. */
+  readonly network: string | undefined
 }
 
 /** Length of the random part and of the digest. */
@@ -38,8 +41,11 @@ export const encodeItem = (
   atMs: number,
   idRandom: string,
   digest: string,
-  fragment: string
-): string => `${atMs.toString(36)} ${idRandom} ${digest}\n${fragment}`
+  fragment: string,
+  network?: string
+): string =>
+  `${atMs.toString(36)} ${idRandom} ${digest}${network === undefined ? "" : ` ${network}`}\n` +
+  fragment
 
 const corrupted = (): Error =>
   new Error("a log item of a mailbox is corrupted: its header line is missing")
@@ -65,7 +71,8 @@ export const decodeRemoval = (value: string): ReadonlyArray<string> => value.spl
 const digestOffset = (value: string): number => {
   const space = value.indexOf(" ")
   const offset = space + partChars + 2
-  if (space < 1 || value[offset + partChars] !== "\n") throw corrupted()
+  const after = value[offset + partChars]
+  if (space < 1 || (after !== "\n" && after !== " ")) throw corrupted()
   return offset
 }
 
@@ -92,11 +99,14 @@ export const itemRepeatKey = (value: string): string | undefined => {
 /** The notification in a log item; throws if the item is a removal event or corrupted. */
 export const decodeItem = (value: string): StoredNotification => {
   const offset = digestOffset(value)
+  const end = value.indexOf("\n", offset + partChars)
+  if (end < 0) throw corrupted()
   return {
     atMs: itemAtMs(value),
     idRandom: value.slice(offset - partChars - 1, offset - 1),
     digest: value.slice(offset, offset + partChars),
-    fragment: value.slice(offset + partChars + 1)
+    fragment: value.slice(end + 1),
+    network: end === offset + partChars ? undefined : value.slice(offset + partChars + 1, end)
   }
 }
 

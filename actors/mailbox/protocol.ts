@@ -111,6 +111,8 @@ export const MailboxMessage = Schema.Union([
     idRandom: Base64Id,
     /** The sender's account, if it has authenticated. */
     account: Schema.optionalKey(Schema.String),
+    /** The client network of a sender without an account. */
+    network: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,64}$/))),
     /** The hash of the Idempotency-Key. The actor `<mailbox>=<key>` stores the key's answer. */
     key: Schema.optionalKey(SecretHash)
   }),

@@ -60,7 +60,9 @@ export class Clients {
   ): ClientAddress {
     const peer = this.read(remoteAddress)
     if (peer === undefined) {
-      return { address: remoteAddress, network: remoteAddress, isLocal: false }
+      // The client has left, and the connection no longer has an address.
+      const text = remoteAddress === "" ? "unknown" : remoteAddress
+      return { address: text, network: text, isLocal: false }
     }
     const forwarded = headers.get("x-forwarded-for")
     const isForwarded = forwarded !== undefined || headers.has("forwarded")

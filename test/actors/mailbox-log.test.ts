@@ -76,12 +76,19 @@ describe("a stored notification", () => {
       property(times, parts, parts, (atMs, idRandom, digest) => {
         const fragment = "<item>two\nlines of text</item>"
         const value = encodeItem(atMs, idRandom, digest, fragment)
-        expect(decodeItem(value)).toEqual({ atMs, idRandom, digest, fragment })
+        const stored = { atMs, idRandom, digest, fragment }
+        expect(decodeItem(value)).toEqual({ ...stored, network: undefined })
+        const network = "2001:db8::/48"
+        const strangers = encodeItem(atMs, idRandom, digest, fragment, network)
+        expect(decodeItem(strangers)).toEqual({ ...stored, network })
+        expect(itemRepeatKey(strangers)).toBe(repeatKey(digest))
+        expect(isRemoval(strangers)).toBe(false)
         expect(itemAtMs(value)).toBe(atMs)
         expect(itemRepeatKey(value)).toBe(repeatKey(digest))
       })
     )
     expect(() => decodeItem("<item/>")).toThrow()
+    expect(() => decodeItem(`1 ${"a".repeat(22)} ${"b".repeat(22)} no line`)).toThrow()
   })
   it("is distinguished from a removal event", () => {
     assert(

@@ -119,7 +119,7 @@ it("fetches the healthy message while others drip, burst and never end", async (
   })
   const deposit = async (uri: string): Promise<string> => {
     const document = notification("x").replace(/<url>.*<\/url>/, `<url>${uri}</url>`)
-    const made = await postXml(service.url, mailbox, document)
+    const made = await postXml(service.url, mailbox, document, asAdmin)
     return pathOf(expectStatus(made, 202).headers.get("location"))
   }
   const bad: Array<string> = []

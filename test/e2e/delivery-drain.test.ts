@@ -51,7 +51,7 @@ const begin = async (service: Service, origin: string): Promise<ReadonlyArray<st
     paths.push(pathOf(expectStatus(queued, 202).headers.get("location")))
   }
   const message = notification("message").replace("http://sender.test", origin)
-  expectStatus(await postXml(url, mailbox.path, message), 202)
+  expectStatus(await postXml(url, mailbox.path, message, asAdmin), 202)
   return paths
 }
 

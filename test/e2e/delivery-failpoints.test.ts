@@ -92,7 +92,7 @@ const act = async (base: string, all: Accepted): Promise<void> => {
     `<to>${origin}/inbox</to><to>http://post.test${inner.path}</to><item>`
   )
   const callback = `<registration><callback>${origin}/hook/${name}</callback></registration>`
-  keep("fetched", await accepted(postXml(base, eager.path, message)))
+  keep("fetched", await accepted(postXml(base, eager.path, message, asAdmin)))
   keep("relay", await accepted(postXml(base, "/outgoing/admin", relayed, asAdmin)))
   const registrations = `${pushing.path}/registrations`
   keep("registration", await accepted(postXml(base, registrations, callback, asAdmin)))

@@ -1,5 +1,6 @@
 /** Eager fetches and receipts: a mailbox as the recipient in A3 and A4. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { anonymousPerMinuteMax } from "../../actors/limits.ts"
 import { childOf, childrenOf, type Element, parseText } from "../../http/formats/xml/index.ts"
 import type { Answered } from "./harness.ts"
 import { type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
@@ -53,7 +54,10 @@ const receiptOf = (path: string): Promise<Element> =>
 describe("a mailbox that fetches eagerly", () => {
   it("keeps a copy of another service's content and shows it", async () => {
     const { href } = await service.open("eager", eager)
-    await service.send("POST", href, { body: notification("hello", `${outside.origin}/hello`) })
+    await service.send("POST", href, {
+      basic: owner,
+      body: notification("hello", `${outside.origin}/hello`)
+    })
     const { attributes } = await copyIn(href)
     expect(attributes).toMatchObject({ type: "text/plain; charset=utf-8", length: "14" })
     const copy = await service.send("GET", attributes["href"] ?? "")
@@ -69,7 +73,7 @@ describe("a mailbox that fetches eagerly", () => {
       "</item>",
       "<password>the-right-password</password></item>"
     )
-    await service.send("POST", href, { body })
+    await service.send("POST", href, { basic: owner, body })
     const { attributes } = await copyIn(href)
     const copy = attributes["href"] ?? ""
     // The copy has the password too; the mailbox's owner needs none.
@@ -82,7 +86,10 @@ describe("a mailbox that fetches eagerly", () => {
 
   it("retries after a fault", async () => {
     const { href } = await service.open("eager-flaky", eager)
-    await service.send("POST", href, { body: notification("again", `${outside.origin}/flaky`) })
+    await service.send("POST", href, {
+      basic: owner,
+      body: notification("again", `${outside.origin}/flaky`)
+    })
     await copyIn(href)
     expect(outside.received.filter(({ path }) => path === "/flaky")).toHaveLength(3)
   })
@@ -93,7 +100,10 @@ describe("a mailbox that fetches eagerly", () => {
       type: "text/plain"
     })
     const { href } = await service.open("eager-own", eager)
-    await service.send("POST", href, { body: notification("own", created.header("location")) })
+    await service.send("POST", href, {
+      basic: owner,
+      body: notification("own", created.header("location"))
+    })
     const { attributes } = await copyIn(href)
     expect(attributes["href"]).not.toBe(created.header("location"))
     expect((await service.send("GET", attributes["href"] ?? "")).text).toBe("own words")
@@ -102,7 +112,10 @@ describe("a mailbox that fetches eagerly", () => {
   it("reports a problem when it fails for good, and shows no copy", async () => {
     const { href } = await service.open("eager-fails", eager)
     for (const path of ["/gone", "/large"]) {
-      await service.send("POST", href, { body: notification(path, outside.origin + path) })
+      await service.send("POST", href, {
+        basic: owner,
+        body: notification(path, outside.origin + path)
+      })
       const receipt = await receiptOf(path)
       expect(receipt.attributes).toEqual({ status: "problem", mailbox: href })
       expect(childOf(receipt, "description")?.children.join("")).toMatch(/404|larger/)
@@ -113,7 +126,10 @@ describe("a mailbox that fetches eagerly", () => {
 
   it("removes the copy with its notification", async () => {
     const { href } = await service.open("eager-removed", eager)
-    await service.send("POST", href, { body: notification("bye", `${outside.origin}/bye`) })
+    await service.send("POST", href, {
+      basic: owner,
+      body: notification("bye", `${outside.origin}/bye`)
+    })
     const { attributes } = await copyIn(href)
     const [first] = childrenOf((await listed(href)).xml, "notification")
     await service.send("DELETE", first?.attributes["href"] ?? "", { basic: owner })
@@ -125,7 +141,10 @@ describe("a mailbox that fetches eagerly", () => {
 
   it("removes its copies when it is destroyed", async () => {
     const { href } = await service.open("eager-destroyed", eager)
-    await service.send("POST", href, { body: notification("end", `${outside.origin}/end`) })
+    await service.send("POST", href, {
+      basic: owner,
+      body: notification("end", `${outside.origin}/end`)
+    })
     const { attributes } = await copyIn(href)
     expect((await service.send("DELETE", href, { basic: owner })).status).toBe(204)
     await eventually("the copy is gone", async () => {
@@ -138,13 +157,19 @@ describe("a mailbox that fetches eagerly", () => {
 describe("receipts", () => {
   it("are sent on deposit", async () => {
     const { href } = await service.open("tells", "<receipts>received</receipts>")
-    await service.send("POST", href, { body: notification("r", `${outside.origin}/reported`) })
+    await service.send("POST", href, {
+      basic: owner,
+      body: notification("r", `${outside.origin}/reported`)
+    })
     expect((await receiptOf("/reported")).attributes).toEqual({ status: "received", mailbox: href })
   })
 
   it("are sent on retrieval, not before", async () => {
     const { href } = await service.open("tells-late", "<receipts>retrieved</receipts>")
-    await service.send("POST", href, { body: notification("r", `${outside.origin}/read`) })
+    await service.send("POST", href, {
+      basic: owner,
+      body: notification("r", `${outside.origin}/read`)
+    })
     expect(receiptsOf("/read")).toEqual([])
     await listed(href)
     expect((await receiptOf("/read")).attributes).toEqual({ status: "retrieved", mailbox: href })
@@ -156,11 +181,42 @@ describe("receipts", () => {
     const created = await service.send("POST", "/content", { body: "words", type: "text/plain" })
     const edit = /<([^>]+)>; rel="edit"/.exec(created.header("link"))?.[1] ?? ""
     const { href } = await service.open("tells-own", "<receipts>received</receipts>")
-    await service.send("POST", href, { body: notification("own", created.header("location")) })
+    await service.send("POST", href, {
+      basic: owner,
+      body: notification("own", created.header("location"))
+    })
     const receipt = await eventually("a receipt", async () => {
       const receipts = await service.send("GET", `${edit}/receipts`)
       return childOf(receipts.xml, "receipt")
     })
     expect(receipt.attributes).toMatchObject({ status: "received", mailbox: href })
+  })
+})
+
+describe("anonymous deposits", () => {
+  const watched = `${eager}<receipts>received</receipts>`
+  const many = 25
+  /** Requests to paths that begin so. */
+  const requestsTo = (path: string): number =>
+    outside.received.filter((one) => one.path.startsWith(path)).length
+
+  it("cause ten requests a minute to one origin, those of an account any number", async () => {
+    const { href } = await service.open("strangers", watched)
+    const deposit = (path: string, basic?: string) =>
+      service.send("POST", href, {
+        body: notification(path, `${outside.origin}${path}`),
+        ...basic === undefined ? {} : { basic }
+      })
+    const all = Array.from({ length: many }, (_, n) => `/strange/${n}`)
+    for (const path of all) expect((await deposit(path)).status).toBe(202)
+    for (let n = 0; n < many; n++) {
+      expect((await deposit(`/known/${n}`, service.bob)).status).toBe(202)
+    }
+    // Each causes a fetch and a receipt; those of strangers came before these.
+    await eventually(
+      "all requests of the account",
+      () => requestsTo("/known/") === 2 * many ? true : undefined
+    )
+    expect(requestsTo("/strange/")).toBeLessThanOrEqual(anonymousPerMinuteMax)
   })
 })

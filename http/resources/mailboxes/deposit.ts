@@ -31,18 +31,27 @@ import { depositedView, depositForm } from "./mailbox-views.ts"
 
 type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>
 
+/** Who deposits: an account, or an anonymous client in a network. */
+type Depositor = { readonly account: string } | { readonly network: string }
+
+const depositorOf = (
+  { clients }: Service,
+  request: HttpRequest,
+  account: string | undefined
+): Depositor => account === undefined ? { network: clients.clientOf(request).network } : { account }
+
 const depositMessage = (
   fragment: string,
   digest: string,
   ids: IdSource,
-  account: string | undefined,
+  depositor: Depositor,
   key?: CallKey
 ): MailboxMessage => ({
   _tag: "Deposit",
   fragment,
   digest,
   idRandom: ids.id("notification"),
-  ...account === undefined ? {} : { account },
+  ...depositor,
   ...key === undefined ? {} : { key: key.hash }
 })
 
@@ -97,13 +106,13 @@ const publishContent = Effect.fnUntraced(function*(
   mailbox: MailboxRef,
   ids: IdSource,
   deposit: { readonly document: NotificationDocument; readonly digest: string },
-  account: string | undefined
+  depositor: Depositor
 ): Effect.fn.Return<string, HandlerFailure> {
   const { digest, document } = deposit
   const inlined = yield* inlinedContent(document)
   // A mailbox that will refuse the notification must not cause a publication.
   const { owner, settings } = yield* failRefused(describeMailbox(service, mailbox))
-  if (settings.deposit === "accounts" && account === undefined) {
+  if (settings.deposit === "accounts" && !("account" in depositor)) {
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
   const content = { ...inlined, owner }
@@ -163,7 +172,7 @@ const deposit = Effect.fnUntraced(function*(
   mailbox: MailboxRef,
   ids: IdSource,
   body: { readonly document: NotificationDocument; readonly digest: string },
-  account: string | undefined,
+  depositor: Depositor,
   key?: CallKey
 ): Effect.fn.Return<string, HandlerFailure> {
   yield* checkSecret(service, mailbox)
@@ -171,9 +180,9 @@ const deposit = Effect.fnUntraced(function*(
     ? undefined
     : yield* findByKey(service, mailbox, ids, key.earlier)
   if (earlier !== undefined) return earlier
-  const publish = publishContent(service, mailbox, ids, body, account)
+  const publish = publishContent(service, mailbox, ids, body, depositor)
   const fragment = yield* publishedFragment(service.documentParser, body.document, publish)
-  const message = depositMessage(fragment, body.digest, ids, account, key)
+  const message = depositMessage(fragment, body.digest, ids, depositor, key)
   const reply = yield* ask<Deposited>(service, mailbox.to, message)
   return yield* findDeposited(service, mailbox, message, reply)
 })
@@ -188,7 +197,8 @@ export const postMailbox = defineMailboxHandler(function*({ call, mailbox, servi
   // A key recognizes its own deposit only; without one the same document is recognized.
   const digest = key === undefined ? documentDigest(bytes) : ids.id("deposit")
   const body = { document: document.value, digest }
-  const depositing = deposit(service, mailbox, ids, body, account?.name, key)
+  const depositor = depositorOf(service, call.request, account?.name)
+  const depositing = deposit(service, mailbox, ids, body, depositor, key)
   const href = yield* countingWrongCredentials(service, call, depositing)
   return depositAnswer(service, mailbox, call.request, href)
 })
@@ -248,13 +258,14 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
   const document = readDeposit(service, bytes, contentType)
   if (!document.ok) return refuseDeposit(direct, document.fault, bytes)
   const digest = documentDigest(bytes)
+  const depositor = depositorOf(service, request, undefined)
   if (mailbox.secret !== undefined || needsPublication(document.value)) {
     const body = { document: document.value, digest }
-    return forkDeposit(direct, bytes, deposit(service, mailbox, randomIds, body, undefined))
+    return forkDeposit(direct, bytes, deposit(service, mailbox, randomIds, body, depositor))
   }
   const fragment = fragmentToStore(service.documentParser, document.value)
   if (!fragment.ok) return refuseDeposit(direct, fragment.fault, bytes)
-  const message = depositMessage(fragment.value, digest, randomIds, undefined)
+  const message = depositMessage(fragment.value, digest, randomIds, depositor)
   service.system.askByCallback(mailbox.to, message, (failure, reply) => {
     if (failure !== undefined) return refuseDeposit(direct, failure, bytes)
     if (isRefusal(reply)) return refuseDeposit(direct, refusalError(reply), bytes)
