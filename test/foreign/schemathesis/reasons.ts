@@ -87,10 +87,11 @@ const refused: ReadonlyArray<Reason> = [
     isRare: true
   },
   {
-    what: "attributes of a condition as its children",
-    check: /^(POST|PUT) \/queries(\/\{query\})?: positive_data_acceptance$/,
-    detail: /: 422 an? \w+ has no element (field|op|value|by|direction)\b.* with \w+\/[a-z+]*xml/,
-    why: "The tool writes the attributes of a repeated element so.",
+    what: "attributes of a condition or a price as its children",
+    check: /^(POST|PUT) \/(queries|quotes)(\/\{\w+\})?: positive_data_acceptance$/,
+    detail:
+      /: 422 an? \w+ has no element (field|op|value|by|direction|currency)\b.* with \w+\/[a-z+]*xml/,
+    why: "The tool writes the attributes of an inner element so.",
     isRare: true
   },
   {
@@ -208,6 +209,13 @@ const unexpected: ReadonlyArray<Reason> = [
     check: rejected,
     detail: /: 20\d .* in header - (slug: )?(value not matching|violates `pattern`)/i,
     why: "The native parser removes them as it removes spaces; the service sees the rest.",
+    isRare: true
+  },
+  {
+    what: "an array of one value, or of none, for a value in JSON",
+    check: rejected,
+    detail: /: 20\d .* with application\/json .*\(was [^)]*, became array\)/,
+    why: "JSON is read as its XML, where an array is as many elements; several are 422.",
     isRare: true
   },
   {
