@@ -89,8 +89,7 @@ const refused: ReadonlyArray<Reason> = [
   {
     what: "attributes of a condition or a price as its children",
     check: /^(POST|PUT) \/(queries|quotes)(\/\{\w+\})?: positive_data_acceptance$/,
-    detail:
-      /: 422 an? \w+ has no element (field|op|value|by|direction|currency)\b.* with \w+\/[a-z+]*xml/,
+    detail: /: 422 an? \w+ has no element (field|op|value|by|direction|currency)\b.* with \S+xml/,
     why: "The tool writes the attributes of an inner element so.",
     isRare: true
   },
