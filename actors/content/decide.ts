@@ -37,9 +37,11 @@ const editRefusal = (state: Published, access: ContentAccess): Reason | undefine
     ? "Unauthenticated"
     : "Forbidden"
 
-/** Why the caller may not remove; undefined if it may. */
+/** Why the caller may not remove; undefined if it may. A wrong edit secret stays NotFound. */
 const removalRefusal = (state: Published, access: ContentAccess): Reason | undefined =>
-  access.isAdmin === true ? undefined : editRefusal(state, access)
+  access.isAdmin === true && access.editHash === undefined
+    ? undefined
+    : editRefusal(state, access)
 
 /** Why the caller may not read; undefined if it may. */
 const readRefusal = (state: Published, access: ContentAccess): Reason | undefined => {

@@ -265,13 +265,13 @@ describe("restante serve and account", () => {
       restante(["account", ...args], { ADMIN_TOKEN: admin, BASE_URL: baseUrl })
 
     const made = account("add", "bob", "--role", "quotes", "--role", "customers")
-    expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[\w-]{43}\n$/) })
+    expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^rst_[\w-]{43}\n$/) })
     expect(account("add", "bob")).toMatchObject({ status: 1, stderr: expect.stringMatching(/409/) })
     expect(account("list").stdout).toMatch(
       /^admin\tadmin\nbob\t(quotes,customers|customers,quotes)\n$/
     )
     const token = account("token", "bob", "--name", "ci", "--expires", "P30D")
-    expect(token).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[\w-]{43}\n$/) })
+    expect(token).toMatchObject({ status: 0, stdout: expect.stringMatching(/^rst_[\w-]{43}\n$/) })
     const listed: ReadonlyArray<{ readonly id: string; readonly name?: string }> = JSON.parse(
       account("tokens", "bob", "--json").stdout
     )
@@ -280,7 +280,7 @@ describe("restante serve and account", () => {
     expect(account("revoke", "bob", "--all").status).toBe(0)
     expect(account("tokens", "bob").stdout).toBe("ID  CREATED  EXPIRES  NAME\n")
     expect(account("list", "--token", made.stdout.trim()).status).toBe(1)
-    expect(account("token", "bob").stdout).toMatch(/^[\w-]{43}\n$/)
+    expect(account("token", "bob").stdout).toMatch(/^rst_[\w-]{43}\n$/)
     expect(account("remove", "bob").status).toBe(0)
     expect(account("list").stdout).toBe("admin\tadmin\n")
     expect(restante(["check", "--data-dir", dataDir]).status).toBe(75)

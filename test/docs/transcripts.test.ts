@@ -23,7 +23,7 @@ const mark = "\u001e"
 /** Ends the background jobs and the service that a page started. */
 const ending = "kill $(jobs -p) $(cat service.pid) 2>/dev/null"
 /** A token that the first start generates. */
-const madeUp = /^ {2}(\S{43})$/m
+const madeUp = /^ {2}(rst_\S{43})$/m
 
 interface Step {
   readonly command: string

@@ -257,7 +257,7 @@ it("has leaked to nobody", async () => {
 it("shows the generated admin token once, and never a configured one", async () => {
   const dataDir = temporaryFolder()
   const chosen = await start({ dataDir, env: { ADMIN_TOKEN: "" } })
-  const [token = ""] = /^ {2}[A-Za-z0-9_-]{43}$/m.exec(chosen.output) ?? []
+  const [token = ""] = /^ {2}rst_[A-Za-z0-9_-]{43}$/m.exec(chosen.output) ?? []
   expect(token).not.toBe("")
   const headers = { authorization: basic("admin", token.trim()) }
   expectStatus(await send(chosen.url, "/mailboxes", { headers }), 200)

@@ -42,7 +42,7 @@ describe("POST /accounts", () => {
     expect(created.xml.name).toBe("account")
     expect(childrenOf(created.xml, "role").map(textOf)).toEqual(["quotes", "customers"])
     const token = tokenOf(created)
-    expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/)
+    expect(token).toMatch(/^rst_[A-Za-z0-9_-]{43}$/)
     const own = await send("GET", "/accounts/alice", { basic: `alice:${token}` })
     expect([own.status, own.child("name")]).toEqual([200, "alice"])
     expect(own.text).not.toContain(token)
@@ -97,7 +97,7 @@ describe("POST /accounts", () => {
       accept: "text/html"
     })
     expect([form.status, form.header("content-type")]).toEqual([201, "text/html; charset=utf-8"])
-    expect(form.text).toMatch(/<pre>[A-Za-z0-9_-]{43}<\/pre>/)
+    expect(form.text).toMatch(/<pre>rst_[A-Za-z0-9_-]{43}<\/pre>/)
   })
 
   it("creates one account and one token for one Idempotency-Key", async () => {

@@ -53,7 +53,10 @@ describe("a token", () => {
       type: "application/x-www-form-urlencoded",
       accept: "text/html"
     })
-    expect([form.status, form.text]).toEqual([201, expect.stringMatching(/<pre>[\w-]{43}<\/pre>/)])
+    expect([form.status, form.text]).toEqual([
+      201,
+      expect.stringMatching(/<pre>rst_[\w-]{43}<\/pre>/)
+    ])
     const plain = await make("wisher", { basic })
     expect(Object.keys(plain.xml.attributes).toSorted()).toEqual(["created", "href", "id"])
     const { xml: all } = await list("wisher", { basic })

@@ -123,8 +123,8 @@ describe("15: ids", () => {
     for (const all of created) {
       expect(editOf(all.content)).toMatch(/~[\w-]{43}$/)
       expect(editOf(all.query)).toMatch(/~[\w-]{43}$/)
-      expect(all.token.xml.children.join("")).toMatch(/^[\w-]{43}$/)
-      expect(all.account.child("token")).toMatch(/^[\w-]{43}$/)
+      expect(all.token.xml.children.join("")).toMatch(/^rst_[\w-]{43}$/)
+      expect(all.account.child("token")).toMatch(/^rst_[\w-]{43}$/)
     }
   })
 })

@@ -87,6 +87,9 @@ export const randomIds: IdSource = {
   secret: () => random(secretBytes)
 }
 
+/** A new token of an account. The prefix tells people and scanners of secrets what it is. */
+export const makeToken = (ids: IdSource): string => `rst_${ids.secret("token")}`
+
 /** Ids derived from the service's key and a scope that contains the client's secret key. */
 export const derivedIds = (serviceKey: string, scope: string): IdSource => {
   const derive = (name: string, count: number): string => {

@@ -1,4 +1,4 @@
 /** The credentials of requests, and the ids and secrets that the service creates. */
 export { CredentialCache } from "./credential-cache.ts"
 export { derivedIds, documentDigest, type Identity, identityOf, type IdSource, isRandomId, isSlug,
-  randomId, randomIds, secretHash } from "./credentials.ts"
+  makeToken, randomId, randomIds, secretHash } from "./credentials.ts"

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { isSlug, secretHash } from "../../auth/credentials/index.ts"
+import { isSlug, makeToken, secretHash } from "../../auth/credentials/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
@@ -45,7 +45,7 @@ const addNewToken = Effect.fnUntraced(function*(
   { name, to }: AccountRef,
   messageOf: (added: { readonly tokenId: string; readonly tokenHash: string }) => AccountMessage
 ) {
-  const token = ids.secret("token")
+  const token = makeToken(ids)
   const tokenId = ids.id("token")
   const tokenHash = secretHash(token)
   yield* addToken(service, name, tokenId, tokenHash)

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
 import { accountKind } from "../../../actors/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
-import { randomIds, secretHash } from "../../auth/credentials/index.ts"
+import { makeToken, randomIds, secretHash } from "../../auth/credentials/index.ts"
 import { ask, askOrRefusal, expectReply, type HandlerFailure,
   type Service } from "../../pipeline/index.ts"
 import { addToken, recordedHash, removeHash, removeToken } from "./token-records.ts"
@@ -73,7 +73,7 @@ export const bootstrap = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Bootstrapped, HandlerFailure> {
   if (adminToken !== undefined) return yield* withOperatorToken(service, adminToken)
   if (yield* accountExists(service, address(accountKind, admin))) return { created: false }
-  const token = randomIds.secret("token")
+  const token = makeToken(randomIds)
   const tokenId = randomIds.id("token")
   const tokenHash = secretHash(token)
   yield* addToken(service, admin, tokenId, tokenHash)
