@@ -44,6 +44,9 @@ const commandLine = Layer.merge(
   CliOutput.layerPresenter(presenter)
 )
 
+// Stores, archives and content are for their owner alone.
+process.umask(0o077)
+
 Effect.andThen(
   checkArguments(process.argv.slice(2)),
   restante.pipe(Command.run({ version }))

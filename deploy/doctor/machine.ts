@@ -7,6 +7,7 @@ import { addressRules } from "../../actors/outbound/index.ts"
 import { assertNative, ServerUnavailable } from "../../http/index.ts"
 import { clockEarliestMs, diskMinBytes, diskWantedBytes, filesMin, filesWanted,
   memoryWantedBytes } from "../limits.ts"
+import { openToOthers } from "../node/index.ts"
 import { adminTokenOf, adminTokenProblem, type NodeSettings } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
@@ -70,9 +71,12 @@ export const dataFolder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArr
     () => true,
     () => false
   )
-  const writing = mayWrite
-    ? ok(name, near === path ? path : `${path}, to be created`)
-    : fail(name, `${near} cannot be written to`, "set DATA_DIR, or its owner and mode")
+  const open = near === path ? openToOthers(path) : undefined
+  const writing = !mayWrite
+    ? fail(name, `${near} cannot be written to`, "set DATA_DIR, or its owner and mode")
+    : open !== undefined
+    ? warn(name, path, open)
+    : ok(name, near === path ? path : `${path}, to be created`)
   const { bavail, bsize } = await statfs(near)
   const bytes = bavail * bsize
   const advice = "free space, or set DATA_DIR to another disk: a full disk refuses deposits (507)"

@@ -6,6 +6,7 @@ import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
 import { adminTokenProblem, type LoadedSettings, storageLocation } from "../settings/index.ts"
 import type { IssuerUnusable } from "./issuer.ts"
 import { runNode, type ServingNode } from "./node.ts"
+import { warnOfOpenFolder } from "./private-folder.ts"
 
 const banner = (version: string, serving: ServingNode): string => {
   const { adminToken, baseUrl, engine, host, location, node, port } = serving
@@ -56,7 +57,7 @@ export const serve = (
   const problem = adminTokenProblem(settings)
   if (problem !== undefined) return Effect.fail(failed(problem, exitCodes.configuration))
   return Effect.andThen(
-    warnOfBaseUrl(settings),
+    Effect.andThen(warnOfBaseUrl(settings), warnOfOpenFolder(settings.dataDir)),
     runNode(settings, (serving) => {
       process.stdout.write(banner(version, serving))
     })
