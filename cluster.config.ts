@@ -139,6 +139,8 @@ export interface ClusterConfig {
     readonly cert: string | undefined
     /** PEM file of the key of that certificate. */
     readonly key: string | undefined
+    /** 1: servers that are not on this machine may be without TLS or credentials. */
+    readonly insecure: 0 | 1
     /** Replicas of each stream. Undefined: three if the servers are a cluster, else one. */
     readonly replicas: 1 | 3 | 5 | undefined
   }
@@ -209,6 +211,7 @@ export const clusterConfig: ClusterConfig = {
     ca: undefined,
     cert: undefined,
     key: undefined,
+    insecure: 0,
     replicas: undefined
   },
   cluster: { nodeId: undefined, buckets: 4 },

@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import type { ServerUnavailable } from "../../http/index.ts"
 import { backendFailed, type BackendFailure } from "../backend/index.ts"
 import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
-import { adminTokenProblem, type LoadedSettings, storageLocation } from "../settings/index.ts"
+import { adminTokenProblem, type LoadedSettings, natsProblem, natsWeakness,
+  storageLocation } from "../settings/index.ts"
 import type { IssuerUnusable } from "./issuer.ts"
 import { runNode, type ServingNode } from "./node.ts"
 import { warnOfOpenFolder } from "./private-folder.ts"
@@ -49,15 +50,25 @@ const warnOfBaseUrl = ({ baseUrl, natsUrl }: LoadedSettings["settings"]): Effect
         "machines cannot reach. Set BASE_URL to the same address on every node"
     )
 
+/** Warns of a connection to NATS that only NATS_INSECURE lets the node make. */
+const warnOfNats = (settings: LoadedSettings["settings"]): Effect.Effect<void> => {
+  const weakness = natsWeakness(settings)
+  return weakness === undefined ? Effect.void : Effect.logWarning(`NATS_INSECURE=1: ${weakness}`)
+}
+
 /** Serves until it is interrupted, then drains. */
 export const serve = (
   { settings }: LoadedSettings,
   version: string
 ): Effect.Effect<never, CommandFailed> => {
-  const problem = adminTokenProblem(settings)
+  const problem = adminTokenProblem(settings) ?? natsProblem(settings)
   if (problem !== undefined) return Effect.fail(failed(problem, exitCodes.configuration))
   return Effect.andThen(
-    Effect.andThen(warnOfBaseUrl(settings), warnOfOpenFolder(settings.dataDir)),
+    Effect.all([
+      warnOfBaseUrl(settings),
+      warnOfOpenFolder(settings.dataDir),
+      warnOfNats(settings)
+    ]),
     runNode(settings, (serving) => {
       process.stdout.write(banner(version, serving))
     })

@@ -1,4 +1,5 @@
 /** The settings of a node: their values, and where each comes from. */
 export { adminTokenOf, adminTokenProblem, allSettings, baseUrlOf, type LoadedSettings, loadSettings,
-  type NodeSettings, replacementOfFlag, type ResolvedSetting, storageLocation } from "./settings.ts"
+  natsProblem, natsWeakness, type NodeSettings, replacementOfFlag, type ResolvedSetting,
+  storageLocation } from "./settings.ts"
 export { isNodeName, keySetSourceOf, type ListenAddress } from "./values.ts"

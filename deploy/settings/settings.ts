@@ -4,6 +4,7 @@
  */
 import { Redacted, Result } from "effect"
 import { type ClusterConfig, clusterConfig } from "../../cluster.config.ts"
+import { parseUrl } from "../../actors/index.ts"
 import { clockToleranceMaxMs, metadataUrl } from "../../http/index.ts"
 import { adminTokenCharsMin } from "../limits.ts"
 import { algorithm, claim, corsOrigin, duration, integer, keySet, list, listenAddress, natsServer,
@@ -186,6 +187,11 @@ const table = {
     "PEM file of the certificate that the node presents to NATS"
   ],
   natsKey: ["nats.key", optional(text), "PEM file of the key of the node's certificate"],
+  natsInsecure: [
+    "nats.insecure",
+    oneOf(0, 1),
+    "1: NATS servers elsewhere may be without TLS or credentials"
+  ],
   natsReplicas: ["nats.replicas", optional(oneOf(1, 3, 5)), "Replicas of each NATS stream"],
   nodeId: ["cluster.nodeId", optional(nodeName), "Name of this node in its cluster"],
   clusterBuckets: [
@@ -382,6 +388,32 @@ export const adminTokenProblem = (settings: NodeSettings): string | undefined =>
     ? undefined
     : `ADMIN_TOKEN has ${length} characters, and could be guessed: set one of at least ` +
       `${adminTokenCharsMin}, such as by \`openssl rand -base64 32\``
+}
+
+const isLoopback = (server: string): boolean =>
+  /^(localhost|127(\.\d+){3}|\[::1\])$/.test(parseUrl(server)?.hostname ?? "")
+
+/** What the connection to NATS servers elsewhere lacks; undefined for servers on this machine. */
+export const natsWeakness = (settings: NodeSettings): string | undefined => {
+  const elsewhere = (settings.natsUrl ?? []).filter((server) => !isLoopback(server))
+  if (elsewhere.length === 0) return undefined
+  const { natsCert, natsCreds, natsNkeySeed, natsPassword, natsToken } = settings
+  const credentials = [natsCert, natsCreds, natsNkeySeed, natsPassword, natsToken]
+  const lacks = [
+    ...elsewhere.every((server) => server.startsWith("tls://")) ? [] : ["TLS"],
+    ...credentials.some((one) => one !== undefined) ? [] : ["credentials"]
+  ]
+  return lacks.length === 0 ? undefined : `NATS at ${elsewhere.join(", ")} is without ` +
+    lacks.join(" and without ")
+}
+
+/** Why no node connects so to NATS; undefined if one does. */
+export const natsProblem = (settings: NodeSettings): string | undefined => {
+  const weakness = natsWeakness(settings)
+  return weakness === undefined || settings.natsInsecure === 1
+    ? undefined
+    : `${weakness}, and others on the network could read and change everything: use tls:// and ` +
+      "credentials, or set NATS_INSECURE=1 for a network that nobody else reaches"
 }
 
 /** Where the node stores everything, for people. */

@@ -223,6 +223,20 @@ describe("restante", () => {
     expect(readdirSync(dataDir)).toEqual([])
   })
 
+  it.each([
+    ["neither", { NATS_URL: "nats://10.9.8.7:4222" }, "without TLS and without credentials"],
+    [
+      "no TLS",
+      { NATS_URL: "tls://10.9.8.7,10.9.8.8", NATS_TOKEN: "t" },
+      "nats://10.9.8.8 is without TLS, and others"
+    ],
+    ["no credentials", { NATS_URL: "tls://10.9.8.7" }, "is without credentials"]
+  ])("does not start with NATS elsewhere that has %s", (_, env, message) => {
+    const { status, stderr } = restante(["serve"], env)
+    expect([status, stderr]).toEqual([78, expect.stringContaining(message)])
+    expect(stderr).toContain("NATS_INSECURE=1")
+  })
+
   it("requires a token for accounts", () => {
     const { status, stderr } = restante(["account", "list"])
     expect(status).toBe(2)
