@@ -298,6 +298,9 @@ export const referencesPerAccount = { quota: 60, windowMs: 60_000 }
 /** `max-age` of a static file. */
 export const fixedMaxAgeSeconds = 24 * 60 * 60
 
+/** How long after the start of the node its `security.txt` is valid (RFC 9116 §2.5.5). */
+export const securityTextValidMs = 365 * 24 * 60 * 60_000
+
 /* Tokens of an external issuer. */
 
 /** A key set, in bytes, and its keys. */

@@ -167,6 +167,7 @@ const httpSettingsOf = (settings: NodeSettings, baseUrl: string): Service["setti
   baseUrl,
   version,
   takesReferences: settings.sessionReferences === "on",
+  securityContact: settings.securityContact,
   publish: settings.contentPublish,
   contentBytesMax: settings.contentBytesMax,
   retentionMs: settings.retention,

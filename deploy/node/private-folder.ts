@@ -4,11 +4,20 @@ import { statSync } from "node:fs"
 
 const ofOthers = 0o077
 
+/** The permissions of a folder; 0 for one that cannot be looked at, which the start finds out. */
+const modeOf = (folder: string): number => {
+  try {
+    return statSync(folder).mode & 0o777
+  } catch {
+    return 0
+  }
+}
+
 /** What an operator should do about a folder that others may read; undefined for no such folder. */
 export const openToOthers = (folder: string): string | undefined => {
-  const found = statSync(folder, { throwIfNoEntry: false })
-  if (found === undefined || (found.mode & ofOthers) === 0) return undefined
-  const mode = (found.mode & 0o777).toString(8)
+  const permissions = modeOf(folder)
+  if ((permissions & ofOthers) === 0) return undefined
+  const mode = permissions.toString(8)
   return `${folder} has mode ${mode}, and others could read its secrets: chmod 700 ${folder}`
 }
 

@@ -7,8 +7,8 @@ import { type ClusterConfig, clusterConfig } from "../../cluster.config.ts"
 import { parseUrl } from "../../actors/index.ts"
 import { clockToleranceMaxMs, metadataUrl } from "../../http/index.ts"
 import { adminTokenCharsMin } from "../limits.ts"
-import { algorithm, claim, corsOrigin, duration, integer, keySet, list, listenAddress, natsServer,
-  network, nodeName, oneOf, origin, positiveDuration, rate, secret, size, text,
+import { algorithm, claim, contact, corsOrigin, duration, integer, keySet, list, listenAddress,
+  natsServer, network, nodeName, oneOf, origin, positiveDuration, rate, secret, size, text,
   type ValueKind } from "./values.ts"
 
 type Keys<Config> = {
@@ -131,6 +131,11 @@ const table = {
     "sessions.references",
     oneOf("on", "off"),
     "Whether the answer of a session may be a reference (href) that the service reads"
+  ],
+  securityContact: [
+    "security.contact",
+    optional(contact),
+    "Contact for those who find a weakness, in /.well-known/security.txt"
   ],
   metricsListen: [
     "metrics.listen",

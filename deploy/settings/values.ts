@@ -226,6 +226,16 @@ export const secret = kind(
   (written) => /^[\x21-\x7e]+$/.test(written) ? Redacted.make(written) : undefined
 )
 
+/** A URI at which people are reached. */
+export const contact = kind(
+  "uri",
+  "a mailto:, https: or tel: URI such as mailto:security@example.org",
+  (written) =>
+    /^(mailto|https|tel):[\x21-\x7e]+$/.test(written) && parseUrl(written) !== undefined
+      ? written
+      : undefined
+)
+
 /** Values separated by commas. */
 export const list = <A>(
   of: ValueKind<A>,

@@ -17,6 +17,8 @@ export interface HttpSettings {
   readonly version: string
   /** Whether an answer of a session may be an `href` (protocol §7). */
   readonly takesReferences: boolean
+  /** The URI of the contact in `/.well-known/security.txt`; undefined without one. */
+  readonly securityContact: string | undefined
   /** Who may publish content (A1). */
   readonly publish: "anyone" | "accounts"
   readonly contentBytesMax: number

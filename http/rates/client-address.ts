@@ -61,8 +61,8 @@ export class Clients {
     const peer = this.read(remoteAddress)
     if (peer === undefined) {
       // The client has left, and the connection no longer has an address.
-      const text = remoteAddress === "" ? "unknown" : remoteAddress
-      return { address: text, network: text, isLocal: false }
+      const network = remoteAddress === "" ? "unknown" : remoteAddress
+      return { address: remoteAddress, network, isLocal: false }
     }
     const forwarded = headers.get("x-forwarded-for")
     const isForwarded = forwarded !== undefined || headers.has("forwarded")

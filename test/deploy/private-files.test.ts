@@ -1,5 +1,5 @@
 /** What the service and its command line write is for its owner alone. */
-import { chmodSync, mkdirSync, readdirSync, statSync } from "node:fs"
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
 import { openToOthers } from "../../deploy/node/private-folder.ts"
@@ -42,6 +42,9 @@ it("is said of a folder that others may read, at the start", async () => {
   expect(service.output).toContain(warning)
   expect(openToOthers(dataDir)).toBe(warning)
   chmodSync(dataDir, 0o700)
-  expect([openToOthers(dataDir), openToOthers(join(dataDir, "none"))])
-    .toEqual([undefined, undefined])
+  const file = join(dataDir, "file")
+  writeFileSync(file, "")
+  for (const one of [dataDir, join(dataDir, "none"), join(file, "below")]) {
+    expect(openToOthers(one)).toBeUndefined()
+  }
 })

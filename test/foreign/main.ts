@@ -32,7 +32,9 @@ const play = async (suite: ForeignSuite, workspace: string): Promise<Row> => {
   const installed = await install(suite.source)
   const dataFolder = folderOf("data")
   await suite.prepare?.(dataFolder)
-  const service = await serve(dataFolder, { env: suite.settings ?? {} })
+  const service = await serve(dataFolder, {
+    env: { SECURITY_CONTACT: "mailto:security@example.org", ...suite.settings }
+  })
   try {
     const findings = await suite.run({
       origin: service.origin,

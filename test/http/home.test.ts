@@ -102,6 +102,22 @@ describe("fixed files", () => {
     expect((await send("HEAD", path)).text).toBe("")
   })
 
+  it("security.txt names the operator's contact, for a year (RFC 9116)", async () => {
+    const path = "/.well-known/security.txt"
+    const { headers, text } = await send("GET", path)
+    expect(headers.get("content-type")).toBe("text/plain; charset=utf-8")
+    expect(text).toContain("Contact: mailto:security@example.org\n")
+    expect(text).toContain(`Canonical: ${service.base}${path}\n`)
+    const expiresMs = Date.parse(/^Expires: (.+)$/m.exec(text)?.[1] ?? "")
+    expect(expiresMs - Date.now()).toBeGreaterThan(300 * 24 * 60 * 60_000)
+    const unset = await startService(resourceTable, { securityContact: undefined })
+    try {
+      expect((await unset.send("GET", path)).status).toBe(404)
+    } finally {
+      await unset.close()
+    }
+  })
+
   it("robots.txt excludes capabilities", async () => {
     const { text } = await send("GET", "/robots.txt")
     for (const path of ["/content/", "/mailboxes", "/outgoing"]) {

@@ -106,6 +106,7 @@ export const startNode = async (options: Options): Promise<Node> => {
       baseUrl: base,
       version: "0.0.0-test",
       takesReferences: true,
+      securityContact: "mailto:security@example.org",
       fanOutAllow: [],
       publish: "anyone",
       contentBytesMax: 1024 * 1024,

@@ -79,6 +79,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
     baseUrl,
     version: "0.0.0-simulation",
     takesReferences: true,
+    securityContact: undefined,
     fanOutAllow: [],
     publish: "anyone",
     contentBytesMax: 1_000_000,

@@ -4,7 +4,7 @@ import { attribute, attributes, digits, type DocumentPart, list, object, rootEle
 import type { HttpSettings } from "../../pipeline/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { getHome, getProblem, getProblems } from "./home-handlers.ts"
-import { fileOperations, openapiOperation } from "./static-files.ts"
+import { fileOperations, openapiOperation, securityOperation } from "./static-files.ts"
 
 /** `document` makes the OpenAPI document of all resources. */
 export const homeResource = (
@@ -55,6 +55,7 @@ export const homeResource = (
       responses: { 200: viewResponse("ProblemType", "The type") }
     },
     "GET /openapi.json": openapiOperation(document),
+    "GET /.well-known/security.txt": securityOperation,
     ...fileOperations
   }
 })

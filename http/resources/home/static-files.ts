@@ -4,7 +4,7 @@ import { liveScript, pageScript, stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
   text as textSchema, withFirstTypes } from "../../formats/openapi/index.ts"
-import { fixedMaxAgeSeconds } from "../../limits.ts"
+import { fixedMaxAgeSeconds, securityTextValidMs } from "../../limits.ts"
 import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError, type HttpSettings,
   readQuery } from "../../pipeline/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
@@ -130,6 +130,30 @@ export const fileOperations: ResourceDefinition["operations"] = {
     icon,
     cacheable
   )
+}
+
+/** The file by which those who find a weakness reach the operator (RFC 9116). */
+const securityText = (contact: string, baseUrl: string, nowMs: number): string =>
+  `Contact: ${contact}\n` +
+  `Expires: ${new Date(nowMs + securityTextValidMs).toISOString()}\n` +
+  "Preferred-Languages: en\n" +
+  `Canonical: ${baseUrl}/.well-known/security.txt\n`
+
+/** `/.well-known/security.txt`; 404 where the operator names no contact. */
+export const securityOperation: ResourceOperation = {
+  ...fileOperation(
+    "getSecurityText",
+    "Reads the contact for those who find a weakness",
+    { "text/plain": textSchema }
+  ),
+  problems: ["not-found", "precondition-failed"],
+  handle: ({ nowMs, settings: { baseUrl, securityContact } }) => {
+    if (securityContact === undefined) return () => Effect.fail(httpError("not-found"))
+    const text = securityText(securityContact, baseUrl, nowMs())
+    const headers = [["Cache-Control", cacheable]] as const
+    const file = makeFile(contentTypeOf("text/plain"), text, headers)
+    return (call) => answerFile(call, file)
+  }
 }
 
 const openapi: Schema = {

@@ -45,6 +45,7 @@ const files: ReadonlyArray<Call> = [
   "/page.js",
   "/live.js",
   "/robots.txt",
+  "/.well-known/security.txt",
   "/favicon.ico",
   "/livez",
   "/readyz",

@@ -7,6 +7,7 @@ import { located, type OperationCalls } from "./calls.ts"
 /** The service, probes and files. */
 export const askService = async ({ asks, reads }: OperationCalls): Promise<void> => {
   await reads("/", "/problems", "/openapi.json", "/style.css", "/robots.txt", "/favicon.ico")
+  await reads("/.well-known/security.txt")
   await reads("/livez", "/readyz")
   await asks("GET /metrics", { path: "/metrics", isElsewhere: true, isClosed: true })
   await reads("/page.js", "/live.js")
