@@ -11,11 +11,15 @@ const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
 export class AnonymousBudget {
-  /** When the requests of the last day were made, the oldest first, by network and origin. */
-  private readonly made = new LRUCache<string, Array<number>>({ max: anonymousBudgetsMax })
+  /**
+   * When the requests of the last day were made, the oldest first, by network and origin. Made with
+   * the first request: the memory of an empty cache is that of a full one.
+   */
+  private made: LRUCache<string, ReadonlyArray<number>> | undefined
 
   /** Takes one request; returns 0, or how long to wait before it may be made, in ms. */
   take(network: string, origin: string, nowMs: number): number {
+    this.made ??= new LRUCache({ max: anonymousBudgetsMax })
     const key = `${network} ${origin}`
     const times = (this.made.get(key) ?? []).filter((at) => at > nowMs - dayMs)
     const waitMs = Math.max(

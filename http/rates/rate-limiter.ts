@@ -47,20 +47,28 @@ export class Buckets {
   readonly rate: Rate
   private readonly nowMs: () => number
   private readonly eachMs: number
-  /** When each bucket is full again: the whole state of a bucket by GCRA. */
-  private readonly fullAtMs: LRUCache<string, number>
+  private readonly bucketsMax: number
+  /**
+   * When each bucket is full again: the whole state of a bucket by GCRA. Made when it is needed: an
+   * empty cache of this size has several megabytes.
+   */
+  private buckets: LRUCache<string, number> | undefined
 
   /** `nowMs` reads a clock that never goes backwards. */
   constructor(rate: Rate, nowMs: () => number, bucketsMax = rateBucketsMax) {
     this.rate = rate
     this.nowMs = nowMs
     this.eachMs = rate.windowMs / rate.quota
-    this.fullAtMs = new LRUCache({ max: bucketsMax })
+    this.bucketsMax = bucketsMax
+  }
+
+  private get fullAtMs(): LRUCache<string, number> {
+    return this.buckets ??= new LRUCache({ max: this.bucketsMax })
   }
 
   /** Buckets in memory. */
   get size(): number {
-    return this.fullAtMs.size
+    return this.buckets?.size ?? 0
   }
 
   take(key: string): RateLimitStatus {

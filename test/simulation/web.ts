@@ -64,6 +64,12 @@ const credentialCache = new CredentialCache()
 
 const clients = new Clients([])
 
+const remoteReader = new RemoteReader({
+  forAnyone: () => Effect.fail("nothing is outside"),
+  forAccounts: () => Effect.fail("nothing is outside"),
+  clients
+})
+
 /** The credentials of an account whose name the token has. */
 export const bearerOf = (account: string) => ({ authorization: `Bearer eyJ.${account}.signed` })
 
@@ -92,11 +98,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
   documentParser,
   rowCaches: new RowCaches(records),
   engine: "simulated",
-  remoteReader: new RemoteReader({
-    forAnyone: () => Effect.fail("nothing is outside"),
-    forAccounts: () => Effect.fail("nothing is outside"),
-    clients
-  }),
+  remoteReader,
   issuer,
   credentialCache,
   clients,
