@@ -6,7 +6,7 @@
 import { Cause, Effect, type Exit } from "effect"
 import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
-import { isForbiddenOrigin, keyOwnerOf } from "./auth/index.ts"
+import { isForbiddenOrigin, keyOwnerOf, requireAccount } from "./auth/index.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
   httpError, type Match, overLimit, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
@@ -138,6 +138,7 @@ const handleOnce = Effect.fnUntraced(function*(
   const { body, parameters, request } = call
   const isStream = handler.body === "stream"
   const owner = yield* keyOwnerOf(service, call)
+  if (handler.needsAccount === true) yield* requireAccount(service, call)
   const { keyBeside } = handler
   const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)
   const keyed = yield* readKeyedRequest(service, request, owner, beside)

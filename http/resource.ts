@@ -45,7 +45,7 @@ const handlerOf = (
   offer: FormatOffer | undefined,
   schemas: Properties
 ): ResourceHandler => {
-  const { authorize, body, direct, form, handle, keyBeside } = operation
+  const { authorize, body, direct, form, handle, keyBeside, needs } = operation
   const schema = body?.kind === "document" ? body.content["application/json"] : undefined
   const handler = handle(service)
   return {
@@ -59,6 +59,7 @@ const handlerOf = (
       : { documentFault: (root) => documentFault(schema, schemas, root) },
     ...keyBeside === undefined ? {} : { keyBeside },
     ...authorize === undefined ? {} : { authorize: authorize(service) },
+    ...needs === "account" || needs === "role" ? { needsAccount: true } : {},
     ...direct === undefined ? {} : { direct: direct(service) }
   }
 }

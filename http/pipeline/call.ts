@@ -110,6 +110,8 @@ export interface ResourceHandler {
    * is in that actor's shard.
    */
   readonly keyBeside?: string
+  /** Whether the request needs an account: without one it is 401, whatever key it has. */
+  readonly needsAccount?: boolean
   /** Checks the caller's right before an answer is repeated, where no account has it by itself. */
   readonly authorize?: (call: Call) => Effect.Effect<unknown, HandlerFailure>
   /**

@@ -50,6 +50,15 @@ describe("an anonymous client", () => {
   })
 })
 
+it("is told that it needs an account, whatever its key is", async () => {
+  for (const key of ["short", "k".repeat(22)]) {
+    for (const path of ["/accounts", "/mailboxes", "/outgoing/admin"]) {
+      const answered = await send("POST", path, { body: "<x/>", ...keyed(key) })
+      expect([path, key, answered.status]).toEqual([path, key, 401])
+    }
+  }
+})
+
 describe("an account", () => {
   it("repeats with any of its tokens, and gets secrets with the one that got them", async () => {
     const { first, second } = await accountNamed("two-tokens")

@@ -38,6 +38,11 @@ export const loseNoMoreReplies = (): void => {
 /** Whether all planned replies were lost. */
 export const hasLostReplies = (): boolean => lossesLeft === 0
 
+let asked = 0
+
+/** How many messages the handlers have sent to actors. */
+export const askedCount = (): number => asked
+
 const failure = Effect.fail(new StorageUnavailable({ detail: "planned" }))
 
 const isToLose = (name: string | undefined): boolean => lossesLeft > 0 && lost.message === name
@@ -56,6 +61,7 @@ const withLostReplies = (service: Service): Service => {
   type Ask = Service["system"]["ask"]
   const losingAsk = (ask: Ask): Ask => (to, message) =>
     Effect.suspend(() => {
+      asked++
       const isSignalLate = isToLose(message._tag) && lost.isSignalLate === true
       return losing(message._tag, ask(to, isSignalLate ? { ...message, key: undefined } : message))
     })

@@ -1,6 +1,7 @@
 /** Live streams and long polls of an outgoing notification. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { parseText } from "../../http/formats/xml/index.ts"
+import { askedCount } from "./lost-replies.ts"
 import { type OutgoingHarness, type Receiver, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
 import { stream as open } from "./streams.ts"
@@ -86,11 +87,13 @@ describe("a live stream", () => {
     const { etag } = await own.until(href, carol, "failed")
     const live = await open(href, carol)
     expect((await live.next())?.event).toBe("status")
+    const before = askedCount()
     const waiting = own.send("GET", href, {
       basic: carol,
       headers: { "if-none-match": etag, prefer: "wait=50" }
     })
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    // Its handler runs: the server no longer closes without an answer to it.
+    await expect.poll(askedCount, { timeout: 20_000 }).toBeGreaterThan(before)
     const closing = own.close()
     expect((await waiting).status).toBe(304)
     expect(await live.next()).toBeUndefined()

@@ -36,13 +36,21 @@ const refused: ReadonlyArray<Reason> = [
     what: "a query of fields that its table does not have",
     check: /^(POST|PUT) \/queries(\/\{query\})?: positive|^\w+ \/(customers|quotes): positive/,
     detail: /: 4(00|22) ((where|order|return): |not has one condition|a query has \d+ )/,
-    why: "What a condition may name depends on `on`: [queries](queries.md)."
+    why: "What a condition may name depends on `on`: [queries](queries.md).",
+    isRare: true
   },
   {
     what: "406 of the bridge",
     check: /^(POST \/sessions|(GET|HEAD) \/questions\/hard_question): positive_data_acceptance$/,
     detail: /^Schema-valid request rejected: 406 /,
     why: "The answer is wrong (B2, B11 of the protocol)."
+  },
+  {
+    what: "JSON-LD without a node that has a property",
+    check: /^POST \/mailboxes\/\{mailbox\}: positive_data_acceptance$/,
+    detail: /: 422 the document has no node with a property with application\/ld\+json/,
+    why: "It says nothing that could be a notification; any JSON may be JSON-LD.",
+    isRare: true
   },
   {
     what: "JSON as `text/xml+rss`",
