@@ -147,12 +147,18 @@ export const securityOperation: ResourceOperation = {
     { "text/plain": textSchema }
   ),
   problems: ["not-found", "precondition-failed"],
-  handle: ({ nowMs, settings: { baseUrl, securityContact } }) => {
-    if (securityContact === undefined) return () => Effect.fail(httpError("not-found"))
-    const text = securityText(securityContact, baseUrl, nowMs())
-    const headers = [["Cache-Control", cacheable]] as const
-    const file = makeFile(contentTypeOf("text/plain"), text, headers)
-    return (call) => answerFile(call, file)
+  handle: (service) => {
+    let file: FixedFile | undefined
+    const make = (contact: string): FixedFile => {
+      const text = securityText(contact, service.settings.baseUrl, service.nowMs())
+      return makeFile(contentTypeOf("text/plain"), text, [["Cache-Control", cacheable]])
+    }
+    return (call) => {
+      const { securityContact } = service.settings
+      return securityContact === undefined
+        ? Effect.fail(httpError("not-found"))
+        : answerFile(call, file ??= make(securityContact))
+    }
   }
 }
 
