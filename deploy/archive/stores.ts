@@ -10,7 +10,8 @@ import { assertWhole, beginRestore, type BucketsDiffer, connection, hasContents,
   natsContents, natsRecords, natsRegistry, natsStorage,
   type NatsTooOld } from "../../runtime/nats/index.ts"
 import { natsOptions } from "../backend/index.ts"
-import type { NodeSettings } from "../settings/index.ts"
+import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
+import { natsProblem, type NodeSettings } from "../settings/index.ts"
 import type { FileExists } from "./file.ts"
 import type { ArchiveCorrupted, Header } from "./format.ts"
 
@@ -32,7 +33,7 @@ export interface RestoreTarget extends OpenStore {
   readonly complete: Effect.Effect<void, OpeningFailure>
 }
 
-export type OpeningFailure = OpenFailure | NatsTooOld | BucketsDiffer
+export type OpeningFailure = OpenFailure | NatsTooOld | BucketsDiffer | CommandFailed
 
 type Ports = Storage | StoreContents | Records | Blobs
 
@@ -53,9 +54,15 @@ const portsOf = Effect.fnUntraced(function*<E, R>(
   return yield* Effect.provide(read, yield* Layer.build(layer))
 })
 
-/** The connection of a command, and the registry. */
-const cluster = (settings: NodeSettings, servers: ReadonlyArray<string>) =>
-  Layer.provideMerge(natsRegistry, connection(natsOptions(settings, servers, "command")))
+/** The connection of a command, and the registry. A command connects only where a node would. */
+const cluster = (settings: NodeSettings, servers: ReadonlyArray<string>) => {
+  const problem = natsProblem(settings)
+  const connected: Layer.Layer<Nats, StorageUnavailable | NatsTooOld | CommandFailed> = problem ===
+      undefined
+    ? connection(natsOptions(settings, servers, "command"))
+    : Layer.effect(Nats, Effect.fail(failed(problem, exitCodes.configuration)))
+  return Layer.provideMerge(natsRegistry, connected)
+}
 
 const natsPorts = ({ clusterBuckets: buckets }: NodeSettings) =>
   Layer.mergeAll(natsStorage({ buckets }), natsContents({ buckets }), natsRecords, natsBlobs())

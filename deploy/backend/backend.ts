@@ -12,7 +12,7 @@ import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, n
   natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage, type NatsTooOld,
   natsTransport } from "../../runtime/nats/index.ts"
 import { reasonOf } from "../command-failure.ts"
-import { isNodeName, type NodeSettings } from "../settings/index.ts"
+import { isLoopback, isNodeName, isTls, type NodeSettings } from "../settings/index.ts"
 
 /** The file in the data directory in which a node of a cluster stores its name. */
 const nameFile = "node-id"
@@ -86,7 +86,11 @@ const present = <Fields extends object>(fields: Fields) =>
 const secretText = (secret: Redacted.Redacted | undefined): string | undefined =>
   secret === undefined ? undefined : Redacted.value(secret)
 
-/** The options of the connection to NATS. The servers show `node` in the connection's name. */
+/**
+ * The options of the connection to NATS. The servers show `node` in the connection's name. The
+ * client ignores the scheme of an address, so `tls` is what requires TLS. Servers of this machine
+ * may announce others, to which the node would send everything in the clear: it ignores these.
+ */
 export const natsOptions = (
   settings: NodeSettings,
   servers: ReadonlyArray<string>,
@@ -106,7 +110,9 @@ export const natsOptions = (
       token: secretText(settings.natsToken),
       nkeySeed: secretText(settings.natsNkeySeed),
       credsFile: settings.natsCreds,
-      tls: Object.keys(tls).length === 0 ? undefined : tls,
+      tls: Object.keys(tls).length > 0 || servers.some(isTls) ? tls : undefined,
+      ignoreAnnounced: settings.natsInsecure === 0 && servers.every(isLoopback) &&
+        !servers.some(isTls),
       replicas: settings.natsReplicas
     })
   }

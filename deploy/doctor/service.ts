@@ -5,7 +5,7 @@ import { connection, Nats, type NatsApi } from "../../runtime/nats/index.ts"
 import { backend, backendFailed, natsOptions } from "../backend/index.ts"
 import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
   requestMs } from "../limits.ts"
-import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
+import { baseUrlOf, natsProblem, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
 /** Whether the embedded store opens. It is no fault if another process uses the store. */
@@ -77,8 +77,12 @@ const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
 export const natsServers = (
   settings: NodeSettings,
   urls: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<Finding>> =>
-  Effect.scoped(
+): Effect.Effect<ReadonlyArray<Finding>> => {
+  const problem = natsProblem(settings)
+  if (problem !== undefined) {
+    return Effect.succeed([fail("NATS", problem, "a node does not start with these settings")])
+  }
+  return Effect.scoped(
     Effect.gen(function*() {
       const nats = Context.get(
         yield* Layer.build(connection(natsOptions(settings, urls, "doctor"))),
@@ -95,6 +99,7 @@ export const natsServers = (
       "servers"
     return Effect.succeed([fail("NATS", found, advice)])
   }))
+}
 
 /** Whether a service runs and responds, and how far its clock differs. */
 export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Finding>> => {

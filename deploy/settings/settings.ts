@@ -3,6 +3,7 @@
  * variable, which overrides cluster.config.ts.
  */
 import { Redacted, Result } from "effect"
+import { isIPv4 } from "node:net"
 import { type ClusterConfig, clusterConfig } from "../../cluster.config.ts"
 import { parseUrl } from "../../actors/index.ts"
 import { clockToleranceMaxMs, metadataUrl } from "../../http/index.ts"
@@ -395,8 +396,18 @@ export const adminTokenProblem = (settings: NodeSettings): string | undefined =>
       `${adminTokenCharsMin}, such as by \`openssl rand -base64 32\``
 }
 
-const isLoopback = (server: string): boolean =>
-  /^(localhost|127(\.\d+){3}|\[::1\])$/.test(parseUrl(server)?.hostname ?? "")
+/**
+ * Whether a server is certainly on this machine. Other names that resolve to it do not count: a
+ * name server could resolve them otherwise tomorrow.
+ */
+export const isLoopback = (server: string): boolean => {
+  const { hostname = "" } = parseUrl(server) ?? {}
+  return hostname === "localhost" || hostname === "[::1]" ||
+    (isIPv4(hostname) && hostname.startsWith("127."))
+}
+
+/** Whether the address of a server requires TLS. */
+export const isTls = (server: string): boolean => server.startsWith("tls://")
 
 /** What the connection to NATS servers elsewhere lacks; undefined for servers on this machine. */
 export const natsWeakness = (settings: NodeSettings): string | undefined => {
@@ -405,7 +416,7 @@ export const natsWeakness = (settings: NodeSettings): string | undefined => {
   const { natsCert, natsCreds, natsNkeySeed, natsPassword, natsToken } = settings
   const credentials = [natsCert, natsCreds, natsNkeySeed, natsPassword, natsToken]
   const lacks = [
-    ...elsewhere.every((server) => server.startsWith("tls://")) ? [] : ["TLS"],
+    ...elsewhere.every(isTls) ? [] : ["TLS"],
     ...credentials.some((one) => one !== undefined) ? [] : ["credentials"]
   ]
   return lacks.length === 0 ? undefined : `NATS at ${elsewhere.join(", ")} is without ` +

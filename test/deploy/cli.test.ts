@@ -4,7 +4,7 @@ import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
+import { hostname, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
@@ -230,12 +230,40 @@ describe("restante", () => {
       { NATS_URL: "tls://10.9.8.7,10.9.8.8", NATS_TOKEN: "t" },
       "nats://10.9.8.8 is without TLS, and others"
     ],
-    ["no credentials", { NATS_URL: "tls://10.9.8.7" }, "is without credentials"]
+    ["no credentials", { NATS_URL: "tls://10.9.8.7" }, "is without credentials"],
+    [
+      "no TLS, beside servers of this machine",
+      { NATS_URL: "127.0.0.1:1,[::1]:1,[2001:db8::1]:4222", NATS_TOKEN: "t" },
+      "NATS at nats://[2001:db8::1]:4222 is without TLS, and others"
+    ],
+    [
+      "a name, whatever that resolves to",
+      { NATS_URL: `${hostname()},127.0.0.1.example.org,127.999.0.1,127.1,localhost.example.org` },
+      `NATS at nats://${hostname()}, nats://127.0.0.1.example.org, nats://127.999.0.1, ` +
+      "nats://127.1, nats://localhost.example.org is without TLS"
+    ],
+    ["no address", { NATS_URL: "0.0.0.0,[::],[::ffff:10.0.0.1]" }, "is without TLS and"]
   ])("does not start with NATS elsewhere that has %s", (_, env, message) => {
     const { status, stderr } = restante(["serve"], env)
     expect([status, stderr]).toEqual([78, expect.stringContaining(message)])
     expect(stderr).toContain("NATS_INSECURE=1")
   })
+
+  it.each(["backup", "check"])("does not connect to such NATS for %s either", (name) => {
+    const dataDir = mkdtempSync(join(tmpdir(), "restante-cli-"))
+    const args = name === "check" ? [name] : [name, join(dataDir, "none.restante")]
+    const { status, stderr } = restante(args, { NATS_URL: "tls://10.9.8.7" })
+    expect([status, stderr]).toEqual([78, expect.stringContaining("is without credentials")])
+  })
+
+  it.each(["nats://[::1]:1", "127.0.0.2:1,localhost:1"])(
+    "tries to connect to NATS at %s",
+    (url) => {
+      const dataDir = mkdtempSync(join(tmpdir(), "restante-cli-"))
+      const { status, stderr } = restante(["serve"], { NATS_URL: url, DATA_DIR: dataDir })
+      expect([status, stderr]).toEqual([75, expect.stringMatching(/NATS at .* cannot be used/)])
+    }
+  )
 
   it("requires a token for accounts", () => {
     const { status, stderr } = restante(["account", "list"])

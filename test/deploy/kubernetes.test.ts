@@ -145,7 +145,19 @@ describe("the servers", () => {
     expect(literals["NATS_URL"]).toBe(names.map((name) => `nats://${name}:4222`).join(","))
     for (const name of names) expect(environmentOf(set)["SERVER_ROUTES"]).toContain(`@${name}:6222`)
     expect(listAt(containerOf(set), "ports").map((port) => at(port, "containerPort")))
-      .toEqual([4222, 6222, 8222])
+      .toEqual([4222, 6222])
+  })
+
+  it("are probed in their pods, where the monitoring port is", () => {
+    const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) =>
+      listAt(containerOf(set), name, "exec", "command")
+    )
+    for (const [program, ...args] of probes) {
+      expect([program, ...args.slice(0, -1)]).toEqual(["wget", "-q", "-O", "/dev/null"])
+      expect(args.at(-1)).toMatch(
+        /^http:\/\/127\.0\.0\.1:8222\/healthz(\?js-(enabled|server)-only=true)?$/
+      )
+    }
   })
 
   it("read their configuration from its mount", () => {
@@ -156,5 +168,44 @@ describe("the servers", () => {
     ])
     const file = natsConfiguration(temporaryFolder())
     expect(run(serverBinary(), ["-t", "-c", file], environmentOf(set))).toMatchObject({ code: 0 })
+  })
+})
+
+describe("the network policies", () => {
+  const policies = ofKind("NetworkPolicy")
+
+  /** Who may connect to which ports of the pods: labels of pods, or the name of a namespace. */
+  const admitted = (policy: unknown, way: "ingress" | "egress", peers: "from" | "to") =>
+    listAt(policy, "spec", way).map((rule) => [
+      listAt(rule, peers).map((peer) =>
+        at(peer, "podSelector", "matchLabels", "app.kubernetes.io/name") ??
+          `namespace ${
+            wordAt(peer, "namespaceSelector", "matchLabels", "kubernetes.io/metadata.name")
+          }`
+      ),
+      listAt(rule, "ports").map((port) => at(port, "port"))
+    ])
+
+  it("cover every pod, and name ports that it has", () => {
+    expect(policies.map(nameOf).sort()).toEqual(sets.map(nameOf).sort())
+    for (const set of sets) {
+      const policy = named("NetworkPolicy", nameOf(set))
+      expect(at(policy, "spec", "podSelector")).toEqual(at(set, "spec", "selector"))
+      expect(listAt(policy, "spec", "policyTypes")).toContain("Ingress")
+      const offered = listAt(containerOf(set), "ports").map((port) => at(port, "name"))
+      const open = listAt(policy, "spec", "ingress").flatMap((rule) =>
+        listAt(rule, "ports").map((port) => at(port, "port"))
+      )
+      expect(open.sort()).toEqual(offered.sort())
+    }
+  })
+
+  it("let only nodes reach NATS, the ingress the service, and Prometheus the metrics", () => {
+    expect(admitted(named("NetworkPolicy", "nats"), "ingress", "from"))
+      .toEqual([[["restante"], ["client"]], [["nats"], ["route"]]])
+    expect(admitted(named("NetworkPolicy", "nats"), "egress", "to"))
+      .toEqual([[["nats"], ["route"]], [["namespace kube-system"], [53, 53]]])
+    expect(admitted(named("NetworkPolicy", "restante"), "ingress", "from"))
+      .toEqual([[["namespace ingress-nginx"], ["http"]], [["namespace monitoring"], ["metrics"]]])
   })
 })

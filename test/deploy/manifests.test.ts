@@ -1,6 +1,7 @@
 /** The files of deploy/manifests agree with the program and each other, and their programs. */
 import { Result } from "effect"
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { BlockList } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
@@ -11,7 +12,7 @@ import { resourceTable } from "../../http/resource-table.ts"
 import { authority, good, key } from "../actors/outbound/certificates.ts"
 import { serverBinary } from "../runtime/nats/servers.ts"
 import { balancerConfiguration, natsConfiguration, replaced } from "./servers.ts"
-import { at, compose, dockerfile, lastOf, root, textOf, wordAt, yamlOf } from "./sources.ts"
+import { at, compose, dockerfile, lastOf, listAt, root, textOf, wordAt, yamlOf } from "./sources.ts"
 import { run, toolOf } from "./tools.ts"
 
 const secrets = { ADMIN_TOKEN: "a-token", NATS_PASSWORD: "12e4#;", ROUTE_PASSWORD: "34routes" }
@@ -28,6 +29,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** The settings that a node reads from a manifest; throws for a wrong value. */
 const settingsOf = (environment: Readonly<Record<string, string>>) =>
   Result.getOrThrowWith(loadSettings(environment), ({ message }) => new Error(message)).settings
+
+/** A list, or the names of a mapping, as compose accepts both. */
+const listOrKeys = (value: unknown): ReadonlyArray<unknown> =>
+  Array.isArray(value) ? value : Object.keys(value ?? {})
 
 const secondsOf = (duration: unknown): number => {
   const [, seconds] = /^(\d+)s$/.exec(String(duration)) ?? []
@@ -106,6 +111,35 @@ describe("the compose file", () => {
     expect(new Set(volumes).size).toBe(3)
   })
 
+  it("trusts its own load balancer's address alone", () => {
+    const address = wordAt(cluster.services, "balancer", "networks", "front", "ipv4_address")
+    for (const name of nodes) {
+      expect(cluster.environmentOf(name)["TRUSTED_PROXIES"]).toBe(address)
+      expect(settingsOf(cluster.environmentOf(name)).trustedProxies).toHaveLength(1)
+    }
+    const [plan] = listAt(cluster.networks, "front", "ipam", "config")
+    // Docker chooses the other addresses from a part of the network in which this one is not.
+    const inRange = (range: string): boolean => {
+      const [net = "", bits] = range.split("/")
+      const list = new BlockList()
+      list.addSubnet(net, Number(bits))
+      return list.check(address)
+    }
+    expect([inRange(wordAt(plan, "subnet")), inRange(wordAt(plan, "ip_range"))])
+      .toEqual([true, false])
+  })
+
+  it("keeps NATS in a network of the servers and the nodes", () => {
+    const inNetwork = Object.keys(cluster.services)
+      .filter((name) => listOrKeys(at(cluster.services, name, "networks")).includes("nats"))
+    expect(inNetwork).toEqual([...servers, ...nodes])
+    expect(at(cluster.networks, "nats", "internal")).toBe(true)
+    for (const name of servers) {
+      expect(at(cluster.services, name, "networks")).toEqual(["nats"])
+      expect(at(cluster.services, name, "ports")).toBeUndefined()
+    }
+  })
+
   it("has a load balancer with every node", () => {
     const lines = textOf("deploy/manifests/haproxy.cfg").split("\n").map((line) => line.trim())
     expect(lines.filter((line) => line.startsWith("server ")))
@@ -165,6 +199,16 @@ describe("the servers' configuration", () => {
     expect(check(file, environment).code).not.toBe(0)
   })
 
+  it("monitors on loopback alone, where the health check asks", () => {
+    const conf = textOf("deploy/manifests/nats.conf")
+    expect(conf.match(/^https?(_port)?: .*$/gm)).toEqual(["http: \"127.0.0.1:8222\""])
+    for (const name of servers) {
+      const [, program, ...args] = listAt(cluster.services, name, "healthcheck", "test")
+      expect([program, args.at(-1)])
+        .toEqual(["wget", "http://127.0.0.1:8222/healthz?js-server-only=true"])
+    }
+  })
+
   it("flushes each write, as promised", () => {
     expect(textOf("deploy/manifests/nats.conf")).toMatch(/^ {2}sync_interval: always$/m)
   })
@@ -175,6 +219,11 @@ describe("the servers' configuration", () => {
       textOf("deploy/manifests/nats/accounts.conf")
     )
   })
+})
+
+it("has a load balancer that keeps the metrics inside", () => {
+  expect(textOf("deploy/manifests/haproxy.cfg"))
+    .toContain("  http-request return status 404 if { path,url_dec /metrics }\n")
 })
 
 it("has a load balancer's configuration that haproxy accepts", () => {

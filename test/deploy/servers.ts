@@ -29,7 +29,7 @@ export const natsConfiguration = (
     "store_dir: \"/data\"",
     `store_dir: "${folder}"`
   )
-  const ports = [["0.0.0.0:4222", client], ["0.0.0.0:6222", routes], ["0.0.0.0:8222", monitor]]
+  const ports = [["0.0.0.0:4222", client], ["0.0.0.0:6222", routes], ["127.0.0.1:8222", monitor]]
   for (const [listens = "", port] of ports) {
     if (port !== undefined) text = replaced(text, String(listens), `127.0.0.1:${port}`)
   }

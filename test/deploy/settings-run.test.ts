@@ -150,6 +150,12 @@ it("keeps secrets of paths out of the load balancer's log", async () => {
   for (const hidden of [secret, "somebody"]) expect(balancer.output).not.toContain(hidden)
 })
 
+it("has a load balancer that keeps the metrics inside", async () => {
+  for (const path of ["/metrics", "/%6detrics?a=b"]) {
+    expectStatus(await send(base, path, { headers: admin }), 404)
+  }
+})
+
 it("forwards live streams at once, and trusts no X-Forwarded headers", async () => {
   const mailbox = await open("live")
   const live = await stream(`${base}${mailbox.path}`, `reader:${mailbox.password}`)

@@ -58,9 +58,11 @@ const filled = (text: string, environment: Environment): string =>
 
 /** The compose file, with these variables. */
 export const compose = (environment: Environment) => {
-  const services = treeAt(yamlOf("deploy/manifests/compose.yaml")[0], "services")
+  const [file] = yamlOf("deploy/manifests/compose.yaml")
+  const services = treeAt(file, "services")
   return {
     services,
+    networks: treeAt(file, "networks"),
     names: (prefix: string) => Object.keys(services).filter((name) => name.startsWith(prefix)),
     environmentOf: (service: string): Environment =>
       Object.fromEntries(

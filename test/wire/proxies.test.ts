@@ -209,6 +209,20 @@ describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
     stream.destroy()
   })
 
+  it("keeps the metrics inside, whatever the way to write their path", async () => {
+    const spellings = [
+      ...["/metrics", "/metrics?a=b", "/%6detrics", "/metric%73", "/%6D%65%74%72%69%63%73"],
+      ...["//metrics", "/./metrics", "/a/../metrics", "/metrics/", "/metrics/.", "/metrics;a=b"],
+      ...["/METRICS", "/metrics%00", "/metrics%3Fa", "/metrics#a", "/%2Fmetrics", "/metrics%2F"]
+    ]
+    for (const path of spellings) {
+      const { status, text } = await send(path, { headers: asAdmin })
+      expect([path, status >= 400, text.includes("restante_http")]).toEqual([path, true, false])
+    }
+    const own = await fetch(`${service.url}/metrics`, { headers: asAdmin })
+    expect(await own.text()).toContain("restante_http")
+  })
+
   it("names the client whose wrong tokens count, whatever the client sends", async () => {
     const guess = async (localAddress: string, token: string) => {
       const authorization = basic("admin", token)

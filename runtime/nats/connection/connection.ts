@@ -25,7 +25,10 @@ export interface NatsOptions {
   readonly nkeySeed?: string
   /** File of decentralized credentials (JWT and seed). */
   readonly credsFile?: string
+  /** TLS is required of every server where this is set, also when it is empty. */
   readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string }
+  /** Connects only to `servers`, and not to others that these announce. */
+  readonly ignoreAnnounced?: boolean
   /** Replicas of each new stream; by default three where the servers are a cluster, else one. */
   readonly replicas?: number
 }
@@ -153,10 +156,11 @@ const authenticatorOf = (options: NatsOptions): Authenticator | undefined => {
 
 const connectionOptions = (options: NatsOptions): ConnectionOptions => {
   const authenticator = authenticatorOf(options)
-  const { name, pass, servers, tls, token, user } = options
+  const { ignoreAnnounced = false, name, pass, servers, tls, token, user } = options
   return {
     servers: [...servers],
     name,
+    ignoreClusterUpdates: ignoreAnnounced,
     timeout: connectTimeoutMs,
     maxReconnectAttempts: -1,
     ...reconnectPolicy(),

@@ -1,6 +1,6 @@
 /** The connection: versions, authentication, requests. */
 import { Effect, Logger } from "effect"
-import { createServer, type Server } from "node:net"
+import { createServer, type Server, type Socket } from "node:net"
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { reconnectWaitMs } from "../../../runtime/limits.ts"
 import { connection, isTooOld, Nats, type NatsOptions,
@@ -125,6 +125,46 @@ describe("servers that announce each other", () => {
       _tag: "StorageUnavailable",
       detail: expect.stringMatching(/Authorization/i)
     })
+  })
+})
+
+describe("a server that announces another", () => {
+  const ends: Array<() => void> = []
+  afterEach(() => ends.splice(0).forEach((end) => end()))
+
+  /** A server that admits everybody; counts connections, and can end them. */
+  const admitting = async (port: number, announced: ReadonlyArray<string>) => {
+    const sockets = new Set<Socket>()
+    const counted = { connections: 0, drop: () => sockets.forEach((socket) => socket.destroy()) }
+    const info = { server_id: `N${port}`, version: "2.15.1", proto: 1, headers: true }
+    const server = createServer((socket) => {
+      counted.connections++
+      sockets.add(socket)
+      socket.on("error", () => socket.destroy())
+      socket.on("data", (bytes) => {
+        if (bytes.includes("PING")) socket.write("PONG\r\n")
+      })
+      socket.write(`INFO ${JSON.stringify({ ...info, connect_urls: announced })}\r\n`)
+    })
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
+    ends.push(() => {
+      counted.drop()
+      server.close()
+    })
+    return counted
+  }
+
+  it.each([[true, 0], [false, 1]])("with ignoreAnnounced %s", async (ignoreAnnounced, others) => {
+    const [port = 0, otherPort = 0] = await freePorts(2)
+    const server = await admitting(port, [`127.0.0.1:${otherPort}`])
+    const other = await admitting(otherPort, [])
+    await using({ servers: [`127.0.0.1:${port}`], name: "test", ignoreAnnounced }, async () => {
+      const before = server.connections
+      server.drop()
+      const more = () => server.connections - before + other.connections
+      await expect.poll(more, { timeout: 30_000 }).toBeGreaterThan(0)
+    })
+    expect(other.connections).toBe(others)
   })
 })
 

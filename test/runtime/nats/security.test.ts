@@ -220,6 +220,11 @@ describe("by TLS with a private authority", () => {
     const plain = await serverWith("")
     await isRefused({ ...node, NATS_URL: `tls://${plain}` }, /tls/i)
   })
+  it("nor is it without files of certificates, or where another address requires TLS", async () => {
+    const plain = await serverWith("")
+    await isRefused({ NATS_URL: `tls://${plain}` }, /does not support 'tls'/)
+    await isRefused({ NATS_URL: `${plain},tls://localhost:1` }, /does not support 'tls'|refused/)
+  })
 })
 
 it("refuses a server without atomic batches, and names its version", async () => {
