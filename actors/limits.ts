@@ -123,6 +123,11 @@ export const anonymousPerDayMax = 100
 /** Networks and origins whose requests a node remembers. */
 export const anonymousBudgetsMax = 10_000
 
+/** How long a node remembers whether a message takes receipts, and of how many messages. */
+export const receiptAcceptanceFreshMs = 24 * hourMs
+
+export const receiptAcceptancesMax = 10_000
+
 /** How long after an anonymous deposit the mailbox makes requests for it. */
 export const anonymousRequestsMs = 60 * 60_000
 

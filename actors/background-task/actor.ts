@@ -1,14 +1,13 @@
 /** The background task bound to the runtime: what it fetches, reports and copies. */
-import { Clock, Effect, Semaphore } from "effect"
+import { Effect, Semaphore } from "effect"
 import { type Address, address, type AskFailure, type Behavior, isRefusal, type Peers,
   type StorageFailure } from "../../runtime/index.ts"
-import { anonymousRequestsMs, fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
-import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind, type OwnerSettings,
-  type StoredNotification } from "../mailbox/index.ts"
-import { parseUrl } from "../parse-url.ts"
+import { fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
+import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
+  type OwnerSettings } from "../mailbox/index.ts"
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
-import { AnonymousBudget } from "./anonymous-budget.ts"
+import { admitFetch, admitReceipt, makeRequestHistory, type RequestHistory } from "./admission.ts"
 import { copyFor, listCopy, removeCopy, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
 import { accessOf, fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
@@ -38,35 +37,18 @@ const attempted = (outcome: DeliveryOutcome, random: number): BackgroundTaskMess
 
 const askBackgroundTask = askerOf<BackgroundTaskMessage, BackgroundTaskReply>(backgroundTaskKind)
 
-/**
- * How long a request for an anonymous sender has to wait, in ms; undefined if it is too late for
- * it. Others do not wait, nor does what stays in this service.
- */
-const waitForStranger = (
-  { links }: BackgroundTaskDependencies,
-  budget: AnonymousBudget,
-  { atMs, network }: StoredNotification,
-  url: string
-): Effect.Effect<number | undefined> =>
-  Effect.map(Clock.currentTimeMillis, (nowMs) => {
-    if (network === undefined || links.contentOf(url) !== undefined) return 0
-    const leftMs = atMs + anonymousRequestsMs - nowMs
-    if (leftMs <= 0) return undefined
-    const waitMs = budget.take(network, parseUrl(url)?.origin ?? "", nowMs)
-    return waitMs < leftMs ? waitMs : undefined
-  })
-
-/** The bounds of what the tasks of a node do. */
-interface NodeBounds {
+/** What the tasks of a node share. */
+interface NodeResources {
+  /** Bounds the bytes of all fetches. */
   readonly memory: Semaphore.Semaphore
-  readonly budget: AnonymousBudget
+  readonly history: RequestHistory
 }
 
 /** Fetches the content or sends a receipt; with a `problem`, sends a receipt of that. */
 const attempt = Effect.fnUntraced(function*(
   deps: BackgroundTaskDependencies,
   peers: Peers,
-  { budget, memory }: NodeBounds,
+  { history, memory }: NodeResources,
   self: Address,
   problem: string | undefined
 ) {
@@ -78,16 +60,19 @@ const attempt = Effect.fnUntraced(function*(
   if (problem === undefined && !isWanted(settings, target.kind)) return obsolete
   const pointer = documents.pointerOf(notification.fragment)
   if (pointer === undefined || pointer.url === "") return obsolete
-  const waitMs = yield* waitForStranger(deps, budget, notification, pointer.url)
-  if (waitMs === undefined) return obsolete
-  if (waitMs > 0) {
-    const nowMs = yield* Clock.currentTimeMillis
-    return attempted({ _tag: "Deferred", untilMs: nowMs + waitMs }, deps.random())
-  }
+  const isReceipt = problem !== undefined || target.kind !== "fetch"
+  const admission = yield* (isReceipt ? admitReceipt : admitFetch)(
+    deps,
+    history,
+    notification,
+    pointer
+  )
+  const random = deps.random()
+  if (admission === "never") return obsolete
+  if (admission !== "admitted") return attempted(admission, random)
   const mailbox = links.mailbox(target.mailbox)
   const input: TaskInput = { pointer, mailbox, settings, key: notification.idRandom }
-  const random = deps.random()
-  if (problem !== undefined || target.kind !== "fetch") {
+  if (isReceipt) {
     const status = target.kind === "fetch" ? "problem" : target.kind
     return attempted(yield* sendReceipt(deps, peers, input, status, problem), random)
   }
@@ -131,9 +116,9 @@ export const backgroundTask = (
   BackgroundTaskReply,
   BackgroundTaskAction
 > => {
-  const bounds: NodeBounds = {
+  const resources: NodeResources = {
     memory: Semaphore.makeUnsafe(Math.ceil(fetchBytesInFlightMax / fetchPermitBytes)),
-    budget: new AnonymousBudget()
+    history: makeRequestHistory()
   }
   return {
     kind: backgroundTaskKind,
@@ -142,7 +127,7 @@ export const backgroundTask = (
     ...codecsOf(BackgroundTaskState, BackgroundTaskMessage),
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") {
-        return attempt(deps, peers, bounds, self, action.problem).pipe(
+        return attempt(deps, peers, resources, self, action.problem).pipe(
           // A store or actor is unavailable: nothing is counted, and the attempt is repeated soon.
           Effect.catch(() =>
             Effect.map(deferredOutcome, (outcome) => attempted(outcome, deps.random()))

@@ -7,7 +7,7 @@ import { makeConnector, makeNameResolver } from "./connector.ts"
 import { addressRules, DestinationCache } from "./destination.ts"
 import { OriginLimiter, type OriginLimiterMetrics, type OriginMetrics } from "./origin-limiter.ts"
 import type { DeliveryOutcome, Outbound, Reach } from "./protocol.ts"
-import { get, type OutboundResources, post } from "./request.ts"
+import { get, head, type OutboundResources, post } from "./request.ts"
 
 export interface OutboundOptions {
   /** Prefixes or addresses that may be reached though they are forbidden (`outbound.allow`). */
@@ -30,7 +30,7 @@ export interface OutboundOptions {
 
 /** Numbers for `/metrics`. Outcomes are totals, the others are as of now. */
 export interface OutboundMetrics extends OriginLimiterMetrics {
-  readonly outcomes: Readonly<Record<DeliveryOutcome["_tag"] | "Fetched", number>>
+  readonly outcomes: Readonly<Record<DeliveryOutcome["_tag"] | "Fetched" | "Probed", number>>
   readonly connections: number
 }
 
@@ -102,6 +102,7 @@ export const makeOutbound = (
     const outcomes = {
       Delivered: 0,
       Fetched: 0,
+      Probed: 0,
       PermanentFailure: 0,
       RetryableFailure: 0,
       Deferred: 0
@@ -116,6 +117,7 @@ export const makeOutbound = (
     return {
       post: (outboundPost) => counted(post(resources.allowed, outboundPost)),
       get: (outboundGet) => counted(get(resources[outboundGet.reach ?? "allowed"], outboundGet)),
+      head: (outboundHead) => counted(head(resources.allowed, outboundHead)),
       metrics: () => ({
         ...limiter.metrics(),
         outcomes: { ...outcomes },

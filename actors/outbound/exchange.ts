@@ -43,7 +43,7 @@ export type Headers = Readonly<Record<string, string | ReadonlyArray<string> | u
 export interface ExchangeRequest {
   readonly origin: string
   readonly path: string
-  readonly method: "GET" | "POST"
+  readonly method: "GET" | "HEAD" | "POST"
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
   /**

@@ -100,6 +100,17 @@ export type FetchOutcome =
   | { readonly _tag: "Fetched"; readonly fetched: Fetched }
   | Exclude<DeliveryOutcome, { readonly _tag: "Delivered" }>
 
+export interface OutboundHead {
+  readonly uri: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The outcome of a HEAD: a 2xx is Probed, never Delivered. */
+export type HeadOutcome =
+  /** `acceptPost` has the media types of Accept-Post (LDP §7.1), in lower case. */
+  | { readonly _tag: "Probed"; readonly acceptPost: ReadonlyArray<string> }
+  | Exclude<DeliveryOutcome, { readonly _tag: "Delivered" }>
+
 /**
  * Requests to other services under the rules of protocol §5: each hop's address is checked and
  * pinned; time, bytes and attempts per origin are bounded; each origin has a circuit breaker.
@@ -108,4 +119,6 @@ export type FetchOutcome =
 export interface Outbound {
   readonly post: (post: OutboundPost) => Effect.Effect<DeliveryOutcome>
   readonly get: (get: OutboundGet) => Effect.Effect<FetchOutcome>
+  /** A HEAD follows the redirects that a POST would follow. */
+  readonly head: (head: OutboundHead) => Effect.Effect<HeadOutcome>
 }

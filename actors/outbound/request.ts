@@ -13,9 +13,9 @@ import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type Exc
   type ExchangeResult, type Headers } from "./exchange.ts"
 import type { Deferred, OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
-import type { DeliveryFailure, DeliveryOutcome, FetchOutcome, OutboundContent, OutboundGet,
-  OutboundPost } from "./protocol.ts"
-import { outcomeOf, redirectOf, valueOf } from "./response.ts"
+import type { DeliveryFailure, DeliveryOutcome, FetchOutcome, HeadOutcome, OutboundContent,
+  OutboundGet, OutboundHead, OutboundPost } from "./protocol.ts"
+import { acceptPostOf, outcomeOf, redirectOf, valueOf } from "./response.ts"
 
 /** The resources that all requests of a node share. */
 export interface OutboundResources {
@@ -99,6 +99,27 @@ export const get = Effect.fnUntraced(function*(
   const final = yield* send(resources, request, timeOf(resources))
   const outcome = outcomeAt(resources, final)
   if (final._tag === "Final" && outcome._tag === "Delivered") return yield* fetched(final, bytesMax)
+  // Only a response is Delivered, and that was returned above.
+  return outcome as Exclude<typeof outcome, { readonly _tag: "Delivered" }>
+})
+
+/** Makes a HEAD, to learn what a POST to the URI may carry. */
+export const head = Effect.fnUntraced(function*(
+  resources: OutboundResources,
+  { headers = {}, uri }: OutboundHead
+): Effect.fn.Return<HeadOutcome> {
+  const request: HttpRequest = {
+    uri,
+    method: "HEAD",
+    keep: "nothing",
+    bytesMax: answerBytesMax,
+    load: () => ({ headers })
+  }
+  const final = yield* send(resources, request, timeOf(resources))
+  const outcome = outcomeAt(resources, final)
+  if (final._tag === "Final" && outcome._tag === "Delivered") {
+    return { _tag: "Probed", acceptPost: acceptPostOf(final.response.headers) ?? [] }
+  }
   // Only a response is Delivered, and that was returned above.
   return outcome as Exclude<typeof outcome, { readonly _tag: "Delivered" }>
 })
@@ -281,13 +302,10 @@ const linkedDataLoad = (
 }
 
 /** Whether a 415's Accept-Post (LDP §7.1) names JSON-LD; undefined without Accept-Post. */
-const acceptsLinkedData = (headers: Headers): boolean | undefined => {
-  const types = valueOf(headers, "accept-post")?.split(",")
-    .map((one) => one.split(";", 1)[0]?.trim().toLowerCase())
-  return types?.some((type) =>
+const acceptsLinkedData = (headers: Headers): boolean | undefined =>
+  acceptPostOf(headers)?.some((type) =>
     type === "application/ld+json" || type === "application/*" || type === "*/*"
   )
-}
 
 /** The decompressed body of a GET's 2xx response. */
 const fetched = (

@@ -10,6 +10,11 @@ export const valueOf = (headers: Headers, name: string): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
+/** The media types of Accept-Post (LDP §7.1), in lower case; undefined without the field. */
+export const acceptPostOf = (headers: Headers): ReadonlyArray<string> | undefined =>
+  valueOf(headers, "accept-post")?.split(",")
+    .map((one) => one.split(";", 1)[0]?.trim().toLowerCase() ?? "")
+
 const imfDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
 const oldDate = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/
@@ -69,10 +74,13 @@ export const outcomeOf = (
     : { _tag: "PermanentFailure", code, problem }
 }
 
-/** The URI that a redirect of this method leads to; undefined if the response is final. */
+/**
+ * The URI that a redirect of this method leads to; undefined if the response is final. A HEAD finds
+ * out about a POST, so it follows the same redirects.
+ */
 export const redirectOf = (
   { code, headers }: Pick<ExchangeResponse, "code" | "headers">,
-  method: "GET" | "POST",
+  method: "GET" | "HEAD" | "POST",
   from: URL
 ): string | undefined => {
   const codes = method === "GET" ? [301, 302, 303, 307, 308] : [307, 308]

@@ -14,7 +14,8 @@ export const noPeers: Peers = {
 /** Nothing outside answers. */
 export const noOutbound: Outbound = {
   post: () => Effect.succeed({ _tag: "RetryableFailure", problem: "connection refused" }),
-  get: () => Effect.succeed({ _tag: "RetryableFailure", problem: "connection refused" })
+  get: () => Effect.succeed({ _tag: "RetryableFailure", problem: "connection refused" }),
+  head: () => Effect.succeed({ _tag: "RetryableFailure", problem: "connection refused" })
 }
 
 /** No store, nothing outside. */

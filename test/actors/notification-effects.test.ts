@@ -40,7 +40,8 @@ const outbound: Outbound = {
       content !== undefined
         ? { _tag: "Delivered", code: 202 }
         : { _tag: "PermanentFailure", problem: "no longer wanted" }),
-  get: () => Effect.succeed({ _tag: "RetryableFailure", problem: "never asked" })
+  get: () => Effect.succeed({ _tag: "RetryableFailure", problem: "never asked" }),
+  head: () => Effect.never
 }
 
 const deps = { documents: noDependencies.documents }

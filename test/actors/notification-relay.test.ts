@@ -62,7 +62,8 @@ const startRelays = async (
           if (came._tag !== "Found") return came
           return yield* posting.deliverLocally?.(came.uri) ?? Effect.succeed(refused)
         }),
-      get: () => Effect.succeed({ _tag: "RetryableFailure", problem: "never asked" })
+      get: () => Effect.succeed({ _tag: "RetryableFailure", problem: "never asked" }),
+      head: () => Effect.never
     },
     links,
     schedule,

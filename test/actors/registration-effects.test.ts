@@ -39,6 +39,8 @@ class Receiver implements Outbound {
   /** Pushes are answered when it is resolved. */
   answering: Promise<void> = Promise.resolve()
 
+  readonly head: Outbound["head"] = () => Effect.never
+
   readonly get: Outbound["get"] = ({ uri }) =>
     Effect.sync((): FetchOutcome => {
       const url = new URL(uri)

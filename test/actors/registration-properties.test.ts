@@ -64,6 +64,9 @@ const nobody: Outbound = {
   get: () => {
     throw new Error("the model performs nothing")
   },
+  head: () => {
+    throw new Error("the model performs nothing")
+  },
   post: () => {
     throw new Error("the model performs nothing")
   }

@@ -96,7 +96,7 @@ describe("a push that waits for its permit", () => {
           return { _tag: "Delivered", code: 200 } as const
         })
       })
-    const outbound = { post, get: () => Effect.never }
+    const outbound = { post, get: () => Effect.never, head: () => Effect.never }
     const links = linksUnder("http://own.test")
     const deps = { outbound, links, documents: notificationDocuments, random: () => 0.5 }
     await Effect.runPromise(push(deps, resources, away, self, action))
@@ -142,7 +142,7 @@ it.each([["websub", true], ["native", false]] as const)(
     }
     const peers: Peers = { ask: () => Effect.never, read: () => Effect.never }
     const deps = {
-      outbound: { post, get: () => Effect.never },
+      outbound: { post, get: () => Effect.never, head: () => Effect.never },
       links: linksUnder("http://own.test"),
       documents: notificationDocuments,
       random: () => 0.5
@@ -170,7 +170,8 @@ it.each(["native", "websub"] as const)(
           if (content !== undefined) bodies.push(content.body)
           return { _tag: "Delivered", code: 200 } as const
         }),
-      get: () => Effect.never
+      get: () => Effect.never,
+      head: () => Effect.never
     }
     const topicDocument = vi.fn(notificationDocuments.topicDocument)
     const links = linksUnder("http://own.test")

@@ -5,7 +5,8 @@ import { asAdmin, childOf, expectStatus, mailboxOf, notification, parseXml, path
   send } from "./client.ts"
 import { closeFaults, fullBacklog, rawServer, sendSlowly } from "./faults.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
-import { closeReceivers, echoes, pushed, type Received, receiver } from "./receivers.ts"
+import { closeReceivers, echoes, pushed, type Received, receiver,
+  takesReceipts } from "./receivers.ts"
 
 const endsWithinMs = 120_000
 const bombBytes = 256 * 1024 * 1024
@@ -96,6 +97,7 @@ it("fetches the healthy message while others drip, burst and never end", async (
     return method === "POST"
   }
   const origin = await receiver((received, response) => {
+    if (takesReceipts(received, response)) return
     if (answer(received)) return void response.writeHead(202).end()
     const { path } = received
     if (path === "/bomb") {

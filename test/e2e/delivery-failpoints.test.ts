@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, childOf, expectStatus, listMailbox, type Mailbox, mailboxOf, notification,
   openMailbox, parseXml, pathOf, postXml, send } from "./client.ts"
 import { cleanUp, command, eventually, launch, start, temporaryFolder } from "./process.ts"
-import { closeReceivers, descriptionOf, echoes, pushed, receiver } from "./receivers.ts"
+import { closeReceivers, descriptionOf, echoes, pushed, receiver,
+  takesReceipts } from "./receivers.ts"
 
 const endsWithinMs = 120_000
 const dataDir = temporaryFolder()
@@ -32,7 +33,7 @@ let pushing: Mailbox
 beforeAll(async () => {
   origin = await receiver((received, response) => {
     const { body, headers, method, path } = received
-    if (echoes(received, response)) return
+    if (echoes(received, response) || takesReceipts(received, response)) return
     if (path.startsWith("/message/") && method === "GET") {
       response.writeHead(200, { "content-type": "text/plain" }).end(`all of ${path}`)
       return

@@ -155,9 +155,10 @@ describe("without OUTBOUND_ALLOW nothing on this machine is reached", () => {
 
   it("as a message to fetch, or to send a receipt to", async () => {
     const listed = async (settings: string, each: number, port: number): Promise<string> => {
-      const uris = forbidden(port)
-      const before = await refusals(strict)
       const name = `${/<(\w+)>/.exec(settings)?.[1]}-${port}`
+      // Each URI is another one: what one has shown of receipts is remembered for a day.
+      const uris = forbidden(port).map((uri) => `${uri}?${name.replace(/-.*/, "")}`)
+      const before = await refusals(strict)
       const path = await depositAll(strict, name, settings, uris)
       await eventually(
         endsWithinMs,

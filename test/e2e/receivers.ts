@@ -61,6 +61,13 @@ export const echoes = ({ path }: Received, response: ServerResponse): boolean =>
   return true
 }
 
+/** Answers a HEAD as a message that takes receipts; returns false for other requests. */
+export const takesReceipts = ({ method }: Received, response: ServerResponse): boolean => {
+  if (method !== "HEAD") return false
+  response.writeHead(200, { "accept-post": "application/xml" }).end()
+  return true
+}
+
 /** The notifications of a push, in order. */
 export const pushed = (body: string): ReadonlyArray<Node> =>
   parseXml(body).children.filter(({ name }) => name === "notification")

@@ -14,6 +14,10 @@ beforeAll(async () => {
   service = await startMailboxes()
   outside = await startReceiver(({ headers, method, path }, response) => {
     if (method === "POST") return void response.writeHead(202).end()
+    if (method === "HEAD") {
+      const types = path.startsWith("/unasked") ? "text/plain, */*" : "text/plain, application/xml"
+      return void response.writeHead(200, { "Accept-Post": types }).end()
+    }
     if (path === "/secret" && headers["message-password"] !== "the-right-password") {
       return void response.writeHead(401).end()
     }
@@ -91,7 +95,8 @@ describe("a mailbox that fetches eagerly", () => {
       body: notification("again", `${outside.origin}/flaky`)
     })
     await copyIn(href)
-    expect(outside.received.filter(({ path }) => path === "/flaky")).toHaveLength(3)
+    expect(outside.received.filter(({ method, path }) => method === "GET" && path === "/flaky"))
+      .toHaveLength(3)
   })
 
   it("copies this service's own content without a request", async () => {
@@ -177,6 +182,42 @@ describe("receipts", () => {
     expect(receiptsOf("/read")).toHaveLength(1)
   })
 
+  it("go only to messages that take them, which one HEAD a day finds out", async () => {
+    const { href } = await service.open("tells-asked", "<receipts>received</receipts>")
+    const deposit = (path: string, description: string) =>
+      service.send("POST", href, {
+        basic: owner,
+        body: notification(description, outside.origin + path)
+      })
+    const requests = (path: string) =>
+      outside.received.filter((one) => one.path === path).map(({ method }) => method)
+    await deposit("/unasked", "first")
+    for (const description of ["one", "two"]) await deposit("/asked", description)
+    await eventually("receipts", () => receiptsOf("/asked").length === 2 ? true : undefined)
+    await deposit("/unasked", "again")
+    await deposit("/asked", "three")
+    await eventually("a receipt", () => receiptsOf("/asked").length === 3 ? true : undefined)
+    expect(requests("/unasked")).toEqual(["HEAD"])
+    expect(requests("/asked").filter((method) => method === "POST")).toHaveLength(3)
+  })
+
+  it("are taken by content of this service, which says so to its readers alone", async () => {
+    const open = await service.send("POST", "/content", { body: "words", type: "text/plain" })
+    const headers = { "Message-Password": "known-to-the-reader" }
+    const sealed = await service.send("POST", "/content", {
+      body: "w",
+      type: "text/plain",
+      headers
+    })
+    const shown = async (href: string, sending = {}) => {
+      const answer = await service.send("HEAD", href, sending)
+      return [answer.status, answer.headers.get("accept-post")?.includes("application/xml")]
+    }
+    expect(await shown(open.header("location"))).toEqual([200, true])
+    expect(await shown(sealed.header("location"))).toEqual([401, undefined])
+    expect(await shown(sealed.header("location"), { headers })).toEqual([200, true])
+  })
+
   it("reach the publisher of this service's own content", async () => {
     const created = await service.send("POST", "/content", { body: "words", type: "text/plain" })
     const edit = /<([^>]+)>; rel="edit"/.exec(created.header("link"))?.[1] ?? ""
@@ -212,10 +253,10 @@ describe("anonymous deposits", () => {
     for (let n = 0; n < many; n++) {
       expect((await deposit(`/known/${n}`, service.bob)).status).toBe(202)
     }
-    // Each causes a fetch and a receipt; those of strangers came before these.
+    // Each causes a fetch, a HEAD and a receipt; those of strangers came before these.
     await eventually(
       "all requests of the account",
-      () => requestsTo("/known/") === 2 * many ? true : undefined
+      () => requestsTo("/known/") === 3 * many ? true : undefined
     )
     expect(requestsTo("/strange/")).toBeLessThanOrEqual(anonymousPerMinuteMax)
   })

@@ -67,7 +67,8 @@ export class ExternalServices {
   outbound(computer: Computer): Outbound {
     return {
       post: (post) => this.post(computer, post),
-      get: (get) => this.get(computer, get)
+      get: (get) => this.get(computer, get),
+      head: () => Effect.succeed({ _tag: "PermanentFailure", problem: "takes no receipts" })
     }
   }
 

@@ -5,14 +5,19 @@ import { attributes, bytesContent, dateTime, digits, documentRequestBody, emptyR
 import type { ResourceDefinition } from "../../resource.ts"
 import { getContent } from "./download.ts"
 import { deleteContent, postContent, putContent } from "./publication.ts"
-import { getReceipt, getReceipts, postReceipt } from "./receipts.ts"
+import { acceptPost, getReceipt, getReceipts, postReceipt } from "./receipts.ts"
 
 const status = oneOf("received", "retrieved", "problem")
 
 /** Any bytes of any type, which no schema describes. */
 const bytes: RequestBodyDescription = { content: bytesContent, required: false, kind: "stream" }
 
-const validators: ReadonlyArray<ResponseHeader> = ["ETag", "Last-Modified", "Cache-Control"]
+const validators: ReadonlyArray<ResponseHeader> = [
+  "ETag",
+  "Last-Modified",
+  "Cache-Control",
+  "Accept-Post"
+]
 
 const served: ReadonlyArray<ResponseHeader> = [
   ...validators,
@@ -94,6 +99,7 @@ export const contentResource: ResourceDefinition = {
       summary: "Reports the outcome of a message",
       needs: "message",
       body: documentRequestBody("NewReceipt"),
+      acceptPost,
       responses: { 202: viewResponse("Receipt", "Stored", ["Location"]) }
     },
     "PUT /content/{content}": {

@@ -6,6 +6,7 @@ import { type Call, chooseRange, contentRange, emptyAnswer, emptySource, evaluat
   type Service } from "../../pipeline/index.ts"
 import { documentPolicy, type ReplyHeaders } from "../../wire/index.ts"
 import { contentAddressOf, describeContent } from "./content-access.ts"
+import { acceptPost } from "./receipts.ts"
 
 /** The strong entity tag of a body: 128 bits of its SHA-256. */
 export const etagOf = (body: ContentBody): string => `"${body.digest.slice(0, 22)}"`
@@ -23,6 +24,8 @@ const headersOf = (
   ["Last-Modified", httpDate(Math.min(lastModifiedMs, nowMs))],
   ["Cache-Control", hasPassword ? "private, no-cache" : "no-cache"],
   ["Accept-Ranges", "bytes"],
+  // Where mailboxes of other services see that the message takes receipts.
+  ["Accept-Post", acceptPost],
   // Any page may show what was published.
   ["Cross-Origin-Resource-Policy", "cross-origin"]
 ]

@@ -2,11 +2,15 @@
 import { decodeReceipt } from "../../../actors/content/index.ts"
 import { parseUrl, receiptsMax } from "../../../actors/index.ts"
 import type { LogItem } from "../../../runtime/index.ts"
+import { acceptedBodies } from "../../formats/index.ts"
 import { childText, type Element, element, optionalElement } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import { absoluteUri, type Call, defineHandler, expectReply, httpError, readDocument, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { askAsReader, contentAddressOf, requireEditor } from "./content-access.ts"
+
+/** The types of a receipt. */
+export const acceptPost = acceptedBodies(false)
 
 const statuses = new Set(["received", "retrieved", "problem"])
 

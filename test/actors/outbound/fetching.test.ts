@@ -1,4 +1,5 @@
 /** What a get finds, and its bounds (protocol §5). */
+import { Effect } from "effect"
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 import { describe, expect, it } from "vitest"
 import { answering, client, receiver, speaking } from "./rig.ts"
@@ -130,5 +131,33 @@ describe("a get fails", () => {
       code: 503,
       retryAfterMs: 1_000
     })
+  })
+})
+
+describe("a head finds", () => {
+  const headOf = async (uri: string) => {
+    const { outbound } = await client()
+    return Effect.runPromise(outbound.head({ uri, headers: { "Message-Password": "p" } }))
+  }
+
+  it("the types of Accept-Post, with one request that has no body", async () => {
+    const at = await answering(200, { "accept-post": "Text/XML, application/xml;q=1" })
+    expect(await headOf(at.uri)).toEqual({
+      _tag: "Probed",
+      acceptPost: ["text/xml", "application/xml"]
+    })
+    expect(at.came.map(({ headers, method }) => [method, headers["message-password"]]))
+      .toEqual([["HEAD", "p"]])
+    expect(await headOf((await answering(204)).uri)).toEqual({ _tag: "Probed", acceptPost: [] })
+  })
+
+  it("what a post would find: failures, and the redirects of a post", async () => {
+    expect(await headOf((await answering(401)).uri)).toMatchObject({ _tag: "PermanentFailure" })
+    expect(await headOf((await answering(503)).uri)).toMatchObject({ _tag: "RetryableFailure" })
+    const target = await answering(200, { "accept-post": "application/xml" })
+    const moved = await answering(302, { location: target.uri })
+    expect(await headOf(moved.uri)).toMatchObject({ _tag: "PermanentFailure", code: 302 })
+    const same = await answering(307, { location: target.uri })
+    expect(await headOf(same.uri)).toMatchObject({ _tag: "Probed" })
   })
 })

@@ -1,0 +1,75 @@
+/** Whether and when a background task may make a request (protocol §7). */
+import { Clock, Effect } from "effect"
+import { anonymousRequestsMs } from "../limits.ts"
+import type { StoredNotification } from "../mailbox/index.ts"
+import type { DeliveryOutcome } from "../outbound/index.ts"
+import { parseUrl } from "../parse-url.ts"
+import { AnonymousBudget } from "./anonymous-budget.ts"
+import type { BackgroundTaskDependencies, Pointer } from "./protocol.ts"
+import { namesReceipts, ReceiptAcceptance } from "./receipt-acceptance.ts"
+
+/** The request may be made now, not now for the reason of an outcome, or never. */
+export type RequestAdmission = DeliveryOutcome | "admitted" | "never"
+
+/** What the tasks of a node remember of earlier requests. */
+export interface RequestHistory {
+  readonly budget: AnonymousBudget
+  readonly acceptance: ReceiptAcceptance
+}
+
+export const makeRequestHistory = (): RequestHistory => ({
+  budget: new AnonymousBudget(),
+  acceptance: new ReceiptAcceptance()
+})
+
+/** Why a request has to wait: for the budget of its anonymous sender. Others do not wait. */
+const admit = (
+  { budget }: RequestHistory,
+  { atMs, network }: StoredNotification,
+  url: string
+): Effect.Effect<RequestAdmission> =>
+  Effect.map(Clock.currentTimeMillis, (nowMs) => {
+    if (network === undefined) return "admitted"
+    const leftMs = atMs + anonymousRequestsMs - nowMs
+    if (leftMs <= 0) return "never"
+    const waitMs = budget.take(network, parseUrl(url)?.origin ?? "", nowMs)
+    if (waitMs === 0) return "admitted"
+    return waitMs < leftMs ? { _tag: "Deferred", untilMs: nowMs + waitMs } : "never"
+  })
+
+/** Whether the content may be fetched now. What stays in this service always may. */
+export const admitFetch = (
+  { links }: BackgroundTaskDependencies,
+  history: RequestHistory,
+  notification: StoredNotification,
+  { url }: Pointer
+): Effect.Effect<RequestAdmission> =>
+  links.contentOf(url) !== undefined
+    ? Effect.succeed("admitted")
+    : admit(history, notification, url)
+
+/**
+ * Whether a receipt may be sent now. A message of another service has to take receipts: if that is
+ * not known, a HEAD finds it out, which the budget counts too.
+ */
+export const admitReceipt = Effect.fnUntraced(function*(
+  { links, outbound }: BackgroundTaskDependencies,
+  history: RequestHistory,
+  notification: StoredNotification,
+  pointer: Pointer
+): Effect.fn.Return<RequestAdmission> {
+  const { password, url } = pointer
+  if (links.contentOf(url) !== undefined) return "admitted"
+  const { acceptance } = history
+  let accepts = acceptance.known(pointer, yield* Clock.currentTimeMillis)
+  if (accepts === undefined) {
+    const admission = yield* admit(history, notification, url)
+    if (admission !== "admitted") return admission
+    const headers = password === undefined ? {} : { "Message-Password": password }
+    const outcome = yield* outbound.head({ uri: url, headers })
+    if (outcome._tag === "RetryableFailure" || outcome._tag === "Deferred") return outcome
+    accepts = outcome._tag === "Probed" && namesReceipts(outcome.acceptPost)
+    acceptance.record(pointer, accepts, yield* Clock.currentTimeMillis)
+  }
+  return accepts ? yield* admit(history, notification, url) : "never"
+})
