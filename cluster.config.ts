@@ -107,6 +107,10 @@ export interface ClusterConfig {
     /** `off`: the answer of a session is text, never a reference that the service reads. */
     readonly references: "on" | "off"
   }
+  readonly audit: {
+    /** How long the audit log keeps an entry. */
+    readonly retention: string
+  }
   readonly security: {
     /** URI in `/.well-known/security.txt`, such as `mailto:security@example.org`. */
     readonly contact: string | undefined
@@ -203,6 +207,7 @@ export const clusterConfig: ClusterConfig = {
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },
   sessions: { retention: "P30D", references: "on" },
+  audit: { retention: "P365D" },
   security: { contact: undefined },
   metrics: { listen: undefined },
   cors: { origin: "*" },

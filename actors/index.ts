@@ -1,6 +1,7 @@
 /** The registry of kinds: every behavior of the service, with its dependencies. */
 import type { AnyBehavior } from "../runtime/index.ts"
 import { account } from "./account/index.ts"
+import { audit, type AuditDependencies } from "./audit/index.ts"
 import { backgroundTask, type BackgroundTaskDependencies } from "./background-task/index.ts"
 import { cabinet } from "./cabinet/index.ts"
 import { content } from "./content/index.ts"
@@ -14,6 +15,7 @@ import { throttle } from "./throttle/index.ts"
 
 /** The dependencies of all behaviors. */
 export type Dependencies =
+  & AuditDependencies
   & BackgroundTaskDependencies
   & NotificationDependencies
   & RegistrationDependencies
@@ -29,6 +31,7 @@ export const serviceFormat = 1
 /** Every behavior of the service. */
 export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   account(deps.records),
+  audit(deps),
   backgroundTask(deps),
   cabinet,
   content(deps.blobs),
@@ -40,10 +43,12 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   throttle
 ]
 export { accountKind } from "./account/index.ts"
+export { auditId, auditKind } from "./audit/index.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
-export { answerCharsMax, cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax,
-  retrievedPerDecisionMax, wrongAttemptsWindowMs } from "./limits.ts"
+export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
+  cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax, retrievedPerDecisionMax,
+  wrongAttemptsWindowMs } from "./limits.ts"
 export { linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"

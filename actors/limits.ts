@@ -115,6 +115,32 @@ export const accountTokensMax = 16
 /** A failed removal of the records of expired tokens is repeated after this time. */
 export const tokenRemovalRetryMs = 60_000
 
+/** Characters of an audit entry: an account or address, an action, a target, a detail. */
+export const auditAccountCharsMax = 200
+
+export const auditActionCharsMax = 64
+
+export const auditTargetCharsMax = 500
+
+export const auditDetailCharsMax = 300
+
+/** Operations whose outcome is not in the audit log yet. */
+export const auditOpenMax = 500
+
+/** An operation without an outcome after this time has an unknown one. */
+export const auditLapseMs = 10 * 60_000
+
+/** Operations whose outcome one decision records as unknown. */
+export const auditLapsedMax = 50
+
+/** Entries of the audit log; beyond them the oldest are removed before their time. */
+export const auditEntriesMax = 2_000_000
+
+/** How often the audit log removes old entries, and when a lost removal is repeated. */
+export const auditTrimIntervalMs = 24 * hourMs
+
+export const auditRetryMs = 60_000
+
 /** Requests to one origin that anonymous deposits of one client network may cause (protocol §7). */
 export const anonymousPerMinuteMax = 10
 
@@ -245,6 +271,8 @@ holds(statusHintsPerWriteMax <= statusHintsWaitingMax, "hints wait before they a
 holds(wrongTokensMax < wrongAccountTokensMax, "one address alone does not throttle an account")
 
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")
+
+holds(auditLapsedMax <= auditOpenMax, "lapsed operations are among those under way")
 
 holds(idempotencyAttemptMaxMs < idempotencyRetentionMs, "an attempt is shorter than a key's life")
 

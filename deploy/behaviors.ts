@@ -28,6 +28,7 @@ export const behaviorsOf = (
     documents: notificationDocuments,
     schedule: settings.retrySchedule,
     retentionMs: settings.outgoingRetention,
+    auditRetentionMs: settings.auditRetention,
     sessionRetentionMs: settings.sessionRetention,
     random: Math.random
   })

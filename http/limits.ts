@@ -468,6 +468,24 @@ export const loadRetentionMs = 7 * 24 * 60 * 60 * 1000
 /** Loads that the service reads in one step. */
 export const loadsPage = 100
 
+/* The audit log. */
+
+/** Entries that one read of the audit log returns, and that one page of it searches. */
+export const auditReadItems = 500
+
+export const auditScannedMax = 20_000
+
+/** Entries in one page of the chain, and characters after which a page ends. */
+export const auditChainItemsMax = 1_000
+
+/** Clients whose refused admin operations a node counts, and for how long. */
+export const refusalClientsMax = 10_000
+
+export const refusalWindowMs = 60 * 60 * 1000
+
+/** Refusals that a node writes to the audit log in that time. */
+export const auditedRefusalsMax = 100
+
 /* The cluster page. */
 
 /** Quarantined actors that a node lists; it only counts the others. */

@@ -4,6 +4,7 @@ import { type HttpSettings, type ResourceHandler, type Route,
   type Service } from "./pipeline/index.ts"
 import { type ResourceDefinition, routesOf } from "./resource.ts"
 import { accountResource } from "./resources/accounts/index.ts"
+import { auditResource } from "./resources/audit/index.ts"
 import { cabinetResource } from "./resources/cabinets/index.ts"
 import { clusterResource } from "./resources/cluster/index.ts"
 import { contentResource } from "./resources/content/index.ts"
@@ -33,6 +34,7 @@ const resources: ReadonlyArray<ResourceDefinition> = [
   customerResource,
   queryResource,
   accountResource,
+  auditResource,
   clusterResource,
   observabilityResource
 ]

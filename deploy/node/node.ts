@@ -10,8 +10,8 @@ import { serviceFormat } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
   DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText,
-  makeRateLimiter, randomId, type Rate, RemoteReader, resourceTable, resumeLoads, RowCaches,
-  ServerUnavailable, type Service, sweepQueries, sweepRequests,
+  makeRateLimiter, randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, resumeLoads,
+  RowCaches, ServerUnavailable, type Service, sweepQueries, sweepRequests,
   watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
@@ -222,6 +222,7 @@ const makeService = Effect.fnUntraced(function*(
     records,
     documentParser: new DocumentParser(settings),
     rowCaches: new RowCaches(records),
+    auditRefusals: new RefusalCounter(),
     startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records),
     metricsText: makeMetricsText(system, httpMetrics, nowMs, outbound.metrics),

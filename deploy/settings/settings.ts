@@ -128,6 +128,11 @@ const table = {
     positiveDuration,
     "How long the service keeps a session after its last change"
   ],
+  auditRetention: [
+    "audit.retention",
+    positiveDuration,
+    "How long the audit log keeps an entry"
+  ],
   sessionReferences: [
     "sessions.references",
     oneOf("on", "off"),

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { type AccountMessage, type AccountReply, tokensTable } from "../../actors/account/index.ts"
 import { accountKind } from "../../actors/index.ts"
 import { address, isRefusal } from "../../runtime/index.ts"
+import { recordAdminRefused } from "../audit/index.ts"
 import { keysPauseMs } from "../limits.ts"
 import { askOrRefusal, type Call, challenges, type HandlerFailure, httpError, invalidTokenError,
   type KeyOwner, type Service } from "../pipeline/index.ts"
@@ -130,15 +131,17 @@ export const requireAccount = (
       )
       : Effect.succeed(account))
 
-/** The account with the role `admin`; fails with 401 or 403. */
-export const requireAdmin = (
+/** The account with the role `admin`; fails with 401 or 403, which the audit log counts. */
+export const requireAdmin = Effect.fnUntraced(function*(
   service: Service,
   call: Call
-): Effect.Effect<AuthenticatedAccount, HandlerFailure> =>
-  Effect.flatMap(requireAccount(service, call), (account) =>
-    account.roles.includes("admin")
-      ? Effect.succeed(account)
-      : Effect.fail(httpError("forbidden", "this needs the role admin")))
+): Effect.fn.Return<AuthenticatedAccount, HandlerFailure> {
+  const recordAnonymous = () => recordAdminRefused(service, call, undefined)
+  const account = yield* Effect.tapError(requireAccount(service, call), recordAnonymous)
+  if (account.roles.includes("admin")) return account
+  yield* recordAdminRefused(service, call, account.name)
+  return yield* httpError("forbidden", "this needs the role admin")
+})
 
 /** The sender of a message, as actors receive it. */
 export const callerOf = (

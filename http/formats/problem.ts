@@ -110,7 +110,7 @@ ${
 }
 
 /** The path without its secrets, which follow `~` in a segment. */
-const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
+export const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
 
 /** The parts of a request on which the answer depends; the path becomes its `instance`. */
 interface RequestHead {

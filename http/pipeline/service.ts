@@ -7,7 +7,7 @@ import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import type { Clients, RateLimiter, RemoteReader } from "../rates/index.ts"
+import type { Clients, RateLimiter, RefusalCounter, RemoteReader } from "../rates/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
 
@@ -49,6 +49,8 @@ export interface Service {
   readonly clients: Clients
   /** Undefined without rate limits. */
   readonly rateLimiter: RateLimiter | undefined
+  /** Counts the refused operations of admins for the audit log. */
+  readonly auditRefusals: RefusalCounter
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */

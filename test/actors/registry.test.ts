@@ -7,6 +7,7 @@ describe("the registry of kinds", () => {
   it("has each kind once", () => {
     expect(all.map(({ kind }) => kind)).toEqual([
       "account",
+      "audit",
       "background-task",
       "cabinet",
       "content",

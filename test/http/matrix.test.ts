@@ -28,6 +28,8 @@ const paths: Record<string, string> = {
   mailbox: "/mailboxes/matrix",
   accounts: "/accounts",
   account: "/accounts/admin",
+  audit: "/audit?limit=2",
+  "audit chain": "/audit/chain?limit=2",
   session: "",
   answer: "",
   cabinets: "/cabinets",

@@ -11,6 +11,7 @@ import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { Clients } from "../../http/rates/client-address.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/rates/rate-limiter.ts"
+import { RefusalCounter } from "../../http/rates/refusal-counter.ts"
 import { RemoteReader } from "../../http/rates/remote-reader.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
@@ -71,6 +72,7 @@ const layerOf = (
         documents: notificationDocuments,
         schedule,
         retentionMs: 7 * 24 * 60 * 60 * 1000,
+        auditRetentionMs: 365 * 24 * 60 * 60 * 1000,
         sessionRetentionMs: settings.sessionRetentionMs ?? 30 * 24 * 60 * 60 * 1000,
         random: Math.random
       }),
@@ -133,6 +135,7 @@ export const startNode = async (options: Options): Promise<Node> => {
       forAccounts: readerOf(outbound, "allowed"),
       clients
     }),
+    auditRefusals: new RefusalCounter(),
     startId: `${name}.test`,
     serviceKey: "the key of these tests",
     httpMetrics,

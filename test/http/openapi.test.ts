@@ -12,7 +12,7 @@ import { askBridge } from "./operations/bridge-calls.ts"
 import { askContent, askMailboxes } from "./operations/mail-calls.ts"
 import { askCabinets, askOutgoing } from "./operations/posting-calls.ts"
 import { askCustomers, askQuotes } from "./operations/rows-calls.ts"
-import { askAccounts, askCluster, askService } from "./operations/service-calls.ts"
+import { askAccounts, askAudit, askCluster, askService } from "./operations/service-calls.ts"
 import { callsTo, type OperationCalls } from "./operations/calls.ts"
 import { admin, OperationRequester } from "./operation-requests.ts"
 import { type Harness, startService } from "./harness.ts"
@@ -321,6 +321,7 @@ describe("every operation answers as it says", () => {
   it("the bridge, sessions and questions", () => askBridge(calls))
   it("quotes", () => askQuotes(calls))
   it("customers, files of them, and queries", () => askCustomers(calls))
+  it("the audit log", () => askAudit(calls))
   it("the cluster, and quarantined actors", () => askCluster(calls))
 })
 

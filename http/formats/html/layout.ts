@@ -56,6 +56,7 @@ const sections: ReadonlyArray<Entry> = [
 
 const service: ReadonlyArray<Entry> = [
   ["/accounts", "Accounts"],
+  ["/audit", "Audit log"],
   ["/cluster", "Cluster"],
   ["/problems", "Problems"],
   ["/openapi.json", "OpenAPI"]

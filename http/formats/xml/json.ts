@@ -39,6 +39,8 @@ const repeatables: NamesByParent = {
   cabinet: ["mailbox", "notification"],
   notification: ["to", "recipient"],
   account: ["role", "token"],
+  audit: ["entry"],
+  "audit-chain": ["item"],
   changed: ["notification"],
   query: ["where", "all", "any", "not"],
   all: ["where", "all", "any", "not"],
@@ -128,10 +130,18 @@ const objectOf = (node: Element, place: Place): Record<string, JsonDocument> => 
   return object
 }
 
+/** The entries of listings that are not named by the plural of their entries. */
+const irregularEntries: ReadonlyMap<string, string> = new Map([
+  ["mailboxes", "mailbox"],
+  ["audit", "entry"],
+  ["audit-chain", "item"]
+])
+
 /** Adds an empty array for the entries of an empty listing. */
 const addEmptyLists = (root: Element, object: Record<string, JsonDocument>): void => {
-  if (root.name === "mailboxes") {
-    object["mailbox"] ??= []
+  const entries = irregularEntries.get(root.name)
+  if (entries !== undefined) {
+    object[entries] ??= []
     return
   }
   const singular = root.name.endsWith("ies")

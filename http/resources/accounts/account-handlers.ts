@@ -2,19 +2,32 @@
 import { Effect } from "effect"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
+import { audited, type AuditedAction } from "../../audit/index.ts"
 import { isSlug, makeToken, secretHash } from "../../auth/credentials/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
-  expectReply, failRefused, type HandlerFailure, httpError, nextLink, noStore, readPageRequest,
-  refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
+  expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, nextLink, noStore,
+  readPageRequest, refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
-import { readAccountInput, readTokenInput } from "./account-input.ts"
-import { accountPath, accountView, collectionPath, createdView, listingView, tokenPath, tokensView,
-  tokenView } from "./account-views.ts"
+import { type AccountInput, readAccountInput, readTokenInput,
+  type TokenInput } from "./account-input.ts"
+import { accountPath, accountView, collectionPath, createdView, listingView, tokenPath, tokensPath,
+  tokensView, tokenView } from "./account-views.ts"
 import { addToken, removeToken, removeTokens } from "./token-records.ts"
+
+/** Runs a change of an account between two entries of the audit log. */
+const auditedOf = <A>(
+  service: Service,
+  call: Call,
+  { caller }: AccountRef,
+  action: AuditedAction,
+  target: string,
+  change: Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> =>
+  audited(service, call, { account: caller.name, action, target }, change)
 
 /* Accounts. */
 
@@ -65,10 +78,13 @@ const revokedToken = Effect.fnUntraced(function*(
   return yield* httpError("gone", "another request has removed the token: create another one")
 })
 
-export const postAccounts = defineHandler(function*(service, call) {
-  const admin = yield* requireAdmin(service, call)
-  const input = yield* readAccountInput(call)
-  const ref = accountRefNamed(input.name, admin)
+const createAccount = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  input: AccountInput,
+  ref: AccountRef
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const admin = ref.caller
   const caller = callerOf(admin)
   const requestId = call.ids.id("request")
   const { reply, token, tokenId } = yield* failRefused(addNewToken(service, call, ref, (added) => (
@@ -80,6 +96,19 @@ export const postAccounts = defineHandler(function*(service, call) {
   }
   const view = createdView(service, created, tokenId, token)
   return createdAnswer(service, accountPath(input.name), view, noStore)
+})
+
+export const postAccounts = defineHandler(function*(service, call) {
+  const admin = yield* requireAdmin(service, call)
+  const input = yield* readAccountInput(call)
+  const operation = {
+    account: admin.name,
+    action: "account.create",
+    target: accountPath(input.name),
+    detail: input.roles.length === 0 ? "no role" : `roles: ${input.roles.join(", ")}`
+  } as const
+  const ref = accountRefNamed(input.name, admin)
+  return yield* audited(service, call, operation, createAccount(service, call, input, ref))
 })
 
 export const getAccount = defineHandler(function*(service, call) {
@@ -98,11 +127,15 @@ export const deleteAccount = defineHandler(function*(service, call) {
     (account) => accountView(service, account)
   )
   const message: AccountMessage = { _tag: "Remove", caller: callerOf(ref.caller), ...expected }
-  const reply = yield* askOrRefusal<AccountReply>(service, ref.to, message)
-  const isGone = isRefusal(reply) && reply.reason === "Gone"
-  // The removal of the records may have failed after that of the account: a repetition resumes it.
-  if (isGone || !isRefusal(reply)) yield* removeTokens(service, ref.name)
-  return isRefusal(reply) ? yield* refusalError(reply) : emptyAnswer(204)
+  const removal = Effect.gen(function*(): Effect.fn.Return<void, HandlerFailure> {
+    const reply = yield* askOrRefusal<AccountReply>(service, ref.to, message)
+    const isGone = isRefusal(reply) && reply.reason === "Gone"
+    // The removal of the records may have failed after that of the account: a repetition resumes.
+    if (isGone || !isRefusal(reply)) yield* removeTokens(service, ref.name)
+    if (isRefusal(reply)) yield* refusalError(reply)
+  })
+  yield* auditedOf(service, call, ref, "account.remove", accountPath(ref.name), removal)
+  return emptyAnswer(204)
 })
 
 /* Tokens. */
@@ -122,10 +155,12 @@ const requireRolesOfToken = Effect.fnUntraced(function*(
   return yield* httpError("forbidden", "the account has roles that your issuer does not give you")
 })
 
-export const postToken = defineHandler(function*(service, call) {
-  const ref = yield* accountRefOf(service, call)
-  yield* requireRolesOfToken(service, ref)
-  const input = yield* readTokenInput(call, service.nowMs())
+const createToken = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: AccountRef,
+  input: TokenInput
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
   const caller = callerOf(ref.caller)
   const version = Effect.map(describeAccount(service, ref), (account) => account.version)
   const { token, tokenId } = yield* failRefused(
@@ -139,6 +174,14 @@ export const postToken = defineHandler(function*(service, call) {
   if (added === undefined) return yield* revokedToken(service, ref, tokenId)
   const view = tokenView(service, ref.name, added, token)
   return createdAnswer(service, tokenPath(ref.name, tokenId), view, noStore)
+})
+
+export const postToken = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
+  yield* requireRolesOfToken(service, ref)
+  const input = yield* readTokenInput(call, service.nowMs())
+  const creation = createToken(service, call, ref, input)
+  return yield* auditedOf(service, call, ref, "token.create", tokensPath(ref.name), creation)
 })
 
 export const getTokens = defineHandler(function*(service, call) {
@@ -162,7 +205,15 @@ export const deleteTokens = defineHandler(function*(service, call) {
   )
   const caller = callerOf(ref.caller)
   const message: AccountMessage = { _tag: "RemoveTokens", caller, ...expected }
-  const { tokenIds } = expectReply(yield* ask<AccountReply>(service, ref.to, message), "Revoked")
+  const reply = yield* auditedOf(
+    service,
+    call,
+    ref,
+    "token.revoke",
+    tokensPath(ref.name),
+    ask<AccountReply>(service, ref.to, message)
+  )
+  const { tokenIds } = expectReply(reply, "Revoked")
   yield* Effect.forEach(tokenIds, (id) => removeRevoked(service, ref, id), { discard: true })
   return emptyAnswer(204)
 })
@@ -185,7 +236,14 @@ export const deleteToken = defineHandler(function*(service, call) {
   })
   const caller = callerOf(ref.caller)
   const message: AccountMessage = { _tag: "RemoveToken", caller, tokenId, ...expected }
-  yield* ask<AccountReply>(service, ref.to, message)
+  yield* auditedOf(
+    service,
+    call,
+    ref,
+    "token.revoke",
+    tokenPath(ref.name, tokenId),
+    ask<AccountReply>(service, ref.to, message)
+  )
   yield* removeRevoked(service, ref, tokenId)
   return emptyAnswer(204)
 })

@@ -11,7 +11,7 @@ export const collectionPath = "/accounts"
 
 export const accountPath = (name: string): string => `${collectionPath}/${name}`
 
-const tokensPath = (name: string): string => `${accountPath(name)}/tokens`
+export const tokensPath = (name: string): string => `${accountPath(name)}/tokens`
 
 export const tokenPath = (name: string, id: string): string => `${tokensPath(name)}/${id}`
 

@@ -3,9 +3,11 @@ import { Effect } from "effect"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
 import { accountKind } from "../../../actors/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { recordAudit } from "../../audit/index.ts"
 import { makeToken, randomIds, secretHash } from "../../auth/credentials/index.ts"
 import { ask, askOrRefusal, expectReply, type HandlerFailure,
   type Service } from "../../pipeline/index.ts"
+import { accountPath } from "./account-views.ts"
 import { addToken, recordedHash, removeHash, removeToken } from "./token-records.ts"
 
 /** The outcome of {@link bootstrap}; `token` is a new random token, to be shown once. */
@@ -35,6 +37,16 @@ const recordToken = Effect.fnUntraced(function*(
   return before
 })
 
+/** A start has set the token: whoever can start a node is the operator, and no client. */
+const recordOperatorToken = (service: Service): Effect.Effect<void, HandlerFailure> => {
+  const operation = {
+    account: undefined,
+    action: "operator-token.set",
+    target: accountPath(admin)
+  } as const
+  return recordAudit(service, undefined, operation, "done")
+}
+
 /** Adds the operator's token to the account, in place of the former one. */
 const withOperatorToken = Effect.fnUntraced(function*(
   service: Service,
@@ -52,6 +64,7 @@ const withOperatorToken = Effect.fnUntraced(function*(
   // A removal of the revoked token may have deleted the records before the account had this one.
   yield* recordToken(service, tokenHash)
   if (before !== undefined && before !== tokenHash) yield* removeHash(service, before)
+  if (before !== tokenHash) yield* recordOperatorToken(service)
   return { created }
 })
 
@@ -86,5 +99,6 @@ export const bootstrap = Effect.fnUntraced(function*(
   }
   const { created, tokenKept } = yield* askAdmin(service, message)
   if (!tokenKept) yield* removeToken(service, admin, tokenId)
+  if (created) yield* recordOperatorToken(service)
   return created ? { created, token } : { created }
 })

@@ -1,6 +1,7 @@
 /** `/cluster`, for admins (protocol §6). */
 import { Effect } from "effect"
 import { type Address, address, isActorId } from "../../../runtime/index.ts"
+import { audited } from "../../audit/index.ts"
 import { requireAdmin } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
 import { type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError, noStore, seeOther,
@@ -37,8 +38,14 @@ export const getQuarantine = defineHandler(function*(service, call) {
 })
 
 export const liftQuarantine = defineHandler(function*(service, call) {
-  yield* requireAdmin(service, call)
-  const lifted = yield* service.system.lift(yield* actorOf(service, call))
+  const { name } = yield* requireAdmin(service, call)
+  const actor = yield* actorOf(service, call)
+  const operation = {
+    account: name,
+    action: "quarantine.lift",
+    target: `/cluster/quarantine/${actor.kind}/${actor.id}`
+  } as const
+  const lifted = yield* audited(service, call, operation, service.system.lift(actor))
   if (!lifted) return yield* notQuarantined
   const { headers, method } = call.request
   const isPage = method === "POST" &&

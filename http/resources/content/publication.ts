@@ -4,6 +4,7 @@ import type { ContentBody, ContentMessage, ContentReply } from "../../../actors/
 import { contentKind } from "../../../actors/index.ts"
 import { address, BlobTooLarge, commitBlob, isRefusal, placingPart,
   type Refusal } from "../../../runtime/index.ts"
+import { audited } from "../../audit/index.ts"
 import { type IdSource, randomId, secretHash } from "../../auth/credentials/index.ts"
 import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import { element } from "../../formats/xml/index.ts"
@@ -244,6 +245,12 @@ export const deleteContent = defineHandler(function*(service, call) {
     access,
     ...yield* expectedDigest(service, call)
   }
-  yield* ask<ContentReply>(service, to, message)
+  const removal = ask<ContentReply>(service, to, message)
+  const { account, editHash, isAdmin } = access
+  const operation = { account, action: "content.remove", target: `/content/${to.id}` } as const
+  // Whoever has the edit URI removes its own. An admin without it moderates.
+  yield* isAdmin === true && editHash === undefined
+    ? audited(service, call, operation, removal)
+    : removal
   return emptyAnswer(204)
 })

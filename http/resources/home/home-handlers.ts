@@ -23,6 +23,7 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["queries", "/queries", "Queries: POST makes one too long for an address"],
   ["accounts", "/accounts", "Accounts and their tokens"],
   ["cluster", "/cluster", "The state of the service, for the role admin"],
+  ["audit", "/audit", "The audit log, for the role admin"],
   ["problems", "/problems", "The errors that this service answers"],
   ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
 ]

@@ -93,6 +93,7 @@ const hiddenFromRobots = [
   "/sessions",
   "/queries",
   "/accounts",
+  "/audit",
   "/cluster",
   "/archive"
 ]

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
+import { audited, type AuditedAction } from "../../audit/index.ts"
 import { type IdSource, isSlug, secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { standardTypes } from "../../formats/index.ts"
@@ -87,6 +88,17 @@ const removeTakenName = Effect.fnUntraced(function*(
   if (isOthers) yield* removeFromOwner(service, owner, mailbox.name)
 })
 
+/** Runs a change of a mailbox between two entries of the audit log. */
+const auditedOf = <A>(
+  { call, mailbox, service }: MailboxCall,
+  account: AuthenticatedAccount,
+  action: AuditedAction,
+  change: Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> => {
+  const target = `/mailboxes/${mailbox.name}`
+  return audited(service, call, { account: account.name, action, target }, change)
+}
+
 /** A9. The name enters the account's list first, so that the list never lacks a mailbox. */
 export const postMailboxes = defineHandler(function*(service, call) {
   const account = yield* requireAccount(service, call)
@@ -103,8 +115,9 @@ export const postMailboxes = defineHandler(function*(service, call) {
     settings,
     ...hashes
   }
-  const reply = yield* askOrRefusal<MailboxReply>(service, mailbox.to, message)
-  if (isRefusal(reply)) {
+  const creation = Effect.gen(function*(): Effect.fn.Return<void, HandlerFailure> {
+    const reply = yield* askOrRefusal<MailboxReply>(service, mailbox.to, message)
+    if (!isRefusal(reply)) return
     yield* Effect.ignore(removeTakenName(service, account.name, mailbox))
     return yield* reply.reason === "Taken"
       ? withMailboxLink(
@@ -112,7 +125,8 @@ export const postMailboxes = defineHandler(function*(service, call) {
         mailbox
       )
       : refusalError(reply)
-  }
+  })
+  yield* auditedOf({ call, mailbox, service }, account, "mailbox.create", creation)
   return viewAnswer(secretsView(mailbox, secrets, settings), {
     status: 201,
     headers: [["Location", mailbox.href], ...noStore]
@@ -215,7 +229,8 @@ export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
     caller: callerOf(account),
     ...yield* expectedSettings(mailboxCall, account)
   }
-  yield* ask<MailboxReply>(service, mailbox.to, message)
+  const removal = ask<MailboxReply>(service, mailbox.to, message)
+  yield* auditedOf(mailboxCall, account, "mailbox.remove", removal)
   yield* removeFromOwner(service, owner, mailbox.name)
   return emptyAnswer(204)
 })
@@ -224,7 +239,8 @@ export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
  * POST to …/password: replaces both secrets, and shows the new ones once. A repetition replaces
  * only those that the first attempt has found.
  */
-export const postPassword = defineMailboxHandler(function*({ call, mailbox, service }) {
+export const postPassword = defineMailboxHandler(function*(mailboxCall) {
+  const { call, mailbox, service } = mailboxCall
   const account = yield* requireAccount(service, call)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
   const caller = callerOf(account)
@@ -232,9 +248,10 @@ export const postPassword = defineMailboxHandler(function*({ call, mailbox, serv
   // The path of a repetition may have the secret that the first attempt has replaced.
   const checked = Effect.andThen(checkSecret(service, mailbox), described)
   const version = Effect.map(checked, (view) => view.version)
-  yield* failRefused(changeOnce(service, call, version, (expected) => {
+  const change = failRefused(changeOnce(service, call, version, (expected) => {
     const message: MailboxMessage = { _tag: "ChangeSecrets", caller, ...hashes, ...expected }
     return askOrRefusal<MailboxReply>(service, mailbox.to, message)
   }))
+  yield* auditedOf(mailboxCall, account, "mailbox.secrets", change)
   return viewAnswer(secretsView(mailbox, secrets), { headers: noStore })
 })

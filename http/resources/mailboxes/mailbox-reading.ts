@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
   parseNotificationId } from "../../../actors/mailbox/index.ts"
+import { audited } from "../../audit/index.ts"
 import { feedTypes, linkedDataType, type MediaType, negotiate,
   notificationTypes } from "../../formats/index.ts"
 import { listingCacheBytesMax } from "../../limits.ts"
@@ -191,7 +192,16 @@ const removeNotification = Effect.fnUntraced(function*(
   }
   const { idRandom, n } = entry
   const message: MailboxMessage = { _tag: "Remove", n, idRandom, reader: readerCall.reader }
-  yield* ask<MailboxReply>(service, mailbox.to, message)
+  const removal = ask<MailboxReply>(service, mailbox.to, message)
+  const { account, isAdmin } = readerCall.reader
+  // What a reader removes is the reader's own. An admin moderates, also in a mailbox of its own.
+  yield* isAdmin === true
+    ? audited(service, call, {
+      account,
+      action: "notification.remove",
+      target: `/mailboxes/${mailbox.name}/notifications/${notificationId(n, idRandom)}`
+    }, removal)
+    : removal
 })
 
 export const deleteNotification = defineMailboxHandler(function*(mailboxCall) {

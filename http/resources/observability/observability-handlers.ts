@@ -1,7 +1,8 @@
 /** Observability: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
+import { beginAudited, type BegunOperation } from "../../audit/index.ts"
 import { requireAdmin } from "../../auth/index.ts"
-import { defineHandler, type HandlerAnswer, type HandlerFailure, httpError, noStore,
+import { defineHandler, emptySource, type HandlerAnswer, type HandlerFailure, httpError, noStore,
   type ResourceHandler, type Service } from "../../pipeline/index.ts"
 
 const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer => ({
@@ -11,33 +12,41 @@ const text = (body: string, type = "text/plain; charset=utf-8"): HandlerAnswer =
   body
 })
 
+const archiveAnswer = (source: AsyncIterable<Uint8Array>): HandlerAnswer => ({
+  _tag: "Stream",
+  status: 200,
+  headers: [
+    ["Content-Type", "application/octet-stream"],
+    ["Content-Disposition", "attachment; filename=\"restante.archive\""],
+    ...noStore
+  ],
+  lengthBytes: undefined,
+  source
+})
+
 /** Makes one archive at a time, since each reads the whole store. */
 export const getArchive = (service: Service): ResourceHandler["handle"] => {
   let isRunning = false
-  async function* source(): AsyncGenerator<Uint8Array> {
+  async function* source({ end }: BegunOperation): AsyncGenerator<Uint8Array> {
     // Two requests passed the check below at once: the later one fails before its first byte.
     if (isRunning) throw new Error("another archive is being made")
     isRunning = true
+    let outcome: "done" | "unknown" = "unknown"
     try {
       yield* service.archive()
+      outcome = "done"
     } finally {
       isRunning = false
+      await Effect.runPromise(end(outcome))
     }
   }
   return Effect.fnUntraced(function*(call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    yield* requireAdmin(service, call)
+    const { name } = yield* requireAdmin(service, call)
     if (isRunning) return yield* httpError("conflict", "an archive is being made at this node")
-    return {
-      _tag: "Stream",
-      status: 200,
-      headers: [
-        ["Content-Type", "application/octet-stream"],
-        ["Content-Disposition", "attachment; filename=\"restante.archive\""],
-        ...noStore
-      ],
-      lengthBytes: undefined,
-      source: source()
-    }
+    if (call.request.method === "HEAD") return archiveAnswer(emptySource)
+    const operation = { account: name, action: "backup.take", target: "/archive" } as const
+    const begun = yield* beginAudited(service, call, operation)
+    return archiveAnswer(source(begun))
   })
 }
 

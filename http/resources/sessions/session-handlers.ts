@@ -4,6 +4,7 @@ import { sessionKind } from "../../../actors/index.ts"
 import { sessionListing, type SessionMessage, type SessionReply,
   type SessionView } from "../../../actors/session/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { audited } from "../../audit/index.ts"
 import { type AuthenticatedAccount, callerOf, optionalAccount } from "../../auth/index.ts"
 import { addEntry, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
@@ -77,7 +78,13 @@ export const deleteSession = defineHandler(function*(service, call) {
     }))
   )
   const message: SessionMessage = { _tag: "Delete", caller, ...expected }
-  yield* ask<SessionReply>(service, addressOf(id), message)
+  const removal = ask<SessionReply>(service, addressOf(id), message)
+  const operation = {
+    account: caller.account,
+    action: "session.remove",
+    target: sessionPath(id)
+  } as const
+  yield* caller.admin ? audited(service, call, operation, removal) : removal
   return emptyAnswer(204)
 })
 

@@ -43,6 +43,12 @@ export const askAccounts = async ({ asks, service }: OperationCalls): Promise<vo
   await asks("DELETE /accounts/{account}", { path })
 }
 
+/** The audit log, which has the operations of these tests. */
+export const askAudit = async ({ asks }: OperationCalls): Promise<void> => {
+  await asks("GET /audit", { path: "/audit?action=account.create&limit=2" })
+  await asks("GET /audit/chain", { path: "/audit/chain?limit=2" })
+}
+
 /** The cluster, and actors that rest. */
 export const askCluster = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   await asks("GET /cluster", { path: "/cluster" })

@@ -1,0 +1,154 @@
+/**
+ * Writes the audit log (protocol §7). `audited` stores an entry before an operation, so that no
+ * change is missed, and one with the outcome after it. `recordAudit` stores one entry, for what
+ * changes nothing, or changes nothing that must not be missed. Neither is for the hot path.
+ */
+import { Effect } from "effect"
+import { auditAccountCharsMax, auditDetailCharsMax, auditId, auditKind,
+  auditTargetCharsMax } from "../../actors/index.ts"
+import type { AuditMessage, AuditOperation, AuditOutcome,
+  AuditReply } from "../../actors/audit/index.ts"
+import { address } from "../../runtime/index.ts"
+import { withoutSecrets } from "../formats/index.ts"
+import { ask, type Call, expectReply, type HandlerFailure, type Service,
+  toHttpError } from "../pipeline/index.ts"
+
+/** What the audit log records. Programs search for these names, so they never change. */
+export const auditActions = [
+  "account.create",
+  "account.remove",
+  "admin.refused",
+  "backup.take",
+  "block.create",
+  "block.remove",
+  "content.remove",
+  "mailbox.create",
+  "mailbox.remove",
+  "mailbox.secrets",
+  "notification.remove",
+  "operator-token.set",
+  "quarantine.lift",
+  "report.remove",
+  "session.remove",
+  "sign-in",
+  "sign-out",
+  "token.create",
+  "token.revoke"
+] as const
+
+export type AuditedAction = typeof auditActions[number]
+
+/** An operation, as a handler names it. It must have no secret and no content. */
+export interface AuditedOperation {
+  /** The account that asks for it; undefined for an anonymous client. */
+  readonly account: string | undefined
+  readonly action: AuditedAction
+  /** The path of what it changes; secrets after `~` are removed. */
+  readonly target: string
+  readonly detail?: string | undefined
+  readonly count?: number
+}
+
+/** The address of the audit log. */
+export const auditAddress = () => address(auditKind, auditId)
+
+/** The request whose client the entry names. */
+type Origin = Pick<Call, "request">
+
+const operationOf = (
+  { clients }: Service,
+  origin: Origin | undefined,
+  { account, action, count, detail, target }: AuditedOperation
+): AuditOperation => ({
+  ...account === undefined ? {} : { account: account.slice(0, auditAccountCharsMax) },
+  ...origin === undefined
+    ? {}
+    : { from: clients.clientOf(origin.request).address.slice(0, auditAccountCharsMax) },
+  action,
+  target: withoutSecrets(target).slice(0, auditTargetCharsMax),
+  ...detail === undefined || detail === "" ? {} : { detail: detail.slice(0, auditDetailCharsMax) },
+  ...count === undefined ? {} : { count }
+})
+
+const write = (service: Service, message: AuditMessage): Effect.Effect<number, HandlerFailure> =>
+  Effect.map(
+    ask<AuditReply>(service, auditAddress(), message),
+    (reply) => expectReply(reply, "Recorded").n
+  )
+
+/** After a 5xx a change may have been stored; any other failure has changed nothing. */
+const outcomeOf = (failure: HandlerFailure): AuditOutcome =>
+  toHttpError(failure).problem.status < 500 ? "refused" : "unknown"
+
+/**
+ * An operation that began; `end` records its outcome. If that fails, or the node ends before, the
+ * audit log itself records that the outcome is unknown.
+ */
+export interface BegunOperation {
+  readonly end: (outcome: AuditOutcome) => Effect.Effect<void>
+}
+
+/** Records that an operation begins; the operation must not happen if this fails. */
+export const beginAudited = Effect.fnUntraced(function*(
+  service: Service,
+  origin: Origin,
+  audited: AuditedOperation
+): Effect.fn.Return<BegunOperation, HandlerFailure> {
+  const operation = operationOf(service, origin, audited)
+  const n = yield* write(service, { _tag: "Begin", operation })
+  return {
+    end: (outcome) =>
+      write(service, { _tag: "End", n, operation, outcome }).pipe(
+        Effect.catch((failure) =>
+          Effect.logWarning("the outcome of an operation is not in the audit log", failure)
+        ),
+        Effect.asVoid
+      )
+  }
+})
+
+/** Runs a change between two entries of the audit log. */
+export const audited = <A>(
+  service: Service,
+  origin: Origin,
+  operation: AuditedOperation,
+  change: Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> =>
+  Effect.flatMap(beginAudited(service, origin, operation), ({ end }) =>
+    change.pipe(
+      Effect.tap(() => end("done")),
+      Effect.tapError((failure) => end(outcomeOf(failure)))
+    ))
+
+/** Records an operation in one entry, which is durable before this returns. */
+export const recordAudit = (
+  service: Service,
+  origin: Origin | undefined,
+  operation: AuditedOperation,
+  outcome: AuditOutcome
+): Effect.Effect<void, HandlerFailure> =>
+  Effect.asVoid(write(service, {
+    _tag: "Record",
+    operation: operationOf(service, origin, operation),
+    outcome
+  }))
+
+/** Records that a client was refused what only an admin may do; many refusals are counted. */
+export const recordAdminRefused = (
+  service: Service,
+  origin: Origin,
+  account: string | undefined
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { request } = origin
+    const client = `${service.clients.clientOf(request).address} ${account ?? ""}`
+    const counted = service.auditRefusals.count(client, service.nowMs())
+    if (counted === undefined) return Effect.void
+    const { count, omitted } = counted
+    const others = omitted === 0 ? undefined : `${omitted} refusals before this are not recorded`
+    const target = `${request.method} ${request.path}`
+    const operation = { account, action: "admin.refused", target, detail: others, count } as const
+    return recordAudit(service, origin, operation, "refused").pipe(
+      Effect.catch((failure) => Effect.logWarning("a refusal is not in the audit log", failure))
+    )
+  })

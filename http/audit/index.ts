@@ -1,0 +1,3 @@
+/** The audit log, as handlers write it (protocol §7). */
+export { auditActions, auditAddress, audited, type AuditedAction, beginAudited, type BegunOperation,
+  recordAdminRefused, recordAudit } from "./audit.ts"

@@ -1,0 +1,204 @@
+/** The audit log: what it records, who may read it, and that no change is missed (protocol §7). */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { resourceTable } from "../../http/resource-table.ts"
+import { StorageUnavailable } from "../../runtime/index.ts"
+import { adminToken, type Harness, startService } from "./harness.ts"
+
+const admin = `admin:${adminToken}`
+let service: Harness
+let alice: string
+
+const send: Harness["send"] = (...request) => service.send(...request)
+
+const notification = "<notification><item><description>a secret text</description>" +
+  "<url>http://example.org/</url></item></notification>"
+
+beforeAll(async () => {
+  service = await startService(resourceTable, { trustedProxies: ["127.0.0.0/8"] })
+  const body = "<account><name>alice</name><role>quotes</role></account>"
+  const created = await send("POST", "/accounts", { basic: admin, body })
+  alice = `alice:${created.child("token")}`
+})
+afterAll(() => service.close())
+
+/** The entries of a query, newest first, without what differs in each run. */
+const entriesOf = async (query: string): Promise<ReadonlyArray<Record<string, string>>> => {
+  const { xml } = await send("GET", `/audit?${query}`, { basic: admin })
+  return childrenOf(xml, "entry").map(({ attributes }) => {
+    const { hash: _hash, number: _number, of: _of, time: _time, ...rest } = attributes
+    return rest
+  })
+}
+
+describe("the audit log records", () => {
+  it("accounts and tokens", async () => {
+    const from = "127.0.0.1"
+    expect(await entriesOf("action=account.create")).toEqual([{
+      account: "admin",
+      action: "account.create",
+      detail: "roles: quotes",
+      from,
+      outcome: "done",
+      target: "/accounts/alice"
+    }])
+    const again = "<account><name>alice</name></account>"
+    expect((await send("POST", "/accounts", { basic: admin, body: again })).status).toBe(409)
+    expect(await entriesOf("action=account.create&limit=1")).toMatchObject([{ outcome: "refused" }])
+    const made = await send("POST", "/accounts/alice/token", { basic: alice })
+    const path = new URL(made.header("location")).pathname
+    expect((await send("DELETE", path, { basic: alice })).status).toBe(204)
+    expect(await entriesOf("account=alice&target=/accounts/alice/tokens")).toEqual([
+      { account: "alice", action: "token.revoke", from, outcome: "done", target: path },
+      {
+        account: "alice",
+        action: "token.create",
+        from,
+        outcome: "done",
+        target: "/accounts/alice/tokens"
+      }
+    ])
+    // An operation has two entries; the first says that it began.
+    expect(await entriesOf("account=alice&outcome=begun")).toHaveLength(2)
+    await send("POST", "/accounts", {
+      basic: admin,
+      body: "<account><name>bob</name></account>"
+    })
+    expect((await send("DELETE", "/accounts/bob", { basic: admin })).status).toBe(204)
+    expect(await entriesOf("target=/accounts/bob")).toMatchObject([
+      { action: "account.remove", outcome: "done" },
+      { action: "account.create", outcome: "done" }
+    ])
+  })
+
+  it("the start that set the operator's token", async () => {
+    expect(await entriesOf("action=operator-token.set")).toEqual([
+      { action: "operator-token.set", outcome: "done", target: "/accounts/admin" }
+    ])
+  })
+
+  it("mailboxes, and what an admin removes of others", async () => {
+    const headers = { Slug: "audited" }
+    expect((await send("POST", "/mailboxes", { basic: alice, headers })).status).toBe(201)
+    expect((await send("POST", "/mailboxes/audited/password", { basic: alice })).status).toBe(200)
+    const deposit = () => send("POST", "/mailboxes/audited", { body: notification })
+    const deposited = await deposit()
+    expect((await send("DELETE", deposited.header("location"), { basic: admin })).status).toBe(204)
+    const read = (await deposit()).header("location")
+    expect((await send("DELETE", read, { basic: alice })).status).toBe(204)
+    const path = new URL(deposited.header("location")).pathname
+    expect((await send("DELETE", "/mailboxes/audited", { basic: admin })).status).toBe(204)
+    expect(await entriesOf("target=/mailboxes/audited")).toMatchObject([
+      { account: "admin", action: "mailbox.remove", outcome: "done" },
+      { account: "admin", action: "notification.remove", outcome: "done", target: path },
+      { account: "alice", action: "mailbox.secrets", outcome: "done" },
+      { account: "alice", action: "mailbox.create", outcome: "done" }
+    ])
+    const content = await send("POST", "/content", { body: "text", type: "text/plain" })
+    const uri = content.header("location")
+    expect((await send("DELETE", uri, { basic: admin })).status).toBe(204)
+    const begun = await send("POST", "/sessions", {
+      basic: alice,
+      body: "<answer continue=\"true\"/>"
+    })
+    const session = new URL(begun.header("location")).pathname
+    expect((await send("DELETE", session, { basic: admin })).status).toBe(204)
+    expect(await entriesOf("account=admin&limit=2")).toMatchObject([
+      { action: "session.remove", target: session },
+      { action: "content.remove", target: new URL(uri).pathname }
+    ])
+  })
+
+  it("a backup that was taken", async () => {
+    expect((await send("GET", "/archive", { basic: admin })).status).toBe(200)
+    expect(await entriesOf("action=backup.take")).toMatchObject([
+      { account: "admin", outcome: "done", target: "/archive" }
+    ])
+  })
+
+  it("refused operations of admins: the first of a client, the tenth, and not each", async () => {
+    const headers = { "X-Forwarded-For": "203.0.113.9" }
+    for (let round = 0; round < 12; round++) {
+      const path = `${service.nodes[0] ?? ""}/accounts`
+      expect((await send("GET", path, { basic: alice, headers })).status).toBe(403)
+    }
+    const refused = { account: "alice", from: "203.0.113.9", outcome: "refused" }
+    expect(await entriesOf("action=admin.refused&account=alice")).toMatchObject([
+      { ...refused, count: "10", target: "GET /accounts" },
+      { ...refused, count: "1", target: "GET /accounts" }
+    ])
+  })
+
+  it("no secret and no content", async () => {
+    await send("POST", "/mailboxes", { basic: alice, headers: { Slug: "sealed" } })
+    const opened = await send("POST", "/mailboxes/sealed/password", { basic: alice })
+    const shared = /sealed~([A-Za-z0-9_-]+)/.exec(opened.text)?.[1] ?? ""
+    const uri = `/mailboxes/sealed~${shared}`
+    expect((await send("DELETE", uri, { basic: alice })).status).toBe(204)
+    const { text } = await send("GET", "/audit/chain?limit=1000", { basic: admin })
+    const password = opened.child("password") ?? ""
+    for (const secret of [shared, password, alice.split(":")[1] ?? "", adminToken, "secret text"]) {
+      expect(secret).not.toBe("")
+      expect(text).not.toContain(secret)
+    }
+  })
+})
+
+describe("an operation whose entry cannot be stored", () => {
+  it("does not happen", async () => {
+    const body = "<account><name>carol</name></account>"
+    const originals = service.services.map((one) => one.system.ask)
+    for (const { system } of service.services) {
+      const { ask } = system
+      // The store of the log does not answer, that of the accounts does.
+      Object.assign(system, {
+        ask: ((to, message) =>
+          to.kind === "audit"
+            ? Effect.fail(new StorageUnavailable({ detail: "no answer" }))
+            : ask(to, message)) satisfies typeof ask
+      })
+    }
+    expect((await send("POST", "/accounts", { basic: admin, body })).status).toBe(503)
+    for (const [at, one] of service.services.entries()) {
+      Object.assign(one.system, { ask: originals[at] })
+    }
+    expect((await send("GET", "/accounts/carol", { basic: admin })).status).toBe(404)
+    expect(await entriesOf("target=/accounts/carol")).toEqual([])
+  })
+})
+
+describe("the listing", () => {
+  it("is for admins only", async () => {
+    for (const path of ["/audit", "/audit/chain"]) {
+      expect((await send("GET", path)).status).toBe(401)
+      expect((await send("GET", path, { basic: alice })).status).toBe(403)
+    }
+  })
+
+  it("is paged, newest first, with the same filter", async () => {
+    const all = await entriesOf("account=admin&limit=1000")
+    expect(all.length).toBeGreaterThan(4)
+    const paged: Array<Record<string, string>> = []
+    let path: string | undefined = "/audit?account=admin&limit=2"
+    while (path !== undefined) {
+      const answer = await send("GET", path, { basic: admin })
+      const rows = childrenOf(answer.xml, "entry")
+      expect(rows.length).toBeLessThanOrEqual(2)
+      paged.push(...rows.map(({ attributes }) => attributes))
+      const [, next] = /<([^>]*)>; rel="next"/.exec(answer.headers.get("link") ?? "") ?? []
+      path = next
+    }
+    expect(paged.map(({ action, target }) => [action, target]))
+      .toEqual(all.map(({ action, target }) => [action, target]))
+    const numbers = paged.map(({ number }) => Number(number))
+    expect(numbers).toEqual(numbers.toSorted((a, b) => b - a))
+    expect(await entriesOf("since=2999-01-01T00:00:00Z")).toEqual([])
+  })
+
+  it("rejects what is no filter", async () => {
+    for (const query of ["action=everything", "outcome=good", "since=yesterday", "after=x"]) {
+      expect((await send("GET", `/audit?${query}`, { basic: admin })).status).toBe(400)
+    }
+  })
+})
