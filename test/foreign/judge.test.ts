@@ -17,30 +17,32 @@ describe("judge", () => {
   const reason = { what: "no Allow", check: /^GET/, detail: /^Allow/, why: "It needs none." }
 
   it("counts each check once", () => {
-    expect(judge([passed, passed, failed, { ...failed, detail: "b" }], [])).toMatchObject({
-      passed: 1,
-      explained: 0,
-      failed: ["GET /a: allow: Allow is missing"]
-    })
+    expect(judge([passed, passed, failed, { ...failed, detail: "b" }], { reasons: [] }))
+      .toMatchObject({
+        passed: 1,
+        explained: 0,
+        failed: ["GET /a: allow: Allow is missing"]
+      })
   })
 
   it("explains a check only when each of its failures has a reason", () => {
-    expect(judge([failed], [reason])).toEqual({ passed: 0, explained: 1, failed: [] })
-    expect(judge([failed, { ...failed, detail: "500" }], [reason])).toMatchObject({
+    const suite = { reasons: [reason] }
+    expect(judge([failed], suite)).toEqual({ passed: 0, explained: 1, failed: [], unmet: [] })
+    expect(judge([failed, { ...failed, detail: "500" }], suite)).toMatchObject({
       explained: 0,
       failed: ["GET /a: allow: 500"]
     })
   })
 
-  it("fails for a reason that explains nothing", () => {
-    expect(judge([passed], [reason]).failed).toEqual([
-      "no Allow: no failure has this reason any more: It needs none."
-    ])
-    expect(judge([passed], [{ ...reason, isRare: true }]).failed).toEqual([])
+  it("fails for a reason that explains nothing, unless the requests are random", () => {
+    const unmet = ["no Allow: no failure has this reason: It needs none."]
+    const reasons = [reason]
+    expect(judge([passed], { reasons })).toMatchObject({ failed: unmet, unmet: [] })
+    expect(judge([passed], { reasons, isRandom: true })).toMatchObject({ failed: [], unmet })
   })
 
   it("fails without a finding", () => {
-    expect(judge([], []).failed).toEqual(["the suite checked nothing"])
+    expect(judge([], { reasons: [] }).failed).toEqual(["the suite checked nothing"])
   })
 })
 
@@ -57,7 +59,7 @@ describe("the page", () => {
       reasons: [{ what: "a fault", check: /^a/, detail: /b/, why: "It is planted." }],
       run: async () => []
     }
-    const verdict = { passed: 1, explained: 2, failed: ["c", "d", "e"] }
+    const verdict = { passed: 1, explained: 2, failed: ["c", "d", "e"], unmet: [] }
     const text = rewritten(page, [...suites, planted], [{ suite: planted, verdict }])
     expect(text).toMatch(/\| `planted` +\| planted 1\.0\.0 \(npm\) +\| .* \| 1 +\| 2 +\| 3 +\|/)
     expect(text).toContain("- `planted`: a fault. It is planted.")

@@ -44,7 +44,7 @@ const play = async (suite: ForeignSuite, workspace: string): Promise<Row> => {
       run: (program, args, { withinMs }) =>
         runProgram(installed.pathOf(program), args, { cwd: folder, withinMs })
     })
-    return { suite, verdict: judge(findings, suite.reasons) }
+    return { suite, verdict: judge(findings, suite) }
   } finally {
     await service.stop()
   }
@@ -54,7 +54,7 @@ const play = async (suite: ForeignSuite, workspace: string): Promise<Row> => {
 const attempt = (suite: ForeignSuite, workspace: string): Promise<Row> =>
   play(suite, workspace).catch((error: unknown) => ({
     suite,
-    verdict: { passed: 0, explained: 0, failed: [String(error)] }
+    verdict: { passed: 0, explained: 0, failed: [String(error)], unmet: [] }
   }))
 
 const run = async (chosen: ReadonlyArray<ForeignSuite>, writes: boolean): Promise<boolean> => {
@@ -68,7 +68,8 @@ const run = async (chosen: ReadonlyArray<ForeignSuite>, writes: boolean): Promis
   for (const suite of chosen) {
     const row = await attempt(suite, workspace)
     rows.push(row)
-    for (const failure of row.verdict.failed) say(`${suite.name}: ${failure}`)
+    for (const line of row.verdict.failed) say(`${suite.name}: ${line}`)
+    for (const line of row.verdict.unmet) say(`${suite.name}, for information: ${line}`)
   }
   process.stdout.write(`${table(rows)}\n`)
   if (writes) writeFileSync(page, rewritten(readFileSync(page, "utf8"), suites, rows))

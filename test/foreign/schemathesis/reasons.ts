@@ -36,8 +36,7 @@ const refused: ReadonlyArray<Reason> = [
     what: "a query of fields that its table does not have",
     check: /^(POST|PUT) \/queries(\/\{query\})?: positive|^\w+ \/(customers|quotes): positive/,
     detail: /: 4(00|22) ((where|order|return): |not has one condition|a query has \d+ )/,
-    why: "What a condition may name depends on `on`: [queries](queries.md).",
-    isRare: true
+    why: "What a condition may name depends on `on`: [queries](queries.md)."
   },
   {
     what: "406 of the bridge",
@@ -49,22 +48,19 @@ const refused: ReadonlyArray<Reason> = [
     what: "JSON-LD without a node that has a property",
     check: /^POST \/mailboxes\/\{mailbox\}: positive_data_acceptance$/,
     detail: /: 422 the document has no node with a property with application\/ld\+json/,
-    why: "It says nothing that could be a notification; any JSON may be JSON-LD.",
-    isRare: true
+    why: "It says nothing that could be a notification; any JSON may be JSON-LD."
   },
   {
     what: "JSON as `text/xml+rss`",
     check: accepted,
     detail: /: 400 text data outside of root node\. with text\/xml\+rss /,
-    why: "The tool writes no XML of this type, and sends JSON instead.",
-    isRare: true
+    why: "The tool writes no XML of this type, and sends JSON instead."
   },
   {
     what: "a notification without `url` and `content`",
     check: /^POST \/mailboxes\/\{mailbox\}: positive_data_acceptance$/,
     detail: /: 422 item\/url is /,
-    why: "It needs one of them; many generators of clients cannot read such a schema.",
-    isRare: true
+    why: "It needs one of them; many generators of clients cannot read such a schema."
   },
   {
     what: "400 to HEAD",
@@ -76,58 +72,50 @@ const refused: ReadonlyArray<Reason> = [
     what: "a token that expires too early or late",
     check: /^POST \/accounts\/\{account\}\/token: positive_data_acceptance$/,
     detail: /: 422 (a token expires in the future|expires is a time)/,
-    why: "It expires in the future, and within ten years.",
-    isRare: true
+    why: "It expires in the future, and within ten years."
   },
   {
     what: "a retention of more than 100 years, or a fetch limit over the service's own",
     check: /^(POST|PUT) \/mailboxes(\/\{mailbox\})?: positive_data_acceptance$/,
     detail: /: 422 (retention must be a duration|fetch-limit must be a number of bytes)/,
-    why: "The pattern of a duration has no such bound, and settings set the other.",
-    isRare: true
+    why: "The pattern of a duration has no such bound, and settings set the other."
   },
   {
     what: "the text of an element as its child `text`",
     check: accepted,
     detail:
       /: 422 (an? \w+ has no element text\b.*|content can only hold text) with \w+\/[a-z+]*xml/,
-    why: "The tool writes the property `text` so; in XML it is the text itself.",
-    isRare: true
+    why: "The tool writes the property `text` so; in XML it is the text itself."
   },
   {
     what: "attributes of a condition or a price as its children",
     check: /^(POST|PUT) \/(queries|quotes)(\/\{\w+\})?: positive_data_acceptance$/,
     detail: /: 422 an? \w+ has no element (field|op|value|by|direction|currency)\b.* with \S+xml/,
-    why: "The tool writes the attributes of an inner element so.",
-    isRare: true
+    why: "The tool writes the attributes of an inner element so."
   },
   {
     what: "a text and an `href` as one answer",
     check: /^(POST|PUT) \/sessions(\/\{session\}\/\w+)?: positive_data_acceptance$/,
     detail: /: 422 an answer is either text or an href/,
-    why: "Many generators of clients cannot read a schema that says so.",
-    isRare: true
+    why: "Many generators of clients cannot read a schema that says so."
   },
   {
     what: "another topic",
     check: /^POST \/mailboxes\/\{mailbox\}\/registrations: positive_data_acceptance$/,
     detail: /: 422 hub\.topic must be the mailbox/,
-    why: "A topic of a mailbox is the mailbox, or one of its representations.",
-    isRare: true
+    why: "A topic of a mailbox is the mailbox, or one of its representations."
   },
   {
     what: "a replay without a time",
     check: /^POST \/outgoing\/\{account\}\/retry: positive_data_acceptance$/,
     detail: /: 400 since must be a time /,
-    why: "Either the query or the form has it, which no schema of one of them says.",
-    isRare: true
+    why: "Either the query or the form has it, which no schema of one of them says."
   },
   {
     what: "names that no element of XML can have",
     check: /^POST \/(mailboxes\/\{mailbox\}|outgoing\/\{account\}): positive_data_acceptance$/,
     detail: /: 400 (".*" cannot be an element's name|the name \S+ is reserved)/,
-    why: "Unknown properties of a notification in JSON become elements.",
-    isRare: true
+    why: "Unknown properties of a notification in JSON become elements."
   },
   {
     what: "forms of pages with too few fields, or with another text as `document`",
@@ -135,30 +123,26 @@ const refused: ReadonlyArray<Reason> = [
     detail:
       /: (400 document: |422 (on is one of|a cabinet has one mailbox)).* with \w+\/x-www-form/,
     why: "A form has a document or its fields, and `method=delete` needs no other; no schema of a "
-      + "form says so.",
-    isRare: true
+      + "form says so."
   },
   {
     what: "unknown fields in the form of a customer",
     check: /^POST \/customers(\/\{customer\})?: positive_data_acceptance$/,
     detail: /: 422 there is no field .* with \w+\/x-www-form-urlencoded /,
-    why: "The form of a customer refuses them; those of other resources ignore them.",
-    isRare: true
+    why: "The form of a customer refuses them; those of other resources ignore them."
   },
   {
     what: "files of customers",
     check: /^PUT \/customers: positive_data_acceptance$/,
     detail: /: 4(00|22) (after )?row \d+: /,
     why: "Each row needs an id, which one that is posted must not have; OpenAPI describes rows of "
-      + "CSV by words only.",
-    isRare: true
+      + "CSV by words only."
   },
   {
     what: "a price with an exponent",
     check: /^(POST|PUT) \/quotes(\/\{symbol\})?: positive_data_acceptance$/,
     detail: /: 422 price is a decimal number /,
-    why: "A price is kept as sent, and is a decimal without an exponent.",
-    isRare: true
+    why: "A price is kept as sent, and is a decimal without an exponent."
   }
 ]
 
@@ -186,58 +170,50 @@ const unexpected: ReadonlyArray<Reason> = [
     what: "a wrong time or an empty cursor in the query of a replay",
     check: /^POST \/outgoing\/\{account\}\/retry: negative_data_rejection$/,
     detail: /: 202 .*parameter `(since|after)` in query/,
-    why: "The time of the form counts, and an empty cursor is none.",
-    isRare: true
+    why: "The time of the form counts, and an empty cursor is none."
   },
   {
     what: "characters that XML cannot hold, in XML",
     check: rejected,
     detail: /: 20\d .* with \w+\/[a-z+]*xml.*violates `pattern`/,
-    why: "The tool removes them as it writes the document, which then fits.",
-    isRare: true
+    why: "The tool removes them as it writes the document, which then fits."
   },
   {
     what: "any `mailbox` of the home page",
     check: /^(GET|HEAD) \/: negative_data_rejection$/,
     detail: /: 200 .*parameter `mailbox` in query/,
-    why: "The page ignores what names no mailbox.",
-    isRare: true
+    why: "The page ignores what names no mailbox."
   },
   {
     what: "`href` in a request",
     check: rejected,
     detail:
       /: 20\d .*Invalid component: in body - (href: |violates `format` at \/properties\/href)/,
-    why: "It is ignored, so that what GET answers can be sent back.",
-    isRare: true
+    why: "It is ignored, so that what GET answers can be sent back."
   },
   {
     what: "bytes above 127 at the ends of the value of a header field",
     check: rejected,
     detail: /: 20\d .* in header - (slug: )?(value not matching|violates `pattern`)/i,
-    why: "The native parser removes them as it removes spaces; the service sees the rest.",
-    isRare: true
+    why: "The native parser removes them as it removes spaces; the service sees the rest."
   },
   {
     what: "an array of one value, or of none, for a value in JSON",
     check: rejected,
     detail: /: 20\d .* with application\/json .*\(was [^)]*, became array\)/,
-    why: "JSON is read as its XML, where an array is as many elements; several are 422.",
-    isRare: true
+    why: "JSON is read as its XML, where an array is as many elements; several are 422."
   },
   {
     what: "an empty object as a text in JSON",
     check: rejected,
     detail: /: 20\d .* with application\/json .*Incorrect type/,
-    why: "JSON is read as its XML, where it is an empty element, as an empty text is.",
-    isRare: true
+    why: "JSON is read as its XML, where it is an empty element, as an empty text is."
   },
   {
     what: "values of other types in XML",
     check: rejected,
     detail: /: 20\d .* with \w+\/[a-z+]*xml.*incorrect type/i,
-    why: "Each value is a text there, also `null`; a text between elements is ignored.",
-    isRare: true
+    why: "Each value is a text there, also `null`; a text between elements is ignored."
   }
 ]
 
@@ -253,8 +229,7 @@ export const reasons: ReadonlyArray<Reason> = [
     what: "410",
     check: eitherWay,
     detail: /^Schema-\w+ request \w+: 410 /,
-    why: "An earlier request deleted the resource.",
-    isRare: true
+    why: "An earlier request deleted the resource."
   },
   ...refused,
   ...unexpected,
@@ -262,14 +237,12 @@ export const reasons: ReadonlyArray<Reason> = [
     what: "431 in HTML",
     check: /^\w+ \/\S*: \w+$/,
     detail: /: 431 <h1>Request Header Fields Too Large</,
-    why: "The native parser answers so before the service sees the request.",
-    isRare: true
+    why: "The native parser answers so before the service sees the request."
   },
   {
     what: "a deposit without `Content-Type` in its answer",
     check: /^POST \/mailboxes\/\{mailbox\}: content_type_conformance$/,
     detail: /^Missing Content-Type header: 20[12] /,
-    why: "Only the form of a page is answered with a page; other deposits without content.",
-    isRare: true
+    why: "Only the form of a page is answered with a page; other deposits without content."
   }
 ]

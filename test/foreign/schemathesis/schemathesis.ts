@@ -126,5 +126,6 @@ export const schemathesis: ForeignSuite = {
   checks: `all checks and phases on \`/openapi.json\`, seed 1, ${budgetSeconds / 60} minutes`,
   source: { registry: "PyPI", name: "schemathesis", version: "4.32.5" },
   reasons,
+  isRandom: true,
   run
 }
