@@ -22,6 +22,14 @@ export interface ClusterConfig {
      */
     readonly engine: "rocksdb" | "leveldb" | undefined
   }
+  readonly secrets: {
+    /**
+     * File of the key that encrypts stored secrets, and of earlier keys, one a line. Undefined: the
+     * file `secret-key` in `dataDir`, which the first start makes. A cluster needs a file, the same
+     * for every node.
+     */
+    readonly keyFile: string | undefined
+  }
   /**
    * Token of the account `admin`. When undefined, the first start with an empty store generates
    * one and prints it once. Prefer the environment variable to a value in this file.
@@ -179,6 +187,7 @@ export const clusterConfig: ClusterConfig = {
   baseUrl: undefined,
   dataDir: "./data",
   storage: { engine: undefined },
+  secrets: { keyFile: undefined },
   adminToken: undefined,
   auth: {
     jwks: undefined,

@@ -46,6 +46,7 @@ export { accountKind } from "./account/index.ts"
 export { auditId, auditKind } from "./audit/index.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
+export { type Keyring, newKey, parseKeys, type SealedPlace, sealingKeyId } from "./keyring.ts"
 export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
   cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax, retrievedPerDecisionMax,
   wrongAttemptsWindowMs } from "./limits.ts"

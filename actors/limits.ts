@@ -75,6 +75,12 @@ export const challengeBytesMax = 4096
 /** A registration whose pushes fail for this time is suspended. */
 export const failingMaxMs = 7 * 24 * hourMs
 
+/** Keys that a node decrypts stored secrets with: the current one, and those before it. */
+export const secretKeysMax = 8
+
+/** Length of such a key, and of each key derived from it. */
+export const secretKeyBytes = 32
+
 /** How long the previous secret signs beside the new one. */
 export const secretOverlapMs = 24 * hourMs
 

@@ -81,3 +81,9 @@ export const requestMs = 3_000
 
 /** Characters of an `ADMIN_TOKEN` that nobody guesses: 128 random bits as base64 (protocol §7). */
 export const adminTokenCharsMin = 22
+
+/** Largest file of keys of stored secrets. */
+export const secretKeyFileBytesMax = 16 * 1024
+
+/** Ids of keys of stored secrets that a cluster remembers: more than a keyring has. */
+export const announcedKeysMax = 32

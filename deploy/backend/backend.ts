@@ -2,7 +2,7 @@
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { serviceFormat } from "../../actors/index.ts"
+import { type Keyring, serviceFormat } from "../../actors/index.ts"
 import { randomId } from "../../http/index.ts"
 import { embedded, embeddedView, type OpenFailure } from "../../runtime/embedded/index.ts"
 import { type Blobs, clusterPlacement, type Limits, makeMemoryView, type NodeNameTaken,
@@ -12,6 +12,7 @@ import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, n
   natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage, type NatsTooOld,
   natsTransport } from "../../runtime/nats/index.ts"
 import { reasonOf } from "../command-failure.ts"
+import { announceKeys, type SecretKeyUnusable } from "../secret-key/index.ts"
 import { isLoopback, isNodeName, isTls, type NodeSettings } from "../settings/index.ts"
 
 /** The file in the data directory in which a node of a cluster stores its name. */
@@ -126,6 +127,7 @@ export type BackendFailure =
   | BucketsDiffer
   | NodeNameTaken
   | NodeUnnamed
+  | SecretKeyUnusable
 
 /** The node's view of the records: in its data directory, or in memory if that is unusable. */
 const recordsView = ({ dataDir, storageEngine }: NodeSettings, node: string): OpenView => {
@@ -137,7 +139,12 @@ const recordsView = ({ dataDir, storageEngine }: NodeSettings, node: string): Op
   }))
 }
 
-const natsBackend = (settings: NodeSettings, servers: ReadonlyArray<string>, node: string) =>
+const natsBackend = (
+  settings: NodeSettings,
+  servers: ReadonlyArray<string>,
+  node: string,
+  keyring: Keyring
+) =>
   Layer.mergeAll(
     natsStorage({ buckets: settings.clusterBuckets }),
     natsRecordsWith(recordsView(settings, node)),
@@ -149,6 +156,8 @@ const natsBackend = (settings: NodeSettings, servers: ReadonlyArray<string>, nod
     // for members: at least one of the two notices the other.
     Layer.effectDiscard(assertWhole).pipe(
       Layer.provideMerge(clusterPlacement({ node, format: serviceFormat })),
+      // A node with another key of stored secrets does not become a member.
+      Layer.provideMerge(Layer.effectDiscard(announceKeys(keyring))),
       Layer.provideMerge(natsRegistry)
     )
   ).pipe(Layer.provide(connection(natsOptions(settings, servers, node))))
@@ -156,11 +165,12 @@ const natsBackend = (settings: NodeSettings, servers: ReadonlyArray<string>, nod
 /** The layer of all ports of the runtime for these settings. `node` is the node's name. */
 export const backend = (
   settings: NodeSettings,
-  node: string
+  node: string,
+  keyring: Keyring
 ): Layer.Layer<Ports, BackendFailure> =>
   settings.natsUrl === undefined
     ? Layer.merge(
       embedded(settings.dataDir, { engine: settings.storageEngine }),
       singleNodePlacement
     )
-    : natsBackend(settings, settings.natsUrl, node)
+    : natsBackend(settings, settings.natsUrl, node, keyring)

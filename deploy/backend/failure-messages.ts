@@ -15,7 +15,8 @@ const modules: Readonly<Record<EngineName, { name: string; platforms: string }>>
 }
 
 const migration = (from: EngineName, to: EngineName, machine: string): string =>
-  `To move to ${to}, run \`STORAGE_ENGINE=${from} restante backup <file>\`${machine}, then ` +
+  `To move to ${to}, run \`STORAGE_ENGINE=${from} restante backup <file>\`${machine}, copy ` +
+  "the file secret-key into a new folder, then run " +
   `\`STORAGE_ENGINE=${to} restante restore <file> --data-dir <new folder>\`.`
 
 const engineDiffers = ({ found, path, wanted }: EngineDiffers): string =>
@@ -74,6 +75,7 @@ const messages: {
   NodeNameTaken: (location, { node }) =>
     `another process is the node ${node} of the cluster on ${location}: ` +
     "give each node its own NODE_ID or its own data directory",
+  SecretKeyUnusable: (_, { message }) => [message, exitCodes.configuration],
   NodeUnnamed: (_, { detail, file }) => `${file} cannot be used for this node's name: ${detail}`
 }
 

@@ -1,25 +1,41 @@
 /** Findings about the store, the servers of NATS and the running service. */
 import { Context, Effect, Layer } from "effect"
-import { StorageUnavailable } from "../../runtime/index.ts"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { embedded } from "../../runtime/embedded/index.ts"
+import { Records, StorageUnavailable } from "../../runtime/index.ts"
 import { connection, Nats, type NatsApi } from "../../runtime/nats/index.ts"
-import { backend, backendFailed, natsOptions } from "../backend/index.ts"
+import { backendFailed, natsOptions } from "../backend/index.ts"
 import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
   requestMs } from "../limits.ts"
+import { assertKeyOfStore, keyringOf } from "../secret-key/index.ts"
 import { baseUrlOf, natsProblem, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
-/** Whether the embedded store opens. It is no fault if another process uses the store. */
+/** Opens the store, and decrypts what only its own key decrypts. */
+const openStore = Effect.fnUntraced(function*({ dataDir, storageEngine, ...rest }: NodeSettings) {
+  const keyring = yield* keyringOf({ dataDir, ...rest })
+  const ports = yield* Layer.build(embedded(dataDir, { engine: storageEngine }))
+  yield* assertKeyOfStore(Context.get(ports, Records), keyring)
+})
+
+/**
+ * Whether the embedded store opens, with its key. It is no fault if another process uses the store,
+ * or if there is none yet: only a start makes one, with its key.
+ */
 export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
-  Effect.scoped(Layer.build(backend(settings, "doctor"))).pipe(
-    Effect.as(ok("store", `${settings.dataDir} opens`)),
-    Effect.catch((failure) => {
-      const { message } = backendFailed(settings.dataDir, failure)
-      const advice = "run `restante check`; restore a backup if the store is corrupted"
-      return Effect.succeed(
-        finding("store", message, advice, { fails: failure._tag !== "StorageLocked" })
-      )
-    })
-  )
+  !existsSync(join(settings.dataDir, "store"))
+    ? Effect.succeed(ok("store", `none yet in ${settings.dataDir}: the first start makes it`))
+    : Effect.scoped(openStore(settings)).pipe(
+      Effect.as(ok("store", `${settings.dataDir} opens, with its secret key`)),
+      Effect.catch((failure) => {
+        const { message } = backendFailed(settings.dataDir, failure)
+        const advice = "run `restante check`; restore a backup if the store is corrupted"
+        return Effect.succeed(
+          finding("store", message, advice, { fails: failure._tag !== "StorageLocked" })
+        )
+      })
+    )
 
 /** How far another clock differs from this one, as precisely as the request's round trip allows. */
 const clockOffset = (name: string, aheadMs: number, uncertaintyMs: number): Finding => {

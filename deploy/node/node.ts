@@ -6,7 +6,7 @@
 import { Effect, Layer } from "effect"
 import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { serviceFormat } from "../../actors/index.ts"
+import { type Keyring, serviceFormat } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
   DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText,
@@ -19,11 +19,11 @@ import { archiveOf } from "../archive/index.ts"
 import { backend, failpoint, groupLimits, isClustered, nodeNameOf,
   type Ports } from "../backend/index.ts"
 import { behaviorsOf, outboundOf } from "../behaviors.ts"
+import { keyringOfNode, type SecretKeyUnusable, serviceKeyOf } from "../secret-key/index.ts"
 import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serveMetrics } from "./metrics-listener.ts"
-import { serviceKeyOf } from "./service-key.ts"
 
 /** The port to listen on. For 0 it is a free one, since the base URL must name the port. */
 export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnavailable> =>
@@ -86,6 +86,8 @@ interface Shared {
   readonly node: string
   readonly outbound: OutboundService
   readonly issuer: Service["issuer"]
+  /** Encrypts stored secrets. */
+  readonly keyring: Keyring
 }
 
 const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
@@ -114,7 +116,7 @@ const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
 const nodeLayer = (settings: NodeSettings, shared: Shared) =>
   systemLayer(settings, shared).pipe(
     Layer.provideMerge(recordsUpTo(serviceFormat)),
-    Layer.provideMerge(backend(settings, shared.node))
+    Layer.provideMerge(backend(settings, shared.node, shared.keyring))
   )
 
 /** What a node prints when it begins to serve. */
@@ -201,9 +203,13 @@ const limitsOfClients = (
 
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  { baseUrl, issuer, node, outbound }: Shared,
+  { baseUrl, issuer, keyring, node, outbound }: Shared,
   httpMetrics: HttpMetrics
-): Effect.fn.Return<Service, StorageFailure, System | Exclude<Ports, Transport>> {
+): Effect.fn.Return<
+  Service,
+  StorageFailure | SecretKeyUnusable,
+  System | Exclude<Ports, Transport>
+> {
   const system = yield* System
   const storage = yield* Storage
   const records = yield* Records
@@ -224,7 +230,7 @@ const makeService = Effect.fnUntraced(function*(
     rowCaches: new RowCaches(records),
     auditRefusals: new RefusalCounter(),
     startId: `${node}.${randomId()}`,
-    serviceKey: yield* serviceKeyOf(records),
+    serviceKey: yield* serviceKeyOf(records, keyring),
     metricsText: makeMetricsText(system, httpMetrics, nowMs, outbound.metrics),
     httpMetrics,
     deliveries: outbound,
@@ -324,7 +330,7 @@ const serveOver = Effect.fnUntraced(function*(
 
 /**
  * Serves until interrupted. Calls `onServing` once, when it accepts requests. Fails with a
- * BackendFailure, NodeUnnamed, IssuerUnusable or ServerUnavailable.
+ * BackendFailure, IssuerUnusable or ServerUnavailable.
  */
 export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode) => void) =>
   Effect.scoped(Effect.gen(function*() {
@@ -335,7 +341,8 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
       baseUrl: baseUrlOf(settings, port),
       node: yield* nodeNameOf(settings),
       outbound: yield* outboundOf(settings.outboundAllow),
-      issuer: yield* issuerOf(settings)
+      issuer: yield* issuerOf(settings),
+      keyring: yield* keyringOfNode(settings)
     }
     return yield* Effect.scoped(serveOver(settings, port, shared, onServing)).pipe(
       Effect.provide(nodeLayer(settings, shared))

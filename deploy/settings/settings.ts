@@ -38,6 +38,11 @@ const table = {
     optional(oneOf("rocksdb", "leveldb")),
     "Database of the embedded store"
   ],
+  secretKeyFile: [
+    "secrets.keyFile",
+    optional(text),
+    "File of the key that encrypts stored secrets; unset: secret-key in the data folder"
+  ],
   adminToken: ["adminToken", optional(secret), "Token of the account admin"],
   authJwks: [
     "auth.jwks",
@@ -427,6 +432,13 @@ export const natsWeakness = (settings: NodeSettings): string | undefined => {
   return lacks.length === 0 ? undefined : `NATS at ${elsewhere.join(", ")} is without ` +
     lacks.join(" and without ")
 }
+
+/**
+ * Whether the node may make its own key of stored secrets: it is alone, or all servers of NATS are
+ * on this machine, which is for development.
+ */
+export const mayMakeSecretKey = ({ natsUrl }: Pick<NodeSettings, "natsUrl">): boolean =>
+  natsUrl === undefined || natsUrl.every(isLoopback)
 
 /** Why no node connects so to NATS; undefined if one does. */
 export const natsProblem = (settings: NodeSettings): string | undefined => {

@@ -34,7 +34,12 @@ const literals = Object.fromEntries(
   })
 )
 const secret = treeAt(yamlOf("deploy/manifests/k8s/secret.example.yaml")[0], "stringData")
-const secrets = { ADMIN_TOKEN: "a-token", NATS_PASSWORD: "12e4", ROUTE_PASSWORD: "34routes" }
+const secrets = {
+  ADMIN_TOKEN: "a-token",
+  NATS_PASSWORD: "12e4",
+  ROUTE_PASSWORD: "34routes",
+  SECRET_KEY: "a-key"
+}
 
 /** A container's environment in the first pod, as Kubernetes resolves it. */
 const environmentOf = (set: unknown): Record<string, string> => {
@@ -125,6 +130,19 @@ describe("a node", () => {
     expect(String(at(podOf(set), "securityContext", "runAsUser"))).toBe(user)
     expect(String(at(containerOf(set), "ports", 0, "containerPort"))).toBe(lastOf("EXPOSE"))
     expect(at(containerOf(set), "volumeMounts", 0, "mountPath")).toBe(lastOf("VOLUME"))
+  })
+
+  it("reads the key of stored secrets from its mount", () => {
+    const mounts = listAt(containerOf(set), "volumeMounts")
+    const mount = mounts.find((one) => at(one, "name") === "secret-key")
+    const volume = listAt(podOf(set), "volumes").find((one) => at(one, "name") === "secret-key")
+    const [item] = listAt(volume, "secret", "items")
+    expect(`${wordAt(mount, "mountPath")}/${wordAt(item, "path")}`)
+      .toBe(environment["SECRET_KEY_FILE"])
+    expect(Object.keys(secret)).toContain(wordAt(item, "key"))
+    // Others may not read it; the group of the pod must.
+    expect(at(volume, "secret", "defaultMode")).toBe(0o440)
+    expect(at(podOf(set), "securityContext", "fsGroup")).toBeGreaterThan(0)
   })
 
   it("has enough time to drain", () => {

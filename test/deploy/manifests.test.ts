@@ -102,6 +102,8 @@ describe("the compose file", () => {
     const graceMs = secondsOf(at(cluster.services, name, "stop_grace_period")) * 1000
     expect(graceMs).toBeGreaterThan(3 * settings.drainTimeout)
     expect(at(cluster.services, name, "read_only")).toBe(true)
+    const [, mounted] = wordAt(cluster.services, name, "volumes", 0).split(":")
+    expect(settings.secretKeyFile).toBe(mounted)
   })
 
   it("has three of each, with their own folders", () => {

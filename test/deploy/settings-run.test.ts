@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { basic, expectStatus, listMailbox, type Mailbox, mailboxOf, notification, postXml,
   send } from "../e2e/client.ts"
-import { cleanUp, eventually, launch, publicUrl, Running, type Service,
+import { cleanUp, eventually, keyFile, launch, publicUrl, Running, type Service,
   temporaryFolder } from "../e2e/process.ts"
 import { stream } from "../http/streams.ts"
 import { freePorts, serverBinary } from "../runtime/nats/servers.ts"
@@ -17,6 +17,7 @@ const readyWithinMs = 120_000
 /** The binary's exit code when NATS cannot be used. */
 const notNow = 75
 const adminToken = "compose-admin-token-0123456789"
+const secretKey = Buffer.alloc(32, "compose").toString("base64")
 const names = compose({ ADMIN_TOKEN: "?", NATS_PASSWORD: "?", ROUTE_PASSWORD: "?" })
 const serverNames = names.names("nats-")
 const nodeNames = names.names("restante-")
@@ -99,6 +100,7 @@ beforeAll(async () => {
     environments.set(name, {
       ...environment,
       NATS_URL: placed(environment["NATS_URL"] ?? ""),
+      SECRET_KEY_FILE: keyFile(secretKey),
       PORT: String(places.get(name))
     })
   }

@@ -185,6 +185,7 @@ const notRun: Readonly<Record<string, number>> = {
   "docs/cluster.md": 2,
   "docs/how-to/alone.md": 3,
   "docs/how-to/proxy.md": 1,
+  "docs/how-to/secrets.md": 1,
   "docs/how-to/upgrade.md": 1,
   "docs/identity.md": 1,
   "docs/kubernetes.md": 2,

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { closedPort } from "../actors/outbound/rig.ts"
 import { asAdmin, expectStatus, listMailbox, openMailbox, postXml, send } from "./client.ts"
 import { History } from "./history.ts"
-import { adminToken, cleanUp, command, eventually, publicUrl, type Service, start,
+import { adminToken, cleanUp, command, eventually, folderWithKeyOf, publicUrl, type Service, start,
   temporaryFolder } from "./process.ts"
 import { closeReceivers, receiver } from "./receivers.ts"
 
@@ -82,7 +82,7 @@ it("contains everything acknowledged before, while clients continue", async () =
   })
   await deposit(read, "lost by the restore")
   const lost = await timeOf(read)
-  const dataDir = join(temporaryFolder(), "restored")
+  const dataDir = folderWithKeyOf(service.dataDir)
   const restored = await command(["restore", file, "--data-dir", dataDir])
   expect(restored, restored.output).toMatchObject({ code: 0 })
   expect((await service.stop()).code).toBe(0)

@@ -5,7 +5,8 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { adminToken, cleanUp, command, launch, start, temporaryFolder } from "./process.ts"
+import { adminToken, cleanUp, command, folderWithKeyOf, launch, start,
+  temporaryFolder } from "./process.ts"
 
 afterAll(cleanUp)
 
@@ -139,7 +140,7 @@ it("refuses a folder of the other database, and migrates it as its message descr
     `${dataDir} is a leveldb database, and STORAGE_ENGINE is rocksdb`
   )
   expect(differs.output).toContain("STORAGE_ENGINE=leveldb restante backup <file>")
-  const [file, fresh] = [join(temporaryFolder(), "file"), join(temporaryFolder(), "new")]
+  const [file, fresh] = [join(temporaryFolder(), "file"), folderWithKeyOf(dataDir)]
   const from = { STORAGE_ENGINE: "leveldb", DATA_DIR: dataDir }
   expect(await command(["backup", file], from)).toMatchObject({ code: 0 })
   const to = ["restore", file, "--data-dir", fresh]

@@ -3,7 +3,7 @@
  * stopped and restarted. {@link cleanUp} ends every process.
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -98,10 +98,28 @@ export interface Ended {
 
 type Environment = Readonly<Record<string, string>>
 
+/** A file with one key of stored secrets, or with more. */
+export const keyFile = (...keys: ReadonlyArray<string>): string => {
+  const file = join(temporaryFolder(), "secret-key")
+  writeFileSync(file, `${keys.join("\n")}\n`, { mode: 0o600 })
+  return file
+}
+
+/** A new folder with the key of stored secrets of another one, to restore its store into. */
+export const folderWithKeyOf = (dataDir: string): string => {
+  const folder = temporaryFolder()
+  copyFileSync(join(dataDir, "secret-key"), join(folder, "secret-key"))
+  return folder
+}
+
+/** The key of every cluster in these tests, whose nodes have folders of their own. */
+const clusterKey = Buffer.alloc(32, "cluster").toString("base64")
+
 /** Only the variables that Node needs, of the test's own environment. */
 const environment = (added: Environment): Record<string, string> => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "",
+  ...added["NATS_URL"] === undefined ? {} : { SECRET_KEY_FILE: keyFile(clusterKey) },
   ...added
 })
 

@@ -11,7 +11,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { address, shardOf } from "../../../runtime/index.ts"
 import { asAdmin, expectStatus, postXml } from "../../e2e/client.ts"
 import { History } from "../../e2e/history.ts"
-import { cleanUp, command, eventually, Running, start, temporaryFolder } from "../../e2e/process.ts"
+import { cleanUp, command, eventually, folderWithKeyOf, Running, start,
+  temporaryFolder } from "../../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
 const binary = new URL("../../../dist/bin/restante.js", import.meta.url).pathname
@@ -106,7 +107,7 @@ describe("archives", () => {
   })
 
   it("restore a store into another folder, with equal counts", async () => {
-    const copy = join(temporaryFolder(), "copy")
+    const copy = folderWithKeyOf(dataDir)
     await done(["restore", archive, "--data-dir", copy])
     const again = join(archives, "again.restante")
     const counts = reported(await done(["backup", again, "--plain", "--json", "--data-dir", copy]))
@@ -133,7 +134,7 @@ describe("archives", () => {
 
   it("move into a cluster and back, with nodes that run", async () => {
     const { url } = await natsServer()
-    const env = { NATS_URL: url }
+    const env = { NATS_URL: url, SECRET_KEY_FILE: join(dataDir, "secret-key") }
     const moved = await done(["migrate", "--to", url, "--data-dir", dataDir, "--json"])
     expect(JSON.parse(moved)).toMatchObject({ same: true })
     const twice = await command(["migrate", "--to", url, "--data-dir", dataDir])
@@ -157,7 +158,7 @@ describe("archives", () => {
     await busy
     await verify(later, node.url)
     expect((await node.stop()).code).toBe(0)
-    const dir = join(temporaryFolder(), "back")
+    const dir = folderWithKeyOf(dataDir)
     await done(["restore", file, "--data-dir", dir])
     expect(await done(["check", "--data-dir", dir])).toContain(": ok")
     const back = await start({ dataDir: dir })
@@ -210,7 +211,7 @@ describe("archives", () => {
     "are not served after a killed restore, and can be restored again",
     async () => {
       const { url } = await natsServer()
-      const folder = temporaryFolder()
+      const folder = folderWithKeyOf(dataDir)
       const places = [{ DATA_DIR: folder }, { NATS_URL: url, DATA_DIR: temporaryFolder() }]
       for (const env of places) {
         const args = [binary, "restore", archive]

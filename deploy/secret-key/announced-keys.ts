@@ -1,0 +1,54 @@
+/**
+ * The ids of the keys of stored secrets that a cluster has, in its registry: a node with another
+ * key does not join. So no node encrypts what another could not read.
+ */
+import { Effect, Schedule } from "effect"
+import type { Keyring } from "../../actors/index.ts"
+import { Registry, type StorageUnavailable } from "../../runtime/index.ts"
+import { announcedKeysMax } from "../limits.ts"
+import { SecretKeyUnusable } from "./key-file.ts"
+
+const registryKey = "secret-keys"
+
+/** Servers that have just started may not respond yet, and another node may announce meanwhile. */
+const retryMs = 500
+
+const retriesMax = 40
+
+/** Why a node with this keyring must not join; undefined if it may. */
+const problemOf = (keyring: Keyring, known: ReadonlyArray<string>): string | undefined => {
+  const { currentId, ids } = keyring
+  if (known.length === 0 || known.includes(currentId)) return undefined
+  const key = `the key of stored secrets of this node (${currentId})`
+  return ids.some((id) => known.includes(id))
+    ? `${key} is not known to the other nodes, which could not read what it encrypts: add it to ` +
+      "SECRET_KEY_FILE of every node as a further line, restart them, then make it the first line"
+    : `${key} is not that of the cluster (${known.join(", ")}): set SECRET_KEY_FILE to a copy of ` +
+      "the file that the other nodes have"
+}
+
+const announceOnce = Effect.fnUntraced(function*(
+  { get, put }: Registry["Service"],
+  keyring: Keyring
+) {
+  const { revision, value } = yield* get(registryKey)
+  const known = value === undefined ? [] : value.split(" ")
+  const problem = problemOf(keyring, known)
+  if (problem !== undefined) return yield* new SecretKeyUnusable({ message: problem })
+  const added = keyring.ids.filter((id) => !known.includes(id))
+  if (added.length === 0) return
+  yield* put(registryKey, [...known, ...added].slice(-announcedKeysMax).join(" "), revision)
+})
+
+/** Announces the node's keys to its cluster. Fails if the cluster does not know the current one. */
+export const announceKeys = (
+  keyring: Keyring
+): Effect.Effect<void, SecretKeyUnusable | StorageUnavailable, Registry> =>
+  Effect.flatMap(Registry, (registry) => announceOnce(registry, keyring)).pipe(
+    Effect.retry({
+      times: retriesMax,
+      schedule: Schedule.spaced(retryMs),
+      while: (failure) => failure._tag !== "SecretKeyUnusable"
+    }),
+    Effect.catchTag("RegistryMoved", Effect.die)
+  )

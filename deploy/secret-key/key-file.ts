@@ -1,0 +1,120 @@
+/**
+ * The file of the key that encrypts stored secrets: SECRET_KEY_FILE, or `secret-key` in the data
+ * folder. No archive has it, unless the operator asks for it.
+ */
+import { Effect, Schema } from "effect"
+import { existsSync, mkdirSync, readFileSync, type Stats, statSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { type Keyring, newKey, parseKeys } from "../../actors/index.ts"
+import { flushFolder } from "../../runtime/embedded/index.ts"
+import { reasonOf } from "../command-failure.ts"
+import { secretKeyFileBytesMax } from "../limits.ts"
+import { mayMakeSecretKey, type NodeSettings } from "../settings/index.ts"
+
+/** The key of stored secrets is missing, is not that of the store, or others can read it. */
+export class SecretKeyUnusable
+  extends Schema.TaggedError<SecretKeyUnusable>()("SecretKeyUnusable", { message: Schema.String })
+{}
+
+type KeySettings = Pick<NodeSettings, "dataDir" | "natsUrl" | "secretKeyFile">
+
+const fileName = "secret-key"
+
+/** The path of the key file. */
+export const keyFileOf = ({ dataDir, secretKeyFile }: KeySettings): string =>
+  secretKeyFile ?? join(dataDir, fileName)
+
+/** How an operator makes a key file. */
+const making = (file: string): string => `(umask 077; openssl rand -base64 32 > ${file})`
+
+/**
+ * Why others than its owner could read the key; undefined if they cannot. A group may read a file
+ * of another owner, since a mounted file (a Secret of Kubernetes) has no other way to its node.
+ */
+const openness = ({ mode, uid }: Stats): string | undefined => {
+  // Windows has no such permissions.
+  if (process.getuid === undefined) return undefined
+  const ofOthers = uid === process.getuid() ? 0o077 : 0o007
+  return (mode & ofOthers) === 0 ? undefined : (mode & 0o777).toString(8)
+}
+
+/** Why the existing file cannot be used; undefined if it can. */
+const fileProblem = (file: string): string | undefined => {
+  const stats = statSync(file)
+  if (!stats.isFile()) return `${file} is not a file: SECRET_KEY_FILE must name a file with a key`
+  if (stats.size > secretKeyFileBytesMax) return `${file} is too large to be a file of keys`
+  const mode = openness(stats)
+  return mode === undefined
+    ? undefined
+    : `${file} has mode ${mode}, and others could read the key of stored secrets: chmod 600 ${file}`
+}
+
+/** The keys of the file. Throws SecretKeyUnusable. */
+const readFile = (file: string): Keyring => {
+  const problem = fileProblem(file)
+  if (problem !== undefined) throw new SecretKeyUnusable({ message: problem })
+  const keyring = parseKeys(readFileSync(file, "utf8"))
+  if (typeof keyring !== "string") return keyring
+  throw new SecretKeyUnusable({
+    message: `${file} cannot be used as the key of stored secrets: ${keyring}. ` +
+      `Restore the file, or make a key for a new store: ${making(file)}`
+  })
+}
+
+const comment = "# The key of this service's stored secrets: keep a copy, apart from the backups."
+
+/** Writes a new key file for its owner alone. It is durable before anything is encrypted. */
+const makeFile = (file: string): void => {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const options = { flag: "wx", mode: 0o600, flush: true } as const
+  writeFileSync(file, `${comment}\n${newKey()}\n`, options)
+  flushFolder(dirname(file))
+}
+
+const unset = "SECRET_KEY_FILE is not set, and the nodes of a cluster share one key of stored " +
+  `secrets: make it once, by ${making("secret-key")}, and set SECRET_KEY_FILE to a copy of the ` +
+  "file on every node"
+
+/** What an operator does about a missing key file. */
+const missing = ({ dataDir, natsUrl }: KeySettings, file: string): string => {
+  const store = natsUrl === undefined ? `the store in ${dataDir}` : "the cluster"
+  return `${file} does not exist, and has the key of stored secrets of ${store}: put the file ` +
+    `back from its copy. Only a new store gets a new key: ${making(file)}`
+}
+
+const attempt = <A>(file: string, work: () => A): Effect.Effect<A, SecretKeyUnusable> =>
+  Effect.try({
+    try: work,
+    catch: (error) =>
+      error instanceof SecretKeyUnusable ? error : new SecretKeyUnusable({
+        message: `${file} cannot be used as the key of stored secrets: ${reasonOf(error)}`
+      })
+  })
+
+/** The keys of these settings. Fails for a missing file, or a cluster without SECRET_KEY_FILE. */
+export const keyringOf = (settings: KeySettings): Effect.Effect<Keyring, SecretKeyUnusable> => {
+  const file = keyFileOf(settings)
+  const isNamed = settings.secretKeyFile !== undefined
+  return attempt(file, () => {
+    if (!isNamed && !mayMakeSecretKey(settings)) throw new SecretKeyUnusable({ message: unset })
+    if (existsSync(file)) return readFile(file)
+    throw new SecretKeyUnusable({ message: missing(settings, file) })
+  })
+}
+
+/**
+ * The keys of a node that starts. It makes a missing file in the data folder: for a new embedded
+ * store, or with servers of NATS on this machine, which are for development.
+ */
+export const keyringOfNode = (
+  settings: NodeSettings
+): Effect.Effect<Keyring, SecretKeyUnusable> => {
+  const { dataDir, natsUrl, secretKeyFile } = settings
+  const file = keyFileOf(settings)
+  const hasStore = natsUrl === undefined && existsSync(join(dataDir, "store"))
+  const isMade = !existsSync(file) && !hasStore && secretKeyFile === undefined &&
+    mayMakeSecretKey(settings)
+  return isMade
+    ? Effect.andThen(attempt(file, () => makeFile(file)), keyringOf(settings))
+    : keyringOf(settings)
+}
