@@ -118,6 +118,9 @@ export const cabinetMailboxesMax = 100
 /** Tokens of one account that have not expired. */
 export const accountTokensMax = 16
 
+/** The use of a token is recorded once in this time, so that it costs almost no commits. */
+export const tokenUseIntervalMs = 60 * 60_000
+
 /** A failed removal of the records of expired tokens is repeated after this time. */
 export const tokenRemovalRetryMs = 60_000
 

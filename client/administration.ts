@@ -19,6 +19,10 @@ export interface ListedToken {
   readonly name: string | undefined
   /** RFC 3339; undefined when it does not expire. */
   readonly expires: string | undefined
+  /** Its scopes, separated by spaces; undefined when it has all rights of its account. */
+  readonly scope: string | undefined
+  /** When it was last used, RFC 3339, up to an hour old; undefined when it never was. */
+  readonly used: string | undefined
 }
 
 /** A new token. */
@@ -27,6 +31,11 @@ export interface TokenOptions {
   readonly name?: string | undefined
   /** A time (RFC 3339), a duration (ISO 8601) or seconds; never by default. */
   readonly expires?: string | undefined
+  /**
+   * What the token is for: words of `admin`, `send`, `read`, `deposit` and one `mailbox:NAME`,
+   * separated by spaces; by default it has all rights of its account.
+   */
+  readonly scope?: string | undefined
 }
 
 const listedAccountOf = (document: JsonObject): ListedAccount => {
@@ -68,7 +77,9 @@ export class Accounts {
       id: textOf(token, "id"),
       created: textOf(token, "created"),
       name: optionalText(token, "name"),
-      expires: optionalText(token, "expires")
+      expires: optionalText(token, "expires"),
+      scope: optionalText(token, "scope"),
+      used: optionalText(token, "used")
     }))
   }
 

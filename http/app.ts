@@ -247,6 +247,7 @@ class Application {
       exchange,
       parameters,
       identity: identityOf(request),
+      ...handler.access === undefined ? {} : { access: handler.access },
       body,
       documentParser,
       ids: randomIds,

@@ -171,6 +171,9 @@ export const validTokensMax = 20_000
 
 export const suspectAddressesMax = 20_000
 
+/** A node that could not record the use of a token tries again after this time. */
+export const tokenUseAttemptMs = 60_000
+
 /** Rate limit buckets of a node, for each policy; it drops the least recently used. */
 export const rateBucketsMax = 200_000
 

@@ -45,7 +45,7 @@ const handlerOf = (
   offer: FormatOffer | undefined,
   schemas: Properties
 ): ResourceHandler => {
-  const { authorize, body, direct, form, handle, keyBeside, needs } = operation
+  const { authorize, body, direct, form, handle, keyBeside, needs, scopes } = operation
   const schema = body?.kind === "document" ? body.content["application/json"] : undefined
   const handler = handle(service)
   return {
@@ -57,6 +57,7 @@ const handlerOf = (
     ...schema === undefined
       ? {}
       : { documentFault: (root) => documentFault(schema, schemas, root) },
+    ...scopes === undefined ? {} : { access: { scopes, isOptional: needs === "message" } },
     ...keyBeside === undefined ? {} : { keyBeside },
     ...authorize === undefined ? {} : { authorize: authorize(service) },
     ...needs === "account" || needs === "role" ? { needsAccount: true } : {},

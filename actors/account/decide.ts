@@ -5,12 +5,12 @@
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
-import { accountTokensMax, tokenRemovalRetryMs } from "../limits.ts"
+import { accountTokensMax, tokenRemovalRetryMs, tokenUseIntervalMs } from "../limits.ts"
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
-import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView,
-  Token } from "./protocol.ts"
+import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView, Token,
+  TokenRights, TokenView } from "./protocol.ts"
 
 type Active = Variant<AccountState, "Active">
 
@@ -21,12 +21,13 @@ const done: AccountReply = { _tag: "Done" }
 const isValid = ({ expiresAtMs }: Token, nowMs: number): boolean =>
   expiresAtMs === undefined || nowMs < expiresAtMs
 
+const tokenView = ({ hash: _hash, ...token }: Token): TokenView => token
+
 const view = (state: Active, nowMs: number): AccountView => ({
   name: state.name,
   roles: state.roles,
   createdAtMs: state.createdAtMs,
-  tokens: state.tokens.filter((token) => isValid(token, nowMs))
-    .map(({ hash: _hash, ...token }) => token),
+  tokens: state.tokens.filter((token) => isValid(token, nowMs)).map(tokenView),
   version: state.version
 })
 
@@ -55,20 +56,51 @@ const changed = (state: Active, change: Partial<Active>): Decision<AccountState,
   return before === atMs ? decision : decision.setTimer(atMs)
 }
 
-const tokenFrom = (message: {
-  readonly tokenId: string
-  readonly tokenHash: string
-  readonly label?: string
-  readonly expiresAtMs?: number
-}, createdAtMs: number): Token => {
-  const { expiresAtMs, label, tokenHash, tokenId } = message
+const tokenFrom = (
+  message: TokenRights & {
+    readonly tokenId: string
+    readonly tokenHash: string
+    readonly label?: string
+    readonly expiresAtMs?: number
+  },
+  createdAtMs: number
+): Token => {
+  const { expiresAtMs, label, mailbox, scopes, tokenHash, tokenId } = message
   return {
     id: tokenId,
     hash: tokenHash,
     createdAtMs,
     ...label === undefined ? {} : { label },
-    ...expiresAtMs === undefined ? {} : { expiresAtMs }
+    ...expiresAtMs === undefined ? {} : { expiresAtMs },
+    ...scopes === undefined ? {} : { scopes },
+    ...mailbox === undefined ? {} : { mailbox }
   }
+}
+
+/** The valid token of a hash. */
+const validToken = ({ tokens }: Active, tokenHash: string, nowMs: number): Token | undefined =>
+  tokens.find((token) => sameHash(token.hash, tokenHash) && isValid(token, nowMs))
+
+const isUseDue = ({ usedAtMs }: Token, nowMs: number): boolean =>
+  usedAtMs === undefined || nowMs - usedAtMs >= tokenUseIntervalMs
+
+const authenticate: Accounts["Active"]["Authenticate"] = (state, { tokenHash }, { nowMs }) => {
+  const token = validToken(state, tokenHash, nowMs)
+  return token === undefined ? deny("Unauthenticated") : stay().reply<AccountReply>({
+    _tag: "Authenticated",
+    account: state.name,
+    roles: state.roles,
+    token: tokenView(token),
+    isUseDue: isUseDue(token, nowMs)
+  })
+}
+
+/** The version stays: a use is no reason to refuse a conditional change. */
+const recordUse: Accounts["Active"]["RecordUse"] = (state, { tokenHash }, { nowMs }) => {
+  const used = validToken(state, tokenHash, nowMs)
+  if (used === undefined || !isUseDue(used, nowMs)) return stay().reply(done)
+  const tokens = state.tokens.map((token) => token === used ? { ...used, usedAtMs: nowMs } : token)
+  return become<AccountState>({ ...state, tokens }).reply(done)
 }
 
 const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) => {
@@ -164,6 +196,7 @@ const tokenRecordsRemoved: Accounts["Active"]["TokenRecordsRemoved"] = (
 const withoutAccount = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "AddToken", "RemoveToken", "RemoveTokens", "Remove"),
   Authenticate: () => deny("Unauthenticated"),
+  RecordUse: () => stay().reply(done),
   TokenRecordsRemoved: () => stay(),
   TimerFired: () => stay()
 })
@@ -197,8 +230,8 @@ export const accountTable: Accounts = {
     Create: (_state, message, { nowMs }) => {
       const reason = notAdmin(message.caller)
       if (reason !== undefined) return deny(reason)
-      const { requestId, name, roles, tokenId, tokenHash } = message
-      const tokens = [{ id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
+      const { requestId, name, roles } = message
+      const tokens = [tokenFrom(message, nowMs)]
       const account = newAccount(name, nowMs, { requestId, roles, tokens })
       return become<AccountState>(account)
         .reply<AccountReply>({ _tag: "Created", view: view(account, nowMs), repeated: false })
@@ -221,14 +254,8 @@ export const accountTable: Accounts = {
         ? stay().reply<AccountReply>({ _tag: "Described", view: view(state, nowMs) })
         : deny(reason)
     },
-    Authenticate: (state, { tokenHash }, { nowMs }) =>
-      state.tokens.some((token) => sameHash(token.hash, tokenHash) && isValid(token, nowMs))
-        ? stay().reply<AccountReply>({
-          _tag: "Authenticated",
-          account: state.name,
-          roles: state.roles
-        })
-        : deny("Unauthenticated"),
+    Authenticate: authenticate,
+    RecordUse: recordUse,
     // The issuer's admin must not become the operator of this service.
     Admit: ({ founder }) =>
       founder

@@ -1,4 +1,5 @@
 /** Accounts and their tokens (protocol §4). */
 export { account, accountKind } from "./actor.ts"
 export { AccountMessage, type AccountReply, type AccountView, Role, tokenAddition, tokenIdsTable,
-  tokenKey, tokenRemoval, tokensTable } from "./protocol.ts"
+  tokenKey, tokenRemoval, type TokenRights, TokenScope, tokensTable,
+  type TokenView } from "./protocol.ts"

@@ -9,11 +9,28 @@ export type Role = typeof Role.Type
 
 const roles = Schema.Array(Role)
 
+/** What a token may be used for (protocol §7). */
+export const TokenScope = Schema.Literals(["admin", "send", "read", "deposit"])
+
+export type TokenScope = typeof TokenScope.Type
+
+/** The part of its account's rights that a token has; without any property it has all. */
+const tokenRights = {
+  scopes: Schema.optionalKey(Schema.Array(TokenScope)),
+  /** The name of the one mailbox that the token may use. */
+  mailbox: Schema.optionalKey(Schema.String)
+}
+
+const TokenRights = Schema.Struct(tokenRights)
+
+export type TokenRights = typeof TokenRights.Type
+
 const tokenProperties = {
   /** The name that the owner chose. */
   label: Schema.optionalKey(Schema.String),
   /** From this time on the token is invalid, 0 if it is revoked; without it, it does not expire. */
-  expiresAtMs: Schema.optionalKey(Count)
+  expiresAtMs: Schema.optionalKey(Count),
+  ...tokenRights
 }
 
 /** A stored token: the SHA-256 of the token, and an id that is not secret. */
@@ -21,6 +38,8 @@ const Token = Schema.Struct({
   id: Schema.String,
   hash: SecretHash,
   createdAtMs: Count,
+  /** The last use that was recorded; the last one may be `tokenUseIntervalMs` later. */
+  usedAtMs: Schema.optionalKey(Count),
   ...tokenProperties
 })
 
@@ -56,18 +75,21 @@ export const AccountMessage = Schema.Union([
    * then replaces the token of the same id in an existing account.
    */
   Schema.TaggedStruct("Bootstrap", { name: Schema.String, ...token, enforced: Schema.Boolean }),
-  /** Creates the account; the caller must be an admin. */
+  /** Creates the account, whose first token has these rights; the caller must be an admin. */
   Schema.TaggedStruct("Create", {
     caller: Caller,
     requestId: Schema.String,
     name: Schema.String,
     roles,
-    ...token
+    ...token,
+    ...tokenRights
   }),
   /** Returns the view; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("Describe", { caller: Caller }),
-  /** Returns the account's roles if the token is one of its tokens. */
+  /** Returns the account's roles and the token if it is one of the account's. */
   Schema.TaggedStruct("Authenticate", { tokenHash: SecretHash }),
+  /** Records that the token was used now, unless a use was recorded recently. */
+  Schema.TaggedStruct("RecordUse", { tokenHash: SecretHash }),
   /**
    * Admits a federated account: the external issuer has confirmed its name. Creates the account if
    * there is none. Refused for the founder and for a removed account.
@@ -103,12 +125,15 @@ export interface AccountAction {
   readonly kept: ReadonlyArray<Pick<Token, "id" | "hash">>
 }
 
+/** A token for its owner: without its hash. */
+export type TokenView = Omit<Token, "hash">
+
 /** The view of an account, without expired tokens. */
 export interface AccountView {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
   readonly createdAtMs: number
-  readonly tokens: ReadonlyArray<Omit<Token, "hash">>
+  readonly tokens: ReadonlyArray<TokenView>
   readonly version: number
 }
 
@@ -121,6 +146,9 @@ export type AccountReply =
     readonly _tag: "Authenticated"
     readonly account: string
     readonly roles: ReadonlyArray<Role>
+    readonly token: TokenView
+    /** Whether the use of the token should be recorded. */
+    readonly isUseDue: boolean
   }
   | { readonly _tag: "Admitted" }
   /** The ids of the removed tokens. The caller removes the records of these tokens. */

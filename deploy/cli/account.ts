@@ -71,10 +71,19 @@ const token = Command.make(
       "expires",
       "time|duration",
       "When it expires: P30D, 2030-01-31T12:00:00Z, or seconds; never by default"
+    ),
+    scope: Flag.String("scope").pipe(
+      Flag.withMetavar("admin|send|read|deposit|mailbox:NAME"),
+      Flag.withDescription("What the token is for, all rights by default; may be repeated"),
+      Flag.atLeast(0)
     )
   },
-  Effect.fnUntraced(function*({ expires, json, label, name, ...flags }) {
-    const options = { name: Option.getOrUndefined(label), expires: Option.getOrUndefined(expires) }
+  Effect.fnUntraced(function*({ expires, json, label, name, scope, ...flags }) {
+    const options = {
+      name: Option.getOrUndefined(label),
+      expires: Option.getOrUndefined(expires),
+      scope: scope.length === 0 ? undefined : scope.join(" ")
+    }
     const token = yield* call(
       yield* asAdmin(flags),
       ({ accounts }) => accounts.createToken(name, options)
@@ -89,13 +98,12 @@ const tokens = Command.make(
   Effect.fnUntraced(function*({ json, name, ...flags }) {
     const tokens = yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.tokens(name))
     if (json) return yield* printJson(tokens)
-    const rows = tokens.map(({ created, expires = "never", id, name: label = "" }) => [
-      id,
-      created,
-      expires,
-      plain(label)
-    ])
-    yield* Console.log(table([["ID", "CREATED", "EXPIRES", "NAME"], ...rows]))
+    const rows = tokens.map((token) => {
+      const { created, expires = "never", id, name: label = "", scope = "all" } = token
+      return [id, created, expires, token.used ?? "never", scope, plain(label)]
+    })
+    const heads = ["ID", "CREATED", "EXPIRES", "LAST-USED", "SCOPE", "NAME"]
+    yield* Console.log(table([heads, ...rows]))
   })
 ).pipe(Command.withDescription("List the tokens of an account, without their text"))
 

@@ -1,22 +1,50 @@
 /** Authentication: which account the credentials of a request belong to (protocol §4). */
 import { Effect } from "effect"
-import { type AccountMessage, type AccountReply, tokensTable } from "../../actors/account/index.ts"
+import { type AccountMessage, type AccountReply, type TokenRights,
+  tokensTable } from "../../actors/account/index.ts"
 import { accountKind } from "../../actors/index.ts"
 import { address, isRefusal } from "../../runtime/index.ts"
 import { recordAdminRefused } from "../audit/index.ts"
 import { keysPauseMs } from "../limits.ts"
 import { askOrRefusal, type Call, challenges, type HandlerFailure, httpError, invalidTokenError,
   type KeyOwner, type Service } from "../pipeline/index.ts"
-import { isSlug, secretHash } from "./credentials/index.ts"
+import { isSlug, scopeWords, secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"
+import { scopeFault } from "./scopes.ts"
 import { checkTokenThrottle, countWrongToken } from "./throttle.ts"
 
 /** An authenticated account. */
 export interface AuthenticatedAccount {
   readonly name: string
+  /** The roles that it may use: without the scope `admin`, none. */
   readonly roles: ReadonlyArray<string>
+  /** The rights of its token. */
+  readonly rights: TokenRights
+  /** The id of its token, of this service. */
+  readonly tokenId?: string
   /** Whether the issuer's token named it: its roles are then those of the token. */
   readonly isFederated?: boolean
+}
+
+/**
+ * The account, if its token has a scope that the operation needs. Fails with 403 if it has not; if
+ * the account is only one more way to a right (`isOptional`), the request then has no account.
+ */
+const checkScope = (
+  call: Call,
+  account: AuthenticatedAccount
+): Effect.Effect<AuthenticatedAccount | undefined, HandlerFailure> => {
+  const { rights, roles } = account
+  if (rights.scopes === undefined && rights.mailbox === undefined) return Effect.succeed(account)
+  const fault = scopeFault(call, rights)
+  if (fault !== undefined) {
+    return call.access?.isOptional === true ? Effect.undefined : Effect.fail(fault)
+  }
+  const { scopes } = rights
+  return Effect.succeed({
+    ...account,
+    roles: scopes === undefined || scopes.includes("admin") ? roles : []
+  })
 }
 
 /** Authenticates by a token of the issuer; 401 for a wrong one, 503 without the issuer's keys. */
@@ -25,7 +53,7 @@ const authenticateFederated = Effect.fnUntraced(function*(
   issuer: Issuer,
   token: string
 ): Effect.fn.Return<AuthenticatedAccount, HandlerFailure> {
-  const { name, roles } = yield* Effect.mapError(
+  const { name, rights, roles } = yield* Effect.mapError(
     issuer.verify(token),
     (failure) =>
       failure._tag === "TokenRejected"
@@ -40,15 +68,31 @@ const authenticateFederated = Effect.fnUntraced(function*(
     return yield* invalidTokenError(reply.detail ?? "the account does not exist")
   }
   if (service.rateLimiter !== undefined) service.credentialCache.remember(secretHash(token), name)
-  return { name, roles, isFederated: true }
+  return { name, roles, rights, isFederated: true }
 })
 
 /**
- * The account of the request's credentials. It is undefined without credentials, and for a wrong
- * name and token by Basic, which may be the password of a message or mailbox. Fails with 401 for a
- * wrong Bearer token and with 429 after too many wrong ones.
+ * Records the use of a token beside its request: a full disk must not keep readers out. If that
+ * fails, a later request of this node repeats it.
  */
-export const authenticate = Effect.fnUntraced(function*(
+const recordUse = Effect.fnUntraced(function*(
+  service: Service,
+  name: string,
+  tokenHash: string
+): Effect.fn.Return<void> {
+  if (!service.credentialCache.mayRecordUse(tokenHash)) return
+  const message: AccountMessage = { _tag: "RecordUse", tokenHash }
+  yield* Effect.forkDetach(
+    Effect.ignore(askOrRefusal<AccountReply>(service, address(accountKind, name), message))
+  )
+})
+
+/**
+ * The account of the request's credentials, whatever the scopes of its token. It is undefined
+ * without credentials, and for a wrong name and token by Basic, which may be the password of a
+ * message or mailbox.
+ */
+const identify = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
@@ -69,7 +113,9 @@ export const authenticate = Effect.fnUntraced(function*(
     const reply = yield* askOrRefusal<AccountReply>(service, address(accountKind, name), message)
     if (!isRefusal(reply) && reply._tag === "Authenticated") {
       credentialCache.remember(tokenHash, name)
-      return { name, roles: reply.roles }
+      if (reply.isUseDue) yield* recordUse(service, name, tokenHash)
+      const { roles, token } = reply
+      return { name, roles, rights: token, tokenId: token.id }
     }
   }
   credentialCache.forget(tokenHash)
@@ -77,6 +123,20 @@ export const authenticate = Effect.fnUntraced(function*(
   yield* countWrongToken(service, call, tokenHash)
   return yield* invalidTokenError("the token is unknown, revoked or has expired")
 })
+
+/**
+ * The account of the request's credentials. It is undefined without credentials, and for a wrong
+ * name and token by Basic. Fails with 401 for a wrong Bearer token, with 403 for a token without a
+ * scope that the operation needs, and with 429 after too many wrong ones.
+ */
+export const authenticate = (
+  service: Service,
+  call: Call
+): Effect.Effect<AuthenticatedAccount | undefined, HandlerFailure> =>
+  Effect.flatMap(
+    identify(service, call),
+    (account) => account === undefined ? Effect.undefined : checkScope(call, account)
+  )
 
 /** {@link authenticate} where Basic can only name an account: counts a wrong name and token. */
 export const authenticateCounted = Effect.fnUntraced(function*(
@@ -156,7 +216,7 @@ export const callerOf = (
  * credentials of no account, such as a mailbox's password. Fails as {@link authenticate} does, so
  * that a revoked token repeats nothing.
  *
- * An issuer renews its tokens every few minutes: those of the same name and roles are one token.
+ * An issuer renews its tokens every few minutes: those of the same name, roles and scope are one.
  */
 export const keyOwnerOf = Effect.fnUntraced(function*(
   service: Service,
@@ -170,9 +230,12 @@ export const keyOwnerOf = Effect.fnUntraced(function*(
     const credentials = secretHash(`${identity._tag === "Basic" ? identity.user : ""}\n${token}`)
     return { scope: `credentials ${credentials}`, credentials }
   }
-  const { isFederated, name, roles } = account
+  const { isFederated, name, rights, roles } = account
+  const words = scopeWords(rights).join(" ")
   return {
     scope: `account ${name}`,
-    credentials: isFederated === true ? `roles ${roles.join(" ")}` : secretHash(token)
+    credentials: isFederated === true
+      ? `roles ${roles.join(" ")} scope ${words}`
+      : secretHash(token)
   }
 })

@@ -40,6 +40,12 @@ export const problemTypes = {
     "Your account may not do this, or a page of another site sent the request. Use an account that "
       + "has the role or the right for it, and a page of this service."
   ),
+  "insufficient-scope": type(
+    403,
+    "The token is not for this",
+    "The token has some of its account's rights, and not the one for this request. The detail "
+      + "names the missing scope. Use another token of the account, or create one with this scope."
+  ),
   "not-found": type(
     404,
     "Nothing is here",

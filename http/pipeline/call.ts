@@ -1,5 +1,6 @@
 /** A request as a handler receives it, and the answer that it returns. */
 import { Effect } from "effect"
+import type { TokenScope } from "../../actors/account/index.ts"
 import type { EarlierDeposit } from "../../actors/idempotency/index.ts"
 import { isActorId } from "../../runtime/index.ts"
 import type { Identity, IdSource } from "../auth/credentials/index.ts"
@@ -21,6 +22,14 @@ export const isPageForm = ({ headers, method }: HttpRequest): boolean =>
     headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true) &&
   negotiate(headers.get("accept"), standardTypes) === "text/html"
 
+/** What a token must be for to be used for an operation. */
+export interface OperationAccess {
+  /** The token needs one of these scopes; none if the operation is open to everybody. */
+  readonly scopes: ReadonlyArray<TokenScope>
+  /** Whether a request whose token has none of the scopes continues without an account. */
+  readonly isOptional: boolean
+}
+
 export interface Call {
   readonly request: HttpRequest
   readonly exchange: Exchange
@@ -29,6 +38,8 @@ export interface Call {
   readonly documentParser: DocumentParser
   readonly parameters: Parameters
   readonly identity: Identity
+  /** See {@link ResourceHandler}. */
+  readonly access?: OperationAccess
   /** Draws new ids and secrets; a repeated request with an Idempotency-Key draws the same. */
   readonly ids: IdSource
   /** The request's Idempotency-Key; undefined without one. */
@@ -110,6 +121,8 @@ export interface ResourceHandler {
    * is in that actor's shard.
    */
   readonly keyBeside?: string
+  /** The scopes of a token for it; undefined if it is open to everybody. */
+  readonly access?: OperationAccess
   /** Whether the request needs an account: without one it is 401, whatever key it has. */
   readonly needsAccount?: boolean
   /** Checks the caller's right before an answer is repeated, where no account has it by itself. */

@@ -29,7 +29,7 @@ export const attachForm = (
   const { headers, problem } = toHttpError(failure)
   const { detail, slug, title } = problem
   if (slug === "not-found" || slug === "method-not-allowed" || slug === "gone") return failure
-  const form = redisplayedForm(definition, (name) => fields.get(name), detail ?? title)
+  const form = redisplayedForm(definition, (name) => fields.all(name), detail ?? title)
   const isFaultShown = form.controls.some(({ fault }) => fault !== undefined)
   return new HttpError({
     headers,

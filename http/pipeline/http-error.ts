@@ -129,18 +129,25 @@ export const challenges: ReplyHeaders = [
   ["WWW-Authenticate", "Bearer"]
 ]
 
-/** 401 with `invalid_token`, for a Bearer token that is not accepted (RFC 6750 §3.1). */
-export const invalidTokenError = (reason: string): HttpError => {
+/** A challenge with the reason of an error (RFC 6750 §3). */
+const bearerError = (error: string, reason: string, more = ""): string => {
   // RFC 6750 §3: the quoted string may not hold other characters.
   const description = reason.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "")
-  return httpError("unauthenticated", reason, [
-    ["WWW-Authenticate", "Basic realm=\"restante\""],
-    [
-      "WWW-Authenticate",
-      `Bearer realm="restante", error="invalid_token", error_description="${description}"`
-    ]
-  ])
+  return `Bearer realm="restante", error="${error}", error_description="${description}"${more}`
 }
+
+/** 401 with `invalid_token`, for a Bearer token that is not accepted (RFC 6750 §3.1). */
+export const invalidTokenError = (reason: string): HttpError =>
+  httpError("unauthenticated", reason, [
+    ["WWW-Authenticate", "Basic realm=\"restante\""],
+    ["WWW-Authenticate", bearerError("invalid_token", reason)]
+  ])
+
+/** 403 with `insufficient_scope`, for a token that is not for this request (RFC 6750 §3.1). */
+export const insufficientScope = (detail: string, scope: string): HttpError =>
+  httpError("insufficient-scope", detail, [
+    ["WWW-Authenticate", bearerError("insufficient_scope", detail, `, scope="${scope}"`)]
+  ], { scope })
 
 /** The problem of an actor's refusal for which the protocol defines no other answer. */
 export const refusalError = (refusal: Refusal): HttpError => {

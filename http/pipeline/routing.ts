@@ -16,6 +16,7 @@ export interface Route<H> {
 
 /** The decoded parameters of a matched path. `get` returns the part of the segment before `~`. */
 export interface Parameters {
+  has(name: string): boolean
   get(name: string): string
   /** The secret part of a segment `name~secret`; undefined without `~`. */
   secret(name: string): string | undefined
@@ -105,6 +106,10 @@ class PathParameters implements Parameters {
     const value = this.values[this.names.indexOf(name)]
     if (value === undefined) throw new Error(`the pattern has no parameter ${name}`)
     return value
+  }
+
+  has(name: string): boolean {
+    return this.names.includes(name)
   }
 
   get(name: string): string {

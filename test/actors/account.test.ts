@@ -2,7 +2,7 @@ import { describe, expect } from "vitest"
 import { accountTable as table } from "../../actors/account/decide.ts"
 import type { AccountAction, AccountMessage, AccountReply,
   AccountState } from "../../actors/account/protocol.ts"
-import { accountTokensMax, tokenRemovalRetryMs } from "../../actors/limits.ts"
+import { accountTokensMax, tokenRemovalRetryMs, tokenUseIntervalMs } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
   testCells } from "./cells.ts"
@@ -22,6 +22,7 @@ const alice: Variant<AccountState, "Active"> = {
   founder: false,
   version: 1
 }
+const rights = { scopes: ["read"] as const, mailbox: "box" }
 const about = { label: "ci", expiresAtMs: nowMs + 60_000 }
 const expiring = { ...tokenOf("t3"), ...about }
 const brief: Variant<AccountState, "Active"> = {
@@ -61,6 +62,7 @@ const create: Variant<AccountMessage, "Create"> = {
 }
 const describeIt: Variant<AccountMessage, "Describe"> = { _tag: "Describe", caller: self }
 const authenticate = (id: string): AccountMessage => ({ _tag: "Authenticate", tokenHash: hash(id) })
+const recordUse = (id: string): AccountMessage => ({ _tag: "RecordUse", tokenHash: hash(id) })
 const addToken: Variant<AccountMessage, "AddToken"> = {
   _tag: "AddToken",
   caller: self,
@@ -94,6 +96,7 @@ const view = {
 const refusesAll = (state: AccountState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
   Authenticate: () => expectRefused(decide(state, authenticate("t1")), "Unauthenticated"),
+  RecordUse: () => expectOnlyReply(decide(state, recordUse("t1")), done),
   AddToken: () => expectRefused(decide(state, addToken), reason),
   RemoveToken: () => expectRefused(decide(state, removeToken), reason),
   RemoveTokens: () => expectRefused(decide(state, removeTokens), reason),
@@ -124,10 +127,13 @@ describe("the account's table", () => {
       expect(decision.nextState).toEqual(alice)
       expect(decision.durable).toBe(true)
       expect(decision.answer).toEqual({ _tag: "Created", view, repeated: false })
+      expect(decide(absent, { ...create, ...rights }).nextState)
+        .toEqual({ ...alice, tokens: [{ ...tokenOf("t1"), ...rights }] })
       adminOnly(create, absent)
     },
     "Absent.Describe": whenAbsent.Describe,
     "Absent.Authenticate": whenAbsent.Authenticate,
+    "Absent.RecordUse": whenAbsent.RecordUse,
     "Absent.Admit": () => {
       const decision = decide(absent, admit)
       expect(decision.nextState)
@@ -175,7 +181,9 @@ describe("the account's table", () => {
       expectOnlyReply(decide(alice, authenticate("t1")), {
         _tag: "Authenticated",
         account: "alice",
-        roles: ["quotes"]
+        roles: ["quotes"],
+        token: { id: "t1", createdAtMs: nowMs },
+        isUseDue: true
       })
       expectRefused(decide(alice, authenticate("t2")), "Unauthenticated")
       const last = { nowMs: expiring.expiresAtMs - 1 }
@@ -183,6 +191,23 @@ describe("the account's table", () => {
       expect(decide(brief, authenticate("t3"), last).answer).toMatchObject({ account: "alice" })
       expectRefused(decide(brief, authenticate("t3"), over), "Unauthenticated")
       expect(decide(brief, authenticate("t1"), over).answer).toMatchObject({ account: "alice" })
+    },
+    "Active.RecordUse": () => {
+      const used = { ...alice, tokens: [{ ...tokenOf("t1"), usedAtMs: nowMs }] }
+      const decision = decide(alice, recordUse("t1"))
+      // The version stays: a use refuses no conditional change.
+      expect(decision.nextState).toEqual(used)
+      expect(decision.answer).toEqual(done)
+      const early = { nowMs: nowMs + tokenUseIntervalMs - 1 }
+      expectOnlyReply(decide(used, recordUse("t1"), early), done)
+      expect(decide(used, authenticate("t1"), early).answer).toMatchObject({ isUseDue: false })
+      const later = { nowMs: nowMs + tokenUseIntervalMs }
+      expect(decide(used, authenticate("t1"), later).answer).toMatchObject({ isUseDue: true })
+      expect(decide(used, recordUse("t1"), later).nextState)
+        .toEqual({ ...alice, tokens: [{ ...tokenOf("t1"), usedAtMs: later.nowMs }] })
+      expectOnlyReply(decide(alice, recordUse("t9")), done)
+      const over = { nowMs: expiring.expiresAtMs }
+      expectOnlyReply(decide(brief, recordUse("t3"), over), done)
     },
     "Active.Admit": () => {
       expectOnlyReply(decide(alice, admit), { _tag: "Admitted" })
@@ -193,6 +218,8 @@ describe("the account's table", () => {
       expect(decide(alice, addToken).nextState).toEqual(both)
       expect(decide(alice, { ...addToken, caller: admin }).nextState).toEqual(both)
       expectOnlyReply(decide(both, addToken), done)
+      expect(decide(alice, { ...addToken, ...rights }).nextState)
+        .toEqual({ ...both, tokens: [tokenOf("t1"), { ...tokenOf("t2"), ...rights }] })
       expectRefused(decide(both, { ...addToken, tokenHash: hash("other") }), "Taken")
       // A repetition finds its token, or that others have changed the tokens since.
       expectOnlyReply(decide(both, { ...addToken, ifVersion: 1 }), done)
@@ -316,6 +343,7 @@ describe("the account's table", () => {
     "Removed.Create": () => expectRefused(decide(removed, create), "Taken"),
     "Removed.Describe": whenRemoved.Describe,
     "Removed.Authenticate": whenRemoved.Authenticate,
+    "Removed.RecordUse": whenRemoved.RecordUse,
     "Removed.Admit": () => expectRefused(decide(removed, admit), "Unauthenticated"),
     "Removed.AddToken": whenRemoved.AddToken,
     "Removed.RemoveToken": whenRemoved.RemoveToken,

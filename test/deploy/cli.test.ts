@@ -314,13 +314,21 @@ describe("restante serve and account", () => {
     )
     const token = account("token", "bob", "--name", "ci", "--expires", "P30D")
     expect(token).toMatchObject({ status: 0, stdout: expect.stringMatching(/^rst_[\w-]{43}\n$/) })
-    const listed: ReadonlyArray<{ readonly id: string; readonly name?: string }> = JSON.parse(
-      account("tokens", "bob", "--json").stdout
-    )
-    expect(listed.map((one) => one.name)).toEqual([undefined, "ci"])
+    const narrow = ["--scope", "send", "--scope", "mailbox:box"]
+    expect(account("token", "bob", ...narrow, "--expires", "P90D").status).toBe(0)
+    expect(account("token", "bob", "--scope", "sent")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("the scope sent is unknown")
+    })
+    const listed: ReadonlyArray<
+      { readonly id: string; readonly name?: string; readonly scope?: string }
+    > = JSON.parse(account("tokens", "bob", "--json").stdout)
+    expect(listed.map((one) => [one.name, one.scope]))
+      .toEqual([[undefined, undefined], ["ci", undefined], [undefined, "send mailbox:box"]])
+    expect(account("tokens", "bob").stdout).toMatch(/ never {2,}send mailbox:box\n/)
     expect(account("revoke", "bob", "--", listed[1]?.id ?? "").status).toBe(0)
     expect(account("revoke", "bob", "--all").status).toBe(0)
-    expect(account("tokens", "bob").stdout).toBe("ID  CREATED  EXPIRES  NAME\n")
+    expect(account("tokens", "bob").stdout).toBe("ID  CREATED  EXPIRES  LAST-USED  SCOPE  NAME\n")
     expect(account("list", "--token", made.stdout.trim()).status).toBe(1)
     expect(account("token", "bob").stdout).toMatch(/^rst_[\w-]{43}\n$/)
     expect(account("remove", "bob").status).toBe(0)

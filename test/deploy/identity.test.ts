@@ -25,7 +25,7 @@ describe("the claims of a token", () => {
     ["scopes", "scope", { scope: "openid quotes" }]
   ])("name roles as %s does", (_, roles, claims) => {
     expect(evaluateClaims({ sub: "alice", ...claims }, { ...names, roles }))
-      .toEqual({ name: "alice", roles: ["quotes"] })
+      .toEqual({ name: "alice", roles: ["quotes"], rights: {} })
   })
 
   it("name an account as Kubernetes does", () => {
@@ -45,7 +45,7 @@ describe("the claims of a token", () => {
       const result = evaluateClaims({ sub: text, roles }, names)
       if (isSlug(text)) {
         const known = Role.literals.filter((one) => roles.includes(one))
-        expect(result).toEqual({ name: text, roles: known })
+        expect(result).toEqual({ name: text, roles: known, rights: {} })
       } else expect(result).toBeTypeOf("string")
       expect(evaluateClaims({ sub: other, roles }, names)).toBeTypeOf("string")
       expect(evaluateClaims({ sub: "alice", roles: other }, names)).toMatchObject({ roles: [] })
@@ -54,6 +54,21 @@ describe("the claims of a token", () => {
         .toMatchObject({ roles: roles.includes("post-admin") ? ["admin"] : [] })
       expect(evaluateClaims({ sub: "alice", roles, cnf: {} }, names)).toBeTypeOf("string")
     }))
+  })
+
+  it.each<[string, unknown, string, object]>([
+    ["of others", "openid profile", "", {}],
+    ["no text", ["read"], "", {}],
+    ["scopes", "openid read send", "", { scopes: ["send", "read"] }],
+    ["a mailbox", "deposit mailbox:box", "", { scopes: ["deposit"], mailbox: "box" }],
+    ["a prefix", "read post-deposit post-mailbox:b", "post-", {
+      scopes: ["deposit"],
+      mailbox: "b"
+    }],
+    ["two mailboxes, which give no right", "mailbox:a mailbox:b", "", { scopes: [] }]
+  ])("give the scope that they have: %s", (_, scope, rolesPrefix, rights) => {
+    expect(evaluateClaims({ sub: "alice", scope }, { ...names, rolesPrefix }))
+      .toEqual({ name: "alice", roles: [], rights })
   })
 
   it("are found by their own names only, whatever a path says", () => {

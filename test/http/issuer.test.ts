@@ -98,6 +98,17 @@ describe("a token of the issuer", () => {
     expect((await as(chief, "GET", "/accounts")).status).toBe(200)
   })
 
+  it("has the scope that it names, and makes no token with more", async () => {
+    const token = await tokenOf(first, { sub: "jwt-scoped", scope: "openid read admin" })
+    expect((await as(token, "GET", "/mailboxes")).status).toBe(200)
+    const refused = await as(token, "POST", "/outgoing/jwt-scoped", "<notification/>")
+    expect(refused.status).toBe(403)
+    expect(refused.header("www-authenticate")).toContain("error=\"insufficient_scope\"")
+    const path = "/accounts/jwt-scoped/token"
+    expect((await as(token, "POST", path)).status).toBe(403)
+    expect((await as(token, "POST", path, "<token scope=\"read\"/>")).status).toBe(201)
+  })
+
   it("is refused when a claim is wrong or missing", async () => {
     const wrong: ReadonlyArray<readonly [object, string]> = [
       [{ exp: seconds(-31) }, "expired"],

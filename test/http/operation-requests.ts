@@ -198,6 +198,13 @@ export class OperationRequester {
     expect([operation.key, lists]).toEqual([operation.key, [true, method === "POST"]])
   }
 
+  /** Whether an account may get 403, and not only a token for its scope. */
+  private mayBeForbidden({ pointer }: Operation): boolean {
+    const at = `${pointer}/responses/403/content/application~1problem+json/schema/properties/type`
+    const types: unknown = this.service.contract.at(at)?.node["enum"]
+    return Array.isArray(types) && types.some((type) => String(type).endsWith("/forbidden"))
+  }
+
   /** Sends every invalid request that follows from the document. */
   private async sendInvalid(operation: Operation, step: Step): Promise<void> {
     const [method = "", pattern = ""] = operation.key.split(" ")
@@ -213,7 +220,7 @@ export class OperationRequester {
       ...statuses: ReadonlyArray<number>
     ) => pending.push(this.expectProblem(operation, step, { path: own, ...options }, statuses))
     if (isSecured || step.isClosed === true) wrong({ isAnonymous: true }, 401)
-    const isWeak = isSecured && listed.has("403") && !step.besides?.includes("weak")
+    const isWeak = isSecured && this.mayBeForbidden(operation) && !step.besides?.includes("weak")
     if (isWeak) wrong({ basic: this.weak }, 403, 404)
     const { bodies } = this.types(operation)
     if (bodies.length > 0 && !bodies.includes("*/*")) {

@@ -5,12 +5,15 @@
  */
 import { LRUCache } from "lru-cache"
 import { wrongAttemptsWindowMs } from "../../../actors/index.ts"
-import { countedTokenMs, suspectAddressesMax, validTokensMax } from "../../limits.ts"
+import { countedTokenMs, suspectAddressesMax, tokenUseAttemptMs,
+  validTokensMax } from "../../limits.ts"
 
 /** The account of a valid token, and when it was last presented, by the monotonic clock. */
 interface ValidToken {
   readonly account: string
   readonly atMs: number
+  /** When this node last tried to record its use, by the monotonic clock. */
+  readonly useRecordedAtMs: number
 }
 
 export class CredentialCache {
@@ -37,7 +40,20 @@ export class CredentialCache {
 
   /** The token of this hash is valid and belongs to the account. */
   remember(tokenHash: string, account: string): void {
-    this.validTokens.set(tokenHash, { account, atMs: this.monotonicMs() })
+    const useRecordedAtMs = this.validTokens.peek(tokenHash)?.useRecordedAtMs ?? -Infinity
+    this.validTokens.set(tokenHash, { account, atMs: this.monotonicMs(), useRecordedAtMs })
+  }
+
+  /**
+   * Whether to record the use of this remembered token: not while an earlier record of this node is
+   * under way, nor soon after one that failed.
+   */
+  mayRecordUse(tokenHash: string): boolean {
+    const token = this.validTokens.peek(tokenHash)
+    const nowMs = this.monotonicMs()
+    if (token !== undefined && nowMs - token.useRecordedAtMs < tokenUseAttemptMs) return false
+    if (token !== undefined) this.validTokens.set(tokenHash, { ...token, useRecordedAtMs: nowMs })
+    return true
   }
 
   /** The token of this hash is not valid, or no longer. */

@@ -1,8 +1,11 @@
 /** The account and roles in the claims of a verified token. Pure. */
 import { Predicate } from "effect"
-import { Role } from "../../../actors/account/index.ts"
+import { Role, type TokenRights } from "../../../actors/account/index.ts"
 import { claimedRolesMax } from "../../limits.ts"
-import { isSlug } from "../credentials/index.ts"
+import { isSlug, rightsIn } from "../credentials/index.ts"
+
+/** The claim with the scopes of a token (RFC 8693 §4.2, RFC 9068 §2.2.3). */
+const scopeClaim = "scope"
 
 /** Which claims of a token the service reads. */
 export interface ClaimNames {
@@ -10,7 +13,7 @@ export interface ClaimNames {
   readonly account: string
   /** The claim with the account's roles: an array, or names separated by spaces or commas. */
   readonly roles: string
-  /** The prefix of role names that are for this service; the service ignores other roles. */
+  /** The prefix of the roles and scopes that are for this service; it ignores others. */
   readonly rolesPrefix: string
 }
 
@@ -18,6 +21,7 @@ export interface ClaimNames {
 export interface IssuedIdentity {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
+  readonly rights: TokenRights
 }
 
 /**
@@ -57,5 +61,10 @@ export const evaluateClaims = (
   if (typeof name !== "string" || !isSlug(name)) {
     return `the claim ${names.account} is not an account name: use a-z, 0-9 and hyphens, 64 at most`
   }
-  return { name, roles: rolesIn(claimAt(claims, names.roles), names.rolesPrefix) }
+  return {
+    name,
+    roles: rolesIn(claimAt(claims, names.roles), names.rolesPrefix),
+    // Where the operator reads roles in this claim, its words are roles.
+    rights: names.roles === scopeClaim ? {} : rightsIn(claims[scopeClaim], names.rolesPrefix)
+  }
 }

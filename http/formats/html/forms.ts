@@ -21,6 +21,8 @@ export interface Control {
   readonly maxlength?: number
   readonly pattern?: string
   readonly options?: ReadonlyArray<readonly [value: string, label: string]>
+  /** The value of a checked `checkbox`, `true` by default; boxes of one name have others. */
+  readonly option?: string
   /** The share of a line on a wide page; the default is the whole line. */
   readonly width?: "third" | "half"
   /** Lines of a `textarea`, 4 by default; with `code` its font is monospaced. */
@@ -64,10 +66,12 @@ ${value}</textarea>`
           }>${label}</option>`
         )
       }</select>`
-    case "checkbox":
-      return html`<input type="checkbox" value="true"${
-        attribute("checked", value === "true")
+    case "checkbox": {
+      const { option = "true" } = control
+      return html`<input type="checkbox" value="${option}"${
+        attribute("checked", value === option)
       } ${shared}>`
+    }
     default:
       return html`<input type="${type}" value="${value}" ${shared}${length}${
         attribute("pattern", control.pattern)
@@ -79,8 +83,8 @@ const row = (form: HtmlForm, control: Control): Html => {
   if (control.type === "hidden") {
     return html`<input type="hidden" name="${control.name}" value="${control.value ?? ""}">`
   }
-  const { fault, hint, label, width } = control
-  const id = `${form.id ?? "f"}-${control.name}`
+  const { fault, hint, label, option, width } = control
+  const id = [form.id ?? "f", control.name, ...option === undefined ? [] : [option]].join("-")
   const about = [
     ...fault === undefined ? [] : [`${id}-fault`],
     ...hint === undefined ? [] : [`${id}-hint`]
@@ -156,10 +160,14 @@ const controlOfFault = (
   return matches[0]?.control
 }
 
+/** What the client typed in a field, or whether it checked this box. */
+const typedValue = ({ option }: Control, values: ReadonlyArray<string>): string =>
+  values.find((value) => option === undefined || value === option) ?? ""
+
 /** The form with its typed values, and the fault beside its field. */
 export const redisplayedForm = (
   definition: HtmlForm,
-  valueOf: (name: string) => string | undefined,
+  valuesOf: (name: string) => ReadonlyArray<string>,
   fault: string
 ): HtmlForm => {
   const faulty = controlOfFault(definition.controls, fault)
@@ -167,7 +175,7 @@ export const redisplayedForm = (
     ...definition,
     controls: definition.controls.map((control) => ({
       ...control,
-      ...control.type === "hidden" ? {} : { value: valueOf(control.name) ?? "" },
+      ...control.type === "hidden" ? {} : { value: typedValue(control, valuesOf(control.name)) },
       ...control === faulty ? { fault } : {}
     }))
   }

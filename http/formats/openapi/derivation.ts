@@ -24,6 +24,10 @@ export const operationsOf = <O extends Operation>(
   Object.entries(operations).map(([key, operation]) => {
     const [method = "", pattern = ""] = key.split(" ")
     if (!isMethod(method)) throw new Error(`the method of the operation ${key} is unknown`)
+    const { needs, scopes = [] } = operation
+    if ((needs === undefined) !== (scopes.length === 0)) {
+      throw new Error(`the operation ${key} needs both credentials and scopes, or neither`)
+    }
     return { method, pattern, tag, operation }
   })
 
@@ -126,6 +130,7 @@ export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> =>
   const slugs = new Set<ProblemSlug>([...commonProblems, ...problems])
   const add = (...more: ReadonlyArray<ProblemSlug>) => more.forEach((slug) => slugs.add(slug))
   if (needs !== undefined) add(...problemsOfNeeds[needs])
+  if (needs !== undefined && needs !== "message") add("insufficient-scope")
   if (body !== undefined) add(...problemsOfBody[body.kind])
   if (parametersOf(pattern).length > 0) {
     add("not-found")
@@ -174,10 +179,13 @@ const credentialTexts: Readonly<Record<CredentialNeeds, string>> = {
 
 /** What the operation does beyond its summary, with the credentials and fields that follow. */
 export const descriptionOf = (routed: RoutedOperation): string => {
-  const { description, needs } = routed.operation
+  const { description, needs, scopes = [] } = routed.operation
   return [
     ...description === undefined ? [] : [description],
     needs === undefined ? "Needs no credentials." : credentialTexts[needs],
+    ...scopes.length === 0
+      ? []
+      : [`A token with scopes needs ${scopes.map((scope) => `\`${scope}\``).join(" or ")}.`],
     ...isView(routed) ? ["Accept chooses the type of the answer."] : [],
     ...isConditional(routed) ? ["Honors preconditions (RFC 9110 §13)."] : [],
     ...isKeyed(routed) ? ["A repetition with the same Idempotency-Key changes nothing."] : []

@@ -41,6 +41,7 @@ const capital = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
 
 const problemHeaders: Readonly<Partial<Record<ProblemSlug, ReadonlyArray<string>>>> = {
   unauthenticated: ["WWW-Authenticate"],
+  "insufficient-scope": ["WWW-Authenticate?"],
   "method-not-allowed": ["Allow"],
   "range-not-satisfiable": ["Content-Range"],
   "too-many-requests": ["Retry-After", "RateLimit?", "RateLimit-Policy?"],
@@ -321,12 +322,13 @@ const securitySchemes: DocumentPart = {
     type: "http",
     scheme: "basic",
     description: "An account's name and token. For a mailbox or a message also any name and its "
-      + "password."
+      + "password. A token may have scopes, which each operation names."
   },
   bearer: {
     type: "http",
     scheme: "bearer",
-    description: "An account's token, or a JWT of the issuer that the operator trusts."
+    description: "An account's token, or a JWT of the issuer that the operator trusts. A token "
+      + "may have scopes, which each operation names."
   },
   messagePassword: {
     type: "apiKey",

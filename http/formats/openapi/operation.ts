@@ -2,6 +2,7 @@
  * Types and parts of the descriptions of operations. `derivation.ts` adds the problems, header
  * fields and security that follow from the method, path and body.
  */
+import type { TokenScope } from "../../../actors/account/index.ts"
 import { headerValueCharsMax, idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
   passwordCharsMax, passwordCharsMin } from "../../limits.ts"
 import type { ProblemSlug } from "../problem-types.ts"
@@ -51,6 +52,11 @@ export interface Operation {
   readonly summary: string
   readonly description?: string
   readonly needs?: CredentialNeeds
+  /**
+   * The scopes of tokens (protocol §7), of which a token needs one. Every operation that `needs`
+   * credentials has them, and no other.
+   */
+  readonly scopes?: ReadonlyArray<TokenScope>
   readonly query?: Readonly<Record<string, Parameter>>
   readonly headers?: ReadonlyArray<RequestHeader>
   readonly body?: RequestBodyDescription
@@ -178,11 +184,13 @@ export const changeByForm = (
   name: string,
   schema: string,
   form: Schema,
-  needs: CredentialNeeds
-): Pick<Operation, "id" | "summary" | "needs" | "body" | "problems" | "responses"> => ({
+  needs: CredentialNeeds,
+  scopes: ReadonlyArray<TokenScope>
+): Pick<Operation, "id" | "summary" | "needs" | "scopes" | "body" | "problems" | "responses"> => ({
   id: `change${name}ByForm`,
   summary: "Changes the resource, or with `method=delete` removes it, for a page's form",
   needs,
+  scopes,
   body: documentRequestBody(schema, { form }),
   problems: ["precondition-failed"],
   responses: { 303: seeOtherResponse }

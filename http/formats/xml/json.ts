@@ -28,7 +28,7 @@ const attributeNames: NamesByParent = {
   order: ["by", "direction"],
   price: ["currency"],
   quote: ["symbol", "href"],
-  token: ["name", "expires"],
+  token: ["name", "expires", "scope"],
   customer: ["id", "href"]
 }
 

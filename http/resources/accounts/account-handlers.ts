@@ -1,10 +1,11 @@
 /** Handlers of accounts and their tokens (protocol §4). */
 import { Effect } from "effect"
-import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
+import type { AccountMessage, AccountReply, TokenRights } from "../../../actors/account/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { audited, type AuditedAction } from "../../audit/index.ts"
-import { isSlug, makeToken, secretHash } from "../../auth/credentials/index.ts"
-import { callerOf, requireAdmin } from "../../auth/index.ts"
+import { areWithin, isSlug, makeToken, scopeWords,
+  secretHash } from "../../auth/credentials/index.ts"
+import { type AuthenticatedAccount, callerOf, requireAdmin } from "../../auth/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
   expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, nextLink, noStore,
@@ -78,6 +79,11 @@ const revokedToken = Effect.fnUntraced(function*(
   return yield* httpError("gone", "another request has removed the token: create another one")
 })
 
+const rightsOf = ({ rights: { mailbox, scopes } }: AuthenticatedAccount): TokenRights => ({
+  ...scopes === undefined ? {} : { scopes },
+  ...mailbox === undefined ? {} : { mailbox }
+})
+
 const createAccount = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
@@ -87,8 +93,10 @@ const createAccount = Effect.fnUntraced(function*(
   const admin = ref.caller
   const caller = callerOf(admin)
   const requestId = call.ids.id("request")
+  // The first token has no more rights than the one that creates it.
+  const rights = rightsOf(admin)
   const { reply, token, tokenId } = yield* failRefused(addNewToken(service, call, ref, (added) => (
-    { _tag: "Create", caller, requestId, ...input, ...added }
+    { _tag: "Create", caller, requestId, ...input, ...added, ...rights }
   )))
   const { view: created } = expectReply(reply, "Created")
   if (!created.tokens.some(({ id }) => id === tokenId)) {
@@ -155,6 +163,17 @@ const requireRolesOfToken = Effect.fnUntraced(function*(
   return yield* httpError("forbidden", "the account has roles that your issuer does not give you")
 })
 
+/** A token creates no token with more rights than it has (403). */
+const requireRightsOfToken = (
+  { caller: { rights } }: AccountRef,
+  asked: TokenRights
+): Effect.Effect<void, HandlerFailure> =>
+  areWithin(asked, rights) ? Effect.void : Effect.fail(httpError(
+    "forbidden",
+    `this token has the scope ${scopeWords(rights).join(" ")}, and the new one may have no more: ` +
+      "name a scope within it, or use another token"
+  ))
+
 const createToken = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
@@ -180,6 +199,7 @@ export const postToken = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
   yield* requireRolesOfToken(service, ref)
   const input = yield* readTokenInput(call, service.nowMs())
+  yield* requireRightsOfToken(ref, input)
   const creation = createToken(service, call, ref, input)
   return yield* auditedOf(service, call, ref, "token.create", tokensPath(ref.name), creation)
 })

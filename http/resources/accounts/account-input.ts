@@ -1,8 +1,8 @@
 /** Input of accounts: a new account, a new token. */
 import { Effect } from "effect"
-import type { Role } from "../../../actors/account/index.ts"
+import type { Role, TokenRights } from "../../../actors/account/index.ts"
 import { parseDuration } from "../../../actors/mailbox/index.ts"
-import { isSlug } from "../../auth/credentials/index.ts"
+import { isSlug, parseScopes } from "../../auth/credentials/index.ts"
 import { childrenOf, isText, textOf } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax, tokenLifetimeMaxMs } from "../../limits.ts"
 import { type Call, type HttpError, readInput, type RequestInput,
@@ -45,7 +45,7 @@ export const readAccountInput = Effect.fnUntraced(
 )
 
 /** A new token. */
-export interface TokenInput {
+export interface TokenInput extends TokenRights {
   readonly label?: string
   readonly expiresAtMs?: number
 }
@@ -67,7 +67,13 @@ const isLabel = (text: string): boolean =>
   text.length <= tokenLabelCharsMax && isText(text) && !/\p{Cc}/u.test(text)
 
 /** The values of a field, without empty ones. */
-type FieldValues = (name: "name" | "expires") => ReadonlyArray<string>
+type FieldValues = (name: "name" | "expires" | "scope" | "mailbox") => ReadonlyArray<string>
+
+/** The words of the scope; the page has the mailbox in a field of its own. */
+const scopeWordsOf = (valuesOf: FieldValues): ReadonlyArray<string> => [
+  ...valuesOf("scope").flatMap((value) => value.split(/ +/)),
+  ...valuesOf("mailbox").map((name) => `mailbox:${name}`)
+]
 
 /** The fields of a document or form. */
 const tokenFieldsOf = (input: RequestInput): FieldValues => {
@@ -75,7 +81,7 @@ const tokenFieldsOf = (input: RequestInput): FieldValues => {
     texts.map((text) => text.trim()).filter((text) => text !== "")
   if (input._tag === "Form") return (name) => trimmed(input.fields.all(name))
   const { attributes } = input.root
-  return (name) => trimmed([attributes[name] ?? ""])
+  return (name) => name === "mailbox" ? [] : trimmed([attributes[name] ?? ""])
 }
 
 /** The new token of a document or form, or of an empty body; 422 for an invalid one. */
@@ -94,7 +100,9 @@ export const readTokenInput = Effect.fnUntraced(function*(
       `a token's name is one line of at most ${tokenLabelCharsMax} characters`
     )
   }
-  const named: TokenInput = label === undefined ? {} : { label }
+  const rights = parseScopes(scopeWordsOf(valuesOf))
+  if (typeof rights === "string") return yield* unprocessable(rights)
+  const named: TokenInput = label === undefined ? rights : { ...rights, label }
   if (expires === undefined) return named
   const expiresAtMs = parseExpiry(expires, nowMs)
   if (expiresAtMs === undefined) {

@@ -1,5 +1,5 @@
 /** The operations of accounts and their tokens (protocol §4). */
-import { Role } from "../../../actors/account/index.ts"
+import { Role, TokenScope } from "../../../actors/account/index.ts"
 import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, formSchema, list,
   oneOf, pagingParameters, ref, rootElement, slug, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
@@ -25,8 +25,24 @@ const expires = {
   description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now; never by default"
 }
 
+const scope = {
+  type: "string",
+  pattern: "^ *([a-z]+(:[a-z0-9-]+)?( +|$))*$",
+  description: `The rights of the token among those of its account, by default all: words of ${
+    TokenScope.literals.join(", ")
+  }, and \`mailbox:NAME\` for one mailbox (RFC 6749 §3.3)`
+}
+
 const token = {
-  ...attributes({ href: uri, id: text, name: text, created: dateTime, expires: dateTime }),
+  ...attributes({
+    href: uri,
+    id: text,
+    name: text,
+    created: dateTime,
+    expires: dateTime,
+    scope: text,
+    used: { ...dateTime, description: "When it was last used; up to an hour old" }
+  }),
   ...elementText("The token itself, in the one answer to the request that made it.")
 }
 
@@ -49,7 +65,7 @@ export const accountResource: ResourceDefinition = {
     Tokens: rootElement("tokens", { ...attributes({ href: uri }), token: list(ref("Token")) }, [
       "href"
     ]),
-    NewToken: rootElement("token", attributes({ name: tokenName, expires }))
+    NewToken: rootElement("token", attributes({ name: tokenName, expires, scope }))
   },
   operations: {
     "GET /accounts": {
@@ -57,6 +73,7 @@ export const accountResource: ResourceDefinition = {
       id: "listAccounts",
       summary: "Lists all accounts by name, for the role admin",
       needs: "role",
+      scopes: ["admin"],
       query: pagingParameters,
       responses: { 200: viewResponse("Accounts", "A page of the listing") }
     },
@@ -66,6 +83,7 @@ export const accountResource: ResourceDefinition = {
       id: "createAccount",
       summary: "Creates an account, for the role admin",
       needs: "role",
+      scopes: ["admin"],
       body: documentRequestBody("NewAccount", {
         form: formSchema({ name: slug, role: oneOf("", ...Role.literals) }, ["name"])
       }),
@@ -77,6 +95,7 @@ export const accountResource: ResourceDefinition = {
       id: "getAccount",
       summary: "Reads an account, for itself and the role admin",
       needs: "role",
+      scopes: ["admin"],
       responses: { 200: viewResponse("Account", "The account") }
     },
     "DELETE /accounts/{account}": {
@@ -84,6 +103,7 @@ export const accountResource: ResourceDefinition = {
       id: "deleteAccount",
       summary: "Removes an account, for the role admin",
       needs: "role",
+      scopes: ["admin"],
       problems: ["conflict"],
       responses: { 204: emptyResponse("Removed; its tokens are invalid") }
     },
@@ -93,8 +113,14 @@ export const accountResource: ResourceDefinition = {
       id: "createToken",
       summary: "Creates another token, for the account itself and the role admin",
       needs: "role",
+      scopes: ["admin"],
       body: documentRequestBody("NewToken", {
-        form: formSchema({ name: tokenName, expires }),
+        form: formSchema({
+          name: tokenName,
+          expires,
+          scope: { anyOf: [scope, list(scope)] },
+          mailbox: { anyOf: [oneOf(""), slug] }
+        }),
         isOptional: true
       }),
       responses: { 201: viewResponse("Token", "The token, only in this answer") }
@@ -104,6 +130,7 @@ export const accountResource: ResourceDefinition = {
       id: "listTokens",
       summary: "Lists the tokens of an account, without their secrets",
       needs: "role",
+      scopes: ["admin"],
       responses: { 200: viewResponse("Tokens", "All tokens") }
     },
     "DELETE /accounts/{account}/tokens": {
@@ -111,6 +138,7 @@ export const accountResource: ResourceDefinition = {
       id: "deleteTokens",
       summary: "Revokes all tokens of an account",
       needs: "role",
+      scopes: ["admin"],
       problems: ["conflict"],
       responses: { 204: emptyResponse("All tokens are invalid") }
     },
@@ -119,6 +147,7 @@ export const accountResource: ResourceDefinition = {
       id: "getToken",
       summary: "Reads a token, without its secret",
       needs: "role",
+      scopes: ["admin"],
       responses: { 200: viewResponse("Token", "The name of the token and its times") }
     },
     "DELETE /accounts/{account}/tokens/{token}": {
@@ -126,6 +155,7 @@ export const accountResource: ResourceDefinition = {
       id: "deleteToken",
       summary: "Revokes a token",
       needs: "role",
+      scopes: ["admin"],
       problems: ["conflict"],
       responses: { 204: emptyResponse("The token is invalid") }
     }

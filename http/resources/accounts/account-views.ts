@@ -1,7 +1,9 @@
 /** The documents and pages of accounts. Only the answer that creates a token shows it. */
-import { type AccountView, Role } from "../../../actors/account/index.ts"
-import { type Html, html, type HtmlForm, link, type PageLink, renderForm, secretsOnce, table,
-  timeAt } from "../../formats/html/index.ts"
+import { type AccountView, Role, TokenScope,
+  type TokenView } from "../../../actors/account/index.ts"
+import { scopeWords } from "../../auth/credentials/index.ts"
+import { type Control, type Html, html, type HtmlForm, link, type PageLink, renderForm, secretsOnce,
+  table, timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime } from "../../formats/xml/index.ts"
 import { slugCharsMax, tokenLabelCharsMax } from "../../limits.ts"
@@ -17,9 +19,10 @@ export const tokenPath = (name: string, id: string): string => `${tokensPath(nam
 
 export const roles: ReadonlyArray<Role> = Role.literals
 
-type Token = AccountView["tokens"][number]
+/** The scope of a token as one text; undefined for a token with all rights of its account. */
+const scopeOf = (token: TokenView): string | undefined => scopeWords(token).join(" ") || undefined
 
-const tokenElement = (service: Service, name: string, token: Token, secret?: string): Element =>
+const tokenElement = (service: Service, name: string, token: TokenView, secret?: string): Element =>
   element(
     "token",
     {
@@ -27,7 +30,9 @@ const tokenElement = (service: Service, name: string, token: Token, secret?: str
       id: token.id,
       name: token.label,
       created: isoTime(token.createdAtMs),
-      expires: isoTime(token.expiresAtMs)
+      expires: isoTime(token.expiresAtMs),
+      scope: scopeOf(token),
+      used: isoTime(token.usedAtMs)
     },
     secret
   )
@@ -60,6 +65,13 @@ const tokenOnce = (token: string): Html =>
 
 const collectionLink: PageLink = { rel: "collection", href: collectionPath, title: "All accounts" }
 
+const scopeLabels: Readonly<Record<TokenScope, string>> = {
+  admin: "Manages mailboxes, tokens and what else the account owns, and uses its roles (admin)",
+  send: "Sends, publishes and deposits (send)",
+  read: "Reads mailboxes and what was sent (read)",
+  deposit: "Deposits in mailboxes, and publishes for them (deposit)"
+}
+
 /** The form that creates another token. */
 export const tokenForm = (name: string): HtmlForm => ({
   action: `${accountPath(name)}/token`,
@@ -84,21 +96,37 @@ export const tokenForm = (name: string): HtmlForm => ({
         ["P365D", "in a year"],
         ["", "never"]
       ]
+    },
+    ...TokenScope.literals.map((scope): Control => ({
+      name: "scope",
+      label: scopeLabels[scope],
+      type: "checkbox",
+      option: scope
+    })),
+    {
+      name: "mailbox",
+      label: "Only for the mailbox",
+      maxlength: slugCharsMax,
+      hint: "The name of a mailbox; optional. Without it and without a choice above, the token " +
+        "has all rights of the account."
     }
   ],
   submit: "Create a token"
 })
 
-const tokenTable = (name: string, tokens: ReadonlyArray<Token>): Html =>
+const tokenTable = (name: string, tokens: ReadonlyArray<TokenView>): Html =>
   table(
     "Tokens",
-    ["Token", "Created", "Expires"],
-    tokens.map(({ createdAtMs, expiresAtMs, id, label }) =>
-      html`<tr><td>${link(tokenPath(name, id), label ?? id)}</td><td>${
-        timeAt(createdAtMs)
-      }</td><td>${expiresAtMs === undefined ? "never" : timeAt(expiresAtMs)}</td></tr>
+    ["Token", "Scope", "Created", "Expires", "Last used"],
+    tokens.map((token) => {
+      const { createdAtMs, expiresAtMs, id, label, usedAtMs } = token
+      return html`<tr><td>${link(tokenPath(name, id), label ?? id)}</td><td>${
+        scopeOf(token) ?? "all"
+      }</td><td>${timeAt(createdAtMs)}</td><td>${
+        expiresAtMs === undefined ? "never" : timeAt(expiresAtMs)
+      }</td><td>${usedAtMs === undefined ? "never" : timeAt(usedAtMs)}</td></tr>
 `
-    )
+    })
   )
 
 const rolesOf = ({ roles: names }: AccountView): string =>
@@ -138,7 +166,7 @@ export const accountView = (service: Service, account: AccountView): ResourceVie
 export const tokensView = (
   service: Service,
   name: string,
-  tokens: ReadonlyArray<Token>
+  tokens: ReadonlyArray<TokenView>
 ): ResourceView => ({
   title: `Tokens of ${name}`,
   tree: element(
@@ -168,7 +196,7 @@ export const createdView = (
 export const tokenView = (
   service: Service,
   name: string,
-  token: Token,
+  token: TokenView,
   secret?: string
 ): ResourceView => ({
   title: `Token of ${name}`,

@@ -52,6 +52,7 @@ export const auditResource: ResourceDefinition = {
       id: "listAudit",
       summary: "Lists the audit log, newest first; of each operation its outcome",
       needs: "role",
+      scopes: ["admin"],
       query: {
         account: { description: "Only what this account did.", schema: text },
         action: { description: "Only this action.", schema: oneOf("", ...auditActions) },
@@ -70,6 +71,7 @@ export const auditResource: ResourceDefinition = {
       id: "readAuditChain",
       summary: "Reads the entries as they are stored, oldest first, to check their hashes",
       needs: "role",
+      scopes: ["admin"],
       query: pagingParameters,
       responses: { 200: viewResponse("AuditChain", "A page of the stored entries") }
     }

@@ -63,6 +63,7 @@ export const cabinetResource: ResourceDefinition = {
       id: "listCabinets",
       summary: "Lists the caller's own cabinets, newest first",
       needs: "account",
+      scopes: ["read"],
       query: pagingParameters,
       responses: { 200: viewResponse("Cabinets", "A page of the listing") }
     },
@@ -72,6 +73,7 @@ export const cabinetResource: ResourceDefinition = {
       id: "createCabinet",
       summary: "Creates a cabinet",
       needs: "account",
+      scopes: ["admin"],
       body: documentRequestBody("NewCabinet", {
         form: formSchema(
           { title, mailbox: visibleText, contains: text, since: text },
@@ -87,6 +89,7 @@ export const cabinetResource: ResourceDefinition = {
       id: "readCabinet",
       summary: "Reads the notifications of all mailboxes of a cabinet, in order of receipt",
       needs: "role",
+      scopes: ["read"],
       query: sinceParameters,
       problems: ["unknown-cursor"],
       responses: { 200: viewResponse("CabinetListing", "A page of the listing", [], feedContent) }
@@ -96,6 +99,7 @@ export const cabinetResource: ResourceDefinition = {
       id: "replaceCabinet",
       summary: "Replaces the contents of a cabinet",
       needs: "role",
+      scopes: ["admin"],
       body: documentRequestBody("NewCabinet"),
       problems: ["conflict"],
       responses: { 200: viewResponse("Cabinet", "The changed cabinet") }
@@ -107,7 +111,8 @@ export const cabinetResource: ResourceDefinition = {
         "Cabinet",
         "NewCabinet",
         formSchema(["method", "title", "mailbox", "contains", "since"]),
-        "role"
+        "role",
+        ["admin"]
       )
     },
     "DELETE /cabinets/{cabinet}": {
@@ -115,6 +120,7 @@ export const cabinetResource: ResourceDefinition = {
       id: "deleteCabinet",
       summary: "Removes a cabinet; its mailboxes stay",
       needs: "role",
+      scopes: ["admin"],
       problems: ["conflict"]
     }
   }

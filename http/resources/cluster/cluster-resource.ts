@@ -90,6 +90,7 @@ export const clusterResource: ResourceDefinition = {
       id: "getCluster",
       summary: "Reads the status of the nodes, and the owner of each shard",
       needs: "role",
+      scopes: ["admin"],
       responses: { 200: viewResponse("Cluster", "The status") }
     },
     "GET /cluster/quarantine/{kind}/{id}": {
@@ -98,6 +99,7 @@ export const clusterResource: ResourceDefinition = {
       summary: "Reads the quarantine of an actor",
       isNeverGone: true,
       needs: "role",
+      scopes: ["admin"],
       responses: {
         200: viewResponse("Quarantine", "The quarantine: its begin, its end and its reason")
       }
@@ -108,6 +110,7 @@ export const clusterResource: ResourceDefinition = {
       summary: "Lifts the quarantine, for a page's form",
       isNeverGone: true,
       needs: "role",
+      scopes: ["admin"],
       body: buttonRequestBody,
       responses: { 204: emptyResponse("The actor receives messages again"), 303: seeOtherResponse }
     },
@@ -117,6 +120,7 @@ export const clusterResource: ResourceDefinition = {
       summary: "Lifts the quarantine",
       isNeverGone: true,
       needs: "role",
+      scopes: ["admin"],
       isUnconditional: true,
       responses: { 204: emptyResponse("The actor receives messages again") }
     }

@@ -55,6 +55,7 @@ export const contentResource: ResourceDefinition = {
       summary: "Publishes content",
       description: "Anybody may publish, unless the operator requires an account.",
       needs: "anyone",
+      scopes: ["deposit", "send"],
       headers: ["Message-Password", "Content-Disposition"],
       body: bytes,
       problems: ["unprocessable"],
@@ -71,6 +72,7 @@ export const contentResource: ResourceDefinition = {
       id: "getContent",
       summary: "Reads the content as it was published",
       needs: "message",
+      scopes: ["read"],
       headers: [
         "If-Match",
         "If-None-Match",
@@ -98,6 +100,7 @@ export const contentResource: ResourceDefinition = {
       id: "sendReceipt",
       summary: "Reports the outcome of a message",
       needs: "message",
+      scopes: ["read"],
       body: documentRequestBody("NewReceipt"),
       acceptPost,
       responses: { 202: viewResponse("Receipt", "Stored", ["Location"]) }
@@ -107,6 +110,7 @@ export const contentResource: ResourceDefinition = {
       id: "replaceContent",
       summary: "Replaces the content, at the edit URI or by its owner",
       needs: "anyone",
+      scopes: ["deposit", "send"],
       headers: ["Content-Disposition"],
       body: bytes,
       responses: { 204: emptyResponse("Replaced", ["ETag"]) }
@@ -115,13 +119,15 @@ export const contentResource: ResourceDefinition = {
       handle: deleteContent,
       id: "deleteContent",
       summary: "Removes the content, at the edit URI or by its owner",
-      needs: "anyone"
+      needs: "anyone",
+      scopes: ["deposit", "send", "admin"]
     },
     "GET /content/{content}/receipts": {
       handle: getReceipts,
       id: "listReceipts",
       summary: "Lists the receipts of the recipients, below the edit URI or for the owner",
       needs: "anyone",
+      scopes: ["deposit", "send", "read"],
       problems: ["forbidden"],
       responses: { 200: viewResponse("Receipts", "All receipts, oldest first") }
     },
@@ -130,6 +136,7 @@ export const contentResource: ResourceDefinition = {
       id: "getReceipt",
       summary: "Reads one receipt",
       needs: "anyone",
+      scopes: ["deposit", "send", "read"],
       problems: ["forbidden"],
       responses: { 200: viewResponse("Receipt", "The receipt") }
     }

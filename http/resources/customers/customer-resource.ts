@@ -125,6 +125,7 @@ export const customerResource: ResourceDefinition = {
         + "answer the file may have been accepted: repeat the request with the same "
         + "Idempotency-Key, which finds the load of the first upload.",
       needs: "role",
+      scopes: ["admin"],
       headers: ["Prefer", "Idempotency-Key"],
       body: file,
       problems: ["unprocessable"],

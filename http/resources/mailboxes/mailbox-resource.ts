@@ -141,6 +141,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "listMailboxes",
       summary: "Lists the caller's own mailboxes, by name",
       needs: "account",
+      scopes: ["read", "admin"],
       query: pagingParameters,
       responses: { 200: viewResponse("Mailboxes", "A page of the listing") }
     },
@@ -150,6 +151,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "openMailbox",
       summary: "Opens a mailbox",
       needs: "account",
+      scopes: ["admin"],
       headers: ["Slug"],
       body: documentRequestBody("NewMailbox", {
         isOptional: true,
@@ -167,6 +169,7 @@ export const mailboxResource: ResourceDefinition = {
       description: "With `Prefer: wait=30` a long poll; as text/event-stream live. Without "
         + "credentials a browser gets the page to deposit at.",
       needs: "reader",
+      scopes: ["read"],
       headers: ["Prefer", "Last-Event-ID"],
       problems: ["unknown-cursor"],
       unlinkedQuery: ["read"],
@@ -207,6 +210,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "deposit",
       summary: "Deposits a notification",
       needs: "anyone",
+      scopes: ["deposit", "send"],
       headers: ["traceparent"],
       body: deposited,
       responses: {
@@ -219,6 +223,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "configureMailbox",
       summary: "Replaces the settings of a mailbox; an absent setting gets its default",
       needs: "role",
+      scopes: ["admin"],
       body: documentRequestBody("NewMailbox"),
       problems: ["conflict"],
       responses: { 200: viewResponse("Mailbox", "The changed mailbox", ["Link"]) }
@@ -228,6 +233,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "deleteMailbox",
       summary: "Removes a mailbox with its notifications",
       needs: "role",
+      scopes: ["admin"],
       problems: ["conflict"]
     },
     "POST /mailboxes/{mailbox}/password": {
@@ -235,6 +241,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "renewSecrets",
       summary: "Changes both secrets of a mailbox",
       needs: "role",
+      scopes: ["admin"],
       body: buttonRequestBody,
       responses: { 200: viewResponse("Mailbox", "The new secrets, only in this answer", ["Link"]) }
     },
@@ -243,6 +250,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "getNotification",
       summary: "Reads one notification",
       needs: "reader",
+      scopes: ["read"],
       responses: {
         200: viewResponse("Notification", "The notification", ["Link", "X-Robots-Tag?"], {
           "text/xml+rss": ref("Notification"),
@@ -256,6 +264,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "deleteNotificationByForm",
       summary: "Removes the resource, for a page's form with `method=delete`",
       needs: "reader",
+      scopes: ["admin"],
       body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["precondition-failed"],
       responses: {
@@ -271,6 +280,7 @@ export const mailboxResource: ResourceDefinition = {
       id: "deleteNotification",
       summary: "Removes one notification",
       needs: "reader",
+      scopes: ["admin"],
       responses: { 204: emptyResponse("Removed", ["Link"]) }
     }
   }

@@ -40,6 +40,7 @@ export const observabilityResource: ResourceDefinition = {
       description: "Only a client on the service's machine, which forwards nothing for others, " +
         "needs no account; elsewhere it is an admin's.",
       needs: "anyone",
+      scopes: ["admin"],
       problems: ["forbidden"]
     },
     "GET /archive": {
@@ -47,6 +48,7 @@ export const observabilityResource: ResourceDefinition = {
       id: "getArchive",
       summary: "Reads the whole store as an archive for `restante restore`",
       needs: "role",
+      scopes: ["admin"],
       problems: ["conflict"],
       responses: {
         200: {

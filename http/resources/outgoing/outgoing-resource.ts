@@ -68,6 +68,7 @@ export const outgoingResource: ResourceDefinition = {
       id: "getOwnOutgoing",
       summary: "Redirects to the caller's own outgoing mailbox",
       needs: "account",
+      scopes: ["send", "read"],
       responses: {
         303: emptyResponse("Redirects to the outgoing mailbox", [
           "Location",
@@ -81,6 +82,7 @@ export const outgoingResource: ResourceDefinition = {
       id: "sendFromOwn",
       summary: "Redirects a submission to the caller's own outgoing mailbox",
       needs: "account",
+      scopes: ["send"],
       body: { ...formRequestBody(sentForm), required: false, kind: "none" },
       responses: {
         307: emptyResponse("Redirects to the outgoing mailbox", [
@@ -95,6 +97,7 @@ export const outgoingResource: ResourceDefinition = {
       id: "listOutgoing",
       summary: "Lists the sent notifications, newest first",
       needs: "role",
+      scopes: ["send", "read"],
       query: {
         ...pagingParameters,
         status: { description: "Only notifications with this status.", schema: status }
@@ -107,6 +110,7 @@ export const outgoingResource: ResourceDefinition = {
       id: "send",
       summary: "Sends a notification to one or more mailboxes",
       needs: "role",
+      scopes: ["send"],
       headers: ["traceparent"],
       body: documentRequestBody("SentNotification", { form: sentForm }),
       responses: {
@@ -120,6 +124,7 @@ export const outgoingResource: ResourceDefinition = {
       id: "replay",
       summary: "Retries the failed recipients of a span of time",
       needs: "role",
+      scopes: ["send"],
       query: {
         since: {
           description: "The begin of the span (RFC 3339), unless the form has it.",
@@ -138,6 +143,7 @@ export const outgoingResource: ResourceDefinition = {
       summary: "Reads the status of a notification and of each recipient",
       description: "With `Prefer: wait=30` and If-None-Match the answer waits for a change.",
       needs: "role",
+      scopes: ["send", "read"],
       headers: ["Prefer", "Last-Event-ID"],
       problems: ["malformed"],
       responses: {
@@ -154,6 +160,7 @@ export const outgoingResource: ResourceDefinition = {
       id: "deleteOutgoingByForm",
       summary: "Removes the resource, for a page's form with `method=delete`",
       needs: "role",
+      scopes: ["send", "admin"],
       body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["precondition-failed"],
       responses: { 204: emptyResponse("Removed"), 303: seeOtherResponse }
@@ -163,6 +170,7 @@ export const outgoingResource: ResourceDefinition = {
       id: "deleteOutgoing",
       summary: "Removes a notification; no attempt starts afterwards",
       needs: "role",
+      scopes: ["send", "admin"],
       problems: ["conflict"]
     },
     "POST /outgoing/{account}/{notification}/retry": {
@@ -171,6 +179,7 @@ export const outgoingResource: ResourceDefinition = {
       summary: "Retries the failed recipients of a notification",
       description: "The answer is 409 when no recipient has failed.",
       needs: "role",
+      scopes: ["send"],
       body: buttonRequestBody,
       responses: {
         202: viewResponse("Outgoing", "The status", ["Notification-Status"]),

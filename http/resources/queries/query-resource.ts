@@ -73,6 +73,7 @@ export const queryResource: ResourceDefinition = {
       id: "listQueries",
       summary: "Lists the caller's own queries; none without an account",
       needs: "anyone",
+      scopes: ["read", "admin"],
       query: pagingParameters,
       responses: { 200: viewResponse("Queries", "A page of the listing") }
     },
@@ -82,6 +83,7 @@ export const queryResource: ResourceDefinition = {
       id: "createQuery",
       summary: "Creates a query; its link `edit` authorizes changes",
       needs: "anyone",
+      scopes: ["admin"],
       body: documentRequestBody("Query", { form }),
       responses: { 201: viewResponse("Query", "The query", ["Link"]) }
     },
@@ -96,19 +98,21 @@ export const queryResource: ResourceDefinition = {
       id: "replaceQuery",
       summary: "Replaces a query, at the edit URI or by its owner",
       needs: "anyone",
+      scopes: ["admin"],
       body: documentRequestBody("Query"),
       responses: { 200: viewResponse("Query", "The changed query", ["Link"]) }
     },
     "POST /queries/{query}": {
       handle: postQueryForm,
       form: sentQueryForm,
-      ...changeByForm("Query", "Query", form, "anyone")
+      ...changeByForm("Query", "Query", form, "anyone", ["admin"])
     },
     "DELETE /queries/{query}": {
       handle: deleteQuery,
       id: "deleteQuery",
       summary: "Removes a query, at the edit URI or by its owner",
-      needs: "anyone"
+      needs: "anyone",
+      scopes: ["admin"]
     }
   }
 }

@@ -79,6 +79,7 @@ export const registrationResource: ResourceDefinition = {
       id: "listRegistrations",
       summary: "Lists the registrations of a mailbox",
       needs: "reader",
+      scopes: ["read", "admin"],
       responses: { 200: viewResponse("Registrations", "All registrations", readerFields) }
     },
     "POST /mailboxes/{mailbox}/registrations": {
@@ -90,6 +91,7 @@ export const registrationResource: ResourceDefinition = {
       id: "register",
       summary: "Registers a callback, or subscribes by WebSub",
       needs: "reader",
+      scopes: ["admin"],
       body: documentRequestBody("NewRegistration", {
         form: {
           anyOf: [formSchema({ callback: uri }, ["callback"]), ref("Subscription")]
@@ -113,6 +115,7 @@ export const registrationResource: ResourceDefinition = {
       id: "getRegistration",
       summary: "Reads a registration and its status",
       needs: "reader",
+      scopes: ["read", "admin"],
       responses: { 200: viewResponse("Registration", "The registration", readerFields) }
     },
     "PUT /mailboxes/{mailbox}/registrations/{registration}": {
@@ -120,6 +123,7 @@ export const registrationResource: ResourceDefinition = {
       id: "liftRegistration",
       summary: "Lifts a suspension or verifies again, and may change the callback",
       needs: "reader",
+      scopes: ["admin"],
       body: documentRequestBody("ChangedRegistration", { isOptional: true }),
       problems: ["conflict"],
       responses: { 200: viewResponse("Registration", "The changed registration", readerFields) }
@@ -130,6 +134,7 @@ export const registrationResource: ResourceDefinition = {
       id: "changeRegistrationByForm",
       summary: "Changes or removes a registration, for a page's form",
       needs: "reader",
+      scopes: ["admin"],
       body: formRequestBody(
         formSchema({ method: oneOf("put", "delete"), callback: text }, ["method"])
       ),
@@ -145,6 +150,7 @@ export const registrationResource: ResourceDefinition = {
       id: "unregister",
       summary: "Removes a registration; nothing is pushed afterwards",
       needs: "reader",
+      scopes: ["admin"],
       problems: ["conflict"],
       responses: { 204: emptyResponse("Removed", ["Link"]) }
     },
@@ -154,6 +160,7 @@ export const registrationResource: ResourceDefinition = {
       id: "rotateSecret",
       summary: "Creates a new secret; the old one also signs for a while",
       needs: "reader",
+      scopes: ["admin"],
       body: buttonRequestBody,
       responses: {
         200: viewResponse("Registration", "The new secret, only in this answer", ["Link"])

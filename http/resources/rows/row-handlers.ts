@@ -11,7 +11,7 @@ import { type Call, createdAnswer, defineHandler, emptyAnswer, type HandlerAnswe
   viewAnswer } from "../../pipeline/index.ts"
 import { replacingValue, type TableSchema } from "../../query-engine/index.ts"
 import { isChangeMade } from "../../request-record.ts"
-import type { ResourceDefinition } from "../../resource.ts"
+import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { readRecord, type RecordResource, removeRecord, type ReplacedRecord,
   replaceRecord } from "./record-resource.ts"
 
@@ -157,6 +157,12 @@ const formFields = ({ controls }: HtmlForm, { fields }: RowTexts) => ({
   required: controls.filter(({ required }) => required === true).map(({ name }) => name)
 })
 
+/** Changes are for accounts with the role of the rows. */
+const byRole: Required<Pick<ResourceOperation, "needs" | "scopes">> = {
+  needs: "role",
+  scopes: ["admin"]
+}
+
 /** The operations of a kind of rows: creating one at the collection, and those of a row. */
 export const rowOperations = (
   resource: RowResource,
@@ -169,13 +175,14 @@ export const rowOperations = (
   const rowPath = `${collectionPath}/{${parameter}}` as const
   const created = formFields(fieldsForm(collectionPath), texts)
   const changed = formFields(fieldsForm(rowPath), texts)
+  const changeSchema = formSchema({ method: text, ...changed.properties })
   return {
     [`POST ${collectionPath}`]: {
       handle: create,
       form: () => fieldsForm(collectionPath),
       id: `create${name}`,
       summary: `${texts.create}; for the role ${role}`,
-      needs: "role",
+      ...byRole,
       body: documentRequestBody(`New${name}`, {
         form: formSchema(created.properties, created.required)
       }),
@@ -193,7 +200,7 @@ export const rowOperations = (
       id: `put${name}`,
       summary: texts.put,
       isNeverGone: true,
-      needs: "role",
+      ...byRole,
       body: documentRequestBody(`New${name}`),
       responses: {
         200: viewResponse(name, "Replaced the earlier one"),
@@ -203,18 +210,13 @@ export const rowOperations = (
     [`POST ${rowPath}`]: {
       handle: post,
       form: ({ request }) => fieldsForm(request.path),
-      ...changeByForm(
-        name,
-        `New${name}`,
-        formSchema({ method: text, ...changed.properties }),
-        "role"
-      )
+      ...changeByForm(name, `New${name}`, changeSchema, byRole.needs, byRole.scopes)
     },
     [`DELETE ${rowPath}`]: {
       handle: remove,
       id: `delete${name}`,
       summary: texts.remove,
-      needs: "role"
+      ...byRole
     }
   }
 }

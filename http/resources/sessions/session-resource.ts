@@ -43,6 +43,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
       id: `answer${name}`,
       summary: `Answers ${step}, or answers it again`,
       needs: "anyone",
+      scopes: ["send"],
       description: "The answer is 409 out of order, and 405 when the conversation is over. " +
         belongsToAccount,
       body: documentRequestBody("Answer"),
@@ -62,6 +63,7 @@ const answerOperations = (step: AnswerStep): ResourceDefinition["operations"] =>
       id: `answer${name}ByForm`,
       summary: "Answers the question, for a page's form",
       needs: "anyone",
+      scopes: ["send"],
       body: formRequestBody(pageForm),
       problems: ["method-not-allowed", "precondition-failed"],
       responses: { 303: seeOtherResponse, 406: rejected }
@@ -149,6 +151,7 @@ export const sessionResource: ResourceDefinition = {
       summary: "Begins a session",
       description: "An account owns the sessions that it begins; others are anybody's.",
       needs: "anyone",
+      scopes: ["send"],
       body: documentRequestBody("Answer", { form: pageForm }),
       problems: ["gone"],
       responses: {
@@ -169,6 +172,7 @@ export const sessionResource: ResourceDefinition = {
       summary: "Removes a session",
       description: belongsToAccount,
       needs: "anyone",
+      scopes: ["send", "admin"],
       problems: ["conflict"]
     },
     ...answerOperations("name"),
