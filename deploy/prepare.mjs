@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
   utimesSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { checksumsFile, sbomFile, writeSbom } from "./sbom.mjs"
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const sourceFolders = ["runtime", "actors", "http", "client", "deploy"]
@@ -71,7 +72,7 @@ const newestSourceMs = (folder) => newestMs(folder, /\.(ts|json)$/)
 const isBuilt = () => {
   const builtMs = modifiedMs(builtMark)
   const settings = ["cluster.config.ts", "tsconfig.json", "tsconfig.base.json", "package-lock.json"]
-  return existsSync(inRoot(bundledMain)) &&
+  return [bundledMain, checksumsFile, sbomFile].every((path) => existsSync(inRoot(path))) &&
     [...sourceFolders.map(newestSourceMs), ...settings.map(modifiedMs)].every((ms) => ms <= builtMs)
 }
 
@@ -96,7 +97,10 @@ export const bundleIfStale = () => {
   return true
 }
 
-/** Runs `tsc -b` for a project and bundles the result; true when both succeeded. */
+/**
+ * Runs `tsc -b` for a project, bundles the result, and writes what it consists of; true when all
+ * succeeded.
+ */
 export const build = (project) => {
   const startedAt = new Date()
   if (!run(process.execPath, [inRoot("node_modules/typescript/bin/tsc"), "-b", project])) {
@@ -104,6 +108,7 @@ export const build = (project) => {
   }
   mkdirSync(inRoot("dist"), { recursive: true })
   if (!bundleIfStale()) return false
+  writeSbom()
   writeFileSync(inRoot(builtMark), "")
   utimesSync(inRoot(builtMark), startedAt, startedAt) // an edit during the build makes it stale
   return true
