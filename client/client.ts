@@ -1,5 +1,6 @@
 /** The client of a restante service, and the content resources (protocol §1.1). */
 import { Accounts, type ClusterReport, clusterReportOf } from "./administration.ts"
+import { AuditLog } from "./audit.ts"
 import { Cabinet, type CabinetContents, documentOfCabinet } from "./cabinets.ts"
 import { attemptsMax } from "./limits.ts"
 import { documentOfMailbox, type ListedMailbox, listedMailboxOf, Mailbox, type MailboxSettings,
@@ -92,6 +93,8 @@ const typeOf = (body: RequestContentBody): string => {
 export class Client {
   /** The accounts of the service (role `admin`). */
   readonly accounts: Accounts
+  /** The audit log of the service (role `admin`). */
+  readonly audit: AuditLog
   /** The account's own outgoing mailbox. */
   readonly outgoing: Outgoing
   /** Quotes, customers, queries. */
@@ -101,6 +104,7 @@ export class Client {
   constructor(transport: HttpTransport, account: string | undefined) {
     this.transport = transport
     this.accounts = new Accounts(transport)
+    this.audit = new AuditLog(transport)
     this.outgoing = new Outgoing(transport, account)
     this.queries = new Queries(transport)
   }

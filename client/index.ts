@@ -4,6 +4,7 @@
  */
 export type { AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount, ListedToken,
   NodeStatus, TokenOptions } from "./administration.ts"
+export type { AuditCheck, AuditFilter, AuditLog, AuditPoint, RecordedOperation } from "./audit.ts"
 export type { Cabinet, CabinetContents, CabinetPage, Filed } from "./cabinets.ts"
 export { type Client, connect, type ConnectOptions, type Content, type Published, type Publishing,
   type ReadContentOptions, type Receipt } from "./client.ts"

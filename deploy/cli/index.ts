@@ -1,6 +1,7 @@
 /** The command line of `restante`. */
 import { accountCommand } from "./account.ts"
 import { backupCommand, checkCommand, migrateCommand, restoreCommand } from "./archive.ts"
+import { auditCommand } from "./audit/index.ts"
 import { bridgeCommand } from "./bridge.ts"
 import { readCommand, registerCommand, registrationsCommand, watchCommand } from "./mailbox.ts"
 import { configCommand, doctorCommand, serveCommand } from "./node.ts"
@@ -18,6 +19,7 @@ export const commands = [
   doctorCommand,
   topCommand,
   accountCommand,
+  auditCommand,
   checkCommand,
   backupCommand,
   restoreCommand,

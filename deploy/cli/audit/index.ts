@@ -1,0 +1,2 @@
+/** The commands of the audit log. */
+export { auditCommand } from "./audit.ts"
