@@ -97,6 +97,13 @@ export interface ClusterConfig {
     /** Largest content that a client may publish. */
     readonly bytesMax: string
   }
+  readonly disk: {
+    /**
+     * The least free space on the disk of `dataDir`, as a share (`10%`) or a size (`5GiB`). Below it
+     * the embedded store takes nothing from clients without an account. `0`: no floor.
+     */
+    readonly freeMin: string
+  }
   readonly documents: {
     /** Largest XML, JSON or notification document. */
     readonly bytesMax: string
@@ -213,6 +220,7 @@ export const clusterConfig: ClusterConfig = {
   },
   outbound: { allow: [] },
   content: { publish: "anyone", bytesMax: "1GiB" },
+  disk: { freeMin: "10%" },
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },
   sessions: { retention: "P30D", references: "on" },

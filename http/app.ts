@@ -6,11 +6,12 @@
 import { Cause, Effect, type Exit } from "effect"
 import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { identityOf, randomIds } from "./auth/credentials/index.ts"
-import { isForbiddenOrigin, keyOwnerOf, requireAccount } from "./auth/index.ts"
+import { authenticate, isForbiddenOrigin, keyOwnerOf, requireAccount } from "./auth/index.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
-import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, hasIdempotencyKey,
-  httpError, type Match, overLimit, type PlainAnswer, readKeyedRequest, renderFailure, renderView,
-  type ResourceHandler, type Route, runOnce, type Service } from "./pipeline/index.ts"
+import { type Call, compileRoutes, diskLow, type HandlerAnswer, type HandlerFailure,
+  hasIdempotencyKey, httpError, type Match, overLimit, type PlainAnswer, readKeyedRequest,
+  renderFailure, renderView, type ResourceHandler, type Route, runOnce,
+  type Service } from "./pipeline/index.ts"
 import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
   type RequestHeaders, streamBody } from "./wire/index.ts"
@@ -121,6 +122,15 @@ const drainBody = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
     },
     catch: () => httpError("malformed", "the body ended before its announced length; send it again")
   })
+
+/** Fails with 507 for a request without an account. */
+const refuseStranger = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<void, HandlerFailure> {
+  const account = yield* authenticate(service, call)
+  if (account === undefined) return yield* diskLow
+})
 
 /** Runs the handler. A request with an Idempotency-Key runs once for all of its repetitions. */
 export const handleCall = (
@@ -233,7 +243,11 @@ class Application {
       return this.reject(request, exchange, forbiddenOrigin, pattern)
     }
     const isKeyed = hasIdempotencyKey(request)
-    if (handler.direct !== undefined && !isKeyed && !request.headers.has("authorization")) {
+    const isDiskLow = handler.storesForAnyone === true && this.service.diskFloor?.isBelow === true
+    if (
+      !isDiskLow && handler.direct !== undefined && !isKeyed &&
+      !request.headers.has("authorization")
+    ) {
       return handler.direct(request, exchange, parameters)
     }
     const networkOf = () => this.service.clients.clientOf(request).network
@@ -254,13 +268,16 @@ class Application {
       key: undefined,
       ...handler.documentFault === undefined ? {} : { documentFault: handler.documentFault }
     }
-    this.run(routed, call)
+    this.run(routed, call, isDiskLow)
   }
 
-  private run(routed: Routed, call: Call): void {
+  private run(routed: Routed, call: Call, isDiskLow: boolean): void {
     const { request } = call
     const startedMs = performance.now()
-    const answer = handleCall(this.service, routed.match.handler, call)
+    const handled = handleCall(this.service, routed.match.handler, call)
+    const answer = isDiskLow
+      ? Effect.andThen(refuseStranger(this.service, call), handled)
+      : handled
     this.runEffect(withTraceContext(request, answer), (exit) => {
       this.finish(routed, call, exit, (status) => {
         const durationMs = performance.now() - startedMs

@@ -284,6 +284,12 @@ export const leaseSecondsMax = 30 * 24 * 60 * 60
 /** Addresses of clients and proxies that a node has parsed and keeps. */
 export const knownAddressesMax = 10_000
 
+/** How often a node reads the free space of its disk. */
+export const diskCheckMs = 5_000
+
+/** The same where it matters for the metrics alone. */
+export const diskShownMs = 60_000
+
 /** Recipients of one notification at one foreign origin. */
 export const originRecipientsMax = 100
 

@@ -2,7 +2,7 @@
 import type { HtmlForm } from "./formats/html/index.ts"
 import type { FormatOffer, FormFields } from "./formats/index.ts"
 import { documentFault, formatsOfOperation, type Operation, type OperationGroup, operationsOf,
-  type Properties, type RoutedOperation } from "./formats/openapi/index.ts"
+  type Properties, type RoutedOperation, storesForAnyone } from "./formats/openapi/index.ts"
 import { type Call, type ResourceHandler, type Route, type Service,
   withFormRedisplay } from "./pipeline/index.ts"
 
@@ -41,11 +41,11 @@ const offerOf = (
 
 const handlerOf = (
   service: Service,
-  operation: ResourceOperation,
+  routed: RoutedOperation<ResourceOperation>,
   offer: FormatOffer | undefined,
   schemas: Properties
 ): ResourceHandler => {
-  const { authorize, body, direct, form, handle, keyBeside, needs, scopes } = operation
+  const { authorize, body, direct, form, handle, keyBeside, needs, scopes } = routed.operation
   const schema = body?.kind === "document" ? body.content["application/json"] : undefined
   const handler = handle(service)
   return {
@@ -61,6 +61,7 @@ const handlerOf = (
     ...keyBeside === undefined ? {} : { keyBeside },
     ...authorize === undefined ? {} : { authorize: authorize(service) },
     ...needs === "account" || needs === "role" ? { needsAccount: true } : {},
+    ...storesForAnyone(routed) ? { storesForAnyone: true } : {},
     ...direct === undefined ? {} : { direct: direct(service) }
   }
 }
@@ -77,14 +78,14 @@ export const routesOf = (
     resources.filter(({ isGuarded }) => isGuarded === true).flatMap(operationsOf)
       .map(({ pattern }) => pattern)
   )
-  for (const { method, operation, pattern } of operations) {
-    const { acceptPost } = operation
+  for (const routed of operations) {
+    const { method, operation: { acceptPost }, pattern } = routed
     const offer = offerOf(operations.find((one) => one.pattern === pattern && one.method === "GET"))
     const earlier = routes.get(pattern)
     routes.set(pattern, {
       ...earlier,
       pattern,
-      methods: { ...earlier?.methods, [method]: handlerOf(service, operation, offer, schemas) },
+      methods: { ...earlier?.methods, [method]: handlerOf(service, routed, offer, schemas) },
       ...acceptPost === undefined ? {} : { acceptPost },
       ...guarded.has(pattern) ? { isGuarded: true } : {}
     })

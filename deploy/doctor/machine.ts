@@ -4,7 +4,7 @@ import { access, readFile, statfs } from "node:fs/promises"
 import { totalmem } from "node:os"
 import { dirname, resolve } from "node:path"
 import { addressRules } from "../../actors/outbound/index.ts"
-import { assertNative, ServerUnavailable } from "../../http/index.ts"
+import { assertNative, floorBytes, ServerUnavailable } from "../../http/index.ts"
 import { clockEarliestMs, diskMinBytes, diskWantedBytes, filesMin, filesWanted,
   memoryWantedBytes } from "../limits.ts"
 import { openToOthers } from "../node/index.ts"
@@ -60,7 +60,8 @@ const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
 /** Whether the folder of the store can be written, and its disk has free space. */
-export const dataFolder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArray<Finding>> => {
+export const dataFolder = async (settings: NodeSettings): Promise<ReadonlyArray<Finding>> => {
+  const { dataDir, diskFreeMin } = settings
   const path = resolve(dataDir)
   const near = nearestExisting(path)
   const name = "data folder"
@@ -77,12 +78,20 @@ export const dataFolder = async ({ dataDir }: NodeSettings): Promise<ReadonlyArr
     : open !== undefined
     ? warn(name, path, open)
     : ok(name, near === path ? path : `${path}, to be created`)
-  const { bavail, bsize } = await statfs(near)
+  const { bavail, blocks, bsize } = await statfs(near)
   const bytes = bavail * bsize
-  const advice = "free space, or set DATA_DIR to another disk: a full disk refuses deposits (507)"
-  const space = finding("disk", `${gigabytes(bytes)} free`, advice, {
+  // The disk of a node of a cluster has its name alone.
+  const floor = settings.natsUrl === undefined
+    ? floorBytes(diskFreeMin, { freeBytes: bytes, totalBytes: blocks * bsize })
+    : 0
+  const advice = bytes < floor
+    ? "free space, or set DATA_DIR to another disk: below DISK_FREE_MIN the service stores " +
+      "nothing for clients without an account (507)"
+    : "free space, or set DATA_DIR to another disk: a full disk refuses deposits (507)"
+  const found = `${gigabytes(bytes)} free${floor === 0 ? "" : `, floor ${gigabytes(floor)}`}`
+  const space = finding("disk", found, advice, {
     fails: bytes < diskMinBytes,
-    warns: bytes < diskWantedBytes
+    warns: bytes < Math.max(diskWantedBytes, floor)
   })
   return [writing, space]
 }

@@ -4,11 +4,12 @@
  * effects end, and the store is closed.
  */
 import { Effect, Layer } from "effect"
+import { statfs } from "node:fs/promises"
 import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Keyring, serviceFormat } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { assertNative, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
+import { assertNative, bootstrap, Clients, collectBlobs, countRequest, CredentialCache, DiskFloor,
   DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText,
   makeRateLimiter, randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, resumeLoads,
   RowCaches, ServerUnavailable, type Service, sweepQueries, sweepRequests,
@@ -201,6 +202,15 @@ const limitsOfClients = (
   }
 }
 
+/** The floor of the disk that an embedded store is on; the servers of a cluster have their own. */
+const diskFloorOf = (settings: NodeSettings): DiskFloor | undefined =>
+  isClustered(settings)
+    ? undefined
+    : new DiskFloor(settings.diskFreeMin, async () => {
+      const { bavail, blocks, bsize } = await statfs(settings.dataDir)
+      return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+    })
+
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
   { baseUrl, issuer, keyring, node, outbound }: Shared,
@@ -218,6 +228,7 @@ const makeService = Effect.fnUntraced(function*(
   const contents = yield* StoreContents
   const kind = isClustered(settings) ? "nats" : "embedded"
   const nowMs = () => Date.now()
+  const diskFloor = diskFloorOf(settings)
   return {
     settings: httpSettingsOf(settings, baseUrl),
     ...limitsOfClients(settings, outbound, httpMetrics),
@@ -231,7 +242,14 @@ const makeService = Effect.fnUntraced(function*(
     auditRefusals: new RefusalCounter(),
     startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records, keyring),
-    metricsText: makeMetricsText(system, httpMetrics, nowMs, outbound.metrics),
+    diskFloor,
+    metricsText: makeMetricsText({
+      system,
+      httpMetrics,
+      nowMs,
+      delivery: outbound.metrics,
+      diskFloor
+    }),
     httpMetrics,
     deliveries: outbound,
     archive: () => archiveOf({ kind, contents, blobs }),
@@ -268,6 +286,16 @@ const listening = (
     catch: asUnavailable
   })
 
+/** Begins what a node does at intervals; the space of the disk is read before the first request. */
+const keepWatch = Effect.fnUntraced(function*(service: Service) {
+  const { diskFloor } = service
+  yield* Effect.forkScoped(watchLoads(service))
+  for (const sweep of [sweepQueries, sweepRequests]) yield* Effect.forkScoped(sweep(service))
+  if (diskFloor === undefined) return
+  yield* diskFloor.check
+  yield* Effect.forkScoped(diskFloor.watch)
+})
+
 /** Serves with the provided layers until it is interrupted. */
 const serveOver = Effect.fnUntraced(function*(
   settings: NodeSettings,
@@ -290,8 +318,7 @@ const serveOver = Effect.fnUntraced(function*(
         Effect.logWarning("loading a file of customers did not complete; the node retries", failure)
     )
   }
-  yield* Effect.forkScoped(watchLoads(service))
-  for (const sweep of [sweepQueries, sweepRequests]) yield* Effect.forkScoped(sweep(service))
+  yield* keepWatch(service)
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const handler = makeApplication(
     service,

@@ -8,9 +8,9 @@ import { type ClusterConfig, clusterConfig } from "../../cluster.config.ts"
 import { parseUrl } from "../../actors/index.ts"
 import { clockToleranceMaxMs, metadataUrl } from "../../http/index.ts"
 import { adminTokenCharsMin } from "../limits.ts"
-import { algorithm, claim, contact, corsOrigin, duration, integer, keySet, list, listenAddress,
-  natsServer, network, nodeName, oneOf, origin, positiveDuration, rate, secret, size, text,
-  type ValueKind } from "./values.ts"
+import { algorithm, claim, contact, corsOrigin, duration, freeSpace, integer, keySet, list,
+  listenAddress, natsServer, network, nodeName, oneOf, origin, positiveDuration, rate, secret, size,
+  text, type ValueKind } from "./values.ts"
 
 type Keys<Config> = {
   readonly [K in keyof Config & string]: Config[K] extends ReadonlyArray<unknown> | undefined ? K
@@ -108,6 +108,11 @@ const table = {
   ],
   contentPublish: ["content.publish", oneOf("anyone", "accounts"), "Who may publish content"],
   contentBytesMax: ["content.bytesMax", size, "Largest content that a client may publish"],
+  diskFreeMin: [
+    "disk.freeMin",
+    freeSpace,
+    "Free space of the disk below which nothing is stored without an account"
+  ],
   documentBytesMax: [
     "documents.bytesMax",
     size,

@@ -2,7 +2,8 @@
 import { Redacted, Result } from "effect"
 import { IpNetwork } from "effect/net"
 import { parseUrl } from "../../actors/index.ts"
-import { claimPathCharsMax, claimPathDotsMax, parseKeySet, type Rate } from "../../http/index.ts"
+import { claimPathCharsMax, claimPathDotsMax, type DiskFreeMin, parseKeySet,
+  type Rate } from "../../http/index.ts"
 
 /** The source of the keys in `auth.jwks`. */
 type KeySetSource =
@@ -197,6 +198,23 @@ export const size = kind(
   "size",
   "a size above 0 such as 65536, 256KiB, 10MiB or 1GiB",
   (written) => sizeBytes(written) || undefined
+)
+
+const percentOf = (written: string): number | undefined => {
+  const percent = Number(/^(\d{1,2}(?:\.\d{1,3})?) ?%$/.exec(written)?.[1] ?? Number.NaN)
+  return Number.isNaN(percent) ? undefined : percent
+}
+
+/** The least free space of a disk: a share of it, or a size; 0 for none. */
+export const freeSpace = kind(
+  "percent|size",
+  "a share below 100 % such as 10%, or a size such as 5GiB, or 0",
+  (written): DiskFreeMin | undefined => {
+    const percent = percentOf(written)
+    if (percent !== undefined) return { percent }
+    const bytes = sizeBytes(written)
+    return bytes === undefined ? undefined : { bytes }
+  }
 )
 
 export const origin = kind(

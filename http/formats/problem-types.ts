@@ -170,6 +170,12 @@ export const problemTypes = {
     "The store did not answer in time. A change may have been stored nevertheless: repeat it with "
       + "the same Idempotency-Key, or read the resource before you repeat it."
   ),
+  "disk-low": type(
+    507,
+    "The disk is nearly full",
+    "Until the operator has freed space, the service stores nothing for requests without an "
+      + "account; it still answers them what it has. Use an account, or try again later."
+  ),
   "storage-full": type(
     507,
     "The store is full",

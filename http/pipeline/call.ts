@@ -125,6 +125,8 @@ export interface ResourceHandler {
   readonly access?: OperationAccess
   /** Whether the request needs an account: without one it is 401, whatever key it has. */
   readonly needsAccount?: boolean
+  /** Whether the request may store something without an account; see `rates/disk-floor.ts`. */
+  readonly storesForAnyone?: boolean
   /** Checks the caller's right before an answer is repeated, where no account has it by itself. */
   readonly authorize?: (call: Call) => Effect.Effect<unknown, HandlerFailure>
   /**

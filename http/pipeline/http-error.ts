@@ -33,6 +33,13 @@ export const httpError = (
 export const overLimit = ({ detail, policy, waitMs }: Excess): HttpError =>
   httpError("too-many-requests", detail, retryAfter(waitMs), { "violated-policies": [policy] })
 
+/** 507: below the floor of free disk space nothing is stored without an account (protocol §7). */
+export const diskLow: HttpError = httpError(
+  "disk-low",
+  "the disk of the service has less free space than DISK_FREE_MIN, so requests without an account "
+    + "store nothing; send the request with an account, or after the operator has freed space"
+)
+
 /** 422: a valid document whose content breaks a rule. */
 export const unprocessable = (detail: string): Effect.Effect<never, HttpError> =>
   Effect.fail(httpError("unprocessable", detail))

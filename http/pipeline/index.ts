@@ -3,8 +3,8 @@ export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, empty
   formatFault, type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer,
   readerHeaders, type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
-export { challenges, firstPage, type HandlerFailure, HttpError, httpError, insufficientScope,
-  invalidTokenError, overLimit, refusalError, toHttpError, unknownCursor,
+export { challenges, diskLow, firstPage, type HandlerFailure, HttpError, httpError,
+  insufficientScope, invalidTokenError, overLimit, refusalError, toHttpError, unknownCursor,
   unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, type KeyOwner, otherRequest, readKeyedRequest,

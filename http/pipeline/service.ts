@@ -7,7 +7,8 @@ import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import type { Clients, RateLimiter, RefusalCounter, RemoteReader } from "../rates/index.ts"
+import type { Clients, DiskFloor, RateLimiter, RefusalCounter,
+  RemoteReader } from "../rates/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
 
@@ -51,6 +52,8 @@ export interface Service {
   readonly rateLimiter: RateLimiter | undefined
   /** Counts the refused operations of admins for the audit log. */
   readonly auditRefusals: RefusalCounter
+  /** Undefined where the store is not on a disk of this node. */
+  readonly diskFloor: DiskFloor | undefined
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */

@@ -134,6 +134,7 @@ export const serve = async (folder: string, options: ServeOptions = {}): Promise
     HOST: "127.0.0.1",
     PORT: String(port),
     DATA_DIR: folder,
+    DISK_FREE_MIN: "0",
     ADMIN_TOKEN: token,
     LOG_LEVEL: "warn",
     NODE_ENV: "production",

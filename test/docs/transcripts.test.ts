@@ -125,6 +125,7 @@ const outputs = async (steps: ReadonlyArray<Step>, { folder, here, service, toke
     RESTANTE_TOKEN: token,
     BASE_URL: here(written),
     DATA_DIR: service.dataDir,
+    DISK_FREE_MIN: "0",
     PORT: String(service.port),
     HOST: "127.0.0.1",
     NO_PROXY: "*"

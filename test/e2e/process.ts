@@ -204,6 +204,8 @@ export class Service extends Running {
       ADMIN_TOKEN: adminToken,
       BASE_URL: publicUrl,
       LOG_LEVEL: "warn",
+      // A result must not depend on how full the disk of the machine is.
+      DISK_FREE_MIN: "0",
       ...added
     })
     this.dataDir = dataDir

@@ -294,7 +294,11 @@ describe("seeing inside", () => {
     const measures = new HttpMetrics()
     countRequest(measures.forRoute("POST", "/mailboxes/{mailbox}"), 202, 3)
     countRequest(measures.forRoute("POST", "/mailboxes/{mailbox}"), 503, 700)
-    const text = makeMetricsText(service.service.system, measures, Date.now)()
+    const text = makeMetricsText({
+      system: service.service.system,
+      httpMetrics: measures,
+      nowMs: Date.now
+    })()
     for (
       const line of [
         /^restante_http_requests_total\{.*route="\/mailboxes\/\{mailbox\}",.*"2xx"\} 1$/m,

@@ -177,7 +177,10 @@ describe("/cluster", () => {
 })
 
 it("is measured, too", async () => {
-  const metrics = makeMetricsText(service.service.system, service.service.httpMetrics, Date.now)
+  const metrics = makeMetricsText({
+    ...service.service,
+    nowMs: Date.now
+  })
   const text = metrics()
   const { owners, self } = service.service.system.cluster()
   const owned = owners.filter((owner) => owner === self).length

@@ -10,6 +10,7 @@ import { defaultDocumentLimits } from "../../http/limits.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { Clients } from "../../http/rates/client-address.ts"
+import type { DiskFloor } from "../../http/rates/disk-floor.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/rates/rate-limiter.ts"
 import { RefusalCounter } from "../../http/rates/refusal-counter.ts"
 import { RemoteReader } from "../../http/rates/remote-reader.ts"
@@ -44,6 +45,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly rateLimits?: RateLimits
   readonly trustedProxies?: ReadonlyArray<string>
   readonly sessionRetentionMs?: number
+  readonly diskFloor?: DiskFloor
 }
 
 interface Options {
@@ -136,6 +138,7 @@ export const startNode = async (options: Options): Promise<Node> => {
       clients
     }),
     auditRefusals: new RefusalCounter(),
+    diskFloor: settings.diskFloor,
     startId: `${name}.test`,
     serviceKey: "the key of these tests",
     httpMetrics,

@@ -104,6 +104,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
   credentialCache,
   clients,
   rateLimiter: undefined,
+  diskFloor: undefined,
   startId,
   serviceKey,
   httpMetrics: new HttpMetrics(),

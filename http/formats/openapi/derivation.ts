@@ -78,6 +78,11 @@ const isConditional = ({ method, operation }: RoutedOperation): boolean =>
 const isKeyed = ({ method, operation }: RoutedOperation): boolean =>
   method === "POST" || operation.headers?.includes("Idempotency-Key") === true
 
+/** Whether the operation may store something for a client without an account. */
+export const storesForAnyone = ({ method, operation }: RoutedOperation): boolean =>
+  (method === "POST" || method === "PUT") && operation.isPassing !== true &&
+  operation.needs !== "account" && operation.needs !== "role"
+
 /** The problems of a request before it reaches the resource. */
 export const earlyProblems: ReadonlyArray<ProblemSlug> = [
   "malformed",
@@ -140,6 +145,7 @@ export const problemsOf = (routed: RoutedOperation): ReadonlySet<ProblemSlug> =>
   if (isConditional(routed)) add("precondition-failed")
   // CSRF protection may reject a request that a page of another site caused.
   if (method !== "GET") add("forbidden", "storage-full")
+  if (storesForAnyone(routed)) add("disk-low")
   // Another request with the same Idempotency-Key may be running.
   if (method === "POST") add("conflict")
   if (isKeyed(routed)) add("idempotency-key-reuse")

@@ -1,5 +1,6 @@
 /** The OpenAPI document, derived from the operations of each resource. */
-export { formatsOfOperation, operationsOf, type RoutedOperation } from "./derivation.ts"
+export { formatsOfOperation, operationsOf, type RoutedOperation,
+  storesForAnyone } from "./derivation.ts"
 export { documentFault } from "./document-fault.ts"
 export { type DocumentPart, makeDocument, withFirstTypes } from "./document.ts"
 export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emptyResponse,

@@ -66,6 +66,8 @@ export interface Operation {
   readonly problems?: ReadonlyArray<ProblemSlug>
   /** The resource never answers 410, although its path has parameters. */
   readonly isNeverGone?: boolean
+  /** It stores nothing for long, such as a sign-in: it works while the disk is nearly full. */
+  readonly isPassing?: boolean
   /** PUT or DELETE without conditions. */
   readonly isUnconditional?: boolean
 }

@@ -2,6 +2,7 @@
 import type { OutboundService } from "../../../actors/index.ts"
 import type { Histogram, SystemApi } from "../../../runtime/index.ts"
 import type { HttpMetrics } from "../../pipeline/index.ts"
+import type { DiskFloor } from "../../rates/index.ts"
 
 type Labels = Readonly<Record<string, string>>
 
@@ -186,20 +187,35 @@ const deliveryMetrics = (
   ]
 }
 
-/** Returns a function that renders the current metrics; `delivery` is for outbound requests. */
-export const makeMetricsText = (
-  system: SystemApi,
-  httpMetrics: HttpMetrics,
-  nowMs: () => number,
-  delivery?: OutboundService["metrics"]
-) =>
-(): string => {
-  const snapshot = system.snapshot()
-  return [
-    ...actorMetrics(snapshot),
-    ...commitMetrics(snapshot),
-    ...nodeMetrics(snapshot, system.cluster(), nowMs()),
-    ...httpMetricsOf(httpMetrics),
-    ...delivery === undefined ? [] : deliveryMetrics(delivery())
-  ].join("")
+const diskMetrics = (figures: DiskFloor["figures"]): ReadonlyArray<string> =>
+  figures === undefined ? [] : [
+    gauge("disk_free_bytes", "Free space on the disk of the store", figures.freeBytes),
+    gauge(
+      "disk_floor_bytes",
+      "Free space below which nothing is stored without an account",
+      figures.floorBytes
+    )
+  ]
+
+/** What the metrics are read from; `delivery` is for outbound requests. */
+export interface MetricsSources {
+  readonly system: SystemApi
+  readonly httpMetrics: HttpMetrics
+  readonly nowMs: () => number
+  readonly delivery?: OutboundService["metrics"]
+  readonly diskFloor?: DiskFloor | undefined
 }
+
+/** Returns a function that renders the current metrics. */
+export const makeMetricsText =
+  ({ delivery, diskFloor, httpMetrics, nowMs, system }: MetricsSources) => (): string => {
+    const snapshot = system.snapshot()
+    return [
+      ...actorMetrics(snapshot),
+      ...commitMetrics(snapshot),
+      ...nodeMetrics(snapshot, system.cluster(), nowMs()),
+      ...diskMetrics(diskFloor?.figures),
+      ...httpMetricsOf(httpMetrics),
+      ...delivery === undefined ? [] : deliveryMetrics(delivery())
+    ].join("")
+  }
