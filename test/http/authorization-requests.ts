@@ -1,0 +1,305 @@
+/**
+ * A valid request for each operation of the routing table, to resources of one account, as
+ * everybody who may or may not send it. Requests that change something have a resource of their
+ * own, so that every caller finds the same.
+ */
+import { textOf } from "../../http/formats/xml/index.ts"
+import { adminToken, type Answered, type Harness, type Sending } from "./harness.ts"
+
+/** Who sends a request, by the columns of `authorization.md`. */
+export const callers = [
+  "anonymous",
+  "other",
+  "owner",
+  "owner admin",
+  "owner send",
+  "owner read",
+  "owner deposit",
+  "owner its mailbox",
+  "owner another mailbox",
+  "owner revoked",
+  "admin",
+  "admin admin",
+  "admin send read deposit"
+] as const
+
+export type AuthorizationCaller = typeof callers[number]
+
+const form = "application/x-www-form-urlencoded"
+const item = "<item><description>d</description><url>http://example.org/m</url></item>"
+const notification = `<notification>${item}</notification>`
+const callback = "<registration><callback>http://192.0.2.1/</callback></registration>"
+const quote = "<quote><price currency=\"USD\">1.50</price></quote>"
+const customer = "<customer><name>Neo</name><age>37</age></customer>"
+const query = "<query on=\"customers\"/>"
+const cabinet = "<cabinet><mailbox href=\"/mailboxes/box\"/></cabinet>"
+const answer = "<answer>What do you mean? An African or European swallow?</answer>"
+const formAnswer = "answer=What+do+you+mean%3F+An+African+or+European+swallow%3F"
+const removal = { type: form, body: "method=delete" }
+const plain = { type: "text/plain", body: "Hello!" }
+
+/** The bodies of requests, by their operations. */
+const bodies: Readonly<Record<string, Sending>> = {
+  "POST /accounts/{account}/token": { body: "<token scope=\"admin\"/>" },
+  "POST /cabinets": { body: cabinet },
+  "PUT /cabinets/{cabinet}": { body: cabinet },
+  "POST /cabinets/{cabinet}": removal,
+  "POST /content": plain,
+  "PUT /content/{content}": plain,
+  "POST /content/{content}": { body: "<receipt status=\"received\"/>" },
+  "PUT /customers": {
+    body: `<customers>${customer.replace(">", " id=\"a\">")}</customers>`
+  },
+  "POST /customers": { body: customer },
+  "PUT /customers/{customer}": { body: customer },
+  "POST /customers/{customer}": removal,
+  "POST /mailboxes/{mailbox}": { body: notification },
+  "PUT /mailboxes/{mailbox}": { body: "<mailbox><title>Box</title></mailbox>" },
+  "POST /mailboxes/{mailbox}/notifications/{notification}": removal,
+  "POST /mailboxes/{mailbox}/registrations": { body: callback },
+  "PUT /mailboxes/{mailbox}/registrations/{registration}": { body: callback },
+  "POST /mailboxes/{mailbox}/registrations/{registration}": removal,
+  "POST /outgoing": {
+    type: form,
+    body: new URLSearchParams({ to: "http://192.0.2.1/", description: "d", url: "http://a.test/" })
+      .toString()
+  },
+  "POST /outgoing/{account}/retry": { type: form, body: "since=2020-01-01T00:00:00Z" },
+  "POST /outgoing/{account}/{notification}": removal,
+  "POST /queries": { body: query },
+  "PUT /queries/{query}": { body: query },
+  "POST /queries/{query}": removal,
+  "PUT /quotes/{symbol}": { body: quote },
+  "POST /quotes/{symbol}": removal,
+  "POST /sessions": { body: "<answer continue=\"true\">yes</answer>" },
+  ...Object.fromEntries(["name", "quest", "hard_question"].flatMap((step) => [
+    [`PUT /sessions/{session}/${step}`, { body: answer }],
+    [`POST /sessions/{session}/${step}`, { type: form, body: formAnswer }]
+  ]))
+}
+
+/** The queries of requests, by the paths of their operations. */
+const queries: Readonly<Record<string, string>> = {
+  "/questions/quest_question": "?name=Robin",
+  "/questions/hard_question": "?name=Robin&quest=Grail"
+}
+
+/** `name:token`. */
+type Account = string
+
+const nameOf = (account: Account): string => account.split(":")[0] ?? ""
+
+const bearer = (account: Account): Sending["headers"] => ({
+  Authorization: `Bearer ${account.slice(nameOf(account).length + 1)}`
+})
+
+/** Makes the resources of requests, and the credentials of their callers. */
+export class AuthorizationRequests {
+  private readonly send: Harness["send"]
+  private readonly base: string
+  private readonly admin: Account = `admin:${adminToken}`
+  private readonly made = new Map<string, Promise<string>>()
+  private round = 0
+
+  constructor({ base, send }: Harness) {
+    this.send = send
+    this.base = base
+  }
+
+  /** Sends the request of an operation as this caller. */
+  async ask(operation: string, caller: AuthorizationCaller): Promise<Answered> {
+    const [method = "", pattern = ""] = operation.split(" ")
+    const isRead = method === "GET" || method === "HEAD"
+    const isOwn = !isRead && pattern.startsWith("/accounts/{account}")
+    const owner = await (isOwn ? this.openAccount() : this.owner())
+    const path = await this.pathOf(pattern, owner, !isRead)
+    const [, mailbox = "box"] = /^\/mailboxes\/([^/]+)/.exec(path) ?? []
+    const account = await this.credentialsOf(caller, owner, mailbox)
+    // `/metrics` is open to clients on the service's machine.
+    const elsewhere = pattern === "/metrics" ? { "X-Forwarded-For": "203.0.113.9" } : {}
+    return this.send(method, path + (queries[pattern] ?? ""), {
+      ...this.bodyOf(operation),
+      headers: { ...elsewhere, ...account === undefined ? {} : bearer(account) }
+    })
+  }
+
+  private bodyOf(operation: string): Sending {
+    const name = `new-${this.round++}`
+    switch (operation) {
+      case "POST /accounts":
+        return { body: `<account><name>${name}</name></account>` }
+      case "POST /mailboxes":
+        return { body: `<mailbox><name>${name}</name></mailbox>` }
+      case "POST /quotes":
+        return { body: quote.replace("<quote>", `<quote symbol="Q${this.round}">`) }
+      case "POST /outgoing/{account}":
+        return { body: `<notification><to>${this.base}/mailboxes/box</to>${item}</notification>` }
+      default:
+        return bodies[operation] ?? {}
+    }
+  }
+
+  /** A value that is made once. */
+  private once(name: string, make: () => Promise<string>): Promise<string> {
+    const known = this.made.get(name) ?? make()
+    this.made.set(name, known)
+    return known
+  }
+
+  /** Creates something; returns its path. */
+  private async create(
+    account: Account | undefined,
+    path: string,
+    options: Sending,
+    method = "POST"
+  ): Promise<Answered> {
+    const headers = { ...options.headers, ...account === undefined ? {} : bearer(account) }
+    const created = await this.send(method, path, { ...options, headers })
+    if (created.status >= 300) throw new Error(`${path}: ${created.status} ${created.text}`)
+    return created
+  }
+
+  private async createdPath(...creation: Parameters<AuthorizationRequests["create"]>) {
+    return (await this.create(...creation)).header("location").replace(this.base, "")
+  }
+
+  private async openAccount(roles = ""): Promise<Account> {
+    const name = `account-${this.round++}`
+    const body = `<account><name>${name}</name>${roles}</account>`
+    const created = await this.create(this.admin, "/accounts", { body })
+    return `${name}:${created.child("token")}`
+  }
+
+  /** Has the roles of rows, and the mailbox `box`. */
+  private owner(): Promise<Account> {
+    return this.once("owner", async () => {
+      const owner = await this.openAccount("<role>quotes</role><role>customers</role>")
+      await this.create(owner, "/mailboxes", { headers: { Slug: "box" } })
+      return owner
+    })
+  }
+
+  private scoped(account: Account, scope: string): Promise<Account> {
+    return this.once(`${nameOf(account)} ${scope}`, async () => {
+      const path = `/accounts/${nameOf(account)}/token`
+      const made = await this.create(account, path, { body: `<token scope="${scope}"/>` })
+      return `${nameOf(account)}:${textOf(made.xml)}`
+    })
+  }
+
+  private async revoked(account: Account): Promise<Account> {
+    return this.once(`${nameOf(account)} revoked`, async () => {
+      const path = `/accounts/${nameOf(account)}/token`
+      const made = await this.create(account, path, {})
+      await this.create(account, made.header("location"), {}, "DELETE")
+      return `${nameOf(account)}:${textOf(made.xml)}`
+    })
+  }
+
+  private async credentialsOf(
+    caller: AuthorizationCaller,
+    owner: Account,
+    mailbox: string
+  ): Promise<Account | undefined> {
+    switch (caller) {
+      case "anonymous":
+        return undefined
+      case "other":
+        return this.once("other", () => this.openAccount())
+      case "owner":
+        return owner
+      case "owner its mailbox":
+        return this.scoped(owner, `mailbox:${mailbox}`)
+      case "owner another mailbox":
+        return this.scoped(owner, "mailbox:another")
+      case "owner revoked":
+        return this.revoked(owner)
+      case "admin":
+        return this.admin
+      default: {
+        const [name = "", ...scopes] = caller.split(" ")
+        return this.scoped(name === "admin" ? this.admin : owner, scopes.join(" "))
+      }
+    }
+  }
+
+  /** The path of an operation: of resources of their own if `isFresh`. */
+  private async pathOf(pattern: string, owner: Account, isFresh: boolean): Promise<string> {
+    const account = nameOf(owner)
+    const resource = /^(.*\})/.exec(pattern)?.[1] ?? ""
+    const rest = pattern.slice(resource.length)
+    if (resource === "") return rest
+    if (resource === "/accounts/{account}") return `/accounts/${account}${rest}`
+    if (resource === "/outgoing/{account}") return `/outgoing/${account}${rest}`
+    const isOpened = resource === "/mailboxes/{mailbox}" && rest !== "" || !isFresh
+    const make = () => this.resource(resource, owner, isFresh ? rest : undefined)
+    return await (isOpened ? this.once(resource, make) : make()) + rest
+  }
+
+  /** A new resource of a pattern; a session has the answers before `step`, or all of them. */
+  private async resource(
+    pattern: string,
+    owner: Account,
+    step: string | undefined
+  ): Promise<string> {
+    switch (pattern) {
+      case "/accounts/{account}/tokens/{token}":
+        return this.createdPath(owner, `/accounts/${nameOf(owner)}/token`, {})
+      case "/cabinets/{cabinet}":
+        return this.createdPath(owner, "/cabinets", { body: cabinet })
+      case "/cluster/quarantine/{kind}/{id}":
+        return "/cluster/quarantine/mailbox/none"
+      case "/content/{content}":
+        return this.createdPath(owner, "/content", plain)
+      case "/content/{content}/receipts/{receipt}":
+        return this.receipt(owner)
+      case "/customers/{customer}":
+        return this.createdPath(owner, "/customers", { body: customer })
+      case "/loads/{load}":
+        return this.createdPath(owner, "/customers", bodies["PUT /customers"] ?? {}, "PUT")
+      case "/mailboxes/{mailbox}":
+        return this.createdPath(owner, "/mailboxes", { headers: { Slug: `box-${this.round++}` } })
+      case "/mailboxes/{mailbox}/notifications/{notification}": {
+        const body = notification.replace(">d<", `>${this.round++}<`)
+        return this.createdPath(owner, "/mailboxes/box", { body })
+      }
+      case "/mailboxes/{mailbox}/registrations/{registration}":
+        return this.createdPath(owner, "/mailboxes/box/registrations", { body: callback })
+      case "/outgoing/{account}/{notification}": {
+        const body = `<notification><to>http://192.0.2.1/</to>${item}</notification>`
+        return this.createdPath(owner, `/outgoing/${nameOf(owner)}`, { body })
+      }
+      case "/problems/{slug}":
+        return "/problems/not-found"
+      case "/queries/{query}":
+        return this.createdPath(owner, "/queries", { body: query })
+      case "/quotes/{symbol}":
+        return this.quote(owner)
+      case "/sessions/{session}":
+        return this.session(owner, step)
+      default:
+        throw new Error(`add the resource ${pattern} to authorization-requests.ts`)
+    }
+  }
+
+  private async quote(owner: Account): Promise<string> {
+    const path = `/quotes/Q${this.round++}`
+    await this.create(owner, path, { body: quote }, "PUT")
+    return path
+  }
+
+  private async receipt(owner: Account): Promise<string> {
+    const path = await this.createdPath(owner, "/content", plain)
+    await this.create(undefined, path, bodies["POST /content/{content}"] ?? {})
+    return `${path}/receipts/1`
+  }
+
+  private async session(owner: Account, until: string | undefined): Promise<string> {
+    const path = await this.createdPath(owner, "/sessions", bodies["POST /sessions"] ?? {})
+    for (const step of ["/name", "/quest", "/hard_question"]) {
+      if (step === until || until === "") break
+      await this.create(owner, path + step, { body: answer }, "PUT")
+    }
+    return path
+  }
+}
