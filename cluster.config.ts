@@ -96,6 +96,8 @@ export interface ClusterConfig {
     readonly publish: "anyone" | "accounts"
     /** Largest content that a client may publish. */
     readonly bytesMax: string
+    /** How long content that was published without an account is stored after its last read. */
+    readonly anonymousRetention: string
   }
   readonly disk: {
     /**
@@ -219,7 +221,7 @@ export const clusterConfig: ClusterConfig = {
     fanoutAllow: []
   },
   outbound: { allow: [] },
-  content: { publish: "anyone", bytesMax: "1GiB" },
+  content: { publish: "anyone", bytesMax: "1GiB", anonymousRetention: "P30D" },
   disk: { freeMin: "10%" },
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },

@@ -4,7 +4,7 @@ import { account } from "./account/index.ts"
 import { audit, type AuditDependencies } from "./audit/index.ts"
 import { backgroundTask, type BackgroundTaskDependencies } from "./background-task/index.ts"
 import { cabinet } from "./cabinet/index.ts"
-import { content } from "./content/index.ts"
+import { content, type ContentDependencies } from "./content/index.ts"
 import { idempotency } from "./idempotency/index.ts"
 import { notificationsMaxDefault } from "./limits.ts"
 import { mailbox, type MailboxLimits } from "./mailbox/index.ts"
@@ -17,6 +17,7 @@ import { throttle } from "./throttle/index.ts"
 export type Dependencies =
   & AuditDependencies
   & BackgroundTaskDependencies
+  & ContentDependencies
   & NotificationDependencies
   & RegistrationDependencies
   & SessionDependencies
@@ -34,7 +35,7 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   audit(deps),
   backgroundTask(deps),
   cabinet,
-  content(deps.blobs),
+  content(deps),
   idempotency,
   mailbox({ notificationsMax: notificationsMaxDefault, ...deps.limits }),
   notification(deps),
@@ -50,7 +51,7 @@ export { type Keyring, newKey, parseKeys, type SealedPlace, sealingKeyId } from 
 export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
   cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax, retrievedPerDecisionMax,
   wrongAttemptsWindowMs } from "./limits.ts"
-export { linksUnder } from "./links.ts"
+export { linksUnder, mayNameContent } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"

@@ -109,6 +109,35 @@ export const receiptsMax = 1000
 /** Blobs of one content resource that wait for their removal. */
 export const staleBlobsMax = 64
 
+/** Notifications that keep a content; see {@link linksOverflowMs}. */
+export const contentLinksMax = 100
+
+/** How long anonymous content is kept at least after it had more links than it can note. */
+export const linksOverflowMs = 365 * 24 * hourMs
+
+/** A repeated deposit notes its link again after this time. */
+export const linkRefreshMs = 60_000
+
+/** Inlined content whose notification was not deposited is removed after this time. */
+export const inlinedCheckMs = hourMs
+
+/** Reads within this part of a retention are recorded once; checks of links are this far apart. */
+export const retentionParts = 30
+
+/** A lost check of links is repeated after this time. */
+export const linkCheckRetryMs = 120_000
+
+/** Log items that one check of links reads, and those of one read. */
+export const linkCheckItems = 20_000
+
+export const linkCheckPageItems = 50
+
+/**
+ * A notification may be dated so much earlier or later than the note of its link: clocks of nodes
+ * differ, and its deposit takes a while.
+ */
+export const linkSkewMs = 10 * 60_000
+
 /** A removal of blobs that was not confirmed is repeated after this time. */
 export const blobRemovalRetryMs = 60_000
 
@@ -271,6 +300,10 @@ holds(
   3 * recipientsMax + outdatedItemsMin < recipientItemsMax,
   "the items of all recipients are recalled"
 )
+
+holds(linkRefreshMs < linkSkewMs, "a link is noted again before its deposit is too late for it")
+
+holds(linkSkewMs < inlinedCheckMs, "inlined content is checked after its deposit has ended")
 
 holds(documentReadMs < attemptLeaseMs, "reading a document ends before its attempt counts as lost")
 holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt counts as lost")

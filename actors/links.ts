@@ -27,6 +27,12 @@ const mailboxPattern = /^\/mailboxes\/([a-z0-9][a-z0-9-]{0,63})(?:~([A-Za-z0-9_-
 
 const contentPattern = /^\/content\/([A-Za-z0-9_-]{1,200})$/
 
+/**
+ * Whether a text may have the URI of a content of this service: a cheap check before `contentOf`,
+ * which parses the URI. A URI that spells its path with escapes is not recognized.
+ */
+export const mayNameContent = (text: string): boolean => text.includes("/content/")
+
 /** A path whose unreserved characters are written as such (RFC 3986 §6.2.2.2). */
 const normal = (path: string): string =>
   path.replace(/%[2-7][0-9a-f]/gi, (escape) => {

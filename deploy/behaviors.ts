@@ -29,6 +29,7 @@ export const behaviorsOf = (
     schedule: settings.retrySchedule,
     retentionMs: settings.outgoingRetention,
     auditRetentionMs: settings.auditRetention,
+    anonymousRetentionMs: settings.anonymousRetention,
     sessionRetentionMs: settings.sessionRetention,
     random: Math.random
   })

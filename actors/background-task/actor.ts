@@ -8,7 +8,7 @@ import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
 import { admitFetch, admitReceipt, makeRequestHistory, type RequestHistory } from "./admission.ts"
-import { copyFor, listCopy, removeCopy, storeCopy } from "./content-copy.ts"
+import { copyFor, listCopy, removeCopy, removeInlined, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
 import { accessOf, fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundTaskMessage,
@@ -24,8 +24,11 @@ const readNotification = Effect.fnUntraced(function*(peers: Peers, { mailbox, n 
   return { settings, owner, notification: decodeItem(item.value) }
 })
 
-const isWanted = (settings: OwnerSettings, kind: TaskTarget["kind"]): boolean =>
+const isWanted = (settings: OwnerSettings, kind: RequestKind): boolean =>
   kind === "fetch" ? settings.fetch === "eager" : settings.receipts === kind
+
+/** The kinds of tasks that make requests. */
+type RequestKind = Exclude<TaskTarget["kind"], "inlined">
 
 const obsolete: BackgroundTaskMessage = { _tag: "Obsolete" }
 
@@ -44,6 +47,22 @@ interface NodeResources {
   readonly history: RequestHistory
 }
 
+/** Finds the content that came with the notification. */
+const findInlined = Effect.fnUntraced(function*(
+  { documents, links }: BackgroundTaskDependencies,
+  peers: Peers,
+  target: TaskTarget
+) {
+  // If the notification is gone by now, the content finds that out itself.
+  const found = yield* readNotification(peers, target)
+  if (found === undefined) return obsolete
+  const { fragment, idRandom } = found.notification
+  const contentId = links.contentOf(documents.pointerOf(fragment)?.url ?? "")
+  if (contentId === undefined) return obsolete
+  const message: BackgroundTaskMessage = { _tag: "InlinedFound", copy: { contentId, idRandom } }
+  return message
+})
+
 /** Fetches the content or sends a receipt; with a `problem`, sends a receipt of that. */
 const attempt = Effect.fnUntraced(function*(
   deps: BackgroundTaskDependencies,
@@ -54,6 +73,7 @@ const attempt = Effect.fnUntraced(function*(
 ) {
   const { documents, links } = deps
   const target = targetOf(self)
+  if (target.kind === "inlined") return yield* findInlined(deps, peers, target)
   const found = yield* readNotification(peers, target)
   if (found === undefined) return obsolete
   const { notification, owner, settings } = found
@@ -103,8 +123,13 @@ const performOnCopy = (
           exists: found !== undefined
         })
       )
-    case "RemoveCopy":
-      return Effect.as(removeCopy(deps, peers, target, action.copy), { _tag: "CopyRemoved" })
+    case "RemoveCopy": {
+      const { contentId, idRandom } = action.copy
+      const removing = idRandom === undefined
+        ? removeCopy(deps, peers, target, action.copy)
+        : removeInlined(peers, target.mailbox, contentId, idRandom)
+      return Effect.as(removing, { _tag: "CopyRemoved" })
+    }
   }
 }
 

@@ -104,6 +104,16 @@ export const listCopy = Effect.fnUntraced(function*(
   yield* askMailbox(peers, mailbox, { _tag: "CopiesChanged" })
 })
 
+/** Removes content that came with the notification, unless it came with another one too. */
+export const removeInlined = (
+  peers: Peers,
+  mailbox: string,
+  contentId: string,
+  idRandom: string
+): Effect.Effect<void, AskFailure> =>
+  // A refusal means that the content is gone.
+  Effect.asVoid(askContent(peers, contentId, { _tag: "Unlink", mailbox, idRandom }))
+
 /** Removes the copy; one that a slow attempt publishes later is refused. */
 export const removeCopy = Effect.fnUntraced(function*(
   { records }: BackgroundTaskDependencies,

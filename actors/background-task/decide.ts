@@ -52,6 +52,13 @@ export const backgroundTaskTable = (schedule: Schedule): BackgroundTasks => {
       { nowMs, self }: DecisionContext
     ): BackgroundTaskDecision =>
       onAttempt(schedule, targetOf(self).kind === "fetch", state, message, nowMs),
+    // The content exists already: only its removal is left to do.
+    InlinedFound: (
+      _state: Attempting,
+      { copy }: Variant<BackgroundTaskMessage, "InlinedFound">,
+      { nowMs }: DecisionContext
+    ): BackgroundTaskDecision =>
+      checkNotification({ _tag: "Copied", copy, isListed: true, checks: 0 }, nowMs),
     Obsolete: (
       state: Attempting,
       _message: BackgroundTaskMessage,
@@ -78,6 +85,7 @@ const copied: BackgroundTasks["Copied"] = {
   CopyNamed: () => deny("Superseded"),
   Attempted: () => stay(),
   // A slow attempt: only a check ends this state.
+  InlinedFound: () => stay(),
   Obsolete: () => stay(),
   // The notification may have been removed before the mailbox knew of the copy: check it.
   CopyListed: (state, _message, { nowMs }) =>
@@ -94,6 +102,7 @@ const removing: BackgroundTasks["Removing"] = {
   TimerFired: ({ copy }, _message, { nowMs }) => perform({ _tag: "RemoveCopy", copy }, nowMs),
   CopyNamed: () => deny("Superseded"),
   Attempted: () => stay(),
+  InlinedFound: () => stay(),
   Obsolete: () => stay(),
   CopyListed: () => stay(),
   NotificationChecked: () => stay(),

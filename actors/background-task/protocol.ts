@@ -1,14 +1,15 @@
 /**
  * A background task: one outbound request of a mailbox for one of its notifications (protocol
- * §1.2): to fetch the content (A3), or to send a receipt (A4). Its id is
- * `<mailbox>=<n, base 36>-<kind>`, so that it is in the shard of its mailbox, whose commits signal
- * it. It reads what to do from the mailbox and its log in every attempt.
+ * §1.2): to fetch the content (A3), or to send a receipt (A4). One kind makes no request: it
+ * removes content that came in the notification. A task's id is `<mailbox>=<n, base 36>-<kind>`,
+ * so that it is in the shard of its mailbox, whose commits signal it. It reads what to do from the
+ * mailbox and its log in every attempt.
  */
 import { Schema } from "effect"
 import type { Address, BlobsApi, RecordsApi } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
-import { Count, CountOrZero } from "../schemas.ts"
+import { Base64Id, Count, CountOrZero } from "../schemas.ts"
 
 /** The dependencies of background tasks. */
 export interface BackgroundTaskDependencies {
@@ -26,10 +27,10 @@ export interface TaskTarget {
   readonly mailbox: string
   /** The notification's number in the mailbox's log. */
   readonly n: number
-  readonly kind: "fetch" | "received" | "retrieved"
+  readonly kind: "fetch" | "inlined" | "received" | "retrieved"
 }
 
-const idPattern = /^([a-z0-9][a-z0-9-]{0,63})=([0-9a-z]{1,8})-(fetch|received|retrieved)$/
+const idPattern = /^([a-z0-9][a-z0-9-]{0,63})=([0-9a-z]{1,8})-(fetch|inlined|received|retrieved)$/
 
 export const targetOf = ({ id }: Address): TaskTarget => {
   const [, mailbox, n, kind] = idPattern.exec(id) ?? []
@@ -37,8 +38,12 @@ export const targetOf = ({ id }: Address): TaskTarget => {
   return { mailbox, n: Number.parseInt(n, 36), kind: kind as TaskTarget["kind"] } // by the pattern
 }
 
-/** The copy of a fetch: a content resource of the mailbox's owner. */
-export const ContentCopy = Schema.Struct({ contentId: Schema.String })
+/** The copy of a fetch, or content that a deposit brought: a content of the mailbox's owner. */
+export const ContentCopy = Schema.Struct({
+  contentId: Schema.String,
+  /** The random part of the notification's id; of inlined content only. */
+  idRandom: Schema.optionalKey(Base64Id)
+})
 
 export type ContentCopy = typeof ContentCopy.Type
 
@@ -78,6 +83,8 @@ export const BackgroundTaskMessage = Schema.Union([
   }),
   /** An attempt is about to store this copy; it does so after the reply. */
   Schema.TaggedStruct("CopyNamed", { copy: ContentCopy }),
+  /** The notification came with this content, which the task removes with it. */
+  Schema.TaggedStruct("InlinedFound", { copy: ContentCopy }),
   /** The notification or its mailbox is gone, or the mailbox no longer wants the task. */
   Schema.TaggedStruct("Obsolete", {}),
   /** The copy is in the mailbox's listings. */

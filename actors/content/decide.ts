@@ -1,13 +1,17 @@
 /**
  * The decisions of a content resource. When a body is replaced or removed, its blob first becomes
  * stale: the commit stores the blob's id and sets a timer. The actor removes the blob after that
- * commit. If the node crashes before the removal, the timer repeats it.
+ * commit. If the node crashes before the removal, the timer repeats it. The same timer ends the
+ * lifetime of content that expires; see lifetime.ts.
  */
 import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
-import { blobRemovalRetryMs, receiptsMax, removalsMax, staleBlobsMax } from "../limits.ts"
+import { blobRemovalRetryMs, inlinedCheckMs, linkCheckRetryMs, receiptsMax, removalsMax,
+  staleBlobsMax } from "../limits.ts"
 import { deny, denyEach, type Reason } from "../refusals.ts"
 import { sameHash } from "../secret-hash.ts"
+import { forgetAtMs, hasEnded, lifetimeAtMs, linkAt, linksOf, readAt, withChecks, withLink,
+  withoutLink } from "./lifetime.ts"
 import { type ContentAccess, type ContentAction, type ContentMessage, type ContentReply,
   type ContentState, encodeReceipt } from "./protocol.ts"
 
@@ -80,18 +84,25 @@ const continueRemoval = (
   const next: Removed = { ...state, receiptsLeft: state.receiptsLeft - receipts.length }
   const decision: Decision<ContentState, never, ContentAction> = next.stale.length > 0
     ? removeStaleBlobs(next, nowMs)
-    : become<ContentState>(next).setTimer(null)
+    : become<ContentState>(next).setTimer(next.forgetAtMs ?? null)
   if (receipts.length > 0) decision.removeItems(...receipts)
   // The timer is due at once: the next receipts do not wait until the removal of blobs is repeated.
   return next.receiptsLeft > 0 ? decision.setTimer(nowMs) : decision
 }
 
 const remove = (
-  { body, stale }: Published,
-  { head, nowMs }: DecisionContext
-): Decision<ContentState, ContentReply, ContentAction> =>
-  continueRemoval({ _tag: "Removed", stale: [...stale, body.blobId], receiptsLeft: head }, nowMs)
-    .reply(done)
+  state: Published,
+  { head, nowMs }: DecisionContext,
+  retentionMs: number
+): Decision<ContentState, ContentReply, ContentAction> => {
+  const removed: Removed = {
+    _tag: "Removed",
+    stale: [...state.stale, state.body.blobId],
+    receiptsLeft: head,
+    ...forgetAtMs(state, nowMs, retentionMs)
+  }
+  return continueRemoval(removed, nowMs).reply(done)
+}
 
 const hasBlobReply = (hasBlob: boolean): ContentReply => ({ _tag: "HasBlob", hasBlob })
 
@@ -116,11 +127,11 @@ const publishedReply = ({ body, generation }: Published): ContentReply => ({
 
 /** The cells that are equal before content is published and after it is removed. */
 const withoutContent = (reason: "NotFound" | "Gone") =>
-  denyEach(reason, "Describe", "Authorize", "Overwrite", "Remove", "Receipt")
+  denyEach(reason, "Describe", "Authorize", "Overwrite", "Remove", "Receipt", "Link", "Unlink")
 
-const absent: ContentTable["Absent"] = {
+const absent = (retentionMs: number): ContentTable["Absent"] => ({
   Publish: (_state, message, { nowMs }) => {
-    const { requestId, body, editHash, passwordHash, owner } = message
+    const { requestId, body, editHash, passwordHash, owner, inlinedIn } = message
     const created: Published = {
       _tag: "Published",
       requestId,
@@ -130,17 +141,26 @@ const absent: ContentTable["Absent"] = {
       editHash,
       ...passwordHash === undefined ? {} : { passwordHash },
       ...owner === undefined ? {} : { owner },
-      stale: []
+      stale: [],
+      ...inlinedIn === undefined ? {} : {
+        isInlined: true,
+        links: [linkAt(inlinedIn, nowMs)],
+        // By then the notification is deposited, or never will be.
+        checkAtMs: nowMs + inlinedCheckMs
+      }
     }
-    return become<ContentState>(created).reply(publishedReply(created))
+    const timerMs = lifetimeAtMs(created, retentionMs)
+    const decision = become<ContentState>(created)
+    return (timerMs === null ? decision : decision.setTimer(timerMs)).reply(publishedReply(created))
   },
   ...withoutContent("NotFound"),
   // The tombstone refuses a Publish that comes later.
   Withdraw: () => become<ContentState>({ _tag: "Removed", stale: [], receiptsLeft: 0 }).reply(done),
   HasBlob: () => stay<ContentState>().removeActor().reply(hasBlobReply(false)),
+  LinksChecked: () => stay(),
   BlobsRemoved: () => stay(),
   TimerFired: () => stay()
-}
+})
 
 /** HTTP dates are of whole seconds: each body has a second of its own (RFC 9110 §8.8.2.1). */
 const dateAfter = (lastModifiedMs: number, nowMs: number): number =>
@@ -169,16 +189,77 @@ const overwrite: ContentTable["Published"]["Overwrite"] = (state, message, { now
   return removeStaleBlobs(next, nowMs).reply(overwritten)
 }
 
-const published: ContentTable["Published"] = {
-  Publish: (state, { requestId }) =>
-    requestId === state.requestId
-      ? stay().reply(publishedReply(state))
-      : deny("Taken"),
-  Describe: (state, { access }) => {
+/** Stores a state with other links, if they are others. */
+const storeLinks = (state: Published, next: Published): Decision<ContentState> =>
+  next === state ? stay<ContentState>() : become<ContentState>(next)
+
+/** A repetition. The content is that of one more notification, unless it has too many. */
+const publishAgain: ContentTable["Published"]["Publish"] = (state, message, { nowMs }) => {
+  const { inlinedIn, requestId } = message
+  if (requestId !== state.requestId) return deny("Taken")
+  const next = inlinedIn === undefined ? state : withLink(state, inlinedIn, nowMs)
+  return next === undefined
+    ? stay().reply<ContentReply>({ _tag: "PublishedOnce" })
+    : storeLinks(state, next).reply(publishedReply(state))
+}
+
+/** Ends the content, or finds out what keeps it. */
+const endLifetime = (
+  state: Published,
+  context: DecisionContext,
+  retentionMs: number
+): Decision<ContentState, ContentReply, ContentAction> => {
+  const { nowMs } = context
+  const dueAtMs = lifetimeAtMs(state, retentionMs)
+  if (dueAtMs === null || nowMs < dueAtMs) return stay<ContentState>().setTimer(dueAtMs)
+  if (hasEnded(state, nowMs, retentionMs)) return remove(state, context, retentionMs)
+  return stay<ContentState>()
+    .perform<ContentAction>({
+      _tag: "CheckLinks",
+      links: linksOf(state),
+      isInlined: state.isInlined === true,
+      nowMs
+    })
+    .deferTimer(nowMs + linkCheckRetryMs)
+}
+
+/** The cells that depend on how long content is kept. */
+const lifetimeCells = (retentionMs: number) => ({
+  Link: (state: Published, key: Variant<ContentMessage, "Link">, { nowMs }: DecisionContext) =>
+    storeLinks(state, withLink(state, key, nowMs) ?? state).reply(done),
+  Unlink: (
+    state: Published,
+    key: Variant<ContentMessage, "Unlink">,
+    context: DecisionContext
+  ): Decision<ContentState, ContentReply, ContentAction> => {
+    const next = withoutLink(state, key)
+    return next !== state && hasEnded(next, context.nowMs, retentionMs)
+      ? remove(next, context, retentionMs)
+      : storeLinks(state, next).reply(done)
+  },
+  LinksChecked: (
+    state: Published,
+    message: Variant<ContentMessage, "LinksChecked">,
+    context: DecisionContext
+  ): Decision<ContentState, ContentReply, ContentAction> => {
+    const next = withChecks(state, message, context.nowMs, retentionMs)
+    return hasEnded(next, context.nowMs, retentionMs)
+      ? remove(next, context, retentionMs)
+      : become<ContentState>(next).setTimer(lifetimeAtMs(next, retentionMs))
+  }
+})
+
+const published = (retentionMs: number): ContentTable["Published"] => ({
+  ...lifetimeCells(retentionMs),
+  Publish: publishAgain,
+  Describe: (state, { access }, { nowMs }) => {
     const reason = readRefusal(state, access)
     if (reason !== undefined) return deny(reason)
     const { body, lastModifiedMs, passwordHash } = state
-    return stay().reply<ContentReply>({
+    const read = readAt(state, nowMs, retentionMs)
+    return (read === undefined ? stay<ContentState>() : become<ContentState>(read)).reply<
+      ContentReply
+    >({
       _tag: "Described",
       view: { body, lastModifiedMs, hasPassword: passwordHash !== undefined }
     })
@@ -194,10 +275,10 @@ const published: ContentTable["Published"] = {
     const reason = removalRefusal(state, access)
     if (reason !== undefined) return deny(reason)
     if (ifDigest !== undefined && ifDigest !== state.body.digest) return deny("PreconditionFailed")
-    return remove(state, context)
+    return remove(state, context, retentionMs)
   },
   Withdraw: (state, { requestId }, context) =>
-    requestId === state.requestId ? remove(state, context) : deny("NotFound"),
+    requestId === state.requestId ? remove(state, context, retentionMs) : deny("NotFound"),
   Receipt: (state, { access, requestId, value }, { findDuplicate, head, nowMs }) => {
     const reason = readRefusal(state, access)
     if (reason !== undefined) return deny(reason)
@@ -215,17 +296,20 @@ const published: ContentTable["Published"] = {
     const stale = withoutRemoved(state.stale, blobIds)
     if (stale.length === state.stale.length) return stay()
     return become<ContentState>({ ...state, stale })
-      .setTimer(stale.length === 0 ? null : nowMs + blobRemovalRetryMs)
+      .setTimer(stale.length === 0 ? lifetimeAtMs(state, retentionMs) : nowMs + blobRemovalRetryMs)
   },
-  TimerFired: (state, _message, { nowMs }) =>
-    state.stale.length === 0 ? stay<ContentState>().setTimer(null) : removeStaleBlobs(state, nowMs)
-}
+  TimerFired: (state, _message, context) =>
+    state.stale.length === 0
+      ? endLifetime(state, context, retentionMs)
+      : removeStaleBlobs(state, context.nowMs)
+})
 
 const removed: ContentTable["Removed"] = {
   // The id is random: only a repetition of the request that published the content has it.
   Publish: () => stay().reply<ContentReply>({ _tag: "PublishedOnce" }),
   ...withoutContent("Gone"),
   Withdraw: () => stay().reply(done),
+  LinksChecked: () => stay(),
   HasBlob: (state, { blobId }) => replyHasBlob(state, state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = withoutRemoved(state.stale, blobIds)
@@ -234,13 +318,20 @@ const removed: ContentTable["Removed"] = {
       ? nowMs
       : stale.length > 0
       ? nowMs + blobRemovalRetryMs
-      : null
+      : state.forgetAtMs ?? null
     return become<ContentState>({ ...state, stale }).setTimer(timerMs)
   },
   TimerFired: (state, _message, { nowMs }) =>
-    state.stale.length === 0 && state.receiptsLeft === 0
-      ? stay<ContentState>().setTimer(null)
-      : continueRemoval(state, nowMs)
+    state.stale.length > 0 || state.receiptsLeft > 0
+      ? continueRemoval(state, nowMs)
+      : state.forgetAtMs !== undefined && nowMs >= state.forgetAtMs
+      ? stay<ContentState>().removeActor()
+      : stay<ContentState>().setTimer(state.forgetAtMs ?? null)
 }
 
-export const contentTable: ContentTable = { Absent: absent, Published: published, Removed: removed }
+/** The table, with the retention of anonymous content in ms. */
+export const contentTable = (retentionMs: number): ContentTable => ({
+  Absent: absent(retentionMs),
+  Published: published(retentionMs),
+  Removed: removed
+})

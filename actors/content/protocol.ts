@@ -19,6 +19,23 @@ export type ContentBody = typeof ContentBody.Type
 /** Ids of blobs that the content no longer refers to. They may still be in the store. */
 const stale = Schema.Array(Schema.String)
 
+/** A notification of a mailbox of this service, by the random part of its id. */
+const LinkKey = { mailbox: Schema.String, idRandom: Base64Id }
+
+/**
+ * A notification that links to the content, or will do so: it is noted before it is deposited. The
+ * deposit was attempted between `fromMs` and `toMs`.
+ */
+export const ContentLink = Schema.Struct({
+  ...LinkKey,
+  fromMs: Count,
+  toMs: Count,
+  /** Its number in the mailbox's log, once a check has found it. */
+  n: Schema.optionalKey(Count)
+})
+
+export type ContentLink = typeof ContentLink.Type
+
 export const ContentState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Published", {
@@ -31,12 +48,24 @@ export const ContentState = Schema.Union([
     editHash: SecretHash,
     passwordHash: Schema.optionalKey(SecretHash),
     owner: Schema.optionalKey(Schema.String),
-    stale
+    stale,
+    /** When it was last read, within a fraction of its retention; of anonymous content only. */
+    lastReadMs: Schema.optionalKey(Count),
+    /** A deposit brought it: it is removed with the last notification that links to it. */
+    isInlined: Schema.optionalKey(Schema.Boolean),
+    /** The notifications that keep it; of anonymous and of inlined content only. */
+    links: Schema.optionalKey(Schema.Array(ContentLink)),
+    /** The links are not checked before this time. */
+    checkAtMs: Schema.optionalKey(Count),
+    /** It does not expire before this time, since it has more links than it can note. */
+    keptUntilMs: Schema.optionalKey(Count)
   }),
   Schema.TaggedStruct("Removed", {
     stale,
     /** The log number of the last receipt that is not yet removed; 0 when all are removed. */
-    receiptsLeft: Count
+    receiptsLeft: Count,
+    /** When the record is removed; left out where it stays for ever. */
+    forgetAtMs: Schema.optionalKey(Count)
   })
 ])
 
@@ -55,6 +84,18 @@ export const ContentAccess = Schema.Struct({
 
 export type ContentAccess = typeof ContentAccess.Type
 
+/** What a check of a link has found. */
+export const LinkFinding = Schema.Union([
+  /** The notification is stored, and nobody has retrieved it; or the content is inlined in it. */
+  Schema.TaggedStruct("Kept", { n: Count }),
+  /** It was retrieved or removed, or was never deposited. */
+  Schema.TaggedStruct("Ended", {}),
+  /** The search in the mailbox's log is not over: it continues with items of this time. */
+  Schema.TaggedStruct("Unknown", { fromMs: Count })
+])
+
+export type LinkFinding = typeof LinkFinding.Type
+
 export const ContentMessage = Schema.Union([
   /** Publishes a body, whose bytes are already in the blob store (A1). */
   Schema.TaggedStruct("Publish", {
@@ -62,7 +103,20 @@ export const ContentMessage = Schema.Union([
     body: ContentBody,
     editHash: SecretHash,
     passwordHash: Schema.optionalKey(SecretHash),
-    owner: Schema.optionalKey(Schema.String)
+    owner: Schema.optionalKey(Schema.String),
+    /** The notification that is about to be deposited with this content in it. */
+    inlinedIn: Schema.optionalKey(Schema.Struct(LinkKey))
+  }),
+  /**
+   * A notification that links to the content is about to be deposited. Content that can expire
+   * notes it; other content needs no commit.
+   */
+  Schema.TaggedStruct("Link", LinkKey),
+  /** The notification is gone, or was not deposited. Inlined content goes with its last link. */
+  Schema.TaggedStruct("Unlink", LinkKey),
+  /** The result of CheckLinks. */
+  Schema.TaggedStruct("LinksChecked", {
+    checks: Schema.Array(Schema.Struct({ ...LinkKey, toMs: Count, found: LinkFinding }))
   }),
   /** Returns the view, if the caller may read (A3). */
   Schema.TaggedStruct("Describe", { access: ContentAccess }),
@@ -132,11 +186,16 @@ export type ContentReply =
   | { readonly _tag: "HasBlob"; readonly hasBlob: boolean }
   | { readonly _tag: "Done" }
 
-/** Removes blobs from the store; the timer repeats it if it fails. */
-export type ContentAction = {
-  readonly _tag: "RemoveBlobs"
-  readonly blobIds: ReadonlyArray<string>
-}
+export type ContentAction =
+  /** Removes blobs from the store; the timer repeats it if it fails. */
+  | { readonly _tag: "RemoveBlobs"; readonly blobIds: ReadonlyArray<string> }
+  /** Finds out which links still keep the content; the timer repeats it if it fails. */
+  | {
+    readonly _tag: "CheckLinks"
+    readonly links: ReadonlyArray<ContentLink>
+    readonly isInlined: boolean
+    readonly nowMs: number
+  }
 
 /** A stored receipt. */
 export interface StoredReceipt {

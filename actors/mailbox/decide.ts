@@ -14,7 +14,7 @@ import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, Mailbo
 import { covers, subtract } from "./ranges.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
   recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
-import { isWatched, makesRequests, partOf, signalDeposit, signalKey,
+import { isWatched, makesRequests, partOf, signalBackgroundTasks, signalDeposit, signalKey,
   signalRegistrations } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
@@ -48,7 +48,7 @@ export const mailboxTable = (limits: MailboxLimits): Mailboxes => ({
 const withoutMailbox = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "Deposit", "List", "Retrieved", "Remove", "Configure"),
   ...denyEach(reason, "ChangeSecrets", "Destroy", "Register", "Unregister", "ReadHead"),
-  ...denyEach(reason, "Registrations", "CopiesChanged"),
+  ...denyEach(reason, "Registrations", "CopiesChanged", "CheckNotification"),
   Expire: () => stay()
 })
 
@@ -101,6 +101,12 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
       : deny(readerDenied(reader)),
   CopiesChanged: (state) =>
     become<MailboxState>({ ...state, fetched: state.fetched + 1 }).reply(done),
+  CheckNotification: (state, { n }, { head }) =>
+    stay().reply<MailboxReply>({
+      _tag: "NotificationChecked",
+      isStored: n <= head && !covers(state.gone, n),
+      isRetrieved: covers(state.retrieved, n)
+    }),
   Expire: finishExpiry,
   TimerFired: beginExpiry
 })
@@ -136,7 +142,8 @@ const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
     retrieved: [],
     registrations: [],
     events: 0,
-    fetched: 0
+    fetched: 0,
+    inlined: 0
   }
   return become<MailboxState>(open).reply(created(open, false))
 }
@@ -158,7 +165,8 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
   retrieved: state.retrieved,
   registrations: state.registrations,
   events: state.events,
-  fetched: state.fetched
+  fetched: state.fetched,
+  inlined: state.inlined
 })
 
 const deposit =
@@ -194,6 +202,10 @@ const deposit =
         hasLaterFields(state) ? { ...state, lastAtMs: atMs } : receivedAt(state, atMs)
       )
     }
+    if (message.isInlined === true) {
+      signalBackgroundTasks(decision, self, [head + 1], "inlined")
+      if (state.inlined === 0) decision.become({ ...state, lastAtMs: atMs, inlined: 1 })
+    }
     if (isWatched(state)) signalDeposit(decision, state, self, head + 1)
     if (key !== undefined) signalKey(decision, self, key, head + 1)
     return decision.reply<MailboxReply>({
@@ -228,8 +240,8 @@ const destroy: Mailboxes["Open"]["Destroy"] = (state, message, context) => {
   if (reason !== undefined) return deny(reason)
   if (isOutdated(state, message)) return deny("PreconditionFailed")
   const left = head === 0 ? [] : subtract({ from: 1, to: head }, state.gone)
-  const { fetched, registrations } = state
-  const tombstone: Destroyed = { _tag: "Destroyed", destroyedAtMs: nowMs, left, fetched }
+  const { fetched, inlined, registrations } = state
+  const tombstone: Destroyed = { _tag: "Destroyed", destroyedAtMs: nowMs, left, fetched, inlined }
   const decision = left.length === 0
     ? become<MailboxState>(tombstone).setTimer(null)
     : clearDestroyed(tombstone, context)

@@ -55,14 +55,18 @@ export const MailboxState = Schema.Union([
     /** How many stored log items are removal events, not notifications. */
     events: CountOrZero,
     /** How often the cached copies of contents have changed, which a listing shows. */
-    fetched: CountOrZero
+    fetched: CountOrZero,
+    /** 1 if deposits have brought content: it is removed with their notifications. */
+    inlined: CountOrZero
   }),
   Schema.TaggedStruct("Destroyed", {
     destroyedAtMs: Count,
     /** Log items that are still to be removed. */
     left: Schema.Array(Range),
     /** As in Open. If it is above 0, there may be cached copies to remove. */
-    fetched: CountOrZero
+    fetched: CountOrZero,
+    /** As in Open. */
+    inlined: CountOrZero
   })
 ])
 
@@ -114,7 +118,9 @@ export const MailboxMessage = Schema.Union([
     /** The client network of a sender without an account. */
     network: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,64}$/))),
     /** The hash of the Idempotency-Key. The actor `<mailbox>=<key>` stores the key's answer. */
-    key: Schema.optionalKey(SecretHash)
+    key: Schema.optionalKey(SecretHash),
+    /** The notification links to content that came in it: a background task watches over it. */
+    isInlined: Schema.optionalKey(Schema.Boolean)
   }),
   /** Returns the view, with the head of the log, if the caller may read the mailbox (A11). */
   Schema.TaggedStruct("List", { reader: MailboxReader }),
@@ -135,6 +141,8 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("Registrations", { reader: MailboxReader }),
   /** The cached copies have changed. A background task sends it. */
   Schema.TaggedStruct("CopiesChanged", {}),
+  /** Asks whether a notification is stored and was retrieved. Content that it links to sends it. */
+  Schema.TaggedStruct("CheckNotification", { n: Count }),
   /** The result of ReadExpired: notifications, removal events, and numbers without an item. */
   Schema.TaggedStruct("Expire", {
     removed: Schema.Array(Removal),
@@ -182,6 +190,11 @@ export type MailboxReply =
   | { readonly _tag: "Head"; readonly head: number; readonly lastAtMs: number }
   /** The part after the `=` of each registration's id, in the order of registration. */
   | { readonly _tag: "Registrations"; readonly ids: ReadonlyArray<string> }
+  | {
+    readonly _tag: "NotificationChecked"
+    readonly isStored: boolean
+    readonly isRetrieved: boolean
+  }
   | { readonly _tag: "Done" }
 
 export type MailboxAction =

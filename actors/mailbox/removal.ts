@@ -13,7 +13,7 @@ import type { MailboxAction, MailboxMessage, MailboxReply, MailboxState,
   Removal } from "./protocol.ts"
 import { covers, first, include, type Range, type Retrieval, retrieve, subtract,
   total } from "./ranges.ts"
-import { signalBackgroundTasks, signalRegistrations } from "./signals.ts"
+import { signalBackgroundTasks, signalRegistrations, signalRemoval } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
 
@@ -82,10 +82,15 @@ export const findRemovedLocalDelivery = (
 const expiresEarly = ({ settings }: Open): boolean =>
   settings.retentionMs < removedLocalDeliveryRetentionMs
 
-/** How many items one commit can remove. If it also sends signals, it can remove half as many. */
+/** How many items one commit can remove. If it also sends signals, it can remove fewer. */
 const removalsPerCommit = (
-  state: { readonly fetched: number; registrations?: Open["registrations"] }
-) => state.fetched > 0 || (state.registrations?.length ?? 0) > 0 ? removalsMax / 2 : removalsMax
+  { fetched, inlined, registrations = [] }: Pick<Destroyed, "fetched" | "inlined"> & {
+    readonly registrations?: Open["registrations"]
+  }
+): number => {
+  const kinds = (fetched > 0 || registrations.length > 0 ? 1 : 0) + (inlined > 0 ? 1 : 0)
+  return Math.floor(removalsMax / (1 + kinds))
+}
 
 /** The removal events for these notifications, as log items; none without registrations. */
 const encodeRemovalEvents = (
@@ -139,7 +144,7 @@ export const removeItems = (
   if (appended.length > 0) {
     signalRegistrations(decision, self, state.registrations, head + appended.length)
   }
-  if (state.fetched > 0) signalBackgroundTasks(decision, self, notifications, "fetch")
+  signalRemoval(decision, state, self, notifications)
   return decision
 }
 
@@ -205,7 +210,7 @@ export const beginExpiry = (
   }
   const next = { ...withoutItems(state, numbers, 0), retrieved: kept }
   const decision = become<MailboxState>(next).removeItems(...numbers).setTimer(nextTimerMs(next))
-  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch")
+  signalRemoval(decision, state, self, numbers)
   return decision
 }
 
@@ -254,6 +259,6 @@ export const clearDestroyed = (
   const decision = become<MailboxState>({ ...state, left })
     .removeItems(...numbers)
     .setTimer(left.length === 0 ? null : state.destroyedAtMs)
-  if (state.fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch")
+  signalRemoval(decision, state, self, numbers)
   return decision
 }

@@ -39,11 +39,22 @@ export const signalBackgroundTasks = (
   decision: SignalingDecision,
   self: Address,
   numbers: ReadonlyArray<number>,
-  kind: "fetch" | "received" | "retrieved"
+  kind: "fetch" | "inlined" | "received" | "retrieved"
 ): void => {
   for (const n of numbers) {
     decision.signal(address(backgroundTaskKind, `${self.id}=${n.toString(36)}-${kind}`))
   }
+}
+
+/** Signals the tasks that remove what came with these notifications, which are removed. */
+export const signalRemoval = (
+  decision: SignalingDecision,
+  { fetched, inlined }: { readonly fetched: number; readonly inlined: number },
+  self: Address,
+  numbers: ReadonlyArray<number>
+): void => {
+  if (fetched > 0) signalBackgroundTasks(decision, self, numbers, "fetch")
+  if (inlined > 0) signalBackgroundTasks(decision, self, numbers, "inlined")
 }
 
 /** Signals a deposit's idempotency key: the commit stores the deposit as item `n`. */

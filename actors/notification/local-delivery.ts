@@ -1,7 +1,8 @@
 /** Local delivery: to a mailbox of this service, without HTTP (protocol §1.3). */
 import { Effect } from "effect"
 import { isRefusal, type Peers, type Refusal } from "../../runtime/index.ts"
-import type { Links } from "../links.ts"
+import { askContent } from "../content/index.ts"
+import { type Links, mayNameContent } from "../links.ts"
 import { askMailbox, localDeliveryIdRandom, type MailboxMessage, notificationId,
   partChars } from "../mailbox/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
@@ -16,6 +17,14 @@ export interface LocalDelivery {
   /** The sender's account. */
   readonly account: string
   readonly fragment: string
+}
+
+/** What local delivery needs of the dependencies of a relay. */
+interface DeliveryDependencies {
+  readonly links: Links
+  readonly documents: {
+    readonly pointerOf: (fragment: string) => { readonly url: string } | undefined
+  }
 }
 
 /** A name derived from a notification and its recipient: the same in every attempt; base64url. */
@@ -47,11 +56,26 @@ const outcomeOf = ({ reason }: Refusal): DeliveryOutcome => {
   }
 }
 
+/** Content that expires notes the notification before it is deposited; see content/lifetime.ts. */
+const noteLink = Effect.fnUntraced(function*(
+  peers: Peers,
+  { documents, links }: DeliveryDependencies,
+  fragment: string,
+  mailbox: string,
+  idRandom: string
+) {
+  if (!mayNameContent(fragment)) return
+  const id = links.contentOf(documents.pointerOf(fragment)?.url ?? "")
+  // A refusal means that the content is gone: the notification is delivered nevertheless.
+  if (id !== undefined) yield* askContent(peers, id, { _tag: "Link", mailbox, idRandom })
+})
+
 const deposit = Effect.fnUntraced(function*(
   peers: Peers,
-  links: Links,
+  deps: DeliveryDependencies,
   { account, fragment, id, to }: LocalDelivery
 ) {
+  const { links } = deps
   const mailbox = links.mailboxOf(to)
   if (mailbox === undefined) return permanentFailure(405, "this is not a mailbox of this service")
   const { name, secret } = mailbox
@@ -66,6 +90,7 @@ const deposit = Effect.fnUntraced(function*(
   // Both are the same in every attempt, so that the mailbox deduplicates.
   const idRandom = localDeliveryIdRandom(derivedName("item", id, to))
   const digest = derivedName("digest", id, to).slice(0, partChars)
+  yield* noteLink(peers, deps, fragment, name, idRandom)
   const message: MailboxMessage = { _tag: "Deposit", fragment, digest, idRandom, account }
   const reply = yield* askMailbox(peers, name, message)
   if (isRefusal(reply)) return outcomeOf(reply)
@@ -85,10 +110,10 @@ const tooLarge = permanentFailure(413, "the mailbox cannot store so large a noti
 /** Deposits the notification; the mailbox's deduplication window makes a repetition a no-op. */
 export const deliverLocally = (
   peers: Peers,
-  links: Links,
+  deps: DeliveryDependencies,
   delivery: LocalDelivery
 ): Effect.Effect<DeliveryOutcome> =>
   Effect.catch(
-    deposit(peers, links, delivery),
+    deposit(peers, deps, delivery),
     ({ _tag }) => Effect.succeed(_tag === "ValueTooLarge" ? tooLarge : unavailable)
   )

@@ -18,6 +18,8 @@ export interface RelayDependencies {
   readonly documents: {
     /** A relayed notification's fragment as JSON-LD, for the inbox at `to`. */
     readonly activityOf: (fragment: string, to: string) => string
+    /** The content that a stored notification's fragment points to. */
+    readonly pointerOf: (fragment: string) => { readonly url: string } | undefined
   }
   /** In [0, 1): jitters the retries. */
   readonly random: () => number
@@ -117,7 +119,7 @@ class RelayAttempt {
       const { account, traceId } = this.action
       const spanId = this.resources.spanIds.next()
       return Effect.withParentSpan(
-        deliverLocally(this.peers, this.deps.links, { id: this.self.id, to, account, fragment }),
+        deliverLocally(this.peers, this.deps, { id: this.self.id, to, account, fragment }),
         Tracer.externalSpan({ traceId, spanId, sampled: true })
       )
     })

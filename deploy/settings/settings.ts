@@ -108,6 +108,11 @@ const table = {
   ],
   contentPublish: ["content.publish", oneOf("anyone", "accounts"), "Who may publish content"],
   contentBytesMax: ["content.bytesMax", size, "Largest content that a client may publish"],
+  anonymousRetention: [
+    "content.anonymousRetention",
+    positiveDuration,
+    "How long the service keeps content of clients without an account after its last read"
+  ],
   diskFreeMin: [
     "disk.freeMin",
     freeSpace,

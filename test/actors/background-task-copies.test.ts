@@ -80,7 +80,7 @@ class CopyWorld {
   })
   readonly task = new Model(this.behavior, self)
   /** The copy; there is one, by its id. */
-  readonly copy = new Model(content({ remove: () => Effect.void }))
+  readonly copy = new Model(content(noDependencies))
   private readonly peers: Peers = {
     ask: (to, message) => this.call(message._tag, () => this.receive(to, message)),
     read: () => this.call("read", () => this.exists ? [{ n: 1, value: item }] : [])
@@ -164,7 +164,9 @@ class CopyWorld {
         await this.perform()
         this.deliver()
       }
-      for (const { blobIds } of this.copy.actions.splice(0)) {
+      for (const action of this.copy.actions.splice(0)) {
+        if (action._tag !== "RemoveBlobs") throw new Error("its owner keeps a copy")
+        const { blobIds } = action
         for (const id of blobIds) this.blobs.delete(id)
         this.copy.send({ _tag: "BlobsRemoved", blobIds }, this.nowMs)
       }

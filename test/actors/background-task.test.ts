@@ -46,6 +46,9 @@ const timerFired: BackgroundTaskMessage = { _tag: "TimerFired" }
 const obsolete: BackgroundTaskMessage = { _tag: "Obsolete" }
 const copyListed: BackgroundTaskMessage = { _tag: "CopyListed" }
 const copyNamed: BackgroundTaskMessage = { _tag: "CopyNamed", copy }
+const inlined = { contentId: "c1", idRandom: hash("random").slice(0, 22) }
+const inlinedFound: BackgroundTaskMessage = { _tag: "InlinedFound", copy: inlined }
+const inlining: Partial<DecisionContext> = { self: address("background-task", "alice=1-inlined") }
 const copyRemoved: BackgroundTaskMessage = { _tag: "CopyRemoved" }
 const checked = (exists: boolean, check = 1): BackgroundTaskMessage => ({
   _tag: "NotificationChecked",
@@ -84,6 +87,14 @@ const ignores = (state: BackgroundTaskState) => ({
   Obsolete: () => expectNothing(decide(state, obsolete, fetching)),
   Attempted: () => expectNothing(decide(state, attempted(delivered), fetching))
 })
+
+/** The content is there already: the task only watches over its notification. */
+const expectWatching = (state: BackgroundTaskState): void =>
+  expectIn(
+    decide(state, inlinedFound, inlining),
+    { _tag: "Copied", copy: inlined, isListed: true, checks: 1 },
+    { _tag: "CheckNotification", check: 1 }
+  )
 
 /** An action runs in a new state, until its lease ends. */
 const expectIn = (
@@ -126,6 +137,7 @@ describe("the background task's table", () => {
       const later = decide(absent, attempted(deferred), fetching)
       expect(later.nextState).toEqual({ _tag: "Retrying", tries: 0, nextAtMs: nowMs + 5 })
     },
+    "Absent.InlinedFound": () => expectWatching(absent),
     "Absent.Obsolete": () => expectOver(decide(absent, obsolete, fetching)),
     "Absent.CopyListed": ignores(absent).CopyListed,
     "Absent.NotificationChecked": ignores(absent).NotificationChecked,
@@ -149,6 +161,7 @@ describe("the background task's table", () => {
       expectReport(decide(last, attempted(faulted), fetching), "no answer in time")
       expectOver(decide(last, attempted(faulted), receipting))
     },
+    "Retrying.InlinedFound": () => expectWatching(retrying),
     "Retrying.Obsolete": () => {
       expectOver(decide(retrying, obsolete, fetching))
       expectRemoval(decide(storing, obsolete, fetching))
@@ -179,6 +192,7 @@ describe("the background task's table", () => {
       })
       expectOver(decide({ ...reporting, tries: 2 }, attempted(faulted), fetching))
     },
+    "Reporting.InlinedFound": () => expectWatching(reporting),
     "Reporting.Obsolete": () => {
       expectOver(decide(reporting, obsolete, fetching))
       expectRemoval(decide({ ...reporting, copy }, obsolete, fetching))
@@ -193,6 +207,7 @@ describe("the background task's table", () => {
     },
     "Copied.CopyNamed": () => expectRefused(decide(copied, copyNamed, fetching), "Superseded"),
     "Copied.Attempted": ignores(copied).Attempted,
+    "Copied.InlinedFound": () => expectNothing(decide(listed, inlinedFound, inlining)),
     "Copied.Obsolete": ignores(listed).Obsolete,
     "Copied.CopyListed": () => {
       const check: BackgroundTaskAction = { _tag: "CheckNotification", check: 1 }
@@ -212,6 +227,7 @@ describe("the background task's table", () => {
     },
     "Removing.CopyNamed": () => expectRefused(decide(removing, copyNamed, fetching), "Superseded"),
     "Removing.Attempted": ignores(removing).Attempted,
+    "Removing.InlinedFound": () => expectNothing(decide(removing, inlinedFound, inlining)),
     "Removing.Obsolete": ignores(removing).Obsolete,
     "Removing.CopyListed": ignores(removing).CopyListed,
     "Removing.NotificationChecked": ignores(removing).NotificationChecked,
@@ -221,7 +237,7 @@ describe("the background task's table", () => {
 
 describe("a receipt for content of this service", () => {
   it("is stored once, however often it is sent, and once for each status", async () => {
-    const message = new Model(content({ remove: () => Effect.void }))
+    const message = new Model(content(noDependencies))
     const body = { blobId: "b0", type: "text/plain", lengthBytes: 5, digest: "d" }
     message.send({ _tag: "Publish", requestId: "r", body, editHash: hash("edit") }, nowMs)
     const peers: Peers = {

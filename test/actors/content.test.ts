@@ -1,11 +1,15 @@
 import { describe, expect } from "vitest"
-import { contentTable as table } from "../../actors/content/decide.ts"
+import { contentTable } from "../../actors/content/decide.ts"
 import { type ContentAction, type ContentMessage, type ContentReply, type ContentState,
-  decodeReceipt, encodeReceipt, receiptRequestId } from "../../actors/content/protocol.ts"
-import { blobRemovalRetryMs, receiptsMax, staleBlobsMax } from "../../actors/limits.ts"
+  decodeReceipt, encodeReceipt, type LinkFinding,
+  receiptRequestId } from "../../actors/content/protocol.ts"
+import { blobRemovalRetryMs, contentLinksMax, inlinedCheckMs, linkCheckRetryMs, linkRefreshMs,
+  linksOverflowMs, receiptsMax, retentionParts, staleBlobsMax } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 
+const retentionMs = 30 * 86_400_000
+const table = contentTable(retentionMs)
 const decide = decider<ContentState, ContentMessage, ContentReply, ContentAction>(table)
 
 const bodyOf = (blobId: string) => ({
@@ -26,7 +30,7 @@ const kept: Variant<ContentState, "Published"> = {
   owner: "alice",
   stale: []
 }
-const open: ContentState = {
+const open: Variant<ContentState, "Published"> = {
   _tag: "Published",
   requestId: "r1",
   body: bodyOf("b1"),
@@ -35,6 +39,26 @@ const open: ContentState = {
   editHash: hash("edit"),
   stale: []
 }
+/** Content of an anonymous client, to which a notification links. */
+const key = { mailbox: "bob", idRandom: hash("one").slice(0, 22) }
+const other = { mailbox: "bob", idRandom: hash("two").slice(0, 22) }
+const noted = (of: typeof key, atMs = nowMs) => ({ ...of, fromMs: atMs, toMs: atMs })
+const linked: Variant<ContentState, "Published"> = { ...open, links: [noted(key)] }
+/** Content that came in that notification. */
+const inlined: Variant<ContentState, "Published"> = {
+  ...kept,
+  isInlined: true,
+  links: [noted(key)],
+  checkAtMs: nowMs + inlinedCheckMs
+}
+const link = (of: typeof key): ContentMessage => ({ _tag: "Link", ...of })
+const unlink = (of: typeof key): ContentMessage => ({ _tag: "Unlink", ...of })
+const linksChecked = (found: LinkFinding, toMs = nowMs): ContentMessage => ({
+  _tag: "LinksChecked",
+  checks: [{ ...key, toMs, found }]
+})
+const ended: LinkFinding = { _tag: "Ended" }
+const forgottenAtMs = nowMs + retentionMs
 const removed: Variant<ContentState, "Removed"> = { _tag: "Removed", stale: [], receiptsLeft: 0 }
 
 const publish: Variant<ContentMessage, "Publish"> = {
@@ -75,7 +99,10 @@ const refusesAll = (state: ContentState, reason: string) => ({
   Authorize: () => expectRefused(decide(state, authorize(edit)), reason),
   Overwrite: () => expectRefused(decide(state, overwrite), reason),
   Remove: () => expectRefused(decide(state, remove), reason),
-  Receipt: () => expectRefused(decide(state, receipt(edit)), reason)
+  Receipt: () => expectRefused(decide(state, receipt(edit)), reason),
+  Link: () => expectRefused(decide(state, link(key)), reason),
+  Unlink: () => expectRefused(decide(state, unlink(key)), reason),
+  LinksChecked: () => expectOnlyReply(decide(state, linksChecked(ended)), undefined)
 })
 const whenAbsent = refusesAll(absent, "NotFound")
 const whenRemoved = refusesAll(removed, "Gone")
@@ -97,13 +124,22 @@ describe("the content's table", () => {
       expect(decision.durable).toBe(true)
       expect(decision.answer).toEqual({ _tag: "Published", body: bodyOf("b1"), generation: 1 })
       const { passwordHash: _password, owner: _owner, ...anybody } = publish
-      expect(decide(absent, anybody).nextState).toEqual(open)
+      expect(decide(absent, anybody)).toMatchObject({
+        nextState: open,
+        timerAtMs: nowMs + retentionMs
+      })
+      expect(decision.timerAtMs).toBeUndefined()
+      expect(decide(absent, { ...publish, inlinedIn: key }))
+        .toMatchObject({ nextState: inlined, timerAtMs: nowMs + inlinedCheckMs })
     },
     "Absent.Describe": whenAbsent.Describe,
     "Absent.Authorize": whenAbsent.Authorize,
     "Absent.Overwrite": whenAbsent.Overwrite,
     "Absent.Remove": whenAbsent.Remove,
     "Absent.Receipt": whenAbsent.Receipt,
+    "Absent.Link": whenAbsent.Link,
+    "Absent.Unlink": whenAbsent.Unlink,
+    "Absent.LinksChecked": whenAbsent.LinksChecked,
     // It was not published yet, and is not any more.
     "Absent.Withdraw": () =>
       expect(decide(absent, withdraw))
@@ -123,6 +159,67 @@ describe("the content's table", () => {
       const held = { _tag: "Published", body: bodyOf("b1"), generation: 1 }
       expectOnlyReply(decide(kept, again), held)
       expectRefused(decide(kept, { ...publish, requestId: "r2" }), "Taken")
+      // The content of one more notification; of too many: the sender publishes it again.
+      expectOnlyReply(decide(inlined, { ...publish, inlinedIn: key }), held)
+      const more = decide(inlined, { ...publish, inlinedIn: other })
+      expect(more.nextState).toEqual({ ...inlined, links: [noted(key), noted(other)] })
+      expect(more.answer).toEqual(held)
+      const full = { ...inlined, links: Array.from({ length: contentLinksMax }, () => noted(key)) }
+      expectOnlyReply(decide(full, { ...publish, inlinedIn: other }), { _tag: "PublishedOnce" })
+    },
+    "Published.Link": () => {
+      expect(decide(open, link(key))).toMatchObject({
+        nextState: linked,
+        durable: true,
+        answer: { _tag: "Done" }
+      })
+      expectOnlyReply(decide(linked, link(key)), { _tag: "Done" })
+      const later = nowMs + linkRefreshMs
+      expect(decide(linked, link(key), { nowMs: later }).nextState)
+        .toEqual({ ...linked, links: [{ ...noted(key), toMs: later }] })
+      // Its owner keeps it: that costs no commit.
+      expectOnlyReply(decide(kept, link(key)), { _tag: "Done" })
+      const full = { ...open, links: Array.from({ length: contentLinksMax }, () => noted(key)) }
+      expect(decide(full, link(other)).nextState)
+        .toEqual({ ...full, keptUntilMs: nowMs + linksOverflowMs })
+    },
+    "Published.Unlink": () => {
+      expectOnlyReply(decide(kept, unlink(key)), { _tag: "Done" })
+      expectOnlyReply(decide(linked, unlink(other)), { _tag: "Done" })
+      expect(decide(linked, unlink(key)).nextState).toEqual({ ...open, links: [] })
+      const expired = decide(linked, unlink(key), { nowMs: nowMs + retentionMs })
+      expect(expired.nextState).toMatchObject({ _tag: "Removed" })
+      const both = { ...inlined, links: [noted(key), noted(other)] }
+      expect(decide(both, unlink(other)).nextState).toEqual(inlined)
+      expect(decide(inlined, unlink(key), { head: 2 })).toMatchObject({
+        nextState: { ...removed, stale: ["b1"], forgetAtMs: forgottenAtMs },
+        removals: [2, 1],
+        actions: [{ _tag: "RemoveBlobs", blobIds: ["b1"] }],
+        answer: { _tag: "Done" }
+      })
+    },
+    "Published.LinksChecked": () => {
+      const atMs = nowMs + retentionMs
+      const check = (state: ContentState, found: LinkFinding, toMs = nowMs) =>
+        decide(state, linksChecked(found, toMs), { nowMs: atMs })
+      expect(check(linked, ended).nextState).toMatchObject({ _tag: "Removed" })
+      const nextAtMs = atMs + retentionMs / retentionParts
+      expect(check(linked, { _tag: "Kept", n: 7 })).toMatchObject({
+        nextState: { ...linked, links: [{ ...noted(key), n: 7 }], checkAtMs: nextAtMs },
+        timerAtMs: nextAtMs
+      })
+      expect(check(linked, { _tag: "Unknown", fromMs: nowMs + 9 }).nextState)
+        .toMatchObject({ links: [{ ...key, fromMs: nowMs + 9, toMs: nowMs }] })
+      // It was noted again while the check ran.
+      expect(check(linked, ended, nowMs - 1).nextState).toMatchObject({ links: [noted(key)] })
+      // It was read meanwhile.
+      const read = { ...linked, lastReadMs: atMs - 1 }
+      expect(check(read, ended)).toMatchObject({
+        nextState: { _tag: "Published", links: [] },
+        timerAtMs: atMs - 1 + retentionMs
+      })
+      expect(check(inlined, ended).nextState).toMatchObject({ _tag: "Removed" })
+      expect(check(inlined, { _tag: "Kept", n: 7 }).timerAtMs).toBe(atMs + retentionMs)
     },
     "Published.Describe": () => {
       const view = { body: bodyOf("b1"), lastModifiedMs: nowMs, hasPassword: true }
@@ -137,6 +234,23 @@ describe("the content's table", () => {
       expectRefused(decide(open, describeBy(wrongEdit)), "NotFound")
       expect(decide(open, describeBy({})).answer)
         .toMatchObject({ view: { hasPassword: false } })
+      // A read of anonymous content is recorded, but not each of them.
+      const partMs = retentionMs / retentionParts
+      for (const state of [open, { ...open, lastReadMs: nowMs }]) {
+        expectOnlyReply(
+          decide(state, describeBy({}), { nowMs: nowMs + partMs - 1 }),
+          decide(open, describeBy({})).answer
+        )
+        expect(decide(state, describeBy({}), { nowMs: nowMs + partMs })).toMatchObject({
+          nextState: { ...open, lastReadMs: nowMs + partMs },
+          durable: true
+        })
+      }
+      expectRefused(decide(open, describeBy(wrongEdit), { nowMs: nowMs + partMs }), "NotFound")
+      for (const state of [kept, inlined]) {
+        const read = decide(state, describeBy(password), { nowMs: nowMs + partMs })
+        expectOnlyReply(read, seen)
+      }
     },
     "Published.Authorize": () => {
       expectOnlyReply(decide(kept, authorize(edit)), { _tag: "Done" })
@@ -243,6 +357,26 @@ describe("the content's table", () => {
       const again = decide({ ...kept, stale: ["b0"] }, timerFired)
       expect(again.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0"] }])
       expect(again.timerAtMs).toBe(retryAtMs)
+      const late = { nowMs: nowMs + retentionMs, head: 1 }
+      expect(decide(open, timerFired, late)).toMatchObject({
+        nextState: { ...removed, stale: ["b1"], forgetAtMs: late.nowMs + retentionMs },
+        removals: [1]
+      })
+      const read = { ...open, lastReadMs: nowMs + 5 }
+      expect(decide(read, timerFired, late)).toMatchObject({ timerAtMs: late.nowMs + 5 })
+      for (const state of [linked, inlined]) {
+        const checking = decide(state, timerFired, late)
+        expect(checking.nextState).toBeUndefined()
+        expect(checking.timerAtMs).toBeUndefined()
+        expect(checking.deferUntilMs).toBe(late.nowMs + linkCheckRetryMs)
+        expect(checking.actions).toEqual([{
+          _tag: "CheckLinks",
+          links: [noted(key)],
+          isInlined: state === inlined,
+          nowMs: late.nowMs
+        }])
+      }
+      expect(decide(inlined, timerFired).timerAtMs).toBe(nowMs + inlinedCheckMs)
     },
 
     "Removed.Publish": () => expectOnlyReply(decide(removed, publish), { _tag: "PublishedOnce" }),
@@ -251,6 +385,9 @@ describe("the content's table", () => {
     "Removed.Overwrite": whenRemoved.Overwrite,
     "Removed.Remove": whenRemoved.Remove,
     "Removed.Receipt": whenRemoved.Receipt,
+    "Removed.Link": whenRemoved.Link,
+    "Removed.Unlink": whenRemoved.Unlink,
+    "Removed.LinksChecked": whenRemoved.LinksChecked,
     "Removed.Withdraw": () => expectOnlyReply(decide(removed, withdraw), { _tag: "Done" }),
     "Removed.BlobsRemoved": () => {
       const state: ContentState = { ...removed, stale: ["b1", "b2"] }
@@ -281,6 +418,12 @@ describe("the content's table", () => {
       })
       const last = decide({ ...removed, receiptsLeft: 2 }, timerFired)
       expect(last).toMatchObject({ nextState: removed, removals: [2, 1], timerAtMs: null })
+      // What strangers have published leaves no tombstone for ever.
+      const forgotten = { ...removed, forgetAtMs: forgottenAtMs }
+      expect(decide(forgotten, timerFired).timerAtMs).toBe(forgottenAtMs)
+      expect(decide(forgotten, timerFired, { nowMs: forgottenAtMs }).removesActor).toBe(true)
+      expect(decide({ ...forgotten, stale: ["b1"] }, blobsRemoved("b1")).timerAtMs)
+        .toBe(forgottenAtMs)
     }
   })
 })

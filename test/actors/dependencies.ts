@@ -33,6 +33,7 @@ export const noDependencies: Dependencies = {
   schedule: [0, 1_000],
   auditRetentionMs: 365 * 86_400_000,
   retentionMs: 60_000,
+  anonymousRetentionMs: 30 * 86_400_000,
   sessionRetentionMs: 30 * 86_400_000,
   random: () => 0.5
 }

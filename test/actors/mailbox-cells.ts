@@ -27,13 +27,15 @@ export const open: Variant<MailboxState, "Open"> = {
   retrieved: [],
   registrations: [],
   events: 0,
-  fetched: 0
+  fetched: 0,
+  inlined: 0
 }
 export const destroyed: Variant<MailboxState, "Destroyed"> = {
   _tag: "Destroyed",
   destroyedAtMs: nowMs,
   left: [],
-  fetched: 0
+  fetched: 0,
+  inlined: 0
 }
 
 export const create: Variant<MailboxMessage, "Create"> = {
@@ -84,6 +86,10 @@ export const registrations = (
   reader
 })
 export const fetched: MailboxMessage = { _tag: "CopiesChanged" }
+export const checkNotification = (n: number): MailboxMessage => ({
+  _tag: "CheckNotification",
+  n
+})
 export const expire = (found: Partial<Variant<MailboxMessage, "Expire">>): MailboxMessage => ({
   _tag: "Expire",
   removed: [],

@@ -5,10 +5,10 @@ import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
 import { address } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
-import { absent, bob, changeSecrets, configure, create, decide, deposit, describeIt, destroy,
-  destroyed, done, expire, fetched, list, ms30Days, nobody, open, part, readHead, register,
-  registrations, registrationSignal, remove, retrieved, self, table, taskSignal, timerFired,
-  unregister, watched } from "./mailbox-cells.ts"
+import { absent, bob, changeSecrets, checkNotification, configure, create, decide, deposit,
+  describeIt, destroy, destroyed, done, expire, fetched, list, ms30Days, nobody, open, part,
+  readHead, register, registrations, registrationSignal, remove, retrieved, self, table, taskSignal,
+  timerFired, unregister, watched } from "./mailbox-cells.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
 
 const view = {
@@ -104,6 +104,16 @@ describe("an open mailbox", () => {
       const after: MailboxState = { ...watched, settings: eager, removed: 33, events: 2 }
       expect(decide(after, deposit, { head: 35, self }).signals)
         .toEqual([registrationSignal(36), taskSignal("10-fetch"), taskSignal("10-received")])
+      // The first deposit that brings content is recorded: removals then signal its task.
+      const brings = { ...deposit, isInlined: true }
+      const bringing = decide(open, brings, { head: 2, self })
+      expect(bringing).toMatchObject({
+        nextState: { ...open, lastAtMs: nowMs, inlined: 1 },
+        durable: true
+      })
+      expect(bringing.signals).toEqual([taskSignal("3-inlined")])
+      const next = decide({ ...open, inlined: 1 }, brings, { head: 2, self })
+      expect([next.durable, next.signals]).toEqual([false, [taskSignal("3-inlined")]])
     },
     "Open.List": () => {
       const listed = { _tag: "Listed", view }
@@ -256,6 +266,23 @@ describe("an open mailbox", () => {
       expect(decide(open, fetched).nextState).toEqual({ ...open, fetched: 1 })
       expect(decide(watched, list({ account: "alice" })).answer)
         .toMatchObject({ view: { fetched: 1 } })
+    },
+    "Open.CheckNotification": () => {
+      const state = {
+        ...open,
+        gone: [{ from: 1, to: 1 }],
+        retrieved: [{ from: 1, to: 2, atMs: nowMs }]
+      }
+      const checked = (n: number) => decide(state, checkNotification(n), { head: 3 })
+      const reply = (isStored: boolean, isRetrieved: boolean) => ({
+        _tag: "NotificationChecked",
+        isStored,
+        isRetrieved
+      })
+      expectOnlyReply(checked(1), reply(false, true))
+      expectOnlyReply(checked(2), reply(true, true))
+      expectOnlyReply(checked(3), reply(true, false))
+      expectOnlyReply(checked(4), reply(false, false))
     },
     "Open.Expire": () => {
       const old = { from: 1, to: 5, atMs: nowMs - ms30Days }

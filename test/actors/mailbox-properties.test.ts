@@ -263,6 +263,12 @@ describe("a mailbox", () => {
     world.actor.fireTimer(startMs)
     expect(world.actor.log.size).toBe(0)
     const { [laterFields]: _later, ...state }: MailboxState & DecodedState = world.actor.state
-    expect(state).toEqual({ _tag: "Destroyed", destroyedAtMs: startMs, left: [], fetched: 0 })
+    expect(state).toEqual({
+      _tag: "Destroyed",
+      destroyedAtMs: startMs,
+      left: [],
+      fetched: 0,
+      inlined: 0
+    })
   })
 })

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import type { MailboxState } from "../../actors/mailbox/protocol.ts"
 import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
-import { absent, changeSecrets, configure, create, decide, deposit, describeIt, destroy, destroyed,
-  expire, fetched, list, open, readHead, register, registrations, remove, retrieved, table,
-  timerFired, unregister } from "./mailbox-cells.ts"
+import { absent, changeSecrets, checkNotification, configure, create, decide, deposit, describeIt,
+  destroy, destroyed, expire, fetched, list, open, readHead, register, registrations, remove,
+  retrieved, table, timerFired, unregister } from "./mailbox-cells.ts"
 
 const refusesAll = (state: MailboxState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
@@ -20,6 +20,7 @@ const refusesAll = (state: MailboxState, reason: string) => ({
   ReadHead: () => expectRefused(decide(state, readHead), reason),
   Registrations: () => expectRefused(decide(state, registrations({})), reason),
   CopiesChanged: () => expectRefused(decide(state, fetched), reason),
+  CheckNotification: () => expectRefused(decide(state, checkNotification(1)), reason),
   Expire: () => expectOnlyReply(decide(state, expire({})), undefined)
 })
 const whenAbsent = refusesAll(absent, "NotFound")
@@ -47,6 +48,7 @@ describe("a mailbox that is not open", () => {
     "Absent.ReadHead": whenAbsent.ReadHead,
     "Absent.Registrations": whenAbsent.Registrations,
     "Absent.CopiesChanged": whenAbsent.CopiesChanged,
+    "Absent.CheckNotification": whenAbsent.CheckNotification,
     "Absent.Expire": whenAbsent.Expire,
     "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
@@ -64,6 +66,7 @@ describe("a mailbox that is not open", () => {
     "Destroyed.ReadHead": whenDestroyed.ReadHead,
     "Destroyed.Registrations": whenDestroyed.Registrations,
     "Destroyed.CopiesChanged": whenDestroyed.CopiesChanged,
+    "Destroyed.CheckNotification": whenDestroyed.CheckNotification,
     "Destroyed.Expire": whenDestroyed.Expire,
     "Destroyed.TimerFired": () => {
       expect(decide(destroyed, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })
@@ -86,7 +89,8 @@ describe("the mailbox's binding", () => {
     }
   })
   it("reads the records that it wrote before it knew of registrations", () => {
-    const { events: _events, fetched: _fetched, registrations: _registrations, ...older } = open
+    const { events, fetched, inlined, registrations, ...older } = open
+    expect([events, fetched, inlined, registrations]).toEqual([0, 0, 0, []])
     expect(decode(JSON.stringify(older), 1)).toEqual(open)
     const tombstone = { _tag: "Destroyed", destroyedAtMs: nowMs, left: [] }
     expect(decode(JSON.stringify(tombstone), 1)).toEqual(destroyed)

@@ -35,9 +35,10 @@ const opened = (answer: Answered): Opened => {
 
 /** Starts the service; its handlers get the changed one. */
 export const startMailboxes = async (
-  changed: (service: Service) => Service = (service) => service
+  changed: (service: Service) => Service = (service) => service,
+  settings: Parameters<typeof startService>[1] = {}
 ): Promise<Mailboxes> => {
-  const service = await startService((one) => resourceTable(changed(one)))
+  const service = await startService((one) => resourceTable(changed(one)), settings)
   const created = await service.send("POST", "/accounts", {
     basic: owner,
     body: "<account><name>bob</name></account>"

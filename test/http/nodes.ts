@@ -46,6 +46,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly trustedProxies?: ReadonlyArray<string>
   readonly sessionRetentionMs?: number
   readonly diskFloor?: DiskFloor
+  readonly anonymousRetentionMs?: number
 }
 
 interface Options {
@@ -75,6 +76,7 @@ const layerOf = (
         schedule,
         retentionMs: 7 * 24 * 60 * 60 * 1000,
         auditRetentionMs: 365 * 24 * 60 * 60 * 1000,
+        anonymousRetentionMs: settings.anonymousRetentionMs ?? 30 * 24 * 60 * 60 * 1000,
         sessionRetentionMs: settings.sessionRetentionMs ?? 30 * 24 * 60 * 60 * 1000,
         random: Math.random
       }),

@@ -1,3 +1,4 @@
 /** Content and receipts as resources (protocol §1.1). */
+export { linkedContent, noteLink, removeLink } from "./content-links.ts"
 export { contentResource } from "./content-resource.ts"
-export { contentNames, publishInline } from "./publication.ts"
+export { contentNames, type InlinePublication, publishInline } from "./publication.ts"

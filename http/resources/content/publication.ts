@@ -105,6 +105,14 @@ interface Publication {
   readonly source: ByteSource
   readonly password: string | undefined
   readonly owner: string | undefined
+  /** The notification that the content came in. */
+  readonly inlinedIn?: InlinedIn | undefined
+}
+
+/** The notification of a mailbox that brings content: the random part of its id. */
+interface InlinedIn {
+  readonly mailbox: string
+  readonly idRandom: string
 }
 
 interface Published {
@@ -117,7 +125,7 @@ interface Published {
 
 const publish = (
   service: Service,
-  { ids, kind, owner, password, source }: Publication
+  { ids, inlinedIn, kind, owner, password, source }: Publication
 ): Effect.Effect<Published, HandlerFailure> => {
   const id = ids.id("content")
   const editSecret = ids.secret("edit")
@@ -127,7 +135,8 @@ const publish = (
     body,
     editHash: secretHash(editSecret),
     ...password === undefined ? {} : { passwordHash: secretHash(password) },
-    ...owner === undefined ? {} : { owner }
+    ...owner === undefined ? {} : { owner },
+    ...inlinedIn === undefined ? {} : { inlinedIn }
   })
   return Effect.flatMap(
     commitBytes(service, id, source, kind, ids.isRandom, messageOf),
@@ -180,6 +189,14 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
+/** Content that came inlined, as it was published. */
+export interface InlinePublication {
+  readonly id: string
+  readonly href: string
+  /** It was removed since, or has too many notifications. */
+  readonly isRemoved: boolean
+}
+
 /** Publishes content that came inlined in a notification; reports if it was removed since. */
 export const publishInline = (
   service: Service,
@@ -190,17 +207,19 @@ export const publishInline = (
     readonly password: string | undefined
     /** The account that may edit it; without one nobody may. */
     readonly owner?: string
+    readonly inlinedIn?: InlinedIn
   }
-): Effect.Effect<{ readonly href: string; readonly isRemoved: boolean }, HandlerFailure> =>
+): Effect.Effect<InlinePublication, HandlerFailure> =>
   Effect.map(
     publish(service, {
       ids,
       kind: { type: content.type },
       source: { stream: single(content.bytes), isTooLarge: () => false },
       password: content.password,
-      owner: content.owner
+      owner: content.owner,
+      inlinedIn: content.inlinedIn
     }),
-    ({ id, isRemoved }) => ({ href: absoluteUri(service, `/content/${id}`), isRemoved })
+    ({ id, isRemoved }) => ({ id, href: absoluteUri(service, `/content/${id}`), isRemoved })
   )
 
 /** The digest of the body for which the conditions hold; 412 when they do not. */

@@ -16,13 +16,14 @@ import { failure, type NotificationDocument, type Result } from "../../formats/x
 import { indeterminateSearchItemsMax, keyedSearchItemsMax } from "../../limits.ts"
 import { fragmentToStore, inlinedContent, needsPublication, publishedFragment,
   readNotification } from "../../notification-body.ts"
-import { ask, attachForm, bodyError, type CallKey, countRequest, emptyAnswer, failRefused,
-  type HandlerFailure, type HttpError, httpError, type Parameters, type PlainAnswer, readBody,
-  refusalError, renderFailure, renderView, type RouteMetrics, type Service, submittedFields,
-  unsupportedMediaType, type ViewAnswer } from "../../pipeline/index.ts"
+import { ask, askOrRefusal, attachForm, bodyError, type CallKey, countRequest, emptyAnswer,
+  failRefused, type HandlerFailure, type HttpError, httpError, type Parameters, type PlainAnswer,
+  readBody, refusalError, renderFailure, renderView, type RouteMetrics, type Service,
+  submittedFields, unsupportedMediaType, type ViewAnswer } from "../../pipeline/index.ts"
 import { traceparentOf } from "../../trace-context.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
-import { publishInline } from "../content/index.ts"
+import { type InlinePublication, linkedContent, noteLink, publishInline,
+  removeLink } from "../content/index.ts"
 import { isLinkedData, readLinkedData } from "../interop/index.ts"
 import { findDeposit, type ReadLog } from "./deposit-search.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefCache,
@@ -40,17 +41,20 @@ const depositorOf = (
   account: string | undefined
 ): Depositor => account === undefined ? { network: clients.clientOf(request).network } : { account }
 
+/** A notification to deposit, with the random part of its id. */
+interface NewNotification {
+  readonly fragment: string
+  readonly digest: string
+  readonly idRandom: string
+}
+
 const depositMessage = (
-  fragment: string,
-  digest: string,
-  ids: IdSource,
+  notification: NewNotification,
   depositor: Depositor,
   key?: CallKey
 ): MailboxMessage => ({
   _tag: "Deposit",
-  fragment,
-  digest,
-  idRandom: ids.id("notification"),
+  ...notification,
   ...depositor,
   ...key === undefined ? {} : { key: key.hash }
 })
@@ -97,29 +101,34 @@ const depositAnswer = (
   return renderView(answer, { request }, service.settings.baseUrl)
 }
 
+/** The document of a deposit, and by what a repetition is recognized. */
+interface DepositBody {
+  readonly document: NotificationDocument
+  readonly digest: string
+}
+
 /**
  * Publishes inlined content under ids derived from the document, so that a repeated deposit
- * publishes it once; under new ids when that content has been removed since. Returns its URI.
+ * publishes it once; under new ids when that content has been removed since.
  */
 const publishContent = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   ids: IdSource,
-  deposit: { readonly document: NotificationDocument; readonly digest: string },
+  { digest, document }: DepositBody,
+  idRandom: string,
   depositor: Depositor
-): Effect.fn.Return<string, HandlerFailure> {
-  const { digest, document } = deposit
+): Effect.fn.Return<InlinePublication, HandlerFailure> {
   const inlined = yield* inlinedContent(document)
   // A mailbox that will refuse the notification must not cause a publication.
   const { owner, settings } = yield* failRefused(describeMailbox(service, mailbox))
   if (settings.deposit === "accounts" && !("account" in depositor)) {
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
-  const content = { ...inlined, owner }
+  const content = { ...inlined, owner, inlinedIn: { mailbox: mailbox.name, idRandom } }
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
   const first = yield* publishInline(service, derived, content)
-  const { href } = first.isRemoved ? yield* publishInline(service, ids, content) : first
-  return href
+  return first.isRemoved ? yield* publishInline(service, ids, content) : first
 })
 
 /** The URI of a stored notification; that of a repeated deposit is read from the log. */
@@ -166,12 +175,12 @@ const findByKey = Effect.fnUntraced(function*(
   return yield* httpError("gone", "the notification was stored, and has been removed since")
 })
 
-/** A deposit that first checks a secret URI and publishes inlined content. */
+/** A deposit that first checks a secret URI, and publishes inlined content or notes a link. */
 const deposit = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   ids: IdSource,
-  body: { readonly document: NotificationDocument; readonly digest: string },
+  body: DepositBody,
   depositor: Depositor,
   key?: CallKey
 ): Effect.fn.Return<string, HandlerFailure> {
@@ -180,10 +189,29 @@ const deposit = Effect.fnUntraced(function*(
     ? undefined
     : yield* findByKey(service, mailbox, ids, key.earlier)
   if (earlier !== undefined) return earlier
-  const publish = publishContent(service, mailbox, ids, body, depositor)
-  const fragment = yield* publishedFragment(service.documentParser, body.document, publish)
-  const message = depositMessage(fragment, body.digest, ids, depositor, key)
-  const reply = yield* ask<Deposited>(service, mailbox.to, message)
+  const idRandom = ids.id("notification")
+  const link = { mailbox: mailbox.name, idRandom }
+  let inlinedId: string | undefined
+  const publish = Effect.map(
+    publishContent(service, mailbox, ids, body, idRandom, depositor),
+    ({ href, id }) => {
+      inlinedId = id
+      return href
+    }
+  )
+  const { digest, document } = body
+  const fragment = yield* publishedFragment(service.documentParser, document, publish)
+  const linkedId = inlinedId === undefined ? linkedContent(service, document.url) : undefined
+  if (linkedId !== undefined) yield* noteLink(service, linkedId, link)
+  const message = {
+    ...depositMessage({ fragment, digest, idRandom }, depositor, key),
+    ...inlinedId === undefined ? {} : { isInlined: true }
+  }
+  const reply = yield* askOrRefusal<Deposited>(service, mailbox.to, message)
+  // The notification is not stored, or an earlier one is.
+  const isUnused = isRefusal(reply) || reply.repeated && key === undefined
+  if (inlinedId !== undefined && isUnused) yield* removeLink(service, inlinedId, link)
+  if (isRefusal(reply)) return yield* refusalError(reply)
   return yield* findDeposited(service, mailbox, message, reply)
 })
 
@@ -259,13 +287,18 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
   if (!document.ok) return refuseDeposit(direct, document.fault, bytes)
   const digest = documentDigest(bytes)
   const depositor = depositorOf(service, request, undefined)
-  if (mailbox.secret !== undefined || needsPublication(document.value)) {
+  const { url } = document.value
+  if (
+    mailbox.secret !== undefined || needsPublication(document.value) ||
+    linkedContent(service, url) !== undefined
+  ) {
     const body = { document: document.value, digest }
     return forkDeposit(direct, bytes, deposit(service, mailbox, randomIds, body, depositor))
   }
   const fragment = fragmentToStore(service.documentParser, document.value)
   if (!fragment.ok) return refuseDeposit(direct, fragment.fault, bytes)
-  const message = depositMessage(fragment.value, digest, randomIds, depositor)
+  const idRandom = randomIds.id("notification")
+  const message = depositMessage({ fragment: fragment.value, digest, idRandom }, depositor)
   service.system.askByCallback(mailbox.to, message, (failure, reply) => {
     if (failure !== undefined) return refuseDeposit(direct, failure, bytes)
     if (isRefusal(reply)) return refuseDeposit(direct, refusalError(reply), bytes)

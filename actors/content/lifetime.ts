@@ -1,0 +1,117 @@
+/**
+ * How long content is kept (protocol §7). Anonymous content expires a retention after its
+ * publication or its last read, but not while an unretrieved notification of a mailbox here links
+ * to it. Inlined content is kept as long as a notification that links to it. Pure.
+ */
+import type { Variant } from "../../runtime/index.ts"
+import { contentLinksMax, idempotencyRetentionMs, inlinedCheckMs, linkRefreshMs, linksOverflowMs,
+  retentionParts } from "../limits.ts"
+import type { ContentLink, ContentMessage, ContentState } from "./protocol.ts"
+
+type Published = Variant<ContentState, "Published">
+
+type LinkKey = Pick<ContentLink, "mailbox" | "idRandom">
+
+const isInlined = (state: Published): boolean => state.isInlined === true
+
+/** Whether an anonymous client has published the content, so that it expires. */
+const isAnonymous = (state: Published): boolean => state.owner === undefined && !isInlined(state)
+
+/** Whether the content depends on its links. */
+const isLinkable = (state: Published): boolean => isAnonymous(state) || isInlined(state)
+
+export const linksOf = (state: Published): ReadonlyArray<ContentLink> => state.links ?? []
+
+/** When an anonymous content expires if nothing links to it. */
+const expiresAtMs = (state: Published, retentionMs: number): number =>
+  Math.max(state.lastModifiedMs, state.lastReadMs ?? 0, state.keptUntilMs ?? 0) + retentionMs
+
+/** When the content's links are checked, or it expires; null for content that its owner keeps. */
+export const lifetimeAtMs = (state: Published, retentionMs: number): number | null =>
+  isAnonymous(state)
+    ? Math.max(expiresAtMs(state, retentionMs), state.checkAtMs ?? 0)
+    : isInlined(state)
+    ? state.checkAtMs ?? state.lastModifiedMs + inlinedCheckMs
+    : null
+
+/** Whether nothing keeps the content any more. */
+export const hasEnded = (state: Published, nowMs: number, retentionMs: number): boolean =>
+  linksOf(state).length === 0 &&
+  (isInlined(state) || isAnonymous(state) && nowMs >= expiresAtMs(state, retentionMs))
+
+/** When the tombstone of the content is removed; undefined if it stays. */
+export const forgetAtMs = (
+  state: Published,
+  nowMs: number,
+  retentionMs: number
+): { readonly forgetAtMs?: number } =>
+  isLinkable(state)
+    ? { forgetAtMs: nowMs + Math.max(retentionMs, idempotencyRetentionMs) }
+    : {}
+
+/** The state after a read; undefined if that need not be recorded. */
+export const readAt = (
+  state: Published,
+  nowMs: number,
+  retentionMs: number
+): Published | undefined => {
+  const readMs = Math.max(state.lastModifiedMs, state.lastReadMs ?? 0)
+  return isAnonymous(state) && nowMs >= readMs + retentionMs / retentionParts
+    ? { ...state, lastReadMs: nowMs }
+    : undefined
+}
+
+const isSame = (one: LinkKey, other: LinkKey): boolean =>
+  one.idRandom === other.idRandom && one.mailbox === other.mailbox
+
+/** A new link. */
+export const linkAt = ({ idRandom, mailbox }: LinkKey, nowMs: number): ContentLink => ({
+  mailbox,
+  idRandom,
+  fromMs: nowMs,
+  toMs: nowMs
+})
+
+/** The state with a link: itself if nothing changes, undefined if it has too many. */
+export const withLink = (state: Published, key: LinkKey, nowMs: number): Published | undefined => {
+  const links = linksOf(state)
+  if (!isLinkable(state)) return state
+  const known = links.find((one) => isSame(one, key))
+  if (known !== undefined) {
+    if (nowMs < known.toMs + linkRefreshMs) return state
+    const refreshed = { ...known, toMs: nowMs }
+    return { ...state, links: links.map((one) => one === known ? refreshed : one) }
+  }
+  if (links.length < contentLinksMax) return { ...state, links: [...links, linkAt(key, nowMs)] }
+  return isInlined(state) ? undefined : { ...state, keptUntilMs: nowMs + linksOverflowMs }
+}
+
+/** The state without a link; itself if it has no such link. */
+export const withoutLink = (state: Published, key: LinkKey): Published => {
+  const links = linksOf(state).filter((one) => !isSame(one, key))
+  return links.length === linksOf(state).length ? state : { ...state, links }
+}
+
+/** The state after a check of its links. Links that were noted again meanwhile stay. */
+export const withChecks = (
+  state: Published,
+  { checks }: Variant<ContentMessage, "LinksChecked">,
+  nowMs: number,
+  retentionMs: number
+): Published => {
+  const links = linksOf(state).flatMap((link): ReadonlyArray<ContentLink> => {
+    const check = checks.find((one) => isSame(one, link))
+    if (check === undefined || check.toMs !== link.toMs) return [link]
+    switch (check.found._tag) {
+      case "Kept":
+        return [{ ...link, n: check.found.n }]
+      case "Unknown":
+        return [{ ...link, fromMs: check.found.fromMs }]
+      case "Ended":
+        return []
+    }
+  })
+  // The notification's task removes its link from inlined content: this check is a precaution.
+  const waitMs = isInlined(state) ? retentionMs : Math.ceil(retentionMs / retentionParts)
+  return { ...state, links, checkAtMs: nowMs + waitMs }
+}
