@@ -7,8 +7,9 @@ import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
   type OwnerSettings } from "../mailbox/index.ts"
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
-import { admitFetch, admitReceipt, makeRequestHistory, type RequestHistory } from "./admission.ts"
-import { copyFor, listCopy, removeCopy, removeInlined, storeCopy } from "./content-copy.ts"
+import { admitFetch, admitReceipt, makeRequestHistory, reachOf,
+  type RequestHistory } from "./admission.ts"
+import { listCopy, newCopy, removeCopy, removeInlined, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
 import { accessOf, fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundTaskMessage,
@@ -91,17 +92,18 @@ const attempt = Effect.fnUntraced(function*(
   if (admission === "never") return obsolete
   if (admission !== "admitted") return attempted(admission, random)
   const mailbox = links.mailbox(target.mailbox)
-  const input: TaskInput = { pointer, mailbox, settings, key: notification.idRandom }
+  const reach = reachOf(notification)
+  const input: TaskInput = { pointer, mailbox, settings, key: notification.idRandom, reach }
   if (isReceipt) {
     const status = target.kind === "fetch" ? "problem" : target.kind
     return attempted(yield* sendReceipt(deps, peers, input, status, problem), random)
   }
   const outcome = yield* fetchContent(deps, peers, memory, input)
   if (outcome._tag !== "Fetched") return attempted(outcome, random)
-  const copy = copyFor(input.key)
-  const named = yield* askBackgroundTask(peers, self.id, { _tag: "CopyNamed", copy })
+  // An earlier attempt may have named the copy.
+  const named = yield* askBackgroundTask(peers, self.id, { _tag: "CopyNamed", copy: newCopy() })
   if (isRefusal(named)) return
-  yield* storeCopy(deps, peers, copy, { owner, ...accessOf(pointer) }, outcome.fetched)
+  yield* storeCopy(deps, peers, named.copy, { owner, ...accessOf(pointer) }, outcome.fetched)
   return attempted({ _tag: "Delivered", code: outcome.fetched.code }, random)
 })
 

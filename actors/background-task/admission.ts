@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import { anonymousRequestsMs } from "../limits.ts"
 import type { StoredNotification } from "../mailbox/index.ts"
-import type { DeliveryOutcome } from "../outbound/index.ts"
+import type { DeliveryOutcome, Reach } from "../outbound/index.ts"
 import { parseUrl } from "../parse-url.ts"
 import { AnonymousBudget } from "./anonymous-budget.ts"
 import type { BackgroundTaskDependencies, Pointer } from "./protocol.ts"
@@ -21,6 +21,10 @@ export const makeRequestHistory = (): RequestHistory => ({
   budget: new AnonymousBudget(),
   acceptance: new ReceiptAcceptance()
 })
+
+/** An anonymous sender causes requests to public addresses only, whatever the operator allows. */
+export const reachOf = ({ network }: StoredNotification): Reach =>
+  network === undefined ? "allowed" : "public"
 
 /** Why a request has to wait: for the budget of its anonymous sender. Others do not wait. */
 const admit = (
@@ -66,7 +70,7 @@ export const admitReceipt = Effect.fnUntraced(function*(
     const admission = yield* admit(history, notification, url)
     if (admission !== "admitted") return admission
     const headers = password === undefined ? {} : { "Message-Password": password }
-    const outcome = yield* outbound.head({ uri: url, headers })
+    const outcome = yield* outbound.head({ uri: url, headers, reach: reachOf(notification) })
     if (outcome._tag === "RetryableFailure" || outcome._tag === "Deferred") return outcome
     accepts = outcome._tag === "Probed" && namesReceipts(outcome.acceptPost)
     acceptance.record(pointer, accepts, yield* Clock.currentTimeMillis)

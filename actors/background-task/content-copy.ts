@@ -1,6 +1,7 @@
 /**
- * The copy of an eager fetch: a content resource of the mailbox's owner. Its id is derived from
- * the notification's, so that a repeated fetch stores one copy.
+ * The copy of an eager fetch: a content resource of the mailbox's owner. Its id is random: the
+ * sender must not be able to derive it from the notification's URI, which it knows. The task
+ * records the id first, so that a repeated fetch stores one copy.
  */
 import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
@@ -10,7 +11,6 @@ import { askContent, type ContentMessage } from "../content/index.ts"
 import { cachedBytesMax } from "../limits.ts"
 import { askMailbox } from "../mailbox/index.ts"
 import type { Fetched } from "../outbound/index.ts"
-import { sha256 } from "../secret-hash.ts"
 import { type BackgroundTaskDependencies, type CachedContent, cachedKey, cachedTable,
   type ContentCopy, type TaskTarget } from "./protocol.ts"
 
@@ -22,7 +22,7 @@ interface CopyAccess {
   readonly passwordHash?: string
 }
 
-const idChars = 22
+const idBytes = 16
 
 const typeCharsMax = 255
 
@@ -32,9 +32,9 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** The copy for a notification; `key` is the random part of its id. */
-export const copyFor = (key: string): ContentCopy => ({
-  contentId: sha256(`copy ${key}`).slice(0, idChars)
+/** A copy that nobody can guess. */
+export const newCopy = (): ContentCopy => ({
+  contentId: randomBytes(idBytes).toString("base64url")
 })
 
 /**

@@ -155,12 +155,13 @@ const nameCopy = (
   { nowMs }: DecisionContext
 ): BackgroundTaskDecision => {
   if (state._tag === "Reporting") return deny("Superseded")
-  if (copyOf(state) !== undefined) return stay<BackgroundTaskState>().reply(done)
+  const named = copyOf(state)
+  if (named !== undefined) return stay<BackgroundTaskState>().reply(namedReply(named))
   const retrying = state._tag === "Absent" ? { _tag: "Retrying" as const, tries: 0 } : state
-  return becomeWithLease({ ...retrying, nextAtMs: nowMs, copy }, nowMs).reply(done)
+  return becomeWithLease({ ...retrying, nextAtMs: nowMs, copy }, nowMs).reply(namedReply(copy))
 }
 
-const done: BackgroundTaskReply = { _tag: "Done" }
+const namedReply = (copy: ContentCopy): BackgroundTaskReply => ({ _tag: "Named", copy })
 
 const onAttempt = (
   schedule: Schedule,

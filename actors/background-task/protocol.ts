@@ -81,7 +81,7 @@ export const BackgroundTaskMessage = Schema.Union([
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
-  /** An attempt is about to store this copy; it does so after the reply. */
+  /** An attempt is about to store this copy, or the one that the reply names. */
   Schema.TaggedStruct("CopyNamed", { copy: ContentCopy }),
   /** The notification came with this content, which the task removes with it. */
   Schema.TaggedStruct("InlinedFound", { copy: ContentCopy }),
@@ -97,9 +97,10 @@ export const BackgroundTaskMessage = Schema.Union([
 
 export type BackgroundTaskMessage = typeof BackgroundTaskMessage.Type
 
-/** The reply to `CopyNamed`. */
+/** The reply to `CopyNamed`: the copy to store, which an earlier attempt may have named. */
 export interface BackgroundTaskReply {
-  readonly _tag: "Done"
+  readonly _tag: "Named"
+  readonly copy: ContentCopy
 }
 
 export type BackgroundTaskAction =

@@ -114,10 +114,11 @@ export const makeOutbound = (
         outcomes[outcome._tag] += 1
         return outcome
       })
+    const within = ({ reach = "allowed" }: { readonly reach?: Reach }) => resources[reach]
     return {
-      post: (outboundPost) => counted(post(resources.allowed, outboundPost)),
-      get: (outboundGet) => counted(get(resources[outboundGet.reach ?? "allowed"], outboundGet)),
-      head: (outboundHead) => counted(head(resources.allowed, outboundHead)),
+      post: (outboundPost) => counted(post(within(outboundPost), outboundPost)),
+      get: (outboundGet) => counted(get(within(outboundGet), outboundGet)),
+      head: (outboundHead) => counted(head(within(outboundHead), outboundHead)),
       metrics: () => ({
         ...limiter.metrics(),
         outcomes: { ...outcomes },

@@ -57,6 +57,8 @@ export type OutboundPost = (OutboundContent | BodySource) & {
   readonly uri: string
   /** Whether a redirect is a permanent failure; by default 307 and 308 are followed. */
   readonly refusesRedirects?: boolean
+  /** As in {@link OutboundGet}. */
+  readonly reach?: Reach
   /** Whether a 405 or 415 starts discovery of a mailbox at the target (rel=mailbox). */
   readonly discovers?: boolean
   /**
@@ -103,6 +105,8 @@ export type FetchOutcome =
 export interface OutboundHead {
   readonly uri: string
   readonly headers?: Readonly<Record<string, string>>
+  /** As in {@link OutboundGet}. */
+  readonly reach?: Reach
 }
 
 /** The outcome of a HEAD: a 2xx is Probed, never Delivered. */

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { newCopy } from "../../actors/background-task/content-copy.ts"
 import { backgroundTaskTable } from "../../actors/background-task/decide.ts"
 import { sendReceipt } from "../../actors/background-task/fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskMessage, type BackgroundTaskReply,
@@ -123,7 +124,7 @@ describe("the background task's table", () => {
     "Absent.CopyNamed": () => {
       const decision = decide(absent, copyNamed, fetching)
       expectIn(decision, { _tag: "Retrying", tries: 0, nextAtMs: nowMs, copy })
-      expect(decision.answer).toEqual({ _tag: "Done" })
+      expect(decision.answer).toEqual({ _tag: "Named", copy })
     },
     "Absent.Attempted": () => {
       // The task has ended, and its copy is removed: a slow attempt.
@@ -149,7 +150,9 @@ describe("the background task's table", () => {
     },
     "Retrying.CopyNamed": () => {
       expectIn(decide(retrying, copyNamed, fetching), storing)
-      expectOnlyReply(decide(storing, copyNamed, fetching), { _tag: "Done" })
+      // A repeated attempt stores the copy that the first one has named.
+      const another: BackgroundTaskMessage = { _tag: "CopyNamed", copy: { contentId: "c2" } }
+      expectOnlyReply(decide(storing, another, fetching), { _tag: "Named", copy })
     },
     "Retrying.Attempted": () => {
       expectIn(decide(storing, attempted(delivered), fetching), copied, { _tag: "ListCopy", copy })
@@ -257,7 +260,8 @@ describe("a receipt for content of this service", () => {
           fetch: "never",
           receipts: "received"
         },
-        key
+        key,
+        reach: "allowed"
       } as const
       return Effect.runPromise(sendReceipt(noDependencies, peers, input, status, undefined))
     }
@@ -267,6 +271,14 @@ describe("a receipt for content of this service", () => {
     await send("k1", "problem")
     await send("k2", "received")
     expect(message.log.size).toBe(3)
+  })
+})
+
+describe("the id of a copy", () => {
+  it("has 128 random bits, which no sender can derive", () => {
+    const ids = Array.from({ length: 100 }, () => newCopy().contentId)
+    expect(new Set(ids).size).toBe(100)
+    for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9_-]{22}$/)
   })
 })
 

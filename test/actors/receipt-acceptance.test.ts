@@ -1,8 +1,14 @@
-/** Which messages of other services take receipts, as a node remembers it. */
+/** Which messages of other services take receipts, and when a task may make its request. */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
+import { admitFetch, admitReceipt, makeRequestHistory,
+  reachOf } from "../../actors/background-task/admission.ts"
 import { namesReceipts,
   ReceiptAcceptance } from "../../actors/background-task/receipt-acceptance.ts"
-import { receiptAcceptanceFreshMs } from "../../actors/limits.ts"
+import { anonymousPerMinuteMax, receiptAcceptanceFreshMs } from "../../actors/limits.ts"
+import type { StoredNotification } from "../../actors/mailbox/index.ts"
+import type { OutboundHead } from "../../actors/outbound/protocol.ts"
+import { noDependencies } from "./dependencies.ts"
 
 it("names the type of receipts itself, not a range of types", () => {
   expect(namesReceipts(["text/xml", "application/xml"])).toBe(true)
@@ -21,4 +27,60 @@ it("remembers an answer for a day, for each URI and password", () => {
   expect(acceptance.known(open, receiptAcceptanceFreshMs + 1)).toBeUndefined()
   expect(acceptance.known({ ...open, password: "secret" }, 2)).toBe(false)
   expect(acceptance.known({ ...open, url: "https://sender.example/2" }, 2)).toBeUndefined()
+})
+
+const stored = (network: string | undefined): StoredNotification => ({
+  atMs: Date.now(),
+  idRandom: "random",
+  digest: "digest",
+  fragment: "<item/>",
+  network
+})
+
+/** Who answers each HEAD, and records it. */
+const asked = (acceptPost: ReadonlyArray<string>) => {
+  const heads: Array<OutboundHead> = []
+  const outbound = {
+    ...noDependencies.outbound,
+    head: (head: OutboundHead) =>
+      Effect.sync(() => {
+        heads.push(head)
+        return { _tag: "Probed", acceptPost } as const
+      })
+  }
+  return { heads, deps: { ...noDependencies, outbound } }
+}
+
+it("makes at most ten requests a minute for a network to one origin, a HEAD counted", async () => {
+  const { deps, heads } = asked(["application/xml"])
+  const stranger = stored("198.51.100.0/24")
+  const history = makeRequestHistory()
+  const admissions: Array<unknown> = []
+  for (let n = 0; n < anonymousPerMinuteMax; n++) {
+    const pointer = { url: `https://victim.example/${n}`, password: undefined }
+    const admit = n % 2 === 0 ? admitReceipt : admitFetch
+    admissions.push(await Effect.runPromise(admit(deps, history, stranger, pointer)))
+  }
+  const admitted = admissions.filter((one) => one === "admitted").length
+  expect(admitted + heads.length).toBe(anonymousPerMinuteMax)
+  expect(admissions.at(-1)).toMatchObject({ _tag: "Deferred" })
+  // Nothing is counted where an account deposits.
+  for (let n = 0; n < 2 * anonymousPerMinuteMax; n++) {
+    const pointer = { url: `https://victim.example/known/${n}`, password: undefined }
+    expect(await Effect.runPromise(admitReceipt(deps, history, stored(undefined), pointer)))
+      .toBe("admitted")
+  }
+})
+
+it("asks a message once whether it takes receipts, at an address in reach", async () => {
+  const { deps, heads } = asked(["text/plain"])
+  const history = makeRequestHistory()
+  const pointer = { url: "https://sender.example/1", password: "secret" }
+  for (let n = 0; n < 3; n++) {
+    const admission = admitReceipt(deps, history, stored("198.51.100.0/24"), pointer)
+    expect(await Effect.runPromise(admission)).toBe("never")
+  }
+  const headers = { "Message-Password": "secret" }
+  expect(heads).toEqual([{ uri: pointer.url, headers, reach: "public" }])
+  expect(reachOf(stored(undefined))).toBe("allowed")
 })
