@@ -49,8 +49,8 @@ export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
 export { type Keyring, newKey, parseKeys, type SealedPlace, sealingKeyId } from "./keyring.ts"
 export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
-  cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax, retrievedPerDecisionMax,
-  wrongAttemptsWindowMs } from "./limits.ts"
+  browserSessionLifetimeMs, cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax,
+  retrievedPerDecisionMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { linksUnder, mayNameContent } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"

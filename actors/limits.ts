@@ -150,6 +150,17 @@ export const accountTokensMax = 16
 /** The use of a token is recorded once in this time, so that it costs almost no commits. */
 export const tokenUseIntervalMs = 60 * 60_000
 
+/** Browsers that are signed in to one account. */
+export const browserSessionsMax = 16
+
+/** A browser is signed out after this time without a request, and after this time in any case. */
+export const browserSessionIdleMs = 12 * 60 * 60 * 1000
+
+export const browserSessionLifetimeMs = 7 * 24 * 60 * 60 * 1000
+
+/** The account stores the time of a browser's last request once in this time. */
+export const browserSessionTouchMs = 10 * 60 * 1000
+
 /** A failed removal of the records of expired tokens is repeated after this time. */
 export const tokenRemovalRetryMs = 60_000
 
@@ -310,6 +321,8 @@ holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt c
 
 holds(statusHintsPerWriteMax <= statusHintsWaitingMax, "hints wait before they are written")
 
+holds(browserSessionTouchMs < browserSessionIdleMs, "a browser in use stays signed in")
+holds(browserSessionIdleMs < browserSessionLifetimeMs, "a session ends after the last one")
 holds(wrongTokensMax < wrongAccountTokensMax, "one address alone does not throttle an account")
 
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")

@@ -5,12 +5,13 @@
  */
 import { Cause, Effect, type Exit } from "effect"
 import type { EarlierDeposit } from "../actors/idempotency/index.ts"
-import { identityOf, randomIds } from "./auth/credentials/index.ts"
-import { authenticate, isForbiddenOrigin, keyOwnerOf, requireAccount } from "./auth/index.ts"
+import { type Identity, identityOf, randomIds } from "./auth/credentials/index.ts"
+import { authenticate, browserIdentity, isForbiddenOrigin, keyOwnerOf, lookUpBrowser,
+  requireAccount } from "./auth/index.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, diskLow, type HandlerAnswer, type HandlerFailure,
-  hasIdempotencyKey, httpError, type Match, overLimit, type PlainAnswer, readKeyedRequest,
-  renderFailure, renderView, type ResourceHandler, type Route, runOnce,
+  hasIdempotencyKey, httpError, isPageRequest, type Match, overLimit, type PlainAnswer,
+  readKeyedRequest, renderFailure, renderView, type ResourceHandler, type Route, runOnce,
   type Service } from "./pipeline/index.ts"
 import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
@@ -39,24 +40,28 @@ interface Routed {
   readonly bodyKind: "document" | "stream" | "none"
 }
 
-/** A request whose Accept field is the format that its URI names, if it names one. */
-class RequestOfFormat implements HttpRequest {
+/**
+ * A request whose Accept field is the format that its URI names, if it names one; with the account
+ * whose browser sent it.
+ */
+class RoutedRequest implements HttpRequest {
   readonly method: string
   readonly path: string
   readonly query: string
   readonly headers: RequestHeaders
-  readonly choice: FormatChoice
+  readonly choice: FormatChoice | undefined
+  readonly viewer: string | undefined
   private readonly request: HttpRequest
 
-  constructor(request: HttpRequest, choice: FormatChoice) {
-    const { format } = choice
+  constructor(request: HttpRequest, choice: FormatChoice | undefined, viewer?: string) {
     this.method = request.method
     this.path = request.path
     this.query = request.query
-    this.headers = format === undefined
+    this.headers = choice?.format === undefined
       ? request.headers
-      : request.headers.with("accept", formatTypes[format])
+      : request.headers.with("accept", formatTypes[choice.format])
     this.choice = choice
+    this.viewer = viewer
     this.request = request
   }
 
@@ -79,8 +84,14 @@ const withChoice = (
   const { method, path, query } = request
   const isRead = method === "GET" || method === "HEAD"
   const choice = chooseFormat({ path, query: isRead ? query : "" }, offer, baseUrl)
-  return new RequestOfFormat(request, choice)
+  return new RoutedRequest(request, choice)
 }
+
+/** A request with the account whose browser sent it. */
+const withViewer = (request: HttpRequest, identity: Identity): HttpRequest =>
+  identity._tag === "Browser" && identity.known !== undefined
+    ? new RoutedRequest(request, request.choice, identity.known.name)
+    : request
 
 /** The answer at the URI of one representation does not depend on the Accept field. */
 const withoutVaryAccept = ({ choice }: HttpRequest, answer: PlainAnswer): PlainAnswer =>
@@ -242,10 +253,13 @@ class Application {
     if (isForbiddenOrigin(request, baseUrl, corsOrigin)) {
       return this.reject(request, exchange, forbiddenOrigin, pattern)
     }
+    const browser = browserIdentity(request, baseUrl)
+    if (browser?._tag === "HttpError") return this.reject(request, exchange, browser, pattern)
+    const identity = browser ?? identityOf(request)
     const isKeyed = hasIdempotencyKey(request)
     const isDiskLow = handler.storesForAnyone === true && this.service.diskFloor?.isBelow === true
     if (
-      !isDiskLow && handler.direct !== undefined && !isKeyed &&
+      !isDiskLow && handler.direct !== undefined && !isKeyed && identity._tag === "Anonymous" &&
       !request.headers.has("authorization")
     ) {
       return handler.direct(request, exchange, parameters)
@@ -260,7 +274,7 @@ class Application {
       request: withChoice(request, handler.offer, baseUrl),
       exchange,
       parameters,
-      identity: identityOf(request),
+      identity,
       ...handler.access === undefined ? {} : { access: handler.access },
       body,
       documentParser,
@@ -268,7 +282,12 @@ class Application {
       key: undefined,
       ...handler.documentFault === undefined ? {} : { documentFault: handler.documentFault }
     }
-    this.run(routed, call, isDiskLow)
+    if (identity._tag !== "Browser") return this.run(routed, call, isDiskLow)
+    this.runEffect(lookUpBrowser(this.service, identity), (exit) => {
+      const known = exit._tag === "Success" ? exit.value : identity
+      const request = withViewer(call.request, known)
+      this.run(routed, { ...call, identity: known, request }, isDiskLow)
+    })
   }
 
   private run(routed: Routed, call: Call, isDiskLow: boolean): void {
@@ -340,8 +359,16 @@ class Application {
     failure: HandlerFailure,
     route = "none"
   ): void {
-    const status = this.sendFailure(request, exchange, failure)
-    this.onAccess({ method: request.method, route, status, durationMs: 0 })
+    const send = (by: HttpRequest): void => {
+      const status = this.sendFailure(by, exchange, failure)
+      this.onAccess({ method: request.method, route, status, durationMs: 0 })
+    }
+    const browser = browserIdentity(request, this.service.settings.baseUrl)
+    const isOverLimit = failure._tag === "HttpError" && failure.problem.slug === "too-many-requests"
+    if (browser?._tag !== "Browser" || isOverLimit || !isPageRequest(request)) return send(request)
+    this.runEffect(lookUpBrowser(this.service, browser), (exit) => {
+      send(exit._tag === "Success" ? withViewer(request, exit.value) : request)
+    })
   }
 
   private sendFailure(request: HttpRequest, exchange: Exchange, failure: HandlerFailure): number {

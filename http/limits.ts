@@ -183,6 +183,15 @@ export const countedTokenMs = 60_000
 /** Addresses of one X-Forwarded-For field that the service reads, from its end. */
 export const forwardedMax = 16
 
+/** Characters of a browser's name in the list of those that are signed in. */
+export const browserAgentCharsMax = 160
+
+/** Characters of the path to which a browser returns after its sign-in. */
+export const returnPathCharsMax = 2048
+
+/** A page waits this long to learn for its header who is signed in. */
+export const browserLookupMs = 1000
+
 /** Length of a token's name, and how long a token may be valid. */
 export const tokenLabelCharsMax = 100
 

@@ -17,6 +17,7 @@ import { queryResource } from "./resources/queries/index.ts"
 import { quoteResource } from "./resources/quotes/index.ts"
 import { registrationResource } from "./resources/registrations/index.ts"
 import { sessionResource } from "./resources/sessions/index.ts"
+import { signInResource } from "./resources/sign-in/index.ts"
 
 /** The OpenAPI document (protocol §6). */
 export const openapiDocument = (settings: HttpSettings): DocumentPart =>
@@ -35,6 +36,7 @@ const resources: ReadonlyArray<ResourceDefinition> = [
   queryResource,
   accountResource,
   auditResource,
+  signInResource,
   clusterResource,
   observabilityResource
 ]

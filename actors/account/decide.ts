@@ -5,12 +5,13 @@
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
-import { accountTokensMax, tokenRemovalRetryMs, tokenUseIntervalMs } from "../limits.ts"
+import { accountTokensMax, browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax,
+  browserSessionTouchMs, tokenRemovalRetryMs, tokenUseIntervalMs } from "../limits.ts"
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
-import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView, Token,
-  TokenRights, TokenView } from "./protocol.ts"
+import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView,
+  BrowserSession, BrowserSessionView, Token, TokenRights, TokenView } from "./protocol.ts"
 
 type Active = Variant<AccountState, "Active">
 
@@ -23,11 +24,40 @@ const isValid = ({ expiresAtMs }: Token, nowMs: number): boolean =>
 
 const tokenView = ({ hash: _hash, ...token }: Token): TokenView => token
 
+const browserSessionEndMs = ({ createdAtMs, usedAtMs }: BrowserSession): number =>
+  Math.min(usedAtMs + browserSessionIdleMs, createdAtMs + browserSessionLifetimeMs)
+
+/** The valid token that a browser was signed in with; undefined if the session has ended. */
+const tokenOfSession = (
+  { tokens }: Active,
+  session: BrowserSession,
+  nowMs: number
+): Token | undefined =>
+  nowMs < browserSessionEndMs(session)
+    ? tokens.find((token) => token.hash === session.tokenHash && isValid(token, nowMs))
+    : undefined
+
+/** The sessions of browsers that have not ended. */
+const liveSessions = (state: Active, nowMs: number): ReadonlyArray<BrowserSession> =>
+  (state.browserSessions ?? []).filter((session) =>
+    tokenOfSession(state, session, nowMs) !== undefined
+  )
+
+const browserSessionViews = (state: Active, nowMs: number): ReadonlyArray<BrowserSessionView> =>
+  (state.browserSessions ?? []).flatMap((session) => {
+    const token = tokenOfSession(state, session, nowMs)
+    const { hash: _hash, tokenHash: _tokenHash, ...shown } = session
+    return token === undefined
+      ? []
+      : [{ ...shown, tokenId: token.id, expiresAtMs: browserSessionEndMs(session) }]
+  })
+
 const view = (state: Active, nowMs: number): AccountView => ({
   name: state.name,
   roles: state.roles,
   createdAtMs: state.createdAtMs,
   tokens: state.tokens.filter((token) => isValid(token, nowMs)).map(tokenView),
+  browserSessions: browserSessionViews(state, nowMs),
   version: state.version
 })
 
@@ -42,17 +72,27 @@ const revoke = (
 ): ReadonlyArray<Token> =>
   tokens.map((token) => revoked.includes(token.id) ? { ...token, expiresAtMs: 0 } : token)
 
-/** When the first of the tokens expires; null if none expires. */
-const firstExpiry = (tokens: ReadonlyArray<Token>): number | null => {
-  const times = tokens.flatMap(({ expiresAtMs }) => expiresAtMs === undefined ? [] : [expiresAtMs])
+/** When the first of the tokens and the sessions of browsers ends; null if none ends. */
+const firstEnd = ({ browserSessions = [], tokens }: Active): number | null => {
+  const times = [
+    ...tokens.flatMap(({ expiresAtMs }) => expiresAtMs === undefined ? [] : [expiresAtMs]),
+    ...browserSessions.map(browserSessionEndMs)
+  ]
   return times.length === 0 ? null : Math.min(...times)
 }
 
-/** Stores a change. Sets the timer if another token is now the first to expire. */
-const changed = (state: Active, change: Partial<Active>): Decision<AccountState, AccountReply> => {
-  const next: Active = { ...state, ...change, version: state.version + 1 }
+/** Stores a change of what the account's view shows. */
+const changed = (state: Active, change: Partial<Active>): Decision<AccountState, AccountReply> =>
+  changedWithin(state, { ...change, version: state.version + 1 })
+
+/** Stores a change. Sets the timer if something else is now the first to end. */
+const changedWithin = (
+  state: Active,
+  change: Partial<Active>
+): Decision<AccountState, AccountReply> => {
+  const next: Active = { ...state, ...change }
   const decision = become<AccountState>(next).reply(done)
-  const [before, atMs] = [firstExpiry(state.tokens), firstExpiry(next.tokens)]
+  const [before, atMs] = [firstEnd(state), firstEnd(next)]
   return before === atMs ? decision : decision.setTimer(atMs)
 }
 
@@ -84,15 +124,19 @@ const validToken = ({ tokens }: Active, tokenHash: string, nowMs: number): Token
 const isUseDue = ({ usedAtMs }: Token, nowMs: number): boolean =>
   usedAtMs === undefined || nowMs - usedAtMs >= tokenUseIntervalMs
 
+const authenticatedBy = (state: Active, token: Token, isDue: boolean): AccountReply => ({
+  _tag: "Authenticated",
+  account: state.name,
+  roles: state.roles,
+  token: tokenView(token),
+  isUseDue: isDue
+})
+
 const authenticate: Accounts["Active"]["Authenticate"] = (state, { tokenHash }, { nowMs }) => {
   const token = validToken(state, tokenHash, nowMs)
-  return token === undefined ? deny("Unauthenticated") : stay().reply<AccountReply>({
-    _tag: "Authenticated",
-    account: state.name,
-    roles: state.roles,
-    token: tokenView(token),
-    isUseDue: isUseDue(token, nowMs)
-  })
+  return token === undefined
+    ? deny("Unauthenticated")
+    : stay().reply(authenticatedBy(state, token, isUseDue(token, nowMs)))
 }
 
 /** The version stays: a use is no reason to refuse a conditional change. */
@@ -168,7 +212,13 @@ const validTokens = (
 
 const timerFired: Accounts["Active"]["TimerFired"] = (state, _message, { nowMs }) => {
   const expired = state.tokens.filter((token) => !isValid(token, nowMs))
-  if (expired.length === 0) return stay<AccountState>().setTimer(firstExpiry(state.tokens))
+  if (expired.length === 0) {
+    const browserSessions = liveSessions(state, nowMs)
+    const next = { ...state, browserSessions }
+    return browserSessions.length === (state.browserSessions ?? []).length
+      ? stay<AccountState>().setTimer(firstEnd(state))
+      : become<AccountState>(next).setTimer(firstEnd(next))
+  }
   return removeRecords(state, validTokens(state, expired.map(({ id }) => id), nowMs), nowMs)
 }
 
@@ -185,17 +235,90 @@ const tokenRecordsRemoved: Accounts["Active"]["TokenRecordsRemoved"] = (
   const tokens = state.tokens.filter((token) =>
     isValid(token, nowMs) || !tokenIds.includes(token.id)
   )
-  return tokens.length === state.tokens.length
-    ? stay()
-    : become<AccountState>({ ...state, tokens, version: state.version + 1 }).setTimer(
-      firstExpiry(tokens)
+  if (tokens.length === state.tokens.length) return stay()
+  const { browserSessions } = state
+  const next: Active = {
+    ...state,
+    tokens,
+    version: state.version + 1,
+    ...browserSessions === undefined ? {} : { browserSessions: liveSessions(state, nowMs) }
+  }
+  return become<AccountState>(next).setTimer(firstEnd(next))
+}
+
+/* Browsers that are signed in. Their changes leave the version: no view with a version has them. */
+
+const addBrowserSession: Accounts["Active"]["AddBrowserSession"] = (state, message, { nowMs }) => {
+  const { agent, from, sessionHash: hash, sessionId: id, tokenHash } = message
+  const live = liveSessions(state, nowMs)
+  const existing = live.find((session) => session.id === id)
+  // A repeated message has the same secret.
+  if (existing !== undefined && !sameHash(existing.hash, hash)) return deny("Taken")
+  const token = validToken(state, tokenHash, nowMs)
+  if (token === undefined) return deny("Unauthenticated")
+  const reply = authenticatedBy(state, token, false)
+  if (existing !== undefined) return stay().reply(reply)
+  const added = { id, hash, tokenHash, createdAtMs: nowMs, usedAtMs: nowMs, from, agent }
+  const browserSessions = [...live, added].slice(-browserSessionsMax)
+  return changedWithin(state, { browserSessions }).reply(reply)
+}
+
+const authenticateBrowser: Accounts["Active"]["AuthenticateBrowser"] = (
+  state,
+  { sessionHash, sessionId },
+  { nowMs }
+) => {
+  const session = liveSessions(state, nowMs).find(({ hash, id }) =>
+    id === sessionId && sameHash(hash, sessionHash)
+  )
+  const token = session === undefined ? undefined : tokenOfSession(state, session, nowMs)
+  return session === undefined || token === undefined
+    ? deny("Unauthenticated")
+    : stay().reply(
+      authenticatedBy(state, token, nowMs - session.usedAtMs >= browserSessionTouchMs)
     )
+}
+
+const touchBrowserSession: Accounts["Active"]["TouchBrowserSession"] = (
+  state,
+  { sessionId },
+  { nowMs }
+) => {
+  const live = liveSessions(state, nowMs)
+  const used = live.find(({ id, usedAtMs }) =>
+    id === sessionId && nowMs - usedAtMs >= browserSessionTouchMs
+  )
+  if (used === undefined) return stay().reply(done)
+  return changedWithin(state, {
+    tokens: state.tokens.map((token) =>
+      token.hash === used.tokenHash ? { ...token, usedAtMs: nowMs } : token
+    ),
+    browserSessions: live.map((session) =>
+      session.id === sessionId ? { ...session, usedAtMs: nowMs } : session
+    )
+  })
+}
+
+/** Ends one session of a browser, or all without an id. */
+const endSessions = (
+  state: Active,
+  caller: Caller,
+  nowMs: number,
+  sessionId?: string
+): Decision<AccountState, AccountReply> => {
+  const reason = notOwner(state.name, caller, true)
+  if (reason !== undefined) return deny(reason)
+  const live = liveSessions(state, nowMs)
+  const browserSessions = sessionId === undefined ? [] : live.filter(({ id }) => id !== sessionId)
+  if (browserSessions.length < live.length) return changedWithin(state, { browserSessions })
+  return sessionId === undefined ? stay().reply(done) : deny("NotFound")
 }
 
 /** The cells that are equal before an account is created and after it is removed. */
 const withoutAccount = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "AddToken", "RemoveToken", "RemoveTokens", "Remove"),
-  Authenticate: () => deny("Unauthenticated"),
+  ...denyEach(reason, "TouchBrowserSession", "RemoveBrowserSession", "RemoveBrowserSessions"),
+  ...denyEach("Unauthenticated", "Authenticate", "AddBrowserSession", "AuthenticateBrowser"),
   RecordUse: () => stay().reply(done),
   TokenRecordsRemoved: () => stay(),
   TimerFired: () => stay()
@@ -281,6 +404,12 @@ export const accountTable: Accounts = {
         ? changed(state, { tokens: revoke(state.tokens, tokenIds) }).reply(revoked)
         : stay().reply(revoked)
     },
+    AddBrowserSession: addBrowserSession,
+    AuthenticateBrowser: authenticateBrowser,
+    TouchBrowserSession: touchBrowserSession,
+    RemoveBrowserSession: (state, { caller, sessionId }, { nowMs }) =>
+      endSessions(state, caller, nowMs, sessionId),
+    RemoveBrowserSessions: (state, { caller }, { nowMs }) => endSessions(state, caller, nowMs),
     TokenRecordsRemoved: tokenRecordsRemoved,
     Remove: (state, message) => {
       const reason = notAdmin(message.caller)

@@ -1,5 +1,5 @@
 /** Accounts and their tokens (protocol §4). */
 export { account, accountKind } from "./actor.ts"
-export { AccountMessage, type AccountReply, type AccountView, Role, tokenAddition, tokenIdsTable,
-  tokenKey, tokenRemoval, type TokenRights, TokenScope, tokensTable,
+export { AccountMessage, type AccountReply, type AccountView, type BrowserSessionView, Role,
+  tokenAddition, tokenIdsTable, tokenKey, tokenRemoval, type TokenRights, TokenScope, tokensTable,
   type TokenView } from "./protocol.ts"

@@ -45,6 +45,29 @@ const Token = Schema.Struct({
 
 export type Token = typeof Token.Type
 
+const browserSessionProperties = {
+  id: Schema.String,
+  createdAtMs: Count,
+  /** The last request, stored once in {@link browserSessionTouchMs}. */
+  usedAtMs: Count,
+  /** The client's address at the sign-in. */
+  from: Schema.String,
+  /** The name of the browser, shortened. */
+  agent: Schema.String
+}
+
+/**
+ * A browser that is signed in: the SHA-256 of its secret, and of the token that it was made with.
+ * The token's id is not enough: another token of the operator has the same one.
+ */
+const BrowserSession = Schema.Struct({
+  ...browserSessionProperties,
+  hash: SecretHash,
+  tokenHash: SecretHash
+})
+
+export type BrowserSession = typeof BrowserSession.Type
+
 export const AccountState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Active", {
@@ -60,7 +83,9 @@ export const AccountState = Schema.Union([
     tokens: Schema.Array(Token),
     /** Whether this is the first account of the service, which always remains, and as an admin. */
     founder: Schema.Boolean,
-    version: Count
+    version: Count,
+    /** The browsers that are signed in, oldest first; `browserSessionsMax` at most. */
+    browserSessions: Schema.optionalKey(Schema.Array(BrowserSession))
   }),
   Schema.TaggedStruct("Removed", {})
 ])
@@ -68,6 +93,8 @@ export const AccountState = Schema.Union([
 export type AccountState = typeof AccountState.Type
 
 const token = { tokenId: Schema.String, tokenHash: SecretHash }
+
+const browserSession = { sessionId: Schema.String, sessionHash: SecretHash }
 
 export const AccountMessage = Schema.Union([
   /**
@@ -101,6 +128,21 @@ export const AccountMessage = Schema.Union([
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
   /** Removes every token; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("RemoveTokens", { caller: Caller, ...ifVersion }),
+  /** Signs a browser in, if the token is one of the account's. Removes the oldest of too many. */
+  Schema.TaggedStruct("AddBrowserSession", {
+    ...browserSession,
+    tokenHash: SecretHash,
+    from: Schema.String,
+    agent: Schema.String
+  }),
+  /** Returns the account's roles if the browser is signed in. */
+  Schema.TaggedStruct("AuthenticateBrowser", browserSession),
+  /** The browser has sent a request: its session lasts longer. */
+  Schema.TaggedStruct("TouchBrowserSession", { sessionId: Schema.String }),
+  /** Ends a session of a browser; the caller must be an admin or the account itself. */
+  Schema.TaggedStruct("RemoveBrowserSession", { caller: Caller, sessionId: Schema.String }),
+  /** Ends every session of a browser; the caller must be an admin or the account itself. */
+  Schema.TaggedStruct("RemoveBrowserSessions", { caller: Caller }),
   /**
    * The result of RemoveTokenRecords: the account can now remove these tokens from its state.
    * `keptHashes`: the tokens whose records it has written.
@@ -128,12 +170,20 @@ export interface AccountAction {
 /** A token for its owner: without its hash. */
 export type TokenView = Omit<Token, "hash">
 
-/** The view of an account, without expired tokens. */
+/** The view of a browser that is signed in. */
+export interface BrowserSessionView extends Omit<BrowserSession, "hash" | "tokenHash"> {
+  /** The token that it was made with. */
+  readonly tokenId: string
+  readonly expiresAtMs: number
+}
+
+/** The view of an account, without expired tokens and ended sessions. */
 export interface AccountView {
   readonly name: string
   readonly roles: ReadonlyArray<Role>
   readonly createdAtMs: number
   readonly tokens: ReadonlyArray<TokenView>
+  readonly browserSessions: ReadonlyArray<BrowserSessionView>
   readonly version: number
 }
 
@@ -147,7 +197,7 @@ export type AccountReply =
     readonly account: string
     readonly roles: ReadonlyArray<Role>
     readonly token: TokenView
-    /** Whether the use of the token should be recorded. */
+    /** Whether the use should be recorded: RecordUse, or TouchBrowserSession for a browser. */
     readonly isUseDue: boolean
   }
   | { readonly _tag: "Admitted" }

@@ -34,6 +34,16 @@ export const isForbiddenOrigin = (
   return (origin === undefined || origin !== corsOrigin) && !isOwnRequest(request, baseUrl)
 }
 
+/**
+ * Whether a request may act by its cookie (protocol §7, CSRF): it reads, or it proves that a page
+ * of this service caused it. A browser sends a cookie also for pages of other origins.
+ */
+export const mayUseCookie = (request: HttpRequest, baseUrl: string): boolean => {
+  const { headers, method } = request
+  if (safeMethods.has(method)) return true
+  return (headers.has("sec-fetch-site") || headers.has("origin")) && isOwnRequest(request, baseUrl)
+}
+
 /** What a browser shows to its user, or gives to a script of the page. */
 const shownDestinations: ReadonlySet<string> = new Set(["document", "empty"])
 

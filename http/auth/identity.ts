@@ -8,6 +8,7 @@ import { recordAdminRefused } from "../audit/index.ts"
 import { keysPauseMs } from "../limits.ts"
 import { askOrRefusal, type Call, challenges, type HandlerFailure, httpError, invalidTokenError,
   type KeyOwner, type Service } from "../pipeline/index.ts"
+import { authenticateBrowser } from "./browser-identity.ts"
 import { isSlug, scopeWords, secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"
 import { scopeFault } from "./scopes.ts"
@@ -98,6 +99,9 @@ const identify = Effect.fnUntraced(function*(
 ): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
   const { identity } = call
   if (identity._tag === "Anonymous") return
+  if (identity._tag === "Browser") {
+    return identity.known ?? (yield* authenticateBrowser(service, identity.session))
+  }
   const { credentialCache, issuer } = service
   const isBearer = identity._tag === "Bearer"
   if (isBearer && issuer !== undefined && isJwt(identity.token)) {
@@ -224,7 +228,14 @@ export const keyOwnerOf = Effect.fnUntraced(function*(
 ): Effect.fn.Return<KeyOwner, HandlerFailure> {
   const { identity } = call
   const account = yield* authenticate(service, call)
-  if (identity._tag === "Anonymous") return { scope: undefined, credentials: "" }
+  const anonymousOwner: KeyOwner = { scope: undefined, credentials: "" }
+  if (identity._tag === "Anonymous") return anonymousOwner
+  if (identity._tag === "Browser") {
+    const credentials = `session ${identity.session.sessionHash}`
+    return account === undefined
+      ? anonymousOwner
+      : { scope: `account ${account.name}`, credentials }
+  }
   const token = identity._tag === "Bearer" ? identity.token : identity.password
   if (account === undefined) {
     const credentials = secretHash(`${identity._tag === "Basic" ? identity.user : ""}\n${token}`)

@@ -3,9 +3,10 @@ export type { Feed } from "./feeds.ts"
 export { FormFields, parseForm, parseFormBody } from "./form-fields.ts"
 export { acceptedBodies, bodyKind, type MediaType, mediaTypeOf, negotiate,
   splitQuoted } from "./negotiation.ts"
+export { pageCaching, pageReaderOf } from "./page-reader.ts"
 export { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
-export { makeProblem, type ProblemDocument, type ProblemExtensions, problemReply, problemTypeView,
-  withoutSecrets } from "./problem.ts"
+export { accountChallenge, makeProblem, type ProblemDocument, type ProblemExtensions, problemReply,
+  problemTypeView, withoutSecrets } from "./problem.ts"
 export { chooseFormat, type FormatChoice, type FormatOffer, formatParameter, formatsOf, formatTypes,
   representationLinks } from "./representation-uris.ts"
 export { contentTypeOf, entityTag, feedTypes, type LinkedData, linkedDataType, linkHeader,

@@ -3,8 +3,10 @@
  * browsers. `problem-types.ts` is the catalog; `pipeline/http-error.ts` maps failures to problems.
  */
 import { overloadedRetrySeconds, quarantinedRetrySeconds } from "../limits.ts"
-import { type Html, html, link, nothing, renderPage } from "./html/index.ts"
+import { type Html, html, link, nothing, type PageReader, renderForm, renderPage, signInForm,
+  signInHref } from "./html/index.ts"
 import { type MediaType, negotiate } from "./negotiation.ts"
+import { pageCaching, pageReaderOf, type ReadRequest } from "./page-reader.ts"
 import { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
 import type { ResourceView } from "./representations.ts"
 import { type Element, element, isName, printable, writeDocument } from "./xml/index.ts"
@@ -24,8 +26,12 @@ export interface ProblemDocument {
     readonly markup: Html
     /** Whether the form shows the detail beside a field. */
     readonly isFaultShown: boolean
+    /** Whether the form itself signs in. */
+    readonly isSignIn?: boolean
   }
 }
+
+type HeaderFields = ReadonlyArray<readonly [string, string]>
 
 const noExtensions: ProblemExtensions = {}
 
@@ -85,27 +91,76 @@ const toElement = (problem: ProblemDocument, type: string, instance: string): El
     ...extensionElements(problem.extensions)
   )
 
-const toPage = (problem: ProblemDocument, path: string): string => {
-  const { detail, extensions, form, slug, status, title } = problem
-  const { explanation } = problemTypes[slug]
-  return renderPage({
-    title,
-    path,
-    body: html`<p class="alarm">${
-      form?.isFaultShown === true
-        ? "Nothing was done: the form says what is wrong."
-        : detail ?? explanation
-    }</p>
-${
-      detail === undefined || form?.isFaultShown === true ? nothing : html`<p>${explanation}</p>
+/** The challenge of Basic for accounts. */
+export const accountChallenge = "Basic realm=\"restante\""
+
+/**
+ * Whether a browser would ask for the name and token in a dialog of its own, before its user sees
+ * the page that signs in: it shows a page, or a script of a page has sent the request.
+ */
+const hasSignInPage = ({ headers }: RequestHead, media: MediaType): boolean =>
+  media === "text/html" || headers.get("sec-fetch-site") !== undefined ||
+  headers.get("cookie") !== undefined
+
+/** The fields for a browser, whose user signs in on a page. Bearer remains: a 401 needs one. */
+const withoutDialog = (fields: HeaderFields): HeaderFields =>
+  fields.filter(([, value]) => value !== accountChallenge)
+
+/** What the user can do after a problem: sign in, submit the form again, or begin again. */
+const formsAfter = (
+  { form }: ProblemDocument,
+  { returnPath }: PageReader,
+  isSignIn: boolean
+): Html => {
+  if (isSignIn) {
+    if (form === undefined) return renderForm(signInForm(returnPath))
+    const signIn = html`<p>${link(signInHref(returnPath), "Sign in")} first.</p>
 `
-    }<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}</p>
+    return form.isSignIn === true ? form.markup : html`${signIn}${form.markup}`
+  }
+  return form?.markup ?? html`<p>${link("/", "To the start page")}</p>`
+}
+
+/** The text of a problem's page. */
+const problemBody = ({ detail, extensions, form, slug, status }: ProblemDocument): Html => {
+  const { explanation } = problemTypes[slug]
+  const isFaultShown = form?.isFaultShown === true
+  return html`<p class="alarm">${
+    isFaultShown ? "Nothing was done: the form says what is wrong." : detail ?? explanation
+  }</p>
 ${
-      Object.entries(extensions).map(([name, value]) =>
-        html`<p><b>${name}</b> ${typeof value === "object" ? value.join(", ") : value}</p>`
-      )
-    }`,
-    forms: form?.markup ?? html`<p>${link("/", "To the start page")}</p>`
+    detail === undefined || isFaultShown ? nothing : html`<p>${explanation}</p>
+`
+  }<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}</p>
+${
+    Object.entries(extensions).map(([name, value]) =>
+      html`<p><b>${name}</b> ${typeof value === "object" ? value.join(", ") : value}</p>`
+    )
+  }`
+}
+
+/** The text of a page that nobody sees without an account: its form signs in. */
+const signInBody = ({ detail, slug, status }: ProblemDocument): Html =>
+  html`<p>This page needs an account. Sign in, and the browser comes back to it.</p>
+<p class="quiet">${status} · ${link(`/problems/${slug}`, slug)}${
+    detail === undefined ? "" : `: ${detail}`
+  }</p>`
+
+const toPage = (
+  problem: ProblemDocument,
+  request: RequestHead,
+  headers: HeaderFields
+): string => {
+  const { form, slug, title } = problem
+  const reader = pageReaderOf(request)
+  const isAccountWanted = headers.some(([, value]) => value === accountChallenge)
+  const isSignIn = slug === "unauthenticated" && isAccountWanted && reader.account === undefined
+  return renderPage({
+    title: isSignIn && (form === undefined || form.isSignIn === true) ? "Sign in" : title,
+    path: request.path,
+    reader,
+    body: isSignIn && form === undefined ? signInBody(problem) : problemBody(problem),
+    forms: formsAfter(problem, reader, isSignIn)
   })
 }
 
@@ -113,8 +168,7 @@ ${
 export const withoutSecrets = (path: string): string => path.replace(/(?:~|%7e)[^/]*/gi, "~")
 
 /** The parts of a request on which the answer depends; the path becomes its `instance`. */
-interface RequestHead {
-  readonly path: string
+interface RequestHead extends ReadRequest {
   readonly headers: { readonly get: (name: string) => string | undefined }
 }
 
@@ -126,7 +180,7 @@ export const problemReply = (
   problem: ProblemDocument,
   request: RequestHead,
   baseUrl: string,
-  ownHeaders: ReadonlyArray<readonly [string, string]> = []
+  ownHeaders: HeaderFields = []
 ) => {
   const media = mediaTypeFor(request.headers.get("accept"))
   const type = `${baseUrl}/problems/${problem.slug}`
@@ -134,7 +188,7 @@ export const problemReply = (
   const headers: Array<readonly [string, string]> = [
     ["Vary", "Accept"],
     ["Cache-Control", "no-store"],
-    ...ownHeaders
+    ...hasSignInPage(request, media) ? withoutDialog(ownHeaders) : ownHeaders
   ]
   const retry = retryAfterSeconds(problem.slug)
   if (retry !== undefined && ownHeaders.every(([name]) => name !== "Retry-After")) {
@@ -148,7 +202,8 @@ export const problemReply = (
   }
   headers.push(["Content-Type", `${media}; charset=utf-8`])
   if (media === "text/html") {
-    return { status: problem.status, headers, body: toPage(problem, request.path) }
+    const cached = pageCaching(headers, pageReaderOf(request))
+    return { status: problem.status, headers: cached, body: toPage(problem, request, ownHeaders) }
   }
   const body = media === "text/plain"
     ? `${problem.status} ${problem.title}\n${problem.detail ?? ""}\n${type}\n`

@@ -4,7 +4,8 @@
  */
 import { hash } from "node:crypto"
 import { type Feed, toAtom, toRss } from "./feeds.ts"
-import { type Html, type PageLink, renderElement, renderPage } from "./html/index.ts"
+import { type Html, type PageLink, type PageReader, renderElement,
+  renderPage } from "./html/index.ts"
 import type { MediaType } from "./negotiation.ts"
 import { type Element, parseFragment, toJson, writeDocument, xmlDeclaration } from "./xml/index.ts"
 
@@ -88,12 +89,15 @@ export interface RenderContext {
   /** The path of the request: the navigation of a page highlights it. */
   readonly path?: string
   readonly links: ReadonlyArray<PageLink>
+  /** Who reads the page. */
+  readonly reader?: PageReader
 }
 
-const toHtml = (view: ResourceView, { links, path }: RenderContext): string =>
+const toHtml = (view: ResourceView, { links, path, reader }: RenderContext): string =>
   renderPage({
     title: view.title,
     path,
+    reader,
     body: bodyOf(view),
     forms: typeof view.forms === "function" ? view.forms() : view.forms,
     links,

@@ -16,10 +16,8 @@ import { absoluteUri, type Service } from "./service.ts"
 /** Whether the method only reads; the answer to HEAD has the fields of that to GET. */
 export const isRead = (method: string): boolean => method === "GET" || method === "HEAD"
 
-/** Whether a browser submitted a form, in its body or the query, and expects a page. */
-export const isPageForm = ({ headers, method }: HttpRequest): boolean =>
-  (isRead(method) ||
-    headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true) &&
+/** Whether the client expects a page. */
+export const isPageRequest = ({ headers }: HttpRequest): boolean =>
   negotiate(headers.get("accept"), standardTypes) === "text/html"
 
 /** What a token must be for to be used for an operation. */
@@ -29,6 +27,13 @@ export interface OperationAccess {
   /** Whether a request whose token has none of the scopes continues without an account. */
   readonly isOptional: boolean
 }
+
+/** Whether a browser submitted a form, in its body or the query, and expects a page. */
+export const isPageForm = (request: HttpRequest): boolean =>
+  (isRead(request.method) ||
+    request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") ===
+      true) &&
+  isPageRequest(request)
 
 export interface Call {
   readonly request: HttpRequest
@@ -101,6 +106,7 @@ export const noStore: ReplyHeaders = [["Cache-Control", "no-store"]]
 /** Header fields of an answer that only the authenticated reader may see. */
 export const readerHeaders: ReplyHeaders = [
   ["Vary", "Authorization"],
+  ["Vary", "Cookie"],
   ["Cache-Control", "private, no-cache"]
 ]
 

@@ -1,6 +1,6 @@
 /** Form redisplay: the problem page of a rejected form contains the form with its typed values. */
 import { Effect } from "effect"
-import { type HtmlForm, redisplayedForm, renderForm } from "../formats/html/index.ts"
+import { type HtmlForm, redisplayedForm, renderForm, signInPath } from "../formats/html/index.ts"
 import { type FormFields, parseForm, parseFormBody } from "../formats/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import { type Call, isPageForm, isRead, type ResourceHandler } from "./call.ts"
@@ -33,7 +33,14 @@ export const attachForm = (
   const isFaultShown = form.controls.some(({ fault }) => fault !== undefined)
   return new HttpError({
     headers,
-    problem: { ...problem, form: { markup: renderForm(form), isFaultShown } }
+    problem: {
+      ...problem,
+      form: {
+        markup: renderForm(form),
+        isFaultShown,
+        isSignIn: definition.action === signInPath
+      }
+    }
   })
 }
 

@@ -6,7 +6,7 @@ import { Data, Effect } from "effect"
 import type { Reason } from "../../actors/index.ts"
 import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
   Refusal } from "../../runtime/index.ts"
-import { makeProblem, type ProblemDocument, type ProblemExtensions,
+import { accountChallenge, makeProblem, type ProblemDocument, type ProblemExtensions,
   type ProblemSlug } from "../formats/index.ts"
 import type { Excess } from "../rates/index.ts"
 import type { ReplyHeaders } from "../wire/index.ts"
@@ -132,7 +132,7 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
  * per field and shows no login dialog if a second one follows.
  */
 export const challenges: ReplyHeaders = [
-  ["WWW-Authenticate", "Basic realm=\"restante\""],
+  ["WWW-Authenticate", accountChallenge],
   ["WWW-Authenticate", "Bearer"]
 ]
 
@@ -146,7 +146,7 @@ const bearerError = (error: string, reason: string, more = ""): string => {
 /** 401 with `invalid_token`, for a Bearer token that is not accepted (RFC 6750 §3.1). */
 export const invalidTokenError = (reason: string): HttpError =>
   httpError("unauthenticated", reason, [
-    ["WWW-Authenticate", "Basic realm=\"restante\""],
+    ["WWW-Authenticate", accountChallenge],
     ["WWW-Authenticate", bearerError("invalid_token", reason)]
   ])
 

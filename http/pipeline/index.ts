@@ -1,7 +1,8 @@
 /** How a request is handled: routing, input, preconditions, idempotency, answers, failures. */
 export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, emptyAnswer, emptySource,
-  formatFault, type Handled, type HandlerAnswer, isPageForm, noStore, type PlainAnswer,
-  readerHeaders, type ResourceHandler, seeOther, type ViewAnswer, viewAnswer } from "./call.ts"
+  formatFault, type Handled, type HandlerAnswer, isPageForm, isPageRequest, noStore,
+  type PlainAnswer, readerHeaders, type ResourceHandler, seeOther, type ViewAnswer,
+  viewAnswer } from "./call.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, diskLow, firstPage, type HandlerFailure, HttpError, httpError,
   insufficientScope, invalidTokenError, overLimit, refusalError, toHttpError, unknownCursor,

@@ -1,8 +1,8 @@
 /** Renders a handler's answer: negotiation, validators, preconditions, problems. */
 import { Effect } from "effect"
 import { entityTag, type FormatChoice, formatsOf, linkHeader, type MediaType, negotiate,
-  problemReply, render, type RenderContext, represent, representationLinks, type ResourceView,
-  standardTypes } from "../formats/index.ts"
+  pageCaching, pageReaderOf, problemReply, render, type RenderContext, represent,
+  representationLinks, type ResourceView, standardTypes } from "../formats/index.ts"
 import { linkFieldCharsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptyAnswer, isRead, type PlainAnswer, type ViewAnswer } from "./call.ts"
@@ -24,11 +24,12 @@ const notAcceptable = (request: HttpRequest, offered: ReadonlyArray<MediaType>, 
 /** A view where it is shown: a representation of its own URI has links to the others. */
 const contextOf = (
   { links = [] }: ResourceView,
-  path: string,
+  request: HttpRequest,
   choice: FormatChoice | undefined,
   type: MediaType
 ): RenderContext => ({
-  path,
+  path: request.path,
+  reader: pageReaderOf(request),
   links: choice === undefined ? links : representationLinks(links, choice, type)
 })
 
@@ -77,14 +78,17 @@ export const renderView = (
   const isShown = isRead(request.method) && answer.status === 200
   const shownChoice = isShown ? choice : undefined
   const shownType = type ?? "application/xml"
-  const context = contextOf(answer.view, request.path, shownChoice, shownType)
+  const context = contextOf(answer.view, request, shownChoice, shownType)
   const { bytes, contentType, etag } = represent(answer.view, shownType, context)
-  const headers: Array<readonly [string, string]> = [
+  const shared: ReplyHeaders = [
     ["Vary", "Accept"],
     ...cacheField(answer.headers ?? []),
     ...answer.headers ?? [],
     ...linkFields(answer.view, shownChoice, context)
   ]
+  const headers = shownType === "text/html"
+    ? [...pageCaching(shared, pageReaderOf(request))]
+    : [...shared]
   if (isShown) {
     headers.push(["ETag", etag])
     if (answer.lastModifiedMs !== undefined) {
@@ -103,19 +107,21 @@ export const renderView = (
 
 /** The strong entity tags of all representations of a view at the path of the call. */
 export const entityTags = (
-  { request: { choice, path } }: Pick<Call, "request">,
+  { request }: Pick<Call, "request">,
   view: ResourceView,
   offered: ReadonlyArray<MediaType> = standardTypes
-): ReadonlyArray<string> =>
-  offered.flatMap((type) => {
+): ReadonlyArray<string> => {
+  const { choice } = request
+  return offered.flatMap((type) => {
     const [format] = formatsOf([type])
     const choices = choice === undefined || format === undefined
       ? [choice]
       : [choice, { ...choice, format }]
     return choices.map((one) =>
-      entityTag(Buffer.from(render(view, type, contextOf(view, path, one, type))), type)
+      entityTag(Buffer.from(render(view, type, contextOf(view, request, one, type))), type)
     )
   })
+}
 
 /**
  * Whether the conditions of a PUT or DELETE hold (RFC 9110 §13.1). `tags` are those of all current

@@ -163,7 +163,7 @@ export class RateLimiter {
   private accountOf(request: HttpRequest): string | undefined {
     if (!request.headers.has("authorization")) return undefined
     const identity = identityOf(request)
-    if (identity._tag === "Anonymous") return undefined
+    if (identity._tag !== "Basic" && identity._tag !== "Bearer") return undefined
     const token = identity._tag === "Bearer" ? identity.token : identity.password
     return this.credentialCache.recentAccount(secretHash(token))
   }

@@ -15,7 +15,9 @@ export interface HttpRequest {
   /** The address of the connection's peer, which may be a proxy. */
   readonly remoteAddress: string
   /** Of a GET for a resource with several representations. */
-  readonly choice?: FormatChoice
+  readonly choice?: FormatChoice | undefined
+  /** The account whose browser is signed in, for the header of a page. */
+  readonly viewer?: string | undefined
 }
 
 /** Request fields as name, value, name, value …; names in lower case. */

@@ -2,7 +2,8 @@ import { describe, expect } from "vitest"
 import { accountTable as table } from "../../actors/account/decide.ts"
 import type { AccountAction, AccountMessage, AccountReply,
   AccountState } from "../../actors/account/protocol.ts"
-import { accountTokensMax, tokenRemovalRetryMs, tokenUseIntervalMs } from "../../actors/limits.ts"
+import { accountTokensMax, browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax,
+  browserSessionTouchMs, tokenRemovalRetryMs, tokenUseIntervalMs } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
   testCells } from "./cells.ts"
@@ -76,6 +77,47 @@ const removeToken: Variant<AccountMessage, "RemoveToken"> = {
 }
 const remove: Variant<AccountMessage, "Remove"> = { _tag: "Remove", caller: admin }
 const removeTokens: Variant<AccountMessage, "RemoveTokens"> = { _tag: "RemoveTokens", caller: self }
+
+const sessionOf = (id: string, createdAtMs = nowMs, usedAtMs = createdAtMs) => ({
+  id,
+  hash: hash(`secret-${id}`),
+  tokenHash: hash("t1"),
+  createdAtMs,
+  usedAtMs,
+  from: "192.0.2.1",
+  agent: "Lynx"
+})
+const signedIn: Variant<AccountState, "Active"> = { ...alice, browserSessions: [sessionOf("s1")] }
+const addSession: Variant<AccountMessage, "AddBrowserSession"> = {
+  _tag: "AddBrowserSession",
+  sessionId: "s1",
+  sessionHash: hash("secret-s1"),
+  tokenHash: hash("t1"),
+  from: "192.0.2.1",
+  agent: "Lynx"
+}
+const bySession = (id: string, secret = `secret-${id}`): AccountMessage => ({
+  _tag: "AuthenticateBrowser",
+  sessionId: id,
+  sessionHash: hash(secret)
+})
+const touch = (sessionId: string): AccountMessage => ({ _tag: "TouchBrowserSession", sessionId })
+const endSession: Variant<AccountMessage, "RemoveBrowserSession"> = {
+  _tag: "RemoveBrowserSession",
+  caller: self,
+  sessionId: "s1"
+}
+const endSessions: Variant<AccountMessage, "RemoveBrowserSessions"> = {
+  _tag: "RemoveBrowserSessions",
+  caller: self
+}
+const authenticated = {
+  _tag: "Authenticated",
+  account: "alice",
+  roles: ["quotes"],
+  token: { id: "t1", createdAtMs: nowMs },
+  isUseDue: false
+}
 const admit: AccountMessage = { _tag: "Admit", name: "alice" }
 const forgotten = (
   ...tokenIds: ReadonlyArray<string>
@@ -90,6 +132,7 @@ const view = {
   roles: ["quotes"],
   createdAtMs: nowMs,
   tokens: [{ id: "t1", createdAtMs: nowMs }],
+  browserSessions: [],
   version: 1
 }
 
@@ -100,6 +143,11 @@ const refusesAll = (state: AccountState, reason: string) => ({
   AddToken: () => expectRefused(decide(state, addToken), reason),
   RemoveToken: () => expectRefused(decide(state, removeToken), reason),
   RemoveTokens: () => expectRefused(decide(state, removeTokens), reason),
+  AddBrowserSession: () => expectRefused(decide(state, addSession), "Unauthenticated"),
+  AuthenticateBrowser: () => expectRefused(decide(state, bySession("s1")), "Unauthenticated"),
+  TouchBrowserSession: () => expectRefused(decide(state, touch("s1")), reason),
+  RemoveBrowserSession: () => expectRefused(decide(state, endSession), reason),
+  RemoveBrowserSessions: () => expectRefused(decide(state, endSessions), reason),
   TokenRecordsRemoved: () => expectOnlyReply(decide(state, forgotten("t1")), undefined),
   Remove: () => expectRefused(decide(state, remove), reason),
   TimerFired: () => expectOnlyReply(decide(state, timerFired), undefined)
@@ -143,6 +191,11 @@ describe("the account's table", () => {
     "Absent.AddToken": whenAbsent.AddToken,
     "Absent.RemoveToken": whenAbsent.RemoveToken,
     "Absent.RemoveTokens": whenAbsent.RemoveTokens,
+    "Absent.AddBrowserSession": whenAbsent.AddBrowserSession,
+    "Absent.AuthenticateBrowser": whenAbsent.AuthenticateBrowser,
+    "Absent.TouchBrowserSession": whenAbsent.TouchBrowserSession,
+    "Absent.RemoveBrowserSession": whenAbsent.RemoveBrowserSession,
+    "Absent.RemoveBrowserSessions": whenAbsent.RemoveBrowserSessions,
     "Absent.TokenRecordsRemoved": whenAbsent.TokenRecordsRemoved,
     "Absent.Remove": whenAbsent.Remove,
     "Absent.TimerFired": whenAbsent.TimerFired,
@@ -173,6 +226,22 @@ describe("the account's table", () => {
       adminOnly(create, alice)
     },
     "Active.Describe": () => {
+      // Neither hash is shown.
+      expect(decide(signedIn, describeIt).answer).toEqual({
+        _tag: "Described",
+        view: {
+          ...view,
+          browserSessions: [{
+            id: "s1",
+            tokenId: "t1",
+            createdAtMs: nowMs,
+            usedAtMs: nowMs,
+            expiresAtMs: nowMs + browserSessionIdleMs,
+            from: "192.0.2.1",
+            agent: "Lynx"
+          }]
+        }
+      })
       expectOnlyReply(decide(alice, describeIt), { _tag: "Described", view })
       expect(decide(alice, { ...describeIt, caller: admin }).answer).toMatchObject({ view })
       adminOnly(describeIt, alice)
@@ -281,7 +350,79 @@ describe("the account's table", () => {
       expectRefused(decide(alice, { ...removeTokens, ifVersion: 9 }), "PreconditionFailed")
       adminOnly(removeTokens, alice)
     },
+    "Active.AddBrowserSession": () => {
+      const added = decide(alice, addSession)
+      expect([added.nextState, added.answer]).toEqual([signedIn, authenticated])
+      expect([added.durable, added.timerAtMs]).toEqual([true, nowMs + browserSessionIdleMs])
+      expectOnlyReply(decide(signedIn, addSession), authenticated)
+      expectRefused(decide(signedIn, { ...addSession, sessionHash: hash("other") }), "Taken")
+      expectRefused(decide(alice, { ...addSession, tokenHash: hash("t9") }), "Unauthenticated")
+      expectRefused(
+        decide(brief, { ...addSession, tokenHash: hash("t3") }, { nowMs: about.expiresAtMs }),
+        "Unauthenticated"
+      )
+      // Of too many the oldest goes, whatever it was used for.
+      const many = Array.from({ length: browserSessionsMax }, (_, at) => sessionOf(`x${at}`))
+      expect(decide({ ...alice, browserSessions: many }, addSession).nextState)
+        .toEqual({ ...alice, browserSessions: [...many.slice(1), sessionOf("s1")] })
+    },
+    "Active.AuthenticateBrowser": () => {
+      const at = (ms: number) => ({ nowMs: nowMs + ms })
+      expectOnlyReply(decide(signedIn, bySession("s1")), authenticated)
+      expectOnlyReply(decide(signedIn, bySession("s1"), at(browserSessionTouchMs)), {
+        ...authenticated,
+        isUseDue: true
+      })
+      expectRefused(decide(signedIn, bySession("s1", "wrong")), "Unauthenticated")
+      expectRefused(decide(signedIn, bySession("s2")), "Unauthenticated")
+      expectRefused(decide(alice, bySession("s1")), "Unauthenticated")
+      expectRefused(decide(signedIn, bySession("s1"), at(browserSessionIdleMs)), "Unauthenticated")
+      // In use all the time, it ends with its life.
+      const begunMs = nowMs - browserSessionLifetimeMs
+      const old = { ...alice, browserSessions: [sessionOf("s1", begunMs + 1, nowMs)] }
+      expect(decide(old, bySession("s1")).answer).toMatchObject(authenticated)
+      expectRefused(decide(old, bySession("s1"), at(1)), "Unauthenticated")
+      // It ends with its token, also when the operator makes another one of the same id.
+      const revoked = { ...signedIn, tokens: [{ ...tokenOf("t1"), expiresAtMs: 0 }] }
+      expectRefused(decide(revoked, bySession("s1")), "Unauthenticated")
+      const replaced = { ...signedIn, tokens: [{ ...tokenOf("t1"), hash: hash("new") }] }
+      expectRefused(decide(replaced, bySession("s1")), "Unauthenticated")
+    },
+    "Active.TouchBrowserSession": () => {
+      const later = nowMs + browserSessionTouchMs
+      expectOnlyReply(decide(signedIn, touch("s1"), { nowMs: later - 1 }), done)
+      expectOnlyReply(decide(signedIn, touch("s2"), { nowMs: later }), done)
+      const touched = decide(signedIn, touch("s1"), { nowMs: later })
+      expect([touched.nextState, touched.timerAtMs]).toEqual([
+        {
+          ...alice,
+          tokens: [{ ...tokenOf("t1"), usedAtMs: later }],
+          browserSessions: [sessionOf("s1", nowMs, later)]
+        },
+        later + browserSessionIdleMs
+      ])
+    },
+    "Active.RemoveBrowserSession": () => {
+      const ended = decide(signedIn, endSession)
+      expect([ended.nextState, ended.timerAtMs, ended.answer]).toEqual([
+        { ...alice, browserSessions: [] },
+        null,
+        done
+      ])
+      expect(decide(signedIn, { ...endSession, caller: admin }).answer).toEqual(done)
+      expectRefused(decide(signedIn, { ...endSession, sessionId: "s2" }), "NotFound")
+      adminOnly(endSession, signedIn)
+    },
+    "Active.RemoveBrowserSessions": () => {
+      expect(decide(signedIn, endSessions).nextState).toEqual({ ...alice, browserSessions: [] })
+      expectOnlyReply(decide(alice, endSessions), done)
+      adminOnly(endSessions, signedIn)
+    },
     "Active.TokenRecordsRemoved": () => {
+      // The sessions of a removed token are removed with it.
+      const gone = { ...signedIn, tokens: [{ ...tokenOf("t1"), expiresAtMs: 0 }] }
+      expect(decide(gone, forgotten("t1")).nextState)
+        .toEqual({ ...alice, version: 2, tokens: [], browserSessions: [] })
       // Only what has expired is forgotten, whatever the message says. Other records are restored.
       const kept = [{ id: "t1", hash: hash("t1") }, { id: "t3", hash: hash("t3") }]
       const restored = decide(brief, forgotten("t1", "t3"))
@@ -316,6 +457,12 @@ describe("the account's table", () => {
       adminOnly(remove, alice)
     },
     "Active.TimerFired": () => {
+      const endMs = nowMs + browserSessionIdleMs
+      expect(effectsOf(decide(signedIn, timerFired))).toEqual({ timerAtMs: endMs })
+      expect(effectsOf(decide(signedIn, timerFired, { nowMs: endMs }))).toEqual({
+        nextState: { ...alice, browserSessions: [] },
+        timerAtMs: null
+      })
       expect(effectsOf(decide(alice, timerFired))).toEqual({ timerAtMs: null })
       expect(effectsOf(decide(brief, timerFired))).toEqual({ timerAtMs: about.expiresAtMs })
       expect(effectsOf(decide(brief, timerFired, { nowMs: about.expiresAtMs }))).toEqual({
@@ -348,6 +495,11 @@ describe("the account's table", () => {
     "Removed.AddToken": whenRemoved.AddToken,
     "Removed.RemoveToken": whenRemoved.RemoveToken,
     "Removed.RemoveTokens": whenRemoved.RemoveTokens,
+    "Removed.AddBrowserSession": whenRemoved.AddBrowserSession,
+    "Removed.AuthenticateBrowser": whenRemoved.AuthenticateBrowser,
+    "Removed.TouchBrowserSession": whenRemoved.TouchBrowserSession,
+    "Removed.RemoveBrowserSession": whenRemoved.RemoveBrowserSession,
+    "Removed.RemoveBrowserSessions": whenRemoved.RemoveBrowserSessions,
     "Removed.TokenRecordsRemoved": whenRemoved.TokenRecordsRemoved,
     "Removed.Remove": whenRemoved.Remove,
     "Removed.TimerFired": whenRemoved.TimerFired

@@ -2,11 +2,11 @@
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { faultsOf } from "./browser/axe.ts"
-import { launchBrowser, openTab, type Tab } from "./browser/browser.ts"
+import { adminHeaders, launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
 import { createSamplePages, type SamplePage } from "./browser/sample-pages.ts"
 import { takeTour } from "./browser/tour.ts"
 import { asAdmin, expectStatus, postXml, send } from "./client.ts"
-import { adminToken, cleanUp, type Service, start } from "./process.ts"
+import { cleanUp, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, receiver } from "./receivers.ts"
 
 /** Each of about thirty pages has three checks, which take long on a busy machine. */
@@ -26,10 +26,9 @@ beforeAll(async () => {
   base = `http://localhost:${service.port}`
   pages = await createSamplePages(base)
   browser = await launching
-  live = await openTab(browser, { admin: true })
-  plain = await openTab(browser, { admin: true, script: false })
-  // From here on the browser sends the credentials at once; else mailboxes show their public page.
-  for (const { page } of [live, plain]) await page.goto(`${base}/mailboxes`)
+  live = await openTab(browser)
+  plain = await openTab(browser, { script: false })
+  for (const tab of [live, plain]) await signIn(tab, base)
 })
 
 afterAll(async () => {
@@ -55,7 +54,12 @@ const visit = async (
 }
 
 it("every page is accessible and fits, narrow and wide, light and dark", async () => {
-  const left = [...pages, { name: "home-tour", path: "/?mailbox=alice", status: 200 }]
+  const left = [
+    ...pages,
+    { name: "home-tour", path: "/?mailbox=alice", status: 200 },
+    { name: "signed-in", path: "/sign-in", status: 200 },
+    { name: "browsers", path: "/accounts/admin/browser-sessions", status: 200 }
+  ]
   const faults: Array<string> = []
   const checkAll = async (tab: Tab): Promise<void> => {
     tab.expects(404).expects(400)
@@ -66,10 +70,16 @@ it("every page is accessible and fits, narrow and wide, light and dark", async (
   }
   const stranger = await openTab(browser)
   const publicPage = { name: "mailbox-public", path: "/mailboxes/alice", status: 200 }
-  faults.push(...await visit(stranger, publicPage))
+  const form = { name: "sign-in", path: "/sign-in?return=/quotes", status: 200 }
+  const signOut = { name: "sign-out", path: "/sign-out", status: 200 }
+  const needed = { name: "sign-in-needed", path: "/mailboxes", status: 401 }
+  stranger.expects(401)
+  for (const one of [publicPage, form, signOut, needed]) {
+    faults.push(...await visit(stranger, one))
+  }
   await stranger.close()
-  const other = await openTab(browser, { admin: true })
-  await other.page.goto(`${base}/mailboxes`)
+  const other = await openTab(browser)
+  await signIn(other, base)
   await Promise.all([checkAll(live), checkAll(other)])
   await other.close()
   expect(faults).toEqual([])
@@ -179,7 +189,6 @@ it("a notification is removed by its button, with a script and without", async (
 it("open lists update live, and preserve the focus", async () => {
   const cabinet = await openTab(browser, { admin: true })
   const pushes = await openTab(browser, { admin: true })
-  for (const tab of [cabinet, pushes]) await tab.page.goto(`${base}/mailboxes`)
   await live.page.goto(pathOf("outgoing"))
   await cabinet.page.goto(pathOf("cabinet"))
   await pushes.page.goto(pathOf("registrations"))
@@ -211,7 +220,7 @@ it("times are the reader's, and secrets are copied by a button", async () => {
   const context = await browser.newContext({
     locale: "de-DE",
     timezoneId: "Asia/Tokyo",
-    httpCredentials: { username: "admin", password: adminToken },
+    extraHTTPHeaders: adminHeaders,
     permissions: ["clipboard-read", "clipboard-write"]
   })
   context.setDefaultTimeout(10_000)

@@ -3,7 +3,7 @@
  * everybody who may or may not send it. Requests that change something have a resource of their
  * own, so that every caller finds the same.
  */
-import { textOf } from "../../http/formats/xml/index.ts"
+import { childrenOf, textOf } from "../../http/formats/xml/index.ts"
 import { adminToken, type Answered, type Harness, type Sending } from "./harness.ts"
 
 /** Who sends a request, by the columns of `authorization.md`. */
@@ -41,6 +41,9 @@ const plain = { type: "text/plain", body: "Hello!" }
 /** The bodies of requests, by their operations. */
 const bodies: Readonly<Record<string, Sending>> = {
   "POST /accounts/{account}/token": { body: "<token scope=\"admin\"/>" },
+  "POST /accounts/{account}/browser-sessions": removal,
+  "POST /accounts/{account}/browser-sessions/{browserSession}": removal,
+  "POST /sign-in": { type: form, body: `account=admin&token=${adminToken}` },
   "POST /cabinets": { body: cabinet },
   "PUT /cabinets/{cabinet}": { body: cabinet },
   "POST /cabinets/{cabinet}": removal,
@@ -243,6 +246,8 @@ export class AuthorizationRequests {
     step: string | undefined
   ): Promise<string> {
     switch (pattern) {
+      case "/accounts/{account}/browser-sessions/{browserSession}":
+        return this.browserSession(owner)
       case "/accounts/{account}/tokens/{token}":
         return this.createdPath(owner, `/accounts/${nameOf(owner)}/token`, {})
       case "/cabinets/{cabinet}":
@@ -280,6 +285,15 @@ export class AuthorizationRequests {
       default:
         throw new Error(`add the resource ${pattern} to authorization-requests.ts`)
     }
+  }
+
+  private async browserSession(owner: Account): Promise<string> {
+    const [account = "", token = ""] = owner.split(":")
+    const body = new URLSearchParams({ account, token }).toString()
+    await this.send("POST", "/sign-in", { type: form, body })
+    const listed = await this.create(owner, `/accounts/${account}/browser-sessions`, {}, "GET")
+    const [session] = childrenOf(listed.xml)
+    return (session?.attributes["href"] ?? "").replace(this.base, "")
   }
 
   private async quote(owner: Account): Promise<string> {

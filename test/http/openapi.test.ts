@@ -12,7 +12,8 @@ import { askBridge } from "./operations/bridge-calls.ts"
 import { askContent, askMailboxes } from "./operations/mail-calls.ts"
 import { askCabinets, askOutgoing } from "./operations/posting-calls.ts"
 import { askCustomers, askQuotes } from "./operations/rows-calls.ts"
-import { askAccounts, askAudit, askCluster, askService } from "./operations/service-calls.ts"
+import { askAccounts, askAudit, askCluster, askService,
+  askSignIn } from "./operations/service-calls.ts"
 import { callsTo, type OperationCalls } from "./operations/calls.ts"
 import { admin, OperationRequester } from "./operation-requests.ts"
 import { type Harness, startService } from "./harness.ts"
@@ -314,6 +315,7 @@ describe("the harness finds", () => {
 describe("every operation answers as it says", () => {
   it("the service, probes and files", () => askService(calls))
   it("accounts and tokens", () => askAccounts(calls))
+  it("browsers that sign in", () => askSignIn(calls))
   it("content and receipts", () => askContent(calls))
   it("mailboxes, notifications, registrations", () => askMailboxes(calls))
   it("outgoing notifications", () => askOutgoing(calls))

@@ -5,13 +5,16 @@
  * compares hashes in constant time (`actors/secret-hash.ts`).
  */
 import { createHmac, hash, randomFillSync } from "node:crypto"
+import type { TokenRights } from "../../../actors/account/index.ts"
 import { sha256 } from "../../../actors/index.ts"
 import { slugCharsMax } from "../../limits.ts"
 import type { HttpRequest } from "../../wire/index.ts"
+import type { SessionCookie } from "./session-cookie.ts"
 
 /** The credentials of a request, not yet checked. */
 export type Identity =
   | { readonly _tag: "Anonymous" }
+  | { readonly _tag: "Browser"; readonly session: SessionCookie; readonly known?: SignedIn }
   | { readonly _tag: "Basic"; readonly user: string; readonly password: string }
   | { readonly _tag: "Bearer"; readonly token: string }
 
@@ -31,6 +34,15 @@ export const identityOf = (request: HttpRequest): Identity => {
   return colon < 0
     ? anonymous
     : { _tag: "Basic", user: pair.slice(0, colon), password: pair.slice(colon + 1) }
+}
+
+/** An account whose browser is signed in. */
+export interface SignedIn {
+  readonly name: string
+  readonly roles: ReadonlyArray<string>
+  /** The rights and the id of the token that it was signed in with. */
+  readonly rights: TokenRights
+  readonly tokenId: string
 }
 
 /** 128 bits. */

@@ -29,6 +29,8 @@ export interface Control {
   readonly rows?: number
   readonly code?: boolean
   readonly inputmode?: "numeric"
+  /** What a browser may fill in (WHATWG HTML §4.10.18.7); nothing by default. */
+  readonly autocomplete?: "username" | "current-password"
   /** Why the value was rejected: shown beside the field, which gets the focus. */
   readonly fault?: string
 }
@@ -75,7 +77,9 @@ ${value}</textarea>`
     default:
       return html`<input type="${type}" value="${value}" ${shared}${length}${
         attribute("pattern", control.pattern)
-      } autocomplete="off"${attribute("inputmode", control.inputmode)}>`
+      } autocomplete="${control.autocomplete ?? "off"}"${
+        attribute("inputmode", control.inputmode)
+      }>`
   }
 }
 
@@ -175,7 +179,10 @@ export const redisplayedForm = (
     ...definition,
     controls: definition.controls.map((control) => ({
       ...control,
-      ...control.type === "hidden" ? {} : { value: typedValue(control, valuesOf(control.name)) },
+      // No page repeats a password.
+      ...control.type === "hidden" || control.type === "password"
+        ? {}
+        : { value: typedValue(control, valuesOf(control.name)) },
       ...control === faulty ? { fault } : {}
     }))
   }

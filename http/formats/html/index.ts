@@ -6,5 +6,6 @@ export { type PageLink, renderPage } from "./layout.ts"
 export { badge, copyField, emptyState, type Heading, livePart, liveState, secretsOnce, statusBadge,
   type StatusBadges, table, time, timeAt } from "./parts.ts"
 export { liveScript, liveScriptPath, pageScript } from "./scripts.ts"
+export { type PageReader, signInForm, signInHref, signInPath, signOutPath } from "./sign-in.ts"
 export { stylesheet } from "./style.ts"
 export { type Html, html, link, nothing } from "./template.ts"

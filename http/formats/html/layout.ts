@@ -1,4 +1,5 @@
 /** The frame of every page: readable on a phone and without a script. */
+import { type PageReader, renderReader } from "./sign-in.ts"
 import { attribute, type Html, html, isLinkable, nothing } from "./template.ts"
 
 /** A link of a resource (RFC 8288). With a title it also shows in the page's navigation. */
@@ -19,6 +20,8 @@ export interface HtmlPage {
   readonly script?: string | undefined
   /** The requested path, which the navigation highlights. */
   readonly path?: string | undefined
+  /** Who reads the page, for its header. */
+  readonly reader?: PageReader | undefined
 }
 
 const headLink = (item: PageLink): Html => {
@@ -93,9 +96,9 @@ ${links.map(headLink)}${
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-<header><a class="brand" href="/"${
-    current(content.path, "/", [])
-  }>restante</a><nav aria-label="Sections">${entries(sections, content.path)}</nav></header>
+<header><a class="brand" href="/"${current(content.path, "/", [])}>restante</a>${
+    renderReader(content.reader, content.path)
+  }<nav aria-label="Sections">${entries(sections, content.path)}</nav></header>
 <main id="main" tabindex="-1">
 <h1>${content.title}</h1>
 ${content.body}

@@ -36,7 +36,7 @@ blockquote{margin:1rem 0;padding-left:1rem;border-left:4px solid var(--accent);f
 const frame = `.skip{position:absolute;left:1rem;top:-4rem;z-index:1;background:var(--accent);
 color:var(--paper);padding:.6rem .9rem;border-radius:0 0 .4rem .4rem}
 .skip:focus{top:0}
-header{display:flex;flex-wrap:wrap;gap:0 1.5rem;align-items:center;
+header{display:flex;flex-wrap:wrap;gap:0 1.5rem;align-items:center;justify-content:space-between;
 border-bottom:2px solid var(--accent);padding:.5rem 0}
 .brand{color:inherit;text-decoration:none;font-weight:700;font-size:1.35rem;line-height:2rem}
 nav ul{display:flex;flex-wrap:wrap;gap:0 1.1rem;list-style:none;margin:0;padding:0}
@@ -44,6 +44,11 @@ nav a{display:inline-block;padding:.3rem 0;min-width:1.5rem;font-size:.95rem}
 header nav a:not(:hover),footer nav a:not(:hover){text-decoration:none}
 header nav a[aria-current],footer nav a[aria-current]{font-weight:700;
 box-shadow:inset 0 -2px currentcolor}
+header nav{width:100%}
+.reader{display:flex;gap:.75rem;align-items:center;min-height:2rem;font-size:.95rem}
+.reader a{padding:.3rem 0;text-decoration:none}.reader a:hover{text-decoration:underline}
+.reader a[aria-current]{font-weight:700}.reader a[title]{font-weight:600;max-width:14rem;
+overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 main nav{margin:1rem 0}
 nav a[rel=next]::after{content:" \\2192"}
 nav a[rel=up]::before{content:"\\2191\\a0"}
@@ -85,6 +90,7 @@ border-bottom:1px solid var(--line)}
 thead th{font-size:.875rem;color:var(--quiet);overflow-wrap:normal;vertical-align:bottom}
 tbody th{font-weight:600}
 .num{text-align:right;white-space:nowrap}
+td.nowrap{white-space:nowrap}
 td.num+:not(.num),th.num+:not(.num){padding-left:1.25rem}
 .rows th,.rows td{min-width:5rem}.rows thead th{overflow-wrap:break-word}
 .rows .num{min-width:0}
@@ -121,7 +127,7 @@ button{background:var(--accent);border-color:var(--accent);color:var(--paper);fo
 min-height:2.75rem;padding:.5rem 1.1rem;cursor:pointer}
 button:hover{filter:brightness(1.12)}
 button.small,button.danger{background:transparent;color:var(--accent)}
-button.small{min-height:1.9rem;padding:.1rem .7rem;font-size:.875rem}
+button.small{white-space:nowrap;min-height:1.9rem;padding:.1rem .7rem;font-size:.875rem}
 fieldset.danger{background:transparent;border-style:dashed}
 p>small{display:block;margin-top:.25rem}
 details{margin:.75rem 0}

@@ -161,16 +161,19 @@ export const headersOf = (routed: RoutedOperation): ReadonlySet<RequestHeader> =
   return names
 }
 
+/** What names an account. */
+const accountSchemes = [{ basic: [] }, { bearer: [] }, { browser: [] }]
+
 /** The security requirements, any of which is enough (OpenAPI §4.8.30). */
 export const securityOf: Readonly<
   Record<CredentialNeeds, ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>>
 > = {
-  anyone: [{}, { basic: [] }, { bearer: [] }],
-  account: [{ basic: [] }, { bearer: [] }],
-  role: [{ basic: [] }, { bearer: [] }],
+  anyone: [{}, ...accountSchemes],
+  account: accountSchemes,
+  role: accountSchemes,
   // `{}`: the secret in the path is enough.
-  reader: [{ basic: [] }, { bearer: [] }, {}],
-  message: [{}, { messagePassword: [] }, { basic: [] }, { bearer: [] }]
+  reader: [...accountSchemes, {}],
+  message: [{}, { messagePassword: [] }, ...accountSchemes]
 }
 
 const credentialTexts: Readonly<Record<CredentialNeeds, string>> = {

@@ -330,6 +330,14 @@ const securitySchemes: DocumentPart = {
     description: "An account's token, or a JWT of the issuer that the operator trusts. A token "
       + "may have scopes, which each operation names."
   },
+  browser: {
+    type: "apiKey",
+    in: "cookie",
+    name: "__Host-restante-session",
+    description: "A browser that has signed in at `/sign-in`; without TLS the cookie is named "
+      + "`restante-session`. Other methods than GET also need `Origin` or `Sec-Fetch-Site`. "
+      + "Programs use the other schemes."
+  },
   messagePassword: {
     type: "apiKey",
     in: "header",

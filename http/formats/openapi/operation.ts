@@ -274,6 +274,7 @@ export const responseHeaders = {
   "RateLimit-Policy":
     "The allowed requests (`q`) in a number of seconds (`w`) for an address or account.",
   "Retry-After": "Seconds after which the client may retry.",
+  "Set-Cookie": "The cookie of a browser that is signed in; an empty one signs it out.",
   Vary: "Request fields that the answer depends on.",
   "WWW-Authenticate": "The accepted authentication schemes.",
   "X-Accel-Buffering": "`no`: a proxy must pass on the events at once.",
@@ -313,6 +314,7 @@ const textParameter = (description: string): Parameter => ({ description, schema
 /** The path parameters. */
 export const pathParameters: Readonly<Record<string, Parameter>> = {
   account: { description: "The account's name.", schema: slug },
+  browserSession: textParameter("The id of a browser's session."),
   cabinet: textParameter("The cabinet's id."),
   content: textParameter("The content's id; with `~` and its secret the edit URI."),
   customer: textParameter("The customer's id."),

@@ -158,7 +158,12 @@ export const accountView = (service: Service, account: AccountView): ResourceVie
   forms: renderForm(tokenForm(account.name)),
   links: [
     collectionLink,
-    { rel: "related", href: tokensPath(account.name), title: "Its tokens" }
+    { rel: "related", href: tokensPath(account.name), title: "Its tokens" },
+    {
+      rel: "related",
+      href: `${accountPath(account.name)}/browser-sessions`,
+      title: "Its browsers"
+    }
   ]
 })
 

@@ -27,6 +27,8 @@ export interface ListingQuery {
   readonly limit: number | undefined
   /** Whether a browser asks for the listing instead of the page that deposits. */
   readonly read: boolean
+  /** Whether the browser asks for the mailbox's password. */
+  readonly byPassword?: boolean
 }
 
 export const wholeQuery: ListingQuery = { since: undefined, limit: undefined, read: true }
@@ -54,7 +56,9 @@ export const readListingQuery = Effect.fnUntraced(function*(
     )
   }
   const before = beforeText === undefined ? undefined : Number(beforeText)
-  return { since, before, limit: yield* readLimit(fields), read: fields.has("read") }
+  const read = fields.has("read")
+  const byPassword = fields.get("read") === "password"
+  return { since, before, limit: yield* readLimit(fields), read, byPassword }
 })
 
 /** One notification of a listing. */

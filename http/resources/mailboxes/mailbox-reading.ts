@@ -46,15 +46,45 @@ const showEntries = (
 
 /** The page for everybody: how to deposit. */
 const publicAnswer = (
-  { mailbox, service }: MailboxCall
+  { call, mailbox, service }: MailboxCall
 ): Effect.Effect<HandlerAnswer, HandlerFailure> =>
   Effect.map(
     failRefused(describeMailbox(service, mailbox)),
     (view) =>
-      viewAnswer(publicView(mailbox, view), {
+      viewAnswer(publicView(mailbox, view, call.request.viewer), {
         offered: listingTypes,
         headers: [["Vary", "Authorization"], ["Accept-Post", acceptPost]]
       })
+  )
+
+/** Whether a browser that is signed in, by an account that may not read, still sees the page. */
+const isPublicFor = ({ call, mailbox }: MailboxCall, failure: HandlerFailure): boolean =>
+  call.identity._tag === "Browser" && mailbox.secret === undefined &&
+  failure._tag === "HttpError" &&
+  (failure.problem.status === 401 || failure.problem.status === 403)
+
+/** The challenge with which a browser asks for the mailbox's password (RFC 7617). */
+const passwordChallenge: ReplyHeaders = [["WWW-Authenticate", "Basic realm=\"mailbox\""]]
+
+/** The failure after which the browser asks for the mailbox's password, as its user wants. */
+const askingForPassword = (failure: HandlerFailure): HandlerFailure =>
+  failure._tag === "HttpError" && failure.problem.slug === "unauthenticated"
+    ? httpError("unauthenticated", failure.problem.detail, passwordChallenge)
+    : failure
+
+/** The reader of a page; undefined for a browser that gets the page for everybody. */
+const readerOfPage = (
+  mailboxCall: MailboxCall,
+  { byPassword }: ListingQuery
+): Effect.Effect<ReaderCall | undefined, HandlerFailure> =>
+  Effect.catch(
+    requireReader(mailboxCall),
+    (failure): Effect.Effect<undefined, HandlerFailure> =>
+      byPassword === true
+        ? Effect.fail(askingForPassword(failure))
+        : isPublicFor(mailboxCall, failure)
+        ? Effect.succeed(undefined)
+        : Effect.fail(failure)
   )
 
 /** Without a cursor some types begin with the newest notification, the others with the oldest. */
@@ -95,7 +125,8 @@ const listingKey = (
   if (isConditional(call) || preferredWaitSeconds(call) !== undefined) return undefined
   const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
   const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
-  return `${type} ${choice.format ?? ""} ${choice.uri} ${isOwner} ${state}`
+  const viewer = type === "text/html" ? call.request.viewer ?? "" : ""
+  return `${type} ${choice.format ?? ""} ${choice.uri} ${isOwner} ${viewer} ${state}`
 }
 
 /** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */
@@ -114,7 +145,10 @@ export const getMailbox = (service: Service) => {
     if (isAnonymous && type === "text/html" && !query.read) {
       return yield* publicAnswer(mailboxCall)
     }
-    const readerCall = yield* requireReader(mailboxCall)
+    const readerCall = type === "text/html"
+      ? yield* readerOfPage(mailboxCall, query)
+      : yield* requireReader(mailboxCall)
+    if (readerCall === undefined) return yield* publicAnswer(mailboxCall)
     if (type === eventStreamType) return yield* streamMailbox(readerCall, query)
     const key = listingKey(readerCall, query, type)
     const cached = key === undefined ? undefined : cache.get(key)

@@ -1,8 +1,8 @@
 /** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
 import { type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link,
-  livePart, liveScriptPath, liveState, nothing, renderButton, renderForm, secretsOnce, table,
-  time } from "../../formats/html/index.ts"
+  livePart, liveScriptPath, liveState, nothing, renderButton, renderForm, secretsOnce, signInHref,
+  table, time } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
@@ -198,8 +198,23 @@ const notificationForms = ({ href, password, url }: NotificationSummary): Html =
 `
   }${deleteForm(href, "Remove this notification from the mailbox")}`
 
-/** The page of a mailbox for everybody who may not read it. */
-export const publicView = (mailbox: MailboxRef, { settings }: MailboxView): ResourceView => ({
+/** The way to the notifications, on the page of everybody who may not read them. */
+const readingHelp = (mailbox: MailboxRef, account: string | undefined): Html =>
+  account === undefined
+    ? html`<p>Is it yours? <a href="${
+      signInHref(`/mailboxes/${mailbox.name}`)
+    }" rel="nofollow"><b>Sign in to read</b></a></p>`
+    : html`<p>You are signed in as <b>${account}</b>, who may not read this mailbox.</p>`
+
+const passwordHelp = html`<p class="quiet"><a href="?read=password" rel="nofollow">Read with the
+mailbox's password</a>: your browser asks for it, with any user name.</p>`
+
+/** The page of a mailbox for everybody who may not read it; `account` is signed in. */
+export const publicView = (
+  mailbox: MailboxRef,
+  { settings }: MailboxView,
+  account: string | undefined
+): ResourceView => ({
   title: settings.title ?? mailbox.name,
   body: () =>
     html`<p>This is a mailbox. ${
@@ -207,9 +222,8 @@ export const publicView = (mailbox: MailboxRef, { settings }: MailboxView): Reso
         ? "Anybody may leave a notification in it."
         : "Anybody with an account here may leave a notification in it."
     }</p>
-${
-      renderForm(depositForm(mailbox.name))
-    }<p><a href="?read=" rel="nofollow">Read this mailbox</a> (asks for its password)</p>`,
+${readingHelp(mailbox, account)}
+${renderForm(depositForm(mailbox.name))}${passwordHelp}`,
   links: depositLinks(mailbox)
 })
 
@@ -305,7 +319,7 @@ const secretsPage = (
       ["Password, to read it with any user name", copyField("password", password)],
       ["Shared address, to read it without a password", link(sharedHref)]
     ])
-  }<p>Next: ${link(`/mailboxes/${name}?read=`, "read it")}, or ${
+  }<p>Next: ${link(`/mailboxes/${name}`, "read it")}, or ${
     link(`/?mailbox=${name}#note`, "continue the tour")
   } and leave a note in it.</p>`
 

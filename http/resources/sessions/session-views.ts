@@ -7,10 +7,11 @@ import type { RecordedAnswer, SessionView } from "../../../actors/session/index.
 import { type Control, emptyState, type Html, html, type HtmlForm, link, nothing, type PageLink,
   renderForm, renderPage, statusBadge, type StatusBadges, table,
   timeAt } from "../../formats/html/index.ts"
-import { contentTypeOf, type MediaType, negotiate, type ResourceView,
+import { contentTypeOf, type MediaType, negotiate, pageCaching, pageReaderOf, type ResourceView,
   standardTypes } from "../../formats/index.ts"
 import { type Element, element, isoTime, writeDocument } from "../../formats/xml/index.ts"
 import type { Call, HandlerAnswer } from "../../pipeline/index.ts"
+import type { HttpRequest, ReplyHeaders } from "../../wire/index.ts"
 
 /** A step of the script, which also names the resource of its answer. */
 export type AnswerStep = SessionView["recorded"][number]
@@ -211,14 +212,25 @@ export const listingView = (
 
 /* The answers that the protocol gives as 406 with the element `p` instead of a problem. */
 
-const rejectionBody = (type: MediaType, p: string, back: PageLink, path: string): string => {
+const rejectionBody = (
+  type: MediaType,
+  p: string,
+  back: PageLink,
+  request: HttpRequest
+): string => {
   switch (type) {
     case "application/json":
       return `${JSON.stringify({ p })}\n`
     case "text/plain":
       return `${p}\n`
     case "text/html":
-      return renderPage({ title: "Not accepted", path, body: quoted(p), links: [back] })
+      return renderPage({
+        title: "Not accepted",
+        path: request.path,
+        reader: pageReaderOf(request),
+        body: quoted(p),
+        links: [back]
+      })
     default:
       return writeDocument(element("p", {}, p))
   }
@@ -226,15 +238,17 @@ const rejectionBody = (type: MediaType, p: string, back: PageLink, path: string)
 
 /** 406 with the words of the bridge-keeper; `back` is the link on its page (protocol §2). */
 export const rejection = (call: Call, p: string, back: PageLink): HandlerAnswer => {
-  const type = negotiate(call.request.headers.get("accept"), standardTypes) ?? "application/xml"
+  const { request } = call
+  const type = negotiate(request.headers.get("accept"), standardTypes) ?? "application/xml"
+  const headers: ReplyHeaders = [
+    ["Content-Type", contentTypeOf(type)],
+    ["Vary", "Accept"],
+    ["Cache-Control", "no-store"]
+  ]
   return {
     _tag: "Plain",
     status: 406,
-    headers: [
-      ["Content-Type", contentTypeOf(type)],
-      ["Vary", "Accept"],
-      ["Cache-Control", "no-store"]
-    ],
-    body: rejectionBody(type, p, back, call.request.path)
+    headers: type === "text/html" ? pageCaching(headers, pageReaderOf(request)) : headers,
+    body: rejectionBody(type, p, back, request)
   }
 }

@@ -41,6 +41,11 @@ export const launchBrowser = (): Promise<Browser> =>
     ]
   })
 
+/** Sends the credentials of the account admin with every request, as a program does. */
+export const adminHeaders = {
+  Authorization: `Basic ${Buffer.from(`admin:${adminToken}`).toString("base64")}`
+}
+
 const widths = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 800 } }
 
 export interface Person {
@@ -112,13 +117,21 @@ export class Tab {
   }
 }
 
+/** Signs the tab's browser in as the account admin, by the form. */
+export const signIn = async ({ page }: Tab, base: string, token = adminToken): Promise<void> => {
+  await page.goto(`${base}/sign-in`)
+  await page.getByLabel("Account").fill("admin")
+  await page.getByLabel("Token").fill(token)
+  await page.getByRole("main").getByRole("button", { name: "Sign in" }).click()
+}
+
 export const openTab = async (browser: Browser, person: Person = {}): Promise<Tab> => {
   const { admin = false, at = "phone", scheme = "light", script = true } = person
   const context = await browser.newContext({
     viewport: widths[at],
     colorScheme: scheme,
     javaScriptEnabled: script,
-    ...admin ? { httpCredentials: { username: "admin", password: adminToken } } : {}
+    ...admin ? { extraHTTPHeaders: adminHeaders } : {}
   })
   context.setDefaultTimeout(10_000)
   return new Tab(context, await context.newPage())

@@ -1,4 +1,6 @@
 /** The service itself, its accounts, and its cluster. */
+import { childrenOf } from "../../../http/formats/xml/index.ts"
+import { adminToken } from "../harness.ts"
 import { admin } from "../operation-requests.ts"
 import { quarantineMailbox } from "../quarantined-mailbox.ts"
 import { eventually } from "../receiver.ts"
@@ -47,6 +49,36 @@ export const askAccounts = async ({ asks, service }: OperationCalls): Promise<vo
 export const askAudit = async ({ asks }: OperationCalls): Promise<void> => {
   await asks("GET /audit", { path: "/audit?action=account.create&limit=2" })
   await asks("GET /audit/chain", { path: "/audit/chain?limit=2" })
+}
+
+/** Browsers that sign in and out. */
+export const askSignIn = async ({ asks, send, service }: OperationCalls): Promise<void> => {
+  await asks("GET /sign-in", { path: "/sign-in?return=/quotes", basic: undefined })
+  const form = () => ({ account: "admin", token: adminToken, return: "/quotes" })
+  await asks("POST /sign-in", { path: "/sign-in", basic: undefined, form })
+  await asks("GET /sign-out", { path: "/sign-out", basic: undefined })
+  const button = { path: "/sign-out", basic: undefined, form: () => ({}) }
+  await asks("POST /sign-out", { ...button, besides: ["unfit"] })
+  const path = "/accounts/admin/browser-sessions"
+  const signedIn = async () => {
+    await send("POST", "/sign-in", {
+      body: new URLSearchParams(form()).toString(),
+      type: "application/x-www-form-urlencoded"
+    })
+    const listed = await send("GET", path, { basic: admin })
+    const sessions = childrenOf(listed.xml).map(({ attributes }) => attributes["href"] ?? "")
+    return (sessions.at(-1) ?? "").replace(service.base, "")
+  }
+  const own = await signedIn()
+  await asks("GET /accounts/{account}/browser-sessions", { path })
+  const one = "/accounts/{account}/browser-sessions/{browserSession}"
+  await asks(`GET ${one}`, { path: own })
+  const deletion = () => ({ method: "delete" })
+  await asks(`POST ${one}`, { path: signedIn, form: deletion, besides: ["unknown"] })
+  await asks(`DELETE ${one}`, { path: signedIn })
+  const all = "/accounts/{account}/browser-sessions"
+  await asks(`POST ${all}`, { path, form: deletion })
+  await asks(`DELETE ${all}`, { path })
 }
 
 /** The cluster, and actors that rest. */

@@ -1,0 +1,2 @@
+/** Signing a browser in and out, and the list of an account's browsers (protocol §7). */
+export { signInResource } from "./sign-in-resource.ts"
