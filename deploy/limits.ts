@@ -9,6 +9,9 @@ export const lineBytesMax = 64 * 1024 * 1024
 /** Largest last line of an archive: the counts of some kinds, and a checksum. */
 export const trailerBytesMax = 64 * 1024
 
+/** Largest file of a secret of the command line. */
+export const secretFileBytesMax = 4 * 1024
+
 /** Lines are written together in chunks of this size. */
 export const writeBytes = 128 * 1024
 

@@ -67,17 +67,17 @@ export const backupCommand = Command.make(
     ...storeFlags,
     file: textArgument("file", "The new archive; the file must not exist. -: standard output"),
     url: textFlag("url", "uri", "Of the running service at this address, instead of a store"),
-    token: adminFlags.token,
+    "token-file": adminFlags["token-file"],
     plain: switchFlag("plain", "Do not compress"),
     json: jsonFlag()
   },
-  Effect.fnUntraced(function*({ file, json, plain, token, url, ...flags }) {
+  Effect.fnUntraced(function*({ file, json, plain, "token-file": tokenFile, url, ...flags }) {
     const { backUp, backUpRunning, rowsOf } = yield* archiveModule
     const { settings } = yield* loadSettingsOf(Option.isNone(url) ? flags : {})
     const store = Option.getOrElse(url, () => storageLocation(settings))
     const backup = yield* withProgress(Effect.fnUntraced(function*(line) {
       if (Option.isNone(url)) return yield* backUp(settings, file, plain, partsProgress(line))
-      const service = yield* asAdmin({ token, "base-url": url })
+      const service = yield* asAdmin({ "token-file": tokenFile, "base-url": url })
       const stream = yield* call(service, (client) => client.archive())
       const onBytes = (sum: number) => line.show(() => mebibytes(sum))
       return yield* backUpRunning(bytesOfService(service, stream), file, plain, onBytes)

@@ -1,5 +1,5 @@
 /** Flags that several commands have, and the settings of this process. */
-import { Effect, Option, Record, type Redacted, Result, Schema } from "effect"
+import { Effect, Option, Record, Result, Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
 import { allSettings, type LoadedSettings, loadSettings,
@@ -30,28 +30,36 @@ export const storeFlags: typeof settingFlags = Object.fromEntries(
 
 const { "base-url": baseUrl } = settingFlags
 
-/** A flag with a secret, which may be missing. */
-export const secretFlag = (name: string, description: string) =>
-  Flag.Redacted(name).pipe(Flag.withDescription(description), Flag.optional)
+/** A flag with a text that may be missing. */
+export const textFlag = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar(metavar),
+    Flag.withDescription(description),
+    Flag.optional
+  )
+
+/** A flag with the file of a secret: every user of a machine sees the values of flags. */
+export const secretFileFlag = (name: string, description: string) =>
+  textFlag(name, "file", `${description}; - for standard input, or to type it on a terminal`)
 
 const serviceFlags = (about: string) => ({
   ...baseUrl === undefined ? {} : {
     "base-url": baseUrl.pipe(Flag.withDescription("Where the service is (BASE_URL)"))
   },
-  token: secretFlag("token", about)
+  "token-file": secretFileFlag("token-file", about)
 })
 
 /** Flags of commands for admins only. */
-export const adminFlags = serviceFlags("Token of an admin; prefer ADMIN_TOKEN")
+export const adminFlags = serviceFlags("File of an admin's token, in place of ADMIN_TOKEN")
 
 /** Flags of commands for any account. */
 export const accountFlags = serviceFlags(
-  "Token of the account; prefer RESTANTE_TOKEN, or ADMIN_TOKEN"
+  "File of the account's token, in place of RESTANTE_TOKEN and ADMIN_TOKEN"
 )
 
 /** The values of these flags. */
 export interface ServiceFlags {
-  readonly token: Option.Option<Redacted.Redacted>
+  readonly "token-file": Option.Option<string>
   readonly "base-url"?: Option.Option<string>
 }
 
@@ -60,14 +68,6 @@ export const switchFlag = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
 export const jsonFlag = (description = "Print JSON") => switchFlag("json", description)
-
-/** A flag with a text that may be missing. */
-export const textFlag = (name: string, metavar: string, description: string) =>
-  Flag.String(name).pipe(
-    Flag.withMetavar(metavar),
-    Flag.withDescription(description),
-    Flag.optional
-  )
 
 /** An argument with a text. */
 export const textArgument = (name: string, description: string) =>
@@ -111,8 +111,21 @@ export const loadSettingsOf = (
 /** Two letters or more after one dash: the library would take `-hello` for `-h`, help. */
 const letters = /^-[a-z_-][\w-]+$/i
 
+/** What replaces a flag with a secret. */
+const secretFlags: Readonly<Record<string, string>> = {
+  token: "set RESTANTE_TOKEN or ADMIN_TOKEN, or use --token-file",
+  password: "use --password-file, or --generate-password to send"
+}
+
 const argumentFault = (arg: string): CommandFailed | undefined => {
   const [, name = ""] = /^--([a-z-]+)/.exec(arg) ?? []
+  if (Object.hasOwn(secretFlags, name)) {
+    return failed(
+      `the command line has --${name}, which is no flag, as every user of the machine would see ` +
+        `its value: ${secretFlags[name]}`,
+      exitCodes.usage
+    )
+  }
   const replacement = replacementOfFlag(name)
   if (replacement !== undefined) {
     return misconfigured(

@@ -9,8 +9,9 @@ import { parseUrl } from "../../actors/index.ts"
 import { type Client, type Mailbox, type Notification, pathOf, type Registration,
   type RegistrationInfo } from "../../client/index.ts"
 import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
-import { accountFlags, jsonFlag, limitFlag, secretFlag, type ServiceFlags, sinceFlag, switchFlag,
-  textArgument, textFlag } from "./flags.ts"
+import { checkStandardInput, readSecret } from "../secret-input.ts"
+import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
+  switchFlag, textArgument, textFlag } from "./flags.ts"
 import { call, locateService, type ServiceLocation, wrongUsage } from "./service.ts"
 import { endWithReader, pageSizeFor, plain, printJson, printLine, printOutcome, table,
   take } from "./terminal.ts"
@@ -20,7 +21,7 @@ const verificationMs = 15_000
 /** Flags of commands that read a mailbox. */
 const mailboxFlags = {
   ...accountFlags,
-  password: secretFlag("password", "Password of the mailbox")
+  "password-file": secretFileFlag("password-file", "File of the mailbox's password")
 }
 
 /** A mailbox, or a resource of one, at a service. */
@@ -51,10 +52,12 @@ const registrations: typeof mailboxes = {
  */
 const locateMailbox = Effect.fnUntraced(function*(
   nameOrUri: string,
-  { password, ...flags }: ServiceFlags & { readonly password: Option.Option<Redacted.Redacted> },
+  flags: ServiceFlags & { readonly "password-file": Option.Option<string> },
   { expected, pattern } = mailboxes
 ): Effect.fn.Return<MailboxLocation, CommandFailed> {
-  const { isExplicit, ...located } = yield* locateService(flags, "account")
+  const passwordFile = flags["password-file"]
+  yield* checkStandardInput(flags["token-file"], passwordFile)
+  const { isExplicit, tokenOfFlag, ...located } = yield* locateService(flags, "account")
   const isName = /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri)
   const uri = isName ? `${located.baseUrl}/mailboxes/${nameOrUri}` : nameOrUri
   const { origin, pathname: path, protocol } = parseUrl(uri) ??
@@ -63,8 +66,10 @@ const locateMailbox = Effect.fnUntraced(function*(
     return yield* wrongUsage(`expected ${expected}`)
   }
   const baseUrl = isExplicit ? located.baseUrl : origin
-  const token = baseUrl === located.baseUrl ? located.token : Option.getOrUndefined(flags.token)
-  const secret = Option.getOrUndefined(password)
+  const token = baseUrl === located.baseUrl ? located.token : tokenOfFlag
+  const secret = Option.isNone(passwordFile)
+    ? undefined
+    : yield* readSecret(passwordFile.value, "Password of the mailbox")
   return {
     // A secret URI needs no token, and a password replaces it.
     service: { baseUrl, token: secret === undefined && !path.includes("~") ? token : undefined },
@@ -166,7 +171,7 @@ export const readCommand = Command.make(
 )
 
 const watchRefusals: Readonly<Record<number, string>> = {
-  401: "reading this mailbox needs its password (--password), its secret URI or its owner's token",
+  401: "reading this mailbox needs its secret URI, its password (--password-file), or its owner",
   403: "this account may not read the mailbox",
   404: "there is no such mailbox, or the secret part of its URI is wrong",
   410: "the mailbox has been deleted"

@@ -5,8 +5,9 @@ import { extname } from "node:path"
 import { type Client, type NotificationProgress, pathOf, ProblemError, type Published,
   type Recipient, type Sent, type SentStatus } from "../../client/index.ts"
 import { type CommandFailed, failed } from "../command-failure.ts"
+import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { expectDelivered, showProgress } from "./delivery-progress.ts"
-import { accountFlags, jsonFlag, limitFlag, secretFlag, sinceFlag, switchFlag, textArgument,
+import { accountFlags, jsonFlag, limitFlag, secretFileFlag, sinceFlag, switchFlag, textArgument,
   textFlag, wordFlag } from "./flags.ts"
 import { asAccount, call, failureOf, pathMatching, type ServiceLocation,
   wrongUsage } from "./service.ts"
@@ -49,11 +50,12 @@ interface Message {
   readonly url: Option.Option<string>
   readonly content: Option.Option<string>
   readonly type: Option.Option<string>
-  readonly password: Option.Option<Redacted.Redacted>
+  readonly "password-file": Option.Option<string>
+  readonly "generate-password": boolean
 }
 
 const checkMessage = (
-  { content, password, type, url }: Message
+  { content, type, url, ...message }: Message
 ): Effect.Effect<void, CommandFailed> => {
   if (Option.isSome(url) === Option.isSome(content)) {
     return Effect.fail(wrongUsage("give the message: either --url or --content"))
@@ -61,11 +63,28 @@ const checkMessage = (
   if (Option.isSome(type) && Option.isNone(content)) {
     return Effect.fail(wrongUsage("--type applies to --content only: remove it"))
   }
-  const isGenerated = Option.isSome(password) && Redacted.value(password.value) === "generate"
+  const isGenerated = message["generate-password"]
+  if (isGenerated && Option.isSome(message["password-file"])) {
+    return Effect.fail(wrongUsage("give either --generate-password or --password-file"))
+  }
   return Option.isSome(url) && isGenerated
     ? Effect.fail(wrongUsage("only the password of --content can be generated"))
     : Effect.void
 }
+
+/** The chosen password, `generate` for one that the service chooses, or none. */
+const passwordOf = Effect.fnUntraced(function*(
+  message: Message
+): Effect.fn.Return<string | undefined, CommandFailed> {
+  if (message["generate-password"]) return "generate"
+  const file = message["password-file"]
+  if (Option.isNone(file)) return undefined
+  const password = Redacted.value(yield* readSecret(file.value, "Password of the message"))
+  // The service would choose one, and nobody would know that this one does not work.
+  return password === "generate"
+    ? yield* wrongUsage("generate is no password: use --generate-password")
+    : password
+})
 
 /** Publishes the file of the message, if it has one. */
 const publish = Effect.fnUntraced(function*(
@@ -117,11 +136,10 @@ const send = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, CommandFailed, Scope.Scope> {
   // A wrong token fails before anything is published.
   yield* call(service, ({ outgoing }) => outgoing.href())
-  const secret = Option.getOrUndefined(message.password)
   const { edit, href: url, password } = yield* publish(
     service,
     message,
-    secret && Redacted.value(secret)
+    yield* passwordOf(message)
   )
   const { description, from, to } = message
   const { href } = yield* call(
@@ -150,9 +168,10 @@ export const sendCommand = Command.make(
     url: textFlag("url", "uri", "The URI of the message, if it is already published"),
     content: textFlag("content", "file", "A file to publish as the message; - for standard input"),
     type: textFlag("type", "media-type", "Media type of the content; by the file name by default"),
-    password: secretFlag(
-      "password",
-      "Message password; with --content, generate lets the service choose"
+    "password-file": secretFileFlag("password-file", "File of the message password"),
+    "generate-password": switchFlag(
+      "generate-password",
+      "Let the service choose the password of --content"
     ),
     from: switchFlag("from", "Send the URI of the outgoing mailbox to the recipients"),
     wait: switchFlag("wait", "Show the progress until every recipient has it or has failed"),
@@ -160,6 +179,7 @@ export const sendCommand = Command.make(
   },
   Effect.fnUntraced(function*({ json, wait, ...options }) {
     yield* checkMessage(options)
+    yield* checkStandardInput(options["token-file"], options["password-file"], options.content)
     const service = yield* asAccount(options)
     const href = yield* Effect.scoped(send(service, options))
     if (!json) yield* Console.log(href)

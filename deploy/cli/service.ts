@@ -4,6 +4,7 @@ import { parseUrl } from "../../actors/index.ts"
 import { type Client, connect, ConnectionError, pathOf, ProblemError,
   UnexpectedAnswer } from "../../client/index.ts"
 import { CommandFailed, exitCodes, failed, reasonOf } from "../command-failure.ts"
+import { isTerminal, readSecret } from "../secret-input.ts"
 import { baseUrlOf } from "../settings/index.ts"
 import { loadSettingsOf, type ServiceFlags } from "./flags.ts"
 
@@ -63,21 +64,35 @@ const tokenOfEnvironment = (): Redacted.Redacted | undefined => {
   return value === undefined || value === "" ? undefined : Redacted.make(value)
 }
 
+const questionOf = (role: Role): string => `Token of an ${role}`
+
+/** A service, and where its address and token come from. */
+interface FoundService extends ServiceLocation {
+  /** Whether BASE_URL or its flag names it. */
+  readonly isExplicit: boolean
+  /** The token of the flag. */
+  readonly tokenOfFlag: Redacted.Redacted | undefined
+}
+
 /** The service of the flags and the environment; only an `admin` ignores RESTANTE_TOKEN. */
 export const locateService = Effect.fnUntraced(function*(
-  { "base-url": baseUrl, token }: ServiceFlags,
+  { "base-url": baseUrl, "token-file": tokenFile }: ServiceFlags,
   role: Role
-): Effect.fn.Return<ServiceLocation & { readonly isExplicit: boolean }, CommandFailed> {
+): Effect.fn.Return<FoundService, CommandFailed> {
   const { settings } = yield* loadSettingsOf(baseUrl === undefined ? {} : { "base-url": baseUrl })
   const environment = role === "account" ? tokenOfEnvironment() : undefined
-  const found = Option.getOrUndefined(token) ?? environment ?? settings.adminToken
+  const tokenOfFlag = Option.isNone(tokenFile)
+    ? undefined
+    : yield* readSecret(tokenFile.value, questionOf(role))
+  const found = tokenOfFlag ?? environment ?? settings.adminToken
   if (found !== undefined && !/^[\x21-\x7e]+$/.test(Redacted.value(found))) {
     return yield* wrongUsage("a token is visible ASCII characters without spaces")
   }
   return {
     baseUrl: baseUrlOf(settings, settings.port),
     isExplicit: settings.baseUrl !== undefined,
-    token: found
+    token: found,
+    tokenOfFlag
   }
 })
 
@@ -88,7 +103,8 @@ const requireToken = (role: Role, variable: string) =>
   ): Effect.fn.Return<ServiceLocation, CommandFailed> {
     const service = yield* locateService(flags, role)
     if (service.token !== undefined) return service
-    return yield* wrongUsage(`an ${role}'s token is needed: set ${variable}, or give --token`)
+    if (isTerminal()) return { ...service, token: yield* readSecret("-", questionOf(role)) }
+    return yield* wrongUsage(`an ${role}'s token is needed: set ${variable}, or use --token-file`)
   })
 
 /** The service for an admin. */

@@ -1,9 +1,11 @@
 /** Runs the built command line as a process, with receivers and fake services. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { writeFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { adminToken, cleanUp, publicUrl } from "../e2e/process.ts"
+import { adminToken, cleanUp, publicUrl, temporaryFolder } from "../e2e/process.ts"
 import { closeReceivers, receiver } from "../e2e/receivers.ts"
 
 const main = fileURLToPath(new URL("../../dist/bin/restante.js", import.meta.url))
@@ -23,6 +25,13 @@ export interface Run {
   readonly child: ChildProcess
   readonly output: { stdout: string; stderr: string }
   readonly ended: Promise<Ran>
+}
+
+/** A new file with this text, such as that of a secret. */
+export const fileWith = (text: string): string => {
+  const file = join(temporaryFolder(), "text")
+  writeFileSync(file, text)
+  return file
 }
 
 const children = new Set<ChildProcess>()

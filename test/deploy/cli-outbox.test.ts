@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { send } from "../e2e/client.ts"
 import { adminToken, publicUrl, type Service, start } from "../e2e/process.ts"
-import { type Answering, endCommands, type Environment, type Ran, run, serviceEnv, startOther,
-  uriPattern, withFake } from "./cli-harness.ts"
+import { type Answering, endCommands, type Environment, fileWith, type Ran, run, serviceEnv,
+  startOther, uriPattern, withFake } from "./cli-harness.ts"
 
 let service: Service
 
@@ -107,8 +107,8 @@ describe("restante outbox", () => {
     ["no time", 1, ["retry", "--since", "yesterday"], /RFC 3339/],
     ["no status", 2, ["--status", "lost"], /status/],
     ["no limit", 2, ["--limit", "0"], /limit/],
-    ["a wrong token", 1, ["--token", "wrong"], /401/],
-    ["a wrong token of a subcommand", 1, ["show", "id", "--token", "wrong"], /401/]
+    ["a wrong token", 1, ["--token-file", fileWith("wrong")], /401/],
+    ["a wrong token of a subcommand", 1, ["show", "id", "--token-file", fileWith("wrong")], /401/]
   ])("reports the fault: %s", async (_, status, args, message) => {
     const ran = await restante(["outbox", ...args])
     expect(ran.status).toBe(status)

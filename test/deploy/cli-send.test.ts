@@ -6,8 +6,8 @@ import { childOf, parseXml, pathOf, send } from "../e2e/client.ts"
 import { adminToken, eventually, publicUrl, type Service, start,
   temporaryFolder } from "../e2e/process.ts"
 import { receiver } from "../e2e/receivers.ts"
-import { bodies, bodyAt, endCommands, type Environment, type Ran, run, serviceEnv, startOther,
-  uriPattern, withFake, withinMs } from "./cli-harness.ts"
+import { bodies, bodyAt, endCommands, type Environment, fileWith, type Ran, run, serviceEnv,
+  startOther, uriPattern, withFake, withinMs } from "./cli-harness.ts"
 
 let service: Service
 
@@ -47,7 +47,7 @@ describe("restante send", () => {
     const bytes = Buffer.alloc(1024 * 1024, "minutes ")
     writeFileSync(file, bytes)
     const args = ["send", "--to", `${other}/file`, ...described, "--content", file, "--wait"]
-    const ran = await restante([...args, "--password", "generate"])
+    const ran = await restante([...args, "--generate-password"])
     expect(ran).toMatchObject({ status: 0, stdout: expect.stringMatching(uriPattern) })
     expect(ran.stderr).toMatch(/^1 of 1 delivered$/m)
     const path = pathOf(itemOf(bodyAt("/file"), "url"))
@@ -98,11 +98,22 @@ describe("restante send", () => {
     ["no message", 2, complete.slice(0, 4), {}, /--url or --content/],
     ["two messages", 2, [...complete, "--content", "-"], {}, /--url or --content/],
     ["a type of no content", 2, [...complete, "--type", "text/plain"], {}, /--type/],
-    ["a generated password of no content", 2, [...complete, "--password", "generate"], {}, /gen/],
+    ["a generated password of no content", 2, [...complete, "--generate-password"], {}, /gen/],
     ["no recipient", 2, complete.slice(2), {}, /to/],
     ["no token", 2, complete, { RESTANTE_TOKEN: "" }, /RESTANTE_TOKEN/],
-    ["an impossible token", 2, [...complete, "--token", "a b"], {}, /visible ASCII/],
-    ["a wrong token", 1, [...complete, "--token", "wrong"], {}, /401/],
+    ["an impossible token", 2, [...complete, "--token-file", fileWith("a b")], {}, /visible ASCII/],
+    ["a wrong token", 1, [...complete, "--token-file", fileWith("wrong\n")], {}, /401/],
+    ["no file of a token", 1, [...complete, "--token-file", "/no/such"], {}, /\/no\/such/],
+    ["an empty file", 2, [...complete, "--token-file", fileWith("")], {}, /has no secret/],
+    ["a token that all users see", 2, [...complete, "--token", "t"], {}, /use --token-file/],
+    ["a password that all users see", 2, [...complete, "--password=t"], {}, /--password-file/],
+    [
+      "two secrets of standard input",
+      2,
+      [...complete, "--token-file", "-", "--password-file", "-"],
+      {},
+      /is read once/
+    ],
     ["no service", 75, complete, { BASE_URL: "http://127.0.0.1:9" }, /127\.0\.0\.1:9/],
     ["no such file", 1, [...complete.slice(0, 4), "--content", "/no/such"], {}, /\/no\/such/],
     ["a folder", 1, [...complete.slice(0, 4), "--content", "/"], {}, /folder/],
@@ -112,6 +123,19 @@ describe("restante send", () => {
     expect(ran.status).toBe(status)
     expect(ran.stderr).toMatch(message)
     expect(ran.stderr).not.toContain(adminToken)
+  })
+
+  it("takes a token and a password from files and standard input", async () => {
+    const url = ["--to", `${other}/secrets`, ...described, "--url", "http://a.test/"]
+    const password = "a-password-of-24-chars--"
+    const files = ["--token-file", "-", "--password-file", fileWith(`${password}\n`), "--wait"]
+    const ran = await restante(["send", ...url, ...files], { RESTANTE_TOKEN: "" }, adminToken)
+    expect([ran.status, ran.stderr]).toEqual([0, expect.stringContaining("1 of 1 delivered")])
+    expect(itemOf(bodyAt("/secrets"), "password")).toBe(password)
+    // The file replaces the environment.
+    const wrong = { RESTANTE_TOKEN: "wrong", ADMIN_TOKEN: "wrong" }
+    const token = ["--token-file", fileWith(adminToken)]
+    expect((await restante(["send", ...url, ...token], wrong)).status).toBe(0)
   })
 
   it("prefers RESTANTE_TOKEN, and takes ADMIN_TOKEN", async () => {

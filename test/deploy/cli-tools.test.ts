@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { adminToken, publicUrl, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { echoes, receiver } from "../e2e/receivers.ts"
 import { type NatsServer, startServer } from "../runtime/nats/servers.ts"
-import { endCommands, type Environment, type Ran, run, serviceEnv } from "./cli-harness.ts"
+import { endCommands, type Environment, fileWith, type Ran, run,
+  serviceEnv } from "./cli-harness.ts"
 
 let service: Service
 
@@ -62,8 +63,7 @@ describe("restante read", () => {
       "Minutes\u202etxt",
       "--content",
       file,
-      "--password",
-      "generate"
+      "--generate-password"
     ]
     const [sent] = await json(["send", "--to", to, ...message, "--wait"])
     expect(sent).toMatchObject({ status: "sent", recipient: [{ status: "success", href: to }] })
@@ -196,7 +196,8 @@ describe("restante top", () => {
   })
 
   it("requires an admin, and a service", async () => {
-    expect(await restante(["top", "--count", "1", "--token", "wrong"])).toMatchObject({ status: 1 })
+    expect(await restante(["top", "--count", "1", "--token-file", fileWith("wrong")]))
+      .toMatchObject({ status: 1 })
     const nowhere = { BASE_URL: "http://127.0.0.1:9" }
     expect(await restante(["top", "--count", "1"], nowhere)).toMatchObject({ status: 75 })
   })

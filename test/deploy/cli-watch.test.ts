@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, expectStatus, type Mailbox, notification, openMailbox, parseXml, postXml,
   send } from "../e2e/client.ts"
 import { eventually, publicUrl, type Service, start } from "../e2e/process.ts"
-import { endCommands, type Environment, type Run, run, withinMs } from "./cli-harness.ts"
+import { endCommands, type Environment, fileWith, type Run, run, withinMs } from "./cli-harness.ts"
 
 let service: Service
 
@@ -58,7 +58,7 @@ describe("restante watch", () => {
   it.each(["SIGINT", "SIGTERM"] as const)("ends with 0 on %s, without a token", async (signal) => {
     const nobody = { RESTANTE_TOKEN: "" }
     const shared = begin(["watch", publicUrl + alice.shared], nobody)
-    const named = begin(["watch", "alice", "--password", alice.password], nobody)
+    const named = begin(["watch", "alice", "--password-file", fileWith(alice.password)], nobody)
     for (const one of [shared, named]) {
       await lines(one, 1)
       one.child.kill(signal)
@@ -73,7 +73,10 @@ describe("restante watch", () => {
     shared.child.kill("SIGTERM")
     expect((await shared.ended).status).toBe(0)
     const stranger = await begin(["watch", service.url + alice.path], unset).ended
-    expect(stranger).toMatchObject({ status: 1, stderr: expect.stringContaining("--password") })
+    expect(stranger).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("--password-file")
+    })
   })
 
   it("prints from a time on, without text that controls a terminal", async () => {
@@ -99,8 +102,8 @@ describe("restante watch", () => {
   it.each<[string, number, ReadonlyArray<string>, Environment, RegExp]>([
     ["no such mailbox", 1, ["nobody"], {}, /no such mailbox/],
     ["a wrong secret", 1, [`${publicUrl}/mailboxes/alice~wrong`], {}, /no such mailbox/],
-    ["no password", 1, ["alice"], { RESTANTE_TOKEN: "" }, /--password/],
-    ["a wrong password", 1, ["alice", "--password", "wrong"], {}, /--password/],
+    ["no password", 1, ["alice"], { RESTANTE_TOKEN: "" }, /--password-file/],
+    ["a wrong password", 1, ["alice", "--password-file", fileWith("wrong")], {}, /--password-file/],
     ["no time", 1, ["alice", "--since", "yesterday"], {}, /RFC 3339/],
     [
       "another mailbox's time",

@@ -1,7 +1,7 @@
 /** The built command line as a process. */
 import { Result } from "effect"
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { hostname, tmpdir } from "node:os"
@@ -329,7 +329,9 @@ describe("restante serve and account", () => {
     expect(account("revoke", "bob", "--", listed[1]?.id ?? "").status).toBe(0)
     expect(account("revoke", "bob", "--all").status).toBe(0)
     expect(account("tokens", "bob").stdout).toBe("ID  CREATED  EXPIRES  LAST-USED  SCOPE  NAME\n")
-    expect(account("list", "--token", made.stdout.trim()).status).toBe(1)
+    const file = join(dataDir, "revoked-token")
+    writeFileSync(file, made.stdout)
+    expect(account("list", "--token-file", file).status).toBe(1)
     expect(account("token", "bob").stdout).toMatch(/^rst_[\w-]{43}\n$/)
     expect(account("remove", "bob").status).toBe(0)
     expect(account("list").stdout).toBe("admin\tadmin\n")

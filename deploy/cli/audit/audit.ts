@@ -99,7 +99,7 @@ const verify = Command.make(
     stored: switchFlag("stored", "Of a stopped store, or of a cluster, instead of a service"),
     json: jsonFlag()
   },
-  Effect.fnUntraced(function*({ json, noted, stored, token, ...flags }) {
+  Effect.fnUntraced(function*({ json, noted, stored, "token-file": tokenFile, ...flags }) {
     const text = Option.getOrUndefined(noted)
     const point = text === undefined ? undefined : pointOf(text)
     if (text !== undefined && point === undefined) {
@@ -111,7 +111,7 @@ const verify = Command.make(
     const { "base-url": baseUrl = Option.none(), ...store } = flags
     const checked = stored
       ? yield* checkStored(store)
-      : yield* checkService({ token, "base-url": baseUrl }, point)
+      : yield* checkService({ "token-file": tokenFile, "base-url": baseUrl }, point)
     const { entries, fault, last, location } = checked
     if (json) yield* printJson({ location, entries, last, fault })
     if (fault !== undefined) {
