@@ -424,6 +424,21 @@ export const silenceResendMs = 1_000
 /** How long a node remembers answered messages, to recognize repeated copies. */
 export const answeredKeepMs = 10_000
 
+/** How far the clocks of nodes, and of clients that sign messages, may differ. */
+export const envelopeSkewMs = 2_000
+
+/**
+ * The age above which a node decides a message only with a grant. A node knows a message for as
+ * long as it could be decided without one, from any clock that is right enough.
+ */
+export const envelopeAgeMaxMs = answeredKeepMs - envelopeSkewMs
+
+/** Signed messages of clients that are no nodes: so many in `answeredKeepMs`, for each node. */
+export const foreignEnvelopesMax = 100_000
+
+/** Interval of the log lines about messages that are not signed. */
+export const forgeryLogMs = 60_000
+
 /** How much later than the report `answered` the reply itself may arrive. */
 export const lateReplyMs = 500
 

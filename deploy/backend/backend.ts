@@ -8,9 +8,9 @@ import { embedded, embeddedView, type OpenFailure } from "../../runtime/embedded
 import { type Blobs, clusterPlacement, type Limits, makeMemoryView, type NodeNameTaken,
   type OpenView, type Placement, type Records, singleNodePlacement, type Storage,
   type StoreContents, type Transport } from "../../runtime/index.ts"
-import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, natsBlobs,
-  natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage, type NatsTooOld,
-  natsTransport } from "../../runtime/nats/index.ts"
+import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, hmacAuthenticator,
+  natsBlobs, natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage,
+  type NatsTooOld, natsTransport } from "../../runtime/nats/index.ts"
 import { reasonOf } from "../command-failure.ts"
 import { announceKeys, type SecretKeyUnusable } from "../secret-key/index.ts"
 import { isLoopback, isNodeName, isTls, type NodeSettings } from "../settings/index.ts"
@@ -150,7 +150,10 @@ const natsBackend = (
     natsRecordsWith(recordsView(settings, node)),
     natsBlobs(),
     natsContents({ buckets: settings.clusterBuckets }),
-    Layer.provideMerge(natsTransport, Layer.effectDiscard(assertSubjectPermission)),
+    Layer.provideMerge(
+      natsTransport(hmacAuthenticator(keyring.keysFor("envelopes between nodes"))),
+      Layer.effectDiscard(assertSubjectPermission)
+    ),
     // The registry is also an output of this layer: the nodes agree on the service's key by it.
     // This node becomes a member before it checks for a running restore, because a restore checks
     // for members: at least one of the two notices the other.

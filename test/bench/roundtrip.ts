@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url"
 import { address } from "../../runtime/actor/address.ts"
 import { connection, Nats } from "../../runtime/nats/connection/connection.ts"
 import { makeTransport } from "../../runtime/nats/transport/transport.ts"
+import { testAuthenticator } from "../runtime/nats/keys.ts"
 import { median } from "./line.ts"
 
 const [servers = "", role = "ask"] = process.argv.slice(2)
@@ -45,7 +46,7 @@ const echoes = async (nc: NatsConnection): Promise<void> => {
 
 const ask = Effect.gen(function*() {
   const { nc } = yield* Nats
-  const transport = yield* makeTransport
+  const transport = yield* makeTransport(testAuthenticator)
   yield* Effect.promise(() => echoes(nc))
   const to = address("mailbox", "roundtrip")
   const asks: Array<number> = []

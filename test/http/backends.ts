@@ -23,6 +23,7 @@ import { natsRegistry } from "../../runtime/nats/registry/registry.ts"
 import { natsStorage } from "../../runtime/nats/storage/storage.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import { takeAccount } from "./nats-setup.ts"
+import { testAuthenticator } from "../runtime/nats/keys.ts"
 
 type Ports = Storage | Transport | Records | Blobs | Placement
 type PlacementApi = Placement["Service"]
@@ -99,7 +100,7 @@ const onNats = (): Backend => {
       natsStorage(),
       natsRecords,
       natsBlobs(),
-      natsTransport,
+      natsTransport(testAuthenticator),
       Layer.provide(clusterPlacement({ node: `node-${at}` }), natsRegistry)
     ).pipe(
       Layer.provide(connection({ servers: [url], name: `test ${at}`, ...account })),

@@ -22,6 +22,7 @@ import type { SharedTables } from "./tables.ts"
 import type { Computer, VirtualTime } from "./time.ts"
 import type { Trace } from "./trace.ts"
 import { serviceOf, Web, type WebAnswer, type WebRequest } from "./web.ts"
+import { testAuthenticator } from "../runtime/nats/keys.ts"
 
 export const baseUrl = "https://post.test"
 export const links = linksUnder(baseUrl)
@@ -267,7 +268,7 @@ export class SimulatedNode {
     const nats = Layer.succeed(Nats, { nc: this.wire.nc } as NatsApi)
     const ports = Layer.mergeAll(
       this.storage(),
-      Layer.provide(natsTransport, nats),
+      Layer.provide(natsTransport(testAuthenticator), nats),
       Layer.provide(seen, Layer.succeed(Registry, this.registryLine.registry))
     )
     const limits = { groupCommitsMax: 500, groupsInFlightMax: 2, timersRescanMs: WAKES_LOOK_MS }

@@ -13,6 +13,12 @@ export const nodeInboxPrefix = "_INBOX.restante"
 export const isNodeInbox = (reply: string | undefined): boolean =>
   reply?.startsWith(`${nodeInboxPrefix}.`) === true
 
+/**
+ * Whether a node answers at this reply subject. It answers at inboxes alone: its user may publish
+ * where the sender of a message may not, such as to the streams.
+ */
+export const isInbox = (reply: string | undefined): boolean => reply?.startsWith("_INBOX.") === true
+
 /** 503 without content: the server reports that nobody is subscribed. */
 export const isNoResponders = ({ data, headers }: Msg): boolean =>
   data.length === 0 && headers?.code === 503

@@ -3,22 +3,23 @@
  * have several answers. It grants one node the right to decide a message that it sent more than
  * once (`message-grants.ts`).
  */
-import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
+import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
 import { Effect } from "effect"
 import { type Address, AskTimeout, keyOf, NoOwner, subjectOf } from "../../actor/index.ts"
 import { answeredKeepMs, lateReplyMs, movedResendMaxMs, movedResendMs, noOwnerRetryMs,
   resendAfterMs, silenceResendMs } from "../../limits.ts"
-import { isNoResponders, nodeInboxPrefix, rawHeaders } from "../connection/index.ts"
-import { headersText, isMarked, markedHeaders, markLine, nodeHeader, tenureInquiries, tenureOf,
-  type TenureReport } from "./message-grants.ts"
+import { isNoResponders, nodeInboxPrefix } from "../connection/index.ts"
+import { type Envelopes, type EnvelopeSignature, hasMark, isMarked, nodeOf,
+  tenureTextOf } from "./envelopes.ts"
+import { tenureInquiries, tenureOf, type TenureReport } from "./message-grants.ts"
 
 export type AskFailed = NoOwner | AskTimeout
 
 interface Ask {
   readonly to: Address
   readonly data: Uint8Array
-  /** Header lines of every copy. */
-  readonly headerLines: string
+  /** The trace context of every copy. */
+  readonly trace: { readonly trace?: string }
   readonly deadlineMs: number
   readonly sentMs: number
   readonly end: (result: Effect.Effect<string, AskFailed>) => void
@@ -32,6 +33,8 @@ interface Ask {
   hasMoved: boolean
   /** By claim, the tenures whose owners reported `undecided`. */
   undecided: Map<number, TenureOutcome> | undefined
+  /** The codes of marked answers: a repeated one says nothing of the present. */
+  receivedCodes: Set<string> | undefined
 }
 
 interface TenureOutcome extends TenureReport {
@@ -44,6 +47,20 @@ const outcomeOf = ({ sentMs }: Ask, tenure: TenureReport): TenureOutcome => ({
   isFirst: tenure.forMs >= performance.now() - sentMs
 })
 
+const reportOf = ({ headers }: Msg): TenureReport | undefined => tenureOf(tenureTextOf(headers))
+
+/** Whether this marked answer to the ask was received before; remembers it. */
+const isRepeated = (
+  ask: Ask | undefined,
+  { code }: EnvelopeSignature,
+  { headers }: Msg
+): boolean => {
+  if (ask === undefined || !hasMark(headers)) return false
+  ask.receivedCodes ??= new Set()
+  const { size } = ask.receivedCodes
+  return ask.receivedCodes.add(code).size === size
+}
+
 const timeout = ({ deadlineMs, to }: Ask): AskTimeout =>
   new AskTimeout({ key: keyOf(to), deadlineMs })
 
@@ -51,17 +68,15 @@ const noOwner = ({ to }: Ask): NoOwner =>
   new NoOwner({ key: keyOf(to), retryAfterMs: noOwnerRetryMs })
 
 export class PendingAsks {
-  private readonly nc: NatsConnection
+  private readonly envelopes: Envelopes
+  private readonly node: string
   private readonly inbox = createInbox(nodeInboxPrefix)
   private readonly pending = new Map<string, Ask>()
-  private readonly granted: MsgHdrs
-  private readonly refused: MsgHdrs
   private count = 0
 
-  constructor(nc: NatsConnection, node: string) {
-    this.nc = nc
-    this.granted = markedHeaders(node, "granted")
-    this.refused = markedHeaders(node, "refused")
+  constructor(nc: NatsConnection, envelopes: Envelopes, node: string) {
+    this.envelopes = envelopes
+    this.node = node
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, answer) => {
@@ -73,7 +88,7 @@ export class PendingAsks {
   ask(
     to: Address,
     data: Uint8Array,
-    headerLines: string,
+    trace: Ask["trace"],
     deadlineMs: number
   ): Effect.Effect<string, AskFailed> {
     return Effect.callback((resume) => {
@@ -81,7 +96,7 @@ export class PendingAsks {
       this.pending.set(token, {
         to,
         data,
-        headerLines,
+        trace,
         deadlineMs,
         sentMs: performance.now(),
         end: resume,
@@ -90,7 +105,8 @@ export class PendingAsks {
         copies: 0,
         holder: undefined,
         hasMoved: false,
-        undecided: undefined
+        undecided: undefined,
+        receivedCodes: undefined
       })
       this.send(token)
       return Effect.sync(() => void this.remove(token))
@@ -100,13 +116,12 @@ export class PendingAsks {
   private send(token: string): void {
     const ask = this.pending.get(token)
     if (ask === undefined) return
-    const lines = ask.headerLines + (ask.copies > 0 ? markLine("resent") : "")
+    const mark = ask.copies > 0 ? { mark: "resent" } as const : {}
     ask.copies++
     ask.resendTimer = undefined
     const reply = `${this.inbox}.${token}`
     try {
-      const headers = lines === "" ? {} : { headers: rawHeaders(headersText(lines)) }
-      this.nc.publish(subjectOf(ask.to), ask.data, { reply, ...headers })
+      this.envelopes.publish("ask", subjectOf(ask.to), ask.data, { reply, ...mark, ...ask.trace })
     } catch {
       // The connection is closed: this copy was not sent.
       return this.handleNobody(token, ask)
@@ -117,29 +132,35 @@ export class PendingAsks {
 
   private receive(token: string, answer: Msg): void {
     const ask = this.pending.get(token)
+    // The server sends it, which has no key.
+    if (isNoResponders(answer)) return ask && this.handleNobody(token, ask)
+    const signature = this.envelopes.receive("answer", answer)
     const { headers } = answer
+    if (signature === undefined || isRepeated(ask, signature, answer)) return
     if (isMarked("grant-request", headers)) return this.answerGrantRequest(token, ask, answer)
     if (ask === undefined) return
-    if (isNoResponders(answer)) return this.handleNobody(token, ask)
-    const node = headers?.get(nodeHeader)
+    const node = nodeOf(headers)
     if (isMarked("deciding", headers)) this.hold(ask, ask.holder ?? node)
     else if (isMarked("answered", headers)) this.awaitLateReply(token, ask, node)
-    else if (isMarked("undecided", headers)) this.addUndecided(token, ask, tenureOf(headers))
+    else if (isMarked("undecided", headers)) this.addUndecided(token, ask, reportOf(answer))
     else if (isMarked("moved", headers)) {
       if (ask.holder !== undefined && ask.holder !== node) return
       // For a copy that was resent after silence it only proves that this node has not decided.
       const isUndecided = ask.hasMoved || ask.holder === node || ask.copies === 1
       if (isUndecided) this.resend(token, ask)
-      else this.addUndecided(token, ask, tenureOf(headers))
+      else this.addUndecided(token, ask, reportOf(answer))
     } else this.end(token, Effect.succeed(answer.string()))
   }
 
   private answerGrantRequest(token: string, ask: Ask | undefined, request: Msg): void {
     const mayDecide = ask !== undefined && ask.holder === undefined &&
-      (ask.hasMoved || ask.copies === 1 || this.isOnly(token, ask, tenureOf(request.headers)))
-    if (mayDecide) this.hold(ask, request.headers?.get(nodeHeader))
+      (ask.hasMoved || ask.copies === 1 || this.isOnly(token, ask, reportOf(request)))
+    if (mayDecide) this.hold(ask, nodeOf(request.headers))
+    const { reply } = request
+    if (reply === undefined) return
     try {
-      request.respond("", { headers: mayDecide ? this.granted : this.refused })
+      const mark = mayDecide ? "granted" : "refused"
+      this.envelopes.publish("answer", reply, "", { mark, node: this.node })
     } catch {
       // The connection closes: the node gets no grant, and decides nothing.
     }
@@ -169,7 +190,7 @@ export class PendingAsks {
 
   private inquire(token: string, claim: number): void {
     try {
-      this.nc.publish(tenureInquiries, `${this.inbox}.${token} ${claim}`)
+      this.envelopes.publish("inquiry", tenureInquiries, `${this.inbox}.${token} ${claim}`)
     } catch {
       // The connection closes: the ask ends at its deadline.
     }

@@ -3,11 +3,10 @@
  * actor in one turn of the event loop, only the last is sent. Watchers on the announcing node are
  * called directly; the node ignores its own message.
  */
-import type { MsgHdrs, NatsConnection, Subscription } from "@nats-io/transport-node"
+import type { NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Address, keyOf } from "../../actor/index.ts"
 import type { HintListener, TransportApi } from "../../ports/index.ts"
-import { rawHeaders } from "../connection/index.ts"
-import { headersText, nodeHeader } from "./message-grants.ts"
+import { type Envelopes, nodeOf } from "./envelopes.ts"
 
 interface WatchedActor {
   readonly listeners: Set<HintListener>
@@ -16,15 +15,15 @@ interface WatchedActor {
 
 export class Hints {
   private readonly nc: NatsConnection
+  private readonly envelopes: Envelopes
   private readonly node: string
-  private readonly headers: MsgHdrs
   private readonly watched = new Map<string, WatchedActor>()
   private pending = new Map<string, readonly [Address, string]>()
 
-  constructor(nc: NatsConnection, node: string) {
+  constructor(nc: NatsConnection, envelopes: Envelopes, node: string) {
     this.nc = nc
+    this.envelopes = envelopes
     this.node = node
-    this.headers = rawHeaders(headersText(`${nodeHeader}: ${node}\r\n`))
   }
 
   readonly announce: TransportApi["announce"] = (about, hint) => {
@@ -49,7 +48,8 @@ export class Hints {
   private subscribe({ id, kind }: Address, key: string): WatchedActor {
     const subscription = this.nc.subscribe(`restante.changed.${kind}.${id}`, {
       callback: (error, message) => {
-        if (error === null && message.headers?.get(nodeHeader) !== this.node) {
+        if (error !== null || nodeOf(message.headers) === this.node) return
+        if (this.envelopes.receive("change", message) !== undefined) {
           this.notify(key, message.string())
         }
       }
@@ -70,7 +70,8 @@ export class Hints {
       this.notify(key, hint)
       if (this.nc.isClosed()) continue
       try {
-        this.nc.publish(`restante.changed.${kind}.${id}`, hint, { headers: this.headers })
+        const { node } = this
+        this.envelopes.publish("change", `restante.changed.${kind}.${id}`, hint, { node })
       } catch {
         // Hints are sent at most once: a closing or full connection loses them.
       }

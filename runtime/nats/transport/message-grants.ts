@@ -39,6 +39,11 @@
  * `orphaned`, and the requester fails at once with AskTimeout. Clients that are no nodes send one
  * copy and take the first answer.
  *
+ * Somebody may repeat a message that was on its way. Copies of a node's message have its reply
+ * subject. A node that still knows that subject decides nothing. It forgets it after
+ * `answeredKeepMs`, or with its process; then the message is older than `envelopeAgeMaxMs` or than
+ * the tenure, and needs a grant, which nobody gives for a message that has ended.
+ *
  * One queue group for each shard cannot replace the grants; `test/runtime/nats/moving.test.ts`
  * shows both failures. (a) A paused owner stays subscribed after another node has taken its shard,
  * so the server sends it every second message of a shard that has a live owner ("are answered by
@@ -48,45 +53,14 @@
  * copy: the message is decided twice ("are answered, each decided once"), even if each node
  * remembers what it has received.
  */
-import { createInbox, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
+import { createInbox, type NatsConnection } from "@nats-io/transport-node"
 import { answeredKeepMs, grantTimeoutMs, pastTenureKeepMs } from "../../limits.ts"
 import type { ShardTenure } from "../../ports/index.ts"
-import { isNodeInbox, isNoResponders, nodeInboxPrefix, rawHeaders } from "../connection/index.ts"
-
-type MessageMark =
-  | "answered"
-  | "deciding"
-  | "grant-request"
-  | "granted"
-  | "moved"
-  | "refused"
-  | "resent"
-  | "undecided"
-
-interface Headers {
-  readonly get: (name: string) => string
-}
-
-const markHeader = "Restante-Mark"
-
-/** Names the sending node; the name is new at each start. */
-export const nodeHeader = "Restante-Node"
-
-const tenureHeader = "Restante-Tenure"
+import { isNodeInbox, isNoResponders, nodeInboxPrefix } from "../connection/index.ts"
+import { type Envelopes, isMarked } from "./envelopes.ts"
 
 /** All nodes subscribe to it. The message is `<reply subject> <claim>`. */
 export const tenureInquiries = "restante.tenure.nodes"
-
-/** A whole header block of lines that each end in CR LF. */
-export const headersText = (lines: string): string => `NATS/1.0\r\n${lines}\r\n`
-
-export const markLine = (mark: MessageMark): string => `${markHeader}: ${mark}\r\n`
-
-export const markedHeaders = (node: string, mark: MessageMark, lines = ""): MsgHdrs =>
-  rawHeaders(headersText(`${markLine(mark)}${nodeHeader}: ${node}\r\n${lines}`))
-
-export const isMarked = (mark: MessageMark, headers: Headers | undefined): boolean =>
-  headers !== undefined && headers.get(markHeader) === mark
 
 /** What a node reports of a period in which it holds, or held, a shard. */
 export interface TenureReport extends ShardTenure {
@@ -94,24 +68,30 @@ export interface TenureReport extends ShardTenure {
   readonly forMs: number
 }
 
-/** The header line of a tenure; empty where the node has no claim, since it is alone. */
-export const tenureLine = (tenure: ShardTenure | undefined, sinceMs: number): string => {
-  if (tenure === undefined) return ""
+/** The header of a tenure; undefined where the node has no claim, since it is alone. */
+export const tenureText = (
+  tenure: ShardTenure | undefined,
+  sinceMs: number
+): { readonly tenure?: string } => {
+  if (tenure === undefined) return {}
   const forMs = Math.floor(performance.now() - sinceMs)
   const { after = 0, claim, orphaned } = tenure
-  return `${tenureHeader}: ${claim} ${forMs} ${after} ${orphaned ? 1 : 0}\r\n`
+  return { tenure: `${claim} ${forMs} ${after} ${orphaned ? 1 : 0}` }
 }
 
-export const tenureOf = (headers: Headers | undefined): TenureReport | undefined => {
-  const text = headers?.get(tenureHeader) ?? ""
-  if (text === "") return undefined
+/** Reads the header of a tenure. */
+export const tenureOf = (text: string | undefined): TenureReport | undefined => {
+  if (text === undefined) return undefined
   const [claim = 0, forMs = 0, after = 0, orphaned = 0] = text.split(" ").map(Number)
   return { claim, forMs, after: after === 0 ? undefined : after, orphaned: orphaned === 1 }
 }
 
 /** The tenures that this node has ended, for as long as a requester may inquire about them. */
 export class PastTenures {
-  private readonly byClaim = new Map<number, { readonly line: () => string; endedMs: number }>()
+  private readonly byClaim = new Map<
+    number,
+    { readonly tenure: ShardTenure; readonly sinceMs: number; readonly endedMs: number }
+  >()
 
   add(tenure: ShardTenure | undefined, sinceMs: number): void {
     if (tenure === undefined) return
@@ -119,12 +99,13 @@ export class PastTenures {
     for (const [claim, past] of this.byClaim) {
       if (endedMs - past.endedMs > pastTenureKeepMs) this.byClaim.delete(claim)
     }
-    this.byClaim.set(tenure.claim, { line: () => tenureLine(tenure, sinceMs), endedMs })
+    this.byClaim.set(tenure.claim, { tenure, sinceMs, endedMs })
   }
 
-  /** The header line of an ended tenure; undefined when it has not ended, or is unknown. */
-  lineOf(claim: number): string | undefined {
-    return this.byClaim.get(claim)?.line()
+  /** The header of an ended tenure; undefined when it has not ended, or is unknown. */
+  textOf(claim: number): ReturnType<typeof tenureText> | undefined {
+    const past = this.byClaim.get(claim)
+    return past && tenureText(past.tenure, past.sinceMs)
   }
 }
 
@@ -196,21 +177,23 @@ interface GrantRequest {
 
 /** The grant requests of this node that await an answer. */
 export class GrantRequests {
-  private readonly nc: NatsConnection
+  private readonly envelopes: Envelopes
   private readonly node: string
   private readonly inbox = createInbox(nodeInboxPrefix)
   private readonly byToken = new Map<string, GrantRequest>()
   private readonly replies = new Set<string>()
   private count = 0
 
-  constructor(nc: NatsConnection, node: string) {
-    this.nc = nc
+  constructor(nc: NatsConnection, envelopes: Envelopes, node: string) {
+    this.envelopes = envelopes
     this.node = node
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, answer) => {
         if (error !== null) return
-        const isGranted = !isNoResponders(answer) && isMarked("granted", answer.headers)
+        const isRefused = isNoResponders(answer)
+        if (!isRefused && envelopes.receive("answer", answer) === undefined) return
+        const isGranted = !isRefused && isMarked("granted", answer.headers)
         this.end(answer.subject.slice(tokenAt), isGranted ? "granted" : "refused")
       }
     })
@@ -222,14 +205,15 @@ export class GrantRequests {
   }
 
   /** Requests the grant of a message; calls `end` once, after `grantTimeoutMs` at the latest. */
-  send(reply: string, tenure: string, end: GrantRequest["end"]): void {
+  send(reply: string, tenure: { readonly tenure?: string }, end: GrantRequest["end"]): void {
     const token = (this.count++).toString(36)
     const timer = setTimeout(() => this.end(token, "timeout"), grantTimeoutMs)
     this.byToken.set(token, { reply, end, timer })
     this.replies.add(reply)
     try {
-      const headers = markedHeaders(this.node, "grant-request", tenure)
-      this.nc.publish(reply, "", { reply: `${this.inbox}.${token}`, headers })
+      const { node } = this
+      const fields = { mark: "grant-request", node, reply: `${this.inbox}.${token}` } as const
+      this.envelopes.publish("answer", reply, "", { ...fields, ...tenure })
     } catch {
       // The connection is closed: the request was not sent.
       this.end(token, "refused")

@@ -1,24 +1,32 @@
 /**
  * The transport port over NATS subjects. A message for an actor goes to
  * `restante.<kind>.<shard>.<id>`; the owner of a shard subscribes to `restante.*.<shard>.>`. Any
- * NATS client may send one.
+ * NATS client that signs as a node does may send one (`envelopes.ts`).
  */
-import type { Msg, MsgHdrs, NatsConnection, Subscription } from "@nats-io/transport-node"
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { Effect, Layer, Schema, type Scope } from "effect"
-import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoOwner,
+import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoOwner, Overloaded,
   UnknownMessage } from "../../actor/index.ts"
-import { headerReserveBytes, movedReplyLatestMs, movedReplyMs, noOwnerReplyDelayMs, noOwnerRetryMs,
-  tenureSettledMs } from "../../limits.ts"
+import { envelopeSkewMs, forgeryLogMs, headerReserveBytes, movedReplyLatestMs, movedReplyMs,
+  noOwnerReplyDelayMs, noOwnerRetryMs, tenureSettledMs } from "../../limits.ts"
 import { type Serve, type ShardClaim, Transport, type TransportApi } from "../../ports/index.ts"
-import { isNodeInbox, Nats, wait } from "../connection/index.ts"
+import { isInbox, isNodeInbox, Nats, wait } from "../connection/index.ts"
 import { PendingAsks } from "./asks.ts"
+import type { EnvelopeAuthenticator } from "./envelope-authenticator.ts"
+import { type EnvelopeFields, EnvelopeRefused, Envelopes, type EnvelopeSignature, isFresh, isMarked,
+  traceOf } from "./envelopes.ts"
+import { ForeignEnvelopes } from "./foreign-envelopes.ts"
 import { Hints } from "./hints.ts"
-import { GrantRequests, isMarked, markedHeaders, PastTenures, ReceivedMessages, tenureInquiries,
-  tenureLine } from "./message-grants.ts"
+import { GrantRequests, PastTenures, ReceivedMessages, tenureInquiries,
+  tenureText } from "./message-grants.ts"
 
-const traceHeader = "traceparent"
-
-const TransportFailure = Schema.Union([MessageTooLarge, NoOwner, UnknownMessage])
+const TransportFailure = Schema.Union([
+  EnvelopeRefused,
+  MessageTooLarge,
+  NoOwner,
+  Overloaded,
+  UnknownMessage
+])
 
 const encodeFailure = Schema.encodeSync(TransportFailure)
 
@@ -43,24 +51,35 @@ interface ServedShard {
 const isOrderly = ({ claim, movedUntilMs, serve }: ServedShard): boolean =>
   serve === undefined ? movedUntilMs > 0 : claim?.isHeld() ?? true
 
+/** Whether a node decides a first copy without a grant, since no earlier one can have done so. */
+const isTimely = (signature: EnvelopeSignature, { sinceMs }: ServedShard): boolean => {
+  const beganAtMs = Date.now() - (performance.now() - sinceMs)
+  return isFresh(signature) && signature.sentAtMs > beganAtMs + envelopeSkewMs
+}
+
 class NatsTransport {
   private readonly nc: NatsConnection
+  private readonly envelopes: Envelopes
   private readonly node: string
   private readonly asks: PendingAsks
   private readonly grants: GrantRequests
   private readonly received = new ReceivedMessages()
+  private readonly foreign = new ForeignEnvelopes()
   private readonly pastTenures = new PastTenures()
   private readonly shards = new Map<number, ServedShard>()
   private draining = 0
 
-  constructor(nc: NatsConnection, node: string) {
+  constructor(nc: NatsConnection, envelopes: Envelopes, node: string) {
     this.nc = nc
+    this.envelopes = envelopes
     this.node = node
-    this.asks = new PendingAsks(nc, node)
-    this.grants = new GrantRequests(nc, node)
+    this.asks = new PendingAsks(nc, envelopes, node)
+    this.grants = new GrantRequests(nc, envelopes, node)
     nc.subscribe(tenureInquiries, {
       callback: (error, inquiry) => {
-        if (error === null) this.answerInquiry(inquiry)
+        if (error === null && envelopes.receive("inquiry", inquiry) !== undefined) {
+          this.answerInquiry(inquiry)
+        }
       }
     })
   }
@@ -73,10 +92,9 @@ class NatsTransport {
   ): Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge> {
     const data = Buffer.from(envelope)
     const { bytesMax } = this
-    const lines = trace === undefined ? "" : `${traceHeader}: ${trace}\r\n`
     return data.length > bytesMax
       ? Effect.fail(new MessageTooLarge({ key: keyOf(to), bytesMax }))
-      : this.asks.ask(to, data, lines, deadlineMs)
+      : this.asks.ask(to, data, trace === undefined ? {} : { trace }, deadlineMs)
   }
 
   beginServing(shard: number, serve: Serve, claim: ShardClaim | undefined): void {
@@ -135,9 +153,11 @@ class NatsTransport {
     // A message without a reply subject is decided too, and answered to nobody.
     const { headers, reply = "" } = message
     const isFromNode = isNodeInbox(reply)
+    const signature = this.envelopes.receive("ask", message)
+    if (signature === undefined) return isFromNode ? undefined : this.refuseForged(message)
     if (isFromNode && this.grants.has(reply)) return
     const status = isFromNode ? this.received.statusOf(reply) : undefined
-    if (status !== undefined) return this.answer(message, "", markedHeaders(this.node, status))
+    if (status !== undefined) return this.answer(message, "", { mark: status, node: this.node })
     const isResent = isMarked("resent", headers)
     const orderly = isOrderly(served)
     if (served.serve === undefined || !orderly) {
@@ -149,9 +169,16 @@ class NatsTransport {
       const unknown = { key: message.subject, detail: "the subject is no actor's" }
       return this.answer(message, failureText(new UnknownMessage(unknown)))
     }
+    const timely = isTimely(signature, served)
+    if (!isFromNode) {
+      const refused = this.foreign.refusalOf(message.subject, signature, timely)
+      return refused === undefined
+        ? this.decide(served, to, message, false)
+        : this.answer(message, failureText(refused))
+    }
     const isSettled = performance.now() > served.settledAtMs
-    if (!isFromNode || (isSettled && !isResent)) return this.decide(served, to, message, false)
-    this.grants.send(reply, tenureLine(served.claim, served.sinceMs), (result) => {
+    if (isSettled && timely && !isResent) return this.decide(served, to, message, false)
+    this.grants.send(reply, tenureText(served.claim, served.sinceMs), (result) => {
       if (result === "refused") return
       if (result === "granted" && served.serve !== undefined) {
         this.decide(served, to, message, true)
@@ -164,7 +191,7 @@ class NatsTransport {
     if (serve === undefined) return
     const { headers, reply = "" } = message
     this.received.begin(reply)
-    serve(to, message.string(), headers?.get(traceHeader)).then(
+    serve(to, message.string(), traceOf(headers)).then(
       (text) => {
         this.received.end(reply, text !== undefined)
         if (text === undefined) {
@@ -188,7 +215,7 @@ class NatsTransport {
   ): void {
     if (isNodeInbox(message.reply)) {
       const mark = hasMoved ? "moved" : "undecided"
-      return this.answer(message, "", markedHeaders(this.node, mark, tenureLine(claim, sinceMs)))
+      return this.answer(message, "", { mark, node: this.node, ...tenureText(claim, sinceMs) })
     }
     const failure = new NoOwner({ key: message.subject, retryAfterMs: noOwnerRetryMs })
     setTimeout(() => this.answer(message, failureText(failure)), noOwnerReplyDelayMs)
@@ -197,10 +224,18 @@ class NatsTransport {
   /** A requester asks what this node did with a message during an ended tenure. */
   private answerInquiry(inquiry: Msg): void {
     const [reply = "", claim = ""] = inquiry.string().split(" ")
-    const tenure = this.pastTenures.lineOf(Number(claim))
-    if (tenure === undefined || this.nc.isClosed()) return
-    const status = this.received.statusOf(reply) ?? "undecided"
-    this.nc.publish(reply, "", { headers: markedHeaders(this.node, status, tenure) })
+    const tenure = this.pastTenures.textOf(Number(claim))
+    if (tenure === undefined || !isNodeInbox(reply) || this.nc.isClosed()) return
+    const mark = this.received.statusOf(reply) ?? "undecided"
+    this.envelopes.publish("answer", reply, "", { mark, node: this.node, ...tenure })
+  }
+
+  /** Without a signature: the answer to a stranger would count as an answer of this node. */
+  private refuseForged(message: Msg): void {
+    if (!isInbox(message.reply)) return
+    const detail = "the message is not signed: sign it with the key of the cluster " +
+      "(docs/subjects.md)"
+    message.respond(failureText(new EnvelopeRefused({ key: message.subject, detail })))
   }
 
   private reply(to: Address, message: Msg, text: string): void {
@@ -210,22 +245,44 @@ class NatsTransport {
     this.answer(message, failureText(new MessageTooLarge({ key: keyOf(to), bytesMax })))
   }
 
-  private answer(message: Msg, data: Uint8Array | string, headers?: MsgHdrs): void {
+  private answer({ reply }: Msg, data: Uint8Array | string, fields?: EnvelopeFields): void {
+    if (reply === undefined || !isInbox(reply)) return
     try {
-      message.respond(data, headers === undefined ? undefined : { headers })
+      this.envelopes.publish("answer", reply, data, fields)
     } catch {
       // The connection closes: the requester times out.
     }
   }
 }
 
+/** Logs that somebody sends messages without the cluster's key, once in `forgeryLogMs`. */
+const forgeryLog: Effect.Effect<(subject: string) => void> = Effect.map(
+  Effect.context<never>(),
+  (context) => {
+    const run = Effect.runForkWith(context)
+    let loggedMs = Number.NEGATIVE_INFINITY
+    return (subject) => {
+      const nowMs = performance.now()
+      if (nowMs - loggedMs < forgeryLogMs) return
+      loggedMs = nowMs
+      run(Effect.logWarning(
+        `NATS: a message for ${subject} was refused, since it is not signed with a key of this ` +
+          "cluster: check who may publish there, and that all nodes have the same SECRET_KEY_FILE"
+      ))
+    }
+  }
+)
+
 /** The transport over the connection; closes once no shard's messages come to this node. */
-export const makeTransport: Effect.Effect<TransportApi, never, Nats | Scope.Scope> = Effect.gen(
-  function*() {
+export const makeTransport = (
+  authenticator: EnvelopeAuthenticator
+): Effect.Effect<TransportApi, never, Nats | Scope.Scope> =>
+  Effect.gen(function*() {
     const { nc } = yield* Nats
     const node = crypto.randomUUID()
-    const transport = new NatsTransport(nc, node)
-    const hints = new Hints(nc, node)
+    const envelopes = new Envelopes(nc, authenticator, yield* forgeryLog)
+    const transport = new NatsTransport(nc, envelopes, node)
+    const hints = new Hints(nc, envelopes, node)
     yield* Effect.addFinalizer(() => Effect.promise(() => transport.close()))
     return {
       request: (...request) => transport.request(...request),
@@ -237,10 +294,9 @@ export const makeTransport: Effect.Effect<TransportApi, never, Nats | Scope.Scop
       announce: hints.announce,
       watch: hints.watch
     }
-  }
-)
+  })
 
-export const natsTransport: Layer.Layer<Transport, never, Nats> = Layer.effect(
-  Transport,
-  makeTransport
-)
+/** The transport over the connection, with signed messages. */
+export const natsTransport = (
+  authenticator: EnvelopeAuthenticator
+): Layer.Layer<Transport, never, Nats> => Layer.effect(Transport, makeTransport(authenticator))

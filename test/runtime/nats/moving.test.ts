@@ -13,6 +13,7 @@ import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { Transport, type TransportApi } from "../../../runtime/ports/transport.ts"
 import { randomOf } from "../placement-world.ts"
 import { Network } from "./network.ts"
+import { testAuthenticator } from "./keys.ts"
 
 const NODES = 4
 
@@ -27,7 +28,9 @@ const KNOWN_MS = 100
 
 const alice = address("mailbox", "alice")
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }))
+beforeEach(() =>
+  void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] })
+)
 
 afterEach(() => void vi.useRealTimers())
 
@@ -44,7 +47,7 @@ const nodeOn = async (network: Network): Promise<Node> => {
   const nc = network.connect()
   // The transport uses nothing else of the connection.
   const nats = Layer.succeed(Nats, { nc } as NatsApi)
-  const runtime = ManagedRuntime.make(Layer.provide(natsTransport, nats))
+  const runtime = ManagedRuntime.make(Layer.provide(natsTransport(testAuthenticator), nats))
   return { nc, transport: await runtime.runPromise(Transport), underWay: 0, alive: true }
 }
 

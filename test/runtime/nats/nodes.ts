@@ -11,6 +11,7 @@ import { natsRegistry } from "../../../runtime/nats/registry/registry.ts"
 import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { run } from "../../suites/storage-probe.ts"
 import { at, type Message, probe, type Reply } from "../probe.ts"
+import { testAuthenticator } from "./keys.ts"
 
 export interface Node {
   readonly system: SystemApi
@@ -47,7 +48,7 @@ export const start = async (
   const nats = connection({ servers: [url], name })
   const ports = Layer.mergeAll(
     storage,
-    natsTransport,
+    natsTransport(testAuthenticator),
     Layer.provide(clusterPlacement({ node: name, format, limits, ...known }), natsRegistry)
   ).pipe(Layer.provideMerge(nats))
   const system = System.layer({ behaviors: [behavior], format })

@@ -1,11 +1,12 @@
 /** Sends every request of docs/subjects.md, and compares the answers. */
-import { connect, type NatsConnection } from "@nats-io/transport-node"
+import { connect, headers, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
+import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { shardOf } from "../../../runtime/actor/address.ts"
 import { asAdmin, expectStatus, postXml, send } from "../../e2e/client.ts"
-import { cleanUp, type Service, start } from "../../e2e/process.ts"
+import { cleanUp, eventually, keyFile, type Service, start } from "../../e2e/process.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
 const docs = join(import.meta.dirname, "../../../docs")
@@ -18,6 +19,7 @@ interface Shown {
   readonly subject: string
   readonly message: string
   readonly answer: string
+  readonly isSigned: boolean
 }
 
 /** The requests of all transcripts, in order; a command that is no request is a failure. */
@@ -25,14 +27,32 @@ const shown = [...page.matchAll(/^```console\n(.*?)^```$/gms)].flatMap(([, block
   const lines = block.trimEnd().split("\n")
   return lines.flatMap((line, at): Array<Shown> => {
     if (!line.startsWith("$ ")) return []
-    const [, subject, message] = /^\$ nats req --raw (\S+) '([^']*)'$/.exec(line) ?? []
+    const [, command, subject, message] = /^\$ (ask|nats req --raw) (\S+) '([^']*)'$/.exec(line) ??
+      []
     const answer = lines[at + 1]
     if (subject === undefined || message === undefined || answer === undefined) {
       throw new Error(`not a request with its answer: ${line}`)
     }
-    return [{ subject, message, answer }]
+    return [{ subject, message, answer, isSigned: command === "ask" }]
   })
 })
+
+/** The page's functions for a shell. */
+const [, shell = ""] = /^```sh\n(.*?)^```$/ms.exec(page) ?? []
+
+/** The header of a message, as a reader of the page makes it. */
+const signatureOf = (subject: string, message: string): MsgHdrs => {
+  const script = `${shell}\nsign "$1" "$2"`
+  const signing = spawnSync("bash", ["-c", script, "bash", subject, message], {
+    cwd: dirname(secretKey),
+    encoding: "utf8"
+  })
+  const [name = "", value = ""] = signing.stdout.trim().split(": ")
+  expect([name, signing.stderr]).toEqual(["Restante-Auth", ""])
+  const signature = headers()
+  signature.set(name, value)
+  return signature
+}
 
 /** Times differ: each is as good as another, but there must be one. */
 const timeless = (answer: string): unknown =>
@@ -40,13 +60,17 @@ const timeless = (answer: string): unknown =>
 
 let nats: NatsServer
 
+let secretKey: string
+
 let service: Service
 
 let nc: NatsConnection
 
 beforeAll(async () => {
   nats = await startServer()
-  service = await start({ env: { NATS_URL: nats.url, CLUSTER_BUCKETS: "1" } })
+  secretKey = keyFile("# The key of the cluster", Buffer.alloc(32, "subjects").toString("base64"))
+  const env = { NATS_URL: nats.url, CLUSTER_BUCKETS: "1", SECRET_KEY_FILE: secretKey }
+  service = await start({ env })
   nc = await connect({ servers: [nats.url] })
   const alice = "<mailbox><name>alice</name></mailbox>"
   expectStatus(await postXml(service.url, "/mailboxes", alice, asAdmin), 201)
@@ -58,13 +82,23 @@ afterAll(async () => {
   await nats?.close()
 })
 
-const ask = async (subject: string, message: string): Promise<string> =>
-  (await nc.request(subject, message, { timeout: TIMEOUT_MS })).string()
+const ask = async (subject: string, message: string, isSigned = true): Promise<string> => {
+  const signature = isSigned ? { headers: signatureOf(subject, message) } : {}
+  return (await nc.request(subject, message, { timeout: TIMEOUT_MS, ...signature })).string()
+}
+
+/** The answer of a node that has held the shard for long enough. */
+const settledAnswer = ({ isSigned, message, subject }: Shown): Promise<string> =>
+  eventually(TIMEOUT_MS, `${subject} is answered`, async () => {
+    const answer = await ask(subject, message, isSigned)
+    return answer.includes("\"NoOwner\"") ? undefined : answer
+  })
 
 it("is answered as the page shows", async () => {
   expect(shown.length).toBeGreaterThan(10)
-  for (const { answer, message, subject } of shown) {
-    const answered = await ask(subject, message)
+  for (const one of shown) {
+    const { answer, message, subject } = one
+    const answered = await settledAnswer(one)
     expect([subject, message, timeless(answered)]).toEqual([subject, message, timeless(answer)])
   }
 })

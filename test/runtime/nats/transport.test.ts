@@ -6,10 +6,12 @@ import { address, shardOf, subjectOf } from "../../../runtime/actor/address.ts"
 import { connection } from "../../../runtime/nats/connection/connection.ts"
 import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { type Serve, Transport, type TransportApi } from "../../../runtime/ports/transport.ts"
+import { eventually } from "../../e2e/process.ts"
 import { fromLayer } from "../../suites/harness.ts"
 import { run } from "../../suites/storage-probe.ts"
 import { transportSuite } from "../../suites/transport.ts"
 import { type NatsServer, startServer } from "./servers.ts"
+import { signed, testAuthenticator } from "./keys.ts"
 
 const PAYLOAD_BYTES = 64 * 1_024
 
@@ -24,7 +26,7 @@ afterAll(() => server.close())
 /** A node's transport, over a connection of its own. */
 const fresh = () => {
   const nats = connection({ servers: [server.url], name: "test" })
-  return fromLayer(Transport, Layer.provide(natsTransport, nats), async () => {})
+  return fromLayer(Transport, Layer.provide(natsTransport(testAuthenticator), nats), async () => {})
 }
 
 transportSuite("NATS", fresh)
@@ -163,17 +165,23 @@ describe("the transport over NATS", () => {
   it("answers any client, and one that asks for no actor", async () => {
     const stop = await serving(0, async (to, text) => `${to.id} ${text}`)
     const nc = await connect({ servers: [server.url] })
-    const reply = await nc.request(subjectOf(alice), "hello", { timeout: 30_000 })
-    expect(reply.string()).toBe("alice hello")
-    const wrong = await nc.request(`restante.mailbox.${shard}.not.one`, "hello", {
-      timeout: 30_000
-    })
-    expect(wrong.json()).toMatchObject({ failure: { _tag: "UnknownMessage" } })
-    // A client's own marks change nothing for it.
-    const marks = headers()
-    marks.set("Restante-Mark", "resent")
-    const marked = await nc.request(subjectOf(alice), "again", { timeout: 30_000, headers: marks })
-    expect(marked.string()).toBe("alice again")
+    const request = async (subject: string, text: string, sign = true) => {
+      const own = headers()
+      for (const [name, value] of Object.entries(sign ? signed(subject, text) : {})) {
+        own.set(name, value)
+      }
+      return (await nc.request(subject, text, { timeout: 30_000, headers: own })).string()
+    }
+    // Until the node has held the shard for long enough.
+    const first = async () => {
+      const answer = await request(subjectOf(alice), "hello")
+      return answer.includes("NoOwner") ? undefined : answer
+    }
+    expect(await eventually(30_000, "the node decides", first)).toBe("alice hello")
+    const wrong = await request(`restante.mailbox.${shard}.not.one`, "hello")
+    expect(JSON.parse(wrong)).toMatchObject({ failure: { _tag: "UnknownMessage" } })
+    const unsigned = await request(subjectOf(alice), "again", false)
+    expect(JSON.parse(unsigned)).toMatchObject({ failure: { _tag: "EnvelopeRefused" } })
     await nc.close()
     await stop()
   })
