@@ -99,6 +99,17 @@ export interface ClusterConfig {
     /** How long content that was published without an account is stored after its last read. */
     readonly anonymousRetention: string
   }
+  readonly quotas: {
+    /** Content of all clients without an account together; a content counts 1 KiB more. */
+    readonly anonymousBytesMax: string
+    /**
+     * Content that such clients of one network (/24 of IPv4, /48 of IPv6) publish in a day of UTC.
+     * Clients on this machine are not limited.
+     */
+    readonly anonymousNetworkBytesMax: string
+    /** Content of one account, with that of the notifications in its mailboxes. */
+    readonly accountBytesMax: string
+  }
   readonly disk: {
     /**
      * The least free space on the disk of `dataDir`, as a share (`10%`) or a size (`5GiB`). Below it
@@ -222,6 +233,11 @@ export const clusterConfig: ClusterConfig = {
   },
   outbound: { allow: [] },
   content: { publish: "anyone", bytesMax: "1GiB", anonymousRetention: "P30D" },
+  quotas: {
+    anonymousBytesMax: "2GiB",
+    anonymousNetworkBytesMax: "256MiB",
+    accountBytesMax: "10GiB"
+  },
   disk: { freeMin: "10%" },
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },
   mailboxes: { retention: "P30D" },

@@ -49,7 +49,7 @@ export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
 export { type Keyring, newKey, parseKeys, type SealedPlace, sealingKeyId } from "./keyring.ts"
 export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
-  browserSessionLifetimeMs, cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax,
+  browserSessionLifetimeMs, cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax, reservationMs,
   retrievedPerDecisionMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { linksUnder, mayNameContent } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
@@ -57,7 +57,11 @@ export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.
 export { notificationKind } from "./notification/index.ts"
 export { notAllowed, type OutboundService } from "./outbound/index.ts"
 export { parseUrl } from "./parse-url.ts"
+export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,
+  timeInKey } from "./record-keys.ts"
 export type { Reason } from "./refusals.ts"
 export { sameHash, sha256 } from "./secret-hash.ts"
 export { bridge, scriptProgress, sessionKind } from "./session/index.ts"
 export { throttleKind } from "./throttle/index.ts"
+export { contentListingTable, everyoneKey, networkKey, networksTable, ownerKey, type QuotaExceeded,
+  reservationsTable, Usage, UsageLedger, type UsageLimits, type UsageTotal } from "./usage/index.ts"

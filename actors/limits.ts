@@ -285,6 +285,23 @@ export const statusHintsWaitingMax = 10_000
 /** A listing's entry that was not removed is removed again after this time. */
 export const entryRemovalRetryMs = 60_000
 
+/** What a content counts beside its bytes: its records. */
+export const contentOverheadBytes = 1024
+
+/** Bodies that are being stored for one content. */
+export const reservationsMax = 8
+
+/** When the reservation of a body is compared with what its content has stored. */
+export const reservationMs = 60 * 60_000
+
+/** Changes of the usage of content that one write makes. */
+export const ledgerGroupMax = 40
+
+/** How often a write is tried while other nodes change the same totals, and the first pauses. */
+export const ledgerAttemptsMax = 100
+
+export const ledgerRetryMs = 2
+
 /** How long the response of an idempotency key is kept. */
 export const idempotencyRetentionMs = 24 * hourMs
 

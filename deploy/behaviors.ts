@@ -20,7 +20,7 @@ export const outboundOf = (allow: ReadonlyArray<string>, ca?: string) =>
 export const behaviorsOf = (
   settings: NodeSettings,
   baseUrl: string,
-  ports: Pick<Dependencies, "blobs" | "outbound" | "records">
+  ports: Pick<Dependencies, "blobs" | "outbound" | "records" | "usage">
 ): ReadonlyArray<AnyBehavior> =>
   behaviors({
     ...ports,

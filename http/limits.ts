@@ -299,6 +299,15 @@ export const diskCheckMs = 5_000
 /** The same where it matters for the metrics alone. */
 export const diskShownMs = 60_000
 
+/** Bytes that a body without a length reserves at first; then twice as much each time. */
+export const reservationBytesMin = 1024 * 1024
+
+/** An upload renews a reservation of this age. */
+export const reservationRenewMs = 20 * 60_000
+
+/** Days for which the service knows what networks have published, before today. */
+export const usageDaysKept = 1
+
 /** Recipients of one notification at one foreign origin. */
 export const originRecipientsMax = 100
 

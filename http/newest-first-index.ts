@@ -5,30 +5,18 @@
  * removes, or of one that was never created, which listings skip.
  */
 import { Effect } from "effect"
-import { type ListingTables, removeListingEntry } from "../actors/index.ts"
+import { cursorOf, cursorTimeDigits, cursorTimeMaxMs, type ListingTables,
+  removeListingEntry } from "../actors/index.ts"
 import { isRefusal, type Refusal } from "../runtime/index.ts"
 import type { PageLink } from "./formats/html/index.ts"
 import { askedAtOnceMax } from "./limits.ts"
 import { type Call, type HandlerFailure, nextLink, readPageRequest,
   type Service } from "./pipeline/index.ts"
 
-/**
- * The greatest time, ms since the epoch. A key begins with the difference between it and the time
- * of the entry, so that ascending keys are newest first.
- */
-const timeMaxMs = 9_999_999_999_999
-
-/** Digits of the difference. */
-const timeDigits = 13
-
 const cursorPattern = /^\d{13}\.[A-Za-z0-9_=-]{1,200}$/
 
 /** Whether a text can be the cursor of an entry. */
 export const isCursor = (text: string): boolean => cursorPattern.test(text)
-
-/** The cursor of a resource that was created at a time, ms since the epoch. */
-export const cursorOf = (atMs: number, id: string): string =>
-  `${String(timeMaxMs - atMs).padStart(timeDigits, "0")}.${id}`
 
 /** One entry of an index; `cursor` is its key without the owner. */
 export interface IndexEntry {
@@ -39,18 +27,29 @@ export interface IndexEntry {
   readonly value: string
 }
 
+/** Which entries are read. */
+export interface EntryRange {
+  readonly after: string | undefined
+  readonly limit: number
+  readonly oldestFirst?: boolean
+}
+
 const prefixOf = (owner: string): string => owner === "" ? "" : `${owner}/`
 
-/** At most `limit` entries of an owner after a cursor, newest first; without a cursor the first. */
+/**
+ * At most `limit` entries of an owner after a cursor, newest first, or oldest first; without a
+ * cursor the first.
+ */
 export const readEntries = (
   { records }: Service,
   { table }: Pick<ListingTables, "table">,
   owner: string,
-  { after, limit }: { readonly after: string | undefined; readonly limit: number }
+  { after, limit, oldestFirst = false }: EntryRange
 ): Effect.Effect<ReadonlyArray<IndexEntry>, HandlerFailure> => {
   const prefix = prefixOf(owner)
   const range = {
     limit,
+    ...oldestFirst ? { reverse: true } : {},
     ...prefix === "" ? {} : { prefix },
     ...after === undefined ? {} : { after: prefix + after }
   }
@@ -59,8 +58,8 @@ export const readEntries = (
       const cursor = key.slice(prefix.length)
       return {
         cursor,
-        id: cursor.slice(timeDigits + 1),
-        atMs: timeMaxMs - Number(cursor.slice(0, timeDigits)),
+        id: cursor.slice(cursorTimeDigits + 1),
+        atMs: cursorTimeMaxMs - Number(cursor.slice(0, cursorTimeDigits)),
         value
       }
     }))

@@ -1,22 +1,17 @@
 /** Records that end at a time. A table lists them by that time: its keys are `<ms>/<name>`. */
 import { Effect } from "effect"
+import { keyTimeDigits } from "../actors/index.ts"
 import type { RecordEntry } from "../runtime/index.ts"
 import { expiryPage, expirySweepMs } from "./limits.ts"
 import type { HandlerFailure, Service } from "./pipeline/index.ts"
 
 type ExpiryContext = Pick<Service, "nowMs" | "records">
 
-/** Digits of the time in a key, so that keys sort by time. */
-const timeDigits = 16
-
-/** The time in a key, which another part follows. */
-export const timeInKey = (ms: number): string => String(ms).padStart(timeDigits, "0")
-
 /** The time in a key that begins with it, ms since the epoch. */
-export const timeOfKey = (key: string): number => Number(key.slice(0, timeDigits))
+export const timeOfKey = (key: string): number => Number(key.slice(0, keyTimeDigits))
 
 /** The part of a key after the time. */
-export const nameInKey = (key: string): string => key.slice(timeDigits + 1)
+export const nameInKey = (key: string): string => key.slice(keyTimeDigits + 1)
 
 /** Passes all entries of `table` whose time has come to `remove`, which removes them. */
 export const removeExpired = Effect.fnUntraced(function*(

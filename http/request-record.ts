@@ -9,12 +9,12 @@
  * - `requests-ending`: `<ms>/<id>`, by the time when the key ends
  */
 import { Effect } from "effect"
-import { idempotencyRetentionMs } from "../actors/index.ts"
+import { idempotencyRetentionMs, timeInKey } from "../actors/index.ts"
 import { isRefusal, type RecordChange, type Refusal } from "../runtime/index.ts"
 import { attemptsMax } from "./limits.ts"
 import { type Call, type HandlerFailure, httpError, isConditional, type Service,
   toHttpError } from "./pipeline/index.ts"
-import { nameInKey, removeExpired, sweep, timeInKey } from "./record-expiry.ts"
+import { nameInKey, removeExpired, sweep } from "./record-expiry.ts"
 
 const requestsTable = "requests"
 

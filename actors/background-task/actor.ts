@@ -103,8 +103,8 @@ const attempt = Effect.fnUntraced(function*(
   // An earlier attempt may have named the copy.
   const named = yield* askBackgroundTask(peers, self.id, { _tag: "CopyNamed", copy: newCopy() })
   if (isRefusal(named)) return
-  yield* storeCopy(deps, peers, named.copy, { owner, ...accessOf(pointer) }, outcome.fetched)
-  return attempted({ _tag: "Delivered", code: outcome.fetched.code }, random)
+  const access = { owner, ...accessOf(pointer) }
+  return attempted(yield* storeCopy(deps, peers, named.copy, access, outcome.fetched), random)
 })
 
 const performOnCopy = (

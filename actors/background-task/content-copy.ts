@@ -3,14 +3,14 @@
  * sender must not be able to derive it from the notification's URI, which it knows. The task
  * records the id first, so that a repeated fetch stores one copy.
  */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { type AskFailure, commitBlob, isRefusal, type Peers,
   type StorageFailure } from "../../runtime/index.ts"
 import { askContent, type ContentMessage } from "../content/index.ts"
-import { cachedBytesMax } from "../limits.ts"
+import { cachedBytesMax, reservationMs } from "../limits.ts"
 import { askMailbox } from "../mailbox/index.ts"
-import type { Fetched } from "../outbound/index.ts"
+import type { DeliveryOutcome, Fetched } from "../outbound/index.ts"
 import { type BackgroundTaskDependencies, type CachedContent, cachedKey, cachedTable,
   type ContentCopy, type TaskTarget } from "./protocol.ts"
 
@@ -37,18 +37,32 @@ export const newCopy = (): ContentCopy => ({
   contentId: randomBytes(idBytes).toString("base64url")
 })
 
+/** Why a copy is not stored: it would exceed the quota of the mailbox's owner. */
+const noRoom: DeliveryOutcome = {
+  _tag: "PermanentFailure",
+  problem: "the owner of the mailbox has no room for a copy of the content"
+}
+
 /**
- * Stores a copy for the mailbox's owner, under the message's password if there is one. After a
- * failure it may be stored nevertheless.
+ * Stores a copy for the mailbox's owner, under the message's password if there is one, within the
+ * owner's quota. After a failure it may be stored nevertheless.
  */
 export const storeCopy = Effect.fnUntraced(function*(
-  { blobs }: BackgroundTaskDependencies,
+  { blobs, usage }: BackgroundTaskDependencies,
   peers: Peers,
   { contentId: id }: ContentCopy,
   { owner, passwordHash }: CopyAccess,
-  { bytes, type }: Fetched
-): Effect.fn.Return<void, AskFailure | StorageFailure> {
+  { bytes, code, type }: Fetched
+): Effect.fn.Return<DeliveryOutcome, AskFailure | StorageFailure> {
   const blobId = `${id}=${randomBytes(16).toString("base64url")}`
+  const nowMs = yield* Clock.currentTimeMillis
+  const reserved = yield* usage.submit({
+    _tag: "Reserve",
+    contentId: id,
+    reservation: { id: blobId, bytes: bytes.length, dueMs: nowMs + reservationMs },
+    publication: { owner, atMs: nowMs }
+  })
+  if (reserved._tag !== "Counted") return noRoom
   const prepared = {
     id: blobId,
     source: single(bytes),
@@ -72,16 +86,21 @@ export const storeCopy = Effect.fnUntraced(function*(
       ...passwordHash === undefined ? {} : { passwordHash },
       owner
     }
-    return Effect.map(askContent(peers, id, publish), (reply) => ({
-      isNamed: !isRefusal(reply) && reply._tag === "Published" && reply.body.blobId === blobId,
-      result: undefined
-    }))
+    return Effect.map(askContent(peers, id, publish), (reply) => {
+      const isNamed = !isRefusal(reply) && reply._tag === "Published" &&
+        reply.body.blobId === blobId
+      return { isNamed, result: isNamed }
+    })
   })
-  return yield* Effect.catchTags(
+  const isNamed = yield* Effect.catchTags(
     publishing,
     // Neither can happen: the bytes are in memory, and were counted.
     { BlobTooLarge: Effect.die, BlobAborted: Effect.die }
   )
+  if (!isNamed) {
+    yield* usage.submit({ _tag: "Cancel", contentId: id, reservationId: blobId })
+  }
+  return { _tag: "Delivered", code }
 })
 
 /** Enters the copy for listings, then notifies the mailbox that its listing has changed. */

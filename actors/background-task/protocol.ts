@@ -10,6 +10,7 @@ import type { Address, BlobsApi, RecordsApi } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
 import { Base64Id, Count, CountOrZero } from "../schemas.ts"
+import type { UsageLedger } from "../usage/index.ts"
 
 /** The dependencies of background tasks. */
 export interface BackgroundTaskDependencies {
@@ -19,6 +20,7 @@ export interface BackgroundTaskDependencies {
   readonly documents: Documents
   readonly blobs: Pick<BlobsApi, "confirm" | "put" | "open" | "remove">
   readonly records: Pick<RecordsApi, "write" | "get">
+  readonly usage: Pick<UsageLedger, "submit">
   readonly random: () => number
 }
 

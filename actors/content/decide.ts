@@ -12,6 +12,7 @@ import { deny, denyEach, type Reason } from "../refusals.ts"
 import { sameHash } from "../secret-hash.ts"
 import { forgetAtMs, hasEnded, lifetimeAtMs, linkAt, linksOf, readAt, withChecks, withLink,
   withoutLink } from "./lifetime.ts"
+import type { StoredUsage } from "../usage/index.ts"
 import { type ContentAccess, type ContentAction, type ContentMessage, type ContentReply,
   type ContentState, encodeReceipt } from "./protocol.ts"
 
@@ -56,6 +57,31 @@ const readRefusal = (state: Published, access: ContentAccess): Reason | undefine
     : "Unauthenticated"
 }
 
+/** What the content stores, beside its stale blobs. */
+const storedUsage = (state: Published | Removed): StoredUsage =>
+  state._tag === "Removed" ? { _tag: "Removed" } : {
+    _tag: "Body",
+    blobId: state.body.blobId,
+    generation: state.generation,
+    lengthBytes: state.body.lengthBytes
+  }
+
+/** Replies what the content stores; a certain reply needs a commit, as {@link replyHasBlob}. */
+const measure = (
+  state: Published | Removed,
+  isCertain: boolean | undefined
+): Decision<ContentState, ContentReply, ContentAction> =>
+  (isCertain === true ? become<ContentState>(state) : stay<ContentState>()).reply<ContentReply>({
+    _tag: "Measured",
+    stored: storedUsage(state),
+    summary: state._tag === "Removed" ? undefined : {
+      type: state.body.type,
+      lengthBytes: state.body.lengthBytes,
+      lastModifiedMs: state.lastModifiedMs,
+      ...state.owner === undefined ? {} : { owner: state.owner }
+    }
+  })
+
 /** Removes the stale blobs now. The timer repeats the removal if it fails. */
 const removeStaleBlobs = (
   state: Published | Removed,
@@ -63,7 +89,11 @@ const removeStaleBlobs = (
 ): Decision<ContentState, never, ContentAction> =>
   become<ContentState>(state)
     .setTimer(nowMs + blobRemovalRetryMs)
-    .perform<ContentAction>({ _tag: "RemoveBlobs", blobIds: state.stale })
+    .perform<ContentAction>({
+      _tag: "RemoveBlobs",
+      blobIds: state.stale,
+      stored: storedUsage(state)
+    })
 
 /** The stale blobs without those that have been removed. */
 const withoutRemoved = (
@@ -151,6 +181,7 @@ const absent = (retentionMs: number): ContentTable["Absent"] => ({
     }
     const timerMs = lifetimeAtMs(created, retentionMs)
     const decision = become<ContentState>(created)
+      .perform<ContentAction>({ _tag: "CountBody", stored: storedUsage(created) })
     return (timerMs === null ? decision : decision.setTimer(timerMs)).reply(publishedReply(created))
   },
   ...withoutContent("NotFound"),
@@ -158,6 +189,12 @@ const absent = (retentionMs: number): ContentTable["Absent"] => ({
   Withdraw: () => become<ContentState>({ _tag: "Removed", stale: [], receiptsLeft: 0 }).reply(done),
   HasBlob: () => stay<ContentState>().removeActor().reply(hasBlobReply(false)),
   LinksChecked: () => stay(),
+  Measure: () =>
+    stay<ContentState>().removeActor().reply<ContentReply>({
+      _tag: "Measured",
+      stored: { _tag: "Absent" },
+      summary: undefined
+    }),
   BlobsRemoved: () => stay(),
   TimerFired: () => stay()
 })
@@ -290,6 +327,7 @@ const published = (retentionMs: number): ContentTable["Published"] => ({
     return append<ContentState>(encodeReceipt(nowMs, value, requestId))
       .reply<ContentReply>({ _tag: "Received", n: head + 1 })
   },
+  Measure: (state, { isCertain }) => measure(state, isCertain),
   HasBlob: (state, { blobId }) =>
     replyHasBlob(state, state.body.blobId === blobId || state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
@@ -310,6 +348,7 @@ const removed: ContentTable["Removed"] = {
   ...withoutContent("Gone"),
   Withdraw: () => stay().reply(done),
   LinksChecked: () => stay(),
+  Measure: (state, { isCertain }) => measure(state, isCertain),
   HasBlob: (state, { blobId }) => replyHasBlob(state, state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = withoutRemoved(state.stale, blobIds)

@@ -1,4 +1,4 @@
 /** Content resources and their receipts (protocol §1.1). */
 export { askContent, content, type ContentDependencies, contentKind } from "./actor.ts"
 export { ContentAccess, ContentBody, ContentMessage, type ContentReply, ContentState,
-  type ContentView, decodeReceipt } from "./protocol.ts"
+  type ContentSummary, type ContentView, decodeReceipt } from "./protocol.ts"

@@ -1,6 +1,7 @@
 /** Content: its state record, its messages and its replies (protocol §1.1). */
 import { Schema } from "effect"
 import { Base64Id, Count, SecretHash } from "../schemas.ts"
+import type { StoredUsage } from "../usage/index.ts"
 
 /** The bytes of a content resource, and the header fields served with them. */
 export const ContentBody = Schema.Struct({
@@ -156,6 +157,11 @@ export const ContentMessage = Schema.Union([
      */
     requestId: Schema.optionalKey(Base64Id)
   }),
+  /**
+   * Asks what the content stores, for listings and quotas; for the service alone. With `isCertain`
+   * the reply needs a commit, as with HasBlob.
+   */
+  Schema.TaggedStruct("Measure", { isCertain: Schema.optionalKey(Schema.Boolean) }),
   /** Asks whether the content refers to a blob. Blob garbage collection sends it. */
   Schema.TaggedStruct("HasBlob", { blobId: Schema.String }),
   /** The result of RemoveBlobs: the store no longer has these blobs. */
@@ -172,6 +178,14 @@ export interface ContentView {
   readonly hasPassword: boolean
 }
 
+/** A content in a listing. */
+export interface ContentSummary {
+  readonly type: string
+  readonly lengthBytes: number
+  readonly lastModifiedMs: number
+  readonly owner?: string
+}
+
 export type ContentReply =
   /**
    * A repeated request gets the current body, not the one that it sent. With `generation` 1 it is
@@ -184,11 +198,23 @@ export type ContentReply =
   | { readonly _tag: "Overwritten" }
   | { readonly _tag: "Received"; readonly n: number }
   | { readonly _tag: "HasBlob"; readonly hasBlob: boolean }
+  | {
+    readonly _tag: "Measured"
+    readonly stored: StoredUsage
+    /** Undefined without a body. */
+    readonly summary: ContentSummary | undefined
+  }
   | { readonly _tag: "Done" }
 
 export type ContentAction =
-  /** Removes blobs from the store; the timer repeats it if it fails. */
-  | { readonly _tag: "RemoveBlobs"; readonly blobIds: ReadonlyArray<string> }
+  /** Removes blobs, and then counts what is left; the timer repeats it if it fails. */
+  | {
+    readonly _tag: "RemoveBlobs"
+    readonly blobIds: ReadonlyArray<string>
+    readonly stored: StoredUsage
+  }
+  /** Counts the first body. If it fails, its reservation ends when it is due. */
+  | { readonly _tag: "CountBody"; readonly stored: StoredUsage }
   /** Finds out which links still keep the content; the timer repeats it if it fails. */
   | {
     readonly _tag: "CheckLinks"

@@ -1,5 +1,6 @@
 /** `restante check`: verifies a stopped store, or a cluster while its nodes run. */
 import { Effect, type Scope } from "effect"
+import type { UsageLedger } from "../../actors/index.ts"
 import { inspect } from "../../runtime/embedded/index.ts"
 import { archiveFailed, type ArchiveFailure, openSource } from "../archive/index.ts"
 import { backendFailed, isClustered } from "../backend/index.ts"
@@ -38,6 +39,11 @@ const checkEmbedded = (
     Effect.mapError((failure) => backendFailed(dataDir, failure))
   )
 
+/** The check commits nothing, so that nothing is counted. */
+const notCounted: Pick<UsageLedger, "submit"> = {
+  submit: () => Effect.die("a check counts nothing")
+}
+
 /** Reads the whole cluster, and decodes every state by its behavior. */
 const checkCluster = Effect.fnUntraced(function*(
   settings: NodeSettings
@@ -46,7 +52,7 @@ const checkCluster = Effect.fnUntraced(function*(
   // The check uses only the decoders of the behaviors, and sends no request.
   const outbound = yield* outboundOf(settings.outboundAllow)
   const baseUrl = baseUrlOf(settings, settings.port)
-  const all = behaviorsOf(settings, baseUrl, { blobs, records, outbound })
+  const all = behaviorsOf(settings, baseUrl, { blobs, records, outbound, usage: notCounted })
   const { counts, faults } = yield* Effect.tryPromise({
     try: () => inspectStore({ blobs, contents }, all),
     catch: (error) => error instanceof Error ? error : new Error(String(error))

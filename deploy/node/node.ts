@@ -7,12 +7,12 @@ import { Effect, Layer } from "effect"
 import { statfs } from "node:fs/promises"
 import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { type Keyring, serviceFormat } from "../../actors/index.ts"
+import { type Keyring, serviceFormat, Usage, UsageLedger } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, bootstrap, Clients, collectBlobs, countRequest, CredentialCache, DiskFloor,
   DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText,
   makeRateLimiter, randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, resumeLoads,
-  RowCaches, ServerUnavailable, type Service, sweepQueries, sweepRequests,
+  RowCaches, ServerUnavailable, type Service, sweepQueries, sweepRequests, sweepReservations,
   watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
@@ -99,6 +99,7 @@ const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
       behaviors: behaviorsOf(settings, baseUrl, {
         blobs: yield* Blobs,
         records: yield* Records,
+        usage: yield* Usage,
         outbound
       }),
       limits: {
@@ -113,9 +114,22 @@ const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
     })
   }))
 
+/** The ledger of what owners have stored. */
+const usageLayer = (settings: NodeSettings) =>
+  Layer.effect(
+    Usage,
+    Effect.map(Effect.service(Records), (records) =>
+      new UsageLedger(records, {
+        anonymousBytesMax: settings.anonymousBytesMax,
+        networkBytesMax: settings.anonymousNetworkBytesMax,
+        accountBytesMax: settings.accountBytesMax
+      }))
+  )
+
 /** All layers below HTTP, for these settings. */
 const nodeLayer = (settings: NodeSettings, shared: Shared) =>
   systemLayer(settings, shared).pipe(
+    Layer.provideMerge(usageLayer(settings)),
     Layer.provideMerge(recordsUpTo(serviceFormat)),
     Layer.provideMerge(backend(settings, shared.node, shared.keyring))
   )
@@ -218,7 +232,7 @@ const makeService = Effect.fnUntraced(function*(
 ): Effect.fn.Return<
   Service,
   StorageFailure | SecretKeyUnusable,
-  System | Exclude<Ports, Transport>
+  System | Usage | Exclude<Ports, Transport>
 > {
   const system = yield* System
   const storage = yield* Storage
@@ -237,6 +251,7 @@ const makeService = Effect.fnUntraced(function*(
     system,
     blobs,
     records,
+    usage: yield* Usage,
     documentParser: new DocumentParser(settings),
     rowCaches: new RowCaches(records),
     auditRefusals: new RefusalCounter(),
@@ -290,7 +305,9 @@ const listening = (
 const keepWatch = Effect.fnUntraced(function*(service: Service) {
   const { diskFloor } = service
   yield* Effect.forkScoped(watchLoads(service))
-  for (const sweep of [sweepQueries, sweepRequests]) yield* Effect.forkScoped(sweep(service))
+  for (const sweep of [sweepQueries, sweepRequests, sweepReservations]) {
+    yield* Effect.forkScoped(sweep(service))
+  }
   if (diskFloor === undefined) return
   yield* diskFloor.check
   yield* Effect.forkScoped(diskFloor.watch)

@@ -113,6 +113,17 @@ const table = {
     positiveDuration,
     "How long the service keeps content of clients without an account after its last read"
   ],
+  anonymousBytesMax: [
+    "quotas.anonymousBytesMax",
+    size,
+    "Bytes of all content of clients without an account"
+  ],
+  anonymousNetworkBytesMax: [
+    "quotas.anonymousNetworkBytesMax",
+    size,
+    "Bytes of content that such clients of one network may publish in a day"
+  ],
+  accountBytesMax: ["quotas.accountBytesMax", size, "Bytes of the content of one account"],
   diskFreeMin: [
     "disk.freeMin",
     freeSpace,

@@ -176,6 +176,12 @@ export const problemTypes = {
     "Until the operator has freed space, the service stores nothing for requests without an "
       + "account; it still answers them what it has. Use an account, or try again later."
   ),
+  "quota-exceeded": type(
+    507,
+    "A quota is used up",
+    "The content of the account, of all clients without an account, or of your network today would "
+      + "take more than it may. Nothing was stored. The detail says which, and what to do."
+  ),
   "storage-full": type(
     507,
     "The store is full",

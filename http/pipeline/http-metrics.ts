@@ -17,6 +17,8 @@ export class HttpMetrics {
   readonly routes = new Map<string, RouteMetrics>()
   /** Requests that exceeded a rate limit, by policy. */
   readonly rateLimited = { address: 0, account: 0 }
+  /** Requests that exceeded a quota of content, by quota. */
+  readonly overQuota = { anonymous: 0, network: 0, account: 0 }
 
   /** The metrics of one route and method; a caller that counts often stores the result. */
   forRoute(method: string, route: string): RouteMetrics {

@@ -1,6 +1,6 @@
 /** The dependencies of handlers: the actor system, its stores, the settings and the caches. */
 import { Effect } from "effect"
-import type { OutboundService } from "../../actors/index.ts"
+import type { OutboundService, UsageLedger } from "../../actors/index.ts"
 import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
   type SystemApi, type Tagged } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
@@ -36,6 +36,8 @@ export interface Service {
   readonly system: SystemApi
   readonly blobs: BlobsApi
   readonly records: RecordsApi
+  /** What owners have stored, and their quotas. */
+  readonly usage: UsageLedger
   readonly documentParser: DocumentParser
   /** Rows of `records` in this node's memory. */
   readonly rowCaches: RowCaches

@@ -165,7 +165,7 @@ class CopyWorld {
         this.deliver()
       }
       for (const action of this.copy.actions.splice(0)) {
-        if (action._tag !== "RemoveBlobs") throw new Error("its owner keeps a copy")
+        if (action._tag !== "RemoveBlobs") continue
         const { blobIds } = action
         for (const id of blobIds) this.blobs.delete(id)
         this.copy.send({ _tag: "BlobsRemoved", blobIds }, this.nowMs)

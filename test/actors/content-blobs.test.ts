@@ -5,9 +5,10 @@ import { describe, expect, it } from "vitest"
 import { content } from "../../actors/content/actor.ts"
 import type { ContentMessage } from "../../actors/content/protocol.ts"
 import { blobRemovalRetryMs } from "../../actors/limits.ts"
+import type { UsageChange, UsageReply } from "../../actors/usage/usage.ts"
 import { address, StorageUnavailable, type Variant } from "../../runtime/index.ts"
 import { hash, nowMs } from "./cells.ts"
-import { noPeers } from "./dependencies.ts"
+import { noDependencies, noPeers } from "./dependencies.ts"
 import { Model } from "./model.ts"
 
 const anonymousRetentionMs = 30 * 86_400_000
@@ -48,20 +49,47 @@ describe("content", () => {
   const self = address("content", "c1")
   it("tells itself which blobs are gone, and nothing when that failed", async () => {
     const ids: Array<string> = []
-    const good = content({
-      anonymousRetentionMs,
-      blobs: { remove: (id) => Effect.sync(() => void ids.push(id)) }
-    })
-    const action = { _tag: "RemoveBlobs", blobIds: ["b1", "b2"] } as const
+    const remove = (id: string) => Effect.sync(() => void ids.push(id))
+    const changes: Array<UsageChange> = []
+    const usage = {
+      submit: (change: UsageChange) =>
+        Effect.sync((): UsageReply => {
+          changes.push(change)
+          return { _tag: "Counted" }
+        })
+    }
+    const good = content({ anonymousRetentionMs, blobs: { remove }, usage })
+    const stored = { _tag: "Removed" } as const
+    const action = { _tag: "RemoveBlobs", blobIds: ["b1", "b2"], stored } as const
     expect(await Effect.runPromise(good.perform(action, self, noPeers))).toEqual(
       blobsRemoved("b1", "b2")
     )
     expect(ids).toEqual(["b1", "b2"])
-    const bad = content({
-      anonymousRetentionMs,
-      blobs: { remove: () => Effect.fail(new StorageUnavailable({ detail: "no" })) }
-    })
-    expect(await Effect.runPromise(bad.perform(action, self, noPeers))).toBeUndefined()
+    expect(changes).toEqual([
+      { _tag: "Settle", contentId: "c1", stored, blobIds: ["b1", "b2"] }
+    ])
+    // Neither a blob that stays nor one that still counts is reported as removed.
+    const no = () => Effect.fail(new StorageUnavailable({ detail: "no" }))
+    for (
+      const bad of [{ blobs: { remove: no }, usage }, { blobs: { remove }, usage: { submit: no } }]
+    ) {
+      expect(
+        await Effect.runPromise(
+          content({ anonymousRetentionMs, ...bad }).perform(action, self, noPeers)
+        )
+      ).toBeUndefined()
+    }
+  })
+
+  it("counts its first body, and waits for nothing if that fails", async () => {
+    const actor = new Model(content(noDependencies))
+    actor.send(publish, nowMs)
+    const stored = { _tag: "Body", blobId: "b0", generation: 1, lengthBytes: 5 }
+    expect(actor.actions).toEqual([{ _tag: "CountBody", stored }])
+    const [action] = actor.actions
+    const submit = () => Effect.fail(new StorageUnavailable({ detail: "no" }))
+    const bad = content({ ...noDependencies, usage: { submit } })
+    expect(action && await Effect.runPromise(bad.perform(action, self, noPeers))).toBeUndefined()
   })
 
   it("leaves no blob but the one it shows, whatever fails or crashes in between", () => {
@@ -71,16 +99,14 @@ describe("content", () => {
     )
     assert(
       property(commands, (sequence) => {
-        const actor = new Model(
-          content({ anonymousRetentionMs, blobs: { remove: () => Effect.void } })
-        )
+        const actor = new Model(content(noDependencies))
         const blobs = new Set(["b0"])
         let shown: string | undefined = "b0"
         let atMs = nowMs
         let receipts = 0
         const perform = () => {
           for (const action of actor.actions.splice(0)) {
-            if (action._tag !== "RemoveBlobs") throw new Error("nothing links to it")
+            if (action._tag !== "RemoveBlobs") continue
             const { blobIds } = action
             for (const id of blobIds) blobs.delete(id)
             actor.send({ _tag: "BlobsRemoved", blobIds }, atMs)

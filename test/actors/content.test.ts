@@ -91,6 +91,10 @@ const blobsRemoved = (...blobIds: Array<string>): ContentMessage => ({
   blobIds
 })
 const holds = (blobId: string): ContentMessage => ({ _tag: "HasBlob", blobId })
+const measure: Variant<ContentMessage, "Measure"> = { _tag: "Measure" }
+/** What counts of the content, as the service's ledger learns it. */
+const keptBody = { _tag: "Body", blobId: "b1", generation: 1, lengthBytes: 5 }
+const nothing = { _tag: "Removed" }
 const timerFired: ContentMessage = { _tag: "TimerFired" }
 const retryAtMs = nowMs + blobRemovalRetryMs
 
@@ -122,6 +126,7 @@ describe("the content's table", () => {
       const decision = decide(absent, publish)
       expect(decision.nextState).toEqual(kept)
       expect(decision.durable).toBe(true)
+      expect(decision.actions).toEqual([{ _tag: "CountBody", stored: keptBody }])
       expect(decision.answer).toEqual({ _tag: "Published", body: bodyOf("b1"), generation: 1 })
       const { passwordHash: _password, owner: _owner, ...anybody } = publish
       expect(decide(absent, anybody)).toMatchObject({
@@ -148,6 +153,13 @@ describe("the content's table", () => {
     "Absent.HasBlob": () => {
       const decision = decide(absent, holds("b1"))
       expect(decision.answer).toEqual({ _tag: "HasBlob", hasBlob: false })
+      expect(decision.removesActor).toBe(true)
+    },
+    // A commit, as above.
+    "Absent.Measure": () => {
+      const decision = decide(absent, measure)
+      expect(decision.answer)
+        .toEqual({ _tag: "Measured", stored: { _tag: "Absent" }, summary: undefined })
       expect(decision.removesActor).toBe(true)
     },
     "Absent.BlobsRemoved": () => expectOnlyReply(decide(absent, blobsRemoved("b1")), undefined),
@@ -274,7 +286,8 @@ describe("the content's table", () => {
         lastModifiedMs: nowMs + 2005,
         stale: ["b1"]
       })
-      expect(decision.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b1"] }])
+      const stored = { _tag: "Body", blobId: "b2", generation: 2, lengthBytes: 5 }
+      expect(decision.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b1"], stored }])
       expect(decision.timerAtMs).toBe(retryAtMs + 2005)
       expect(decision.answer).toEqual({ _tag: "Overwritten" })
       // Another body has another date, in whole seconds, also when it comes at once.
@@ -291,7 +304,11 @@ describe("the content's table", () => {
       const decision = decide({ ...kept, stale: ["b0"] }, remove, { head: 2 })
       expect(decision.nextState).toEqual({ _tag: "Removed", stale: ["b0", "b1"], receiptsLeft: 0 })
       expect(decision.removals).toEqual([2, 1])
-      expect(decision.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0", "b1"] }])
+      expect(decision.actions).toEqual([{
+        _tag: "RemoveBlobs",
+        blobIds: ["b0", "b1"],
+        stored: nothing
+      }])
       expect(decision.timerAtMs).toBe(retryAtMs)
       expect(decision.answer).toEqual({ _tag: "Done" })
       expect(decide(kept, remove, { head: 1000 })).toMatchObject({
@@ -308,7 +325,7 @@ describe("the content's table", () => {
       expect(decision).toMatchObject({
         nextState: { _tag: "Removed", stale: ["b0", "b1"], receiptsLeft: 0 },
         removals: [2, 1],
-        actions: [{ _tag: "RemoveBlobs", blobIds: ["b0", "b1"] }],
+        actions: [{ _tag: "RemoveBlobs", blobIds: ["b0", "b1"], stored: nothing }],
         timerAtMs: retryAtMs,
         answer: { _tag: "Done" }
       })
@@ -352,10 +369,19 @@ describe("the content's table", () => {
         durable: true
       })
     },
+    "Published.Measure": () => {
+      const summary = { type: "text/plain", lengthBytes: 5, lastModifiedMs: nowMs, owner: "alice" }
+      const measured = { _tag: "Measured", stored: keptBody, summary }
+      expectOnlyReply(decide(kept, measure), measured)
+      expect(decide(kept, { ...measure, isCertain: true }))
+        .toMatchObject({ answer: measured, nextState: kept, durable: true })
+      const { owner: _, ...anonymous } = summary
+      expectOnlyReply(decide(open, measure), { ...measured, summary: anonymous })
+    },
     "Published.TimerFired": () => {
       expect(decide(kept, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })
       const again = decide({ ...kept, stale: ["b0"] }, timerFired)
-      expect(again.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0"] }])
+      expect(again.actions).toEqual([{ _tag: "RemoveBlobs", blobIds: ["b0"], stored: keptBody }])
       expect(again.timerAtMs).toBe(retryAtMs)
       const late = { nowMs: nowMs + retentionMs, head: 1 }
       expect(decide(open, timerFired, late)).toMatchObject({
@@ -407,6 +433,12 @@ describe("the content's table", () => {
         durable: true
       })
     },
+    "Removed.Measure": () => {
+      const measured = { _tag: "Measured", stored: nothing, summary: undefined }
+      expectOnlyReply(decide(removed, measure), measured)
+      expect(decide(removed, { ...measure, isCertain: true }))
+        .toMatchObject({ answer: measured, nextState: removed, durable: true })
+    },
     "Removed.TimerFired": () => {
       expect(decide(removed, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })
       const decision = decide({ ...removed, stale: ["b1"], receiptsLeft: 600 }, timerFired)
@@ -414,7 +446,7 @@ describe("the content's table", () => {
       expect(decision).toMatchObject({
         nextState: { receiptsLeft: 100 },
         timerAtMs: nowMs,
-        actions: [{ _tag: "RemoveBlobs", blobIds: ["b1"] }]
+        actions: [{ _tag: "RemoveBlobs", blobIds: ["b1"], stored: nothing }]
       })
       const last = decide({ ...removed, receiptsLeft: 2 }, timerFired)
       expect(last).toMatchObject({ nextState: removed, removals: [2, 1], timerAtMs: null })

@@ -27,6 +27,7 @@ export const noDependencies: Dependencies = {
     confirm: () => Effect.void
   },
   records: { write: () => Effect.void, get: () => Effect.succeed(undefined) },
+  usage: { submit: () => Effect.succeed({ _tag: "Counted" }) },
   outbound: noOutbound,
   links: linksUnder("http://post.test"),
   documents: notificationDocuments,

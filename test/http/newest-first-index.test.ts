@@ -3,9 +3,8 @@ import type { Refusal } from "../../runtime/index.ts"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Call } from "../../http/pipeline/call.ts"
-import { type ListingTables, removeListingEntry } from "../../actors/index.ts"
-import { addEntry, cursorOf, isCursor, listResources,
-  readEntries } from "../../http/newest-first-index.ts"
+import { cursorOf, type ListingTables, removeListingEntry } from "../../actors/index.ts"
+import { addEntry, isCursor, listResources, readEntries } from "../../http/newest-first-index.ts"
 import { type Harness, startService } from "./harness.ts"
 
 let harness: Harness

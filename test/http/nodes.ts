@@ -1,6 +1,7 @@
 /** One complete node of the service: its actors on a backend's ports, and its HTTP server. */
 import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope } from "effect"
-import { behaviors, linksUnder, serviceFormat } from "../../actors/index.ts"
+import { behaviors, linksUnder, serviceFormat, Usage, UsageLedger,
+  type UsageLimits } from "../../actors/index.ts"
 import { makeOutbound, readerOf } from "../../actors/outbound/client.ts"
 import { type AccessRecord, makeApplication } from "../../http/app.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
@@ -47,6 +48,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly sessionRetentionMs?: number
   readonly diskFloor?: DiskFloor
   readonly anonymousRetentionMs?: number
+  readonly quotas?: Partial<UsageLimits>
 }
 
 interface Options {
@@ -61,6 +63,21 @@ interface Options {
 
 const drainMs = 2_000
 
+const quotas: UsageLimits = {
+  anonymousBytesMax: 1024 ** 3,
+  networkBytesMax: 1024 ** 3,
+  accountBytesMax: 1024 ** 3
+}
+
+const usageLayer = (settings: TestSettings) =>
+  Layer.effect(
+    Usage,
+    Effect.map(
+      Effect.service(Records),
+      (records) => new UsageLedger(records, { ...quotas, ...settings.quotas })
+    )
+  )
+
 const layerOf = (
   { base, limits, ports, settings }: Options,
   outbound: Effect.Success<ReturnType<typeof makeOutbound>>
@@ -70,6 +87,7 @@ const layerOf = (
       behaviors: behaviors({
         blobs: yield* Blobs,
         records: yield* Records,
+        usage: yield* Usage,
         outbound,
         links: linksUnder(base),
         documents: notificationDocuments,
@@ -83,6 +101,7 @@ const layerOf = (
       limits
     })
   })).pipe(
+    Layer.provideMerge(usageLayer(settings)),
     Layer.provideMerge(recordsUpTo(serviceFormat)),
     Layer.provideMerge(ports),
     Layer.provideMerge(Logger.layer([]))
@@ -132,6 +151,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     system: await runtime.runPromise(Effect.service(System)),
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records,
+    usage: await runtime.runPromise(Effect.service(Usage)),
     documentParser: new DocumentParser(defaultDocumentLimits),
     rowCaches: new RowCaches(records),
     remoteReader: new RemoteReader({

@@ -3,7 +3,7 @@
  * separate computer, on the shared store and registry.
  */
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
-import { behaviors, type Dependencies, linksUnder } from "../../actors/index.ts"
+import { behaviors, type Dependencies, linksUnder, UsageLedger } from "../../actors/index.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
 import type { Service } from "../../http/pipeline/index.ts"
 import type { MessageStep } from "../../runtime/activation/effects.ts"
@@ -30,6 +30,13 @@ export const links = linksUnder(baseUrl)
 export const schedule = [0, 1_000, 5_000, 20_000, 40_000]
 export const retentionMs = 60 * 60_000
 /** As rarely as the limits allow: refreshing is most of an idle cluster's work. */
+/** Nothing here exceeds a quota. */
+const quotas = {
+  anonymousBytesMax: 1024 ** 4,
+  networkBytesMax: 1024 ** 4,
+  accountBytesMax: 1024 ** 4
+}
+
 const REFRESH_MS = 4_000
 
 const CLOSING_LOOK_MS = 5
@@ -96,6 +103,7 @@ export class SimulatedNode {
   private births = 0
   private readonly blobs: BlobsApi
   private readonly records: RecordsApi
+  private readonly usage: UsageLedger
   private readonly wire: Wire
   private readonly shared: Shared
   private runtime: ManagedRuntime.ManagedRuntime<System | Placement, unknown> | undefined
@@ -106,6 +114,7 @@ export class SimulatedNode {
     this.line = shared.store.connect(computer)
     this.blobs = shared.blobs.connect(computer, () => this.line.cutUntilMs)
     this.records = shared.tables.connect(computer, () => this.line.cutUntilMs)
+    this.usage = new UsageLedger(this.records, quotas)
     this.registryLine = shared.registry.connect(computer)
     this.wire = shared.bus.connect(computer)
   }
@@ -211,7 +220,8 @@ export class SimulatedNode {
       startId: computer.name.replace("#", "."),
       system,
       blobs,
-      records: this.records
+      records: this.records,
+      usage: this.usage
     })
     const what = (text: string) => onDefect(`${computer.name}: ${text}`)
     return new Web(seams.service?.(service) ?? service, what)
@@ -232,6 +242,7 @@ export class SimulatedNode {
     const dependencies: Dependencies = {
       ...noDependencies,
       blobs: this.blobs,
+      usage: this.usage,
       outbound: outbound(computer),
       links,
       schedule,

@@ -4,6 +4,7 @@
  */
 import { Cause, Effect } from "effect"
 import { createHash } from "node:crypto"
+import type { UsageLedger } from "../../actors/index.ts"
 import { handleCall } from "../../http/app.ts"
 import { CredentialCache, identityOf, type IdSource,
   randomIds } from "../../http/auth/credentials/index.ts"
@@ -52,6 +53,7 @@ export interface WebParts {
   readonly system: SystemApi
   readonly blobs: BlobsApi
   readonly records: RecordsApi
+  readonly usage: UsageLedger
 }
 
 const documentParser = new DocumentParser(defaultDocumentLimits)
@@ -80,7 +82,9 @@ const issuer = {
 } as unknown as Issuer // a class with private members, of which handlers call this method only
 
 /** The service of a node. */
-export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts): Service => ({
+export const serviceOf = (
+  { baseUrl, blobs, records, startId, system, usage }: WebParts
+): Service => ({
   settings: {
     baseUrl,
     version: "0.0.0-simulation",
@@ -95,6 +99,7 @@ export const serviceOf = ({ baseUrl, blobs, records, startId, system }: WebParts
   system,
   blobs,
   records,
+  usage,
   documentParser,
   rowCaches: new RowCaches(records),
   engine: "simulated",

@@ -1,10 +1,12 @@
 /** The operations of content and its receipts (A1, A3, A4). */
-import { attributes, bytesContent, dateTime, digits, documentRequestBody, emptyResponse, list,
-  oneOf, ref, type RequestBodyDescription, type ResponseHeader, rootElement, text, uri,
-  viewResponse, webUri } from "../../formats/openapi/index.ts"
+import { attributes, buttonRequestBody, bytesContent, dateTime, digits, documentRequestBody,
+  emptyResponse, list, oneOf, pagingParameters, ref, type RequestBodyDescription,
+  type ResponseHeader, rootElement, seeOtherResponse, slug, text, uri, viewResponse,
+  webUri } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
+import { getContents } from "./content-listing.ts"
 import { getContent } from "./download.ts"
-import { deleteContent, postContent, putContent } from "./publication.ts"
+import { deleteContent, postContent, postRemoval, putContent } from "./publication.ts"
 import { acceptPost, getReceipt, getReceipts, postReceipt } from "./receipts.ts"
 
 const status = oneOf("received", "retrieved", "problem")
@@ -35,6 +37,22 @@ export const contentResource: ResourceDefinition = {
       attributes({ href: uri, type: text, length: digits }),
       ["href", "type", "length"]
     ),
+    ListedContent: rootElement(
+      "content",
+      attributes({
+        href: uri,
+        type: text,
+        length: digits,
+        published: dateTime,
+        modified: dateTime,
+        owner: text
+      }),
+      ["href", "type", "length", "published", "modified"]
+    ),
+    Contents: rootElement("contents", {
+      ...attributes({ href: uri, owner: text, "used-bytes": digits, "max-bytes": digits }),
+      content: list(ref("ListedContent"))
+    }, ["href", "content"]),
     NewReceipt: rootElement("receipt", {
       ...attributes({ status, mailbox: webUri }),
       description: text
@@ -49,6 +67,24 @@ export const contentResource: ResourceDefinition = {
     }, ["href", "receipt"])
   },
   operations: {
+    "GET /content": {
+      handle: getContents,
+      id: "listContents",
+      summary: "Lists the caller's content, newest first; for the role admin everybody's",
+      needs: "account",
+      scopes: ["read", "admin"],
+      problems: ["forbidden"],
+      query: {
+        ...pagingParameters,
+        owner: { description: "Only the content of this account.", schema: slug },
+        anonymous: {
+          description: "Only the content of clients without an account.",
+          schema: oneOf("true")
+        },
+        order: { description: "The order by age.", schema: oneOf("newest", "oldest") }
+      },
+      responses: { 200: viewResponse("Contents", "A page of the listing") }
+    },
     "POST /content": {
       handle: postContent,
       id: "publishContent",
@@ -58,7 +94,7 @@ export const contentResource: ResourceDefinition = {
       scopes: ["deposit", "send"],
       headers: ["Message-Password", "Content-Disposition"],
       body: bytes,
-      problems: ["unprocessable"],
+      problems: ["unprocessable", "quota-exceeded"],
       responses: {
         202: viewResponse("Content", "Stored; the link `edit` authorizes changes", [
           "Location",
@@ -113,6 +149,7 @@ export const contentResource: ResourceDefinition = {
       scopes: ["deposit", "send"],
       headers: ["Content-Disposition"],
       body: bytes,
+      problems: ["quota-exceeded"],
       responses: { 204: emptyResponse("Replaced", ["ETag"]) }
     },
     "DELETE /content/{content}": {
@@ -121,6 +158,16 @@ export const contentResource: ResourceDefinition = {
       summary: "Removes the content, at the edit URI or by its owner",
       needs: "anyone",
       scopes: ["deposit", "send", "admin"]
+    },
+    "POST /content/{content}/removal": {
+      handle: postRemoval,
+      id: "deleteContentByForm",
+      summary: "Removes the content, for the button of a page",
+      needs: "anyone",
+      scopes: ["deposit", "send", "admin"],
+      isPassing: true,
+      body: buttonRequestBody,
+      responses: { 303: seeOtherResponse }
     },
     "GET /content/{content}/receipts": {
       handle: getReceipts,

@@ -1,4 +1,5 @@
 /** Content and receipts as resources (protocol §1.1). */
 export { linkedContent, noteLink, removeLink } from "./content-links.ts"
+export { sweepReservations } from "./content-reservations.ts"
 export { contentResource } from "./content-resource.ts"
 export { contentNames, type InlinePublication, publishInline } from "./publication.ts"

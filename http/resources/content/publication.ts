@@ -11,9 +11,11 @@ import { element } from "../../formats/xml/index.ts"
 import { headerValueCharsMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, defineHandler, emptyAnswer,
   expectReply, type HandlerFailure, httpError, isConditional, preconditionsHold, refusalError,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
+  seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+import { announcedBytes, type Charge, chargedNetwork, ChargedUpload } from "./charged-upload.ts"
 import { chosenPassword, contentAddressOf, describeContent,
   requireEditor } from "./content-access.ts"
+import { contentsPath } from "./content-listing-view.ts"
 import { etagOf } from "./download.ts"
 
 /** The header fields that are stored with content. */
@@ -67,33 +69,56 @@ export const contentNames = (
   )
 }
 
-/** Stores the bytes, and asks the content to commit them as its body. */
-const commitBytes = (
+/** A body that is about to be stored. */
+interface UploadedBody {
+  readonly contentId: string
+  readonly source: ByteSource
+  readonly kind: ContentKind
+  /** Whether the content's id was drawn for this request. */
+  readonly isNew: boolean
+  readonly charge: Charge
+}
+
+/** Stores the bytes, within the quota, and asks the content to commit them as its body. */
+const commitBytes = Effect.fnUntraced(function*(
   service: Service,
-  contentId: string,
-  source: ByteSource,
-  kind: ContentKind,
-  isNew: boolean,
+  { charge, contentId, isNew, kind, source }: UploadedBody,
   messageOf: (body: ContentBody) => ContentMessage
-): Effect.Effect<{ readonly body: ContentBody; readonly reply: ContentReply }, HandlerFailure> => {
+): Effect.fn.Return<
+  { readonly body: ContentBody; readonly reply: ContentReply },
+  HandlerFailure
+> {
   const id = `${contentId}=${randomId()}`
   const { blobs, settings: { contentBytesMax: bytesMax } } = service
-  const prepared = { id, source: source.stream, bytesMax, ownerRemoves: true }
-  return commitBlob(blobs, prepared, ({ digest, lengthBytes }) => {
+  const upload = new ChargedUpload(service, contentId, id, charge)
+  yield* upload.begin
+  let isCommitting = false
+  const prepared = { id, source: upload.counted(source.stream), bytesMax, ownerRemoves: true }
+  const committed = commitBlob(blobs, prepared, ({ digest, lengthBytes }) => {
     const body: ContentBody = { blobId: id, ...kind, lengthBytes, digest }
-    return Effect.map(
-      askOrRefusal<ContentReply>(service, address(contentKind, contentId), messageOf(body), isNew),
-      (reply) => ({ isNamed: names(reply, id), result: { body, reply } })
+    isCommitting = true
+    return upload.renew.pipe(
+      Effect.andThen(askOrRefusal<ContentReply>(
+        service,
+        address(contentKind, contentId),
+        messageOf(body),
+        isNew
+      )),
+      Effect.map((reply) => ({ isNamed: names(reply, id), result: { body, reply } }))
     )
-  }).pipe(
+  })
+  const { body, reply } = yield* committed.pipe(
+    // The outcome of a commit that failed is unknown: its reservation stays until it is due.
+    Effect.tapError(() => isCommitting ? Effect.void : upload.cancel),
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
-      return Effect.fail(source.isTooLarge() ? new BlobTooLarge({ bytesMax }) : aborted)
-    }),
-    Effect.flatMap(({ body, reply }) =>
-      isRefusal(reply) ? Effect.fail(refusalError(reply)) : Effect.succeed({ body, reply })
-    )
+      const tooLarge = source.isTooLarge() ? new BlobTooLarge({ bytesMax }) : undefined
+      return Effect.fail(upload.cut ?? tooLarge ?? aborted)
+    })
   )
-}
+  // The content counts the body that it names.
+  if (!names(reply, id)) yield* upload.cancel
+  return isRefusal(reply) ? yield* refusalError(reply) : { body, reply }
+})
 
 /** Whether a content that replied this has, or has had, the blob as its body. */
 const names = (reply: ContentReply | Refusal, blobId: string): boolean =>
@@ -105,6 +130,7 @@ interface Publication {
   readonly source: ByteSource
   readonly password: string | undefined
   readonly owner: string | undefined
+  readonly payer: Payer
   /** The notification that the content came in. */
   readonly inlinedIn?: InlinedIn | undefined
 }
@@ -114,6 +140,9 @@ interface InlinedIn {
   readonly mailbox: string
   readonly idRandom: string
 }
+
+/** Who sends a body, and how long it is; see {@link Charge}. */
+type Payer = Omit<Charge, "publication">
 
 interface Published {
   readonly id: string
@@ -125,7 +154,7 @@ interface Published {
 
 const publish = (
   service: Service,
-  { ids, inlinedIn, kind, owner, password, source }: Publication
+  { ids, inlinedIn, kind, owner, password, payer, source }: Publication
 ): Effect.Effect<Published, HandlerFailure> => {
   const id = ids.id("content")
   const editSecret = ids.secret("edit")
@@ -138,8 +167,16 @@ const publish = (
     ...owner === undefined ? {} : { owner },
     ...inlinedIn === undefined ? {} : { inlinedIn }
   })
+  const publication = { atMs: service.nowMs(), ...owner === undefined ? {} : { owner } }
+  const uploaded: UploadedBody = {
+    contentId: id,
+    source,
+    kind,
+    isNew: ids.isRandom,
+    charge: { ...payer, publication }
+  }
   return Effect.flatMap(
-    commitBytes(service, id, source, kind, ids.isRandom, messageOf),
+    commitBytes(service, uploaded, messageOf),
     ({ body, reply }): Effect.Effect<Published, HandlerFailure> => {
       if (reply._tag === "PublishedOnce") {
         return Effect.succeed({ id, editSecret, body, isRemoved: true })
@@ -153,6 +190,12 @@ const publish = (
   )
 }
 
+const payerOf = (service: Service, call: Call, account: string | undefined): Payer => ({
+  account,
+  network: chargedNetwork(service, call, account),
+  lengthBytes: announcedBytes(call)
+})
+
 /** A1: any body, any type, streamed to the store. */
 export const postContent = defineHandler(function*(service, call) {
   const account = service.settings.publish === "accounts"
@@ -165,7 +208,8 @@ export const postContent = defineHandler(function*(service, call) {
     kind,
     source: call.body,
     password,
-    owner: account?.name
+    owner: account?.name,
+    payer: payerOf(service, call, account?.name)
   })
   const href = absoluteUri(service, `/content/${id}`)
   const generated = call.request.headers.get("message-password") === "generate"
@@ -205,9 +249,10 @@ export const publishInline = (
     readonly type: string
     readonly bytes: Uint8Array
     readonly password: string | undefined
-    /** The account that may edit it; without one nobody may. */
+    /** The account that may edit it, and whose quota it uses; without one nobody may. */
     readonly owner?: string
     readonly inlinedIn?: InlinedIn
+    readonly sender: Pick<Payer, "account" | "network">
   }
 ): Effect.Effect<InlinePublication, HandlerFailure> =>
   Effect.map(
@@ -217,7 +262,8 @@ export const publishInline = (
       source: { stream: single(content.bytes), isTooLarge: () => false },
       password: content.password,
       owner: content.owner,
-      inlinedIn: content.inlinedIn
+      inlinedIn: content.inlinedIn,
+      payer: { ...content.sender, lengthBytes: content.bytes.length }
     }),
     ({ id, isRemoved }) => ({ id, href: absoluteUri(service, `/content/${id}`), isRemoved })
   )
@@ -251,12 +297,22 @@ export const putContent = defineHandler(function*(service, call) {
     body,
     ...expected
   })
-  const { body } = yield* commitBytes(service, to.id, call.body, kind, false, messageOf)
+  const uploaded: UploadedBody = {
+    contentId: to.id,
+    source: call.body,
+    kind,
+    isNew: false,
+    charge: { ...payerOf(service, call, access.account), publication: undefined }
+  }
+  const { body } = yield* commitBytes(service, uploaded, messageOf)
   return emptyAnswer(204, [["ETag", etagOf(body)]])
 })
 
-/** DELETE: 204, then 410. */
-export const deleteContent = defineHandler(function*(service, call) {
+/** Removes the content of a path. */
+const removeContent = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call
+): Effect.fn.Return<void, HandlerFailure> {
   const to = yield* contentAddressOf(call)
   const access = yield* requireEditor(service, call, to, true)
   const message: ContentMessage = {
@@ -271,5 +327,16 @@ export const deleteContent = defineHandler(function*(service, call) {
   yield* isAdmin === true && editHash === undefined
     ? audited(service, call, operation, removal)
     : removal
+})
+
+/** DELETE: 204, then 410. */
+export const deleteContent = defineHandler(function*(service, call) {
+  yield* removeContent(service, call)
   return emptyAnswer(204)
+})
+
+/** The same for the button of the listing's page, which is shown again. */
+export const postRemoval = defineHandler(function*(service, call) {
+  yield* removeContent(service, call)
+  return seeOther(service, contentsPath)
 })

@@ -11,7 +11,7 @@ import { tour } from "./tour.ts"
 
 /** The entry points of the service document. */
 const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: string]> = [
-  ["content", "/content", "Content: POST publishes a resource"],
+  ["content", "/content", "Content: POST publishes a resource, GET lists your own"],
   ["mailboxes", "/mailboxes", "Mailboxes: POST opens one, GET lists your own"],
   ["outgoing", "/outgoing", "Your outgoing mailbox: POST sends, with retries"],
   ["cabinets", "/cabinets", "Cabinets: several mailboxes read as one"],

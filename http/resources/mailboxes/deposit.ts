@@ -33,13 +33,22 @@ import { depositedView, depositForm } from "./mailbox-views.ts"
 type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>
 
 /** Who deposits: an account, or an anonymous client in a network. */
-type Depositor = { readonly account: string } | { readonly network: string }
+type Depositor =
+  | { readonly account: string }
+  | { readonly network: string; readonly isLocal: boolean }
 
 const depositorOf = (
   { clients }: Service,
   request: HttpRequest,
   account: string | undefined
-): Depositor => account === undefined ? { network: clients.clientOf(request).network } : { account }
+): Depositor => {
+  if (account !== undefined) return { account }
+  const { isLocal, network } = clients.clientOf(request)
+  return { network, isLocal }
+}
+
+const senderOf = (depositor: Depositor) =>
+  "account" in depositor ? depositor : { network: depositor.network }
 
 /** A notification to deposit, with the random part of its id. */
 interface NewNotification {
@@ -55,7 +64,7 @@ const depositMessage = (
 ): MailboxMessage => ({
   _tag: "Deposit",
   ...notification,
-  ...depositor,
+  ...senderOf(depositor),
   ...key === undefined ? {} : { key: key.hash }
 })
 
@@ -125,7 +134,11 @@ const publishContent = Effect.fnUntraced(function*(
   if (settings.deposit === "accounts" && !("account" in depositor)) {
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
-  const content = { ...inlined, owner, inlinedIn: { mailbox: mailbox.name, idRandom } }
+  const sender = {
+    account: "account" in depositor ? depositor.account : undefined,
+    network: "account" in depositor || depositor.isLocal ? undefined : depositor.network
+  }
+  const content = { ...inlined, owner, sender, inlinedIn: { mailbox: mailbox.name, idRandom } }
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
   const first = yield* publishInline(service, derived, content)
   return first.isRemoved ? yield* publishInline(service, ids, content) : first

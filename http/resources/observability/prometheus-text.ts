@@ -132,13 +132,18 @@ const nodeMetrics = (
   ]
 }
 
-const httpMetricsOf = ({ rateLimited, routes }: HttpMetrics): ReadonlyArray<string> => {
+const httpMetricsOf = ({ overQuota, rateLimited, routes }: HttpMetrics): ReadonlyArray<string> => {
   const all = [...routes.values()]
   return [
     counter(
       "http_rate_limited",
       "Requests that exceeded a rate limit",
       Object.entries(rateLimited).map(([policy, count]) => [{ policy }, count])
+    ),
+    counter(
+      "quota_refusals",
+      "Bodies that were refused because they exceeded a quota",
+      Object.entries(overQuota).map(([quota, count]) => [{ quota }, count])
     ),
     counter(
       "http_requests",

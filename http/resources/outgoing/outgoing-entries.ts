@@ -4,8 +4,9 @@
  * notification that has ended, and `failed` of one that is tried again.
  */
 import { Effect } from "effect"
+import { cursorOf } from "../../../actors/index.ts"
 import { abandonedEntryMs } from "../../limits.ts"
-import { cursorOf, type IndexEntry, readEntries } from "../../newest-first-index.ts"
+import { type IndexEntry, readEntries } from "../../newest-first-index.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
 
 const outgoingTable = "outgoing"

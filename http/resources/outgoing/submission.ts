@@ -74,7 +74,11 @@ const relayedDocument = Effect.fnUntraced(function*(
   const signed = document.from ? { ...document, sender: href } : document
   const publish = Effect.gen(function*() {
     const content = yield* inlinedContent(document)
-    const published = yield* publishInline(service, ids, { ...content, owner: account })
+    const published = yield* publishInline(service, ids, {
+      ...content,
+      owner: account,
+      sender: { account, network: undefined }
+    })
     return published.href
   })
   const fragment = yield* publishedFragment(service.documentParser, signed, publish)

@@ -9,7 +9,7 @@
  * - `queries-gone`: the ids of removed queries, whose URIs answer 410
  */
 import { Effect } from "effect"
-import { sha256 } from "../../../actors/index.ts"
+import { sha256, timeInKey } from "../../../actors/index.ts"
 import type { RecordChange } from "../../../runtime/index.ts"
 import { isRandomId } from "../../auth/credentials/index.ts"
 import { anonymousQueriesMax, anonymousQueryRetentionMs, attemptsMax } from "../../limits.ts"
@@ -17,7 +17,7 @@ import { type Call, type HandlerFailure, httpError, localPath,
   type Service } from "../../pipeline/index.ts"
 import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
 import { beginRequest } from "../../request-record.ts"
-import { nameInKey, removeExpired, sweep, timeInKey, timeOfKey } from "../../record-expiry.ts"
+import { nameInKey, removeExpired, sweep, timeOfKey } from "../../record-expiry.ts"
 
 export const queriesTable = "queries"
 

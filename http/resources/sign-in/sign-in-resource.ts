@@ -56,6 +56,7 @@ export const signInResource: ResourceDefinition = {
     },
     "POST /sign-in": {
       handle: postSignIn,
+      isPassing: true,
       form: (_call, fields) => signInForm(fields.get("return")),
       id: "signIn",
       summary: "Signs a browser in with an account's name and token",
@@ -79,6 +80,7 @@ export const signInResource: ResourceDefinition = {
     },
     "POST /sign-out": {
       handle: postSignOut,
+      isPassing: true,
       id: "signOut",
       summary: "Signs the browser out",
       body: buttonRequestBody,

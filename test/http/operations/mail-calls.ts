@@ -28,6 +28,15 @@ export const askContent = async ({ asks, send, service }: OperationCalls): Promi
     root: "receipt",
     json: () => ({ status: "received", mailbox: "http://example.org/m", description: "Thanks" })
   })
+  await asks("POST /content/{content}/removal", {
+    path: async () => {
+      const body = { body: "Hello!", type: "text/plain", basic: admin }
+      return `${located(service, [await send("POST", "/content", body)])}/removal`
+    },
+    form: () => ({}),
+    besides: ["unfit"]
+  })
+  await asks("GET /content", { path: "/content", besides: ["weak"] })
   await asks("GET /content/{content}/receipts", { path: `${own}/receipts`, basic: undefined })
   await asks("GET /content/{content}/receipts/{receipt}", { path: `${own}/receipts/1` })
   await asks("PUT /content/{content}", { path: own, bodies, basic: undefined })

@@ -1,0 +1,115 @@
+/** The document and the page of the listing of content. */
+import type { ContentSummary } from "../../../actors/content/index.ts"
+import { emptyState, type Html, html, link, nothing, type PageLink, renderButton, table,
+  timeAt } from "../../formats/html/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
+import { element, isoTime } from "../../formats/xml/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
+
+export const contentsPath = "/content"
+
+/** A content in the listing. */
+export interface ListedContent extends ContentSummary {
+  readonly id: string
+  readonly publishedAtMs: number
+}
+
+/** A page of the listing. */
+interface ContentsPage {
+  readonly href: string
+  /** The account whose content it is; undefined for strangers' and everybody's. */
+  readonly owner: string | undefined
+  readonly isAdmin: boolean
+  readonly oldestFirst: boolean
+  /** What all of it counts; undefined for everybody's. */
+  readonly usage:
+    | { readonly bytes: number; readonly contents: number; readonly bytesMax: number }
+    | undefined
+  readonly contents: ReadonlyArray<ListedContent>
+  readonly next: ReadonlyArray<PageLink>
+}
+
+const pathOf = (id: string): string => `${contentsPath}/${id}`
+
+const kib = 1024
+
+const sizeText = (bytes: number): string =>
+  bytes < kib
+    ? `${bytes} B`
+    : bytes < kib * kib
+    ? `${(bytes / kib).toFixed(1)} KiB`
+    : bytes < kib ** 3
+    ? `${(bytes / kib ** 2).toFixed(1)} MiB`
+    : `${(bytes / kib ** 3).toFixed(1)} GiB`
+
+const row = ({ id, lengthBytes, owner, publishedAtMs, type }: ListedContent): Html =>
+  html`<tr><td>${link(pathOf(id), type)}</td><td>${timeAt(publishedAtMs)}</td><td class="num">${
+    sizeText(lengthBytes)
+  }</td><td>${owner ?? "no account"}</td><td>${
+    renderButton(`${pathOf(id)}/removal`, "Delete", `the content ${id}`)
+  }</td></tr>
+`
+
+const choices: ReadonlyArray<readonly [query: string, name: string]> = [
+  ["", "everybody's, newest first"],
+  ["?order=oldest", "everybody's, oldest first"],
+  ["?anonymous=true", "of clients without an account"],
+  ["?order=oldest&anonymous=true", "of these, oldest first"]
+]
+
+const ownChoices: ReadonlyArray<readonly [query: string, name: string]> = [
+  ["", "newest first"],
+  ["?order=oldest", "oldest first"]
+]
+
+const page = ({ contents, isAdmin, usage }: ContentsPage): Html =>
+  html`<p class="choices">${
+    (isAdmin ? choices : ownChoices).map(([query, name]) =>
+      html`${link(`${contentsPath}${query}`, name)} `
+    )
+  }</p>
+${
+    usage === undefined ?
+      nothing :
+      html`<p>${usage.contents} of content use ${sizeText(usage.bytes)} of ${
+        sizeText(usage.bytesMax)
+      }.</p>
+`
+  }${
+    contents.length === 0
+      ? emptyState("There is nothing here.", "Content that is published appears here.")
+      : table(
+        "Content",
+        ["Type", "Published", { number: "Size" }, "Owner", "Delete"],
+        contents.map(row)
+      )
+  }`
+
+/** A page of the listing of content. */
+export const contentsView = (service: Service, contents: ContentsPage): ResourceView => {
+  const { contents: listed, href, next, owner, usage } = contents
+  return {
+    title: owner === undefined ? "Content" : `Content of ${owner}`,
+    tree: element(
+      "contents",
+      {
+        href,
+        owner,
+        "used-bytes": usage?.bytes,
+        "max-bytes": usage?.bytesMax
+      },
+      ...listed.map((one) =>
+        element("content", {
+          href: absoluteUri(service, pathOf(one.id)),
+          type: one.type,
+          length: one.lengthBytes,
+          published: isoTime(one.publishedAtMs),
+          modified: isoTime(one.lastModifiedMs),
+          owner: one.owner
+        })
+      )
+    ),
+    body: () => page(contents),
+    links: [...next]
+  }
+}

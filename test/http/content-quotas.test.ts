@@ -1,0 +1,302 @@
+/** Quotas of content (protocol §7), on the store of each backend. */
+import { Effect } from "effect"
+import { connect } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { contentOverheadBytes, reservationMs } from "../../actors/limits.ts"
+import { reservationsTable } from "../../actors/usage/index.ts"
+import { resourceTable } from "../../http/resource-table.ts"
+import { settleReservations } from "../../http/resources/content/content-reservations.ts"
+import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
+
+const admin = `admin:${adminToken}`
+
+const kib = 1024
+
+const quotas = {
+  anonymousBytesMax: 100 * kib,
+  networkBytesMax: 40 * kib,
+  accountBytesMax: 60 * kib
+}
+
+let service: Harness
+
+beforeAll(async () => {
+  service = await startService(resourceTable, {
+    quotas,
+    contentBytesMax: 512 * kib,
+    trustedProxies: ["127.0.0.1"]
+  })
+})
+afterAll(() => service.close())
+
+const bytes = (count: number) => "x".repeat(count)
+
+interface From {
+  readonly basic?: string
+  /** The client's address, as a trusted proxy reports it. */
+  readonly address?: string
+}
+
+const publish = (count: number, { address, basic }: From = {}) =>
+  service.send("POST", "/content", {
+    body: bytes(count),
+    type: "text/plain",
+    accept: "application/json",
+    ...basic === undefined ? {} : { basic },
+    headers: address === undefined ? {} : { "X-Forwarded-For": address }
+  })
+
+const pathOf = (answer: Answered) => answer.header("location").slice(service.base.length)
+
+const editOf = (answer: Answered) => /<([^>]*)>; rel="edit"/.exec(answer.header("link"))?.[1] ?? ""
+
+const total = (owner?: string) => service.run(service.service.usage.total(owner))
+
+const until = async (holds: () => Promise<boolean>) => {
+  while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
+const untilTotal = (bytes: number, owner?: string) =>
+  until(async () => (await total(owner)).bytes === bytes)
+
+const newAccount = async (name: string): Promise<string> => {
+  const created = await service.send("POST", "/accounts", {
+    basic: admin,
+    body: `<account><name>${name}</name></account>`
+  })
+  return `${name}:${/<token[^>]*>([^<]+)</.exec(created.text)?.[1] ?? ""}`
+}
+
+/** Sends a body in chunks until the service answers; the status of the answer. */
+const sendChunks = (path: string, chunks: number, basic?: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(service.nodes[0] ?? service.base)
+    const socket = connect(Number(port), hostname)
+    let answer = ""
+    socket.on("data", (data) => {
+      answer += String(data)
+      const status = /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]
+      if (status === undefined || status === "100") return
+      socket.destroy()
+      resolve(Number(status))
+    })
+    socket.on("error", reject)
+    const credentials = basic === undefined
+      ? ""
+      : `Authorization: Basic ${Buffer.from(basic).toString("base64")}\r\n`
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: ${hostname}\r\n${credentials}` +
+        "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    const chunk = `${(4 * kib).toString(16)}\r\n${bytes(4 * kib)}\r\n`
+    for (let at = 0; at < chunks; at++) socket.write(chunk)
+    socket.write("0\r\n\r\n")
+  })
+
+const charge = (count: number) => count + contentOverheadBytes
+
+describe("the quota of an account", () => {
+  it("counts what it has, gives back what is replaced or deleted, and names itself", async () => {
+    const carol = await newAccount("carol")
+    const first = await publish(30 * kib, { basic: carol })
+    expect(first.status).toBe(202)
+    await untilTotal(charge(30 * kib), "carol")
+    const refused = await publish(40 * kib, { basic: carol })
+    expect(refused.status).toBe(507)
+    expect(refused.json).toMatchObject({
+      type: `${service.base}/problems/quota-exceeded`,
+      quota: "account",
+      "used-bytes": charge(30 * kib),
+      "max-bytes": 60 * kib
+    })
+    expect(refused.text).toContain("ACCOUNT_BYTES_MAX")
+    expect((await total("carol")).bytes).toBe(charge(30 * kib))
+    // A replacement may use what it gives back.
+    const put = (count: number) =>
+      service.send("PUT", pathOf(first), { basic: carol, body: bytes(count), type: "text/plain" })
+    expect((await put(58 * kib)).status).toBe(204)
+    await untilTotal(charge(58 * kib), "carol")
+    expect((await put(62 * kib)).status).toBe(507)
+    expect((await service.send("GET", pathOf(first))).text).toHaveLength(58 * kib)
+    expect((await put(1 * kib)).status).toBe(204)
+    await untilTotal(charge(1 * kib), "carol")
+    expect((await service.send("DELETE", pathOf(first), { basic: carol })).status).toBe(204)
+    await until(async () => (await total("carol")).contents === 0)
+    expect(await total("carol")).toEqual({ bytes: 0, contents: 0 })
+  })
+
+  it("does not tell another how much it uses", async () => {
+    const dave = await newAccount("dave")
+    const content = await publish(50 * kib, { basic: dave })
+    const refused = await service.send("PUT", editOf(content), {
+      body: bytes(62 * kib),
+      type: "text/plain",
+      accept: "application/json"
+    })
+    expect(refused.status).toBe(507)
+    expect(refused.json).not.toHaveProperty("used-bytes")
+    expect(refused.text).not.toContain("dave")
+  })
+
+  it("counts what a deposit brings with it, and refuses the deposit", async () => {
+    const erin = await newAccount("erin")
+    await service.send("POST", "/mailboxes", { basic: erin, headers: { Slug: "erins" } })
+    const deposit = (count: number, what: string) =>
+      service.send("POST", "/mailboxes/erins", {
+        body: `<notification><item><description>${what}</description>` +
+          `<content type="text/plain">${bytes(count)}</content></item></notification>`
+      })
+    expect((await deposit(40 * kib, "one")).status).toBe(202)
+    await untilTotal(charge(40 * kib), "erin")
+    expect((await deposit(30 * kib, "two")).status).toBe(507)
+    // The same document again is the same content, which is there.
+    expect((await deposit(40 * kib, "one")).status).toBe(202)
+    await untilTotal(charge(40 * kib), "erin")
+  })
+})
+
+describe("the quotas of strangers", () => {
+  it("bound what one network publishes in a day, deleted or not", async () => {
+    const address = "192.0.2.7"
+    const content = await publish(30 * kib, { address })
+    expect(content.status).toBe(202)
+    const refused = await publish(20 * kib, { address: "192.0.2.99" })
+    expect(refused.status).toBe(507)
+    expect(refused.json).toMatchObject({
+      quota: "network",
+      "used-bytes": charge(30 * kib),
+      "max-bytes": 40 * kib
+    })
+    expect(refused.text).toContain("192.0.2.0/24")
+    expect(refused.json).toHaveProperty("until")
+    expect((await service.send("DELETE", editOf(content))).status).toBe(204)
+    expect((await publish(20 * kib, { address })).status).toBe(507)
+    expect((await publish(1 * kib, { address: "198.51.100.1" })).status).toBe(202)
+  })
+
+  it("bound all of it together, and say so", async () => {
+    const used = (await total()).bytes
+    const room = quotas.anonymousBytesMax - used - contentOverheadBytes
+    const last = await publish(room)
+    expect(last.status).toBe(202)
+    const refused = await publish(1)
+    expect(refused.status).toBe(507)
+    expect(refused.json).toMatchObject({ quota: "anonymous", "max-bytes": 100 * kib })
+    expect((await publish(1, { basic: admin })).status).toBe(202)
+    expect((await service.send("DELETE", editOf(last))).status).toBe(204)
+    await untilTotal(used)
+    expect((await publish(1)).status).toBe(202)
+  })
+})
+
+describe("a body without a length", () => {
+  it("counts as long as it is, and is cut where the quota ends, with nothing left", async () => {
+    const frank = await newAccount("frank")
+    const { blobs } = service.service
+    expect(await sendChunks("/content", 3, frank)).toBe(202)
+    await untilTotal(charge(12 * kib), "frank")
+    const before = await service.run(blobs.scan(undefined, 1000))
+    expect(await sendChunks("/content", 100, frank)).toBe(507)
+    await untilTotal(charge(12 * kib), "frank")
+    expect(await service.run(blobs.scan(undefined, 1000))).toEqual(before)
+  })
+})
+
+describe("a reservation that nobody has settled", () => {
+  const reserve = (id: string) =>
+    service.run(service.service.usage.submit({
+      _tag: "Reserve",
+      contentId: id,
+      publication: { owner: "grace", atMs: Date.now() },
+      reservation: { id: `${id}=blob`, bytes: 1_000, dueMs: Date.now() - 1 }
+    }))
+
+  it("ends when it is due: with what the content has stored, or with nothing", async () => {
+    const grace = await newAccount("grace")
+    const published = await publish(2_000, { basic: grace })
+    const id = pathOf(published).slice("/content/".length)
+    await untilTotal(charge(2_000), "grace")
+    await reserve(id)
+    await reserve("never-published")
+    expect((await total("grace")).bytes).toBe(charge(2_000) + 2 * charge(1_000))
+    await service.run(settleReservations(service.service))
+    expect(await total("grace")).toEqual({ bytes: charge(2_000), contents: 1 })
+    expect(await service.run(service.service.records.range(reservationsTable, { limit: 10 })))
+      .toEqual([])
+  })
+
+  it("stays until then", async () => {
+    await service.run(service.service.usage.submit({
+      _tag: "Reserve",
+      contentId: "under-way",
+      publication: { owner: "grace", atMs: Date.now() },
+      reservation: { id: "under-way=blob", bytes: 1_000, dueMs: Date.now() + reservationMs }
+    }))
+    const before = await total("grace")
+    await service.run(Effect.andThen(settleReservations(service.service), Effect.void))
+    expect(await total("grace")).toEqual(before)
+  })
+})
+
+describe("the listing of content", () => {
+  const list = async (query: string, basic: string) => {
+    const { text } = await service.send("GET", `/content${query}`, { basic })
+    return [...text.matchAll(/<content href="([^"]*)"/g)].map(([, href]) => href)
+  }
+
+  it("has the caller's own, newest first, and the use of the quota", async () => {
+    const heidi = await newAccount("heidi")
+    const hrefs: Array<string> = []
+    for (const count of [1, 2, 3]) {
+      hrefs.unshift((await publish(count, { basic: heidi })).header("location"))
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    expect(await list("", heidi)).toEqual(hrefs)
+    expect(await list("?order=oldest", heidi)).toEqual(hrefs.toReversed())
+    const first = await service.send("GET", "/content?limit=2", { basic: heidi })
+    const next = /<([^>]*)>; rel="next"/.exec(first.header("link"))?.[1] ?? ""
+    const rest = await service.send("GET", next, { basic: heidi })
+    expect(rest.text).toContain(`href="${hrefs[2]}"`)
+    await untilTotal(charge(1) + charge(2) + charge(3), "heidi")
+    const shown = await service.send("GET", "/content", {
+      basic: heidi,
+      accept: "application/json"
+    })
+    expect(shown.json).toMatchObject({
+      owner: "heidi",
+      "used-bytes": String(charge(1) + charge(2) + charge(3)),
+      "max-bytes": String(60 * kib)
+    })
+    expect((await service.send("GET", "/content?owner=carol", { basic: heidi })).status).toBe(403)
+    expect((await service.send("GET", "/content?anonymous=true", { basic: heidi })).status).toBe(
+      403
+    )
+    expect((await service.send("GET", "/content")).status).toBe(401)
+  })
+
+  it("has everybody's for an admin, who finds and deletes what strangers published", async () => {
+    const stranger = await publish(10)
+    const href = stranger.header("location")
+    expect(await list("?anonymous=true", admin)).toContain(href)
+    expect(await list("", admin)).toContain(href)
+    expect(await list("?owner=heidi", admin)).not.toContain(href)
+    const oldest = await list("?order=oldest&anonymous=true", admin)
+    expect(oldest.at(-1)).toBe(href)
+    const page = await service.send("GET", "/content", { basic: admin, accept: "text/html" })
+    expect(page.text).toContain(`<form action="${pathOf(stranger)}/removal" method="post">`)
+    const deleted = await service.send("POST", `${pathOf(stranger)}/removal`, {
+      basic: admin,
+      accept: "text/html"
+    })
+    expect([deleted.status, deleted.header("location")]).toEqual([303, `${service.base}/content`])
+    expect((await service.send("GET", pathOf(stranger))).status).toBe(410)
+    await until(async () => !(await list("", admin)).includes(href))
+    expect(await list("?anonymous=true", admin)).not.toContain(href)
+  })
+
+  it("lets nobody else delete", async () => {
+    const content = await publish(10)
+    expect((await service.send("POST", `${pathOf(content)}/removal`)).status).toBe(401)
+    expect((await service.send("GET", pathOf(content))).status).toBe(200)
+  })
+})
