@@ -29,12 +29,12 @@ const browserSessionEndMs = ({ createdAtMs, usedAtMs }: BrowserSession): number 
 
 /** The valid token that a browser was signed in with; undefined if the session has ended. */
 const tokenOfSession = (
-  { tokens }: Active,
+  state: Active,
   session: BrowserSession,
   nowMs: number
 ): Token | undefined =>
   nowMs < browserSessionEndMs(session)
-    ? tokens.find((token) => token.hash === session.tokenHash && isValid(token, nowMs))
+    ? validToken(state, session.tokenHash, nowMs)
     : undefined
 
 /** The sessions of browsers that have not ended. */
@@ -291,7 +291,7 @@ const touchBrowserSession: Accounts["Active"]["TouchBrowserSession"] = (
   if (used === undefined) return stay().reply(done)
   return changedWithin(state, {
     tokens: state.tokens.map((token) =>
-      token.hash === used.tokenHash ? { ...token, usedAtMs: nowMs } : token
+      sameHash(token.hash, used.tokenHash) ? { ...token, usedAtMs: nowMs } : token
     ),
     browserSessions: live.map((session) =>
       session.id === sessionId ? { ...session, usedAtMs: nowMs } : session

@@ -36,7 +36,8 @@ export const pageCaching = (
   headers: ReadonlyArray<readonly [string, string]>,
   { account }: PageReader
 ): ReadonlyArray<readonly [string, string]> => {
-  const varied = [...headers, ["Vary", "Cookie"] as const]
+  const isVaried = headers.some(([name, value]) => name === "Vary" && value === "Cookie")
+  const varied = isVaried ? headers : [...headers, ["Vary", "Cookie"] as const]
   return account === undefined
     ? varied
     : [

@@ -75,7 +75,7 @@ describe("A7 GET /outgoing/{account}", () => {
     const one = await get(first?.["href"] ?? "")
     expect(first?.["time"]).toBe(one.xml.attributes["time"])
     expect(listing.header("cache-control")).toBe("private, no-cache")
-    expect(listing.header("vary")).toBe("Accept, Authorization")
+    expect(listing.header("vary")).toBe("Accept, Authorization, Cookie")
     const headers = { "If-None-Match": listing.etag }
     expect((await service.send("GET", pathOf(basic), { basic, headers })).status).toBe(304)
   })

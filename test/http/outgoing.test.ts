@@ -69,7 +69,7 @@ describe("A6 GET /outgoing/{account}/{notification}", () => {
       expect(page.text).toContain(part)
     }
     expect((await get("image/png")).status).toBe(406)
-    expect(page.header("vary")).toBe("Accept, Authorization")
+    expect(page.header("vary")).toBe("Accept, Authorization, Cookie")
   })
 
   it("is for the account and admins: 401, 403, 404", async () => {

@@ -145,11 +145,17 @@ describe("16: secrets", () => {
     )
     // None of these compares a secret that a client presents.
     expect(found.toSorted()).toEqual([
+      "actors/account/decide.ts: const tokens = state.tokens.map((token) => token === used"
+      + " ? { ...used, usedAtMs: nowMs } : token)",
       "actors/account/decide.ts: return existing.hash === tokenHash",
+      "actors/audit/chain.ts: if (entry.previous !== this.previous.hash) {",
+      "actors/audit/chain.ts: return n > last.n || hash === last.hash",
       "deploy/settings/settings.ts: const isSecret = (kind: ValueKind<unknown>): boolean =>"
       + " kind === secret",
       "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
       + " yield* addToken(service, admin, operatorTokenId, tokenHash)",
+      "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
+      + " yield* recordOperatorToken(service)",
       "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash)"
       + " yield* removeHash(service, before)"
     ])

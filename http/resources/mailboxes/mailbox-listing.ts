@@ -28,7 +28,7 @@ export interface ListingQuery {
   /** Whether a browser asks for the listing instead of the page that deposits. */
   readonly read: boolean
   /** Whether the browser asks for the mailbox's password. */
-  readonly byPassword?: boolean
+  readonly isDialogWanted?: boolean
 }
 
 export const wholeQuery: ListingQuery = { since: undefined, limit: undefined, read: true }
@@ -57,8 +57,8 @@ export const readListingQuery = Effect.fnUntraced(function*(
   }
   const before = beforeText === undefined ? undefined : Number(beforeText)
   const read = fields.has("read")
-  const byPassword = fields.get("read") === "password"
-  return { since, before, limit: yield* readLimit(fields), read, byPassword }
+  const isDialogWanted = fields.get("read") === "password"
+  return { since, before, limit: yield* readLimit(fields), read, isDialogWanted }
 })
 
 /** One notification of a listing. */

@@ -75,12 +75,12 @@ const askingForPassword = (failure: HandlerFailure): HandlerFailure =>
 /** The reader of a page; undefined for a browser that gets the page for everybody. */
 const readerOfPage = (
   mailboxCall: MailboxCall,
-  { byPassword }: ListingQuery
+  { isDialogWanted }: ListingQuery
 ): Effect.Effect<ReaderCall | undefined, HandlerFailure> =>
   Effect.catch(
     requireReader(mailboxCall),
     (failure): Effect.Effect<undefined, HandlerFailure> =>
-      byPassword === true
+      isDialogWanted === true
         ? Effect.fail(askingForPassword(failure))
         : isPublicFor(mailboxCall, failure)
         ? Effect.succeed(undefined)
