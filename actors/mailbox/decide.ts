@@ -174,7 +174,10 @@ const deposit =
   (state, message, { nowMs, head, findDuplicate, self }) => {
     const { fragment, digest, idRandom, account, key } = message
     if (state.settings.deposit === "accounts" && account === undefined) {
-      return deny("Unauthenticated")
+      return deny(
+        "Unauthenticated",
+        "this mailbox takes notifications of accounts only: send an account's name and token"
+      )
     }
     const first = findDuplicate(repeatKey(digest))
     // The digest of a keyed deposit is that of its key: the item is of an earlier attempt, also

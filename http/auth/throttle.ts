@@ -20,6 +20,10 @@ const tooMany: Readonly<Record<Counted, string>> = {
   account: "too many wrong tokens for this account, one of them from this address"
 }
 
+/** Which limit it is, and when the next attempt is allowed. */
+const tooManyText = (of: Counted, waitMs: number): string =>
+  `${tooMany[of]}: try again in ${Math.ceil(waitMs / 1000)} s`
+
 type CountedMessage = Extract<ThrottleMessage, { readonly of: Counted }>
 
 /** Asks the throttle of an address or account; returns how long the client has to wait. */
@@ -42,7 +46,7 @@ const passThrottle = (
     askThrottle(service, addressOrAccount, message),
     (waitMs) =>
       waitMs <= 0 ? Effect.void : Effect.fail(
-        httpError("too-many-requests", tooMany[message.of], [
+        httpError("too-many-requests", tooManyText(message.of, waitMs), [
           ["Retry-After", String(Math.ceil(waitMs / 1000))]
         ])
       )

@@ -156,13 +156,20 @@ export const insufficientScope = (detail: string, scope: string): HttpError =>
     ["WWW-Authenticate", bearerError("insufficient_scope", detail, `, scope="${scope}"`)]
   ], { scope })
 
+/** The check that a refusal without a detail has failed; nobody learns who the owner is. */
+const checkOf: Partial<Readonly<Record<Reason, string>>> = {
+  Unauthenticated: "this is for the account that owns it, or for whoever has its password: send an "
+    + "account's name and token, or the password",
+  Forbidden: "the account of this request does not own this: use the account that does"
+}
+
 /** The problem of an actor's refusal for which the protocol defines no other answer. */
 export const refusalError = (refusal: Refusal): HttpError => {
   // Every behavior of this service refuses through `deny`, which takes a `Reason`.
   const reason = refusal.reason as Reason
   return httpError(
     slugOf[reason],
-    refusal.detail,
+    refusal.detail ?? checkOf[reason],
     reason === "Unauthenticated" ? challenges : noHeaders
   )
 }

@@ -206,7 +206,10 @@ export const receiveLoad = Effect.fnUntraced(function*(
   const { isOther, stored } = yield* commitBlob(blobs, prepared, commit).pipe(
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
       if (body.rejected !== undefined) return Effect.fail(rejection(body.rejected))
-      return Effect.fail(call.body.isTooLarge() ? httpError("payload-too-large") : aborted)
+      const tooLarge = `a file may have at most ${contentBytesMax} bytes (CONTENT_BYTES_MAX)`
+      return Effect.fail(
+        call.body.isTooLarge() ? httpError("payload-too-large", tooLarge) : aborted
+      )
     })
   )
   if (!isOther) return { id, load: stored }

@@ -188,7 +188,7 @@ const expectedSettings = Effect.fnUntraced(function*(
       const view = yield* failRefused(describeMailbox(service, mailbox, account.name))
       // Who may not change the mailbox learns nothing of its state: the actor refuses with 403.
       if (!view.isOwner && !account.roles.includes("admin")) {
-        return yield* httpError("forbidden")
+        return yield* httpError("forbidden", "only the owner of the mailbox or the role admin may")
       }
       const page = yield* readPage(service, mailbox, view, wholeQuery)
       const latest = yield* readLatest(service, mailbox, view, wholeQuery)
