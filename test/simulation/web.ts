@@ -78,7 +78,7 @@ export const bearerOf = (account: string) => ({ authorization: `Bearer eyJ.${acc
 /** Believes every token; the accounts are real. */
 const issuer = {
   verify: (token: string) =>
-    Effect.succeed({ name: token.split(".")[1] ?? "", roles: ["customers"] })
+    Effect.succeed({ name: token.split(".")[1] ?? "", roles: ["customers"], rights: {} })
 } as unknown as Issuer // a class with private members, of which handlers call this method only
 
 /** The service of a node. */
