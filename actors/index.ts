@@ -47,7 +47,8 @@ export { accountKind } from "./account/index.ts"
 export { auditId, auditKind } from "./audit/index.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
-export { type Keyring, newKey, parseKeys, type SealedPlace, sealingKeyId } from "./keyring.ts"
+export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, sealingKeyId,
+  signingSecretOf } from "./keyring.ts"
 export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
   browserSessionLifetimeMs, cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax, reservationMs,
   retrievedPerDecisionMax, wrongAttemptsWindowMs } from "./limits.ts"
@@ -60,6 +61,8 @@ export { parseUrl } from "./parse-url.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,
   timeInKey } from "./record-keys.ts"
 export type { Reason } from "./refusals.ts"
+export { fragmentStart, openItems, sealedParts, type SealPassword, sealPasswordFor, withoutPassword,
+  withSealedPassword } from "./sealed-fragment.ts"
 export { sameHash, sha256 } from "./secret-hash.ts"
 export { bridge, scriptProgress, sessionKind } from "./session/index.ts"
 export { throttleKind } from "./throttle/index.ts"

@@ -5,6 +5,7 @@
  * as a hash instead, see `secret-hash.ts`.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
+import { type Address, keyOf } from "../runtime/index.ts"
 import { secretKeyBytes, secretKeysMax } from "./limits.ts"
 
 /** What a derived key is for: no two purposes have the same key. */
@@ -20,6 +21,18 @@ export interface SealedPlace {
   /** The record or actor that has it. */
   readonly of: string
 }
+
+/** The place of message passwords of an actor: a mailbox, or an outgoing notification. */
+export const messagePasswordOf = (owner: Address): SealedPlace => ({
+  purpose: "message password",
+  of: keyOf(owner)
+})
+
+/** The place of the signing secrets of a registration. */
+export const signingSecretOf = (registration: Address): SealedPlace => ({
+  purpose: "signing secret",
+  of: keyOf(registration)
+})
 
 /** Version of the form of sealed texts: `s1.<key id>.<nonce, tag and cipher text, base64url>`. */
 const version = "s1"

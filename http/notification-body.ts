@@ -1,5 +1,6 @@
 /** Reading the notification in a body, for deposits (A2) and for relays (A5). */
 import { Effect } from "effect"
+import type { SealPassword } from "../actors/index.ts"
 import { acceptedBodies, bodyKind, type FormFields, parseFormBody } from "./formats/index.ts"
 import { type DocumentParser, failure, isText, type NotificationDocument, notificationElement,
   type Result, type RuleFault, storedFragment, writeElement,
@@ -63,8 +64,9 @@ export const readNotification = (
 /** The notification as it is stored; fails with 413. */
 export const fragmentToStore = (
   parser: DocumentParser,
-  document: NotificationDocument
-): Result<string, HttpError> => withHttpError(parser.fragmentToStore(document))
+  document: NotificationDocument,
+  seal: SealPassword
+): Result<string, HttpError> => withHttpError(parser.fragmentToStore(document, seal))
 
 /** Whether the service itself has to publish what is in the notification (protocol §1.2). */
 export const needsPublication = ({ content, url }: NotificationDocument): boolean =>
@@ -77,13 +79,14 @@ export const needsPublication = ({ content, url }: NotificationDocument): boolea
 export const publishedFragment = Effect.fnUntraced(function*<E>(
   parser: DocumentParser,
   document: NotificationDocument,
+  seal: SealPassword,
   publish: Effect.Effect<string, E>
 ): Effect.fn.Return<string, E | HttpError> {
   const isPublished = needsPublication(document)
   const stored = isPublished ? { ...document, content: undefined } : document
-  const fragment = fragmentToStore(parser, stored)
+  const fragment = fragmentToStore(parser, stored, seal)
   if (!fragment.ok) return yield* fragment.fault
-  return isPublished ? storedFragment({ ...stored, url: yield* publish }) : fragment.value
+  return isPublished ? storedFragment({ ...stored, url: yield* publish }, seal) : fragment.value
 })
 
 /** Inlined content as it will be published, with the message password; 422 for a bad type. */

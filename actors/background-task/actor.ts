@@ -7,6 +7,7 @@ import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
   type OwnerSettings } from "../mailbox/index.ts"
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
+import { openItems } from "../sealed-fragment.ts"
 import { admitFetch, admitReceipt, makeRequestHistory, reachOf,
   type RequestHistory } from "./admission.ts"
 import { listCopy, newCopy, removeCopy, removeInlined, storeCopy } from "./content-copy.ts"
@@ -16,10 +17,15 @@ import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundT
   type BackgroundTaskReply, BackgroundTaskState, targetOf, type TaskTarget } from "./protocol.ts"
 
 /** The notification and its mailbox's settings; undefined if either is gone. */
-const readNotification = Effect.fnUntraced(function*(peers: Peers, { mailbox, n }: TaskTarget) {
+const readNotification = Effect.fnUntraced(function*(
+  { keyring }: BackgroundTaskDependencies,
+  peers: Peers,
+  { mailbox, n }: TaskTarget
+) {
   const reply = yield* askMailbox(peers, mailbox, { _tag: "Describe", reader: {} })
   if (isRefusal(reply) || reply._tag !== "Described") return undefined
-  const [item] = yield* peers.read(address(mailboxKind, mailbox), n, 1)
+  const to = address(mailboxKind, mailbox)
+  const [item] = openItems(keyring, to, yield* peers.read(to, n, 1))
   if (item?.n !== n || isRemoval(item.value)) return undefined
   const { owner, settings } = reply.view
   return { settings, owner, notification: decodeItem(item.value) }
@@ -50,12 +56,13 @@ interface NodeResources {
 
 /** Finds the content that came with the notification. */
 const findInlined = Effect.fnUntraced(function*(
-  { documents, links }: BackgroundTaskDependencies,
+  deps: BackgroundTaskDependencies,
   peers: Peers,
   target: TaskTarget
 ) {
+  const { documents, links } = deps
   // If the notification is gone by now, the content finds that out itself.
-  const found = yield* readNotification(peers, target)
+  const found = yield* readNotification(deps, peers, target)
   if (found === undefined) return obsolete
   const { fragment, idRandom } = found.notification
   const contentId = links.contentOf(documents.pointerOf(fragment)?.url ?? "")
@@ -75,7 +82,7 @@ const attempt = Effect.fnUntraced(function*(
   const { documents, links } = deps
   const target = targetOf(self)
   if (target.kind === "inlined") return yield* findInlined(deps, peers, target)
-  const found = yield* readNotification(peers, target)
+  const found = yield* readNotification(deps, peers, target)
   if (found === undefined) return obsolete
   const { notification, owner, settings } = found
   if (problem === undefined && !isWanted(settings, target.kind)) return obsolete
@@ -118,7 +125,7 @@ const performOnCopy = (
       return Effect.as(listCopy(deps, peers, target, action.copy), { _tag: "CopyListed" })
     case "CheckNotification":
       return Effect.map(
-        readNotification(peers, target),
+        readNotification(deps, peers, target),
         (found) => ({
           _tag: "NotificationChecked",
           check: action.check,

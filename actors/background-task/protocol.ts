@@ -7,6 +7,7 @@
  */
 import { Schema } from "effect"
 import type { Address, BlobsApi, RecordsApi } from "../../runtime/index.ts"
+import type { Keyring } from "../keyring.ts"
 import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
 import { Base64Id, Count, CountOrZero } from "../schemas.ts"
@@ -14,6 +15,8 @@ import type { UsageLedger } from "../usage/index.ts"
 
 /** The dependencies of background tasks. */
 export interface BackgroundTaskDependencies {
+  /** Decrypts message passwords. */
+  readonly keyring: Keyring
   readonly outbound: Outbound
   readonly links: Links
   readonly schedule: Schedule

@@ -12,7 +12,7 @@ export interface StoredNotification {
   readonly idRandom: string
   /** Digest of the document, to recognize a repeated deposit. */
   readonly digest: string
-  /** The `item` element as XML, which readers get unchanged. */
+  /** The `item` element as XML; a message password in it is encrypted, see `openItems`. */
   readonly fragment: string
   /** The client network of an anonymous sender, where the mailbox makes requests for it. */
   readonly network: string | undefined

@@ -119,6 +119,9 @@ const openingTag = "<notification>"
 
 const closingTag = "</notification>"
 
+/** The document of a fragment. */
+export const documentOf = (fragment: string): string => `${openingTag}${fragment}${closingTag}`
+
 /** The fragment of a document, as a mailbox stores it; undefined if the document has none. */
 export const fragmentOf = (document: string): string | undefined =>
   document.startsWith(openingTag) && document.endsWith(closingTag)

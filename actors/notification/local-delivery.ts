@@ -1,27 +1,31 @@
 /** Local delivery: to a mailbox of this service, without HTTP (protocol §1.3). */
 import { Effect } from "effect"
-import { isRefusal, type Peers, type Refusal } from "../../runtime/index.ts"
+import { type Address, address, isRefusal, type Peers, type Refusal } from "../../runtime/index.ts"
 import { askContent } from "../content/index.ts"
+import type { Keyring } from "../keyring.ts"
 import { type Links, mayNameContent } from "../links.ts"
-import { askMailbox, localDeliveryIdRandom, type MailboxMessage, notificationId,
+import { askMailbox, localDeliveryIdRandom, mailboxKind, type MailboxMessage, notificationId,
   partChars } from "../mailbox/index.ts"
 import type { DeliveryOutcome } from "../outbound/index.ts"
+import { resealFragment } from "../sealed-fragment.ts"
 import { sha256 } from "../secret-hash.ts"
 
 /** A notification and one of its recipients. */
 export interface LocalDelivery {
-  /** The id of the outgoing notification. */
-  readonly id: string
+  /** The outgoing notification. */
+  readonly from: Address
   /** The recipient: a URI of this service. */
   readonly to: string
   /** The sender's account. */
   readonly account: string
+  /** As the outgoing notification has it stored. */
   readonly fragment: string
 }
 
 /** What local delivery needs of the dependencies of a relay. */
 interface DeliveryDependencies {
   readonly links: Links
+  readonly keyring: Keyring
   readonly documents: {
     readonly pointerOf: (fragment: string) => { readonly url: string } | undefined
   }
@@ -73,9 +77,10 @@ const noteLink = Effect.fnUntraced(function*(
 const deposit = Effect.fnUntraced(function*(
   peers: Peers,
   deps: DeliveryDependencies,
-  { account, fragment, id, to }: LocalDelivery
+  { account, fragment: stored, from, to }: LocalDelivery
 ) {
-  const { links } = deps
+  const { keyring, links } = deps
+  const { id } = from
   const mailbox = links.mailboxOf(to)
   if (mailbox === undefined) return permanentFailure(405, "this is not a mailbox of this service")
   const { name, secret } = mailbox
@@ -90,6 +95,7 @@ const deposit = Effect.fnUntraced(function*(
   // Both are the same in every attempt, so that the mailbox deduplicates.
   const idRandom = localDeliveryIdRandom(derivedName("item", id, to))
   const digest = derivedName("digest", id, to).slice(0, partChars)
+  const fragment = resealFragment(keyring, from, address(mailboxKind, name), stored)
   yield* noteLink(peers, deps, fragment, name, idRandom)
   const message: MailboxMessage = { _tag: "Deposit", fragment, digest, idRandom, account }
   const reply = yield* askMailbox(peers, name, message)

@@ -3,16 +3,20 @@ import { Effect, Tracer } from "effect"
 import { type Address, type AskFailure, type Peers, type StorageFailure,
   StorageUnavailable } from "../../runtime/index.ts"
 import { documentReadMs } from "../limits.ts"
+import type { Keyring } from "../keyring.ts"
 import type { Links } from "../links.ts"
 import { deferredOutcome, type DeliveryOutcome, type Outbound,
   type OutboundContent } from "../outbound/index.ts"
-import { fragmentOf } from "./decide.ts"
+import { openFragment } from "../sealed-fragment.ts"
+import { documentOf, fragmentOf } from "./decide.ts"
 import { deliverLocally, derivedName } from "./local-delivery.ts"
 import type { NotificationAction, NotificationMessage } from "./protocol.ts"
 import type { RelayResources } from "./relay-resources.ts"
 
 /** The dependencies of attempts. */
 export interface RelayDependencies {
+  /** Decrypts the message password for the recipients. */
+  readonly keyring: Keyring
   readonly outbound: Outbound
   readonly links: Links
   readonly documents: {
@@ -94,6 +98,14 @@ class RelayAttempt {
     return true
   }
 
+  /** The document as a recipient elsewhere gets it, with its password. */
+  private opened(document: string): string {
+    const fragment = fragmentOf(document)
+    return fragment === undefined
+      ? document
+      : documentOf(openFragment(this.deps.keyring, this.self, fragment))
+  }
+
   private readDocument(): Effect.Effect<string | undefined, StorageFailure> {
     const cached = this.cachedDocument()
     if (cached !== undefined) return Effect.succeed(cached)
@@ -119,7 +131,7 @@ class RelayAttempt {
       const { account, traceId } = this.action
       const spanId = this.resources.spanIds.next()
       return Effect.withParentSpan(
-        deliverLocally(this.peers, this.deps, { id: this.self.id, to, account, fragment }),
+        deliverLocally(this.peers, this.deps, { from: this.self, to, account, fragment }),
         Tracer.externalSpan({ traceId, spanId, sampled: true })
       )
     })
@@ -148,8 +160,10 @@ class RelayAttempt {
     const { documents, links, outbound } = this.deps
     const { to } = this.action
     let notSent: "obsolete" | "unavailable" | undefined
-    const contentOf = (body: string | undefined): OutboundContent | undefined => {
-      if (body !== undefined && !this.isObsolete()) return this.contentOf(body)
+    const contentOf = (document: string | undefined): OutboundContent | undefined => {
+      if (document !== undefined && !this.isObsolete()) {
+        return this.contentOf(this.opened(document))
+      }
       notSent = "obsolete"
       return undefined
     }

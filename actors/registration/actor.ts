@@ -1,6 +1,7 @@
 /** The push registration bound to the runtime. Performs verifications, checks and pushes. */
 import { Effect } from "effect"
-import type { Address, Behavior, Peers } from "../../runtime/index.ts"
+import { type Address, type Behavior, keyOf, type Peers } from "../../runtime/index.ts"
+import { type Keyring, sealingKeyId, signingSecretOf } from "../keyring.ts"
 import { challengeBytesMax } from "../limits.ts"
 import { askMailbox, registrationKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, FetchOutcome, Schedule } from "../outbound/index.ts"
@@ -74,11 +75,37 @@ const notifyDenied = (
 
 const codecs = codecsOf(RegistrationState, RegistrationMessage)
 
-const encode = (state: RegistrationState): string => {
+/** The state with each of its secrets replaced. */
+const withSecrets = (
+  state: RegistrationState,
+  replace: (secret: string) => string
+): RegistrationState => {
+  if (state._tag !== "Registered") return state
+  const { intent, secrets } = state
+  return {
+    ...state,
+    secrets: secrets.map((secret) => ({ ...secret, value: replace(secret.value) })),
+    ...intent?.secret === undefined
+      ? {}
+      : { intent: { ...intent, secret: replace(intent.secret) } }
+  }
+}
+
+/** The state is stored without volatile parts, and with its secrets encrypted for its record. */
+const encodeFor = (keyring: Keyring) => (state: RegistrationState, _: number, self: Address) => {
   if (state._tag !== "Registered") return codecs.encode(state)
   const { checkAgain: _check, running: _running, verifyingUntilMs: _verifying, ...stored } = state
-  return codecs.encode(stored)
+  return codecs.encode(withSecrets(stored, (secret) => keyring.seal(signingSecretOf(self), secret)))
 }
+
+/** Without its key a secret is unreadable, and so is the state: nothing replaces it. */
+const decodeFor = (keyring: Keyring) => (text: string, _: number, self: Address) =>
+  withSecrets(codecs.decode(text), (secret) => {
+    const id = sealingKeyId(secret)
+    const opened = id === undefined ? secret : keyring.open(signingSecretOf(self), secret)
+    if (opened !== undefined) return opened
+    throw new Error(`a secret of ${keyOf(self)} is under the key ${id}: add it to SECRET_KEY_FILE`)
+  })
 
 /** Removes the registration from its mailbox. */
 const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage | void> =>
@@ -91,13 +118,14 @@ const detach = (peers: Peers, self: Address): Effect.Effect<RegistrationMessage 
 export const registration = (
   deps: RegistrationDependencies
 ): Behavior<RegistrationState, RegistrationMessage, RegistrationReply, RegistrationAction> => {
-  const resources = new PushResources()
+  const resources = new PushResources(deps.keyring)
   return {
     kind: registrationKind,
     initial: { _tag: "Absent" },
     table: registrationTable(deps.schedule),
     ...codecs,
-    encode,
+    encode: encodeFor(deps.keyring),
+    decode: decodeFor(deps.keyring),
     perform: (action, self, peers) => {
       switch (action._tag) {
         case "Verify":

@@ -6,7 +6,9 @@ import { type Address, address, type AskFailure, isRefusal, type LogItem, type P
 import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
   pushReadItems } from "../limits.ts"
 import { askMailbox, mailboxKind, type MailboxReply } from "../mailbox/index.ts"
+import type { Keyring } from "../keyring.ts"
 import type { OutboundContent } from "../outbound/index.ts"
+import { openItems } from "../sealed-fragment.ts"
 import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
 
 /** The changes of a mailbox that one push sends. */
@@ -87,8 +89,14 @@ class CurrentPushes {
 
 /** The resources that all pushes of a node share. */
 export class PushResources {
+  /** Decrypts message passwords. */
+  readonly keyring: Keyring
   readonly batches = new ChangeBatchCache()
   readonly pushes = new CurrentPushes()
+
+  constructor(keyring: Keyring) {
+    this.keyring = keyring
+  }
 }
 
 export type PushAction = Extract<RegistrationAction, { readonly _tag: "Push" }>
@@ -108,7 +116,7 @@ export const batchKey = (
 
 /** The changes after item `from`, up to `upTo`, as many as fit one push; cached or read. */
 export const readBatch = Effect.fnUntraced(function*(
-  { batches }: PushResources,
+  { batches, keyring }: PushResources,
   peers: Peers,
   self: Address,
   from: number,
@@ -117,7 +125,7 @@ export const readBatch = Effect.fnUntraced(function*(
   const key = batchKey(self, { from, upTo })
   const cached = batches.get(key)
   if (cached !== undefined) return cached
-  const batch = yield* readChanges(peers, self, from, upTo)
+  const batch = yield* readChanges(keyring, peers, self, from, upTo)
   // Another push may have read them in the meantime, and made its content.
   const earlier = batches.get(key)
   if (earlier !== undefined) return earlier
@@ -126,6 +134,7 @@ export const readBatch = Effect.fnUntraced(function*(
 })
 
 const readChanges = Effect.fnUntraced(function*(
+  keyring: Keyring,
   peers: Peers,
   self: Address,
   from: number,
@@ -135,7 +144,8 @@ const readChanges = Effect.fnUntraced(function*(
   const items: Array<LogItem> = []
   let chars = 0
   for (let after = from; after < upTo;) {
-    const part = yield* peers.read(mailbox, after + 1, pushReadItems)
+    const stored = yield* peers.read(mailbox, after + 1, pushReadItems)
+    const part = openItems(keyring, mailbox, stored)
     for (const item of part) {
       if (item.n > upTo) return { items, more: false }
       chars += item.value.length

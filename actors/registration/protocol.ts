@@ -30,8 +30,8 @@ export const RegistrationStatus = Schema.Literals(["unverified", "active", "susp
 export type RegistrationStatus = typeof RegistrationStatus.Type
 
 /**
- * A key that signs pushes: `whsec_…`, or the subscriber's own hub.secret. It is the only secret
- * that is stored in plain text, since a signature needs it.
+ * A key that signs pushes: `whsec_…`, or the subscriber's own hub.secret. A signature needs it in
+ * plain form: the actor encrypts it for its record.
  */
 const Secret = Schema.Struct({
   value: Schema.String,

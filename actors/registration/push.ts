@@ -5,6 +5,7 @@ import type { Links } from "../links.ts"
 import { formatCursor, isRemoval, itemAtMs, type MailboxView } from "../mailbox/index.ts"
 import { hubSignature, type Outbound, type OutboundContent,
   webhookHeaders } from "../outbound/index.ts"
+import type { Keyring } from "../keyring.ts"
 import { sha256 } from "../secret-hash.ts"
 import { batchKey, mailboxOf, type MailboxReadFailure, type PushAction, type PushResources,
   readBatch, readHead, readMailbox, unavailable } from "./mailbox-reader.ts"
@@ -29,6 +30,8 @@ export interface TopicPush {
 
 /** The dependencies of pushes. */
 export interface PushDependencies {
+  /** Decrypts the signing secrets, and the message passwords that are pushed. */
+  readonly keyring: Keyring
   readonly outbound: Outbound
   readonly links: Links
   readonly documents: {

@@ -30,7 +30,9 @@ const Header = Schema.Struct({
   time: Schema.String,
   /** The kind of store. */
   source: Schema.Literals(["embedded", "nats"]),
-  shards: Count
+  shards: Count,
+  /** The file of the key of stored secrets, only if the operator asked for it. */
+  secretKey: Schema.optionalKey(Schema.String)
 })
 
 export type Header = typeof Header.Type
@@ -88,13 +90,19 @@ const decodeTrailer = (line: Buffer): Trailer => {
   return decoded !== undefined && "end" in decoded ? decoded : corrupted("it is truncated")
 }
 
-export const headerOf = (version: string, source: Header["source"], nowMs: number): Header => ({
+export const headerOf = (
+  version: string,
+  source: Header["source"],
+  nowMs: number,
+  secretKey?: string
+): Header => ({
   restante: "archive",
   format: archiveFormatVersion,
   version,
   time: new Date(nowMs).toISOString(),
   source,
-  shards: SHARDS
+  shards: SHARDS,
+  ...secretKey === undefined ? {} : { secretKey }
 })
 
 const pairsOf = (items: ReadonlyArray<LogItem>) => items.map(({ n, value }) => [n, value] as const)
@@ -271,6 +279,8 @@ export class Decoder {
   private readonly lines: Lines
   /** Whether the last blob was removed while it was read. */
   private isRemoved = false
+  /** The file of keys in the archive, once its first part is read; undefined without one. */
+  keyText: string | undefined
   /** The last line, once the whole archive is read and verified. */
   trailer: Trailer | undefined
 
@@ -290,7 +300,8 @@ export class Decoder {
     const fault = "it is not an archive of restante"
     const header = await this.next(fault)
     if (!("restante" in header)) return corrupted(fault)
-    const { format, shards, version } = header
+    const { format, secretKey, shards, version } = header
+    this.keyText = secretKey
     if (format > archiveFormatVersion) {
       corrupted(`it is of format ${format}, by version ${version}: use that version`)
     }

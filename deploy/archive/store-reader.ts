@@ -126,9 +126,10 @@ export const readAll = async (
   }
 }
 
-/** The bytes of the archive of a store, which may be in use. */
+/** The bytes of the archive of a store, which may be in use; with its key if it is given. */
 export const archiveOf = (
   source: ArchiveSource & { readonly kind: Header["source"] },
-  encoder = new Encoder()
+  encoder = new Encoder(),
+  secretKey?: string
 ): AsyncIterable<Uint8Array> =>
-  encoder.encode(headerOf(version, source.kind, Date.now()), partsOf(source))
+  encoder.encode(headerOf(version, source.kind, Date.now(), secretKey), partsOf(source))

@@ -32,16 +32,36 @@ const partsProgress = (line: ReturnType<typeof progressLine>): OnProgress => (st
       `${blobs} blobs (${mebibytes(blobBytes)})`
   })
 
+const withoutSecretsFlag = switchFlag(
+  "without-secrets",
+  "Leave out the secrets that no key here opens, and list them"
+)
+
+/** What was left out, a line for each kind. */
+const linesOfLost = (
+  { answers, messagePasswords, registrations, serviceKeys }: RestoreResult["lost"]
+): ReadonlyArray<string> =>
+  [
+    [messagePasswords, "message passwords: the notifications are without them"],
+    [
+      registrations,
+      "push registrations are suspended: rotate each one's secret, or subscribe again"
+    ],
+    [answers, "answers to requests with an Idempotency-Key: a repetition is a new request"],
+    [serviceKeys, "service key: the first start makes a new one"]
+  ].flatMap(([count, what]) => count === 0 ? [] : [`lost: ${count} ${what}`])
+
 /** Prints the written counts beside the counts that were read back; fails when they differ. */
 const printComparison = Effect.fnUntraced(function*(
   store: string,
-  { isSame, rows }: RestoreResult,
+  { isSame, lost, rows }: RestoreResult,
   json: boolean
 ): Effect.fn.Return<void, CommandFailed> {
-  if (json) yield* printJson({ location: store, same: isSame, counts: rows })
+  if (json) yield* printJson({ location: store, same: isSame, counts: rows, lost })
   else {
     const lines = rows.map(({ from, name, same, to }) => [name, from, to, same ? "" : "differs"])
     yield* Console.log(table([["WHAT", "WRITTEN", "READ BACK", ""], ...lines]))
+    for (const line of linesOfLost(lost)) yield* Console.log(line)
   }
   if (!isSame) {
     return yield* failed(
@@ -69,14 +89,24 @@ export const backupCommand = Command.make(
     url: textFlag("url", "uri", "Of the running service at this address, instead of a store"),
     "token-file": adminFlags["token-file"],
     plain: switchFlag("plain", "Do not compress"),
+    "with-key": switchFlag("with-key", "Include the key of stored secrets; not with --url"),
     json: jsonFlag()
   },
-  Effect.fnUntraced(function*({ file, json, plain, "token-file": tokenFile, url, ...flags }) {
+  Effect.fnUntraced(function*(
+    { file, json, plain, "token-file": tokenFile, url, "with-key": withKey, ...flags }
+  ) {
+    if (withKey && Option.isSome(url)) {
+      return yield* wrongUsage(
+        "--with-key cannot be used with --url: no service sends its key. Copy the key file instead"
+      )
+    }
     const { backUp, backUpRunning, rowsOf } = yield* archiveModule
     const { settings } = yield* loadSettingsOf(Option.isNone(url) ? flags : {})
     const store = Option.getOrElse(url, () => storageLocation(settings))
     const backup = yield* withProgress(Effect.fnUntraced(function*(line) {
-      if (Option.isNone(url)) return yield* backUp(settings, file, plain, partsProgress(line))
+      if (Option.isNone(url)) {
+        return yield* backUp(settings, file, { isPlain: plain, withKey }, partsProgress(line))
+      }
       const service = yield* asAdmin({ "token-file": tokenFile, "base-url": url })
       const stream = yield* call(service, (client) => client.archive())
       const onBytes = (sum: number) => line.show(() => mebibytes(sum))
@@ -94,6 +124,12 @@ export const backupCommand = Command.make(
       yield* print(`${plural(changedActors, "actor")} changed during every read`)
     }
     yield* print(`${store}: ${fileBytes} bytes in ${file}`)
+    yield* print(
+      withKey
+        ? "the archive has the key of stored secrets: whoever has the file can read them"
+        : "a restore needs the key of stored secrets too: keep a copy of the key file elsewhere " +
+          "(secret-key in DATA_DIR, or SECRET_KEY_FILE)"
+    )
   })
 ).pipe(
   Command.withDescription(
@@ -142,9 +178,10 @@ export const migrateCommand = Command.make(
   {
     ...sourceFlags,
     to: textFlag("to", "servers", "The new cluster (NATS_URL)"),
+    "without-secrets": withoutSecretsFlag,
     json: jsonFlag()
   },
-  Effect.fnUntraced(function*({ json, to, ...flags }) {
+  Effect.fnUntraced(function*({ json, to, "without-secrets": withoutSecrets, ...flags }) {
     const { settings: target } = yield* loadSettingsOf({ ...flags, "nats-url": to })
     if (target.natsUrl === undefined) {
       return yield* wrongUsage(
@@ -153,7 +190,9 @@ export const migrateCommand = Command.make(
     }
     const { migrate } = yield* archiveModule
     const source = { ...target, natsUrl: undefined }
-    const result = yield* withProgress((line) => migrate(source, target, partsProgress(line)))
+    const result = yield* withProgress((line) =>
+      migrate(source, target, withoutSecrets, partsProgress(line))
+    )
     yield* printComparison(storageLocation(target), result, json)
   })
 ).pipe(
@@ -167,11 +206,18 @@ export const migrateCommand = Command.make(
 
 export const restoreCommand = Command.make(
   "restore",
-  { ...storeFlags, file: textArgument("file", "The archive"), json: jsonFlag() },
-  Effect.fnUntraced(function*({ file, json, ...flags }) {
+  {
+    ...storeFlags,
+    file: textArgument("file", "The archive"),
+    "without-secrets": withoutSecretsFlag,
+    json: jsonFlag()
+  },
+  Effect.fnUntraced(function*({ file, json, "without-secrets": withoutSecrets, ...flags }) {
     const { settings } = yield* loadSettingsOf(flags)
     const { restore } = yield* archiveModule
-    const result = yield* withProgress((line) => restore(settings, file, partsProgress(line)))
+    const result = yield* withProgress((line) =>
+      restore(settings, file, withoutSecrets, partsProgress(line))
+    )
     yield* printComparison(storageLocation(settings), result, json)
   })
 ).pipe(

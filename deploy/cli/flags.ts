@@ -21,6 +21,7 @@ export const settingFlags: Record<string, Flag.Flag<Option.Option<string>>> = Ob
 
 const isOfStore = (name: string): boolean =>
   name === "data-dir" || name === "storage-engine" || name === "cluster-buckets" ||
+  name === "secret-key-file" ||
   name.startsWith("nats-")
 
 /** The flags that locate a store; without NATS_URL it is the one in DATA_DIR. */

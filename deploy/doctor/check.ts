@@ -2,12 +2,14 @@
 import { Effect, type Scope } from "effect"
 import type { UsageLedger } from "../../actors/index.ts"
 import { inspect } from "../../runtime/embedded/index.ts"
-import { archiveFailed, type ArchiveFailure, openSource } from "../archive/index.ts"
+import { archiveFailed, type ArchiveFailure, openSource, partsOf,
+  StoredSecrets } from "../archive/index.ts"
 import { backendFailed, isClustered } from "../backend/index.ts"
 import { behaviorsOf, outboundOf } from "../behaviors.ts"
 import type { CommandFailed } from "../command-failure.ts"
 import { baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
-import { inspectStore } from "./store-inspection.ts"
+import { keyringOf } from "../secret-key/index.ts"
+import { inspectStore, secretFaults } from "./store-inspection.ts"
 
 /** The result: counts, and one line for each problem. */
 export interface CheckReport {
@@ -22,10 +24,22 @@ const kindCounts = (
 ): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(actors).map(([kind, count]) => [`actors ${kind}`, count]))
 
-const checkEmbedded = (
-  { dataDir, storageEngine }: NodeSettings
-): Effect.Effect<CheckReport, CommandFailed> =>
-  inspect(dataDir, storageEngine).pipe(
+/** The faults of the secrets of an embedded store: each must open with a key of the settings. */
+const embeddedSecretFaults = Effect.fnUntraced(function*(settings: NodeSettings) {
+  const secrets = new StoredSecrets(yield* keyringOf(settings))
+  const source = yield* openSource(settings)
+  yield* Effect.tryPromise({
+    try: async () => {
+      for await (const part of partsOf(source)) if (part._tag !== "Blob") secrets.changed(part)
+    },
+    catch: (error) => error instanceof Error ? error : new Error(String(error))
+  })
+  return secretFaults(secrets)
+})
+
+const checkEmbedded = (settings: NodeSettings): Effect.Effect<CheckReport, CommandFailed> => {
+  const { dataDir, storageEngine } = settings
+  const inspected = inspect(dataDir, storageEngine).pipe(
     Effect.map(({ counts: { actors, ...counts }, engine, faults }) => ({
       store: engine,
       counts: { ...kindCounts(actors), ...counts },
@@ -38,6 +52,16 @@ const checkEmbedded = (
     ),
     Effect.mapError((failure) => backendFailed(dataDir, failure))
   )
+  return Effect.flatMap(
+    inspected,
+    (report) =>
+      report.problems.length > 0 ? Effect.succeed(report) : embeddedSecretFaults(settings).pipe(
+        Effect.scoped,
+        Effect.map((problems) => ({ ...report, problems })),
+        Effect.mapError((failure) => archiveFailed(dataDir, undefined, failure))
+      )
+  )
+}
 
 /** The check commits nothing, so that nothing is counted. */
 const notCounted: Pick<UsageLedger, "submit"> = {
@@ -49,12 +73,14 @@ const checkCluster = Effect.fnUntraced(function*(
   settings: NodeSettings
 ): Effect.fn.Return<CheckReport, ArchiveFailure, Scope.Scope> {
   const { blobs, contents, records } = yield* openSource(settings)
+  const keyring = yield* keyringOf(settings)
   // The check uses only the decoders of the behaviors, and sends no request.
   const outbound = yield* outboundOf(settings.outboundAllow)
   const baseUrl = baseUrlOf(settings, settings.port)
-  const all = behaviorsOf(settings, baseUrl, { blobs, records, outbound, usage: notCounted })
+  const ports = { blobs, keyring, records, outbound, usage: notCounted }
+  const all = behaviorsOf(settings, baseUrl, ports)
   const { counts, faults } = yield* Effect.tryPromise({
-    try: () => inspectStore({ blobs, contents }, all),
+    try: () => inspectStore({ blobs, contents }, all, keyring),
     catch: (error) => error instanceof Error ? error : new Error(String(error))
   })
   const { actors, contents: _, ...rest } = counts

@@ -1,8 +1,9 @@
 /** Inspects a whole store for contradictions, while nodes may use it. */
 import { Effect } from "effect"
+import type { Keyring } from "../../actors/index.ts"
 import { type ActorPart, type AnyBehavior, decodeStoredState, keyOf } from "../../runtime/index.ts"
-import { type ArchiveSource, BlobChecksum, blobOf, type BlobPart, Counter, type Counts,
-  partsOf } from "../archive/index.ts"
+import { type ArchiveSource, BlobChecksum, blobOf, type BlobPart, Counter, type Counts, partsOf,
+  StoredSecrets } from "../archive/index.ts"
 import { reasonOf } from "../command-failure.ts"
 
 /** The result: counts, and a sentence for each fault. */
@@ -11,21 +12,39 @@ export interface StoreInspection {
   readonly faults: ReadonlyArray<string>
 }
 
+/** A sentence if there are secrets that no key opens. */
+export const secretFaults = ({ isWhole, missingKeys, unopened }: StoredSecrets) => {
+  if (isWhole) return []
+  const { messagePasswords, registrations, serviceKeys } = unopened
+  const keys = missingKeys.length === 0 ? "changed" : `under the key ${missingKeys.join(", ")}`
+  return [
+    `secrets that SECRET_KEY_FILE does not open (${keys}): ${serviceKeys} service key, ` +
+    `${messagePasswords} message passwords, ${registrations} push registrations`
+  ]
+}
+
 class Inspector {
   readonly counter = new Counter()
   readonly faults: Array<string> = []
+  readonly secrets: StoredSecrets
   private readonly source: ArchiveSource
   private readonly behaviors: ReadonlyMap<string, AnyBehavior>
   private last = { key: "", n: 0 }
 
-  constructor(source: ArchiveSource, behaviors: ReadonlyArray<AnyBehavior>) {
+  constructor(
+    source: ArchiveSource,
+    behaviors: ReadonlyArray<AnyBehavior>,
+    secrets: StoredSecrets
+  ) {
     this.source = source
+    this.secrets = secrets
     this.behaviors = new Map(behaviors.map((one) => [one.kind, one]))
   }
 
   async run(): Promise<void> {
     for await (const part of partsOf(this.source)) {
       if (part._tag === "Blob") await this.inspectBlob(part)
+      else this.secrets.changed(part)
       if (part._tag === "Items" || part._tag === "Actor") {
         this.inspectItems(keyOf(part.address), part.items)
       }
@@ -55,7 +74,7 @@ class Inspector {
     } else if (state !== undefined) {
       try {
         const { format, text } = decodeStoredState(state)
-        behavior.decode(text, format)
+        behavior.decode(text, format, address)
       } catch (error) {
         this.faults.push(`actor ${key}: unreadable state: ${String(error).split("\n")[0] ?? ""}`)
       }
@@ -99,9 +118,11 @@ class Inspector {
 /** Reads everything in the store. Throws StorageFailure. */
 export const inspectStore = async (
   source: ArchiveSource,
-  behaviors: ReadonlyArray<AnyBehavior>
+  behaviors: ReadonlyArray<AnyBehavior>,
+  keyring: Keyring
 ): Promise<StoreInspection> => {
-  const inspector = new Inspector(source, behaviors)
+  const inspector = new Inspector(source, behaviors, new StoredSecrets(keyring))
   await inspector.run()
-  return { counts: inspector.counter.counts, faults: inspector.faults }
+  const faults = [...inspector.faults, ...secretFaults(inspector.secrets)]
+  return { counts: inspector.counter.counts, faults }
 }

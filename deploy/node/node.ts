@@ -91,7 +91,7 @@ interface Shared {
   readonly keyring: Keyring
 }
 
-const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
+const systemLayer = (settings: NodeSettings, { baseUrl, keyring, outbound }: Shared) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
     return System.layer({
@@ -100,6 +100,7 @@ const systemLayer = (settings: NodeSettings, { baseUrl, outbound }: Shared) =>
         blobs: yield* Blobs,
         records: yield* Records,
         usage: yield* Usage,
+        keyring,
         outbound
       }),
       limits: {
@@ -257,6 +258,7 @@ const makeService = Effect.fnUntraced(function*(
     auditRefusals: new RefusalCounter(),
     startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records, keyring),
+    keyring,
     diskFloor,
     metricsText: makeMetricsText({
       system,

@@ -49,11 +49,16 @@ const fileProblem = (file: string): string | undefined => {
     : `${file} has mode ${mode}, and others could read the key of stored secrets: chmod 600 ${file}`
 }
 
-/** The keys of the file. Throws SecretKeyUnusable. */
-const readFile = (file: string): Keyring => {
+/** The text of the file. Throws SecretKeyUnusable. */
+const textOf = (file: string): string => {
   const problem = fileProblem(file)
   if (problem !== undefined) throw new SecretKeyUnusable({ message: problem })
-  const keyring = parseKeys(readFileSync(file, "utf8"))
+  return readFileSync(file, "utf8")
+}
+
+/** The keys of the file. Throws SecretKeyUnusable. */
+const readFile = (file: string): Keyring => {
+  const keyring = parseKeys(textOf(file))
   if (typeof keyring !== "string") return keyring
   throw new SecretKeyUnusable({
     message: `${file} cannot be used as the key of stored secrets: ${keyring}. ` +
@@ -64,10 +69,10 @@ const readFile = (file: string): Keyring => {
 const comment = "# The key of this service's stored secrets: keep a copy, apart from the backups."
 
 /** Writes a new key file for its owner alone. It is durable before anything is encrypted. */
-const makeFile = (file: string): void => {
+const makeFile = (file: string, text = `${comment}\n${newKey()}\n`): void => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const options = { flag: "wx", mode: 0o600, flush: true } as const
-  writeFileSync(file, `${comment}\n${newKey()}\n`, options)
+  writeFileSync(file, text, options)
   flushFolder(dirname(file))
 }
 
@@ -91,12 +96,17 @@ const attempt = <A>(file: string, work: () => A): Effect.Effect<A, SecretKeyUnus
       })
   })
 
+/** A cluster needs a file that its operator made. Throws SecretKeyUnusable. */
+const checkNamed = (settings: KeySettings): void => {
+  if (settings.secretKeyFile !== undefined || mayMakeSecretKey(settings)) return
+  throw new SecretKeyUnusable({ message: unset })
+}
+
 /** The keys of these settings. Fails for a missing file, or a cluster without SECRET_KEY_FILE. */
 export const keyringOf = (settings: KeySettings): Effect.Effect<Keyring, SecretKeyUnusable> => {
   const file = keyFileOf(settings)
-  const isNamed = settings.secretKeyFile !== undefined
   return attempt(file, () => {
-    if (!isNamed && !mayMakeSecretKey(settings)) throw new SecretKeyUnusable({ message: unset })
+    checkNamed(settings)
     if (existsSync(file)) return readFile(file)
     throw new SecretKeyUnusable({ message: missing(settings, file) })
   })
@@ -115,6 +125,41 @@ export const keyringOfNode = (
   const isMade = !existsSync(file) && !hasStore && secretKeyFile === undefined &&
     mayMakeSecretKey(settings)
   return isMade
-    ? Effect.andThen(attempt(file, () => makeFile(file)), keyringOf(settings))
+    ? newKeyringOf(settings, undefined)
     : keyringOf(settings)
+}
+
+/** The keys of these settings; undefined if the file does not exist yet. */
+export const existingKeyringOf = (
+  settings: KeySettings
+): Effect.Effect<Keyring | undefined, SecretKeyUnusable> => {
+  const file = keyFileOf(settings)
+  return attempt(file, () => {
+    checkNamed(settings)
+    return existsSync(file) ? readFile(file) : undefined
+  })
+}
+
+/** Makes the file that does not exist yet, with the keys of an archive or with a new one. */
+export const newKeyringOf = (
+  settings: KeySettings,
+  text: string | undefined
+): Effect.Effect<Keyring, SecretKeyUnusable> => {
+  const file = keyFileOf(settings)
+  return attempt(file, () => {
+    makeFile(file, text)
+    return readFile(file)
+  })
+}
+
+/** The text of the file of keys, for an archive that is to have it. */
+export const keyTextOf = (settings: KeySettings): Effect.Effect<string, SecretKeyUnusable> => {
+  const file = keyFileOf(settings)
+  return Effect.andThen(keyringOf(settings), attempt(file, () => textOf(file)))
+}
+
+/** The keys in the text of a file; undefined if there is none, or it cannot be used. */
+export const keyringIn = (text: string | undefined): Keyring | undefined => {
+  const keyring = text === undefined ? undefined : parseKeys(text)
+  return typeof keyring === "string" ? undefined : keyring
 }

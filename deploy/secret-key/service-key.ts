@@ -21,7 +21,16 @@ const retriesMax = 40
 /** Key of the registry, by which nodes that start together agree on one secret. */
 const registryKey = "service-key"
 
-const place: SealedPlace = { purpose: "service key", of: `${serviceTable}/${keyRecord}` }
+/** The place of the service's own key. */
+export const serviceKeyPlace: SealedPlace = {
+  purpose: "service key",
+  of: `${serviceTable}/${keyRecord}`
+}
+
+/** Whether a record is the service's own key. */
+export const isServiceKey = (
+  { key, table }: { readonly table: string; readonly key: string }
+): boolean => table === serviceTable && key === keyRecord
 
 /**
  * The encrypted secret that this node or a faster one registered. A registry accepts a missing key
@@ -49,7 +58,7 @@ const agreedKey = Effect.fnUntraced(function*(
 })
 
 const opened = (keyring: Keyring, sealed: string): Effect.Effect<string, SecretKeyUnusable> => {
-  const text = keyring.open(place, sealed)
+  const text = keyring.open(serviceKeyPlace, sealed)
   return text === undefined
     ? Effect.fail(
       new SecretKeyUnusable({
@@ -71,7 +80,7 @@ export const serviceKeyOf = Effect.fnUntraced(function*(
   keyring: Keyring
 ): Effect.fn.Return<string, StorageFailure | SecretKeyUnusable> {
   const stored = yield* records.get(serviceTable, keyRecord)
-  const proposed = keyring.seal(place, randomIds.secret(keyRecord))
+  const proposed = keyring.seal(serviceKeyPlace, randomIds.secret(keyRecord))
   // A retry reads the secret that an earlier attempt may have registered.
   const sealed = stored ?? (yield* Effect.retry(agreedKey(proposed), {
     times: retriesMax,
@@ -80,7 +89,7 @@ export const serviceKeyOf = Effect.fnUntraced(function*(
   const text = yield* opened(keyring, sealed)
   const isCurrent = sealingKeyId(sealed) === keyring.currentId
   if (stored === undefined || !isCurrent) {
-    const value = isCurrent ? sealed : keyring.seal(place, text)
+    const value = isCurrent ? sealed : keyring.seal(serviceKeyPlace, text)
     yield* records.write([{ table: serviceTable, key: keyRecord, value }])
   }
   return text

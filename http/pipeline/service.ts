@@ -1,6 +1,6 @@
 /** The dependencies of handlers: the actor system, its stores, the settings and the caches. */
 import { Effect } from "effect"
-import type { OutboundService, UsageLedger } from "../../actors/index.ts"
+import type { Keyring, OutboundService, UsageLedger } from "../../actors/index.ts"
 import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsApi, type Refusal,
   type SystemApi, type Tagged } from "../../runtime/index.ts"
 import type { CredentialCache } from "../auth/credentials/index.ts"
@@ -60,6 +60,8 @@ export interface Service {
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */
   readonly serviceKey: string
+  /** Encrypts message passwords for the store. */
+  readonly keyring: Keyring
   readonly httpMetrics: HttpMetrics
   /** The state of requests to other services. */
   readonly deliveries: Pick<OutboundService, "metrics" | "busiestOrigins">

@@ -193,7 +193,7 @@ export const recover = Effect.fnUntraced(function*(
         new StorageUnavailable({ detail: `${keyOf(address)} is stored in ${formats}` })
       )
     }
-    state = decode(stored.text, stored.format)
+    state = decode(stored.text, stored.format, address)
   }
   if (recall === undefined) return { state, revision, head, timer, recent: undefined }
   const recent = new DeduplicationWindow(recall.items)
@@ -288,7 +288,8 @@ export class ActorState {
 
   /** The state as it is stored, in this format. */
   encode(format: number): string {
-    return encodeStoredState({ format, text: this.behavior.encode(this.state, format) })
+    const text = this.behavior.encode(this.state, format, this.context.self)
+    return encodeStoredState({ format, text })
   }
 
   /** See {@link decideOn}. */

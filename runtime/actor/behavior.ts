@@ -242,11 +242,12 @@ export interface Behavior<
   /**
    * Encodes the state in this format, the newest that every node reads. It may omit what `recall`
    * restores from the log. It keeps the fields that `decode` did not know: they are of a later
-   * program, to whose node the actor may move back.
+   * program, to whose node the actor may move back. `self` is the actor, to whose record a behavior
+   * may bind what it encrypts.
    */
-  readonly encode: (state: State, format: number) => string
+  readonly encode: (state: State, format: number, self: Address) => string
   /** Decodes the state of a record in this format; throws if it is not valid. */
-  readonly decode: (text: string, format: number) => State
+  readonly decode: (text: string, format: number, self: Address) => State
   /** Decodes a message from outside the process, ignores unknown fields; throws if not valid. */
   readonly decodeMessage: (input: unknown) => Message
   readonly recall?: Recall<State>

@@ -5,7 +5,7 @@ import { cabinetTable as table } from "../../actors/cabinet/decide.ts"
 import type { CabinetContent, CabinetMessage, CabinetReply,
   CabinetState } from "../../actors/cabinet/protocol.ts"
 import { cabinetMailboxesMax } from "../../actors/limits.ts"
-import type { Variant } from "../../runtime/index.ts"
+import { address, type Variant } from "../../runtime/index.ts"
 import { decider, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { Model } from "./model.ts"
 
@@ -194,6 +194,7 @@ describe("a cabinet", () => {
       { _tag: "Describe" }
     ]
     for (const message of bad) expect(() => cabinet.decodeMessage(message)).toThrow()
-    expect(cabinet.decode(cabinet.encode(kept, 1), 1)).toEqual(kept)
+    const self = address("cabinet", "one")
+    expect(cabinet.decode(cabinet.encode(kept, 1, self), 1, self)).toEqual(kept)
   })
 })

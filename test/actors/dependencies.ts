@@ -1,6 +1,7 @@
 /** What behaviors need, where a test performs nothing or says itself what is done. */
 import { Effect } from "effect"
 import { type Dependencies, linksUnder } from "../../actors/index.ts"
+import { Keyring } from "../../actors/keyring.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
 import { notificationDocuments } from "../../http/documents.ts"
 import { BlobMissing, type Peers, StorageUnavailable } from "../../runtime/index.ts"
@@ -10,6 +11,9 @@ export const noPeers: Peers = {
   ask: () => Effect.succeed({ _tag: "Refused", reason: "NotFound" }),
   read: () => Effect.succeed([])
 }
+
+/** The key of stored secrets of every test that has no file of keys. */
+export const testKeyring = new Keyring([Buffer.alloc(32, "test")])
 
 /** Nothing outside answers. */
 export const noOutbound: Outbound = {
@@ -29,6 +33,7 @@ export const noDependencies: Dependencies = {
   records: { write: () => Effect.void, get: () => Effect.succeed(undefined) },
   usage: { submit: () => Effect.succeed({ _tag: "Counted" }) },
   outbound: noOutbound,
+  keyring: testKeyring,
   links: linksUnder("http://post.test"),
   documents: notificationDocuments,
   schedule: [0, 1_000],

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import type { MailboxState } from "../../actors/mailbox/protocol.ts"
 import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
+import { address } from "../../runtime/index.ts"
 import { absent, changeSecrets, checkNotification, configure, create, decide, deposit, describeIt,
   destroy, destroyed, expire, fetched, list, open, readHead, register, registrations, remove,
   retrieved, table, timerFired, unregister } from "./mailbox-cells.ts"
@@ -82,21 +83,22 @@ describe("a mailbox that is not open", () => {
 })
 
 describe("the mailbox's binding", () => {
+  const self = address("mailbox", "alice")
   const { decodeMessage, encode, decode } = mailbox({ notificationsMax: 3 })
   it("keeps a state through its record", () => {
     for (const state of [absent, open, destroyed]) {
-      expect(decode(encode(state, 1), 1)).toEqual(state)
+      expect(decode(encode(state, 1, self), 1, self)).toEqual(state)
     }
   })
   it("reads the records that it wrote before it knew of registrations", () => {
     const { events, fetched, inlined, registrations, ...older } = open
     expect([events, fetched, inlined, registrations]).toEqual([0, 0, 0, []])
-    expect(decode(JSON.stringify(older), 1)).toEqual(open)
+    expect(decode(JSON.stringify(older), 1, self)).toEqual(open)
     const tombstone = { _tag: "Destroyed", destroyedAtMs: nowMs, left: [] }
-    expect(decode(JSON.stringify(tombstone), 1)).toEqual(destroyed)
+    expect(decode(JSON.stringify(tombstone), 1, self)).toEqual(destroyed)
   })
   it("refuses what is no record or message of a mailbox", () => {
-    expect(() => decode("{\"_tag\":\"Ajar\"}", 1)).toThrow()
+    expect(() => decode("{\"_tag\":\"Ajar\"}", 1, self)).toThrow()
     expect(() => decodeMessage({ ...deposit, idRandom: "a b\nc" })).toThrow()
     expect(() => decodeMessage({ _tag: "Constructor" })).toThrow()
   })

@@ -44,7 +44,7 @@ const outbound: Outbound = {
   head: () => Effect.never
 }
 
-const deps = { documents: noDependencies.documents }
+const deps = { documents: noDependencies.documents, keyring: noDependencies.keyring }
 
 const runAt = (
   resources: RelayResources,

@@ -14,7 +14,7 @@ import type { DeliveryOutcome, OutboundContent } from "../../actors/outbound/pro
 import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash as hashMark } from "./cells.ts"
-import { noDependencies } from "./dependencies.ts"
+import { noDependencies, testKeyring } from "./dependencies.ts"
 import { contentOf } from "./contents.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
 
@@ -50,6 +50,7 @@ const startRelays = async (
   const refused: DeliveryOutcome = { _tag: "PermanentFailure", problem: "no longer wanted" }
   const relays = notification({
     documents: noDependencies.documents,
+    keyring: testKeyring,
     outbound: {
       post: (posting) =>
         Effect.gen(function*() {

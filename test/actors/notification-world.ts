@@ -13,7 +13,7 @@ import type { DeliveryOutcome } from "../../actors/outbound/protocol.ts"
 import { retryAfterMaxMs } from "../../actors/outbound/response.ts"
 import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { nowMs as beganAtMs } from "./cells.ts"
-import { noDependencies, noOutbound } from "./dependencies.ts"
+import { noDependencies, noOutbound, testKeyring } from "./dependencies.ts"
 import { Model } from "./model.ts"
 
 const schedule = [0, 5_000, 60_000, 300_000]
@@ -24,6 +24,7 @@ type Attempt = Extract<NotificationAction, { readonly _tag: "Attempt" }>
 
 const behavior = notification({
   documents: noDependencies.documents,
+  keyring: testKeyring,
   outbound: noOutbound,
   links: linksUnder("http://post.test"),
   records: noDependencies.records,

@@ -19,6 +19,7 @@ import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
 import { contentOf } from "./contents.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
+import { testKeyring } from "./dependencies.ts"
 
 afterEach(dropAll)
 
@@ -78,7 +79,14 @@ class World {
     const receiver = new Receiver()
     const links = linksUnder(base)
     const documents = notificationDocuments
-    const deps = { outbound: receiver, links, documents, schedule: [0, 5], random: () => 0.5 }
+    const deps = {
+      outbound: receiver,
+      links,
+      keyring: testKeyring,
+      documents,
+      schedule: [0, 5],
+      random: () => 0.5
+    }
     const behaviors = [mailbox({ notificationsMax: 1_000 }), registration(deps)]
     const { system } = await start({ behaviors })
     const world = new World(system, receiver)

@@ -9,6 +9,7 @@ import { registration } from "../../actors/registration/actor.ts"
 import type { RegistrationAction, RegistrationMessage } from "../../actors/registration/protocol.ts"
 import { nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
+import { testKeyring } from "./dependencies.ts"
 
 type Command =
   | { readonly _tag: "Restart" | "Reload" | "Update" }
@@ -87,6 +88,7 @@ class World {
     registration({
       outbound: nobody,
       links: linksUnder("http://localhost"),
+      keyring: testKeyring,
       documents: notificationDocuments,
       schedule: [0, 5_000],
       random: () => 0.5

@@ -11,6 +11,7 @@ import { notificationDocuments } from "../../http/documents.ts"
 import { address, type Peers } from "../../runtime/index.ts"
 import { contentOf } from "./contents.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
+import { testKeyring } from "./dependencies.ts"
 
 const hourMs = 3_600_000
 const callback = "http://example.org/hook"
@@ -21,7 +22,7 @@ describe("batches", () => {
     vi.useFakeTimers({ toFake: ["performance", "Date"], now: 10 * hourMs })
     onTestFinished(() => void vi.useRealTimers())
     vi.advanceTimersByTime(1)
-    const { batches } = new PushResources()
+    const { batches } = new PushResources(testKeyring)
     const one = batch()
     batches.set("a 0 1", one)
     vi.setSystemTime(9 * hourMs)
@@ -33,7 +34,7 @@ describe("batches", () => {
   })
 
   it("give way to later ones when there are too many characters", () => {
-    const { batches } = new PushResources()
+    const { batches } = new PushResources(testKeyring)
     batches.set("first", batch(batchesCharsMax / 2))
     batches.set("second", batch(batchesCharsMax / 2 + 1))
     expect(batches.get("first")).toBeUndefined()
@@ -43,7 +44,7 @@ describe("batches", () => {
   const content = (chars: number) => ({ headers: {}, body: "x".repeat(chars) })
 
   it("count the contents that pushes have made of them", () => {
-    const { batches } = new PushResources()
+    const { batches } = new PushResources(testKeyring)
     batches.set("first", batch())
     batches.set("second", batch())
     batches.addContent("first", "websub atom", content(batchesCharsMax / 2))
@@ -58,7 +59,7 @@ describe("batches", () => {
     vi.useFakeTimers({ toFake: ["performance", "Date"], now: 10 * hourMs })
     onTestFinished(() => void vi.useRealTimers())
     vi.advanceTimersByTime(1)
-    const { batches } = new PushResources()
+    const { batches } = new PushResources(testKeyring)
     batches.set("a 0 1", batch())
     vi.advanceTimersByTime(batchFreshMs)
     batches.addContent("a 0 1", "native ", content(1))
@@ -86,7 +87,7 @@ describe("a push that waits for its permit", () => {
 
   /** Whether it is sent after this was done. */
   const sentAfter = async (meanwhile: (resources: PushResources) => void): Promise<boolean> => {
-    const resources = new PushResources()
+    const resources = new PushResources(testKeyring)
     const sent: Array<unknown> = []
     const post = (posting: OutboundPost) =>
       Effect.suspend(() => {
@@ -98,7 +99,13 @@ describe("a push that waits for its permit", () => {
       })
     const outbound = { post, get: () => Effect.never, head: () => Effect.never }
     const links = linksUnder("http://own.test")
-    const deps = { outbound, links, documents: notificationDocuments, random: () => 0.5 }
+    const deps = {
+      outbound,
+      links,
+      keyring: testKeyring,
+      documents: notificationDocuments,
+      random: () => 0.5
+    }
     await Effect.runPromise(push(deps, resources, away, self, action))
     return sent.length > 0
   }
@@ -144,12 +151,13 @@ it.each([["websub", true], ["native", false]] as const)(
     const deps = {
       outbound: { post, get: () => Effect.never, head: () => Effect.never },
       links: linksUnder("http://own.test"),
+      keyring: testKeyring,
       documents: notificationDocuments,
       random: () => 0.5
     }
     const action = firstPush(form, 9)
     const self = address("registration", "alice=r")
-    await Effect.runPromise(push(deps, new PushResources(), peers, self, action))
+    await Effect.runPromise(push(deps, new PushResources(testKeyring), peers, self, action))
     expect(posts.map(({ refusesRedirects = false }) => refusesRedirects)).toEqual([refuses])
   }
 )
@@ -175,8 +183,9 @@ it.each(["native", "websub"] as const)(
     }
     const topicDocument = vi.fn(notificationDocuments.topicDocument)
     const links = linksUnder("http://own.test")
-    const deps = { outbound, links, documents: { topicDocument }, random: () => 0.5 }
-    const resources = new PushResources()
+    const keyring = testKeyring
+    const deps = { outbound, links, keyring, documents: { topicDocument }, random: () => 0.5 }
+    const resources = new PushResources(testKeyring)
     const addContent = vi.spyOn(resources.batches, "addContent")
     await Effect.runPromise(
       Effect.forEach(

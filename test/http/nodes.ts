@@ -22,6 +22,7 @@ import { publishNodeFigures } from "../../http/resources/cluster/node-figures.ts
 import { listen } from "../../http/wire/server.ts"
 import { Blobs, type Limits, Placement, Records, recordsUpTo, Storage,
   System } from "../../runtime/index.ts"
+import { testKeyring } from "../actors/dependencies.ts"
 import type { Backend } from "./backends.ts"
 
 /** The wait before each delivery attempt in ms: five attempts for a recipient that fails. */
@@ -88,6 +89,7 @@ const layerOf = (
         blobs: yield* Blobs,
         records: yield* Records,
         usage: yield* Usage,
+        keyring: testKeyring,
         outbound,
         links: linksUnder(base),
         documents: notificationDocuments,
@@ -163,6 +165,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     diskFloor: settings.diskFloor,
     startId: `${name}.test`,
     serviceKey: "the key of these tests",
+    keyring: testKeyring,
     httpMetrics,
     deliveries: outbound,
     archive: async function*() {

@@ -1,8 +1,9 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type Element, element, parseFragment, parseText, storedFragment, writeDocument,
+import { type Element, element, parseFragment, parseText, writeDocument,
   writeElement } from "../../http/formats/xml/index.ts"
 import { parser } from "./document-parser.ts"
+import { readableFragment } from "./readable-fragment.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const doc = (text: string) => parser.parseXml(bytes(text))
@@ -130,7 +131,7 @@ describe("parseNotification", () => {
       }
     })
     if (!parsed.ok) return
-    expect(storedFragment({ ...parsed.value, sender: "http://out/" })).toBe(
+    expect(readableFragment({ ...parsed.value, sender: "http://out/" })).toBe(
       "<item xmlns:dc=\"urn:dc\"><description>A &lt; B</description><url>http://a/</url>"
         + "<password>p</password><from>http://out/</from>"
         + "<dc:x  y='1'>é😀<z/></dc:x\n><description2/></item><dc:y xmlns:dc=\"urn:dc\"/>"
@@ -252,9 +253,9 @@ describe("parseNotification", () => {
         const cold = doc(text)
         if (hot.ok) {
           expect(cold.ok).toBe(true)
-          const stored = storedFragment(hot.value)
+          const stored = readableFragment(hot.value)
           const repeated = note(`<notification>${stored}</notification>`)
-          expect(repeated.ok && storedFragment(repeated.value)).toBe(stored)
+          expect(repeated.ok && readableFragment(repeated.value)).toBe(stored)
           expect(doc(`<notification>${stored}</notification>`).ok).toBe(true)
         } else if (hot.fault._tag === "Malformed") expect(cold.ok).toBe(false)
       }),

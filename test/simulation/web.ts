@@ -25,6 +25,7 @@ import { type Exchange, noBody, type ReplyHeaders,
   type RequestBody } from "../../http/wire/index.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 import type { BlobsApi, RecordsApi, SystemApi } from "../../runtime/index.ts"
+import { testKeyring } from "../actors/dependencies.ts"
 
 export interface WebRequest {
   readonly method: string
@@ -112,6 +113,7 @@ export const serviceOf = (
   diskFloor: undefined,
   startId,
   serviceKey,
+  keyring: testKeyring,
   httpMetrics: new HttpMetrics(),
   deliveries: {
     metrics: () => {

@@ -1,4 +1,5 @@
 /** Reads the documents that clients send, in XML and JSON, within the operator's limits. */
+import type { SealPassword } from "../../../actors/index.ts"
 import { type DocumentLimits, formBytesMax, storedFactorMax } from "../../limits.ts"
 import { isUtf8Name, parseText, parseWithSources, XmlRejected } from "./document.ts"
 import { type Element, failure, type Result, success, type XmlFault } from "./element.ts"
@@ -142,9 +143,9 @@ export class DocumentParser {
    * The notification as it is stored. It may be several times larger than its document; then this
    * fails with `TooLarge`, as the store could refuse it.
    */
-  fragmentToStore(document: NotificationDocument): Result<string, XmlFault> {
+  fragmentToStore(document: NotificationDocument, seal: SealPassword): Result<string, XmlFault> {
     const { fragmentBytesMax } = this
-    const fragment = storedFragment(document)
+    const fragment = storedFragment(document, seal)
     const fits = fragment.length * bytesOfCharMax <= fragmentBytesMax ||
       Buffer.byteLength(fragment) <= fragmentBytesMax
     return fits ? success(fragment) : this.fragmentTooLarge()

@@ -2,6 +2,7 @@
  * A notification as a document: its fields, the checks of each (protocol A2, A5), and the XML
  * fragment in which it is stored and served.
  */
+import { type SealPassword, withSealedPassword } from "../../../actors/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import { childrenOf, type Element, element, escapeAttribute, escapeText,
   textOf } from "./element.ts"
@@ -239,20 +240,26 @@ export const readNotificationElement = (
 /**
  * The notification as it is stored, without `to`: `<item>…</item>`, then the unknown elements of
  * the root. The item holds its known fields first, then its unknown elements unchanged. A listing
- * concatenates these fragments inside its `notification` elements.
+ * concatenates these fragments inside its `notification` elements. `seal` encrypts a password.
  */
-export const storedFragment = (document: NotificationDocument): string => {
+export const storedFragment = (document: NotificationDocument, seal: SealPassword): string => {
   const { fieldAttributes: attributes, password, sender } = document
   let text = `<item${document.itemAttributes}><description${attributes?.["description"] ?? ""}>` +
     escapeText(document.description) + `</description><url${attributes?.["url"] ?? ""}>` +
     escapeText(document.url) + "</url>"
+  let sealed: string | undefined
+  let position = 0
   if (password !== undefined) {
-    text += `<password${attributes?.["password"] ?? ""}>${escapeText(password)}</password>`
+    text += `<password${attributes?.["password"] ?? ""}>`
+    position = text.length
+    if (password !== "") sealed = seal(escapeText(password))
+    text += "</password>"
   }
   if (sender !== undefined) {
     text += `<from${attributes?.["from"] ?? ""}>${escapeText(sender)}</from>`
   }
-  return `${text}${contentFragment(document)}${document.extra}</item>${document.rootExtra}`
+  text += `${contentFragment(document)}${document.extra}</item>${document.rootExtra}`
+  return sealed === undefined ? text : withSealedPassword(text, position, sealed)
 }
 
 const contentFragment = (

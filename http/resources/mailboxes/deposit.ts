@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { EarlierDeposit } from "../../../actors/idempotency/index.ts"
+import { sealPasswordFor } from "../../../actors/index.ts"
 import { decodeItem, type MailboxMessage, type MailboxReply,
   notificationId } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
@@ -213,7 +214,8 @@ const deposit = Effect.fnUntraced(function*(
     }
   )
   const { digest, document } = body
-  const fragment = yield* publishedFragment(service.documentParser, document, publish)
+  const seal = sealPasswordFor(service.keyring, mailbox.to)
+  const fragment = yield* publishedFragment(service.documentParser, document, seal, publish)
   const linkedId = inlinedId === undefined ? linkedContent(service, document.url) : undefined
   if (linkedId !== undefined) yield* noteLink(service, linkedId, link)
   const message = {
@@ -308,7 +310,11 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
     const body = { document: document.value, digest }
     return forkDeposit(direct, bytes, deposit(service, mailbox, randomIds, body, depositor))
   }
-  const fragment = fragmentToStore(service.documentParser, document.value)
+  const fragment = fragmentToStore(
+    service.documentParser,
+    document.value,
+    sealPasswordFor(service.keyring, mailbox.to)
+  )
   if (!fragment.ok) return refuseDeposit(direct, fragment.fault, bytes)
   const idRandom = randomIds.id("notification")
   const message = depositMessage({ fragment: fragment.value, digest, idRandom }, depositor)

@@ -10,7 +10,7 @@ import { element, writeElement } from "../../formats/xml/index.ts"
 import { type HandlerFailure, type HttpError, type Service,
   unknownCursor } from "../../pipeline/index.ts"
 import { eventText } from "../../wire/index.ts"
-import type { MailboxRef } from "./mailbox-access.ts"
+import { type MailboxRef, readItems } from "./mailbox-access.ts"
 
 /** A cursor or a time; restores a `+` that the decoding of a form made a space. */
 export const parseListingSince = (text: string): Since | undefined =>
@@ -79,7 +79,7 @@ export const findPosition = Effect.fnUntraced(function*(
   if (n < first) return { after: first, state: "discarded" }
   if (n === 0 || (n === head && isItemOf(cursor, lastAtMs))) return { after: n, state: "kept" }
   // An answer may show items that were committed after its view, and so may its cursor.
-  const items = yield* service.system.read(mailbox.to, n, 1 + ahead)
+  const items = yield* readItems(service, mailbox, n, 1 + ahead)
   const [item] = items
   const isThere = item?.n === n
   const isKnown = isThere ? isItemOf(cursor, itemAtMs(item.value)) : n <= head

@@ -1,7 +1,7 @@
 /** Which mailbox a path names, and who may read it (protocol §1.2). */
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
-import { mailboxKind } from "../../../actors/index.ts"
+import { mailboxKind, openItems } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { isSlug, secretHash } from "../../auth/credentials/index.ts"
@@ -51,6 +51,14 @@ export const mailboxRefOf = (service: Service, parameters: Parameters): MailboxR
   const name = parameters.get("mailbox")
   return isSlug(name) ? mailboxRefNamed(service, name, parameters.secret("mailbox")) : undefined
 }
+
+/** Reads log items with `n >= from`, ascending, at most `limit`, as readers get them. */
+export const readItems = (
+  { keyring, system }: Service,
+  { to }: MailboxRef,
+  from: number,
+  limit: number
+) => Effect.map(system.read(to, from, limit), (items) => openItems(keyring, to, items))
 
 /** Adds the mailbox's Link to a failure, unless there is no mailbox. */
 export const withMailboxLink = (failure: HandlerFailure, mailbox: MailboxRef): HandlerFailure => {

@@ -16,7 +16,7 @@ import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } fr
 import { absoluteUri, type Call, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
-import { inboxRel, type MailboxRef } from "./mailbox-access.ts"
+import { inboxRel, type MailboxRef, readItems } from "./mailbox-access.ts"
 
 /** The parameters of a request for a listing. */
 export interface ListingQuery {
@@ -137,7 +137,7 @@ export const readPage = Effect.fnUntraced(function*(
   if (state === "unknown") return yield* unknownPosition("since")
   const unread = after < view.head && following === undefined
   const items = unread
-    ? yield* service.system.read(mailbox.to, after + 1, limit + 1)
+    ? yield* readItems(service, mailbox, after + 1, limit + 1)
     : following ?? []
   const more = items.length > limit
   const covered = more ? items.slice(0, limit) : items
@@ -322,7 +322,7 @@ export const readLatest = Effect.fnUntraced(function*(
   ) {
     const from = Math.max(1, low - span)
     const above = low
-    const items = yield* service.system.read(mailbox.to, from, above - from)
+    const items = yield* readItems(service, mailbox, from, above - from)
     found = [...items.filter(({ n, value }) => n < above && !isRemoval(value)), ...found]
     low = from
   }

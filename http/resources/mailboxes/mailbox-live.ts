@@ -7,7 +7,7 @@ import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, t
   longPoll } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { parseListingSince, positionEvent, positionSince } from "./listing-position.ts"
-import { describeForReader, type ReaderCall } from "./mailbox-access.ts"
+import { describeForReader, type ReaderCall, readItems } from "./mailbox-access.ts"
 import { entryOf, entryXml, type ListingPage, type ListingQuery, readPage, reportRetrieved,
   spansOf } from "./mailbox-listing.ts"
 
@@ -51,7 +51,7 @@ const sendAfter = Effect.fnUntraced(function*(
       endRefusedStream(events, view, mailbox.href)
       return last
     }
-    const items = yield* service.system.read(mailbox.to, last + 1, eventItemsMax)
+    const items = yield* readItems(service, mailbox, last + 1, eventItemsMax)
     const notifications = items.filter(({ value }) => !isRemoval(value))
     for (const item of notifications) {
       const entry = entryOf(item)

@@ -15,7 +15,7 @@ import { removeOnce } from "../../request-record.ts"
 import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
-  requireReader, requireRemover } from "./mailbox-access.ts"
+  readItems, requireReader, requireRemover } from "./mailbox-access.ts"
 import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, type MailboxEntry,
   type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved, spansOf,
   withCopies } from "./mailbox-listing.ts"
@@ -192,7 +192,7 @@ const entryAt = Effect.fnUntraced(function*(
 ): Effect.fn.Return<MailboxEntry, HandlerFailure> {
   const id = parseNotificationId(call.parameters.get("notification"))
   if (id === undefined || id.n > view.head) return yield* httpError("not-found")
-  const [item] = yield* service.system.read(mailbox.to, id.n, 1)
+  const [item] = yield* readItems(service, mailbox, id.n, 1)
   if (item === undefined || item.n !== id.n) return yield* httpError("gone")
   if (isRemoval(item.value)) return yield* httpError("not-found")
   const entry = entryOf(item)

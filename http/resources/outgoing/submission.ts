@@ -1,6 +1,6 @@
 /** A5: a notification is queued for its recipients. */
 import { Effect } from "effect"
-import { parseUrl } from "../../../actors/index.ts"
+import { parseUrl, sealPasswordFor } from "../../../actors/index.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
@@ -69,6 +69,7 @@ const relayedDocument = Effect.fnUntraced(function*(
   service: Service,
   { ids }: Call,
   { account, href }: OutgoingRef,
+  { to }: OutgoingNotificationRef,
   document: NotificationDocument
 ): Effect.fn.Return<string, HandlerFailure> {
   const signed = document.from ? { ...document, sender: href } : document
@@ -81,7 +82,12 @@ const relayedDocument = Effect.fnUntraced(function*(
     })
     return published.href
   })
-  const fragment = yield* publishedFragment(service.documentParser, signed, publish)
+  const fragment = yield* publishedFragment(
+    service.documentParser,
+    signed,
+    sealPasswordFor(service.keyring, to),
+    publish
+  )
   return `<notification>${fragment}</notification>`
 })
 
@@ -155,7 +161,7 @@ export const postOutgoing = defineHandler(function*(service, call) {
   const outgoing = outgoingRefNamed(service, mailbox, call.ids.id("outgoing"))
   const queued = isKeyed(call) ? yield* describeQueued(service, outgoing) : undefined
   const view = queued ?? (yield* queueNotification(service, call, mailbox, outgoing, {
-    document: yield* relayedDocument(service, call, mailbox, document.value),
+    document: yield* relayedDocument(service, call, mailbox, outgoing, document.value),
     to: to.value
   }))
   if (isPageForm(call.request)) return seeOther(service, outgoing.path)

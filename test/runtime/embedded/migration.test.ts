@@ -52,17 +52,19 @@ it.each<readonly [EngineName, EngineName]>([["rocksdb", "leveldb"], ["leveldb", 
     const file = join(await newFolder(), "archive")
     const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
     await withStore(source, filled, from)
-    const { counts } = await run(backUp(settingsOf(source, from), file, false, () => {}))
+    const { counts } = await run(
+      backUp(settingsOf(source, from), file, { isPlain: false, withKey: false }, () => {})
+    )
     expect(counts.actors["mailbox"]).toBeGreaterThan(100)
     expect(counts).toMatchObject({ records: 500, blobs: 4 })
-    const restored = await run(restore(settingsOf(target, to), file, () => {}))
+    const restored = await run(restore(settingsOf(target, to), file, false, () => {}))
     expect(restored.rows.filter(({ same }) => !same)).toEqual([])
     expect(restored.isSame).toBe(true)
     const [before, after] = [await run(inspect(source)), await run(inspect(target))]
     expect(before).toMatchObject({ engine: from, faults: [] })
     expect(after).toMatchObject({ engine: to, faults: [] })
     expect({ ...after.counts, commits: 0 }).toEqual({ ...before.counts, commits: 0 })
-    const twice = await run(Effect.flip(restore(settingsOf(target, to), file, () => {})))
+    const twice = await run(Effect.flip(restore(settingsOf(target, to), file, false, () => {})))
     expect(twice).toMatchObject({
       exitCode: exitCodes.unavailable,
       message: expect.stringMatching(/ cannot be used: /)

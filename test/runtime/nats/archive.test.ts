@@ -212,7 +212,9 @@ describe("archives", () => {
     async () => {
       const { url } = await natsServer()
       const folder = folderWithKeyOf(dataDir)
-      const places = [{ DATA_DIR: folder }, { NATS_URL: url, DATA_DIR: temporaryFolder() }]
+      const SECRET_KEY_FILE = join(folder, "secret-key")
+      const cluster = { NATS_URL: url, DATA_DIR: temporaryFolder(), SECRET_KEY_FILE }
+      const places = [{ DATA_DIR: folder }, cluster]
       for (const env of places) {
         const args = [binary, "restore", archive]
         const failpoint = { RESTANTE_FAILPOINT: "committed:mailbox:1" }

@@ -1,7 +1,6 @@
 /** The parsers of bodies: XML, notifications, JSON, JSON-LD, forms, queries, files of customers. */
 import { parseForm } from "../../../http/formats/form-fields.ts"
-import { parseFragment, storedFragment, toJson,
-  writeDocument } from "../../../http/formats/xml/index.ts"
+import { parseFragment, toJson, writeDocument } from "../../../http/formats/xml/index.ts"
 import { formBytesMax } from "../../../http/limits.ts"
 import { readNotification } from "../../../http/notification-body.ts"
 import { filterOf } from "../../../http/query-engine/condition.ts"
@@ -10,6 +9,7 @@ import { CustomerFileParser, FileBroken,
   formats } from "../../../http/resources/customers/customer-files.ts"
 import { linkedDataOf, readLinkedData } from "../../../http/resources/interop/linked-data.ts"
 import { tableOf, tables } from "../../../http/resources/queries/query-forms.ts"
+import { readableFragment } from "../../http/readable-fragment.ts"
 import { bytesOf, must, mustEqual } from "./expecting.ts"
 import type { Target } from "./fuzzer.ts"
 import { parser } from "../../http/document-parser.ts"
@@ -84,7 +84,7 @@ const notifications: Target = {
     const read = readNotification(parser, bytes, "text/xml+rss")
     if (!read.ok) return
     must(parser.parseXml(bytes, "text/xml").ok, "a notification is a document")
-    const fragment = storedFragment(read.value)
+    const fragment = readableFragment(read.value)
     must(parseFragment(fragment).length > 0, "what is stored is read")
     const again = parser.parseNotificationText(`<notification>${fragment}</notification>`)
     must(again.ok, "and is a notification")
@@ -159,7 +159,7 @@ const linkedData: Target = {
   run: (input) => {
     const read = readLinkedData(parser, bytesOf(input), "application/ld+json")
     if (!read.ok) return
-    const fragment = storedFragment(read.value)
+    const fragment = readableFragment(read.value)
     must(parseFragment(fragment).length > 0, "what is stored is read")
     const kept = linkedDataOf(fragment)
     must(kept !== undefined, "the document is kept")

@@ -1,0 +1,97 @@
+/**
+ * The message password in a stored fragment of a notification. A fragment with a password is stored
+ * as a line with the encrypted password and its position, before the fragment without it:
+ * `~<position, base 36> <sealed>\n<item>…<password></password>…</item>`. Fragments without a
+ * password are stored as readers get them, so that a listing joins them unread.
+ */
+import type { Address, LogItem } from "../runtime/index.ts"
+import { type Keyring, messagePasswordOf } from "./keyring.ts"
+
+/** Encrypts a password, as XML text, for the record that will have it. */
+export type SealPassword = (text: string) => string
+
+/** No fragment begins with it: a fragment begins with `<`. */
+const mark = "~"
+
+const markCode = mark.charCodeAt(0)
+
+const emptyElement = /<password\b[^<>]*>$/
+
+const closingTag = "</password>"
+
+/** Encrypts passwords in the fragments of an actor: a mailbox, or an outgoing notification. */
+export const sealPasswordFor = (keyring: Keyring, owner: Address): SealPassword => (text) =>
+  keyring.seal(messagePasswordOf(owner), text)
+
+/** The stored form of a fragment whose password, `sealed`, belongs at `position`. */
+export const withSealedPassword = (fragment: string, position: number, sealed: string): string =>
+  `${mark}${position.toString(36)} ${sealed}\n${fragment}`
+
+interface SealedFragment {
+  readonly position: number
+  readonly sealed: string
+  readonly fragment: string
+}
+
+/** The parts of a stored fragment; undefined for one without an encrypted password. */
+export const sealedParts = (stored: string): SealedFragment | undefined => {
+  if (stored.charCodeAt(0) !== markCode) return undefined
+  const [space, end] = [stored.indexOf(" "), stored.indexOf("\n")]
+  return {
+    position: Number.parseInt(stored.slice(1, space), 36),
+    sealed: stored.slice(space + 1, end),
+    fragment: stored.slice(end + 1)
+  }
+}
+
+/** The fragment without the element of its password. */
+export const withoutPassword = ({ fragment, position }: SealedFragment): string =>
+  fragment.slice(0, position).replace(emptyElement, "") +
+  fragment.slice(position + closingTag.length)
+
+/** The fragment as readers get it; without the password if its key is missing. */
+export const openFragment = (keyring: Keyring, owner: Address, stored: string): string => {
+  const parts = sealedParts(stored)
+  if (parts === undefined) return stored
+  const text = keyring.open(messagePasswordOf(owner), parts.sealed)
+  if (text === undefined) return withoutPassword(parts)
+  const { fragment, position } = parts
+  return fragment.slice(0, position) + text + fragment.slice(position)
+}
+
+/** A stored fragment for another actor: its password is encrypted for that one. */
+export const resealFragment = (
+  keyring: Keyring,
+  from: Address,
+  to: Address,
+  stored: string
+): string => {
+  const parts = sealedParts(stored)
+  if (parts === undefined) return stored
+  const text = keyring.open(messagePasswordOf(from), parts.sealed)
+  if (text === undefined) return withoutPassword(parts)
+  return withSealedPassword(
+    parts.fragment,
+    parts.position,
+    keyring.seal(messagePasswordOf(to), text)
+  )
+}
+
+/** Where the stored fragment begins in the value of a mailbox's log item. */
+export const fragmentStart = (value: string): number => value.indexOf("\n") + 1
+
+/** A log item of a mailbox with its fragment as readers get it. */
+const openItem = (keyring: Keyring, mailbox: Address, item: LogItem): LogItem => {
+  const { n, value } = item
+  const start = fragmentStart(value)
+  if (value.charCodeAt(start) !== markCode) return item
+  const fragment = openFragment(keyring, mailbox, value.slice(start))
+  return { n, value: value.slice(0, start) + fragment }
+}
+
+/** Log items of a mailbox with their fragments as readers get them. */
+export const openItems = (
+  keyring: Keyring,
+  mailbox: Address,
+  items: ReadonlyArray<LogItem>
+): ReadonlyArray<LogItem> => items.map((item) => openItem(keyring, mailbox, item))
