@@ -94,6 +94,17 @@ const traceOf = async (name: string, act: () => Promise<void>): Promise<Readonly
   return text.trimEnd().split("\n")
 }
 
+/** Resolves when the traced service has done nothing for a while. */
+const untilIdle = async (): Promise<void> => {
+  let size = -1
+  await eventually(60_000, "the service is idle", async () => {
+    await pause(500)
+    const before = size
+    size = statSync(traceFile).size
+    return size === before ? true : undefined
+  })
+}
+
 /** A document that differs from all others: a mailbox recognizes a repeated one. */
 const notification = (to = ""): string => {
   const item = `<description>${randomUUID()}</description><url>http://keys.test/</url>`
@@ -131,7 +142,7 @@ const walkAlone = async (): Promise<void> => {
   await createMailbox(service, "alice")
   // A first deposit activates the mailbox; an idle service has nothing else to do.
   await post(`${service.url}/mailboxes/alice`, notification())
-  await pause(500)
+  await untilIdle()
   traces.set(
     "A deposit",
     await traceOf("A deposit", async () => {
@@ -143,7 +154,9 @@ const walkAlone = async (): Promise<void> => {
     })
   )
   const list = () => request(`${service.url}/mailboxes/alice`, { headers: { authorization } }, 200)
+  await untilIdle()
   traces.set("A listing", await traceOf("A listing", async () => void await list()))
+  await untilIdle()
   traces.set(
     "A relay attempt",
     await traceOf("A relay attempt", async () => {
