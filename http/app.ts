@@ -253,7 +253,7 @@ class Application {
     if (isForbiddenOrigin(request, baseUrl, corsOrigin)) {
       return this.reject(request, exchange, forbiddenOrigin, pattern)
     }
-    const browser = browserIdentity(request, baseUrl)
+    const browser = request.headers.has("cookie") ? browserIdentity(request, baseUrl) : undefined
     if (browser?._tag === "HttpError") return this.reject(request, exchange, browser, pattern)
     const identity = browser ?? identityOf(request)
     const isKeyed = hasIdempotencyKey(request)

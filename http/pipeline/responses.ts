@@ -29,7 +29,10 @@ const contextOf = (
   type: MediaType
 ): RenderContext => ({
   path: request.path,
-  reader: pageReaderOf(request),
+  // Only a page needs it.
+  get reader() {
+    return pageReaderOf(request)
+  },
   links: choice === undefined ? links : representationLinks(links, choice, type)
 })
 
