@@ -37,6 +37,7 @@ const tokenElement = (service: Service, name: string, token: TokenView, secret?:
     secret
   )
 
+/** Without the last use of its tokens: reading the account with one does not change it. */
 const accountElement = (
   service: Service,
   account: AccountView,
@@ -50,7 +51,7 @@ const accountElement = (
     },
     element("name", {}, account.name),
     ...account.roles.map((role) => element("role", {}, role)),
-    ...account.tokens.map((token) =>
+    ...account.tokens.map(({ usedAtMs: _usedAtMs, ...token }) =>
       tokenElement(
         service,
         account.name,
