@@ -315,8 +315,12 @@ export class TimerWindow {
       const signal = signalRevision === undefined
         ? undefined
         : { revision: signalRevision, hint: undefined }
+      const knownMs = dueMs.get(key)
+      // The store may have an earlier time: it kept a commit that a node had given up.
+      const isKnown = knownMs !== undefined &&
+        (signal !== undefined || pinned.has(key) || knownMs <= atMs)
       // A timer in delivery is still in the store, but the decision on it sets its next time.
-      if (!dueMs.has(key) && !inFlight.has(key) && !changed.has(key)) this.put(key, atMs, signal)
+      if (!isKnown && !inFlight.has(key) && !changed.has(key)) this.put(key, atMs, signal)
       else if (signal !== undefined) this.replaceSignal(key, atMs, signal)
     }
     const isForward = dueMs.size > before || next?.atMs !== from?.atMs ||

@@ -80,6 +80,19 @@ describe("a window", () => {
     expect(made.timeOf(keyOfNumber(5))).toBe(900)
   })
 
+  it("takes an earlier time of the store, as a commit may become durable long after it", () => {
+    const made = window(10, 3_600_000)
+    made.pin(keyOfNumber(0), 500, "deferred")
+    made.request(true)
+    made.beginLoad()
+    made.finishLoad(pageOf([timerOf(0, 5), timerOf(1, 20)]))
+    expect([made.timeOf(keyOfNumber(0)), made.timeOf(keyOfNumber(1))]).toEqual([500, 20])
+    made.request(true)
+    made.beginLoad()
+    made.finishLoad(pageOf([timerOf(1, 3_600_000)]))
+    expect(made.earliestMs).toBe(20)
+  })
+
   it("does not repeat a load at once that found nothing new", () => {
     const made = window(10, 20, 30, 40)
     for (let n = 0; n < 4; n++) made.take(40)
