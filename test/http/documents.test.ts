@@ -69,7 +69,7 @@ describe("an attribute that the schema does not have", () => {
     expect(await refusal(content, receipt))
       .toEqual([422, "a receipt has no attribute mialbox: it may have status, mailbox"])
     expect(await refusal(tokens, "<token expire=\"P1D\"/>"))
-      .toEqual([422, "a token has no attribute expire: it may have name, expires"])
+      .toEqual([422, "a token has no attribute expire: it may have name, expires, scope"])
     const callback = "<callback>http://192.0.2.1/hook</callback>"
     expect(await refusal(registrations, `<registration topic="x">${callback}</registration>`))
       .toEqual([422, "a registration has no attribute topic: remove it"])
