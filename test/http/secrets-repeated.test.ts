@@ -181,10 +181,14 @@ describe("the secrets of a mailbox", () => {
 describe("the secret of a registration", () => {
   const register = async (name: string) => {
     expect((await send("POST", "/mailboxes", { basic, headers: { Slug: name } })).status).toBe(201)
-    const body = "<registration><callback>http://127.0.0.1:9/none</callback></registration>"
+    const body = "<registration><callback>http://10.1.2.3/none</callback></registration>"
     const registered = await send("POST", `/mailboxes/${name}/registrations`, { basic, body })
     expect(registered.status).toBe(201)
-    return new URL(registered.header("location")).pathname
+    const { pathname } = new URL(registered.header("location"))
+    // The only attempt, as the address is forbidden, changes the registration's entity tag.
+    await expect.poll(async () => (await send("GET", pathname, { basic })).text)
+      .toContain("<problem>")
+    return pathname
   }
   const rotating = (path: string) => ({
     key: "rotation",
