@@ -45,13 +45,16 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
 ]
 export { accountKind } from "./account/index.ts"
 export { auditId, auditKind } from "./audit/index.ts"
+export { type Block, type BlockedBy, blockedText, decodeBlock, findBlock,
+  hostsOf } from "./blocks.ts"
 export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
 export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, sealingKeyId,
   signingSecretOf } from "./keyring.ts"
 export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
-  browserSessionLifetimeMs, cabinetMailboxesMax, idempotencyRetentionMs, receiptsMax, reservationMs,
-  retrievedPerDecisionMax, wrongAttemptsWindowMs } from "./limits.ts"
+  blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs, cabinetMailboxesMax,
+  idempotencyRetentionMs, receiptsMax, reservationMs, retrievedPerDecisionMax,
+  wrongAttemptsWindowMs } from "./limits.ts"
 export { linksUnder, mayNameContent } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"

@@ -164,6 +164,14 @@ export const browserSessionTouchMs = 10 * 60 * 1000
 /** A failed removal of the records of expired tokens is repeated after this time. */
 export const tokenRemovalRetryMs = 60_000
 
+/** Blocks of depositors that one mailbox has, in its record. */
+export const mailboxBlocksMax = 100
+
+/** Characters of an account, network or host that is blocked, and of the reason. */
+export const blockValueCharsMax = 255
+
+export const blockReasonCharsMax = 300
+
 /** Characters of an audit entry: an account or address, an action, a target, a detail. */
 export const auditAccountCharsMax = 200
 

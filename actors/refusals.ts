@@ -13,6 +13,8 @@ export type Reason =
   | "Unauthenticated"
   /** The credentials are valid, but do not allow this. */
   | "Forbidden"
+  /** The depositor is blocked here. */
+  | "Blocked"
   /** It has reached its bound. */
   | "Full"
   /** Too much earlier work is unfinished; a retry may succeed. */

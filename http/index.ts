@@ -9,7 +9,7 @@ export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
 export { countRequest, HttpMetrics, type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
-export { Clients, DiskFloor, type DiskFreeMin, floorBytes, makeRateLimiter, type Rate,
+export { BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes, makeRateLimiter, type Rate,
   RefusalCounter, RemoteReader } from "./rates/index.ts"
 export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"

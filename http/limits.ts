@@ -495,6 +495,22 @@ export const loadRetentionMs = 7 * 24 * 60 * 60 * 1000
 /** Loads that the service reads in one step. */
 export const loadsPage = 100
 
+/* Blocks and reports. */
+
+/** Blocks of the service, which each node has in memory. */
+export const serviceBlocksMax = 1_000
+
+/** After a failed read of the blocks a node reads them again. */
+export const blockRetryMs = 1_000
+
+/** Reports that the service keeps; beyond them it removes the oldest. */
+export const reportsMax = 1_000
+
+export const reportReasonCharsMax = 1_000
+
+/** Reports that one account or client network may send. */
+export const reportsPerClient = { quota: 20, windowMs: 60 * 60 * 1000 }
+
 /* The audit log. */
 
 /** Entries that one read of the audit log returns, and that one page of it searches. */

@@ -11,6 +11,7 @@ import { contentResource } from "./resources/content/index.ts"
 import { customerResource } from "./resources/customers/index.ts"
 import { homeResource } from "./resources/home/index.ts"
 import { mailboxResource } from "./resources/mailboxes/index.ts"
+import { moderationResource } from "./resources/moderation/index.ts"
 import { observabilityResource } from "./resources/observability/index.ts"
 import { outgoingResource } from "./resources/outgoing/index.ts"
 import { queryResource } from "./resources/queries/index.ts"
@@ -37,6 +38,7 @@ const resources: ReadonlyArray<ResourceDefinition> = [
   accountResource,
   auditResource,
   signInResource,
+  moderationResource,
   clusterResource,
   observabilityResource
 ]

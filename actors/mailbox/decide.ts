@@ -4,7 +4,8 @@
  * passed, and in no other way.
  */
 import { append, become, type BehaviorTable, stay, type Variant } from "../../runtime/index.ts"
-import { registrationsMax } from "../limits.ts"
+import { type BlockedBy, blockedText, findBlock, withBlock } from "../blocks.ts"
+import { mailboxBlocksMax, registrationsMax } from "../limits.ts"
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import { hasLaterFields } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
@@ -14,7 +15,7 @@ import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, Mailbo
 import { covers, subtract } from "./ranges.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
   recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
-import { isWatched, makesRequests, partOf, signalBackgroundTasks, signalDeposit, signalKey,
+import { isWatched, partOf, signalBackgroundTasks, signalDeposit, signalKey,
   signalRegistrations } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
@@ -49,6 +50,7 @@ const withoutMailbox = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "Deposit", "List", "Retrieved", "Remove", "Configure"),
   ...denyEach(reason, "ChangeSecrets", "Destroy", "Register", "Unregister", "ReadHead"),
   ...denyEach(reason, "Registrations", "CopiesChanged", "CheckNotification"),
+  ...denyEach(reason, "Block", "Unblock", "Blocks"),
   Expire: () => stay()
 })
 
@@ -57,12 +59,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     requestId === state.requestId && owner === state.owner
       ? stay().reply(created(state, true))
       : deny("Taken"),
-  Describe: (state, { reader }, { head }) =>
-    stay().reply<MailboxReply>({
-      _tag: "Described",
-      view: view(state, reader.account, head),
-      mayRead: mayRead(state, reader)
-    }),
+  Describe: describe,
   Deposit: deposit(limits),
   List: (state, { reader }, { head }) =>
     mayRead(state, reader)
@@ -99,6 +96,9 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
     mayRead(state, reader)
       ? stay().reply<MailboxReply>({ _tag: "Registrations", ids: state.registrations })
       : deny(readerDenied(reader)),
+  Block: block,
+  Unblock: unblock,
+  Blocks: listBlocks,
   CopiesChanged: (state) =>
     become<MailboxState>({ ...state, fetched: state.fetched + 1 }).reply(done),
   CheckNotification: (state, { n }, { head }) =>
@@ -110,6 +110,18 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
   Expire: finishExpiry,
   TimerFired: beginExpiry
 })
+
+const describe: Mailboxes["Open"]["Describe"] = (state, message, { head, nowMs }) => {
+  const { depositor, reader } = message
+  const refusal = depositor === undefined
+    ? undefined
+    : blockRefusal(state, { ...depositor, fragment: "" }, nowMs)
+  return refusal ?? stay().reply<MailboxReply>({
+    _tag: "Described",
+    view: view(state, reader.account, head),
+    mayRead: mayRead(state, reader)
+  })
+}
 
 const changeSecrets: Mailboxes["Open"]["ChangeSecrets"] = (state, message) => {
   const { caller, passwordHash, sharedHash } = message
@@ -143,7 +155,8 @@ const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
     registrations: [],
     events: 0,
     fetched: 0,
-    inlined: 0
+    inlined: 0,
+    blocks: []
   }
   return become<MailboxState>(open).reply(created(open, false))
 }
@@ -166,8 +179,18 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
   registrations: state.registrations,
   events: state.events,
   fetched: state.fetched,
-  inlined: state.inlined
+  inlined: state.inlined,
+  blocks: state.blocks
 })
+
+/** The refusal of a deposit that the owner blocks; undefined for any other. */
+const blockRefusal = (state: Open, deposited: BlockedBy, nowMs: number) => {
+  if (state.blocks.length === 0) return undefined
+  const found = findBlock(state.blocks, deposited, nowMs)
+  return found === undefined
+    ? undefined
+    : deny("Blocked", blockedText("the owner of this mailbox", found))
+}
 
 const deposit =
   ({ notificationsMax }: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
@@ -179,6 +202,8 @@ const deposit =
         "this mailbox takes notifications of accounts only: send an account's name and token"
       )
     }
+    const blocked = blockRefusal(state, message, nowMs)
+    if (blocked !== undefined) return blocked
     const first = findDuplicate(repeatKey(digest))
     // The digest of a keyed deposit is that of its key: the item is of an earlier attempt, also
     // when it is removed by now.
@@ -196,9 +221,8 @@ const deposit =
     }
     if (stored(state, head) >= notificationsMax) return deny("Full", "the mailbox is full")
     const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
-    // The network matters only where the mailbox makes requests for its senders.
-    const network = makesRequests(state) ? message.network : undefined
-    const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment, network))
+    // The owner and admins see who has deposited it.
+    const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment, message))
     // The log has the time of its last item, so that a deposit writes no state record.
     if (atMs !== state.lastAtMs) {
       decision.becomeInMemory(
@@ -218,6 +242,31 @@ const deposit =
       idRandom
     })
   }
+
+const block: Mailboxes["Open"]["Block"] = (state, { block, caller }, { nowMs }) => {
+  const reason = notOwner(state.owner, caller, false)
+  if (reason !== undefined) return deny(reason)
+  const blocks = withBlock(state.blocks, { ...block, atMs: nowMs }, nowMs)
+  return blocks.length > mailboxBlocksMax
+    ? deny("Full", `a mailbox has at most ${mailboxBlocksMax} blocks: remove one first`)
+    : become<MailboxState>({ ...state, blocks }).reply(done)
+}
+
+const unblock: Mailboxes["Open"]["Unblock"] = (state, { caller, id }) => {
+  const reason = notOwner(state.owner, caller, false)
+  if (reason !== undefined) return deny(reason)
+  const blocks = state.blocks.filter((one) => one.id !== id)
+  return blocks.length === state.blocks.length
+    ? deny("NotFound")
+    : become<MailboxState>({ ...state, blocks }).reply(done)
+}
+
+const listBlocks: Mailboxes["Open"]["Blocks"] = (state, { caller }, { nowMs }) => {
+  const reason = notOwner(state.owner, caller, false)
+  if (reason !== undefined) return deny(reason)
+  const blocks = state.blocks.filter(({ untilMs = Infinity }) => nowMs < untilMs)
+  return stay().reply<MailboxReply>({ _tag: "Blocks", blocks })
+}
 
 const register: Mailboxes["Open"]["Register"] = (state, { id, reader }) => {
   if (!mayRead(state, reader)) return deny(readerDenied(reader))

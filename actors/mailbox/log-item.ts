@@ -2,7 +2,8 @@
  * The items of a mailbox's log. A notification is a header line and the XML that readers get:
  * `<time, ms since the epoch, base 36> <random> <digest>\n<item>…</item>`. The random part and the
  * digest have 22 characters of base64url each, 128 bits. After the digest there may be a space and
- * the network of an anonymous sender. The other kind of item is a removal event.
+ * the depositor: `@` and the name of an account, or the network of an anonymous client. The other
+ * kind of item is a removal event.
  */
 
 export interface StoredNotification {
@@ -14,8 +15,10 @@ export interface StoredNotification {
   readonly digest: string
   /** The `item` element as XML; a message password in it is encrypted, see `openItems`. */
   readonly fragment: string
-  /** The client network of an anonymous sender, where the mailbox makes requests for it. */
+  /** The client network of an anonymous depositor. */
   readonly network: string | undefined
+  /** The account of any other depositor. */
+  readonly account: string | undefined
 }
 
 /** Length of the random part and of the digest. */
@@ -36,16 +39,23 @@ export const localDeliveryIdRandom = (name: string): string =>
 export const mayBeLocalDelivery = (idRandom: string): boolean =>
   idRandom.startsWith(localDeliveryMark)
 
+/** Who deposited a notification: an account, or an anonymous client in a network. */
+interface Depositor {
+  readonly account?: string | undefined
+  readonly network?: string | undefined
+}
+
 /** The log item of a notification. */
 export const encodeItem = (
   atMs: number,
   idRandom: string,
   digest: string,
   fragment: string,
-  network?: string
-): string =>
-  `${atMs.toString(36)} ${idRandom} ${digest}${network === undefined ? "" : ` ${network}`}\n` +
-  fragment
+  { account, network }: Depositor = {}
+): string => {
+  const by = account === undefined ? network === undefined ? "" : ` ${network}` : ` @${account}`
+  return `${atMs.toString(36)} ${idRandom} ${digest}${by}\n${fragment}`
+}
 
 const corrupted = (): Error =>
   new Error("a log item of a mailbox is corrupted: its header line is missing")
@@ -101,12 +111,15 @@ export const decodeItem = (value: string): StoredNotification => {
   const offset = digestOffset(value)
   const end = value.indexOf("\n", offset + partChars)
   if (end < 0) throw corrupted()
+  const by = end === offset + partChars ? undefined : value.slice(offset + partChars + 1, end)
+  const isAccount = by?.startsWith("@") === true
   return {
     atMs: itemAtMs(value),
     idRandom: value.slice(offset - partChars - 1, offset - 1),
     digest: value.slice(offset, offset + partChars),
     fragment: value.slice(end + 1),
-    network: end === offset + partChars ? undefined : value.slice(offset + partChars + 1, end)
+    network: isAccount ? undefined : by,
+    account: isAccount ? by.slice(1) : undefined
   }
 }
 

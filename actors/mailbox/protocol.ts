@@ -1,5 +1,6 @@
 /** The mailbox: its state record, its messages and its replies (protocol §1.2). */
 import { Effect, Schema } from "effect"
+import { Block } from "../blocks.ts"
 import { Base64Id, Caller, Count, CountOrZero, SecretHash } from "../schemas.ts"
 import { Range, Retrieval } from "./ranges.ts"
 
@@ -57,7 +58,9 @@ export const MailboxState = Schema.Union([
     /** How often the cached copies of contents have changed, which a listing shows. */
     fetched: CountOrZero,
     /** 1 if deposits have brought content: it is removed with their notifications. */
-    inlined: CountOrZero
+    inlined: CountOrZero,
+    /** The depositors that the owner has blocked; `mailboxBlocksMax` at most. */
+    blocks: Schema.Array(Block).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
   }),
   Schema.TaggedStruct("Destroyed", {
     destroyedAtMs: Count,
@@ -104,7 +107,14 @@ export const MailboxMessage = Schema.Union([
     sharedHash: SecretHash
   }),
   /** Returns the view to any caller, and whether the caller may read the mailbox. */
-  Schema.TaggedStruct("Describe", { reader: MailboxReader }),
+  Schema.TaggedStruct("Describe", {
+    reader: MailboxReader,
+    /** Who is about to deposit: refused as Blocked if the owner blocks this account or network. */
+    depositor: Schema.optionalKey(Schema.Struct({
+      account: Schema.optionalKey(Schema.String),
+      network: Schema.optionalKey(Schema.String)
+    }))
+  }),
   /** Stores a notification (A2). */
   Schema.TaggedStruct("Deposit", {
     /** The `item` element as XML. */
@@ -162,6 +172,12 @@ export const MailboxMessage = Schema.Union([
     sharedHash: SecretHash,
     ifVersion: Schema.optionalKey(Count)
   }),
+  /** Blocks a depositor, in place of an earlier block of the same id; for the owner. */
+  Schema.TaggedStruct("Block", { caller: Caller, block: Block }),
+  /** Removes a block; for the owner. */
+  Schema.TaggedStruct("Unblock", { caller: Caller, id: Schema.String }),
+  /** Lists the blocks; for the owner. */
+  Schema.TaggedStruct("Blocks", { caller: Caller }),
   /** Destroys the mailbox and everything in it (A10); `ifVersion` as in Configure. */
   Schema.TaggedStruct("Destroy", { caller: Caller, ifVersion: Schema.optionalKey(Count) }),
   Schema.TaggedStruct("TimerFired", {})
@@ -195,6 +211,8 @@ export type MailboxReply =
     readonly isStored: boolean
     readonly isRetrieved: boolean
   }
+  /** The blocks that have not ended, oldest first. */
+  | { readonly _tag: "Blocks"; readonly blocks: ReadonlyArray<Block> }
   | { readonly _tag: "Done" }
 
 export type MailboxAction =

@@ -71,11 +71,6 @@ export const signalKey = (
 export const isWatched = ({ registrations, settings }: Open): boolean =>
   registrations.length > 0 || settings.fetch === "eager" || settings.receipts === "received"
 
-/** Whether the mailbox makes requests to the URIs in its notifications. */
-export const makesRequests = ({ settings }: Open): boolean =>
-  settings.fetch === "eager" || settings.receipts === "received" ||
-  settings.receipts === "retrieved"
-
 /** Signals what depends on the deposit that the commit stores as item `n`. */
 export const signalDeposit = (
   decision: SignalingDecision,

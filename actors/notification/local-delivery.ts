@@ -51,6 +51,8 @@ const outcomeOf = ({ reason }: Refusal): DeliveryOutcome => {
       return permanentFailure(410, "the mailbox was deleted")
     case "Unauthenticated":
       return permanentFailure(401, "the mailbox accepts notifications of accounts only")
+    case "Blocked":
+      return permanentFailure(403, "the owner of the mailbox has blocked the sender")
     case "Forbidden":
       return permanentFailure(403, "the mailbox does not accept this")
     case "Full":

@@ -9,11 +9,11 @@ import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Keyring, serviceFormat, Usage, UsageLedger } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { assertNative, bootstrap, Clients, collectBlobs, countRequest, CredentialCache, DiskFloor,
-  DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication, makeMetricsText,
-  makeRateLimiter, randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, resumeLoads,
-  RowCaches, ServerUnavailable, type Service, sweepQueries, sweepRequests, sweepReservations,
-  watchLoads } from "../../http/index.ts"
+import { assertNative, BlockList, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
+  DiskFloor, DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication,
+  makeMetricsText, makeRateLimiter, randomId, type Rate, RefusalCounter, RemoteReader,
+  resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
+  sweepRequests, sweepReservations, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -255,6 +255,7 @@ const makeService = Effect.fnUntraced(function*(
     usage: yield* Usage,
     documentParser: new DocumentParser(settings),
     rowCaches: new RowCaches(records),
+    blocks: new BlockList(records),
     auditRefusals: new RefusalCounter(),
     startId: `${node}.${randomId()}`,
     serviceKey: yield* serviceKeyOf(records, keyring),

@@ -46,6 +46,13 @@ export const problemTypes = {
     "The token has some of its account's rights, and not the one for this request. The detail "
       + "names the missing scope. Use another token of the account, or create one with this scope."
   ),
+  blocked: type(
+    403,
+    "Blocked",
+    "The owner of the mailbox or the operator of the service takes nothing from this account, this "
+      + "network, or with this sender or content. The detail says which, who has decided it and "
+      + "until when. Do not send it again before."
+  ),
   "not-found": type(
     404,
     "Nothing is here",

@@ -117,6 +117,7 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
   Taken: "conflict",
   Unauthenticated: "unauthenticated",
   Forbidden: "forbidden",
+  Blocked: "blocked",
   Full: "conflict",
   Busy: "overloaded",
   PreconditionFailed: "precondition-failed",

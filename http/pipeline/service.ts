@@ -7,7 +7,7 @@ import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import type { Clients, DiskFloor, RateLimiter, RefusalCounter,
+import type { BlockList, Clients, DiskFloor, RateLimiter, RefusalCounter,
   RemoteReader } from "../rates/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
@@ -52,6 +52,8 @@ export interface Service {
   readonly clients: Clients
   /** Undefined without rate limits. */
   readonly rateLimiter: RateLimiter | undefined
+  /** The depositors that the service takes nothing from. */
+  readonly blocks: BlockList
   /** Counts the refused operations of admins for the audit log. */
   readonly auditRefusals: RefusalCounter
   /** Undefined where the store is not on a disk of this node. */

@@ -42,6 +42,14 @@ const parseNetwork = (prefix: string): IpNetwork.IpNetwork => {
 const networkOf = (address: NetAddress.IpAddress, bits: number): string =>
   IpNetwork.format(IpNetwork.fromAddressUnsafe(address, bits))
 
+/** The network (/24, /48) of an address or prefix in a text; undefined for another text. */
+export const networkOfText = (text: string): string | undefined => {
+  const [written = "", bits = ""] = text.split("/")
+  const address = parseAddress(written)
+  if (address === undefined || (text.includes("/") && !/^\d{1,3}$/.test(bits))) return undefined
+  return networkOf(address, NetAddress.isIpv4Address(address) ? 24 : 48)
+}
+
 const loopbacks = ["127.0.0.0/8", "::1/128"].map(parseNetwork)
 
 export class Clients {

@@ -1,6 +1,8 @@
-/** Where requests come from, how many of them each client may cause, and the space of the disk. */
-export { Clients } from "./client-address.ts"
+/** Where requests come from, how many each client may cause, which are blocked, and disk space. */
+export { BlockList, blocksTable } from "./block-list.ts"
+export { Clients, networkOfText } from "./client-address.ts"
 export { DiskFloor, type DiskFreeMin, floorBytes } from "./disk-floor.ts"
-export { type Excess, makeRateLimiter, type Rate, type RateLimiter } from "./rate-limiter.ts"
+export { Buckets, type Excess, makeRateLimiter, type Rate,
+  type RateLimiter } from "./rate-limiter.ts"
 export { RefusalCounter } from "./refusal-counter.ts"
 export { type ReadResource, RemoteReader } from "./remote-reader.ts"

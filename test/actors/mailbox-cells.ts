@@ -1,4 +1,5 @@
 /** A mailbox and messages to it, for the tests of its table. */
+import type { Block } from "../../actors/blocks.ts"
 import { mailboxTable } from "../../actors/mailbox/decide.ts"
 import type { MailboxAction, MailboxMessage, MailboxReply,
   MailboxState } from "../../actors/mailbox/protocol.ts"
@@ -28,8 +29,17 @@ export const open: Variant<MailboxState, "Open"> = {
   registrations: [],
   events: 0,
   fetched: 0,
-  inlined: 0
+  inlined: 0,
+  blocks: []
 }
+/** A block of an account. */
+export const block: Block = {
+  id: "block".padEnd(22, "_"),
+  kind: "account",
+  value: "mordred",
+  atMs: nowMs
+}
+
 export const destroyed: Variant<MailboxState, "Destroyed"> = {
   _tag: "Destroyed",
   destroyedAtMs: nowMs,

@@ -79,7 +79,7 @@ describe("a stored notification", () => {
         const stored = { atMs, idRandom, digest, fragment }
         expect(decodeItem(value)).toEqual({ ...stored, network: undefined })
         const network = "2001:db8::/48"
-        const strangers = encodeItem(atMs, idRandom, digest, fragment, network)
+        const strangers = encodeItem(atMs, idRandom, digest, fragment, { network })
         expect(decodeItem(strangers)).toEqual({ ...stored, network })
         expect(itemRepeatKey(strangers)).toBe(repeatKey(digest))
         expect(isRemoval(strangers)).toBe(false)

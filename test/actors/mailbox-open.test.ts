@@ -1,11 +1,12 @@
-import { describe, expect } from "vitest"
-import { expiryReadRetryMs, removedLocalDeliveriesMax,
+import { describe, expect, it } from "vitest"
+import type { Block } from "../../actors/blocks.ts"
+import { expiryReadRetryMs, mailboxBlocksMax, removedLocalDeliveriesMax,
   removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
-import { address } from "../../runtime/index.ts"
+import { address, isRefusal, type Variant } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
-import { absent, bob, changeSecrets, checkNotification, configure, create, decide, deposit,
+import { absent, block, bob, changeSecrets, checkNotification, configure, create, decide, deposit,
   describeIt, destroy, destroyed, done, expire, fetched, list, ms30Days, nobody, open, part,
   readHead, register, registrations, registrationSignal, remove, retrieved, self, table, taskSignal,
   timerFired, unregister, watched } from "./mailbox-cells.ts"
@@ -23,6 +24,44 @@ const view = {
   fetched: 0,
   notifications: 7
 }
+
+const blocking = { ...open, blocks: [block] }
+const alice = { account: "alice", admin: false }
+const stranger = { account: "bob", admin: false }
+
+/** The refusal of a deposit of a mailbox with this block; undefined if it is stored. */
+const refusalOf = (
+  fields: Partial<Block>,
+  deposited: Partial<Variant<MailboxMessage, "Deposit">>
+): string | undefined => {
+  const state = { ...open, blocks: [{ ...block, ...fields }] }
+  const { answer } = decide(state, { ...deposit, ...deposited })
+  return isRefusal(answer) ? answer.detail : undefined
+}
+
+describe("a block", () => {
+  it("refuses an account, a network or a host, until it ends", () => {
+    const by = "the owner of this mailbox has blocked "
+    expect(refusalOf({}, { account: "mordred" }))
+      .toBe(`${by}the account mordred; nothing was stored`)
+    expect(refusalOf({}, { account: "arthur" })).toBeUndefined()
+    expect(refusalOf({ untilMs: nowMs + 1 }, { account: "mordred" }))
+      .toContain(`until ${new Date(nowMs + 1).toISOString()}`)
+    expect(refusalOf({ untilMs: nowMs }, { account: "mordred" })).toBeUndefined()
+    const network = "203.0.113.0/24"
+    expect(refusalOf({ kind: "network", value: network }, { network })).toContain(network)
+    expect(refusalOf({ kind: "network", value: network }, { network: "203.0.112.0/24" }))
+      .toBeUndefined()
+    const naming = (uri: string) =>
+      refusalOf({ kind: "host", value: "evil.example" }, {
+        fragment: `<item><description>evil.example</description>${uri}</item>`
+      })
+    expect(naming("<url>http://user@www.EVIL.example.:81/a</url>")).toContain("evil.example")
+    expect(naming("<url>/here</url><from>https://evil.example</from>")).toContain("evil.example")
+    expect(naming("<url>https://notevil.example/evil.example</url>")).toBeUndefined()
+    expect(naming("<url>https://good.example/?https://evil.example/</url>")).toBeUndefined()
+  })
+})
 
 describe("an open mailbox", () => {
   testCells({ Open: table.Open }, {
@@ -201,7 +240,7 @@ describe("an open mailbox", () => {
       const settings = { ...defaultSettings, retention: "PT1S", retentionMs: 1000 }
       expect(decide(read, { ...configure, settings }).timerAtMs).toBe(nowMs + 1000)
       expectRefused(decide(open, { ...configure, ifVersion: 2 }), "PreconditionFailed")
-      expectRefused(decide(open, { ...configure, caller: bob }), "Forbidden")
+      expectRefused(decide(open, { ...configure, caller: stranger }), "Forbidden")
       expectRefused(decide(open, { ...configure, caller: { ...bob, admin: true } }), "Forbidden")
       expectRefused(decide(open, { ...configure, caller: nobody }), "Unauthenticated")
     },
@@ -214,7 +253,7 @@ describe("an open mailbox", () => {
       expectOnlyReply(decide(changed, repeated), { _tag: "Configured", version: 2 })
       const theirs = { ...changed, version: 3, passwordHash: hash("p3") }
       expectRefused(decide(theirs, repeated), "PreconditionFailed")
-      expectRefused(decide(open, { ...changeSecrets, caller: bob }), "Forbidden")
+      expectRefused(decide(open, { ...changeSecrets, caller: stranger }), "Forbidden")
       expectRefused(decide(open, { ...changeSecrets, caller: nobody }), "Unauthenticated")
     },
     "Open.Destroy": () => {
@@ -229,7 +268,7 @@ describe("an open mailbox", () => {
         timerAtMs: nowMs
       })
       expect(decide(open, { ...destroy, caller: { ...bob, admin: true } }).answer).toEqual(done)
-      expectRefused(decide(open, { ...destroy, caller: bob }), "Forbidden")
+      expectRefused(decide(open, { ...destroy, caller: stranger }), "Forbidden")
       expectRefused(decide(open, { ...destroy, caller: nobody }), "Unauthenticated")
       expectRefused(decide(open, { ...destroy, ifVersion: 9 }), "PreconditionFailed")
       const signaling = decide(watched, destroy, { head: 2, self })
@@ -261,6 +300,35 @@ describe("an open mailbox", () => {
       const ids = { _tag: "Registrations", ids: ["registration-1"] }
       expectOnlyReply(decide(watched, registrations({ account: "alice" })), ids)
       expectRefused(decide(watched, registrations({ account: "bob" })), "Forbidden")
+    },
+    "Open.Block": () => {
+      const message: MailboxMessage = { _tag: "Block", caller: alice, block }
+      const decision = decide(open, message)
+      expect([decision.durable, decision.answer]).toEqual([true, { _tag: "Done" }])
+      expect(decision.nextState).toEqual(blocking)
+      // Again, and instead of those that have ended.
+      expect(decide(blocking, message).nextState).toEqual(blocking)
+      const ended = { ...block, id: "ended".padEnd(22, "_"), untilMs: nowMs }
+      expect(decide({ ...open, blocks: [ended] }, message).nextState).toEqual(blocking)
+      const many = Array.from({ length: mailboxBlocksMax }, (_, at) => ({
+        ...block,
+        id: String(at).padEnd(22, "_")
+      }))
+      expectRefused(decide({ ...open, blocks: many }, message), "Full")
+      expectRefused(decide(open, { ...message, caller: stranger }), "Forbidden")
+    },
+    "Open.Unblock": () => {
+      const message: MailboxMessage = { _tag: "Unblock", caller: alice, id: block.id }
+      expect(decide(blocking, message).nextState).toEqual(open)
+      expectRefused(decide(open, message), "NotFound")
+      expectRefused(decide(blocking, { ...message, caller: stranger }), "Forbidden")
+    },
+    "Open.Blocks": () => {
+      const message: MailboxMessage = { _tag: "Blocks", caller: alice }
+      expectOnlyReply(decide(blocking, message), { _tag: "Blocks", blocks: [block] })
+      const ended = { ...open, blocks: [{ ...block, untilMs: nowMs }] }
+      expectOnlyReply(decide(ended, message), { _tag: "Blocks", blocks: [] })
+      expectRefused(decide(open, { ...message, caller: { admin: true } }), "Unauthenticated")
     },
     "Open.CopiesChanged": () => {
       expect(decide(open, fetched).nextState).toEqual({ ...open, fetched: 1 })

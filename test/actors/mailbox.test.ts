@@ -3,9 +3,11 @@ import { mailbox } from "../../actors/mailbox/actor.ts"
 import type { MailboxState } from "../../actors/mailbox/protocol.ts"
 import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { address } from "../../runtime/index.ts"
-import { absent, changeSecrets, checkNotification, configure, create, decide, deposit, describeIt,
-  destroy, destroyed, expire, fetched, list, open, readHead, register, registrations, remove,
-  retrieved, table, timerFired, unregister } from "./mailbox-cells.ts"
+import { absent, block, changeSecrets, checkNotification, configure, create, decide, deposit,
+  describeIt, destroy, destroyed, expire, fetched, list, open, readHead, register, registrations,
+  remove, retrieved, table, timerFired, unregister } from "./mailbox-cells.ts"
+
+const ownerCaller = { account: "alice", admin: false }
 
 const refusesAll = (state: MailboxState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
@@ -22,6 +24,10 @@ const refusesAll = (state: MailboxState, reason: string) => ({
   Registrations: () => expectRefused(decide(state, registrations({})), reason),
   CopiesChanged: () => expectRefused(decide(state, fetched), reason),
   CheckNotification: () => expectRefused(decide(state, checkNotification(1)), reason),
+  Block: () => expectRefused(decide(state, { _tag: "Block", caller: ownerCaller, block }), reason),
+  Unblock: () =>
+    expectRefused(decide(state, { _tag: "Unblock", caller: ownerCaller, id: block.id }), reason),
+  Blocks: () => expectRefused(decide(state, { _tag: "Blocks", caller: ownerCaller }), reason),
   Expire: () => expectOnlyReply(decide(state, expire({})), undefined)
 })
 const whenAbsent = refusesAll(absent, "NotFound")
@@ -50,6 +56,9 @@ describe("a mailbox that is not open", () => {
     "Absent.Registrations": whenAbsent.Registrations,
     "Absent.CopiesChanged": whenAbsent.CopiesChanged,
     "Absent.CheckNotification": whenAbsent.CheckNotification,
+    "Absent.Block": whenAbsent.Block,
+    "Absent.Unblock": whenAbsent.Unblock,
+    "Absent.Blocks": whenAbsent.Blocks,
     "Absent.Expire": whenAbsent.Expire,
     "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
@@ -68,6 +77,9 @@ describe("a mailbox that is not open", () => {
     "Destroyed.Registrations": whenDestroyed.Registrations,
     "Destroyed.CopiesChanged": whenDestroyed.CopiesChanged,
     "Destroyed.CheckNotification": whenDestroyed.CheckNotification,
+    "Destroyed.Block": whenDestroyed.Block,
+    "Destroyed.Unblock": whenDestroyed.Unblock,
+    "Destroyed.Blocks": whenDestroyed.Blocks,
     "Destroyed.Expire": whenDestroyed.Expire,
     "Destroyed.TimerFired": () => {
       expect(decide(destroyed, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })

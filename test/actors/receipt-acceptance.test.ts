@@ -34,7 +34,8 @@ const stored = (network: string | undefined): StoredNotification => ({
   idRandom: "random",
   digest: "digest",
   fragment: "<item/>",
-  network
+  network,
+  account: undefined
 })
 
 /** Who answers each HEAD, and records it. */

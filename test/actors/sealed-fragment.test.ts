@@ -50,7 +50,7 @@ it("leaves items without a password as they are", () => {
   const id = "a".repeat(22)
   const items = [
     { n: 1, value: encodeItem(5, id, id, plain) },
-    { n: 2, value: encodeItem(5, id, id, plain, "192.0.2.0/24") }
+    { n: 2, value: encodeItem(5, id, id, plain, { network: "192.0.2.0/24" }) }
   ]
   const opened = openItems(testKeyring, alice, items)
   expect(opened[0]).toBe(items[0])

@@ -50,6 +50,12 @@ const bodies: Readonly<Record<string, Sending>> = {
   "POST /content": plain,
   "PUT /content/{content}": plain,
   "POST /content/{content}": { body: "<receipt status=\"received\"/>" },
+  "POST /blocks/{block}": removal,
+  "POST /mailboxes/{mailbox}/blocks/{block}": removal,
+  "POST /mailboxes/{mailbox}/notifications/{notification}/report": {
+    body: "<report><reason>r</reason></report>"
+  },
+  "POST /reports/{report}": removal,
   "PUT /customers": {
     body: `<customers>${customer.replace(">", " id=\"a\">")}</customers>`
   },
@@ -131,6 +137,9 @@ export class AuthorizationRequests {
     switch (operation) {
       case "POST /accounts":
         return { body: `<account><name>${name}</name></account>` }
+      case "POST /blocks":
+      case "POST /mailboxes/{mailbox}/blocks":
+        return { body: `<block><account>${name}</account></block>` }
       case "POST /mailboxes":
         return { body: `<mailbox><name>${name}</name></mailbox>` }
       case "POST /quotes":
@@ -250,6 +259,8 @@ export class AuthorizationRequests {
         return this.browserSession(owner)
       case "/accounts/{account}/tokens/{token}":
         return this.createdPath(owner, `/accounts/${nameOf(owner)}/token`, {})
+      case "/blocks/{block}":
+        return this.block(this.admin, "/blocks")
       case "/cabinets/{cabinet}":
         return this.createdPath(owner, "/cabinets", { body: cabinet })
       case "/cluster/quarantine/{kind}/{id}":
@@ -264,10 +275,10 @@ export class AuthorizationRequests {
         return this.createdPath(owner, "/customers", bodies["PUT /customers"] ?? {}, "PUT")
       case "/mailboxes/{mailbox}":
         return this.createdPath(owner, "/mailboxes", { headers: { Slug: `box-${this.round++}` } })
-      case "/mailboxes/{mailbox}/notifications/{notification}": {
-        const body = notification.replace(">d<", `>${this.round++}<`)
-        return this.createdPath(owner, "/mailboxes/box", { body })
-      }
+      case "/mailboxes/{mailbox}/blocks/{block}":
+        return this.block(owner, "/mailboxes/box/blocks")
+      case "/mailboxes/{mailbox}/notifications/{notification}":
+        return this.deposit(owner, "/mailboxes/box")
       case "/mailboxes/{mailbox}/registrations/{registration}":
         return this.createdPath(owner, "/mailboxes/box/registrations", { body: callback })
       case "/outgoing/{account}/{notification}": {
@@ -280,6 +291,8 @@ export class AuthorizationRequests {
         return this.createdPath(owner, "/queries", { body: query })
       case "/quotes/{symbol}":
         return this.quote(owner)
+      case "/reports/{report}":
+        return this.report()
       case "/sessions/{session}":
         return this.session(owner, step)
       default:
@@ -294,6 +307,29 @@ export class AuthorizationRequests {
     const listed = await this.create(owner, `/accounts/${account}/browser-sessions`, {}, "GET")
     const [session] = childrenOf(listed.xml)
     return (session?.attributes["href"] ?? "").replace(this.base, "")
+  }
+
+  private block(account: Account, path: string): Promise<string> {
+    const body = `<block><account>blocked-${this.round++}</account></block>`
+    return this.createdPath(account, path, { body })
+  }
+
+  private deposit(owner: Account, mailbox: string): Promise<string> {
+    const body = notification.replace(">d<", `>${this.round++}<`)
+    return this.createdPath(owner, mailbox, { body })
+  }
+
+  /** By another account each time, since each may report a few an hour. */
+  private async report(): Promise<string> {
+    const reporter = await this.openAccount()
+    const slug = { headers: { Slug: `reported-${this.round++}` } }
+    const mailbox = await this.createdPath(reporter, "/mailboxes", slug)
+    const path = `${await this.deposit(reporter, mailbox)}/report`
+    const options = bodies["POST /mailboxes/{mailbox}/notifications/{notification}/report"] ?? {}
+    await this.create(reporter, path, options)
+    const listed = await this.create(this.admin, "/reports", {}, "GET")
+    const [newest] = childrenOf(listed.xml)
+    return (newest?.attributes["href"] ?? "").replace(this.base, "")
   }
 
   private async quote(owner: Account): Promise<string> {

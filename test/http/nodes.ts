@@ -10,6 +10,7 @@ import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
 import { defaultDocumentLimits } from "../../http/limits.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
+import { BlockList } from "../../http/rates/block-list.ts"
 import { Clients } from "../../http/rates/client-address.ts"
 import type { DiskFloor } from "../../http/rates/disk-floor.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/rates/rate-limiter.ts"
@@ -161,6 +162,7 @@ export const startNode = async (options: Options): Promise<Node> => {
       forAccounts: readerOf(outbound, "allowed"),
       clients
     }),
+    blocks: new BlockList(records),
     auditRefusals: new RefusalCounter(),
     diskFloor: settings.diskFloor,
     startId: `${name}.test`,

@@ -12,7 +12,7 @@ import { askBridge } from "./operations/bridge-calls.ts"
 import { askContent, askMailboxes } from "./operations/mail-calls.ts"
 import { askCabinets, askOutgoing } from "./operations/posting-calls.ts"
 import { askCustomers, askQuotes } from "./operations/rows-calls.ts"
-import { askAccounts, askAudit, askCluster, askService,
+import { askAccounts, askAudit, askCluster, askModeration, askService,
   askSignIn } from "./operations/service-calls.ts"
 import { callsTo, type OperationCalls } from "./operations/calls.ts"
 import { admin, OperationRequester } from "./operation-requests.ts"
@@ -324,6 +324,7 @@ describe("every operation answers as it says", () => {
   it("quotes", () => askQuotes(calls))
   it("customers, files of them, and queries", () => askCustomers(calls))
   it("the audit log", () => askAudit(calls))
+  it("blocks and reports", () => askModeration(calls))
   it("the cluster, and quarantined actors", () => askCluster(calls))
 })
 

@@ -15,7 +15,7 @@ import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, Http
   renderFailure, renderView, type ResourceHandler,
   type Service } from "../../http/pipeline/index.ts"
 import { RowCaches } from "../../http/query-engine/index.ts"
-import { Clients, RefusalCounter, RemoteReader } from "../../http/rates/index.ts"
+import { BlockList, Clients, RefusalCounter, RemoteReader } from "../../http/rates/index.ts"
 import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
 import { customerResource } from "../../http/resources/customers/customer-resource.ts"
@@ -104,6 +104,7 @@ export const serviceOf = (
   documentParser,
   rowCaches: new RowCaches(records),
   engine: "simulated",
+  blocks: new BlockList(records),
   auditRefusals: new RefusalCounter(),
   remoteReader,
   issuer,

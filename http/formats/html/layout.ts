@@ -60,6 +60,7 @@ const sections: ReadonlyArray<Entry> = [
 const service: ReadonlyArray<Entry> = [
   ["/accounts", "Accounts"],
   ["/audit", "Audit log"],
+  ["/reports", "Reports", "/blocks"],
   ["/cluster", "Cluster"],
   ["/problems", "Problems"],
   ["/openapi.json", "OpenAPI"]

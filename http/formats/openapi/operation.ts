@@ -315,6 +315,7 @@ const textParameter = (description: string): Parameter => ({ description, schema
 export const pathParameters: Readonly<Record<string, Parameter>> = {
   account: { description: "The account's name.", schema: slug },
   browserSession: textParameter("The id of a browser's session."),
+  block: textParameter("The block's id."),
   cabinet: textParameter("The cabinet's id."),
   content: textParameter("The content's id; with `~` and its secret the edit URI."),
   customer: textParameter("The customer's id."),
@@ -326,6 +327,7 @@ export const pathParameters: Readonly<Record<string, Parameter>> = {
   query: textParameter("The query's id; with `~` and its secret the edit URI."),
   receipt: textParameter("The receipt's number."),
   registration: textParameter("The registration's id."),
+  report: textParameter("The report's id."),
   session: textParameter("The session's id."),
   slug: textParameter("The kind of problem."),
   symbol: textParameter("The symbol, such as BRK.B."),

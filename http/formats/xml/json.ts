@@ -39,6 +39,8 @@ const repeatables: NamesByParent = {
   cabinet: ["mailbox", "notification"],
   notification: ["to", "recipient"],
   account: ["role", "token"],
+  depositor: ["host"],
+  report: ["host"],
   audit: ["entry"],
   "audit-chain": ["item"],
   changed: ["notification"],

@@ -53,7 +53,7 @@ export interface TokenInput extends TokenRights {
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
 
 /** The expiry in ms: a time (RFC 3339), a duration (ISO 8601), or seconds from now. */
-const parseExpiry = (text: string, nowMs: number): number | undefined => {
+export const parseExpiry = (text: string, nowMs: number): number | undefined => {
   if (/^\d{1,12}$/.test(text)) return nowMs + Number(text) * 1000
   if (text.startsWith("P")) {
     const lifetimeMs = parseDuration(text)

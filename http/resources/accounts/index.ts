@@ -1,4 +1,5 @@
 /** Accounts and tokens as resources (protocol §4). */
 export { type AccountRef, accountRefOf, describeAccount } from "./account-access.ts"
+export { parseExpiry } from "./account-input.ts"
 export { accountResource } from "./account-resource.ts"
 export { bootstrap } from "./bootstrap.ts"

@@ -24,6 +24,8 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["accounts", "/accounts", "Accounts and their tokens"],
   ["cluster", "/cluster", "The state of the service, for the role admin"],
   ["audit", "/audit", "The audit log, for the role admin"],
+  ["blocks", "/blocks", "Depositors that the service takes nothing from, for the role admin"],
+  ["reports", "/reports", "Notifications that readers have reported, for the role admin"],
   ["problems", "/problems", "The errors that this service answers"],
   ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
 ]

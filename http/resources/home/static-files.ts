@@ -94,6 +94,8 @@ const hiddenFromRobots = [
   "/queries",
   "/accounts",
   "/audit",
+  "/blocks",
+  "/reports",
   "/cluster",
   "/archive"
 ]

@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import type { EarlierDeposit } from "../../../actors/idempotency/index.ts"
-import { sealPasswordFor } from "../../../actors/index.ts"
-import { decodeItem, type MailboxMessage, type MailboxReply,
+import { blockedText, sealPasswordFor } from "../../../actors/index.ts"
+import { decodeItem, type MailboxMessage, type MailboxReply, type MailboxView,
   notificationId } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { derivedIds, documentDigest, type IdSource,
@@ -17,10 +17,11 @@ import { failure, type NotificationDocument, type Result } from "../../formats/x
 import { indeterminateSearchItemsMax, keyedSearchItemsMax } from "../../limits.ts"
 import { fragmentToStore, inlinedContent, needsPublication, publishedFragment,
   readNotification } from "../../notification-body.ts"
-import { ask, askOrRefusal, attachForm, bodyError, type CallKey, countRequest, emptyAnswer,
-  failRefused, type HandlerFailure, type HttpError, httpError, type Parameters, type PlainAnswer,
-  readBody, refusalError, renderFailure, renderView, type RouteMetrics, type Service,
-  submittedFields, unsupportedMediaType, type ViewAnswer } from "../../pipeline/index.ts"
+import { ask, askOrRefusal, attachForm, bodyError, type CallKey, countRequest, describeActor,
+  emptyAnswer, failRefused, type HandlerFailure, type HttpError, httpError, type Parameters,
+  type PlainAnswer, readBody, refusalError, renderFailure, renderView, type RouteMetrics,
+  type Service, submittedFields, unsupportedMediaType,
+  type ViewAnswer } from "../../pipeline/index.ts"
 import { traceparentOf } from "../../trace-context.ts"
 import type { Exchange, HttpRequest } from "../../wire/index.ts"
 import { type InlinePublication, linkedContent, noteLink, publishInline,
@@ -78,6 +79,19 @@ export const acceptPost = acceptedBodies(true, linkedDataType)
 const isAccepted = (contentType: string): boolean =>
   isLinkedData(contentType) || bodyKind(contentType) !== undefined
 
+/** The refusal of a deposit that the service blocks; undefined for any other. */
+export const serviceBlock = (
+  { blocks, nowMs }: Service,
+  depositor: Depositor,
+  fragment: string
+): HttpError | undefined => {
+  if (blocks.isEmpty) return undefined
+  const found = blocks.find({ ...depositor, fragment }, nowMs())
+  return found === undefined
+    ? undefined
+    : httpError("blocked", blockedText("the operator of this service", found))
+}
+
 /** The notification of a body, in any of the accepted types. */
 const readDeposit = (
   { documentParser }: Service,
@@ -131,7 +145,11 @@ const publishContent = Effect.fnUntraced(function*(
 ): Effect.fn.Return<InlinePublication, HandlerFailure> {
   const inlined = yield* inlinedContent(document)
   // A mailbox that will refuse the notification must not cause a publication.
-  const { owner, settings } = yield* failRefused(describeMailbox(service, mailbox))
+  const blocked = serviceBlock(service, depositor, "")
+  if (blocked !== undefined) return yield* blocked
+  const message: MailboxMessage = { _tag: "Describe", reader: {}, depositor }
+  const described = describeActor<MailboxView>(service, mailbox.to, message)
+  const { owner, settings } = yield* failRefused(described)
   if (settings.deposit === "accounts" && !("account" in depositor)) {
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
@@ -216,6 +234,12 @@ const deposit = Effect.fnUntraced(function*(
   const { digest, document } = body
   const seal = sealPasswordFor(service.keyring, mailbox.to)
   const fragment = yield* publishedFragment(service.documentParser, document, seal, publish)
+  const unlink = inlinedId === undefined ? Effect.void : removeLink(service, inlinedId, link)
+  const blocked = serviceBlock(service, depositor, fragment)
+  if (blocked !== undefined) {
+    yield* unlink
+    return yield* blocked
+  }
   const linkedId = inlinedId === undefined ? linkedContent(service, document.url) : undefined
   if (linkedId !== undefined) yield* noteLink(service, linkedId, link)
   const message = {
@@ -224,8 +248,7 @@ const deposit = Effect.fnUntraced(function*(
   }
   const reply = yield* askOrRefusal<Deposited>(service, mailbox.to, message)
   // The notification is not stored, or an earlier one is.
-  const isUnused = isRefusal(reply) || reply.repeated && key === undefined
-  if (inlinedId !== undefined && isUnused) yield* removeLink(service, inlinedId, link)
+  if (isRefusal(reply) || reply.repeated && key === undefined) yield* unlink
   if (isRefusal(reply)) return yield* refusalError(reply)
   return yield* findDeposited(service, mailbox, message, reply)
 })
@@ -316,6 +339,8 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
     sealPasswordFor(service.keyring, mailbox.to)
   )
   if (!fragment.ok) return refuseDeposit(direct, fragment.fault, bytes)
+  const blocked = serviceBlock(service, depositor, fragment.value)
+  if (blocked !== undefined) return refuseDeposit(direct, blocked, bytes)
   const idRandom = randomIds.id("notification")
   const message = depositMessage({ fragment: fragment.value, digest, idRandom }, depositor)
   service.system.askByCallback(mailbox.to, message, (failure, reply) => {

@@ -1,7 +1,8 @@
 /** Mailboxes as resources (protocol §1.2). */
+export { serviceBlock } from "./deposit.ts"
 export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
-export { authorizeReader, defineMailboxHandler, describeForReader, type MailboxCall,
-  type MailboxRef, mailboxRefAt, mailboxRefNamed, type ReaderCall,
+export { authorizeReader, defineMailboxHandler, describeForReader, describeMailbox,
+  type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
 export { entryOf, type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
   wholeQuery } from "./mailbox-listing.ts"

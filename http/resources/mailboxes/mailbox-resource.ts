@@ -213,7 +213,7 @@ export const mailboxResource: ResourceDefinition = {
       scopes: ["deposit", "send"],
       headers: ["traceparent"],
       body: deposited,
-      problems: ["quota-exceeded"],
+      problems: ["blocked", "quota-exceeded"],
       responses: {
         201: stored("Stored until a reader retrieves it; for JSON-LD (W3C LDN §3.3)"),
         202: stored("Stored until a reader retrieves it; a browser gets a page")

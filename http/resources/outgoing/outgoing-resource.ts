@@ -113,6 +113,7 @@ export const outgoingResource: ResourceDefinition = {
       scopes: ["send"],
       headers: ["traceparent"],
       body: documentRequestBody("SentNotification", { form: sentForm }),
+      problems: ["blocked"],
       responses: {
         202: viewResponse("Outgoing", "Durably queued", ["Location", "Notification-Status"]),
         303: seeOtherResponse

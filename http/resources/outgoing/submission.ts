@@ -13,6 +13,7 @@ import { askOrRefusal, type Call, defineHandler, expectReply, type HandlerFailur
   viewAnswer } from "../../pipeline/index.ts"
 import { traceparentOf } from "../../trace-context.ts"
 import { publishInline } from "../content/index.ts"
+import { serviceBlock } from "../mailboxes/index.ts"
 import { describeAs, describeOutgoing, type OutgoingNotificationRef, type OutgoingRef,
   outgoingRefNamed, senderRefOf } from "./outgoing-access.ts"
 import { deleteRequestKey, enterOutgoing, removeOutgoing } from "./outgoing-entries.ts"
@@ -72,6 +73,8 @@ const relayedDocument = Effect.fnUntraced(function*(
   { to }: OutgoingNotificationRef,
   document: NotificationDocument
 ): Effect.fn.Return<string, HandlerFailure> {
+  const blocked = serviceBlock(service, { account }, "")
+  if (blocked !== undefined) return yield* blocked
   const signed = document.from ? { ...document, sender: href } : document
   const publish = Effect.gen(function*() {
     const content = yield* inlinedContent(document)

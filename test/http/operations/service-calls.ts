@@ -81,6 +81,59 @@ export const askSignIn = async ({ asks, send, service }: OperationCalls): Promis
   await asks(`DELETE ${all}`, { path })
 }
 
+/** Blocks and reports. */
+export const askModeration = async ({ asks, send, service }: OperationCalls): Promise<void> => {
+  await send("POST", "/mailboxes", { basic: admin, headers: { Slug: "moderated" } })
+  const kinds = [["/blocks", "/blocks"], [
+    "/mailboxes/{mailbox}/blocks",
+    "/mailboxes/moderated/blocks"
+  ]]
+  for (const [pattern = "", path = ""] of kinds) {
+    const made = await asks(`POST ${pattern}`, {
+      path,
+      root: "block",
+      json: (round) => ({ account: `nobody${round}`, expires: "P30D" }),
+      form: (round) => ({ account: `nobody${round}`, expires: "" })
+    })
+    const block = located(service, made)
+    await asks(`GET ${pattern}`, { path })
+    await asks(`GET ${pattern}/{block}`, { path: block })
+    await asks(`DELETE ${pattern}/{block}`, { path: block })
+    await asks(`POST ${pattern}/{block}`, {
+      path: async (round) => {
+        const body = `<block><account>other${round}</account></block>`
+        return located(service, [await send("POST", path, { basic: admin, body })])
+      },
+      form: () => ({ method: "delete" })
+    })
+  }
+  let reported = 0
+  const deposit = async () => {
+    const item = `<item><description>${reported++}</description><url>http://a.example/</url></item>`
+    const body = `<notification>${item}</notification>`
+    return located(service, [await send("POST", "/mailboxes/moderated", { body })])
+  }
+  const notification = "/mailboxes/{mailbox}/notifications/{notification}"
+  await asks(`GET ${notification}/depositor`, { path: `${await deposit()}/depositor` })
+  await asks(`POST ${notification}/report`, {
+    path: `${await deposit()}/report`,
+    root: "report",
+    json: () => ({ reason: "spam" }),
+    form: () => ({ reason: "spam" })
+  })
+  const report = async () => {
+    const body = "<report><reason>spam</reason></report>"
+    await send("POST", `${await deposit()}/report`, { basic: admin, body })
+    const { text } = await send("GET", "/reports", { basic: admin })
+    return new URL(/href="([^"]+)"/.exec(text)?.[1] ?? "").pathname
+  }
+  const path = await report()
+  await asks("GET /reports", { path: "/reports" })
+  await asks("GET /reports/{report}", { path })
+  await asks("POST /reports/{report}", { path: report, form: () => ({ method: "delete" }) })
+  await asks("DELETE /reports/{report}", { path })
+}
+
 /** The cluster, and actors that rest. */
 export const askCluster = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   await asks("GET /cluster", { path: "/cluster" })
