@@ -88,4 +88,4 @@ const words: Readonly<Record<Block["kind"], string>> = {
 export const blockedText = (by: string, { kind, untilMs, value }: Block): string =>
   `${by} has blocked ${words[kind]} ${value}` +
   (untilMs === undefined ? "" : ` until ${new Date(untilMs).toISOString()}`) +
-  "; nothing was stored"
+  "; this request stored nothing"

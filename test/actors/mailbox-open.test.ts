@@ -43,7 +43,7 @@ describe("a block", () => {
   it("refuses an account, a network or a host, until it ends", () => {
     const by = "the owner of this mailbox has blocked "
     expect(refusalOf({}, { account: "mordred" }))
-      .toBe(`${by}the account mordred; nothing was stored`)
+      .toBe(`${by}the account mordred; this request stored nothing`)
     expect(refusalOf({}, { account: "arthur" })).toBeUndefined()
     expect(refusalOf({ untilMs: nowMs + 1 }, { account: "mordred" }))
       .toContain(`until ${new Date(nowMs + 1).toISOString()}`)
