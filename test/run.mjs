@@ -49,6 +49,8 @@ const onPath = (name) =>
 
 const browsers = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 
+const firefoxes = ["firefox-esr", "firefox"]
+
 /** What the suites need beside Node, and Debian's packages of it. */
 const tools = [
   {
@@ -73,8 +75,13 @@ const tools = [
   }
 ]
 
-/** What the suites of others need, which only the long form runs. */
+/** What only the long form needs: a second browser, and Python for the suites of others. */
 const longTools = [
+  {
+    name: "a second browser for test/security (firefox-esr, or FIREFOX_PATH)",
+    isThere: () => existsSync(process.env.FIREFOX_PATH ?? "") || firefoxes.some(onPath),
+    packages: ["firefox-esr"]
+  },
   {
     name: "Python 3 with venv for the suites of others",
     isThere: () => spawnSync("python3", ["-c", "import ensurepip, venv"]).status === 0,

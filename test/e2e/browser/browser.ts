@@ -26,7 +26,8 @@ const executable = (): string => {
   return found
 }
 
-export const launchBrowser = (): Promise<Browser> =>
+/** Starts the browser, with more options of its command line. */
+export const launchBrowser = (...options: ReadonlyArray<string>): Promise<Browser> =>
   chromium.launch({
     executablePath: executable(),
     args: [
@@ -37,7 +38,8 @@ export const launchBrowser = (): Promise<Browser> =>
       "--no-first-run",
       "--disable-background-networking",
       "--disable-component-update",
-      "--disable-sync"
+      "--disable-sync",
+      ...options
     ]
   })
 

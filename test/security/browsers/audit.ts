@@ -1,0 +1,30 @@
+/** Checks a page of the service: nothing in it acts but the service's own scripts. */
+
+/** An expression whose value lists what does not belong into a page. */
+export const foreignParts = `(() => {
+  const found = []
+  const own = ["/page.js", "/live.js"].map((path) => location.origin + path)
+  const add = (what, node) => found.push(what + ": " + node.outerHTML.slice(0, 200))
+  const harmless = (value) => {
+    try {
+      return ["http:", "https:", "mailto:"].includes(new URL(value, document.baseURI).protocol)
+    } catch {
+      return true
+    }
+  }
+  const targets = ["href", "src", "action", "formaction", "data", "xlink:href", "poster", "ping"]
+  for (const node of document.querySelectorAll("*")) {
+    for (const { name, value } of node.attributes) {
+      if (name.startsWith("on") || name === "srcdoc" || name === "style") add(name, node)
+      if (targets.includes(name) && !harmless(value)) add(name, node)
+    }
+    const name = node.localName
+    if (["iframe", "object", "embed", "base", "style", "foreignObject", "frame"].includes(name)) {
+      add("element", node)
+    }
+    if (name === "script" && (!own.includes(node.src) || node.textContent !== "")) add(name, node)
+    if (name === "meta" && node.httpEquiv !== "") add(name, node)
+    if (name === "link" && new URL(node.href).origin !== location.origin) add(name, node)
+  }
+  return found
+})()`
