@@ -5,7 +5,7 @@ import { type Plan, planOf } from "./plan.ts"
 import { minutesDefault, reportOf, smallest } from "./report.ts"
 import { type Result, simulate } from "./run.ts"
 
-const SEEDS_MAX = 500
+const SEEDS_MAX = 1000
 const TIMEOUT_MS = 600_000
 
 const seeds = Array.from({ length: SEEDS_MAX }, (_, at) => at + 1)
@@ -23,7 +23,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "answered-twice": 6,
   "removal-untold": 33,
   "handed-over-again": 16,
-  "removed-local-delivery-forgotten": 340,
+  "removed-local-delivery-forgotten": 641,
   "retry-after-unheard": 12,
   "sent-after-deletion": 43,
   "outcome-forgotten": 58,
