@@ -30,10 +30,13 @@ export const chargedNetwork = (
   return isLocal ? undefined : network
 }
 
-/** Content-Length of a request, which the wire has checked; undefined for a body in chunks. */
+/**
+ * Content-Length of a request, which the wire has checked; undefined for a body in chunks. A field
+ * that came twice with one length is `5, 5`.
+ */
 export const announcedBytes = ({ request }: Pick<Call, "request">): number | undefined => {
   const field = request.headers.get("content-length")
-  return field === undefined ? undefined : Number(field)
+  return field === undefined ? undefined : Number.parseInt(field, 10)
 }
 
 const dayMs = 24 * 60 * 60_000
