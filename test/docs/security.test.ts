@@ -13,7 +13,8 @@ const rows = textOf("docs/security.md").split("\n").filter((line) => /^\| +\d+ +
 /** The tests that a row names, each with the file that it is in. */
 const testsOf = (cell: string): ReadonlyArray<readonly [file: string, title: string]> =>
   cell.split("; ").flatMap((part) => {
-    const [, file = "", titles = ""] = /^`(test\/[\w./-]+\.(?:test|long)\.ts)`: (.+)$/.exec(part) ?? []
+    const [, file = "", titles = ""] = /^`(test\/[\w./-]+\.(?:test|long)\.ts)`: (.+)$/.exec(part) ??
+      []
     return [...titles.matchAll(/“([^”]+)”/g)].map(([, title = ""]) => [file, title] as const)
   })
 
