@@ -55,7 +55,7 @@ export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetC
   blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs, cabinetMailboxesMax,
   idempotencyRetentionMs, receiptsMax, reservationMs, retrievedPerDecisionMax,
   wrongAttemptsWindowMs } from "./limits.ts"
-export { linksUnder, mayNameContent } from "./links.ts"
+export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"

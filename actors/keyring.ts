@@ -1,11 +1,12 @@
 /**
- * The keys that encrypt what is stored and needed again in plain text: AES-256-GCM with a random
- * nonce, under a key for each purpose that HKDF (RFC 5869) derives. A sealed text is bound to its
- * place: it opens for the same purpose and the same record only. What is only compared is stored
- * as a hash instead, see `secret-hash.ts`.
+ * The keys that encrypt what is stored and needed again in plain text, see `key-stream.ts`: for
+ * each purpose HKDF (RFC 5869) derives keys. A sealed text is bound to its place: it opens for the
+ * same purpose and the same record only. What is only compared is stored as a hash instead, see
+ * `secret-hash.ts`.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
+import { hkdfSync, randomBytes } from "node:crypto"
 import { type Address, keyOf } from "../runtime/index.ts"
+import { KeyStream } from "./key-stream.ts"
 import { secretKeyBytes, secretKeysMax } from "./limits.ts"
 
 /** What a derived key is for: no two purposes have the same key. */
@@ -34,18 +35,12 @@ export const signingSecretOf = (registration: Address): SealedPlace => ({
   of: keyOf(registration)
 })
 
-/** Version of the form of sealed texts: `s1.<key id>.<nonce, tag and cipher text, base64url>`. */
-const version = "s1"
+/** Version of the form of sealed texts: `s2.<key id>.<encrypted text, base64url>`. */
+const version = "s2"
 
-const sealedPattern = /^s1\.([A-Za-z0-9_-]{8})\.([A-Za-z0-9_-]+)$/
-
-const nonceBytes = 12
-
-const tagBytes = 16
+const sealedPattern = /^s2\.([A-Za-z0-9_-]{8})\.([A-Za-z0-9_-]+)$/
 
 const idBytes = 6
-
-const cipher = "aes-256-gcm"
 
 const derive = (key: Uint8Array, info: string, bytes: number): Buffer =>
   Buffer.from(hkdfSync("sha256", key, "", `restante/1 ${info}`, bytes))
@@ -53,13 +48,14 @@ const derive = (key: Uint8Array, info: string, bytes: number): Buffer =>
 /** The id of the key that sealed a text; undefined for a text that is not sealed. */
 export const sealingKeyId = (sealed: string): string | undefined => sealedPattern.exec(sealed)?.[1]
 
-const additionalData = ({ of, purpose }: SealedPlace): Buffer => Buffer.from(`${purpose}\n${of}`)
+const textOf = ({ of, purpose }: SealedPlace): string => `${purpose}\n${of}`
 
 /** One key, and what was derived from it. */
 class SecretKey {
   readonly id: string
   private readonly bytes: Uint8Array
   private readonly derived = new Map<string, Buffer>()
+  private readonly streams = new Map<KeyPurpose, KeyStream>()
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
@@ -72,6 +68,14 @@ class SecretKey {
     const key = derive(this.bytes, `key: ${purpose}`, secretKeyBytes)
     this.derived.set(purpose, key)
     return key
+  }
+
+  streamFor(purpose: KeyPurpose): KeyStream {
+    const known = this.streams.get(purpose)
+    if (known !== undefined) return known
+    const stream = new KeyStream(this.keyFor(`${purpose}, cipher`), this.keyFor(`${purpose}, code`))
+    this.streams.set(purpose, stream)
+    return stream
   }
 }
 
@@ -111,12 +115,8 @@ export class Keyring {
 
   /** Encrypts a text under the current key. */
   seal(place: SealedPlace, text: string): string {
-    const nonce = randomBytes(nonceBytes)
-    const sealing = createCipheriv(cipher, this.current.keyFor(place.purpose), nonce)
-    sealing.setAAD(additionalData(place))
-    const body = Buffer.concat([sealing.update(text, "utf8"), sealing.final()])
-    const sealed = Buffer.concat([nonce, sealing.getAuthTag(), body]).toString("base64url")
-    return `${version}.${this.current.id}.${sealed}`
+    const encrypted = this.current.streamFor(place.purpose).encrypt(text, textOf(place))
+    return `${version}.${this.current.id}.${encrypted.toString("base64url")}`
   }
 
   /**
@@ -125,19 +125,8 @@ export class Keyring {
    */
   open(place: SealedPlace, sealed: string): string | undefined {
     const [, id = "", encoded = ""] = sealedPattern.exec(sealed) ?? []
-    const key = this.all.get(id)
-    const bytes = Buffer.from(encoded, "base64url")
-    if (key === undefined || bytes.length < nonceBytes + tagBytes) return undefined
-    const nonce = bytes.subarray(0, nonceBytes)
-    const opening = createDecipheriv(cipher, key.keyFor(place.purpose), nonce)
-    opening.setAAD(additionalData(place))
-    opening.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
-    const text = opening.update(bytes.subarray(nonceBytes + tagBytes))
-    try {
-      return Buffer.concat([text, opening.final()]).toString("utf8")
-    } catch {
-      return undefined
-    }
+    const stream = this.all.get(id)?.streamFor(place.purpose)
+    return stream?.decrypt(Buffer.from(encoded, "base64url"), textOf(place))
   }
 }
 

@@ -81,6 +81,12 @@ export const secretKeysMax = 8
 /** Length of such a key, and of each key derived from it. */
 export const secretKeyBytes = 32
 
+/** Length of a page of the key stream that encrypts stored secrets. */
+export const streamPageBytes = 16 * 1024
+
+/** Pages that decrypt, for each purpose and key: the memory of a node for them is 1 MiB each. */
+export const streamPagesMax = 64
+
 /** How long the previous secret signs beside the new one. */
 export const secretOverlapMs = 24 * hourMs
 

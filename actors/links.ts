@@ -47,22 +47,36 @@ const pathOf = (baseUrl: string, uri: string): string | undefined => {
   return normal(href.slice(baseUrl.length).split(/[?#]/, 1)[0] ?? "")
 }
 
+/**
+ * Finds texts that may have the host of the base URL: a cheap check before a URI is parsed. A
+ * number, a character outside ASCII and an escape may spell a host in another way.
+ */
+const hostPatternOf = (baseUrl: string): RegExp => {
+  const host = parseUrl(baseUrl)?.hostname ?? ""
+  if (host === "" || /^[\d.]+$|^\[/.test(host)) return /^/
+  return new RegExp(`${host.replaceAll(".", "\\.")}|%|[^\\x20-\\x7e]`, "i")
+}
+
 /** The links under a base URL, which is absolute and without a slash at its end. */
-export const linksUnder = (baseUrl: string): Links => ({
-  isOwn: (uri) => pathOf(baseUrl, uri) !== undefined || uri === baseUrl,
-  mailboxOf: (uri) => {
-    const [, name, secret] = mailboxPattern.exec(pathOf(baseUrl, uri) ?? "") ?? []
-    return name === undefined ? undefined : { name, secret }
-  },
-  contentOf: (uri) => {
-    const id = contentPattern.exec(pathOf(baseUrl, uri) ?? "")?.[1]
-    return id !== undefined && isActorId(id) ? id : undefined
-  },
-  mailbox: (name) => `${baseUrl}/mailboxes/${name}`,
-  stored: (mailbox, id) => `${baseUrl}/mailboxes/${mailbox}/notifications/${id}`,
-  registrations: (mailbox) => `${baseUrl}/mailboxes/${mailbox}/registrations`,
-  topic: (mailbox, format) => {
-    const query = format === undefined ? "" : `?format=${format}`
-    return `${baseUrl}/mailboxes/${mailbox}${query}`
+export const linksUnder = (baseUrl: string): Links => {
+  const hostPattern = hostPatternOf(baseUrl)
+  return {
+    isOwn: (uri) => pathOf(baseUrl, uri) !== undefined || uri === baseUrl,
+    mailboxOf: (uri) => {
+      const [, name, secret] = mailboxPattern.exec(pathOf(baseUrl, uri) ?? "") ?? []
+      return name === undefined ? undefined : { name, secret }
+    },
+    contentOf: (uri) => {
+      if (!hostPattern.test(uri)) return undefined
+      const id = contentPattern.exec(pathOf(baseUrl, uri) ?? "")?.[1]
+      return id !== undefined && isActorId(id) ? id : undefined
+    },
+    mailbox: (name) => `${baseUrl}/mailboxes/${name}`,
+    stored: (mailbox, id) => `${baseUrl}/mailboxes/${mailbox}/notifications/${id}`,
+    registrations: (mailbox) => `${baseUrl}/mailboxes/${mailbox}/registrations`,
+    topic: (mailbox, format) => {
+      const query = format === undefined ? "" : `?format=${format}`
+      return `${baseUrl}/mailboxes/${mailbox}${query}`
+    }
   }
-})
+}

@@ -28,7 +28,7 @@ const fragmentAt = ({ kind }: Address, { n, value }: LogItem): number | undefine
   return kind === notificationKind && n === 1 ? value.indexOf(">") + 1 : undefined
 }
 
-const sealedInState = /"(s1\.[A-Za-z0-9_-]{8}\.[A-Za-z0-9_-]+)"/g
+const sealedInState = /"(s2\.[A-Za-z0-9_-]{8}\.[A-Za-z0-9_-]+)"/g
 
 /** Suspends a registration whose signing secrets are lost: it sends nothing unsigned. */
 const suspended = (text: string): string => {

@@ -23,7 +23,7 @@ describe("a sealed text", () => {
   it("names its key and nothing else", () => {
     expect(sealingKeyId(sealed)).toBe(ring.currentId)
     expect(sealingKeyId("open sesame")).toBeUndefined()
-    expect(sealed).toMatch(/^s1\.[A-Za-z0-9_-]{8}\.[A-Za-z0-9_-]+$/)
+    expect(sealed).toMatch(/^s2\.[A-Za-z0-9_-]{8}\.[A-Za-z0-9_-]+$/)
     expect(sealed).not.toBe(ring.seal(place, "open sesame ü"))
   })
 

@@ -130,5 +130,5 @@ it("keeps the service's key out of the store in plain form", async () => {
   const archive = join(temporaryFolder(), "archive")
   expect((await command(["backup", archive, "--plain"], { DATA_DIR: dataDir })).code).toBe(0)
   const text = readFileSync(archive, "utf8")
-  expect(text).toMatch(/"table":"service","record":"key","value":"s1\.[A-Za-z0-9_-]{8}\./)
+  expect(text).toMatch(/"table":"service","record":"key","value":"s2\.[A-Za-z0-9_-]{8}\./)
 })

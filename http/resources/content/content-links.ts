@@ -1,13 +1,24 @@
 /** The links of notifications to content of this service, which keep it; see actors/content. */
 import { Effect } from "effect"
 import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"
-import { contentKind, linksUnder, mayNameContent } from "../../../actors/index.ts"
+import { contentKind, type Links, linksUnder } from "../../../actors/index.ts"
 import { address } from "../../../runtime/index.ts"
 import { askOrRefusal, type HandlerFailure, type Service } from "../../pipeline/index.ts"
 
+/** The links of each service, made once: a deposit asks for the content that it links to. */
+const knownLinks = new WeakMap<Service, Links>()
+
+const linksOf = (service: Service): Links => {
+  const known = knownLinks.get(service)
+  if (known !== undefined) return known
+  const links = linksUnder(service.settings.baseUrl)
+  knownLinks.set(service, links)
+  return links
+}
+
 /** The id of the content of this service that a URI names; undefined for any other URI. */
-export const linkedContent = ({ settings }: Service, url: string): string | undefined =>
-  mayNameContent(url) ? linksUnder(settings.baseUrl).contentOf(url) : undefined
+export const linkedContent = (service: Service, url: string): string | undefined =>
+  url.includes("/content/") ? linksOf(service).contentOf(url) : undefined
 
 /**
  * Notes at the content that a notification is about to be deposited. If the content is gone, the
