@@ -49,7 +49,8 @@ const httpOnMemory = long
  * with NATS; the long form runs all of it on both.
  */
 const dependsOnNode =
-  "test/http/{mailbox,content,customer,session,outgoing,registration,cluster,sign-in}*.test.ts"
+  "test/http/{account-,mailbox,content,customer,session,outgoing,registration,cluster,sign-in}*"
+  + ".test.ts"
 
 /** Representations, and parts without a store: on one node they run on RocksDB only. */
 const dependsOnNoStore =

@@ -1,6 +1,6 @@
 /** The registry of kinds: every behavior of the service, with its dependencies. */
 import type { AnyBehavior } from "../runtime/index.ts"
-import { account } from "./account/index.ts"
+import { account, type OwnedStores } from "./account/index.ts"
 import { audit, type AuditDependencies } from "./audit/index.ts"
 import { backgroundTask, type BackgroundTaskDependencies } from "./background-task/index.ts"
 import { cabinet } from "./cabinet/index.ts"
@@ -15,6 +15,7 @@ import { throttle } from "./throttle/index.ts"
 
 /** The dependencies of all behaviors. */
 export type Dependencies =
+  & OwnedStores
   & AuditDependencies
   & BackgroundTaskDependencies
   & ContentDependencies
@@ -31,7 +32,7 @@ export const serviceFormat = 1
 
 /** Every behavior of the service. */
 export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
-  account(deps.records),
+  account(deps),
   audit(deps),
   backgroundTask(deps),
   cabinet,
@@ -43,7 +44,7 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   session(deps),
   throttle
 ]
-export { accountKind } from "./account/index.ts"
+export { accountKind, goneQueries, queriesTable, queryOwnersTable } from "./account/index.ts"
 export { auditId, auditKind } from "./audit/index.ts"
 export { type Block, type BlockedBy, blockedText, decodeBlock, findBlock,
   hostsOf } from "./blocks.ts"

@@ -170,6 +170,17 @@ export const browserSessionTouchMs = 10 * 60 * 1000
 /** A failed removal of the records of expired tokens is repeated after this time. */
 export const tokenRemovalRetryMs = 60_000
 
+/** What a removed account owned: resources that one step deletes, and how many at a time. */
+export const ownedPage = 64
+
+export const ownedAtOnceMax = 8
+
+/** A lost step is repeated after this time; so is a pass that found something. */
+export const ownedRemovalRetryMs = 120_000
+
+/** No request that began before the removal of its account creates anything after this time. */
+export const ownedSettledMs = 10 * 60_000
+
 /** Blocks of depositors that one mailbox has, in its record. */
 export const mailboxBlocksMax = 100
 

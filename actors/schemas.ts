@@ -58,11 +58,14 @@ export const codecsOf = <State extends object, Message>(
 }
 
 /** Sends messages to actors of one kind, by id; an actor replies in its own protocol only. */
-export const askerOf =
-  <Message extends Tagged, Reply>(kind: string) =>
-  (peers: Peers, id: string, message: Message): Effect.Effect<Reply | Refusal, AskFailure> =>
-    // Replies are not typed by kind.
-    peers.ask(address(kind, id), message) as Effect.Effect<Reply | Refusal, AskFailure>
+export const askerOf = <Message extends Tagged, Reply>(kind: string) =>
+(
+  peers: Pick<Peers, "ask">,
+  id: string,
+  message: Message
+): Effect.Effect<Reply | Refusal, AskFailure> =>
+  // Replies are not typed by kind.
+  peers.ask(address(kind, id), message) as Effect.Effect<Reply | Refusal, AskFailure>
 
 /** SHA-256 as base64url without padding: the only form in which a state stores a secret. */
 export const SecretHash = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/))

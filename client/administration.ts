@@ -38,6 +38,11 @@ export interface TokenOptions {
   readonly scope?: string | undefined
 }
 
+/** What becomes of what a removed account owned. */
+export interface AccountRemoval {
+  readonly owned?: "delete" | undefined
+}
+
 const listedAccountOf = (document: JsonObject): ListedAccount => {
   const { role = [] } = document
   const roles = (Array.isArray(role) ? role : [role]).map(String)
@@ -66,8 +71,21 @@ export class Accounts {
     return this.transport.list("/accounts", "account", listedAccountOf, options)
   }
 
-  remove(name: string): Promise<void> {
-    return this.transport.remove(accountPath(name))
+  /**
+   * Removes an account. One that owns something is refused (409) unless `owned` says that all of
+   * it is deleted, which the service then does in the background.
+   */
+  remove(name: string, { owned }: AccountRemoval = {}): Promise<void> {
+    return this.transport.remove(accountPath(name) + (owned === undefined ? "" : `?owned=${owned}`))
+  }
+
+  /** Everything that an account owns, as lines of JSON; the last one has the kind `end`. */
+  export(name: string, signal?: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const uri = `${accountPath(name)}/export`
+    return this.transport.send(
+      { method: "GET", uri, accept: "application/json", timeoutMs: null, signal },
+      ({ body }) => body ?? unexpected("it has no body")
+    )
   }
 
   /** The tokens of an account, oldest first. */

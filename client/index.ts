@@ -2,8 +2,8 @@
  * The client library of restante: mailboxes, sending, pushes, sessions and queries over HTTP. It
  * runs on Node, in browsers and on Deno, without dependencies.
  */
-export type { AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount, ListedToken,
-  NodeStatus, TokenOptions } from "./administration.ts"
+export type { AccountRemoval, AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount,
+  ListedToken, NodeStatus, TokenOptions } from "./administration.ts"
 export type { AuditCheck, AuditFilter, AuditLog, AuditPoint, RecordedOperation } from "./audit.ts"
 export type { Cabinet, CabinetContents, CabinetPage, Filed } from "./cabinets.ts"
 export { type Client, connect, type ConnectOptions, type Content, type Published, type Publishing,

@@ -152,6 +152,15 @@ assertRelation(
   "every store takes a notification of the default limits"
 )
 
+/** Exports of accounts at one node at a time. */
+export const exportsAtOnceMax = 4
+
+/** Notifications, or other resources, that an export reads at a time. */
+export const exportPage = 16
+
+/** Bytes of content in one line of an export; a multiple of 3, so that base64 has no padding. */
+export const exportLineBytes = 48 * 1024
+
 /** Length of an Idempotency-Key. */
 export const idempotencyKeyCharsMax = 255
 

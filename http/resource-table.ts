@@ -3,6 +3,7 @@ import { type DocumentPart, makeDocument } from "./formats/openapi/index.ts"
 import { type HttpSettings, type ResourceHandler, type Route,
   type Service } from "./pipeline/index.ts"
 import { type ResourceDefinition, routesOf } from "./resource.ts"
+import { accountExportResource } from "./resources/account-export/index.ts"
 import { accountResource } from "./resources/accounts/index.ts"
 import { auditResource } from "./resources/audit/index.ts"
 import { cabinetResource } from "./resources/cabinets/index.ts"
@@ -36,6 +37,7 @@ const resources: ReadonlyArray<ResourceDefinition> = [
   customerResource,
   queryResource,
   accountResource,
+  accountExportResource,
   auditResource,
   signInResource,
   moderationResource,

@@ -10,6 +10,7 @@ import { accountTokensMax, browserSessionIdleMs, browserSessionLifetimeMs, brows
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
+import { ownedCells, ownedText, startOwnedRemoval } from "./owned-removal.ts"
 import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView,
   BrowserSession, BrowserSessionView, Token, TokenRights, TokenView } from "./protocol.ts"
 
@@ -320,8 +321,7 @@ const withoutAccount = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "TouchBrowserSession", "RemoveBrowserSession", "RemoveBrowserSessions"),
   ...denyEach("Unauthenticated", "Authenticate", "AddBrowserSession", "AuthenticateBrowser"),
   RecordUse: () => stay().reply(done),
-  TokenRecordsRemoved: () => stay(),
-  TimerFired: () => stay()
+  TokenRecordsRemoved: () => stay()
 })
 
 const newAccount = (
@@ -343,6 +343,8 @@ const newAccount = (
 export const accountTable: Accounts = {
   Absent: {
     ...withoutAccount("NotFound"),
+    OwnedRemoved: () => stay(),
+    TimerFired: () => stay(),
     Bootstrap: (_state, { name, tokenId, tokenHash }, { nowMs }) => {
       const tokens = [{ id: tokenId, hash: tokenHash, createdAtMs: nowMs }]
       return become<AccountState>(
@@ -411,18 +413,28 @@ export const accountTable: Accounts = {
       endSessions(state, caller, nowMs, sessionId),
     RemoveBrowserSessions: (state, { caller }, { nowMs }) => endSessions(state, caller, nowMs),
     TokenRecordsRemoved: tokenRecordsRemoved,
-    Remove: (state, message) => {
+    Remove: (state, message, { nowMs }) => {
       const reason = notAdmin(message.caller)
       if (reason !== undefined) return deny(reason)
       if (isOutdated(state, message)) return deny("PreconditionFailed")
       return state.founder
         ? deny("LastAdmin", "the first account of the service cannot be removed")
-        : become<AccountState>({ _tag: "Removed" }).reply(done).setTimer(null)
+        : startOwnedRemoval(state.name, nowMs).reply(done)
     },
+    OwnedRemoved: () => stay(),
     TimerFired: timerFired
   },
   Removed: {
     ...withoutAccount("Gone"),
+    ...ownedCells,
+    Describe: ({ owned }, { caller }) =>
+      caller.admin && owned !== undefined ? deny("Gone", ownedText(owned)) : deny("Gone"),
+    Remove: (state, { caller, name }, { nowMs }) => {
+      const reason = notAdmin(caller)
+      if (reason !== undefined) return deny(reason)
+      if (state.owned !== undefined) return deny("Gone", ownedText(state.owned))
+      return name === undefined ? deny("Gone") : startOwnedRemoval(name, nowMs).reply(done)
+    },
     Bootstrap: () => deny("Gone"),
     Create: () => deny("Taken", "an account of this name was removed; names are not reused"),
     Admit: () => deny("Unauthenticated", "the account was removed")

@@ -68,6 +68,37 @@ const BrowserSession = Schema.Struct({
 
 export type BrowserSession = typeof BrowserSession.Type
 
+/** The kinds of what an account owns, in the order in which a removal deletes them. */
+export const OwnedKind = Schema.Literals([
+  "outgoing",
+  "mailboxes",
+  "cabinets",
+  "sessions",
+  "queries",
+  "content",
+  "tokens"
+])
+
+export type OwnedKind = typeof OwnedKind.Type
+
+/** How far the deletion of what a removed account owned has come. It makes several passes. */
+const OwnedRemoval = Schema.Struct({
+  account: Schema.String,
+  startedAtMs: Count,
+  /** When the current pass begins: it goes through all kinds once. */
+  passAtMs: Count,
+  kind: OwnedKind,
+  /** The last key of the kind's listing that the pass has dealt with. */
+  after: Schema.optionalKey(Schema.String),
+  /** Entries that the current pass has found, and resources that all passes have deleted. */
+  found: Count,
+  deleted: Count,
+  /** When the last pass found nothing; left out before. */
+  endedAtMs: Schema.optionalKey(Count)
+})
+
+export type OwnedRemoval = typeof OwnedRemoval.Type
+
 export const AccountState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Active", {
@@ -87,7 +118,10 @@ export const AccountState = Schema.Union([
     /** The browsers that are signed in, oldest first; `browserSessionsMax` at most. */
     browserSessions: Schema.optionalKey(Schema.Array(BrowserSession))
   }),
-  Schema.TaggedStruct("Removed", {})
+  Schema.TaggedStruct("Removed", {
+    /** Left out for an account that an older version has removed. */
+    owned: Schema.optionalKey(OwnedRemoval)
+  })
 ])
 
 export type AccountState = typeof AccountState.Type
@@ -151,21 +185,46 @@ export const AccountMessage = Schema.Union([
     tokenIds: Schema.Array(Schema.String),
     keptHashes: Schema.optionalKey(Schema.Array(SecretHash))
   }),
-  /** Removes the account; the caller must be an admin. */
-  Schema.TaggedStruct("Remove", { caller: Caller, ...ifVersion }),
+  /**
+   * Removes the account, and then deletes what it owns; the caller must be an admin. `name` also
+   * begins that for an account that an older version has removed.
+   */
+  Schema.TaggedStruct("Remove", {
+    caller: Caller,
+    name: Schema.optionalKey(Schema.String),
+    ...ifVersion
+  }),
+  /** The result of RemoveOwned. Without `next` the kind's listing has no more entries. */
+  Schema.TaggedStruct("OwnedRemoved", {
+    kind: OwnedKind,
+    after: Schema.optionalKey(Schema.String),
+    next: Schema.optionalKey(Schema.String),
+    found: Count,
+    deleted: Count
+  }),
   Schema.TaggedStruct("TimerFired", {})
 ])
 
 export type AccountMessage = typeof AccountMessage.Type
 
-/** Removes the records of expired and revoked tokens. */
-export interface AccountAction {
-  readonly _tag: "RemoveTokenRecords"
-  readonly account: string
-  readonly tokens: ReadonlyArray<Pick<Token, "id" | "hash">>
-  /** Valid tokens with the ids of removed ones: it writes the records of these. */
-  readonly kept: ReadonlyArray<Pick<Token, "id" | "hash">>
-}
+export type AccountAction =
+  /** Removes the records of expired and revoked tokens. */
+  | {
+    readonly _tag: "RemoveTokenRecords"
+    readonly account: string
+    readonly tokens: ReadonlyArray<Pick<Token, "id" | "hash">>
+    /** Valid tokens with the ids of removed ones: it writes the records of these. */
+    readonly kept: ReadonlyArray<Pick<Token, "id" | "hash">>
+  }
+  /** Deletes one page of what a removed account owns. */
+  | {
+    readonly _tag: "RemoveOwned"
+    readonly account: string
+    readonly kind: OwnedKind
+    readonly after?: string
+    /** No request of the account is under way any more: an entry without a resource is removed. */
+    readonly isSettled: boolean
+  }
 
 /** A token for its owner: without its hash. */
 export type TokenView = Omit<Token, "hash">

@@ -1,6 +1,13 @@
 /** The cabinet: its state record, its messages and its replies (protocol §1.5). */
 import { Schema } from "effect"
+import type { ListingTables } from "../listing-entry.ts"
 import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
+
+/** The cabinets of each account. */
+export const cabinetListing: ListingTables = {
+  table: "cabinets-by-owner",
+  keysTable: "cabinet-keys"
+}
 
 /** A mailbox on the list, and the hash of the secret in its URI, which lets the cabinet read it. */
 const Mailbox = Schema.Struct({

@@ -10,6 +10,12 @@ import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
 
 export const mailboxKind = "mailbox"
 
+/**
+ * `<account>/<name>` of the mailboxes of each account. An entry is a hint: the mailbox itself
+ * decides who owns it.
+ */
+export const mailboxOwnersTable = "mailboxes-by-owner"
+
 /** Sends a message to a mailbox, by its name. */
 export const askMailbox = askerOf<MailboxMessage, MailboxReply>(mailboxKind)
 

@@ -1,5 +1,5 @@
 /** Mailboxes and the notifications in them (protocol §1.2). */
-export { askMailbox, mailbox, mailboxKind } from "./actor.ts"
+export { askMailbox, mailbox, mailboxKind, mailboxOwnersTable } from "./actor.ts"
 export { formatCursor, numberMax, parseSince, type Since, startAfter } from "./cursor.ts"
 export type { MailboxLimits } from "./decide.ts"
 export { parseDuration } from "./duration.ts"

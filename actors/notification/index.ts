@@ -1,5 +1,7 @@
 /** Outgoing notifications and their recipients (protocol §1.3). */
 export { notification, type NotificationDependencies, notificationKind } from "./actor.ts"
 export { statusOf } from "./attempts.ts"
+export { fragmentOf } from "./decide.ts"
 export { NotificationMessage, type NotificationReply, type NotificationStatus,
   type NotificationView, RecipientState } from "./protocol.ts"
+export { outgoingTable } from "./status-hints.ts"

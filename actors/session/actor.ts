@@ -4,8 +4,8 @@ import type { Behavior, RecordsApi } from "../../runtime/index.ts"
 import { removeListingEntry } from "../listing-entry.ts"
 import { codecsOf } from "../schemas.ts"
 import { sessionTable } from "./decide.ts"
-import { type SessionAction, sessionListing, SessionMessage, type SessionReply,
-  SessionState } from "./protocol.ts"
+import { accountSessionKey, accountSessionsTable, type SessionAction, sessionListing,
+  SessionMessage, type SessionReply, SessionState } from "./protocol.ts"
 
 export const sessionKind = "session"
 
@@ -25,8 +25,16 @@ export const session = (
   initial: { _tag: "Absent" },
   table: sessionTable(sessionRetentionMs),
   ...codecsOf(SessionState, SessionMessage),
-  perform: (_action, { id }) =>
+  perform: ({ owner }, { id }) =>
     removeListingEntry(records, sessionListing, id).pipe(
+      Effect.andThen(
+        owner === undefined ? Effect.void : records.write([{
+          table: accountSessionsTable,
+          key: accountSessionKey(owner, id),
+          value: null,
+          markerExpires: true
+        }])
+      ),
       Effect.as<SessionMessage>({ _tag: "EntryRemoved" }),
       // The session is forgotten only after its entry.
       Effect.catch((failure) => Effect.logWarning("the entry of a session stays", failure))

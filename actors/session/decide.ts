@@ -153,10 +153,16 @@ const answerCells = (retentionMs: number): AnswerCells => ({
 })
 
 /** Deletes the session, and removes its entry from the listing. */
-const end = (nowMs: number, forgetAfterMs: number): SessionDecision =>
-  become<SessionState>({ _tag: "Deleted", deletedAtMs: nowMs })
+const end = (
+  { owner }: Awaiting | Ended,
+  nowMs: number,
+  forgetAfterMs: number
+): SessionDecision => {
+  const owned = owner === undefined ? {} : { owner }
+  return become<SessionState>({ _tag: "Deleted", deletedAtMs: nowMs, ...owned })
     .setTimer(nowMs + forgetAfterMs)
-    .perform<SessionAction>({ _tag: "RemoveEntry" })
+    .perform<SessionAction>({ _tag: "RemoveEntry", ...owned })
+}
 
 /** The cells that are equal in all states of a session that exists. */
 const existingCells = (retentionMs: number, forgetAfterMs: number) => ({
@@ -180,13 +186,13 @@ const existingCells = (retentionMs: number, forgetAfterMs: number) => ({
     notPermitted(state, message) ??
       (isOutdated(state, message)
         ? deny("PreconditionFailed")
-        : end(nowMs, forgetAfterMs).reply<SessionReply>({ _tag: "Done" })),
+        : end(state, nowMs, forgetAfterMs).reply<SessionReply>({ _tag: "Done" })),
   EntryRemoved: () => stay(),
   TimerFired: (state: Awaiting | Ended, _message: unknown, { nowMs }: DecisionContext) => {
     const expiresAtMs = (state.changedAtMs ?? state.startedAtMs) + retentionMs
     return nowMs < expiresAtMs
       ? stay<SessionState>().setTimer(expiresAtMs)
-      : end(nowMs, forgetAfterMs)
+      : end(state, nowMs, forgetAfterMs)
   }
 })
 
@@ -200,13 +206,16 @@ const deletedCells = (forgetAfterMs: number): Sessions["Deleted"] => ({
   ...withoutSession("Gone"),
   EntryRemoved: ({ deletedAtMs = 0 }, _message, { nowMs }) =>
     nowMs < deletedAtMs + forgetAfterMs ? stay() : stay<SessionState>().removeActor(),
-  TimerFired: ({ deletedAtMs = 0 }, _message, { nowMs }) => {
+  TimerFired: ({ deletedAtMs = 0, owner }, _message, { nowMs }) => {
     const forgottenAtMs = deletedAtMs + forgetAfterMs
     return nowMs < forgottenAtMs
       ? stay<SessionState>().setTimer(forgottenAtMs)
       : stay<SessionState>()
         .setTimer(nowMs + entryRemovalRetryMs)
-        .perform<SessionAction>({ _tag: "RemoveEntry" })
+        .perform<SessionAction>({
+          _tag: "RemoveEntry",
+          ...owner === undefined ? {} : { owner }
+        })
   }
 })
 

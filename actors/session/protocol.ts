@@ -43,7 +43,10 @@ export const SessionState = Schema.Union([
   Schema.TaggedStruct("Crossed", answered),
   Schema.TaggedStruct("Cast", answered),
   /** The session was deleted or has expired. */
-  Schema.TaggedStruct("Deleted", { deletedAtMs: Schema.optionalKey(Count) })
+  Schema.TaggedStruct("Deleted", {
+    deletedAtMs: Schema.optionalKey(Count),
+    owner: Schema.optionalKey(Schema.String)
+  })
 ])
 
 export type SessionState = typeof SessionState.Type
@@ -84,13 +87,19 @@ export const SessionMessage = Schema.Union([
 
 export type SessionMessage = typeof SessionMessage.Type
 
-/** Removes the session's entry from the listing. */
+/** Removes the session's entries from the listing, and from that of its owner. */
 export interface SessionAction {
   readonly _tag: "RemoveEntry"
+  readonly owner?: string
 }
 
 /** The tables of the listing of all sessions, which belongs to no owner. */
 export const sessionListing: ListingTables = { table: "sessions", keysTable: "session-keys" }
+
+/** `<account>/<id>` of the sessions that each account began. */
+export const accountSessionsTable = "sessions-by-owner"
+
+export const accountSessionKey = (owner: string, id: string): string => `${owner}/${id}`
 
 export type SessionStatus = BridgeStep | "crossed" | "cast"
 

@@ -1,6 +1,8 @@
 /** `restante account …`: the accounts of a running service. */
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { once } from "node:events"
+import { failed } from "../command-failure.ts"
 import { adminFlags, jsonFlag, switchFlag, textArgument, textFlag } from "./flags.ts"
 import { asAdmin, call, wrongUsage } from "./service.ts"
 import { plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
@@ -55,12 +57,54 @@ const list = Command.make(
 
 const remove = Command.make(
   "remove",
-  common,
-  Effect.fnUntraced(function*({ json, name, ...flags }) {
-    yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.remove(name))
-    yield* printOutcome(json, { removed: name }, `Account ${name} is removed.`)
+  {
+    ...common,
+    owned: switchFlag("with-owned", "Delete everything that the account owns, too")
+  },
+  Effect.fnUntraced(function*({ json, name, owned, ...flags }) {
+    const removal = owned ? { owned: "delete" as const } : {}
+    yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.remove(name, removal))
+    const message = owned
+      ? `Account ${name} is removed. The service is deleting what it owned.`
+      : `Account ${name} is removed.`
+    yield* printOutcome(json, { removed: name }, message)
   })
-).pipe(Command.withDescription("Remove an account"))
+).pipe(Command.withDescription("Remove an account; --with-owned: and everything that it owns"))
+
+/** Characters that the last line of an export has at most. */
+const lastLineChars = 200
+
+/** Whether a text ends with the line by which the service confirms that the export is complete. */
+const isComplete = (tail: string): boolean => /\n\{"kind":"end",[^\n]*\}\n$/.test(tail)
+
+/** Writes an export to standard output; false if the service has not sent all of it. */
+const writeExport = async (stream: ReadableStream<Uint8Array>): Promise<boolean> => {
+  let tail = ""
+  for await (const chunk of stream) {
+    tail = (tail + Buffer.from(chunk).toString("latin1")).slice(-lastLineChars)
+    if (!process.stdout.write(chunk)) await once(process.stdout, "drain")
+  }
+  return isComplete(tail)
+}
+
+const exportAll = Command.make(
+  "export",
+  { ...adminFlags, name },
+  Effect.fnUntraced(function*({ name, ...flags }) {
+    const service = yield* asAdmin(flags)
+    const stream = yield* call(service, ({ accounts }) => accounts.export(name))
+    if (!(yield* call(service, () => writeExport(stream)))) {
+      return yield* failed(
+        `the export of the account ${name} ended early: delete it, and repeat the command`
+      )
+    }
+  })
+).pipe(
+  Command.withDescription("Write everything that an account owns to standard output"),
+  Command.withExamples([
+    { command: "restante account export bob > bob.ndjson", description: "Into a file" }
+  ])
+)
 
 const token = Command.make(
   "token",
@@ -126,5 +170,5 @@ const revoke = Command.make(
 
 export const accountCommand = Command.make("account").pipe(
   Command.withDescription("Manage the accounts of a running service"),
-  Command.withSubcommands([add, list, remove, token, tokens, revoke])
+  Command.withSubcommands([add, list, exportAll, remove, token, tokens, revoke])
 )

@@ -64,8 +64,9 @@ const checkEmbedded = (settings: NodeSettings): Effect.Effect<CheckReport, Comma
 }
 
 /** The check commits nothing, so that nothing is counted. */
-const notCounted: Pick<UsageLedger, "submit"> = {
-  submit: () => Effect.die("a check counts nothing")
+const notCounted: Pick<UsageLedger, "entry" | "submit"> = {
+  submit: () => Effect.die("a check counts nothing"),
+  entry: () => Effect.die("a check removes nothing")
 }
 
 /** Reads the whole cluster, and decodes every state by its behavior. */

@@ -16,6 +16,7 @@ import { ask, type Call, expectReply, type HandlerFailure, type Service,
 /** What the audit log records. Programs search for these names, so they never change. */
 export const auditActions = [
   "account.create",
+  "account.export",
   "account.remove",
   "admin.refused",
   "backup.take",

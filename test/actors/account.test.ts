@@ -1,9 +1,11 @@
 import { describe, expect } from "vitest"
 import { accountTable as table } from "../../actors/account/decide.ts"
+import { ownedText } from "../../actors/account/owned-removal.ts"
 import type { AccountAction, AccountMessage, AccountReply,
   AccountState } from "../../actors/account/protocol.ts"
 import { accountTokensMax, browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax,
-  browserSessionTouchMs, tokenRemovalRetryMs, tokenUseIntervalMs } from "../../actors/limits.ts"
+  browserSessionTouchMs, ownedRemovalRetryMs, tokenRemovalRetryMs,
+  tokenUseIntervalMs } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
   testCells } from "./cells.ts"
@@ -152,6 +154,22 @@ const refusesAll = (state: AccountState, reason: string) => ({
   Remove: () => expectRefused(decide(state, remove), reason),
   TimerFired: () => expectOnlyReply(decide(state, timerFired), undefined)
 })
+const owned = {
+  account: "alice",
+  startedAtMs: nowMs,
+  passAtMs: nowMs,
+  kind: "outgoing",
+  found: 0,
+  deleted: 0
+} as const
+const deleting: AccountState = { _tag: "Removed", owned }
+const page: Variant<AccountMessage, "OwnedRemoved"> = {
+  _tag: "OwnedRemoved",
+  kind: "outgoing",
+  found: 3,
+  deleted: 2
+}
+
 const whenAbsent = refusesAll(absent, "NotFound")
 const whenRemoved = refusesAll(removed, "Gone")
 
@@ -198,6 +216,7 @@ describe("the account's table", () => {
     "Absent.RemoveBrowserSessions": whenAbsent.RemoveBrowserSessions,
     "Absent.TokenRecordsRemoved": whenAbsent.TokenRecordsRemoved,
     "Absent.Remove": whenAbsent.Remove,
+    "Absent.OwnedRemoved": () => expectOnlyReply(decide(absent, page), undefined),
     "Absent.TimerFired": whenAbsent.TimerFired,
 
     "Active.Bootstrap": () => {
@@ -449,13 +468,15 @@ describe("the account's table", () => {
     },
     "Active.Remove": () => {
       const decision = decide(alice, remove)
-      expect(decision.nextState).toEqual(removed)
+      expect(decision.nextState).toEqual(deleting)
+      expect(decision.timerAtMs).toBe(nowMs)
       expect(decision.answer).toEqual(done)
       expectRefused(decide(founder, remove), "LastAdmin")
       expectRefused(decide(alice, { ...remove, ifVersion: 9 }), "PreconditionFailed")
       expectRefused(decide(alice, { ...remove, caller: self }), "Forbidden")
       adminOnly(remove, alice)
     },
+    "Active.OwnedRemoved": () => expectOnlyReply(decide(alice, page), undefined),
     "Active.TimerFired": () => {
       const endMs = nowMs + browserSessionIdleMs
       expect(effectsOf(decide(signedIn, timerFired))).toEqual({ timerAtMs: endMs })
@@ -488,7 +509,11 @@ describe("the account's table", () => {
 
     "Removed.Bootstrap": () => expectRefused(decide(removed, bootstrap("t0", true)), "Gone"),
     "Removed.Create": () => expectRefused(decide(removed, create), "Taken"),
-    "Removed.Describe": whenRemoved.Describe,
+    "Removed.Describe": () => {
+      whenRemoved.Describe()
+      const decision = decide(deleting, { _tag: "Describe", caller: admin })
+      expect(decision.answer).toMatchObject({ reason: "Gone", detail: ownedText(owned) })
+    },
     "Removed.Authenticate": whenRemoved.Authenticate,
     "Removed.RecordUse": whenRemoved.RecordUse,
     "Removed.Admit": () => expectRefused(decide(removed, admit), "Unauthenticated"),
@@ -501,7 +526,36 @@ describe("the account's table", () => {
     "Removed.RemoveBrowserSession": whenRemoved.RemoveBrowserSession,
     "Removed.RemoveBrowserSessions": whenRemoved.RemoveBrowserSessions,
     "Removed.TokenRecordsRemoved": whenRemoved.TokenRecordsRemoved,
-    "Removed.Remove": whenRemoved.Remove,
-    "Removed.TimerFired": whenRemoved.TimerFired
+    "Removed.Remove": () => {
+      whenRemoved.Remove()
+      // An older version has removed the account alone.
+      expect(decide(removed, { ...remove, name: "alice" }).nextState).toEqual(deleting)
+      expectRefused(decide(deleting, { ...remove, name: "alice" }), "Gone")
+      adminOnly(remove, removed)
+    },
+    "Removed.OwnedRemoved": () => {
+      expectOnlyReply(decide(removed, page), undefined)
+      const after = { ...page, next: "k1" }
+      const next = decide(deleting, after)
+      const counted = { ...owned, found: 3, deleted: 2 }
+      expect([next.nextState, next.timerAtMs])
+        .toEqual([{ ...deleting, owned: { ...counted, after: "k1" } }, nowMs])
+      // The same page was deleted twice.
+      expectOnlyReply(
+        decide({ _tag: "Removed", owned: { ...owned, after: "k1" } }, after),
+        undefined
+      )
+      expect(decide(deleting, page).nextState)
+        .toEqual({ ...deleting, owned: { ...counted, kind: "mailboxes" } })
+      const over = { _tag: "Removed", owned: { ...owned, endedAtMs: nowMs } } as const
+      expectOnlyReply(decide(over, page), undefined)
+    },
+    "Removed.TimerFired": () => {
+      whenRemoved.TimerFired()
+      expect(effectsOf(decide(deleting, timerFired))).toEqual({
+        deferUntilMs: nowMs + ownedRemovalRetryMs,
+        actions: [{ _tag: "RemoveOwned", account: "alice", kind: "outgoing", isSettled: false }]
+      })
+    }
   })
 })

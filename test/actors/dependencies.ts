@@ -1,5 +1,6 @@
 /** What behaviors need, where a test performs nothing or says itself what is done. */
 import { Effect } from "effect"
+import type { OwnedStores } from "../../actors/account/owned.ts"
 import { type Dependencies, linksUnder } from "../../actors/index.ts"
 import { Keyring } from "../../actors/keyring.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
@@ -22,6 +23,12 @@ export const noOutbound: Outbound = {
   head: () => Effect.succeed({ _tag: "RetryableFailure", problem: "connection refused" })
 }
 
+/** The stores of an account that owns nothing. */
+export const ownsNothing = (write: OwnedStores["records"]["write"]): OwnedStores => ({
+  records: { write, range: () => Effect.succeed([]) },
+  usage: { entry: () => Effect.succeed(undefined) }
+})
+
 /** No store, nothing outside. */
 export const noDependencies: Dependencies = {
   blobs: {
@@ -30,8 +37,15 @@ export const noDependencies: Dependencies = {
     remove: () => Effect.void,
     confirm: () => Effect.void
   },
-  records: { write: () => Effect.void, get: () => Effect.succeed(undefined) },
-  usage: { submit: () => Effect.succeed({ _tag: "Counted" }) },
+  records: {
+    write: () => Effect.void,
+    get: () => Effect.succeed(undefined),
+    range: () => Effect.succeed([])
+  },
+  usage: {
+    submit: () => Effect.succeed({ _tag: "Counted" }),
+    entry: () => Effect.succeed(undefined)
+  },
   outbound: noOutbound,
   keyring: testKeyring,
   links: linksUnder("http://post.test"),

@@ -12,7 +12,7 @@ import type { Service } from "../../http/pipeline/index.ts"
 import { bootstrap } from "../../http/resources/accounts/bootstrap.ts"
 import { type Address, address, type RecordChange } from "../../runtime/index.ts"
 import { nowMs } from "./cells.ts"
-import { noPeers } from "./dependencies.ts"
+import { noPeers, ownsNothing } from "./dependencies.ts"
 import { Model } from "./model.ts"
 
 const steps = ["write", "reply", "wait", "crash", "nothing"] as const
@@ -22,7 +22,7 @@ type Step = typeof steps[number]
 /** The account `admin`, the records of its tokens, and removals of records that the test ends. */
 class World {
   readonly records = new Map<string, string>()
-  private readonly behavior = account({ write: (changes) => this.write(changes) })
+  private readonly behavior = account(ownsNothing((changes) => this.write(changes)))
   private readonly actor = new Model(this.behavior)
   /** Reports of removals that the account has not received. */
   private reports: Array<AccountMessage> = []

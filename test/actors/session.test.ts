@@ -109,7 +109,8 @@ const present = (state: SessionState & { readonly _tag: keyof typeof views }) =>
     expectRefused(decide(owned, remove), "Unauthenticated")
     expectRefused(decide(owned, { ...remove, caller: stranger }), "Forbidden")
     for (const caller of [patsy, admin]) {
-      expect(decide(owned, { ...remove, caller }).nextState).toEqual(deleted)
+      expect(decide(owned, { ...remove, caller }).nextState)
+        .toEqual({ ...deleted, owner: "patsy" })
     }
   },
   EntryRemoved: () => expectOnlyReply(decide(state, entryRemoved), undefined),

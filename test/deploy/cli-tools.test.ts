@@ -288,7 +288,13 @@ describe("--json", () => {
     expect(await json(["account", "revoke", "bob", "--all"])).toEqual([
       { account: "bob", revoked: "all" }
     ])
+    const exported = await restante(["account", "export", "bob"])
+    const lines = exported.stdout.trimEnd().split("\n").map((line) => JSON.parse(line))
+    expect([exported.status, lines.at(0).account, lines.at(-1).kind]).toEqual([0, "bob", "end"])
     expect(await json(["account", "remove", "bob"])).toEqual([{ removed: "bob" }])
+    await json(["account", "add", "carol"])
+    expect(await json(["account", "remove", "carol", "--with-owned"]))
+      .toEqual([{ removed: "carol" }])
     const message = ["--description", "x", "--url", "http://a.test/x"]
     const [sent] = await json(["send", "--to", `${publicUrl}/mailboxes/alice`, ...message])
     const [found] = await json(["outbox", "show", sent.href])

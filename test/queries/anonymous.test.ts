@@ -2,8 +2,9 @@
 import { Effect, Exit } from "effect"
 import { expect, it } from "vitest"
 import { anonymousQueriesMax, anonymousQueryRetentionMs } from "../../http/limits.ts"
-import { addressesTable, addressHash, assertAddressQuota, creationChanges, expiryTable, goneQueries,
-  isExpired, queriesTable, removalChanges, removeExpiredQueries,
+import { goneQueries, queriesTable } from "../../actors/account/query-records.ts"
+import { addressesTable, addressHash, assertAddressQuota, creationChanges, expiryTable, isExpired,
+  removalChanges, removeExpiredQueries,
   type StoredQuery } from "../../http/resources/rows/query-store.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 

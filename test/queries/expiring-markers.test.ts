@@ -6,7 +6,8 @@ import { expect, it } from "vitest"
 import { customerChanges, customerRemoval,
   customersTable } from "../../http/resources/customers/customer-table.ts"
 import { type CustomerLoad, loadChanges } from "../../http/resources/customers/load.ts"
-import { queriesTable, type StoredQuery } from "../../http/resources/rows/index.ts"
+import { queriesTable } from "../../actors/account/query-records.ts"
+import type { StoredQuery } from "../../http/resources/rows/index.ts"
 import { removalChanges } from "../../http/resources/rows/query-store.ts"
 import type { RecordChange } from "../../runtime/index.ts"
 

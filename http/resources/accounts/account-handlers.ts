@@ -9,7 +9,8 @@ import { type AuthenticatedAccount, callerOf, requireAdmin } from "../../auth/in
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
   expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, nextLink, noStore,
-  readPageRequest, refusalError, type Service, viewAnswer } from "../../pipeline/index.ts"
+  readPageRequest, readQuery, refusalError, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
 import { type AccountRef, accountRefNamed, accountRefOf, describeAccount, describeOrRefusal,
   expectedAccount } from "./account-access.ts"
@@ -17,6 +18,7 @@ import { type AccountInput, readAccountInput, readTokenInput,
   type TokenInput } from "./account-input.ts"
 import { accountPath, accountView, collectionPath, createdView, listingView, tokenPath, tokensPath,
   tokensView, tokenView } from "./account-views.ts"
+import { describeOwned } from "./owned-resources.ts"
 import { addToken, removeToken, removeTokens } from "./token-records.ts"
 
 /** Runs a change of an account between two entries of the audit log. */
@@ -125,16 +127,51 @@ export const getAccount = defineHandler(function*(service, call) {
   return viewAnswer(accountView(service, account), { headers: noStore })
 })
 
+/** Whether a removal also deletes what the account owns: `?owned=delete`; 400 for other values. */
+const deletesOwned = Effect.fnUntraced(function*(
+  call: Call
+): Effect.fn.Return<boolean, HandlerFailure> {
+  const owned = (yield* readQuery(call)).get("owned") || undefined
+  if (owned !== undefined && owned !== "delete") {
+    return yield* httpError("malformed", "owned must be delete, or left out")
+  }
+  return owned === "delete"
+})
+
+/** 409 for an account that owns something, unless the request says what becomes of it. */
+const requireNothingOwned = Effect.fnUntraced(function*(
+  service: Service,
+  { name }: AccountRef
+): Effect.fn.Return<void, HandlerFailure> {
+  const owned = yield* describeOwned(service, name)
+  if (owned === undefined) return
+  const path = accountPath(name)
+  return yield* httpError(
+    "conflict",
+    `the account ${name} is not removed, since it owns ${owned}: ` +
+      `GET ${path}/export saves a copy; then DELETE ${path}?owned=delete removes the account ` +
+      "and deletes all of it"
+  )
+})
+
+/** Removes an account. Its actor deletes what it owned, also after a crash. */
 export const deleteAccount = defineHandler(function*(service, call) {
   yield* requireAdmin(service, call)
   const ref = yield* accountRefOf(service, call)
+  const isOwnedToo = yield* deletesOwned(call)
   const expected = yield* expectedAccount(
     service,
     call,
     ref,
     (account) => accountView(service, account)
   )
-  const message: AccountMessage = { _tag: "Remove", caller: callerOf(ref.caller), ...expected }
+  if (!isOwnedToo) yield* requireNothingOwned(service, ref)
+  const message: AccountMessage = {
+    _tag: "Remove",
+    caller: callerOf(ref.caller),
+    ...isOwnedToo ? { name: ref.name } : {},
+    ...expected
+  }
   const removal = Effect.gen(function*(): Effect.fn.Return<void, HandlerFailure> {
     const reply = yield* askOrRefusal<AccountReply>(service, ref.to, message)
     const isGone = isRefusal(reply) && reply.reason === "Gone"
@@ -142,8 +179,14 @@ export const deleteAccount = defineHandler(function*(service, call) {
     if (isGone || !isRefusal(reply)) yield* removeTokens(service, ref.name)
     if (isRefusal(reply)) yield* refusalError(reply)
   })
-  yield* auditedOf(service, call, ref, "account.remove", accountPath(ref.name), removal)
-  return emptyAnswer(204)
+  const operation = {
+    account: ref.caller.name,
+    action: "account.remove",
+    target: accountPath(ref.name),
+    ...isOwnedToo ? { detail: "with everything that it owns" } : {}
+  } as const
+  yield* audited(service, call, operation, removal)
+  return emptyAnswer(isOwnedToo ? 202 : 204)
 })
 
 /* Tokens. */

@@ -101,11 +101,20 @@ export const accountResource: ResourceDefinition = {
     "DELETE /accounts/{account}": {
       handle: deleteAccount,
       id: "deleteAccount",
-      summary: "Removes an account, for the role admin",
+      summary: "Removes an account, for the role admin; with what it owns if the query says so",
       needs: "role",
       scopes: ["admin"],
+      query: {
+        owned: {
+          description: "What becomes of what the account owns: without it, such an account is 409.",
+          schema: oneOf("delete")
+        }
+      },
       problems: ["conflict"],
-      responses: { 204: emptyResponse("Removed; its tokens are invalid") }
+      responses: {
+        202: emptyResponse("Removed; what it owned is being deleted"),
+        204: emptyResponse("Removed; it owned nothing, and its tokens are invalid")
+      }
     },
     "POST /accounts/{account}/token": {
       handle: postToken,

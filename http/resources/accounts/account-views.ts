@@ -38,7 +38,7 @@ const tokenElement = (service: Service, name: string, token: TokenView, secret?:
   )
 
 /** Without the last use of its tokens: reading the account with one does not change it. */
-const accountElement = (
+export const accountElement = (
   service: Service,
   account: AccountView,
   created?: { readonly tokenId: string; readonly token: string }

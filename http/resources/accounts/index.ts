@@ -2,4 +2,5 @@
 export { type AccountRef, accountRefOf, describeAccount } from "./account-access.ts"
 export { parseExpiry } from "./account-input.ts"
 export { accountResource } from "./account-resource.ts"
+export { accountElement, accountPath } from "./account-views.ts"
 export { bootstrap } from "./bootstrap.ts"

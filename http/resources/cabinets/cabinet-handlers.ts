@@ -1,7 +1,8 @@
 /** Handlers of cabinets; what a page of a cabinet holds is in `cabinet-merge.ts`. */
 import { Effect } from "effect"
-import type { CabinetMessage, CabinetReply, CabinetView } from "../../../actors/cabinet/index.ts"
-import { cabinetKind, type ListingTables, removeListingEntry } from "../../../actors/index.ts"
+import { cabinetListing, type CabinetMessage, type CabinetReply,
+  type CabinetView } from "../../../actors/cabinet/index.ts"
+import { cabinetKind, removeListingEntry } from "../../../actors/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { feedTypes } from "../../formats/index.ts"
@@ -19,9 +20,6 @@ import { contentsOf } from "./cabinet-input.ts"
 import { type CabinetRequest, readCabinet } from "./cabinet-merge.ts"
 import { cabinetDocument, cabinetPath, collectionPath, listingView,
   pageView } from "./cabinet-views.ts"
-
-/** The cabinets of each account. */
-const cabinetIndex: ListingTables = { table: "cabinets-by-owner", keysTable: "cabinet-keys" }
 
 const addressOf = (id: string): Address => address(cabinetKind, id)
 
@@ -55,7 +53,11 @@ const cabinetOf = (service: Service, { account, to }: CabinetRef) =>
 /** A page of the caller's own cabinets, newest first. */
 export const getCabinets = defineHandler(function*(service, call) {
   const account = yield* requireAccount(service, call)
-  const index = { ...cabinetIndex, owner: account.name, href: absoluteUri(service, collectionPath) }
+  const index = {
+    ...cabinetListing,
+    owner: account.name,
+    href: absoluteUri(service, collectionPath)
+  }
   const { next, rows } = yield* listResources(
     service,
     call,
@@ -69,7 +71,7 @@ export const postCabinets = defineHandler(function*(service, call) {
   const account = yield* requireAccount(service, call)
   const contents = yield* contentsOf(service, yield* readInput(call, "cabinet", { form: true }))
   const id = call.ids.id("cabinet")
-  yield* addEntry(service, cabinetIndex, account.name, id)
+  yield* addEntry(service, cabinetListing, account.name, id)
   const requestId = call.ids.id("request")
   const message: CabinetMessage = { _tag: "Create", requestId, owner: account.name, contents }
   const { view } = expectReply(yield* ask<CabinetReply>(service, addressOf(id), message), "Created")
@@ -185,7 +187,7 @@ const removeCabinet = Effect.fnUntraced(function*(
   ref: CabinetRef
 ): Effect.fn.Return<void, HandlerFailure> {
   yield* removeOnce(call, askRemoval(service, call, ref))
-  yield* removeListingEntry(service.records, cabinetIndex, ref.id)
+  yield* removeListingEntry(service.records, cabinetListing, ref.id)
 })
 
 export const deleteCabinet = defineHandler(function*(service, call) {

@@ -1,3 +1,3 @@
 /** Cabinets as resources (protocol §1.5). */
 export { cabinetResource } from "./cabinet-resource.ts"
-export { createForm } from "./cabinet-views.ts"
+export { cabinetDocument, cabinetPath, createForm } from "./cabinet-views.ts"

@@ -68,14 +68,15 @@ const basePath = (call: Call): string => {
   return `/content/${call.parameters.get("content")}${secret === undefined ? "" : `~${secret}`}`
 }
 
-const receiptElement = (service: Service, call: Call, { n, value }: LogItem): Element => {
+/** A receipt, below the path of its content. */
+export const receiptElement = (service: Service, path: string, { n, value }: LogItem): Element => {
   const { atMs, value: text } = decodeReceipt(value)
   // Written by `postReceipt` alone.
   const { description, mailbox, status } = JSON.parse(text) as Receipt
   return element(
     "receipt",
     {
-      href: absoluteUri(service, `${basePath(call)}/receipts/${n}`),
+      href: absoluteUri(service, `${path}/receipts/${n}`),
       received: new Date(atMs).toISOString(),
       status,
       mailbox
@@ -92,7 +93,7 @@ export const getReceipts = defineHandler(function*(service, call) {
   const tree = element(
     "receipts",
     { href: absoluteUri(service, `/content/${to.id}`) },
-    ...items.map((item) => receiptElement(service, call, item))
+    ...items.map((item) => receiptElement(service, basePath(call), item))
   )
   return viewAnswer({ title: "Receipts", tree })
 })
@@ -105,5 +106,5 @@ export const getReceipt = defineHandler(function*(service, call) {
   const n = /^[1-9]\d{0,9}$/.test(number) ? Number(number) : 0
   const [item] = n === 0 ? [] : yield* service.system.read(to, n, 1)
   if (item === undefined || item.n !== n) return yield* httpError("not-found")
-  return viewAnswer({ title: "Receipt", tree: receiptElement(service, call, item) })
+  return viewAnswer({ title: "Receipt", tree: receiptElement(service, basePath(call), item) })
 })

@@ -4,10 +4,10 @@ export { findPosition, listingStart, parseListingSince } from "./listing-positio
 export { authorizeReader, defineMailboxHandler, describeForReader, describeMailbox,
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
-export { entryOf, type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
+export { entryOf, entryXml, type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
   wholeQuery } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"
-export { defaultRetention, fieldsOf, readTitle } from "./mailbox-settings.ts"
+export { defaultRetention, fieldsOf, mailboxDocument, readTitle } from "./mailbox-settings.ts"
 export { depositForm, entryItem, listingView, notificationControls, openForm,
   summaryOf } from "./mailbox-views.ts"

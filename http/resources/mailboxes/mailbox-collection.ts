@@ -3,7 +3,8 @@
  * mailboxes, settings, secrets, and the end of a mailbox (A10).
  */
 import { Effect } from "effect"
-import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
+import { type MailboxMessage, mailboxOwnersTable,
+  type MailboxReply } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { audited, type AuditedAction } from "../../audit/index.ts"
 import { type IdSource, isSlug, secretHash } from "../../auth/credentials/index.ts"
@@ -22,12 +23,6 @@ import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
 
-/**
- * `<account>/<name>` of the mailboxes of each account. An entry is a hint: the mailbox itself
- * decides who owns it.
- */
-const ownersTable = "mailboxes-by-owner"
-
 /** Removes a mailbox from an account's list. A failure leaves a hint that the list ignores. */
 const removeFromOwner = (
   { records }: Service,
@@ -36,7 +31,7 @@ const removeFromOwner = (
 ): Effect.Effect<void> =>
   Effect.ignore(
     records.write([{
-      table: ownersTable,
+      table: mailboxOwnersTable,
       key: `${owner}/${name}`,
       value: null,
       markerExpires: true
@@ -107,7 +102,7 @@ export const postMailboxes = defineHandler(function*(service, call) {
   const settings = yield* readSettings(field, service.settings)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
   const key = `${account.name}/${mailbox.name}`
-  yield* service.records.write([{ table: ownersTable, key, value: "" }])
+  yield* service.records.write([{ table: mailboxOwnersTable, key, value: "" }])
   const message: MailboxMessage = {
     _tag: "Create",
     requestId: call.ids.id("request"),
@@ -157,7 +152,11 @@ export const getMailboxes = defineHandler(function*(service, call) {
   let hasMore = true
   while (hasMore && owned.length <= limit) {
     const from = key === undefined ? {} : { after: key }
-    const rows = yield* service.records.range(ownersTable, { prefix, limit: limit + 1, ...from })
+    const rows = yield* service.records.range(mailboxOwnersTable, {
+      prefix,
+      limit: limit + 1,
+      ...from
+    })
     hasMore = rows.length > limit
     key = rows.at(-1)?.key
     const names = rows.map((row) => row.key.slice(prefix.length))

@@ -6,7 +6,8 @@ import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, optionalElement } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 
-const blockElement = (service: Service, path: string, block: Block): Element => {
+/** A block, below the path of its list. */
+export const blockElement = (service: Service, path: string, block: Block): Element => {
   const { atMs, id, kind, reason, untilMs, value } = block
   return element(
     "block",

@@ -1,3 +1,4 @@
 /** Outgoing mailboxes as resources (protocol §1.3). */
+export { notificationPath } from "./outgoing-access.ts"
 export { outgoingResource } from "./outgoing-resource.ts"
-export { composeForm } from "./outgoing-views.ts"
+export { composeForm, statusElement } from "./outgoing-views.ts"

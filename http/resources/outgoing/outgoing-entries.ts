@@ -5,11 +5,10 @@
  */
 import { Effect } from "effect"
 import { cursorOf } from "../../../actors/index.ts"
+import { outgoingTable } from "../../../actors/notification/index.ts"
 import { abandonedEntryMs } from "../../limits.ts"
 import { type IndexEntry, readEntries } from "../../newest-first-index.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
-
-const outgoingTable = "outgoing"
 
 /** `<account>/<id>` of a keyed request until its notification is queued: the entry's key. */
 const keysTable = "outgoing-keys"

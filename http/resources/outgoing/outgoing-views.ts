@@ -200,7 +200,7 @@ const recipientElement = (recipient: RecipientState): Element =>
 
 /** The status of a notification (A6). */
 export const statusElement = (
-  { href }: OutgoingNotificationRef,
+  { href }: Pick<OutgoingNotificationRef, "href">,
   { createdAtMs, recipients, status }: NotificationView
 ): Element =>
   element(

@@ -1,6 +1,6 @@
 /** Queries as resources (protocol §3). */
 import { Effect } from "effect"
-import { sameHash } from "../../../actors/index.ts"
+import { goneQueries, queriesTable, queryOwnersTable, sameHash } from "../../../actors/index.ts"
 import { isRandomId, secretHash } from "../../auth/credentials/index.ts"
 import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import type { HtmlForm } from "../../formats/html/index.ts"
@@ -11,9 +11,9 @@ import { absoluteUri, type Call, createdAnswer, defineHandler, emptyAnswer, type
   seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { isChangeMade } from "../../request-record.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
-import { addressHash, collectionPath, createQuery, goneQueries, isExpired, ownersTable, parseQuery,
-  queriesTable, queryPath, readRecord, type RecordResource, removalChanges, removeRecord,
-  replaceRecord, type StoredQuery } from "../rows/index.ts"
+import { addressHash, collectionPath, createQuery, isExpired, parseQuery, queryPath, readRecord,
+  type RecordResource, removalChanges, removeRecord, replaceRecord,
+  type StoredQuery } from "../rows/index.ts"
 import { queryElementOf, sentForm, tables } from "./query-forms.ts"
 import { queriesView, queryView } from "./query-views.ts"
 
@@ -174,7 +174,7 @@ export const getQueries = defineHandler(function*(service, call) {
   const { after, limit } = page
   const range = { prefix, limit, ...after === undefined ? {} : { after: prefix + after } }
   const { records } = service
-  const [keys = []] = account === undefined ? [] : yield* records.keys(ownersTable, [range])
+  const [keys = []] = account === undefined ? [] : yield* records.keys(queryOwnersTable, [range])
   const ids = keys.map((key) => key.slice(prefix.length))
   const values = yield* records.getMany(queriesTable, ids)
   const stored = ids.flatMap((id, at) => {

@@ -162,7 +162,7 @@ const secretPage = (
 /* The documents. */
 
 /** The registration document; `secret` only in the answer that shows it. */
-const registrationElement = (
+export const registrationElement = (
   mailbox: MailboxRef,
   { href }: RegistrationRef,
   view: RegistrationView,

@@ -9,7 +9,8 @@
  * - `queries-gone`: the ids of removed queries, whose URIs answer 410
  */
 import { Effect } from "effect"
-import { sha256, timeInKey } from "../../../actors/index.ts"
+import { goneQueries, queriesTable, queryOwnersTable, sha256,
+  timeInKey } from "../../../actors/index.ts"
 import type { RecordChange } from "../../../runtime/index.ts"
 import { isRandomId } from "../../auth/credentials/index.ts"
 import { anonymousQueriesMax, anonymousQueryRetentionMs, attemptsMax } from "../../limits.ts"
@@ -19,15 +20,9 @@ import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
 import { beginRequest } from "../../request-record.ts"
 import { nameInKey, removeExpired, sweep, timeOfKey } from "../../record-expiry.ts"
 
-export const queriesTable = "queries"
-
-export const ownersTable = "queries-by-owner"
-
 export const expiryTable = "queries-ending"
 
 export const addressesTable = "queries-by-address"
-
-export const goneQueries = "queries-gone"
 
 export const collectionPath = "/queries"
 
@@ -66,7 +61,7 @@ const indexChange = (id: string, stored: StoredQuery, value: "" | null): RecordC
   const { address = "", owner } = stored
   const entry = owner === undefined
     ? { table: addressesTable, key: `${address}/${timeInKey(expiryMs(stored) ?? 0)}/${id}` }
-    : { table: ownersTable, key: `${owner}/${id}` }
+    : { table: queryOwnersTable, key: `${owner}/${id}` }
   return { ...entry, value, ...value === null ? { markerExpires: true } : {} }
 }
 

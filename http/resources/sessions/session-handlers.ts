@@ -1,8 +1,8 @@
 /** Handlers of sessions and their answers (B1 to B7). */
 import { Effect } from "effect"
 import { sessionKind } from "../../../actors/index.ts"
-import { sessionListing, type SessionMessage, type SessionReply,
-  type SessionView } from "../../../actors/session/index.ts"
+import { accountSessionKey, accountSessionsTable, sessionListing, type SessionMessage,
+  type SessionReply, type SessionView } from "../../../actors/session/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { audited } from "../../audit/index.ts"
 import { type AuthenticatedAccount, callerOf, optionalAccount } from "../../auth/index.ts"
@@ -42,12 +42,25 @@ export const getSessions = defineHandler(function*(service, call) {
   return viewAnswer(listingView(rows, next))
 })
 
+/** Lists a session before it begins; that of an account also for its owner. */
+const addEntries = Effect.fnUntraced(function*(
+  service: Service,
+  id: string,
+  owner: string | undefined
+): Effect.fn.Return<void, HandlerFailure> {
+  if (owner !== undefined) {
+    const key = accountSessionKey(owner, id)
+    yield* service.records.write([{ table: accountSessionsTable, key, value: "" }])
+  }
+  yield* addEntry(service, sessionListing, "", id)
+})
+
 /** B2. Nothing is created, not even an entry of the listing, unless `continue` is `true`. */
 export const postSessions = defineHandler(function*(service, call) {
   const account = yield* optionalAccount(service, call)
   const input = yield* readAnswerInput(call, "both")
   const id = call.ids.id("session")
-  if (input.continue === "true") yield* addEntry(service, sessionListing, "", id)
+  if (input.continue === "true") yield* addEntries(service, id, account?.name)
   const message: SessionMessage = {
     _tag: "Start",
     requestId: call.ids.id("request"),

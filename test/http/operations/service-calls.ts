@@ -18,7 +18,7 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
 }
 
 /** Accounts and tokens. */
-export const askAccounts = async ({ asks, service }: OperationCalls): Promise<void> => {
+export const askAccounts = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   const account = (round: number) => ({ name: `account${round}`, role: ["quotes"] })
   const made = await asks("POST /accounts", {
     path: "/accounts",
@@ -42,7 +42,11 @@ export const askAccounts = async ({ asks, service }: OperationCalls): Promise<vo
   await asks("GET /accounts/{account}/tokens/{token}", { path: token })
   await asks("DELETE /accounts/{account}/tokens/{token}", { path: token })
   await asks("DELETE /accounts/{account}/tokens", { path: `${path}/tokens` })
+  await asks("GET /accounts/{account}/export", { path: `${path}/export` })
   await asks("DELETE /accounts/{account}", { path })
+  const body = "<account><name>leaver</name></account>"
+  await send("POST", "/accounts", { basic: admin, body })
+  await asks("DELETE /accounts/{account}", { path: "/accounts/leaver?owned=delete" })
 }
 
 /** The audit log, which has the operations of these tests. */

@@ -1,0 +1,163 @@
+/** The export of an account: everything that it owns, and no secret (protocol §7). */
+import { createHash, randomBytes } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { exportLineBytes, exportPage } from "../../http/limits.ts"
+import { type Mailboxes, notification, owner as admin, startMailboxes } from "./mailbox-harness.ts"
+
+let service: Mailboxes
+
+beforeAll(async () => void (service = await startMailboxes()))
+afterAll(() => service.close())
+
+const send: Mailboxes["send"] = (...request) => service.send(...request)
+
+interface Joined {
+  readonly basic: string
+  readonly token: string
+}
+
+const join = async (name: string): Promise<Joined> => {
+  const body = `<account><name>${name}</name></account>`
+  const token = (await send("POST", "/accounts", { basic: admin, body })).child("token") ?? ""
+  return { basic: `${name}:${token}`, token }
+}
+
+/** The path of what a request has created. */
+const made = async (...request: Parameters<Mailboxes["send"]>): Promise<string> => {
+  const answer = await send(...request)
+  expect([201, 202], answer.text).toContain(answer.status)
+  return new URL(answer.header("location")).pathname
+}
+
+interface Line extends Readonly<Record<string, string | number | undefined>> {
+  readonly kind?: string
+  readonly xml?: string
+}
+
+/** The lines of an export, without its first one; its end was checked. */
+const exported = async (name: string, basic: string): Promise<ReadonlyArray<Line>> => {
+  const answer = await send("GET", `/accounts/${name}/export`, { basic })
+  expect([answer.status, answer.header("content-type")]).toEqual([200, "application/x-ndjson"])
+  const texts = answer.text.trimEnd().split("\n")
+  const [first, ...lines] = texts.map((text): Line => JSON.parse(text))
+  expect(first).toMatchObject({ restante: "account-export", format: 1, account: name })
+  const before = `${texts.slice(0, -1).join("\n")}\n`
+  const sha256 = createHash("sha256").update(before).digest("hex")
+  expect(lines.at(-1)).toEqual({ kind: "end", lines: texts.length - 1, sha256 })
+  return lines.slice(0, -1)
+}
+
+const kindsOf = (lines: ReadonlyArray<Line>): Readonly<Record<string, number>> => {
+  const counts: Record<string, number> = {}
+  for (const { kind = "" } of lines) counts[kind] = (counts[kind] ?? 0) + 1
+  return counts
+}
+
+const xmlOf = (lines: ReadonlyArray<Line>, kind: string): string =>
+  lines.filter((line) => line.kind === kind).map(({ xml = "" }) => xml).join("\n")
+
+describe("the export of an account", () => {
+  it("has a line of everything that it owns, and of nothing of others", async () => {
+    const { basic } = await join("mover")
+    const opened = await send("POST", "/mailboxes", { basic, headers: { Slug: "mover-box" } })
+    const box = "/mailboxes/mover-box"
+    const count = 2 * exportPage + 1
+    for (let n = 0; n < count; n++) await service.deposit(box, `word ${n}`)
+    const blocked = "<block><account>bob</account><reason>noise</reason></block>"
+    await made("POST", `${box}/blocks`, { basic, body: blocked })
+    const callback = "<registration><callback>http://127.0.0.1:9/hook</callback></registration>"
+    await made("POST", `${box}/registrations`, { basic, body: callback })
+    const to = `<to>${service.base}${box}</to>`
+    const sent = notification("sent words").replace("<notification>", `<notification>${to}`)
+    await made("POST", "/outgoing/mover", { basic, body: sent })
+    const list = `<cabinet><mailbox href="${box}"/></cabinet>`
+    await made("POST", "/cabinets", { basic, body: list })
+    const session = await made("POST", "/sessions", { basic, body: "<answer continue=\"true\"/>" })
+    await send("PUT", `${session}/name`, { basic, body: "<answer>Patsy</answer>" })
+    await made("POST", "/queries", { basic, body: "<query on=\"customers\"/>" })
+    const words = randomBytes(2 * exportLineBytes + 100)
+    const content = await made("POST", "/content", {
+      basic,
+      body: words,
+      type: "application/x-words"
+    })
+    await send("POST", content, { body: "<receipt status=\"received\"/>" })
+    await made("POST", "/content", { basic: service.bob, body: "others", type: "text/plain" })
+
+    const lines = await exported("mover", basic)
+    expect(kindsOf(lines)).toMatchObject({
+      account: 1,
+      mailbox: 1,
+      block: 1,
+      registration: 1,
+      sent: 1,
+      recipients: 1,
+      cabinet: 1,
+      session: 1,
+      answer: 1,
+      query: 1,
+      content: 1,
+      bytes: 3,
+      "content-end": 1,
+      receipt: 1
+    })
+    const notifications = xmlOf(lines, "notification")
+    for (let n = 0; n < count; n++) expect(notifications).toContain(`word ${n}<`)
+    expect(xmlOf(lines, "sent")).toContain("sent words")
+    expect(xmlOf(lines, "answer")).toContain("Patsy")
+    const bytes = lines.filter(({ kind }) => kind === "bytes")
+      .map(({ base64 }) => Buffer.from(String(base64), "base64"))
+    expect(Buffer.concat(bytes).equals(words)).toBe(true)
+    expect(lines.find(({ kind }) => kind === "content"))
+      .toMatchObject({ href: `${service.base}${content}`, length: words.length })
+    expect(lines.find(({ kind }) => kind === "content-end")).toMatchObject({ state: "whole" })
+    // Nothing is retrieved by it.
+    expect(opened.status).toBe(201)
+  })
+
+  it("has no secret", async () => {
+    const { basic, token } = await join("secretive")
+    const opened = await send("POST", "/mailboxes", { basic, headers: { Slug: "secret-box" } })
+    const secret = "a-password-of-a-message"
+    const body = notification("m")
+      .replace("</url>", `</url><password>${secret}</password>`)
+    expect((await send("POST", "/mailboxes/secret-box", { body })).status).toBe(202)
+    const to = `<to>${service.base}/mailboxes/secret-box</to>`
+    const sent = body.replace("<notification>", `<notification>${to}`)
+    await made("POST", "/outgoing/secretive", { basic, body: sent })
+    const registered = await send("POST", "/mailboxes/secret-box/registrations", {
+      basic,
+      body: "<registration><callback>http://127.0.0.1:9/hook</callback></registration>"
+    })
+    const content = await send("POST", "/content", {
+      basic,
+      body: "words",
+      type: "text/plain",
+      headers: { "Message-Password": secret }
+    })
+    const edit = /~([\w-]+)>; rel="edit"/.exec(content.header("link"))?.[1]
+    const answer = await send("GET", "/accounts/secretive/export", { basic })
+    const password = opened.child("password")
+    const signing = registered.child("secret")
+    for (const one of [token, secret, password, signing, edit]) {
+      expect(one?.length).toBeGreaterThan(10)
+      expect(answer.text).not.toContain(one)
+    }
+  })
+
+  it("is for the account itself and admins, and in the audit log", async () => {
+    const { basic } = await join("private")
+    const path = "/accounts/private/export"
+    expect((await send("GET", path)).status).toBe(401)
+    expect((await send("GET", path, { basic: service.bob })).status).toBe(403)
+    expect(await exported("private", basic)).toHaveLength(1)
+    expect(await exported("private", admin)).toHaveLength(1)
+    const audit = await send("GET", "/audit?action=account.export&limit=1", { basic: admin })
+    expect(childrenOf(audit.xml, "entry")[0]?.attributes)
+      .toMatchObject({ account: "admin", outcome: "done", target: "/accounts/private" })
+    expect((await send("GET", "/accounts/nobody/export", { basic: admin })).status).toBe(404)
+    await send("DELETE", "/accounts/private", { basic: admin })
+    expect((await send("GET", path, { basic: admin })).status).toBe(410)
+  })
+})
