@@ -109,6 +109,11 @@ export interface ClusterConfig {
     readonly anonymousNetworkBytesMax: string
     /** Content of one account, with that of the notifications in its mailboxes. */
     readonly accountBytesMax: string
+    /**
+     * Notifications that clients without an account have deposited in one mailbox, and nobody has
+     * read or removed.
+     */
+    readonly mailboxAnonymousBytesMax: string
   }
   readonly disk: {
     /**
@@ -236,7 +241,8 @@ export const clusterConfig: ClusterConfig = {
   quotas: {
     anonymousBytesMax: "2GiB",
     anonymousNetworkBytesMax: "256MiB",
-    accountBytesMax: "10GiB"
+    accountBytesMax: "10GiB",
+    mailboxAnonymousBytesMax: "256MiB"
   },
   disk: { freeMin: "10%" },
   documents: { bytesMax: "256KiB", xmlDepthMax: 32, recipientsMax: 1000 },

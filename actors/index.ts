@@ -6,7 +6,7 @@ import { backgroundTask, type BackgroundTaskDependencies } from "./background-ta
 import { cabinet } from "./cabinet/index.ts"
 import { content, type ContentDependencies } from "./content/index.ts"
 import { idempotency } from "./idempotency/index.ts"
-import { notificationsMaxDefault } from "./limits.ts"
+import { mailboxAnonymousBytesDefault, notificationsMaxDefault } from "./limits.ts"
 import { mailbox, type MailboxLimits } from "./mailbox/index.ts"
 import { notification, type NotificationDependencies } from "./notification/index.ts"
 import { registration, type RegistrationDependencies } from "./registration/index.ts"
@@ -38,7 +38,11 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
   cabinet,
   content(deps),
   idempotency,
-  mailbox({ notificationsMax: notificationsMaxDefault, ...deps.limits }),
+  mailbox({
+    notificationsMax: notificationsMaxDefault,
+    anonymousBytesMax: mailboxAnonymousBytesDefault,
+    ...deps.limits
+  }),
   notification(deps),
   registration(deps),
   session(deps),

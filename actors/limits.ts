@@ -11,6 +11,18 @@ export const deduplicationWindowItems = 1000
 /** Log items that one decision removes at most: its commit must fit one batch of every store. */
 export const removalsMax = 500
 
+/** Bytes of strangers' notifications that wait in a mailbox, unless the operator sets others. */
+export const mailboxAnonymousBytesDefault = 256 * 1024 * 1024
+
+/** What such a notification counts beside its bytes: its place in the log. */
+export const waitingOverheadBytes = 128
+
+/** Items after which a mailbox stores its count of them; a crash loses none, see below. */
+export const waitingSavedItems = 256
+
+/** Parts of the log that a mailbox counts on their own, in its record. */
+export const waitingPartsMax = 64
+
 /** Ranges of retrieved notifications that a mailbox remembers. */
 export const retrievedRangesMax = 256
 
@@ -343,6 +355,8 @@ holds(
   deduplicationWindowItems <= notificationsMaxDefault,
   "a mailbox holds its deduplication window"
 )
+
+holds(waitingSavedItems < deduplicationWindowItems, "what is not stored is counted again")
 
 holds(removalsPerEvent <= removalsMax, "an event records removals of one decision")
 

@@ -15,6 +15,8 @@ export type Reason =
   | "Forbidden"
   /** The depositor is blocked here. */
   | "Blocked"
+  /** Clients without an account have no room left. */
+  | "QuotaExceeded"
   /** It has reached its bound. */
   | "Full"
   /** Too much earlier work is unfinished; a retry may succeed. */

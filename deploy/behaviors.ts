@@ -26,6 +26,7 @@ export const behaviorsOf = (
     ...ports,
     links: linksUnder(baseUrl),
     documents: notificationDocuments,
+    limits: { anonymousBytesMax: settings.mailboxAnonymousBytesMax },
     schedule: settings.retrySchedule,
     retentionMs: settings.outgoingRetention,
     auditRetentionMs: settings.auditRetention,

@@ -7,6 +7,7 @@ import { type MailboxLimits, mailboxTable } from "./decide.ts"
 import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./log-item.ts"
 import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
   type Removal } from "./protocol.ts"
+import { recallWaiting } from "./waiting.ts"
 
 export const mailboxKind = "mailbox"
 
@@ -62,7 +63,11 @@ export const mailbox = (
     restore: (state, items) => {
       const last = items.at(-1)
       if (state._tag !== "Open" || last === undefined) return state
-      return { ...state, lastAtMs: Math.max(state.lastAtMs, itemAtMs(last.value)) }
+      return {
+        ...state,
+        lastAtMs: Math.max(state.lastAtMs, itemAtMs(last.value)),
+        waiting: recallWaiting(state.waiting, items)
+      }
     }
   },
   // If a read fails, the deferred timer fires it again.

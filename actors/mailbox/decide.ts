@@ -3,7 +3,8 @@
  * does. A notification is removed by its reader, or when its retention after retrieval has
  * passed, and in no other way.
  */
-import { append, become, type BehaviorTable, stay, type Variant } from "../../runtime/index.ts"
+import { append, become, type BehaviorTable, type Decision, stay,
+  type Variant } from "../../runtime/index.ts"
 import { type BlockedBy, blockedText, findBlock, withBlock } from "../blocks.ts"
 import { mailboxBlocksMax, registrationsMax } from "../limits.ts"
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
@@ -15,6 +16,8 @@ import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, Mailbo
 import { covers, subtract } from "./ranges.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
   recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
+import { isSaveDue, nothingWaiting, savedWaiting, waitingBytes, waitingBytesOf, type WaitingCount,
+  withWaiting } from "./waiting.ts"
 import { isWatched, partOf, signalBackgroundTasks, signalDeposit, signalKey,
   signalRegistrations } from "./signals.ts"
 
@@ -28,6 +31,8 @@ type Mailboxes = BehaviorTable<MailboxState, MailboxMessage, MailboxReply, Mailb
 export interface MailboxLimits {
   /** Notifications that one mailbox keeps at a time. */
   readonly notificationsMax: number
+  /** Bytes of notifications that clients without an account have deposited, and that wait. */
+  readonly anonymousBytesMax: number
 }
 
 /** The table, under the operator's limits. */
@@ -156,13 +161,14 @@ const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
     events: 0,
     fetched: 0,
     inlined: 0,
+    waiting: nothingWaiting,
     blocks: []
   }
   return become<MailboxState>(open).reply(created(open, false))
 }
 
 /** The state after a deposit; field by field, since a spread of so many is several times slower. */
-const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
+const receivedAt = (state: Open, lastAtMs: number, waiting: WaitingCount): Required<Open> => ({
   _tag: "Open",
   owner: state.owner,
   requestId: state.requestId,
@@ -180,6 +186,7 @@ const receivedAt = (state: Open, lastAtMs: number): Required<Open> => ({
   events: state.events,
   fetched: state.fetched,
   inlined: state.inlined,
+  waiting,
   blocks: state.blocks
 })
 
@@ -192,10 +199,51 @@ const blockRefusal = (state: Open, deposited: BlockedBy, nowMs: number) => {
     : deny("Blocked", blockedText("the owner of this mailbox", found))
 }
 
+/** The refusal of a deposit for which strangers have no room left. */
+const noRoom = (waiting: WaitingCount, bytesMax: number): Decision<never> =>
+  deny(
+    "QuotaExceeded",
+    `notifications of clients without an account that wait in this mailbox use ${
+      waitingBytes(waiting)
+    } of ${bytesMax} bytes (MAILBOX_ANONYMOUS_BYTES_MAX): send it with an account, or try again ` +
+      "when the owner of the mailbox has read or removed some"
+  )
+
+/** Appends a notification as item `n`. */
+const store = (
+  state: Open,
+  message: Variant<MailboxMessage, "Deposit">,
+  n: number,
+  waiting: WaitingCount,
+  nowMs: number
+): Decision<MailboxState> => {
+  const { digest, fragment, idRandom } = message
+  const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
+  // The owner and admins see who has deposited it.
+  const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment, message))
+  const isFirstInlined = message.isInlined === true && state.inlined === 0
+  if (isFirstInlined || isSaveDue(waiting, n)) {
+    return decision.become({
+      ...state,
+      lastAtMs: atMs,
+      waiting: savedWaiting(waiting, n),
+      inlined: isFirstInlined ? 1 : state.inlined
+    })
+  }
+  // The log has the time of its last item, so that a deposit writes no state record.
+  return atMs === state.lastAtMs && waiting === state.waiting
+    ? decision
+    : decision.becomeInMemory(
+      hasLaterFields(state)
+        ? { ...state, lastAtMs: atMs, waiting }
+        : receivedAt(state, atMs, waiting)
+    )
+}
+
 const deposit =
-  ({ notificationsMax }: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
+  (limits: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
   (state, message, { nowMs, head, findDuplicate, self }) => {
-    const { fragment, digest, idRandom, account, key } = message
+    const { digest, idRandom, account, key } = message
     if (state.settings.deposit === "accounts" && account === undefined) {
       return deny(
         "Unauthenticated",
@@ -219,25 +267,21 @@ const deposit =
     if (removed !== undefined) {
       return stay().reply<MailboxReply>({ _tag: "Deposited", n: removed, repeated: true, idRandom })
     }
-    if (stored(state, head) >= notificationsMax) return deny("Full", "the mailbox is full")
-    const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
-    // The owner and admins see who has deposited it.
-    const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment, message))
-    // The log has the time of its last item, so that a deposit writes no state record.
-    if (atMs !== state.lastAtMs) {
-      decision.becomeInMemory(
-        hasLaterFields(state) ? { ...state, lastAtMs: atMs } : receivedAt(state, atMs)
-      )
+    if (stored(state, head) >= limits.notificationsMax) return deny("Full", "the mailbox is full")
+    const n = head + 1
+    const waiting = account === undefined
+      ? withWaiting(state.waiting, n, waitingBytesOf(message.fragment))
+      : state.waiting
+    if (waiting !== state.waiting && waitingBytes(waiting) > limits.anonymousBytesMax) {
+      return noRoom(state.waiting, limits.anonymousBytesMax)
     }
-    if (message.isInlined === true) {
-      signalBackgroundTasks(decision, self, [head + 1], "inlined")
-      if (state.inlined === 0) decision.become({ ...state, lastAtMs: atMs, inlined: 1 })
-    }
-    if (isWatched(state)) signalDeposit(decision, state, self, head + 1)
-    if (key !== undefined) signalKey(decision, self, key, head + 1)
+    const decision = store(state, message, n, waiting, nowMs)
+    if (message.isInlined === true) signalBackgroundTasks(decision, self, [n], "inlined")
+    if (isWatched(state)) signalDeposit(decision, state, self, n)
+    if (key !== undefined) signalKey(decision, self, key, n)
     return decision.reply<MailboxReply>({
       _tag: "Deposited",
-      n: head + 1,
+      n,
       repeated: false,
       idRandom
     })

@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { Block } from "../blocks.ts"
 import { Base64Id, Caller, Count, CountOrZero, SecretHash } from "../schemas.ts"
 import { Range, Retrieval } from "./ranges.ts"
+import { nothingWaiting, WaitingCount } from "./waiting.ts"
 
 /** The settings of a mailbox, which its owner chooses. */
 export const OwnerSettings = Schema.Struct({
@@ -59,6 +60,8 @@ export const MailboxState = Schema.Union([
     fetched: CountOrZero,
     /** 1 if deposits have brought content: it is removed with their notifications. */
     inlined: CountOrZero,
+    /** What strangers have deposited, and waits. The log is newer: a deposit stores no state. */
+    waiting: WaitingCount.pipe(Schema.withDecodingDefaultKey(Effect.succeed(nothingWaiting))),
     /** The depositors that the owner has blocked; `mailboxBlocksMax` at most. */
     blocks: Schema.Array(Block).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
   }),

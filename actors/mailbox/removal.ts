@@ -13,6 +13,7 @@ import type { MailboxAction, MailboxMessage, MailboxReply, MailboxState,
   Removal } from "./protocol.ts"
 import { covers, first, include, type Range, type Retrieval, retrieve, subtract,
   total } from "./ranges.ts"
+import type { WaitingCount } from "./waiting.ts"
 import { signalBackgroundTasks, signalRegistrations, signalRemoval } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">
@@ -37,13 +38,48 @@ const withRetrieval = (state: Open, whole: Retrieval): ReadonlyArray<Retrieval> 
   return retrieve(state.retrieved, whole, stepMs, retrievedRangesMax)
 }
 
+/** The numbers whose items wait no longer. */
+interface Ended {
+  readonly gone: ReadonlyArray<Range>
+  readonly retrieved: ReadonlyArray<Range>
+}
+
+const hasEnded = (part: Range, { gone, retrieved }: Ended): boolean =>
+  subtract(part, retrieved).every((rest) => subtract(rest, gone).length === 0)
+
+/** The count of what waits after a retrieval or removal of numbers within `changed`. */
+export const releaseWaiting = (
+  waiting: WaitingCount,
+  ended: Ended,
+  changed: Range
+): WaitingCount => {
+  if (waiting.partsBytes + waiting.bytes === 0) return waiting
+  const isFree = (part: Range): boolean =>
+    part.from <= changed.to && part.to >= changed.from && hasEnded(part, ended)
+  const parts = waiting.parts.filter((part) => !isFree(part))
+  const isOpenFree = waiting.from > 0 && isFree({ from: waiting.from, to: waiting.upTo })
+  if (parts.length === waiting.parts.length && !isOpenFree) return waiting
+  return {
+    ...waiting,
+    parts,
+    partsBytes: parts.reduce((total, { bytes }) => total + bytes, 0),
+    ...isOpenFree ? { from: 0, bytes: 0 } : {}
+  }
+}
+
 /** The state after the removal of these items, of which `events` are removal events. */
-const withoutItems = (state: Open, numbers: ReadonlyArray<number>, events: number): Open => ({
-  ...state,
-  removed: state.removed + numbers.length,
-  events: state.events - events,
-  gone: include(state.gone, singleRanges(numbers), removedRangesMax)
-})
+const withoutItems = (state: Open, numbers: ReadonlyArray<number>, events: number): Open => {
+  const gone = include(state.gone, singleRanges(numbers), removedRangesMax)
+  const { retrieved, waiting } = state
+  const changed = { from: Math.min(...numbers), to: Math.max(...numbers) }
+  return {
+    ...state,
+    removed: state.removed + numbers.length,
+    events: state.events - events,
+    gone,
+    waiting: releaseWaiting(waiting, { gone, retrieved }, changed)
+  }
+}
 
 /**
  * The state that remembers the local deliveries among these. The sender repeats one whose outcome
@@ -173,7 +209,9 @@ export const recordRetrieval = (
   const last = total(unretrieved) > signaled.length ? signaled.at(-1) ?? high.to : high.to
   const ranges = withRetrieval(state, { from: low.from, to: last, atMs: nowMs })
   if (ranges === state.retrieved) return stay<MailboxState>().reply(done)
-  const next: Open = { ...state, retrieved: ranges }
+  const ended = { gone: state.gone, retrieved: ranges }
+  const waiting = releaseWaiting(state.waiting, ended, { from: low.from, to: last })
+  const next: Open = { ...state, retrieved: ranges, waiting }
   const decision = become<MailboxState>(next).setTimer(nextTimerMs(next))
   signalBackgroundTasks(decision, self, signaled, "retrieved")
   return decision.reply(done)

@@ -124,6 +124,11 @@ const table = {
     "Bytes of content that such clients of one network may publish in a day"
   ],
   accountBytesMax: ["quotas.accountBytesMax", size, "Bytes of the content of one account"],
+  mailboxAnonymousBytesMax: [
+    "quotas.mailboxAnonymousBytesMax",
+    size,
+    "Bytes of unread notifications of clients without an account in one mailbox"
+  ],
   diskFreeMin: [
     "disk.freeMin",
     freeSpace,

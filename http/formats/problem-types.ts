@@ -187,7 +187,8 @@ export const problemTypes = {
     507,
     "A quota is used up",
     "The content of the account, of all clients without an account, or of your network today would "
-      + "take more than it may. Nothing was stored. The detail says which, and what to do."
+      + "take more than it may; or the unread notifications of such clients in a mailbox would. "
+      + "Nothing was stored. The detail says which, and what to do."
   ),
   "storage-full": type(
     507,

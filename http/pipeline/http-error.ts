@@ -118,6 +118,7 @@ const slugOf: Readonly<Record<Reason, ProblemSlug>> = {
   Unauthenticated: "unauthenticated",
   Forbidden: "forbidden",
   Blocked: "blocked",
+  QuotaExceeded: "quota-exceeded",
   Full: "conflict",
   Busy: "overloaded",
   PreconditionFailed: "precondition-failed",

@@ -38,7 +38,7 @@ class LifetimeWorld {
   /** Notifications whose link is noted, and which are not deposited yet. */
   private noted: Array<string> = []
   private readonly contents = content(noDependencies)
-  private readonly mailboxes = mailbox({ notificationsMax: 1_000 })
+  private readonly mailboxes = mailbox({ notificationsMax: 1_000, anonymousBytesMax: 1e9 })
   private readonly tasks = backgroundTask(noDependencies)
   readonly content = new Model(this.contents, contentAt)
   readonly mailbox = new Model(this.mailboxes, mailboxAt)

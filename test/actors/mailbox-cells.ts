@@ -3,11 +3,12 @@ import type { Block } from "../../actors/blocks.ts"
 import { mailboxTable } from "../../actors/mailbox/decide.ts"
 import type { MailboxAction, MailboxMessage, MailboxReply,
   MailboxState } from "../../actors/mailbox/protocol.ts"
+import { nothingWaiting } from "../../actors/mailbox/waiting.ts"
 import { address, type Variant } from "../../runtime/index.ts"
 import { decider, hash, nowMs } from "./cells.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
 
-export const table = mailboxTable({ notificationsMax: 3 })
+export const table = mailboxTable({ notificationsMax: 3, anonymousBytesMax: 1e9 })
 export const decide = decider<MailboxState, MailboxMessage, MailboxReply, MailboxAction>(table)
 export const ms30Days = defaultSettings.retentionMs
 
@@ -30,6 +31,7 @@ export const open: Variant<MailboxState, "Open"> = {
   events: 0,
   fetched: 0,
   inlined: 0,
+  waiting: nothingWaiting,
   blocks: []
 }
 /** A block of an account. */

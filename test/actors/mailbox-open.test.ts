@@ -4,6 +4,8 @@ import { expiryReadRetryMs, mailboxBlocksMax, removedLocalDeliveriesMax,
   removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
+import { nothingWaiting, savedWaiting, waitingBytesOf,
+  withWaiting } from "../../actors/mailbox/waiting.ts"
 import { address, isRefusal, type Variant } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, block, bob, changeSecrets, checkNotification, configure, create, decide, deposit,
@@ -87,7 +89,10 @@ describe("an open mailbox", () => {
     "Open.Deposit": () => {
       const decision = decide(open, deposit, { head: 2 })
       expect(decision.durable).toBe(false)
-      expect(decision.nextState).toEqual({ ...open, lastAtMs: nowMs })
+      const waiting = withWaiting(nothingWaiting, 3, waitingBytesOf(deposit.fragment))
+      expect(decision.nextState).toEqual({ ...open, lastAtMs: nowMs, waiting })
+      expect(decide(open, { ...deposit, account: "bob" }, { head: 2 }).nextState)
+        .toEqual({ ...open, lastAtMs: nowMs })
       expect(decision.items?.map(decodeItem)).toEqual([{
         atMs: nowMs,
         idRandom: part("random"),
@@ -147,7 +152,7 @@ describe("an open mailbox", () => {
       const brings = { ...deposit, isInlined: true }
       const bringing = decide(open, brings, { head: 2, self })
       expect(bringing).toMatchObject({
-        nextState: { ...open, lastAtMs: nowMs, inlined: 1 },
+        nextState: { ...open, lastAtMs: nowMs, inlined: 1, waiting: savedWaiting(waiting, 3) },
         durable: true
       })
       expect(bringing.signals).toEqual([taskSignal("3-inlined")])

@@ -70,7 +70,7 @@ class World {
   latestMs = startMs
   registered = false
   readonly known: Array<Known> = []
-  readonly actor = new Model(mailbox({ notificationsMax: 20 }))
+  readonly actor = new Model(mailbox({ notificationsMax: 20, anonymousBytesMax: 1e9 }))
 
   constructor() {
     this.actor.send({

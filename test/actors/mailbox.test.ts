@@ -96,7 +96,7 @@ describe("a mailbox that is not open", () => {
 
 describe("the mailbox's binding", () => {
   const self = address("mailbox", "alice")
-  const { decodeMessage, encode, decode } = mailbox({ notificationsMax: 3 })
+  const { decodeMessage, encode, decode } = mailbox({ notificationsMax: 3, anonymousBytesMax: 1e9 })
   it("keeps a state through its record", () => {
     for (const state of [absent, open, destroyed]) {
       expect(decode(encode(state, 1, self), 1, self)).toEqual(state)

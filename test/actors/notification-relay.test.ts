@@ -72,7 +72,7 @@ const startRelays = async (
     records: { write },
     random: () => 0.5
   })
-  const behaviors = [relays, mailbox({ notificationsMax: 2 })]
+  const behaviors = [relays, mailbox({ notificationsMax: 2, anonymousBytesMax: 1e9 })]
   const { system } = await start({ behaviors })
   const ask = <Sent extends Tagged>(to: Address, message: Sent): Promise<unknown> =>
     Effect.runPromise(system.ask(to, message))

@@ -87,7 +87,10 @@ class World {
       schedule: [0, 5],
       random: () => 0.5
     }
-    const behaviors = [mailbox({ notificationsMax: 1_000 }), registration(deps)]
+    const behaviors = [
+      mailbox({ notificationsMax: 1_000, anonymousBytesMax: 1e9 }),
+      registration(deps)
+    ]
     const { system } = await start({ behaviors })
     const world = new World(system, receiver)
     await world.tell({

@@ -135,6 +135,8 @@ export const serve = async (folder: string, options: ServeOptions = {}): Promise
     PORT: String(port),
     DATA_DIR: folder,
     DISK_FREE_MIN: "0",
+    // A measured mailbox takes more than strangers may deposit by default.
+    MAILBOX_ANONYMOUS_BYTES_MAX: "1TiB",
     ADMIN_TOKEN: token,
     LOG_LEVEL: "warn",
     NODE_ENV: "production",

@@ -51,6 +51,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly diskFloor?: DiskFloor
   readonly anonymousRetentionMs?: number
   readonly quotas?: Partial<UsageLimits>
+  readonly mailboxAnonymousBytesMax?: number
 }
 
 interface Options {
@@ -93,6 +94,9 @@ const layerOf = (
         keyring: testKeyring,
         outbound,
         links: linksUnder(base),
+        ...settings.mailboxAnonymousBytesMax === undefined
+          ? {}
+          : { limits: { anonymousBytesMax: settings.mailboxAnonymousBytesMax } },
         documents: notificationDocuments,
         schedule,
         retentionMs: 7 * 24 * 60 * 60 * 1000,
