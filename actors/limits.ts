@@ -339,6 +339,9 @@ export const ledgerAttemptsMax = 100
 
 export const ledgerRetryMs = 2
 
+/** How often a node reads what the metrics show of the usage. */
+export const usageShownMs = 15_000
+
 /** How long the response of an idempotency key is kept. */
 export const idempotencyRetentionMs = 24 * hourMs
 

@@ -10,11 +10,11 @@ import { blobRemovalRetryMs, inlinedCheckMs, linkCheckRetryMs, receiptsMax, remo
   staleBlobsMax } from "../limits.ts"
 import { deny, denyEach, type Reason } from "../refusals.ts"
 import { sameHash } from "../secret-hash.ts"
-import { forgetAtMs, hasEnded, lifetimeAtMs, linkAt, linksOf, readAt, withChecks, withLink,
-  withoutLink } from "./lifetime.ts"
+import { expiryOf, forgetAtMs, hasEnded, lifetimeAtMs, linkAt, linksOf, readAt, withChecks,
+  withLink, withoutLink } from "./lifetime.ts"
 import type { StoredUsage } from "../usage/index.ts"
 import { type ContentAccess, type ContentAction, type ContentMessage, type ContentReply,
-  type ContentState, encodeReceipt } from "./protocol.ts"
+  type ContentState, type ContentSummary, encodeReceipt } from "./protocol.ts"
 
 type Published = Variant<ContentState, "Published">
 
@@ -66,20 +66,28 @@ const storedUsage = (state: Published | Removed): StoredUsage =>
     lengthBytes: state.body.lengthBytes
   }
 
+/** The content in a listing. */
+const summaryOf = (state: Published, retentionMs: number): ContentSummary => {
+  const expiresAtMs = expiryOf(state, retentionMs)
+  return {
+    type: state.body.type,
+    lengthBytes: state.body.lengthBytes,
+    lastModifiedMs: state.lastModifiedMs,
+    ...state.owner === undefined ? {} : { owner: state.owner },
+    ...expiresAtMs === undefined ? {} : { expiresAtMs }
+  }
+}
+
 /** Replies what the content stores; a certain reply needs a commit, as {@link replyHasBlob}. */
 const measure = (
   state: Published | Removed,
-  isCertain: boolean | undefined
+  isCertain: boolean | undefined,
+  retentionMs: number
 ): Decision<ContentState, ContentReply, ContentAction> =>
   (isCertain === true ? become<ContentState>(state) : stay<ContentState>()).reply<ContentReply>({
     _tag: "Measured",
     stored: storedUsage(state),
-    summary: state._tag === "Removed" ? undefined : {
-      type: state.body.type,
-      lengthBytes: state.body.lengthBytes,
-      lastModifiedMs: state.lastModifiedMs,
-      ...state.owner === undefined ? {} : { owner: state.owner }
-    }
+    summary: state._tag === "Removed" ? undefined : summaryOf(state, retentionMs)
   })
 
 /** Removes the stale blobs now. The timer repeats the removal if it fails. */
@@ -327,7 +335,7 @@ const published = (retentionMs: number): ContentTable["Published"] => ({
     return append<ContentState>(encodeReceipt(nowMs, value, requestId))
       .reply<ContentReply>({ _tag: "Received", n: head + 1 })
   },
-  Measure: (state, { isCertain }) => measure(state, isCertain),
+  Measure: (state, { isCertain }) => measure(state, isCertain, retentionMs),
   HasBlob: (state, { blobId }) =>
     replyHasBlob(state, state.body.blobId === blobId || state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
@@ -342,13 +350,13 @@ const published = (retentionMs: number): ContentTable["Published"] => ({
       : removeStaleBlobs(state, context.nowMs)
 })
 
-const removed: ContentTable["Removed"] = {
+const removed = (retentionMs: number): ContentTable["Removed"] => ({
   // The id is random: only a repetition of the request that published the content has it.
   Publish: () => stay().reply<ContentReply>({ _tag: "PublishedOnce" }),
   ...withoutContent("Gone"),
   Withdraw: () => stay().reply(done),
   LinksChecked: () => stay(),
-  Measure: (state, { isCertain }) => measure(state, isCertain),
+  Measure: (state, { isCertain }) => measure(state, isCertain, retentionMs),
   HasBlob: (state, { blobId }) => replyHasBlob(state, state.stale.includes(blobId)),
   BlobsRemoved: (state, { blobIds }, { nowMs }) => {
     const stale = withoutRemoved(state.stale, blobIds)
@@ -366,11 +374,11 @@ const removed: ContentTable["Removed"] = {
       : state.forgetAtMs !== undefined && nowMs >= state.forgetAtMs
       ? stay<ContentState>().removeActor()
       : stay<ContentState>().setTimer(state.forgetAtMs ?? null)
-}
+})
 
 /** The table, with the retention of anonymous content in ms. */
 export const contentTable = (retentionMs: number): ContentTable => ({
   Absent: absent(retentionMs),
   Published: published(retentionMs),
-  Removed: removed
+  Removed: removed(retentionMs)
 })

@@ -26,6 +26,13 @@ export const linksOf = (state: Published): ReadonlyArray<ContentLink> => state.l
 const expiresAtMs = (state: Published, retentionMs: number): number =>
   Math.max(state.lastModifiedMs, state.lastReadMs ?? 0, state.keptUntilMs ?? 0) + retentionMs
 
+/**
+ * When content expires at the earliest; undefined for content that does not. Reads, and
+ * notifications that link to it, keep it longer.
+ */
+export const expiryOf = (state: Published, retentionMs: number): number | undefined =>
+  isAnonymous(state) ? expiresAtMs(state, retentionMs) : undefined
+
 /** When the content's links are checked, or it expires; null for content that its owner keeps. */
 export const lifetimeAtMs = (state: Published, retentionMs: number): number | null =>
   isAnonymous(state)

@@ -184,6 +184,8 @@ export interface ContentSummary {
   readonly lengthBytes: number
   readonly lastModifiedMs: number
   readonly owner?: string
+  /** When it expires, unless it is read or linked to before; only for anonymous content. */
+  readonly expiresAtMs?: number
 }
 
 export type ContentReply =

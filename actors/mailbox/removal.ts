@@ -48,7 +48,7 @@ const hasEnded = (part: Range, { gone, retrieved }: Ended): boolean =>
   subtract(part, retrieved).every((rest) => subtract(rest, gone).length === 0)
 
 /** The count of what waits after a retrieval or removal of numbers within `changed`. */
-export const releaseWaiting = (
+const releaseWaiting = (
   waiting: WaitingCount,
   ended: Ended,
   changed: Range

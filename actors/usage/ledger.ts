@@ -14,7 +14,7 @@
 import { Context, Effect, Semaphore } from "effect"
 import { type RecordChange, type RecordsApi, type StorageFailure,
   StorageUnavailable } from "../../runtime/index.ts"
-import { ledgerAttemptsMax, ledgerGroupMax, ledgerRetryMs } from "../limits.ts"
+import { ledgerAttemptsMax, ledgerGroupMax, ledgerRetryMs, usageShownMs } from "../limits.ts"
 import { cursorOf, timeInKey } from "../record-keys.ts"
 import { applyChange, ownerKey, type Reservation, type UsageChange, type UsageDraft,
   type UsageEntry, type UsageLimits, type UsageReply, type UsageTotal } from "./usage.ts"
@@ -114,6 +114,7 @@ export class UsageLedger {
   private readonly records: RecordsApi
   private readonly oneGroup = Semaphore.makeUnsafe(1)
   private waiting: Array<Waiting> = []
+  private lastAnonymous: UsageTotal | undefined
 
   constructor(records: RecordsApi, limits: UsageLimits) {
     this.records = records
@@ -134,6 +135,23 @@ export class UsageLedger {
   /** What all contents of an account count, or those of anonymous clients. */
   readonly total = (owner: string | undefined): Effect.Effect<UsageTotal, StorageFailure> =>
     Effect.map(this.records.get(totalsTable, ownerKey(owner)), totalOf)
+
+  /** The total of anonymous clients as it was last read; undefined before the first time. */
+  get anonymousTotal(): UsageTotal | undefined {
+    return this.lastAnonymous
+  }
+
+  /** Reads the total of anonymous clients at intervals, for as long as the service runs. */
+  readonly watchAnonymous: Effect.Effect<never> = Effect.suspend(() =>
+    Effect.forever(Effect.andThen(this.readAnonymous, Effect.sleep(usageShownMs)))
+  )
+
+  /** After a failure the last reading stays. */
+  readonly readAnonymous: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.ignore(Effect.map(this.total(undefined), (total) => {
+      this.lastAnonymous = total
+    }))
+  )
 
   /** The entry of a content; undefined for one that is not counted. */
   readonly entry = (contentId: string): Effect.Effect<UsageEntry | undefined, StorageFailure> =>

@@ -244,6 +244,7 @@ const makeService = Effect.fnUntraced(function*(
   const kind = isClustered(settings) ? "nats" : "embedded"
   const nowMs = () => Date.now()
   const diskFloor = diskFloorOf(settings)
+  const usage = yield* Usage
   return {
     settings: httpSettingsOf(settings, baseUrl),
     ...limitsOfClients(settings, outbound, httpMetrics),
@@ -252,7 +253,7 @@ const makeService = Effect.fnUntraced(function*(
     system,
     blobs,
     records,
-    usage: yield* Usage,
+    usage,
     documentParser: new DocumentParser(settings),
     rowCaches: new RowCaches(records),
     blocks: new BlockList(records),
@@ -266,7 +267,8 @@ const makeService = Effect.fnUntraced(function*(
       httpMetrics,
       nowMs,
       delivery: outbound.metrics,
-      diskFloor
+      diskFloor,
+      usage
     }),
     httpMetrics,
     deliveries: outbound,
@@ -306,11 +308,12 @@ const listening = (
 
 /** Begins what a node does at intervals; the space of the disk is read before the first request. */
 const keepWatch = Effect.fnUntraced(function*(service: Service) {
-  const { diskFloor } = service
+  const { diskFloor, usage } = service
   yield* Effect.forkScoped(watchLoads(service))
   for (const sweep of [sweepQueries, sweepRequests, sweepReservations]) {
     yield* Effect.forkScoped(sweep(service))
   }
+  yield* Effect.forkScoped(usage.watchAnonymous)
   if (diskFloor === undefined) return
   yield* diskFloor.check
   yield* Effect.forkScoped(diskFloor.watch)

@@ -376,7 +376,8 @@ describe("the content's table", () => {
       expect(decide(kept, { ...measure, isCertain: true }))
         .toMatchObject({ answer: measured, nextState: kept, durable: true })
       const { owner: _, ...anonymous } = summary
-      expectOnlyReply(decide(open, measure), { ...measured, summary: anonymous })
+      const expiring = { ...anonymous, expiresAtMs: nowMs + retentionMs }
+      expectOnlyReply(decide(open, measure), { ...measured, summary: expiring })
     },
     "Published.TimerFired": () => {
       expect(decide(kept, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { contentOverheadBytes, reservationMs } from "../../actors/limits.ts"
 import { reservationsTable } from "../../actors/usage/index.ts"
 import { resourceTable } from "../../http/resource-table.ts"
+import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { settleReservations } from "../../http/resources/content/content-reservations.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
@@ -28,6 +29,13 @@ beforeAll(async () => {
   })
 })
 afterAll(() => service.close())
+
+/** A listing of content as JSON. */
+interface Listing {
+  readonly content: ReadonlyArray<
+    { readonly href: string; readonly expires?: string; readonly modified?: string }
+  >
+}
 
 const bytes = (count: number) => "x".repeat(count)
 
@@ -292,6 +300,34 @@ describe("the listing of content", () => {
     expect((await service.send("GET", pathOf(stranger))).status).toBe(410)
     await until(async () => !(await list("", admin)).includes(href))
     expect(await list("?anonymous=true", admin)).not.toContain(href)
+  })
+
+  it("says when strangers' content expires, and what all of it uses", async () => {
+    const basic = await newAccount("ivan")
+    const own = (await publish(1, { basic })).header("location")
+    const href = (await publish(2)).header("location")
+    const listed = async (accept: string, query = "") =>
+      await service.send("GET", `/content${query}`, { basic: admin, accept })
+    const { content } = (await listed("application/json")).json as Listing
+    const of = (one: string) => content.find((entry) => entry.href === one)
+    const { expires = "", modified = "" } = of(href) ?? {}
+    expect(Date.parse(expires) - Date.parse(modified)).toBe(30 * 24 * 60 * 60_000)
+    expect(of(own)).not.toHaveProperty("expires")
+    expect((await listed("application/xml")).text).toContain(`expires="${expires}"`)
+    expect((await listed("text/html")).text).toContain("Expires")
+    const strangers = (await listed("application/json", "?anonymous=true")).json as Listing
+    const { bytes } = await service.run(service.service.usage.total(undefined))
+    expect(bytes).toBeGreaterThan(0)
+    expect(strangers).toMatchObject({
+      "used-bytes": String(bytes),
+      "max-bytes": String(quotas.anonymousBytesMax)
+    })
+    await service.run(service.service.usage.readAnonymous)
+    const metrics = makeMetricsText({ ...service.service, nowMs: Date.now })()
+    expect(metrics).toContain(`restante_anonymous_content_bytes ${bytes}\n`)
+    expect(metrics).toContain(
+      `restante_anonymous_content_limit_bytes ${quotas.anonymousBytesMax}\n`
+    )
   })
 
   it("lets nobody else delete", async () => {

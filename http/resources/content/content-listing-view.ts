@@ -42,12 +42,14 @@ const sizeText = (bytes: number): string =>
     ? `${(bytes / kib ** 2).toFixed(1)} MiB`
     : `${(bytes / kib ** 3).toFixed(1)} GiB`
 
-const row = ({ id, lengthBytes, owner, publishedAtMs, type }: ListedContent): Html =>
+const row = (
+  { expiresAtMs, id, lengthBytes, owner, publishedAtMs, type }: ListedContent
+): Html =>
   html`<tr><td>${link(pathOf(id), type)}</td><td>${timeAt(publishedAtMs)}</td><td class="num">${
     sizeText(lengthBytes)
   }</td><td>${owner ?? "no account"}</td><td>${
-    renderButton(`${pathOf(id)}/removal`, "Delete", `the content ${id}`)
-  }</td></tr>
+    expiresAtMs === undefined ? "never" : timeAt(expiresAtMs)
+  }</td><td>${renderButton(`${pathOf(id)}/removal`, "Delete", `the content ${id}`)}</td></tr>
 `
 
 const choices: ReadonlyArray<readonly [query: string, name: string]> = [
@@ -80,7 +82,7 @@ ${
       ? emptyState("There is nothing here.", "Content that is published appears here.")
       : table(
         "Content",
-        ["Type", "Published", { number: "Size" }, "Owner", "Delete"],
+        ["Type", "Published", { number: "Size" }, "Owner", "Expires", "Delete"],
         contents.map(row)
       )
   }`
@@ -105,7 +107,8 @@ export const contentsView = (service: Service, contents: ContentsPage): Resource
           length: one.lengthBytes,
           published: isoTime(one.publishedAtMs),
           modified: isoTime(one.lastModifiedMs),
-          owner: one.owner
+          owner: one.owner,
+          expires: isoTime(one.expiresAtMs)
         })
       )
     ),

@@ -45,7 +45,12 @@ export const contentResource: ResourceDefinition = {
         length: digits,
         published: dateTime,
         modified: dateTime,
-        owner: text
+        owner: text,
+        expires: {
+          ...dateTime,
+          description: "Content of a client without an account expires then at the earliest: " +
+            "reads, and notifications that link to it, keep it longer"
+        }
       }),
       ["href", "type", "length", "published", "modified"]
     ),

@@ -1,5 +1,5 @@
 /** `/metrics`: the current metrics in the Prometheus text format, in base units. */
-import type { OutboundService } from "../../../actors/index.ts"
+import type { OutboundService, UsageLedger } from "../../../actors/index.ts"
 import type { Histogram, SystemApi } from "../../../runtime/index.ts"
 import type { HttpMetrics } from "../../pipeline/index.ts"
 import type { DiskFloor } from "../../rates/index.ts"
@@ -202,6 +202,28 @@ const diskMetrics = (figures: DiskFloor["figures"]): ReadonlyArray<string> =>
     )
   ]
 
+const usageMetrics = (
+  { anonymousTotal, limits }: Pick<UsageLedger, "anonymousTotal" | "limits">
+): ReadonlyArray<string> => [
+  ...anonymousTotal === undefined ? [] : [
+    gauge(
+      "anonymous_content_bytes",
+      "Content of all clients without an account",
+      anonymousTotal.bytes
+    ),
+    gauge(
+      "anonymous_content_resources",
+      "Content resources of all clients without an account",
+      anonymousTotal.contents
+    )
+  ],
+  gauge(
+    "anonymous_content_limit_bytes",
+    "What content of all clients without an account may use",
+    limits.anonymousBytesMax
+  )
+]
+
 /** What the metrics are read from; `delivery` is for outbound requests. */
 export interface MetricsSources {
   readonly system: SystemApi
@@ -209,17 +231,19 @@ export interface MetricsSources {
   readonly nowMs: () => number
   readonly delivery?: OutboundService["metrics"]
   readonly diskFloor?: DiskFloor | undefined
+  readonly usage?: Pick<UsageLedger, "anonymousTotal" | "limits">
 }
 
 /** Returns a function that renders the current metrics. */
 export const makeMetricsText =
-  ({ delivery, diskFloor, httpMetrics, nowMs, system }: MetricsSources) => (): string => {
+  ({ delivery, diskFloor, httpMetrics, nowMs, system, usage }: MetricsSources) => (): string => {
     const snapshot = system.snapshot()
     return [
       ...actorMetrics(snapshot),
       ...commitMetrics(snapshot),
       ...nodeMetrics(snapshot, system.cluster(), nowMs()),
       ...diskMetrics(diskFloor?.figures),
+      ...usage === undefined ? [] : usageMetrics(usage),
       ...httpMetricsOf(httpMetrics),
       ...delivery === undefined ? [] : deliveryMetrics(delivery())
     ].join("")
