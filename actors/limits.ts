@@ -339,6 +339,13 @@ export const ledgerAttemptsMax = 100
 
 export const ledgerRetryMs = 2
 
+/** Owners that are shown with the most bytes, those among which they are found, and of a read. */
+export const largestShownMax = 20
+
+export const largestScannedMax = 10_000
+
+export const largestPage = 500
+
 /** How often a node reads what the metrics show of the usage. */
 export const usageShownMs = 15_000
 

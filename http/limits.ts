@@ -152,6 +152,11 @@ assertRelation(
   "every store takes a notification of the default limits"
 )
 
+/** Clients of each kind that the page of limits shows, and those among which it finds them. */
+export const busiestShownMax = 20
+
+export const busiestScannedMax = 10_000
+
 /** Exports of accounts at one node at a time. */
 export const exportsAtOnceMax = 4
 

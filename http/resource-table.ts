@@ -11,6 +11,7 @@ import { clusterResource } from "./resources/cluster/index.ts"
 import { contentResource } from "./resources/content/index.ts"
 import { customerResource } from "./resources/customers/index.ts"
 import { homeResource } from "./resources/home/index.ts"
+import { limitUsageResource } from "./resources/limit-usage/index.ts"
 import { mailboxResource } from "./resources/mailboxes/index.ts"
 import { moderationResource } from "./resources/moderation/index.ts"
 import { observabilityResource } from "./resources/observability/index.ts"
@@ -41,6 +42,7 @@ const resources: ReadonlyArray<ResourceDefinition> = [
   auditResource,
   signInResource,
   moderationResource,
+  limitUsageResource,
   clusterResource,
   observabilityResource
 ]

@@ -14,9 +14,10 @@
 import { Context, Effect, Semaphore } from "effect"
 import { type RecordChange, type RecordsApi, type StorageFailure,
   StorageUnavailable } from "../../runtime/index.ts"
-import { ledgerAttemptsMax, ledgerGroupMax, ledgerRetryMs, usageShownMs } from "../limits.ts"
+import { largestPage, largestScannedMax, largestShownMax, ledgerAttemptsMax, ledgerGroupMax,
+  ledgerRetryMs, usageShownMs } from "../limits.ts"
 import { cursorOf, timeInKey } from "../record-keys.ts"
-import { applyChange, ownerKey, type Reservation, type UsageChange, type UsageDraft,
+import { applyChange, networkKey, ownerKey, type Reservation, type UsageChange, type UsageDraft,
   type UsageEntry, type UsageLimits, type UsageReply, type UsageTotal } from "./usage.ts"
 
 export const usageTable = "content-usage"
@@ -35,6 +36,12 @@ export const everyoneKey = "all"
 interface Waiting {
   readonly change: UsageChange
   reply: UsageReply | undefined
+}
+
+/** What an account has stored, or a network has published in a day. */
+export interface OwnerUse {
+  readonly name: string
+  readonly bytes: number
 }
 
 /** The values that a group has read, by table and key. */
@@ -157,6 +164,18 @@ export class UsageLedger {
   readonly entry = (contentId: string): Effect.Effect<UsageEntry | undefined, StorageFailure> =>
     Effect.map(this.records.get(usageTable, contentId), entryOf)
 
+  /** The networks whose clients without an account have published most on the day of this time. */
+  readonly largestNetworks = (
+    nowMs: number
+  ): Effect.Effect<ReadonlyArray<OwnerUse>, StorageFailure> =>
+    largest(this.records, networksTable, networkKey("", nowMs), Number)
+
+  /** The accounts that have stored most. */
+  readonly largestAccounts: Effect.Effect<ReadonlyArray<OwnerUse>, StorageFailure> = Effect
+    .suspend(() =>
+      largest(this.records, totalsTable, ownerKey(""), (value) => totalOf(value).bytes)
+    )
+
   /** Writes the change with others that wait; an earlier group may have written it. */
   private write(own: Waiting): Effect.Effect<UsageReply, StorageFailure> {
     if (own.reply !== undefined) return Effect.succeed(own.reply)
@@ -194,6 +213,31 @@ export class UsageLedger {
     }))
   }
 }
+
+/** The largest of the totals with this prefix, among a bounded number of them. */
+const largest = Effect.fnUntraced(function*(
+  records: RecordsApi,
+  table: string,
+  prefix: string,
+  bytesOf: (value: string) => number
+): Effect.fn.Return<ReadonlyArray<OwnerUse>, StorageFailure> {
+  let found: ReadonlyArray<OwnerUse> = []
+  let after: string | undefined
+  for (let read = 0; read < largestScannedMax; read += largestPage) {
+    const range = { prefix, limit: largestPage, ...after === undefined ? {} : { after } }
+    const rows = yield* records.range(table, range)
+    const uses = rows.map(({ key, value }) => ({
+      name: key.slice(prefix.length),
+      bytes: bytesOf(value)
+    }))
+    found = [...found, ...uses.filter(({ bytes }) => bytes > 0)]
+      .toSorted((one, other) => other.bytes - one.bytes)
+      .slice(0, largestShownMax)
+    after = rows.at(-1)?.key
+    if (rows.length < largestPage) break
+  }
+  return found
+})
 
 /** Reads the records that these changes concern. */
 const readDraft = Effect.fnUntraced(function*(

@@ -9,7 +9,7 @@
  */
 import { LRUCache } from "lru-cache"
 import { type CredentialCache, identityOf, secretHash } from "../auth/credentials/index.ts"
-import { rateBucketsMax } from "../limits.ts"
+import { busiestScannedMax, busiestShownMax, rateBucketsMax } from "../limits.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import type { Clients } from "./client-address.ts"
 
@@ -42,6 +42,19 @@ export interface RateLimitStatus {
   readonly waitMs: number
 }
 
+/** The client of a bucket, and how much of its quota it has spent and not regained. */
+export interface BucketUse {
+  readonly key: string
+  readonly used: number
+}
+
+/** A policy, and the clients that have spent most of it at this node. */
+export interface PolicyUse {
+  readonly policy: PolicyName
+  readonly rate: Rate
+  readonly clients: ReadonlyArray<BucketUse>
+}
+
 /** The buckets of one policy. A rejected request spends nothing, so waiting always helps. */
 export class Buckets {
   readonly rate: Rate
@@ -69,6 +82,20 @@ export class Buckets {
   /** Buckets in memory. */
   get size(): number {
     return this.buckets?.size ?? 0
+  }
+
+  /** Those that have spent most, among the ones that were used last. */
+  busiest(): ReadonlyArray<BucketUse> {
+    const nowMs = this.nowMs()
+    const uses: Array<BucketUse> = []
+    let scanned = 0
+    // The cache begins with the one that was used last.
+    for (const [key, fullAtMs] of this.buckets?.entries() ?? []) {
+      if (++scanned > busiestScannedMax) break
+      const used = Math.ceil((fullAtMs - nowMs - slackMs) / this.eachMs)
+      if (used > 0) uses.push({ key, used })
+    }
+    return uses.toSorted((one, other) => other.used - one.used).slice(0, busiestShownMax)
   }
 
   take(key: string): RateLimitStatus {
@@ -158,6 +185,17 @@ export class RateLimiter {
     }
     if (this.address === undefined) return unlimited
     return this.take(this.address, client.network, `the clients of ${client.network}`)
+  }
+
+  /** What the busiest clients use of each policy. */
+  busiest(): ReadonlyArray<PolicyUse> {
+    return [this.address, this.account].flatMap((policy) =>
+      policy === undefined ? [] : [{
+        policy: policy.name,
+        rate: policy.buckets.rate,
+        clients: policy.buckets.busiest()
+      }]
+    )
   }
 
   private accountOf(request: HttpRequest): string | undefined {

@@ -31,6 +31,7 @@ const paths: Record<string, string> = {
   blocks: "/blocks",
   "blocks of a mailbox": "/mailboxes/matrix/blocks",
   reports: "/reports",
+  limits: "/limits",
   audit: "/audit?limit=2",
   "audit chain": "/audit/chain?limit=2",
   session: "",

@@ -96,6 +96,7 @@ const hiddenFromRobots = [
   "/audit",
   "/blocks",
   "/reports",
+  "/limits",
   "/cluster",
   "/archive"
 ]

@@ -14,6 +14,7 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
   await asks("GET /metrics", { path: "/metrics", isElsewhere: true, isClosed: true })
   await reads("/page.js", "/live.js")
   await asks("GET /archive", { path: "/archive" })
+  await asks("GET /limits", { path: "/limits" })
   await asks("GET /problems/{slug}", { path: "/problems/gone", basic: undefined })
 }
 

@@ -1,0 +1,133 @@
+/** The document and the page of `/limits`. */
+import type { OwnerUse } from "../../../actors/index.ts"
+import { emptyState, type Html, html, link, table } from "../../formats/html/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
+import { type Element, element } from "../../formats/xml/index.ts"
+import { absoluteUri, type Service } from "../../pipeline/index.ts"
+import type { PolicyUse } from "../../rates/index.ts"
+
+const limitsPath = "/limits"
+
+/** Who uses most of what. */
+interface LimitUsage {
+  /** The node that has counted the requests. */
+  readonly node: string
+  readonly rates: ReadonlyArray<PolicyUse>
+  readonly nowMs: number
+  readonly networks: ReadonlyArray<OwnerUse>
+  readonly accounts: ReadonlyArray<OwnerUse>
+}
+
+const msPerSecond = 1000
+
+/** The day of UTC that the bytes of networks are counted for. */
+const dayOf = (nowMs: number): string => new Date(nowMs).toISOString().slice(0, 10)
+
+const accountContent = (account: string): string => `/content?owner=${account}`
+
+/** A container of elements; none if it is empty. */
+const listOf = (name: string, children: ReadonlyArray<Element>): Element | undefined =>
+  children.length === 0 ? undefined : element(name, {}, ...children)
+
+const rateElement = ({ clients, policy, rate }: PolicyUse): Element => {
+  const attributes = { policy, requests: rate.quota, "window-seconds": rate.windowMs / msPerSecond }
+  const elements = clients.map(({ key, used }) =>
+    element("client", policy === "account" ? { account: key, used } : { network: key, used })
+  )
+  return element("rate", attributes, listOf("clients", elements))
+}
+
+const quotaElements = (
+  service: Service,
+  { accounts, networks, nowMs }: LimitUsage
+): ReadonlyArray<Element> => {
+  const { accountBytesMax, networkBytesMax } = service.usage.limits
+  const ofNetworks = networks.map(({ bytes, name }) =>
+    element("client", { network: name, "used-bytes": bytes })
+  )
+  const ofAccounts = accounts.map(({ bytes, name }) => {
+    const href = absoluteUri(service, accountContent(name))
+    return element("client", { account: name, "used-bytes": bytes, href })
+  })
+  return [
+    element(
+      "quota",
+      { name: "network", "max-bytes": networkBytesMax, day: dayOf(nowMs) },
+      listOf("clients", ofNetworks)
+    ),
+    element(
+      "quota",
+      { name: "account", "max-bytes": accountBytesMax },
+      listOf("clients", ofAccounts)
+    )
+  ]
+}
+
+const percent = (used: number, max: number): string => `${Math.round(100 * used / max)} %`
+
+interface Row {
+  readonly client: Html | string
+  readonly used: number
+  readonly max: number
+}
+
+const usageRow = ({ client, max, used }: Row): Html =>
+  html`<tr><th scope="row">${client}</th><td class="num">${used}</td><td class="num">${max}</td>
+<td class="num">${percent(used, max)}</td></tr>
+`
+
+const usageTable = (title: string, client: string, rows: ReadonlyArray<Row>): Html =>
+  html`<h2>${title}</h2>
+${
+    rows.length === 0
+      ? emptyState("There is nothing here.", "Nobody uses any of it now.")
+      : table(
+        title,
+        [client, { number: "Used" }, { number: "Of" }, { number: "Share" }],
+        rows.map(usageRow)
+      )
+  }`
+
+const page = (service: Service, usage: LimitUsage): Html => {
+  const { accountBytesMax, networkBytesMax } = service.usage.limits
+  const rows = (uses: ReadonlyArray<OwnerUse>, max: number, isAccount: boolean) =>
+    uses.map(({ bytes, name }) => ({
+      client: isAccount ? link(accountContent(name), name) : name,
+      used: bytes,
+      max
+    }))
+  return html`<p class="quiet">Requests are those that the node ${usage.node} has counted.</p>
+${
+    usage.rates.map(({ clients, policy, rate: { quota, windowMs } }) =>
+      usageTable(
+        `Requests of ${policy === "account" ? "accounts" : "networks"} in ${
+          windowMs / msPerSecond
+        } s`,
+        policy === "account" ? "Account" : "Network",
+        clients.map(({ key, used }) => ({ client: key, used, max: quota }))
+      )
+    )
+  }${
+    usageTable(
+      "Bytes that networks published today",
+      "Network",
+      rows(usage.networks, networkBytesMax, false)
+    )
+  }${usageTable("Bytes of accounts", "Account", rows(usage.accounts, accountBytesMax, true))}`
+}
+
+/** The busiest clients. */
+export const limitsView = (service: Service, usage: LimitUsage): ResourceView => ({
+  title: "Limits",
+  tree: element(
+    "limit-usage",
+    { href: absoluteUri(service, limitsPath), node: usage.node },
+    listOf("rates", usage.rates.map(rateElement)),
+    listOf("quotas", quotaElements(service, usage))
+  ),
+  body: () => page(service, usage),
+  links: [
+    { rel: "related", href: "/blocks", title: "Blocks of depositors" },
+    { rel: "related", href: "/cluster", title: "The cluster" }
+  ]
+})
