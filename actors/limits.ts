@@ -187,8 +187,10 @@ export const ownedPage = 64
 
 export const ownedAtOnceMax = 8
 
-/** A lost step is repeated after this time; so is a pass that found something. */
+/** A lost step is repeated after this time, and a pass that found something after the other. */
 export const ownedRemovalRetryMs = 120_000
+
+export const ownedPassMs = 30_000
 
 /** No request that began before the removal of its account creates anything after this time. */
 export const ownedSettledMs = 10 * 60_000

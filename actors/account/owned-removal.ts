@@ -8,7 +8,7 @@
  */
 import { become, type BehaviorTable, type Decision, stay,
   type Variant } from "../../runtime/index.ts"
-import { ownedRemovalRetryMs, ownedSettledMs } from "../limits.ts"
+import { ownedPassMs, ownedRemovalRetryMs, ownedSettledMs } from "../limits.ts"
 import { type AccountAction, type AccountMessage, type AccountReply, type AccountState, OwnedKind,
   type OwnedRemoval } from "./protocol.ts"
 
@@ -60,7 +60,7 @@ const endPass = (
   if (found === 0 && passAtMs >= settledAtMs) {
     return stored(state, { ...owned, endedAtMs: nowMs }, null)
   }
-  const nextMs = found === 0 ? Math.max(nowMs, settledAtMs) : nowMs + ownedRemovalRetryMs
+  const nextMs = found === 0 ? Math.max(nowMs, settledAtMs) : nowMs + ownedPassMs
   return stored(state, { ...owned, kind: firstKind, passAtMs: nextMs, found: 0 }, nextMs)
 }
 

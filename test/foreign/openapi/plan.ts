@@ -51,7 +51,8 @@ const files: ReadonlyArray<Call> = [
   "/readyz",
   "/metrics",
   "/archive",
-  "/cluster"
+  "/cluster",
+  "/limits"
 ].map((path) => call(`GET ${path}`, 200))
 
 const content: ReadonlyArray<Call> = [
