@@ -214,7 +214,8 @@ class LeveldbWriter implements EngineWriter {
 export const openLeveldb = async (
   path: string,
   createIfMissing: boolean,
-  verified?: VerifiedTables
+  verified?: VerifiedTables,
+  flushFolder = syncFolder
 ): Promise<Database> => {
   const { ClassicLevel } = await import("classic-level")
   const isThere = existsSync(path)
@@ -226,13 +227,18 @@ export const openLeveldb = async (
   const truncated = isThere ? truncatedTables(path) : new Map<string, string>()
   const native: Native = new ClassicLevel(path)
   await native.open({ ...openOptions, createIfMissing })
-  // LevelDB has removed the tables that a crash left incomplete. It needs any other one.
-  for (const [table, state] of truncated) {
-    if (fileStateOf(table) !== state) continue
+  try {
+    // LevelDB has removed the tables that a crash left incomplete. It needs any other one.
+    for (const [table, state] of truncated) {
+      if (fileStateOf(table) !== state) continue
+      throw new StorageCorrupted({ detail: `${table} is truncated` })
+    }
+    // LevelDB has renamed the file CURRENT since the last flush of the folder.
+    await flushFolder(path)
+  } catch (error) {
+    // A database that stays open has the lock of its folder: no later attempt could open it.
     await native.close()
-    throw new StorageCorrupted({ detail: `${table} is truncated` })
+    throw error
   }
-  // LevelDB has renamed the file CURRENT since the last flush of the folder.
-  await syncFolder(path)
   return new LevelDatabase(native)
 }

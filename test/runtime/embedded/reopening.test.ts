@@ -2,6 +2,7 @@
 import { ClassicLevel } from "classic-level"
 import { Effect, ManagedRuntime } from "effect"
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest"
+import { openLeveldb } from "../../../runtime/embedded/engine/leveldb.ts"
 import { embedded } from "../../../runtime/embedded/index.ts"
 import { EmbeddedStore } from "../../../runtime/embedded/storage/store.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
@@ -87,4 +88,11 @@ it("a store whose writer cannot be started leaves its folder unlocked", async ()
   })
   await expect(open()).rejects.toMatchObject({ detail: expect.stringContaining("open files") })
   await open()
+})
+
+it("a database whose folder cannot be flushed leaves it unlocked", async () => {
+  const path = await newFolder()
+  const failed = openLeveldb(path, true, undefined, () => Promise.reject(new Error("EIO")))
+  await expect(failed).rejects.toThrow("EIO")
+  await (await openLeveldb(path, true)).close()
 })
