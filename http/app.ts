@@ -10,9 +10,9 @@ import { authenticate, browserIdentity, isForbiddenOrigin, keyOwnerOf, lookUpBro
   requireAccount } from "./auth/index.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, diskLow, type HandlerAnswer, type HandlerFailure,
-  hasIdempotencyKey, httpError, isPageRequest, type Match, overLimit, type PlainAnswer,
+  hasIdempotencyKey, httpError, isPageRequest, type Match, overLimit, type PlainAnswer, readBody,
   readKeyedRequest, renderFailure, renderView, type ResourceHandler, type Route, runOnce,
-  type Service } from "./pipeline/index.ts"
+  type Service, streamError } from "./pipeline/index.ts"
 import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
   type RequestHeaders, streamBody } from "./wire/index.ts"
@@ -131,7 +131,7 @@ const drainBody = (body: RequestBody): Effect.Effect<void, HandlerFailure> =>
     try: async () => {
       for await (const chunk of body.stream) void chunk
     },
-    catch: () => httpError("malformed", "the body ended before its announced length; send it again")
+    catch: () => streamError(body.fault() ?? { _tag: "Aborted" }, "content")
   })
 
 /** Fails with 507 for a request without an account. */
@@ -165,7 +165,8 @@ const handleOnce = Effect.fnUntraced(function*(
   const keyed = yield* readKeyedRequest(service, request, owner, beside)
   const { fingerprintOf, hash, idsFor } = keyed
   if (handler.authorize !== undefined) yield* handler.authorize(call)
-  if (!isStream) yield* body.bytes
+  // A body that did not arrive uses no key: its repetition has another fingerprint.
+  if (!isStream) yield* readBody(call)
   const fingerprint = () => fingerprintOf(body.digest())
   // The digest of a stream is known at its end only, after the handler has used its ids.
   const knownFingerprint = isStream ? undefined : fingerprint()
@@ -268,8 +269,12 @@ class Application {
     const body = bodyKind === "document"
       ? documentBody(exchange, documentParser.limits.documentBytesMax, networkOf)
       : bodyKind === "stream"
-      ? streamBody(exchange, contentBytesMax, isKeyed)
+      ? streamBody(exchange, contentBytesMax, networkOf, isKeyed)
       : noBody
+    const fault = body.fault()
+    if (fault?._tag === "NoRoom") {
+      return this.reject(request, exchange, streamError(fault, "content"), pattern)
+    }
     const call: Call = {
       request: withChoice(request, handler.offer, baseUrl),
       exchange,

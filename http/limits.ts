@@ -105,16 +105,41 @@ export const eventBufferBytesMax = 256 * 1024
 /** Received bytes, not yet read by the handler, at which an upload is paused. */
 export const uploadBufferBytesMax = 256 * 1024
 
-/** Time that a whole document body may take to arrive. */
-export const bodyDeadlineMs = 20_000
+/** Unfinished bodies at a node, in bytes: all together, and of one client network. */
+export const bodiesBytesMax = 40 * 1024 * 1024
 
-/** Unfinished document bodies at a node, in bytes: all together, and of one client network. */
-export const bodiesBytesMax = 64 * 1024 * 1024
+export const networkBodiesBytesMax = 20 * 1024 * 1024
 
-export const networkBodiesBytesMax = 32 * 1024 * 1024
+/** What an unfinished body counts beside its bytes: the connection, and its request. */
+export const heldBodyBytes = 4 * 1024
 
-/** The time after which an unfinished body is given up when others need its memory. */
-export const pressedBodyMs = 2_000
+/** The same of an upload, which its handler reads. */
+export const heldUploadBytes = 64 * 1024
+
+/** Blocks in which the service collects an unfinished document. */
+export const bodyBlockBytes = 8 * 1024
+
+/** Bytes of an upload that the store holds in memory, at most. */
+export const storedUploadBytes = 128 * 1024
+
+/**
+ * The time of an unfinished body, from a used share of the budget on: a whole document has so long
+ * to arrive, and an upload to bring {@link uploadBytesPerSecondMin}.
+ */
+export const bodyDeadlines = [
+  { fromShare: 0.9, ms: 2_000 },
+  { fromShare: 0.75, ms: 4_000 },
+  { fromShare: 0.5, ms: 8_000 },
+  { fromShare: 0, ms: 20_000 }
+]
+
+export const uploadBytesPerSecondMin = 4 * 1024
+
+/** How often the service looks for late bodies. */
+export const bodySweepMs = 500
+
+/** The native server closes a connection after 8 s of a body, unless it is told to wait. */
+export const bodyKeepMs = 4_000
 
 /** The service disconnects a reader of a streamed answer that receives nothing for this long. */
 export const readerStallMs = 30_000

@@ -12,7 +12,8 @@ it("pauses the sender while the reader is behind, and from its end until the ans
       const calls: Array<string> = []
       const upload = new Upload(1_000, highWaterBytes, {
         pause: () => calls.push("pause"),
-        resume: () => calls.push("resume")
+        resume: () => calls.push("resume"),
+        failed: () => calls.push("failed")
       })
       const reader = upload[Symbol.asyncIterator]()
       let queued = 0

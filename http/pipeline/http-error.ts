@@ -15,6 +15,8 @@ import type { ReplyHeaders } from "../wire/index.ts"
 export class HttpError extends Data.TaggedError("HttpError")<{
   readonly problem: ProblemDocument
   readonly headers: ReplyHeaders
+  /** Whether a failure of the service, with a status from 500 on, has certainly changed nothing. */
+  readonly changedNothing?: boolean
 }> {}
 
 /** Everything that a handler may fail with. */
@@ -69,6 +71,16 @@ export const unknownCursor = (name: string, resource: string): HttpError =>
     firstPage
   )
 
+/** 413: the limit of content, which an operator sets. */
+export const contentTooLarge = (what: string, bytesMax: number, sizeBytes?: number): HttpError => {
+  const size = sizeBytes === undefined ? "more" : `${sizeBytes} bytes`
+  return httpError(
+    "payload-too-large",
+    `${what} may have at most ${bytesMax} bytes (CONTENT_BYTES_MAX), and this has ${size}: send ` +
+      "less, or divide it"
+  )
+}
+
 const retryAfter = (ms: number): ReplyHeaders => [
   ["Retry-After", String(Math.max(1, Math.ceil(ms / 1000)))]
 ]
@@ -92,7 +104,7 @@ export const toHttpError = (failure: HandlerFailure): HttpError => {
         "the store did not answer in time; a change may have been stored"
       )
     case "BlobTooLarge":
-      return httpError("payload-too-large", `content may have at most ${failure.bytesMax} bytes`)
+      return contentTooLarge("content", failure.bytesMax)
     case "MessageTooLarge":
       return httpError("payload-too-large", `a message may have at most ${failure.bytesMax} bytes`)
     case "ValueTooLarge":

@@ -195,7 +195,7 @@ export interface KeyedHandling {
  */
 const isRefused = (failure: HandlerFailure): boolean =>
   failure._tag === "HttpError"
-    ? failure.problem.status < 500
+    ? failure.problem.status < 500 || failure.changedNothing === true
     : failure._tag === "BlobTooLarge" || failure._tag === "BlobAborted" ||
       failure._tag === "ValueTooLarge"
 

@@ -15,7 +15,7 @@ export { endRefusedStream, eventStreamAnswer, eventStreamType, longPoll, longPol
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
 export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument,
-  readFormMethod, readInput, readLimit, readPageRequest, readQuery, type RequestInput,
+  readFormMethod, readInput, readLimit, readPageRequest, readQuery, type RequestInput, streamError,
   unsupportedMediaType } from "./request-input.ts"
 export { conditionFailed, entityTags, expectedVersion, isConditional, preconditionsHold,
   renderFailure, renderView } from "./responses.ts"

@@ -3,11 +3,12 @@ import { Effect } from "effect"
 import type { PageLink } from "../formats/html/index.ts"
 import { acceptedBodies, bodyKind, type FormFields, parseForm,
   parseFormBody } from "../formats/index.ts"
-import { type Element, element, type RuleFault, type XmlFault } from "../formats/xml/index.ts"
-import { pageEntriesDefault, pageEntriesMax } from "../limits.ts"
-import type { BodyFault } from "../wire/index.ts"
+import { documentTooLarge, type Element, element, type RuleFault,
+  type XmlFault } from "../formats/xml/index.ts"
+import { pageEntriesDefault, pageEntriesMax, uploadBytesPerSecondMin } from "../limits.ts"
+import type { BodyFault, ReplyHeaders } from "../wire/index.ts"
 import type { Call } from "./call.ts"
-import { firstPage, type HttpError, httpError } from "./http-error.ts"
+import { contentTooLarge, firstPage, HttpError, httpError } from "./http-error.ts"
 
 /**
  * The fields of the query. Fails with 400 if it is malformed, or if it has two values for a field
@@ -26,25 +27,65 @@ export const readQuery = (
     : Effect.fail(httpError("malformed", `query: ${repeated} may be given once; send one value`))
 }
 
+/** Seconds for people. */
+const secondsText = (ms: number): string => `${Math.max(0.1, Math.round(ms / 100) / 10)} s`
+
+const unfinishedRetry: ReplyHeaders = [["Retry-After", "2"]]
+
+type Fault<Tag extends BodyFault["_tag"]> = Extract<BodyFault, { readonly _tag: Tag }>
+
+/** 408: of a document, or of an upload that was too slow. */
+const timeoutError = ({ afterMs }: Fault<"Timeout">, rule: string): HttpError =>
+  httpError(
+    "request-timeout",
+    `the body of the request did not arrive in time: ${rule} within ${
+      secondsText(afterMs)
+    }, less ` +
+      "while many other bodies are unfinished; nothing was stored, send the request again",
+    unfinishedRetry
+  )
+
+/** 503: a limit of unfinished bodies is reached. */
+const shortageError = ({ shortage: { bytesMax, of } }: Fault<"NoRoom">): HttpError => {
+  const whose = of === "the service" ? of : `the clients of ${of}`
+  const { problem } = httpError(
+    "overloaded",
+    `the unfinished bodies of ${whose} take ${bytesMax} bytes, which is the limit: nothing was ` +
+      "stored, send the request again after Retry-After seconds"
+  )
+  return new HttpError({ problem, headers: unfinishedRetry, changedNothing: true })
+}
+
+const abortedError = httpError(
+  "malformed",
+  "the body ended before its announced length, and nothing was stored; send it again"
+)
+
 /** The failure of a document body that did not arrive completely. */
 export const bodyError = (fault: BodyFault): HttpError => {
   switch (fault._tag) {
     case "TooLarge":
-      return httpError(
-        "document-too-large",
-        `a document may have at most ${fault.bytesMax} bytes`
-      )
+      return httpError("document-too-large", documentTooLarge(fault.bytesMax, fault.sizeBytes))
     case "Timeout":
-      return httpError("request-timeout", "the body did not arrive in time")
+      return timeoutError(fault, "a document must be complete")
     case "NoRoom":
-      return httpError(
-        "overloaded",
-        "the unfinished bodies of other requests take all the memory for them, of this service or "
-          + "of your network; send the request again later",
-        [["Retry-After", "2"]]
-      )
+      return shortageError(fault)
     case "Aborted":
-      return httpError("malformed", "the body ended before its announced length")
+      return abortedError
+  }
+}
+
+/** The failure of a stream that ended early; `what` names what may not be larger. */
+export const streamError = (fault: BodyFault, what: string): HttpError => {
+  switch (fault._tag) {
+    case "TooLarge":
+      return contentTooLarge(what, fault.bytesMax, fault.sizeBytes)
+    case "Timeout":
+      return timeoutError(fault, `an upload must bring ${uploadBytesPerSecondMin} bytes a second`)
+    case "NoRoom":
+      return shortageError(fault)
+    case "Aborted":
+      return abortedError
   }
 }
 

@@ -13,8 +13,8 @@ export interface RequestBody {
   readonly bytes: Effect.Effect<Uint8Array | BodyFault>
   /** The body as it arrives, for one reader; throws a BodyError if it ends early. */
   readonly stream: AsyncIterable<Uint8Array>
-  /** Whether the stream ended early because it exceeded its bound. */
-  readonly isTooLarge: () => boolean
+  /** Why the stream ended early; undefined if it did not. */
+  readonly fault: () => BodyFault | undefined
   /** SHA-256 in base64url; for a stream only after it was read to its end. */
   readonly digest: () => string
 }
@@ -23,7 +23,7 @@ export interface RequestBody {
 export const noBody: RequestBody = {
   bytes: Effect.succeed(new Uint8Array()),
   stream: { async *[Symbol.asyncIterator]() {} },
-  isTooLarge: () => false,
+  fault: () => undefined,
   digest: () => createHash("sha256").digest("base64url")
 }
 
@@ -52,9 +52,10 @@ export const documentBody = (
 export const streamBody = (
   exchange: Exchange,
   bytesMax: number,
+  networkOf: () => string,
   wantsDigest: boolean
 ): RequestBody => {
-  const upload = exchange.stream(bytesMax)
+  const upload = exchange.stream(bytesMax, networkOf)
   const hash = createHash("sha256")
   async function* hashed(): AsyncGenerator<Uint8Array> {
     for await (const chunk of upload) {
@@ -65,7 +66,7 @@ export const streamBody = (
   return {
     ...noBody,
     stream: wantsDigest ? hashed() : upload,
-    isTooLarge: () => upload.isTooLarge,
+    fault: () => upload.fault,
     digest: () => hash.digest("base64url")
   }
 }

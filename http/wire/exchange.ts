@@ -1,7 +1,8 @@
 /** Answers one request; independent of the server library. */
-import { bodyDeadlineMs, refusedBodyBytesMax, uploadBufferBytesMax } from "../limits.ts"
+import { refusedBodyBytesMax, storedUploadBytes, uploadBufferBytesMax } from "../limits.ts"
+import type { BodyBudget } from "./body-budget.ts"
+import { PartialDocument } from "./document.ts"
 import { EventStream } from "./event-stream.ts"
-import type { BodyBudget, HeldBody } from "./body-budget.ts"
 import { joinFields, joinHeaders, type ReplyHeaders, type StatusLines } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
 import type { BodyFault } from "./request.ts"
@@ -51,6 +52,10 @@ export class Exchange {
   private readonly isLast: boolean
   private aborted = false
   private upload: Upload | undefined
+  /** Releases what an unfinished body takes. */
+  private dropBody: (() => void) | undefined
+  /** The body will not be read to its end. */
+  private isGivenUp = false
   private hasAnswered = false
   private bodyDone: boolean
   private abortCallback: (() => void) | undefined
@@ -133,57 +138,78 @@ export class Exchange {
     done: (body: Uint8Array | BodyFault) => void
   ): void {
     if (this.aborted) return done({ _tag: "Aborted" })
-    if (this.declaredBytes > bytesMax) return done({ _tag: "TooLarge", bytesMax })
-    let parts: Array<Uint8Array> | undefined
+    const sizeBytes = this.declaredBytes
+    if (sizeBytes > bytesMax) return done({ _tag: "TooLarge", bytesMax, sizeBytes })
     let size = 0
-    let timer: NodeJS.Timeout | undefined
-    let held: HeldBody | undefined
+    let partial: PartialDocument | undefined
     let over = false
     const finish = (body: Uint8Array | BodyFault): void => {
       if (over) return
       over = true
-      parts = undefined
-      held?.release()
-      clearTimeout(timer)
+      partial?.release()
+      if (!(body instanceof Uint8Array) && body._tag !== "Aborted") this.stopReading()
       done(body)
+    }
+    const begun = (): PartialDocument => {
+      if (partial !== undefined) return partial
+      const giveUp = (afterMs: number) => finish({ _tag: "Timeout", afterMs })
+      partial = new PartialDocument(this.shared.bodies, networkOf(), giveUp, () => this.keep())
+      this.dropBody = () => finish({ _tag: "Aborted" })
+      return partial
     }
     this.native.onData((chunk, isLast) => {
       if (isLast) this.bodyDone = true
       if (over) return
       size += chunk.byteLength
       if (size > bytesMax) return finish({ _tag: "TooLarge", bytesMax })
-      if (!isLast) {
-        held ??= this.shared.bodies.hold(networkOf(), () => finish({ _tag: "Timeout" }))
-        if (!held.grow(chunk.byteLength)) return finish({ _tag: "NoRoom" })
-      }
-      const part = Buffer.from(new Uint8Array(chunk))
+      const piece = new Uint8Array(chunk)
       if (isLast) {
-        const whole = parts === undefined ? part : Buffer.concat([...parts, part], size)
+        const whole = partial === undefined ? Buffer.from(piece) : partial.whole(piece)
         return this.whenComplete(() => finish(whole))
       }
-      if (parts === undefined) {
-        parts = [part]
-        timer = setTimeout(() => finish({ _tag: "Timeout" }), bodyDeadlineMs)
-      } else parts.push(part)
+      const shortage = begun().add(piece)
+      if (shortage !== undefined) finish({ _tag: "NoRoom", shortage })
     })
-    if (this.declaredBytes !== 0) this.onAbort(() => finish({ _tag: "Aborted" }))
+    if (this.declaredBytes === 0) return
+    this.onAbort(() => finish({ _tag: "Aborted" }))
+    this.shared.bodies.expect(() => {
+      if (over || this.bodyDone || partial !== undefined) return
+      const shortage = begun().begin()
+      if (shortage !== undefined) finish({ _tag: "NoRoom", shortage })
+    })
+  }
+
+  /** The rest of the body is not read. The native server does not end the connection meanwhile. */
+  private stopReading(): void {
+    this.isGivenUp = true
+    if (!this.aborted && !this.hasAnswered) this.native.pause()
+  }
+
+  /** Lets the native server wait for more of the body: its own time begins again. */
+  private keep(): void {
+    if (this.aborted || this.hasAnswered) return
+    this.native.pause()
+    this.native.resume()
   }
 
   /**
    * The body as it arrives, at most `bytesMax`; slow readers pause the client.
    * After a `BodyError` the reader must discard what it read. Call it before the handler returns to
-   * the event loop; only one reader may read it.
+   * the event loop; only one reader may read it. `networkOf` as in {@link bytes}.
    */
-  stream(bytesMax: number): Upload {
+  stream(bytesMax: number, networkOf: () => string): Upload {
     const native = this.native
     const upload = new Upload(bytesMax, uploadBufferBytesMax, {
       pause: () => native.pause(),
       resume: () => {
         if (!this.aborted && !this.hasAnswered) native.resume()
-      }
+      },
+      failed: () => this.stopReading()
     })
-    if (this.aborted) upload.fail("Aborted")
-    if (this.declaredBytes > bytesMax) upload.fail("TooLarge")
+    if (this.aborted) upload.fail({ _tag: "Aborted" })
+    const sizeBytes = this.declaredBytes
+    if (sizeBytes > bytesMax) upload.fail({ _tag: "TooLarge", bytesMax, sizeBytes })
+    if (!upload.destroyed && this.declaredBytes !== 0) this.holdUpload(upload, networkOf())
     if (upload.destroyed) return upload
     this.upload = upload
     native.onData((chunk, isLast) => {
@@ -191,21 +217,35 @@ export class Exchange {
       upload.receive(chunk, isLast)
       if (isLast) this.whenComplete(() => upload.complete())
     })
-    this.onAbort(() => upload.fail("Aborted"))
+    this.onAbort(() => upload.fail({ _tag: "Aborted" }))
     return upload
   }
 
-  /** Begins the answer; false if the client is gone. Answering twice is a defect. */
+  /** Lets an upload count against the budget until it is answered, or given up. */
+  private holdUpload(upload: Upload, network: string): void {
+    const held = this.shared.bodies.hold(network, {
+      isSteady: true,
+      giveUp: (afterMs) => upload.fail({ _tag: "Timeout", afterMs }),
+      keep: () => this.keep()
+    })
+    const announced = this.declaredBytes < 0 ? storedUploadBytes : this.declaredBytes
+    this.dropBody = () => held.release()
+    upload.hold(held, Math.min(storedUploadBytes, announced))
+    this.onAbort(() => held.release())
+  }
+
   /** Lets pages of other origins read the answer only if the operator names their origin. */
   guard(): void {
     this.isGuarded = true
   }
 
+  /** Begins the answer; false if the client is gone. Answering twice is a defect. */
   private begin(): boolean {
     if (this.hasAnswered) throw new Error("this request was answered already")
     if (this.aborted) return false
     this.upload?.release()
     this.hasAnswered = true
+    this.dropBody?.()
     return true
   }
 
@@ -213,7 +253,7 @@ export class Exchange {
   private closes(): boolean {
     if (this.shared.draining || this.isLast) return true
     if (this.bodyDone) return false
-    return this.declaredBytes < 0 || this.declaredBytes > refusedBodyBytesMax
+    return this.isGivenUp || this.declaredBytes < 0 || this.declaredBytes > refusedBodyBytesMax
   }
 
   private writeHead(status: number, joined: string): void {

@@ -53,17 +53,30 @@ export class RequestHeaders {
   }
 }
 
+/** A limit of unfinished bodies that is reached: of the service, or of a client network. */
+export interface Shortage {
+  readonly of: string
+  readonly bytesMax: number
+}
+
 /** Why a body did not arrive completely. After `Aborted` the client is gone. */
 export type BodyFault =
-  | { readonly _tag: "TooLarge"; readonly bytesMax: number }
-  | { readonly _tag: "Aborted" | "Timeout" | "NoRoom" }
+  | {
+    readonly _tag: "TooLarge"
+    readonly bytesMax: number
+    /** The announced length, if it is the reason. */
+    readonly sizeBytes?: number
+  }
+  | { readonly _tag: "Timeout"; readonly afterMs: number }
+  | { readonly _tag: "NoRoom"; readonly shortage: Shortage }
+  | { readonly _tag: "Aborted" }
 
 /** A {@link BodyFault} as the error that `Exchange.stream` throws. */
 export class BodyError extends Error {
-  readonly _tag: BodyFault["_tag"]
-  constructor(tag: BodyFault["_tag"]) {
-    super(`the request body: ${tag}`)
-    this._tag = tag
+  readonly fault: BodyFault
+  constructor(fault: BodyFault) {
+    super(`the request body: ${fault._tag}`)
+    this.fault = fault
   }
 }
 

@@ -1,10 +1,14 @@
 /** A request body as a stream; a slow reader pauses the client. */
 import { Readable } from "node:stream"
+import { heldUploadBytes } from "../limits.ts"
+import type { HeldBody } from "./body-budget.ts"
 import { BodyError, type BodyFault } from "./request.ts"
 
 interface Valve {
   readonly pause: () => void
   readonly resume: () => void
+  /** The rest of the body will not be read. */
+  readonly failed: () => void
 }
 
 /** The bytes between the connection's callback and one reader. */
@@ -15,6 +19,9 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   private hasArrived = false
   private isComplete = false
   private isClientPaused = false
+  private held: HeldBody | undefined
+  /** Bytes that the store holds in memory. */
+  private storedBytes = 0
 
   constructor(bytesMax: number, highWaterBytes: number, valve: Valve) {
     super({ highWaterMark: highWaterBytes })
@@ -24,15 +31,37 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
     this.on("error", () => {})
   }
 
+  /** Counts from now on against the budget; fails if there is no room. */
+  hold(held: HeldBody, storedBytes: number): void {
+    this.held = held
+    this.storedBytes = storedBytes
+    this.count()
+  }
+
+  /** Counts the bytes that wait here; fails if there is no room for them. */
+  private count(moreBytes = 0): void {
+    const bytes = heldUploadBytes + this.storedBytes + this.readableLength + moreBytes
+    const shortage = this.held?.resize(bytes)
+    if (shortage !== undefined) this.fail({ _tag: "NoRoom", shortage })
+  }
+
   /** Queues a copy of a chunk: the library reuses its memory after the callback. */
   receive(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.destroyed) return
     this.totalBytes += chunk.byteLength
-    if (this.totalBytes > this.bytesMax) return this.fail("TooLarge")
+    const { bytesMax } = this
+    if (this.totalBytes > bytesMax) return this.fail({ _tag: "TooLarge", bytesMax })
+    this.held?.arrive(chunk.byteLength)
+    // Before the copy: what is refused leaves nothing to collect.
+    this.count(chunk.byteLength)
+    if (this.destroyed) return
     const hasRoom = chunk.byteLength === 0 || this.push(new Uint8Array(chunk.slice(0)))
-    if (isLast) this.hasArrived = true
-    else if (!hasRoom && !this.isClientPaused) {
+    if (isLast) {
+      this.hasArrived = true
+      this.held?.pause(true)
+    } else if (!hasRoom && !this.isClientPaused && !this.destroyed) {
       this.isClientPaused = true
+      this.held?.pause(true)
       this.valve.pause()
     }
   }
@@ -47,22 +76,29 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   override _read(): void {
     // Not after the end: the library closes a resumed connection that sends nothing for 10 s.
     if (!this.hasArrived) this.release()
+    if (!this.destroyed) this.count()
   }
 
-  /** Whether the body ended early because it exceeded its bound. */
-  get isTooLarge(): boolean {
-    return this.errored instanceof BodyError && this.errored._tag === "TooLarge"
+  /** Why the body ended early, if it did. */
+  get fault(): BodyFault | undefined {
+    return this.errored instanceof BodyError ? this.errored.fault : undefined
   }
 
   /** Resumes the client: when the reader has caught up, and before the answer. */
   release(): void {
     if (!this.isClientPaused) return
     this.isClientPaused = false
+    this.held?.pause(false)
     this.valve.resume()
   }
 
   /** Ends the body with a fault, unless it is complete; queued chunks are dropped. */
-  fail(tag: BodyFault["_tag"]): void {
-    if (!this.isComplete || tag !== "Aborted") this.destroy(new BodyError(tag))
+  fail(fault: BodyFault): void {
+    if (this.destroyed || (this.isComplete && fault._tag === "Aborted")) return
+    // The request itself takes memory until its answer, for which the budget releases it.
+    this.held?.resize(heldUploadBytes)
+    this.held?.pause(true)
+    if (fault._tag !== "Aborted") this.valve.failed()
+    this.destroy(new BodyError(fault))
   }
 }

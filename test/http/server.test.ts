@@ -18,10 +18,10 @@ async function* pieces(count: number, size: number): AsyncGenerator<Uint8Array> 
 const receive = async (exchange: Exchange, limit: number): Promise<void> => {
   let size = 0
   try {
-    for await (const chunk of exchange.stream(limit)) size += chunk.length
+    for await (const chunk of exchange.stream(limit, () => "")) size += chunk.length
     exchange.reply({ status: 200, headers: [], body: String(size) })
   } catch (error) {
-    const tag = error instanceof BodyError ? error._tag : "unknown"
+    const tag = error instanceof BodyError ? error.fault._tag : "unknown"
     uploads.push(tag)
     exchange.reply({ status: 413, headers: [], body: tag })
   }

@@ -51,6 +51,13 @@ const withoutProlog = (text: string): string => {
   return first === 0 && end === text.length ? text : text.slice(first, end)
 }
 
+/** The detail of a 413 for a document: the limit, its setting, and the size if it is known. */
+export const documentTooLarge = (bytesMax: number, sizeBytes?: number): string => {
+  const size = sizeBytes === undefined ? "more" : `${sizeBytes}`
+  return `a document may have at most ${bytesMax} bytes (DOCUMENT_BYTES_MAX), and this has ` +
+    `${size}: publish what is larger as content, and send its URI`
+}
+
 /**
  * The parser of one service, with its limits. Too many bytes fail with `TooLarge` (413). A
  * Content-Type or an XML declaration with another charset than UTF-8 fails with `OtherCharset`
@@ -76,7 +83,8 @@ export class DocumentParser {
   decode(bytes: Uint8Array, contentType = ""): Result<string, XmlFault> {
     const { documentBytesMax } = this.limits
     if (bytes.length > documentBytesMax) {
-      return failure({ _tag: "TooLarge", detail: `the document exceeds ${documentBytesMax} bytes` })
+      const detail = documentTooLarge(documentBytesMax, bytes.length)
+      return failure({ _tag: "TooLarge", detail })
     }
     const charset = contentType.includes("=") ? charsetPattern.exec(contentType)?.[1] : undefined
     if (charset !== undefined && !isUtf8Name(charset)) {
@@ -152,8 +160,9 @@ export class DocumentParser {
   }
 
   private fragmentTooLarge(): Result<never, XmlFault> {
-    const detail = `the notification exceeds ${this.fragmentBytesMax} bytes as it is stored, ` +
-      "where characters such as & and < take several bytes: publish the text as content instead"
+    const detail = `the notification takes more than ${this.fragmentBytesMax} bytes as it is ` +
+      "stored, twice DOCUMENT_BYTES_MAX: characters such as & and < take several bytes there; " +
+      "publish the text as content instead"
     return failure({ _tag: "TooLarge", detail })
   }
 }

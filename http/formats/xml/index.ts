@@ -1,5 +1,5 @@
 /** XML documents, and their JSON form. */
-export { DocumentParser } from "./document-parser.ts"
+export { DocumentParser, documentTooLarge } from "./document-parser.ts"
 export { parseFragment, parseText, rowParser, XmlRejected } from "./document.ts"
 export { type AttributesInput, childOf, childrenOf, childText, type Element, element,
   escapeAttribute, failure, isName, isoTime, isText, optionalElement, printable, type Result,

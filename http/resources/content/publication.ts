@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { ContentBody, ContentMessage, ContentReply } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
-import { address, BlobTooLarge, commitBlob, isRefusal, placingPart,
+import { address, commitBlob, isRefusal, placingPart,
   type Refusal } from "../../../runtime/index.ts"
 import { audited } from "../../audit/index.ts"
 import { type IdSource, randomId, secretHash } from "../../auth/credentials/index.ts"
@@ -11,7 +11,8 @@ import { element } from "../../formats/xml/index.ts"
 import { headerValueCharsMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, defineHandler, emptyAnswer,
   expectReply, type HandlerFailure, httpError, isConditional, preconditionsHold, refusalError,
-  seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
+  seeOther, type Service, streamError, viewAnswer } from "../../pipeline/index.ts"
+import type { RequestBody } from "../../wire/index.ts"
 import { announcedBytes, type Charge, chargedNetwork, ChargedUpload } from "./charged-upload.ts"
 import { chosenPassword, contentAddressOf, describeContent,
   requireEditor } from "./content-access.ts"
@@ -54,7 +55,7 @@ const kindOf = (call: Call): Effect.Effect<ContentKind, HandlerFailure> => {
 /** A stream of bytes, and the fault that ended it early. */
 interface ByteSource {
   readonly stream: AsyncIterable<Uint8Array>
-  readonly isTooLarge: () => boolean
+  readonly fault: RequestBody["fault"]
 }
 
 /** Whether the content of a blob names it: as its body, or as one that it will remove. */
@@ -111,8 +112,9 @@ const commitBytes = Effect.fnUntraced(function*(
     // The outcome of a commit that failed is unknown: its reservation stays until it is due.
     Effect.tapError(() => isCommitting ? Effect.void : upload.cancel),
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
-      const tooLarge = source.isTooLarge() ? new BlobTooLarge({ bytesMax }) : undefined
-      return Effect.fail(upload.cut ?? tooLarge ?? aborted)
+      const fault = source.fault()
+      const failure = fault === undefined ? aborted : streamError(fault, "content")
+      return Effect.fail(upload.cut ?? failure)
     })
   )
   // The content counts the body that it names.
@@ -259,7 +261,7 @@ export const publishInline = (
     publish(service, {
       ids,
       kind: { type: content.type },
-      source: { stream: single(content.bytes), isTooLarge: () => false },
+      source: { stream: single(content.bytes), fault: () => undefined },
       password: content.password,
       owner: content.owner,
       inlinedIn: content.inlinedIn,

@@ -10,7 +10,7 @@ import { keyOwnerOf } from "../../auth/index.ts"
 import type { DocumentParser, XmlFault } from "../../formats/xml/index.ts"
 import { loadSettleMs, loadSettlePauseMs, problemsMax } from "../../limits.ts"
 import { type Call, documentError, type HandlerFailure, httpError, otherRequest, readKeyedRequest,
-  type Service } from "../../pipeline/index.ts"
+  type Service, streamError } from "../../pipeline/index.ts"
 import type { RequestBody } from "../../wire/index.ts"
 import { CustomerFileParser, FileBroken, type FileFormat } from "./customer-files.ts"
 import { customerOf } from "./customer-input.ts"
@@ -206,10 +206,8 @@ export const receiveLoad = Effect.fnUntraced(function*(
   const { isOther, stored } = yield* commitBlob(blobs, prepared, commit).pipe(
     Effect.catchTag("BlobAborted", (aborted): Effect.Effect<never, HandlerFailure> => {
       if (body.rejected !== undefined) return Effect.fail(rejection(body.rejected))
-      const tooLarge = `a file may have at most ${contentBytesMax} bytes (CONTENT_BYTES_MAX)`
-      return Effect.fail(
-        call.body.isTooLarge() ? httpError("payload-too-large", tooLarge) : aborted
-      )
+      const fault = call.body.fault()
+      return Effect.fail(fault === undefined ? aborted : streamError(fault, "a file"))
     })
   )
   if (!isOther) return { id, load: stored }
