@@ -12,7 +12,7 @@ import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "
 import { type Call, compileRoutes, diskLow, type HandlerAnswer, type HandlerFailure,
   hasIdempotencyKey, httpError, isPageRequest, type Match, overLimit, type PlainAnswer, readBody,
   readKeyedRequest, renderFailure, renderView, type ResourceHandler, type Route, runOnce,
-  type Service, streamError } from "./pipeline/index.ts"
+  type Service, streamError, tooManyOpen } from "./pipeline/index.ts"
 import { withTraceContext } from "./trace-context.ts"
 import { documentBody, type Exchange, type HttpRequest, noBody, optionsHeaders, type RequestBody,
   type RequestHeaders, streamBody } from "./wire/index.ts"
@@ -350,10 +350,17 @@ class Application {
         return
       }
       case "Events": {
+        const place = this.service.openAnswers.take(call.request)
+        if (place._tag !== "Taken") {
+          return done(this.sendFailure(call.request, exchange, tooManyOpen(place)))
+        }
         const events = exchange.events(answer.headers)
-        if (events === undefined) return
+        if (events === undefined) return place.release()
+        events.onClose(() => {
+          place.release()
+          done(200)
+        })
         answer.start(events)
-        events.onClose(() => done(200))
       }
     }
   }

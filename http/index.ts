@@ -9,8 +9,8 @@ export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
 export { countRequest, HttpMetrics, type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
-export { BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes, makeRateLimiter, type Rate,
-  RefusalCounter, RemoteReader } from "./rates/index.ts"
+export { BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes, makeRateLimiter, OpenAnswers,
+  type Rate, RefusalCounter, RemoteReader } from "./rates/index.ts"
 export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"
 export { bootstrap } from "./resources/accounts/index.ts"

@@ -135,6 +135,14 @@ export const bodyDeadlines = [
 
 export const uploadBytesPerSecondMin = 4 * 1024
 
+/** Event streams and long polls open at a node: all together, and of one client network. */
+export const openAnswersMax = 10_000
+
+export const openAnswersPerNetworkMax = 1_000
+
+/** When a client whose event stream or long poll was refused may try again. */
+export const openAnswerRetryMs = 10_000
+
 /** How often the service looks for late bodies. */
 export const bodySweepMs = 500
 

@@ -11,7 +11,7 @@ import { type Keyring, serviceFormat, Usage, UsageLedger } from "../../actors/in
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, BlockList, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
   DiskFloor, DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication,
-  makeMetricsText, makeRateLimiter, randomId, type Rate, RefusalCounter, RemoteReader,
+  makeMetricsText, makeRateLimiter, OpenAnswers, randomId, type Rate, RefusalCounter, RemoteReader,
   resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
   sweepRequests, sweepReservations, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
@@ -198,7 +198,10 @@ const limitsOfClients = (
   settings: NodeSettings,
   outbound: OutboundService,
   { rateLimited }: HttpMetrics
-): Pick<Service, "clients" | "credentialCache" | "rateLimiter" | "remoteReader"> => {
+): Pick<
+  Service,
+  "clients" | "credentialCache" | "openAnswers" | "rateLimiter" | "remoteReader"
+> => {
   const credentialCache = new CredentialCache()
   const clients = new Clients(settings.trustedProxies)
   const rateLimits = {
@@ -208,6 +211,7 @@ const limitsOfClients = (
   return {
     clients,
     credentialCache,
+    openAnswers: new OpenAnswers(clients),
     rateLimiter: makeRateLimiter(rateLimits, { credentialCache, clients, refused: rateLimited }),
     remoteReader: new RemoteReader({
       forAnyone: readerOf(outbound, "public"),

@@ -8,7 +8,7 @@ import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
   Refusal } from "../../runtime/index.ts"
 import { accountChallenge, makeProblem, type ProblemDocument, type ProblemExtensions,
   type ProblemSlug } from "../formats/index.ts"
-import type { Excess } from "../rates/index.ts"
+import type { Excess, OpenAnswerPlace } from "../rates/index.ts"
 import type { ReplyHeaders } from "../wire/index.ts"
 
 /** A request fails with this problem; `headers` are added to the answer. */
@@ -34,6 +34,14 @@ export const httpError = (
 /** 429: the request is over a limit (protocol §7). */
 export const overLimit = ({ detail, policy, waitMs }: Excess): HttpError =>
   httpError("too-many-requests", detail, retryAfter(waitMs), { "violated-policies": [policy] })
+
+/** 429 or 503: too many event streams and long polls are open. */
+export const tooManyOpen = (
+  place: Exclude<OpenAnswerPlace, { readonly _tag: "Taken" }>
+): HttpError =>
+  place._tag === "NetworkFull"
+    ? overLimit(place.excess)
+    : httpError("overloaded", place.detail, retryAfter(place.retryMs))
 
 /** 507: below the floor of free disk space nothing is stored without an account (protocol §7). */
 export const diskLow: HttpError = httpError(

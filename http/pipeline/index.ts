@@ -5,8 +5,8 @@ export { actorIdOf, type Call, type CallKey, createdAnswer, defineHandler, empty
   viewAnswer } from "./call.ts"
 export { attachForm, submittedFields, withFormRedisplay } from "./form-redisplay.ts"
 export { challenges, diskLow, firstPage, type HandlerFailure, HttpError, httpError,
-  insufficientScope, invalidTokenError, overLimit, refusalError, toHttpError, unknownCursor,
-  unprocessable } from "./http-error.ts"
+  insufficientScope, invalidTokenError, overLimit, refusalError, toHttpError, tooManyOpen,
+  unknownCursor, unprocessable } from "./http-error.ts"
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, type KeyOwner, otherRequest, readKeyedRequest,
   runOnce } from "./idempotency.ts"

@@ -4,7 +4,7 @@ import type { Address, Refusal } from "../../runtime/index.ts"
 import { longPollSecondsMax, watchRecheckMs } from "../limits.ts"
 import { eventHeaders, type EventStream, eventText, type ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptySource, type HandlerAnswer } from "./call.ts"
-import type { HandlerFailure } from "./http-error.ts"
+import { type HandlerFailure, type HttpError, tooManyOpen } from "./http-error.ts"
 import type { Service } from "./service.ts"
 
 /** The bounded seconds of `Prefer: wait=…`; undefined without it. */
@@ -62,21 +62,23 @@ class ChangeWaiter {
 
 /**
  * A long poll: reads at once and after each change, until `isAnswer` accepts the result, the time
- * is over, the client leaves or the server drains.
+ * is over, the client leaves or the server drains. Fails if too many answers are open.
  */
 export const longPoll = <A, E>(
   service: Service,
-  { exchange }: Call,
+  { exchange, request }: Call,
   about: Address,
   waitSeconds: number,
   read: Effect.Effect<A, E>,
   isAnswer: (result: A) => boolean
-): Effect.Effect<A, E> =>
+): Effect.Effect<A, E | HttpError> =>
   Effect.acquireUseRelease(
-    Effect.sync(() => {
+    Effect.suspend(() => {
+      const place = service.openAnswers.take(request)
+      if (place._tag !== "Taken") return Effect.fail(tooManyOpen(place))
       const waiter = new ChangeWaiter(service, about)
       exchange.onAbort(waiter.end)
-      return { waiter, undrain: exchange.onDrain(waiter.end) }
+      return Effect.succeed({ waiter, undrain: exchange.onDrain(waiter.end), place })
     }),
     Effect.fnUntraced(function*({ waiter }): Effect.fn.Return<A, E> {
       const endMs = performance.now() + waitSeconds * 1000
@@ -87,8 +89,9 @@ export const longPoll = <A, E>(
         yield* waiter.next(Math.min(leftMs, watchRecheckMs))
       }
     }),
-    ({ undrain, waiter }) =>
+    ({ place, undrain, waiter }) =>
       Effect.sync(() => {
+        place.release()
         undrain()
         waiter.close()
       })

@@ -7,7 +7,7 @@ import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import type { BlockList, Clients, DiskFloor, RateLimiter, RefusalCounter,
+import type { BlockList, Clients, DiskFloor, OpenAnswers, RateLimiter, RefusalCounter,
   RemoteReader } from "../rates/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
@@ -58,6 +58,8 @@ export interface Service {
   readonly auditRefusals: RefusalCounter
   /** Undefined where the store is not on a disk of this node. */
   readonly diskFloor: DiskFloor | undefined
+  /** The event streams and long polls of this node. */
+  readonly openAnswers: OpenAnswers
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */

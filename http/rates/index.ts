@@ -2,6 +2,7 @@
 export { BlockList, blocksTable } from "./block-list.ts"
 export { Clients, networkOfText } from "./client-address.ts"
 export { DiskFloor, type DiskFreeMin, floorBytes } from "./disk-floor.ts"
+export { type OpenAnswerPlace, OpenAnswers } from "./open-answers.ts"
 export { Buckets, type Excess, makeRateLimiter, type PolicyUse, type Rate,
   type RateLimiter } from "./rate-limiter.ts"
 export { RefusalCounter } from "./refusal-counter.ts"

@@ -1,7 +1,7 @@
 /**
  * The memory that unfinished bodies may take at this node: all together, and those of one client
- * network (protocol §7). A document that arrives in one piece takes none. The more of the memory is
- * used, the less time a body has; one that is late is given up.
+ * network (protocol §7). A document that arrives in one piece takes none. The more of the memory
+ * is used, the less time a body has; one that is late is given up.
  */
 import { bodiesBytesMax, bodyBlockBytes, bodyDeadlines, bodyKeepMs, bodySweepMs,
   networkBodiesBytesMax, uploadBytesPerSecondMin } from "../limits.ts"

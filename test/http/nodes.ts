@@ -12,6 +12,7 @@ import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { BlockList } from "../../http/rates/block-list.ts"
 import { Clients } from "../../http/rates/client-address.ts"
+import { OpenAnswers } from "../../http/rates/open-answers.ts"
 import type { DiskFloor } from "../../http/rates/disk-floor.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/rates/rate-limiter.ts"
 import { RefusalCounter } from "../../http/rates/refusal-counter.ts"
@@ -52,6 +53,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly anonymousRetentionMs?: number
   readonly quotas?: Partial<UsageLimits>
   readonly mailboxAnonymousBytesMax?: number
+  readonly openAnswers?: { readonly totalMax: number; readonly perNetworkMax: number }
 }
 
 interface Options {
@@ -150,6 +152,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     issuer: options.issuer,
     credentialCache,
     clients,
+    openAnswers: new OpenAnswers(clients, settings.openAnswers),
     rateLimiter: makeRateLimiter(rateLimits, {
       credentialCache,
       clients,

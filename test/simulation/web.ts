@@ -15,7 +15,8 @@ import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, Http
   renderFailure, renderView, type ResourceHandler,
   type Service } from "../../http/pipeline/index.ts"
 import { RowCaches } from "../../http/query-engine/index.ts"
-import { BlockList, Clients, RefusalCounter, RemoteReader } from "../../http/rates/index.ts"
+import { BlockList, Clients, OpenAnswers, RefusalCounter,
+  RemoteReader } from "../../http/rates/index.ts"
 import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
 import { customerResource } from "../../http/resources/customers/customer-resource.ts"
@@ -110,6 +111,7 @@ export const serviceOf = (
   issuer,
   credentialCache,
   clients,
+  openAnswers: new OpenAnswers(clients),
   rateLimiter: undefined,
   diskFloor: undefined,
   startId,
