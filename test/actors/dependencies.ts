@@ -13,8 +13,11 @@ export const noPeers: Peers = {
   read: () => Effect.succeed([])
 }
 
+/** A keyring of a process that has no file of keys: all of them have the same key. */
+export const makeTestKeyring = (): Keyring => new Keyring([Buffer.alloc(32, "test")])
+
 /** The key of stored secrets of every test that has no file of keys. */
-export const testKeyring = new Keyring([Buffer.alloc(32, "test")])
+export const testKeyring = makeTestKeyring()
 
 /** Nothing outside answers. */
 export const noOutbound: Outbound = {

@@ -13,7 +13,7 @@ import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, cluster
 import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
-import { noDependencies } from "../actors/dependencies.ts"
+import { makeTestKeyring, noDependencies } from "../actors/dependencies.ts"
 import type { SharedBlobs } from "./blobs.ts"
 import type { Bus, Wire } from "./bus.ts"
 import type { RegistryLine, SharedRegistry } from "./registry.ts"
@@ -241,6 +241,7 @@ export class SimulatedNode {
     const { computer, shared: { outbound, seams, time } } = this
     const dependencies: Dependencies = {
       ...noDependencies,
+      keyring: makeTestKeyring(),
       blobs: this.blobs,
       usage: this.usage,
       outbound: outbound(computer),

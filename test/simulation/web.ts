@@ -26,7 +26,7 @@ import { type Exchange, noBody, type ReplyHeaders,
   type RequestBody } from "../../http/wire/index.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 import type { BlobsApi, RecordsApi, SystemApi } from "../../runtime/index.ts"
-import { testKeyring } from "../actors/dependencies.ts"
+import { makeTestKeyring } from "../actors/dependencies.ts"
 
 export interface WebRequest {
   readonly method: string
@@ -116,7 +116,8 @@ export const serviceOf = (
   diskFloor: undefined,
   startId,
   serviceKey,
-  keyring: testKeyring,
+  // It holds random bytes of the process.
+  keyring: makeTestKeyring(),
   httpMetrics: new HttpMetrics(),
   deliveries: {
     metrics: () => {
