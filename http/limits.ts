@@ -135,6 +135,9 @@ export const bodyDeadlines = [
 
 export const uploadBytesPerSecondMin = 4 * 1024
 
+/** Bytes of answers after which, in one turn of the event loop, further answers wait. */
+export const turnBytesMax = 256 * 1024
+
 /** Event streams and long polls open at a node: all together, and of one client network. */
 export const openAnswersMax = 10_000
 

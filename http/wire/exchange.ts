@@ -1,5 +1,6 @@
 /** Answers one request; independent of the server library. */
-import { refusedBodyBytesMax, storedUploadBytes, uploadBufferBytesMax } from "../limits.ts"
+import { refusedBodyBytesMax, storedUploadBytes, turnBytesMax,
+  uploadBufferBytesMax } from "../limits.ts"
 import type { BodyBudget } from "./body-budget.ts"
 import { PartialDocument } from "./document.ts"
 import { EventStream } from "./event-stream.ts"
@@ -32,6 +33,8 @@ export interface Shared {
   readonly drainers: Set<() => void>
   inFlight: number
   draining: boolean
+  /** Bytes of answers since the last turn that had more than {@link turnBytesMax}. */
+  turnBytes: number
   settled: (() => void) | undefined
 }
 
@@ -302,8 +305,25 @@ export class Exchange {
   reply(reply: HttpReply): void {
     const joined = joinHeaders(reply.status, reply.headers)
     if (!this.begin()) return
-    if (this.isLast) afterPacket(() => this.send(reply, joined))
+    if (this.isLast || this.isTurnFull(reply.body)) afterPacket(() => this.send(reply, joined))
     else this.send(reply, joined)
+  }
+
+  /**
+   * Whether the answer waits for the next turn. A packet may hold thousands of requests: answered
+   * at once, all of their answers would be in memory before the client has read one. While one
+   * waits, the parser ends the connection at the next request.
+   */
+  private isTurnFull(body: HttpReply["body"]): boolean {
+    const { shared } = this
+    const isFull = shared.turnBytes > turnBytesMax
+    shared.turnBytes += body === undefined ? 0 : body.length
+    if (!isFull && shared.turnBytes > turnBytesMax) {
+      setImmediate(() => {
+        shared.turnBytes = 0
+      })
+    }
+    return isFull
   }
 
   private send({ body, status }: HttpReply, joined: string): void {

@@ -142,6 +142,7 @@ export const listen = async (options: ListenOptions): Promise<Server> => {
     streams: new Set(),
     drainers: new Set(),
     inFlight: 0,
+    turnBytes: 0,
     draining: false,
     settled: undefined
   }

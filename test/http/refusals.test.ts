@@ -80,7 +80,15 @@ const refused: ReadonlyArray<Refused> = [
     "/mailboxes/alices",
     () => ({ body: "x".repeat(300_000) }),
     413,
-    /at most \d+ bytes/
+    /at most 262144 bytes \(DOCUMENT_BYTES_MAX\), and this has 300000/
+  ],
+  [
+    "content that is too large",
+    "POST",
+    "/content",
+    () => ({ body: "x".repeat(1024 * 1024 + 1) }),
+    413,
+    /at most 1048576 bytes \(CONTENT_BYTES_MAX\), and this has 1048577/
   ]
 ]
 
