@@ -12,7 +12,7 @@ export const isAsAsked = (
   asked.split("|").some((alternative) => {
     const [token = "", close] = alternative.split("+")
     const [first] = statuses
-    if (token === "wait" && rest !== undefined) return true
+    if (token === "wait" && (rest !== undefined || first === 408)) return true
     if (first === undefined) return token === (isDropped === true ? "close" : "wait")
     if (close !== undefined && isOpen === true) return false
     return token.startsWith("!") !== statusesOfToken(token).test(String(first))

@@ -51,6 +51,9 @@ export const servedBy = (...statuses: ReadonlyArray<number>) =>
 ): WireCase => ({ name, bytes, statuses, asked, isOpen: true, ...more })
 
 export const bad = answeredBy(400)
+/** A row whose body does not end: 408, when its time is over. */
+export const late = answeredBy(408)
+
 /** A request line that the parser does not know. */
 export const unknownLine = answeredBy(505)
 export const silent = answeredBy()
@@ -71,8 +74,8 @@ export const hello = `5\r\nhello\r\n${end}`
 export const reasons = {
   line: "The parser answers 505 to each request line that is not a method, a path and HTTP/1.1, "
     + "and ends the connection.",
-  waits: "The parser takes the line for unfinished. It waits for the rest, and ends the connection "
-    + "after 10 s.",
+  waits: "The parser takes the line for unfinished. It waits for the rest. A header block ends "
+    + "after 10 s, and a body with 408.",
   blind: "The parser accepts it, and nothing above the parser can see it. The connection ends with "
     + "the answer: nothing behind the body is read as a request.",
   extension: "The parser reads a chunk extension as further digits of the size. It waits for so "

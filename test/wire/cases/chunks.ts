@@ -1,5 +1,5 @@
 /** Bodies in chunks. The connection ends after each of them. */
-import { answeredBy, bad, chunked, end, hello, post, reasons, silent, unknownLine,
+import { answeredBy, bad, chunked, end, hello, late, post, reasons, unknownLine,
   type WireCase } from "./case.ts"
 
 const body = (chunks: string): string => post(chunked) + chunks
@@ -28,7 +28,7 @@ const valid: ReadonlyArray<WireCase> = [
   stored("a tab before chunked", post("Transfer-Encoding:\tchunked") + hello, {}, {
     stores: "hello"
   }),
-  silent("no last chunk", body("5\r\nhello\r\n"), { "COMP-CHUNKED-NO-FINAL": "400|close|wait" })
+  late("no last chunk", body("5\r\nhello\r\n"), { "COMP-CHUNKED-NO-FINAL": "400|close|wait" })
 ]
 
 const sizes: ReadonlyArray<WireCase> = [
@@ -81,7 +81,7 @@ const broken: ReadonlyArray<WireCase> = [
   stored("a line feed at the end", body("5\r\nhello\r\n0\r\n\n"), {
     "SMUG-CHUNK-LF-TRAILER": lenient
   }, { stores: "hello" }),
-  silent("a carriage return behind a size", body("5\rhello\r\n0\r\n\r\n"), {
+  late("a carriage return behind a size", body("5\rhello\r\n0\r\n\r\n"), {
     "SMUG-CHUNK-BARE-CR-TERM": refusedElsewhere
   }, { reason: reasons.waits })
 ]
@@ -92,19 +92,19 @@ const extensions: ReadonlyArray<WireCase> = [
   bad("a chunk extension", extension("ext=value"), { "COMP-CHUNKED-EXTENSION": "2xx" }, {
     reason: reasons.extension
   }),
-  silent("an extension without a name", extension(""), {
+  late("an extension without a name", extension(""), {
     "SMUG-CHUNK-BARE-SEMICOLON": refusedElsewhere
   }, { reason: reasons.extension }),
   bad("an extension that is no token", extension("bad[=x"), {
     "SMUG-CHUNK-EXT-INVALID-TOKEN": refusedElsewhere
   }),
-  silent("an extension that ends with a line feed", body(`5;\nhello\r\n${end}`), {
+  late("an extension that ends with a line feed", body(`5;\nhello\r\n${end}`), {
     "SMUG-CHUNK-EXT-LF": lenient
   }, { reason: reasons.extension }),
-  silent("NUL in an extension", extension("\0ext"), {
+  late("NUL in an extension", extension("\0ext"), {
     "SMUG-CHUNK-EXT-CTRL": refusedElsewhere
   }, { reason: reasons.extension }),
-  silent("a carriage return in an extension", extension("a\rX"), {
+  late("a carriage return in an extension", extension("a\rX"), {
     "SMUG-CHUNK-EXT-CR": refusedElsewhere
   }, { reason: reasons.extension }),
   bad("an extension of 64 KiB", extension(`ext=${"a".repeat(65_536)}`), {

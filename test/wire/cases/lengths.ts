@@ -1,5 +1,5 @@
 /** Content-Length: where a body ends. */
-import { answeredBy, bad, chunked, end, get, hello, line, post, reasons, servedBy, silent,
+import { answeredBy, bad, chunked, end, get, hello, late, line, post, reasons, servedBy, silent,
   type WireCase } from "./case.ts"
 
 const both = (length: string, body: string): string =>
@@ -169,7 +169,7 @@ const bodies: ReadonlyArray<WireCase> = [
     { "MAL-CL-TAB-BEFORE-VALUE": "400|2xx|close" },
     { stores: "hello" }
   ),
-  silent("a body that is shorter than its length", `${post("Content-Length: 10")}hello`, {
+  late("a body that is shorter than its length", `${post("Content-Length: 10")}hello`, {
     "COMP-POST-CL-UNDERSEND": "400|close|wait"
   }),
   answeredBy(413)(
