@@ -271,7 +271,7 @@ class Application {
       : bodyKind === "stream"
       ? streamBody(exchange, contentBytesMax, networkOf, isKeyed)
       : noBody
-    const fault = body.fault()
+    const fault = bodyKind === "stream" ? body.fault() : undefined
     if (fault?._tag === "NoRoom") {
       return this.reject(request, exchange, streamError(fault, "content"), pattern)
     }
