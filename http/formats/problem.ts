@@ -35,6 +35,10 @@ type HeaderFields = ReadonlyArray<readonly [string, string]>
 
 const noExtensions: ProblemExtensions = {}
 
+/** Characters that XML cannot hold: a detail may quote a request. */
+// eslint-disable-next-line no-control-regex
+const notInXml = /[\0-\x08\v\f\x0e-\x1f\ufffe\uffff]/g
+
 /** One occurrence of a problem type. `detail` and `extensions` must not contain secrets. */
 export const makeProblem = (
   slug: ProblemSlug,
@@ -42,7 +46,7 @@ export const makeProblem = (
   extensions: ProblemExtensions = noExtensions
 ): ProblemDocument => {
   const { status, title } = problemTypes[slug]
-  return { slug, status, title, detail, extensions }
+  return { slug, status, title, detail: detail?.replace(notInXml, "\ufffd"), extensions }
 }
 
 /** `Retry-After` in seconds, for the types that always have one. */

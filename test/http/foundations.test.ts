@@ -261,3 +261,8 @@ describe("forms", () => {
     })
   })
 })
+
+it("writes a problem without characters that XML cannot hold", () => {
+  const { detail } = makeProblem("malformed", "query: \u0000\u0010\ufffea\tü\n may be given once")
+  expect(detail).toBe("query: \ufffd\ufffd\ufffda\tü\n may be given once")
+})

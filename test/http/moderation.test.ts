@@ -55,6 +55,16 @@ const block = (path: string, basic: string, fields: Readonly<Record<string, stri
 describe("an owner", () => {
   const blocks = "/mailboxes/alice/blocks"
 
+  it.each(["%C4%8A", "UPPER", "alice~secret"])(
+    "finds no blocks of the mailbox %s",
+    async (name) => {
+      const path = `/mailboxes/${name}/blocks`
+      expect((await send("GET", path, { basic: alice })).status).toBe(404)
+      expect((await send("DELETE", `${path}/b1`, { basic: alice })).status).toBe(404)
+      expect((await block(path, alice, { account: "mordred" })).status).toBe(404)
+    }
+  )
+
   it("blocks an account, a network and a host for its mailbox, and lifts each", async () => {
     const cases = [
       [{ account: "mordred" }, () => deposit("192.0.2.1", { basic: mordred })],

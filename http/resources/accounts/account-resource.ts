@@ -27,7 +27,7 @@ const expires = {
 
 const scope = {
   type: "string",
-  pattern: "^ *([a-z]+(:[a-z0-9-]+)?( +|$))*$",
+  pattern: `^ *((${TokenScope.literals.join("|")}|mailbox:[a-z0-9][a-z0-9-]{0,63})( +|$))*$`,
   description: `The rights of the token among those of its account, by default all: words of ${
     TokenScope.literals.join(", ")
   }, and \`mailbox:NAME\` for one mailbox (RFC 6749 §3.3)`

@@ -61,7 +61,7 @@ export const auditResource: ResourceDefinition = {
           schema: oneOf("", ...auditOutcomes)
         },
         target: { description: "Only paths that begin with this.", schema: text },
-        since: { description: "Only what happened since, a time of RFC 3339.", schema: text },
+        since: { description: "Only what happened since, a time of RFC 3339.", schema: dateTime },
         ...pagingParameters
       },
       responses: { 200: viewResponse("Audit", "A page of the log") }

@@ -2,7 +2,7 @@
 export { serviceBlock } from "./deposit.ts"
 export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
 export { authorizeReader, defineMailboxHandler, describeForReader, describeMailbox,
-  type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, type ReaderCall,
+  type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
 export { entryOf, entryXml, type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
   wholeQuery } from "./mailbox-listing.ts"

@@ -13,7 +13,7 @@ import { ask, type Call, createdAnswer, defineHandler, emptyAnswer, expectReply,
   type HandlerFailure, httpError, noStore, readFormMethod, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { blocksTable } from "../../rates/index.ts"
-import { mailboxRefNamed } from "../mailboxes/index.ts"
+import { mailboxRefOf } from "../mailboxes/index.ts"
 import { readBlock } from "./block-input.ts"
 import { blocksView, blockView } from "./block-views.ts"
 
@@ -74,8 +74,8 @@ export const serviceScope: ScopeOf = Effect.fnUntraced(function*(service, call) 
 export const mailboxScope: ScopeOf = Effect.fnUntraced(function*(service, call) {
   const account = yield* requireAccount(service, call)
   const { parameters } = call
-  if (parameters.secret("mailbox") !== undefined) return yield* httpError("not-found")
-  const mailbox = mailboxRefNamed(service, parameters.get("mailbox"))
+  const mailbox = mailboxRefOf(service, parameters)
+  if (mailbox === undefined || mailbox.secret !== undefined) return yield* httpError("not-found")
   const caller = callerOf(account)
   const asking = (message: MailboxMessage) => ask<MailboxReply>(service, mailbox.to, message)
   const scope: BlockScope = {

@@ -58,7 +58,7 @@ export const queryResource: ResourceDefinition = {
       order: object(order, ["by"]),
       limit: {
         type: ["string", "integer"],
-        pattern: "^[1-9][0-9]{0,9}$",
+        pattern: "^([1-9][0-9]{0,8}|1000000000)$",
         minimum: 1,
         maximum: queryLimitMax
       }

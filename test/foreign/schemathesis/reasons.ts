@@ -39,6 +39,18 @@ const refused: ReadonlyArray<Reason> = [
     why: "What a condition may name depends on `on`: [queries](queries.md)."
   },
   {
+    what: "a block of nobody, or of several",
+    check: /^POST \/(mailboxes\/\{mailbox\}\/)?blocks: positive_data_acceptance$/,
+    detail: /: 422 a block has one of account, network and host /,
+    why: "It has one of three; many generators of clients cannot read such a schema."
+  },
+  {
+    what: "`owner` beside `anonymous`",
+    check: /^(GET|HEAD) \/content: positive_data_acceptance$/,
+    detail: /: 400 owner must be the name of an account, and stand without anonymous /,
+    why: "A listing is of one owner; parameters of a query cannot exclude each other."
+  },
+  {
     what: "406 of the bridge",
     check: /^(POST \/sessions|(GET|HEAD) \/questions\/hard_question): positive_data_acceptance$/,
     detail: /^Schema-valid request rejected: 406 /,
