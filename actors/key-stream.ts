@@ -1,14 +1,17 @@
 /**
  * Encrypts many short texts cheaply: AES-256 in counter mode (NIST SP 800-38A), then HMAC-SHA-256
- * (RFC 2104, cut to 128 bits) over the encrypted text and its place. One call of the cipher makes a
- * page of the key stream, which encrypts hundreds of texts: a cipher for each text would cost as
- * much as a sixth of a deposit. A page belongs to one random nonce, and each byte of it encrypts
- * one byte, once. An encrypted text has the nonce, where it begins in the page, the code and the
- * encrypted bytes.
+ * (RFC 2104, cut to 132 bits) over the encrypted text and its place. One call of the cipher makes a
+ * page of the key stream, which encrypts hundreds of texts: a cipher object for each text would
+ * cost as much as a sixth of a deposit. A page belongs to one random nonce, and each byte of it
+ * encrypts one byte, once.
+ *
+ * An encrypted text is base64url: nonce (12 bytes), where the text begins in the page (4), the
+ * encrypted bytes; and after it the code, 22 characters.
  */
-import { createCipheriv, hash, randomBytes, timingSafeEqual } from "node:crypto"
+import { createCipheriv, hash, randomBytes } from "node:crypto"
 import { LRUCache } from "lru-cache"
 import { streamPageBytes, streamPagesMax } from "./limits.ts"
+import { sameHash } from "./secret-hash.ts"
 
 const nonceBytes = 12
 
@@ -16,62 +19,32 @@ const nonceBytes = 12
 const counterBytes = 4
 
 /** Nonce and offset. */
-const placeBytes = nonceBytes + 4
+const headBytes = nonceBytes + 4
 
-const codeBytes = 16
-
-const headBytes = placeBytes + codeBytes
+const codeChars = 22
 
 const hashBlockBytes = 64
 
 const hashBytes = 32
 
-/** HMAC-SHA-256 by two hashes of prepared memory: it costs half as much as an `Hmac` object. */
-class MessageCode {
-  private inner = Buffer.alloc(1024)
-  private readonly outer = Buffer.alloc(hashBlockBytes + hashBytes)
-  private readonly innerKey: Buffer
+/** The greatest length of a character in UTF-8. */
+const charBytesMax = 3
 
-  constructor(key: Uint8Array) {
-    this.innerKey = Buffer.alloc(hashBlockBytes, 0x36)
-    this.outer.fill(0x5c, 0, hashBlockBytes)
-    for (const [at, byte] of key.entries()) {
-      this.innerKey.writeUInt8(byte ^ 0x36, at)
-      this.outer.writeUInt8(byte ^ 0x5c, at)
-    }
-    this.innerKey.copy(this.inner)
-  }
-
-  /** The code of an encrypted text: of its nonce and offset, its bytes, and where it is stored. */
-  of(encrypted: Buffer, storedAt: string): Buffer {
-    const bodyBytes = encrypted.length - headBytes
-    const most = hashBlockBytes + placeBytes + 4 + bodyBytes + 3 * storedAt.length
-    if (most > this.inner.length) {
-      this.inner = Buffer.alloc(2 * most)
-      this.innerKey.copy(this.inner)
-    }
-    const { inner } = this
-    let at = hashBlockBytes
-    at += encrypted.copy(inner, at, 0, placeBytes)
-    at = inner.writeUInt32BE(bodyBytes, at)
-    at += encrypted.copy(inner, at, headBytes)
-    at += inner.write(storedAt, at, "utf8")
-    hash("sha256", inner.subarray(0, at), "buffer").copy(this.outer, hashBlockBytes)
-    return hash("sha256", this.outer, "buffer")
-  }
-}
-
-/** XORs `bytes` with the key stream. */
-const apply = (bytes: Buffer, from: number, stream: Buffer, offset: number): void => {
-  for (let at = from; at < bytes.length; at++) {
-    bytes[at] = (bytes[at] ?? 0) ^ (stream[offset + at - from] ?? 0)
-  }
+/** The key of HMAC, as it begins the input of its inner or outer hash. */
+const paddedKey = (key: Uint8Array, pad: number): Buffer => {
+  const block = Buffer.alloc(hashBlockBytes, pad)
+  for (const [at, byte] of key.entries()) block.writeUInt8(byte ^ pad, at)
+  return block
 }
 
 /** Encrypts and decrypts under one key of 32 bytes for each of the two algorithms. */
 export class KeyStream {
   private readonly key: Uint8Array
-  private readonly code: MessageCode
+  private readonly innerKey: Buffer
+  /** The input of the outer hash. */
+  private readonly outer = Buffer.alloc(hashBlockBytes + hashBytes)
+  /** The input of the inner hash: its key, an encrypted text, its place, and the place's length. */
+  private inner: Buffer
   /** The page that encrypts, and how much of it has been used. */
   private page: Buffer = Buffer.alloc(0)
   private used = 0
@@ -81,33 +54,65 @@ export class KeyStream {
 
   constructor(cipherKey: Uint8Array, codeKey: Uint8Array) {
     this.key = cipherKey
-    this.code = new MessageCode(codeKey)
+    this.innerKey = paddedKey(codeKey, 0x36)
+    this.inner = Buffer.from(this.innerKey)
+    paddedKey(codeKey, 0x5c).copy(this.outer)
   }
 
   /** Encrypts a text for its place. */
-  encrypt(text: string, storedAt: string): Buffer {
-    const bodyBytes = Buffer.byteLength(text)
-    if (this.used + bodyBytes > this.page.length) this.turn(bodyBytes)
-    const encrypted = Buffer.allocUnsafe(headBytes + bodyBytes)
-    this.nonce.copy(encrypted)
-    encrypted.writeUInt32BE(this.used, nonceBytes)
-    encrypted.write(text, headBytes, "utf8")
-    apply(encrypted, headBytes, this.page, this.used)
-    this.used += bodyBytes
-    this.code.of(encrypted, storedAt).copy(encrypted, placeBytes, 0, codeBytes)
-    return encrypted
+  encrypt(text: string, storedAt: string): string {
+    const start = hashBlockBytes + headBytes
+    const inner = this.room(charBytesMax * text.length, storedAt)
+    const end = start + inner.write(text, start, "utf8")
+    if (this.used + end - start > this.page.length) this.turn(end - start)
+    this.nonce.copy(inner, hashBlockBytes)
+    inner.writeUInt32BE(this.used, hashBlockBytes + nonceBytes)
+    this.apply(this.page, this.used, start, end)
+    this.used += end - start
+    return inner.toString("base64url", hashBlockBytes, end) + this.codeOf(end, storedAt)
   }
 
   /** The text; undefined if it was encrypted for another place, or changed. */
-  decrypt(encrypted: Buffer, storedAt: string): string | undefined {
-    if (encrypted.length < headBytes) return undefined
-    const code = this.code.of(encrypted, storedAt).subarray(0, codeBytes)
-    if (!timingSafeEqual(code, encrypted.subarray(placeBytes, headBytes))) return undefined
-    const offset = encrypted.readUInt32BE(nonceBytes)
-    const end = offset + encrypted.length - headBytes
-    const text = Buffer.from(encrypted.subarray(headBytes))
-    apply(text, 0, this.pageOf(encrypted, end), offset)
-    return text.toString("utf8")
+  decrypt(encrypted: string, storedAt: string): string | undefined {
+    const inner = this.room(encrypted.length, storedAt)
+    const encoded = encrypted.slice(0, -codeChars)
+    const start = hashBlockBytes + headBytes
+    const end = hashBlockBytes + inner.write(encoded, hashBlockBytes, "base64url")
+    if (end < start) return undefined
+    if (!sameHash(this.codeOf(end, storedAt), encrypted.slice(-codeChars))) return undefined
+    // A text that was not encoded here may have other spellings of its last bits.
+    if (inner.toString("base64url", hashBlockBytes, end) !== encoded) return undefined
+    const offset = inner.readUInt32BE(hashBlockBytes + nonceBytes)
+    this.apply(this.pageOf(offset + end - start), offset, start, end)
+    return inner.toString("utf8", start, end)
+  }
+
+  /** The memory of the inner hash, with room for a text and its place. */
+  private room(textBytes: number, storedAt: string): Buffer {
+    const bytes = hashBlockBytes + headBytes + textBytes + charBytesMax * storedAt.length + 4
+    if (bytes > this.inner.length) {
+      this.inner = Buffer.alloc(2 * bytes)
+      this.innerKey.copy(this.inner)
+    }
+    return this.inner
+  }
+
+  /** The code of the encrypted text before `end`, for its place. */
+  private codeOf(end: number, storedAt: string): string {
+    const { inner, outer } = this
+    const length = inner.write(storedAt, end, "utf8")
+    const last = inner.writeUInt32BE(length, end + length)
+    // Node returns a hash as a text in half the time that it needs for bytes.
+    outer.write(hash("sha256", inner.subarray(0, last), "binary"), hashBlockBytes, "latin1")
+    return hash("sha256", outer, "base64url").slice(0, codeChars)
+  }
+
+  /** XORs a part of the memory with the key stream. */
+  private apply(stream: Buffer, offset: number, from: number, to: number): void {
+    const { inner } = this
+    for (let at = from; at < to; at++) {
+      inner[at] = (inner[at] ?? 0) ^ (stream[offset + at - from] ?? 0)
+    }
   }
 
   /** Begins a page with a new nonce, with room for this many bytes. */
@@ -117,12 +122,14 @@ export class KeyStream {
     this.used = 0
   }
 
-  private pageOf(encrypted: Buffer, end: number): Buffer {
-    if (end > streamPageBytes) return this.stream(encrypted.subarray(0, nonceBytes), end)
-    const name = encrypted.toString("latin1", 0, nonceBytes)
+  /** The page of the nonce in the memory, up to this byte at least. */
+  private pageOf(end: number): Buffer {
+    const nonce = this.inner.subarray(hashBlockBytes, hashBlockBytes + nonceBytes)
+    if (end > streamPageBytes) return this.stream(nonce, end)
+    const name = nonce.toString("latin1")
     const known = this.pages.get(name)
     if (known !== undefined) return known
-    const page = this.stream(encrypted.subarray(0, nonceBytes), streamPageBytes)
+    const page = this.stream(nonce, streamPageBytes)
     this.pages.set(name, page)
     return page
   }

@@ -116,7 +116,7 @@ export class Keyring {
   /** Encrypts a text under the current key. */
   seal(place: SealedPlace, text: string): string {
     const encrypted = this.current.streamFor(place.purpose).encrypt(text, textOf(place))
-    return `${version}.${this.current.id}.${encrypted.toString("base64url")}`
+    return `${version}.${this.current.id}.${encrypted}`
   }
 
   /**
@@ -126,7 +126,7 @@ export class Keyring {
   open(place: SealedPlace, sealed: string): string | undefined {
     const [, id = "", encoded = ""] = sealedPattern.exec(sealed) ?? []
     const stream = this.all.get(id)?.streamFor(place.purpose)
-    return stream?.decrypt(Buffer.from(encoded, "base64url"), textOf(place))
+    return stream?.decrypt(encoded, textOf(place))
   }
 }
 

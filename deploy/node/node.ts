@@ -203,7 +203,7 @@ const limitsOfClients = (
   "clients" | "credentialCache" | "openAnswers" | "rateLimiter" | "remoteReader"
 > => {
   const credentialCache = new CredentialCache()
-  const clients = new Clients(settings.trustedProxies)
+  const clients = new Clients(settings.trustedProxies, settings.host)
   const rateLimits = {
     address: limitOf(settings.rateLimitAddress),
     account: limitOf(settings.rateLimitAccount)

@@ -56,24 +56,31 @@ export class Clients {
   private readonly trusted: ReadonlyArray<IpNetwork.IpNetwork>
   /** By the text of the address; null for one that is none. */
   private readonly known: LRUCache<string, { readonly address: KnownAddress | null }>
+  /** The only peer of a server that listens on a loopback address. */
+  private readonly thisMachine: ClientAddress | undefined
 
-  constructor(trustedProxies: ReadonlyArray<string>) {
+  /** `listensOn`: the address on which the server listens. */
+  constructor(trustedProxies: ReadonlyArray<string>, listensOn = "") {
     this.trusted = trustedProxies.map(parseNetwork)
     this.known = new LRUCache({ max: knownAddressesMax })
+    const own = this.read(listensOn)
+    this.thisMachine = own?.isLocal === true ? own : undefined
   }
 
   /** The client of a request. */
-  clientOf(
-    { headers, remoteAddress }: Pick<HttpRequest, "headers" | "remoteAddress">
-  ): ClientAddress {
+  clientOf(request: Pick<HttpRequest, "headers" | "remoteAddress">): ClientAddress {
+    const { headers } = request
+    const forwarded = headers.get("x-forwarded-for")
+    const isForwarded = forwarded !== undefined || headers.has("forwarded")
+    // To ask for the peer's address costs a twentieth of a deposit.
+    if (!isForwarded && this.thisMachine !== undefined) return this.thisMachine
+    const { remoteAddress } = request
     const peer = this.read(remoteAddress)
     if (peer === undefined) {
       // The client has left, and the connection no longer has an address.
       const network = remoteAddress === "" ? "unknown" : remoteAddress
       return { address: remoteAddress, network, isLocal: false }
     }
-    const forwarded = headers.get("x-forwarded-for")
-    const isForwarded = forwarded !== undefined || headers.has("forwarded")
     if (!isForwarded) return peer
     const { address, network } = peer.isTrusted ? this.behind(peer, forwarded ?? "") : peer
     return { address, network, isLocal: false }

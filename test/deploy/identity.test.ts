@@ -186,6 +186,37 @@ describe("the client's address", () => {
   })
 })
 
+describe("a server that listens on a loopback address", () => {
+  const forwarded = (...fields: ReadonlyArray<string>) => ({
+    headers: new RequestHeaders(fields),
+    remoteAddress: "127.0.0.9"
+  })
+
+  it.each([["127.0.0.1", "127.0.0.0/24"], ["::1", "::/48"]])("%s has this machine as its peer", (
+    listensOn,
+    network
+  ) => {
+    const peer = {
+      headers: new RequestHeaders([]),
+      get remoteAddress(): string {
+        throw new Error("it asked for the address")
+      }
+    }
+    expect(new Clients([], listensOn).clientOf(peer)).toMatchObject({ network, isLocal: true })
+  })
+
+  it("has the clients of its proxies", () => {
+    const clients = new Clients(["127.0.0.0/8"], "127.0.0.1")
+    const { address, isLocal } = clients.clientOf(forwarded("x-forwarded-for", "192.0.2.7"))
+    expect([address, isLocal]).toEqual(["192.0.2.7", false])
+    expect(clients.clientOf(forwarded("forwarded", "for=192.0.2.7")).isLocal).toBe(false)
+  })
+
+  it.each(["0.0.0.0", "localhost", "192.0.2.1"])("is not one on %s", (listensOn) => {
+    expect(new Clients([], listensOn).clientOf(forwarded()).address).toBe("127.0.0.9")
+  })
+})
+
 describe("the issuer's settings", () => {
   const whole = {
     AUTH_JWKS: "https://issuer.example/jwks",
