@@ -73,6 +73,9 @@ describe("the Dockerfile", () => {
       .filter(({ name, rest }) => name === "COPY" && !rest.startsWith("--from"))
       .flatMap(({ rest }) => rest.split(" ").slice(0, -1))
     expect(copied.length).toBeGreaterThan(8)
+    // All that is not named is left out, such as the data of version control.
+    expect(textOf(".dockerignore").split("\n")).toContain("*")
+    expect(included.filter((path) => path.startsWith("."))).toEqual([".npmrc"])
     for (const path of copied) {
       expect(existsSync(join(root, path)), path).toBe(true)
       expect(included).toContain(path.split("/")[0] === "deploy" ? "deploy" : path)

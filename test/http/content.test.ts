@@ -189,10 +189,17 @@ describe("message passwords", () => {
     expect((await publish("x", withPassword)).headers.get("message-password")).toBeNull()
   })
 
-  it("must be long enough and visible", async () => {
-    for (const bad of ["short", "has a space inside it"]) {
+  it("must be long enough and visible, and may be long", async () => {
+    for (const bad of ["short", "has a space inside it", "x".repeat(257)]) {
       const refused = await publish("x", { headers: { "Message-Password": bad } })
       expect([refused.status, refused.text.includes(bad)]).toEqual([422, false])
+    }
+    const long = { headers: { "Message-Password": "Aa1!".repeat(64) } }
+    const href = locationOf(await publish("x", long))
+    expect((await send("GET", href, long)).text).toBe("x")
+    for (const other of ["aa1!".repeat(64), "Aa1!".repeat(63)]) {
+      const refused = await send("GET", href, { headers: { "Message-Password": other } })
+      expect(refused.status).toBe(401)
     }
   })
 

@@ -67,6 +67,7 @@ describe("a browser", () => {
     const form = await service.send("GET", "/sign-in?return=/outgoing", { accept: page })
     expect([form.status, form.header("cache-control")]).toEqual([200, "no-store"])
     expect(form.text).toContain("<input type=\"hidden\" name=\"return\" value=\"/outgoing\">")
+    expect(form.text).toContain("<input type=\"password\" ")
     expect(form.text).toContain("autocomplete=\"current-password\"")
     const fields = { account: "alice", token, return: "/outgoing?status=sent" }
     const signedIn = await submit("/sign-in", fields)
