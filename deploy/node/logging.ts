@@ -95,13 +95,25 @@ const entryOf = (options: Logger.Options<unknown>): Entry => {
 const jsonLine = ({ cause, fields, level, message, time }: Entry): string =>
   JSON.stringify({ time, level, message, ...fields, ...(cause === undefined ? {} : { cause }) })
 
+/**
+ * The text with its control characters and line separators as escapes: a message may quote a
+ * request, which must not write a line of its own or move a terminal's cursor.
+ */
+const visible = (text: string): string =>
+  // eslint-disable-next-line no-control-regex
+  text.replace(
+    /[\0-\x1f\x7f-\x9f\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
+
 const fieldText = ([name, value]: readonly [string, unknown]): string =>
   `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`
 
 const textLine = ({ cause, fields, level, message, time }: Entry): string => {
   const fieldTexts = Object.entries(fields).map(fieldText)
   const line = [time.slice(11, 23), level.toUpperCase().padEnd(5), message, ...fieldTexts].join(" ")
-  return cause === undefined ? line : `${line}\n  ${cause.replaceAll("\n", "\n  ")}`
+  const causeLines = cause === undefined ? [] : cause.split("\n")
+  return [visible(line), ...causeLines.map((one) => `  ${visible(one)}`)].join("\n")
 }
 
 /** The format that `auto` selects for this process's standard error. */

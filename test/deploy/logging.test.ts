@@ -1,5 +1,5 @@
 /** Log lines: their form and level, and that they contain no secret. */
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { loggingLayer, redactText, redactValue } from "../../deploy/node/logging.ts"
 
@@ -33,6 +33,23 @@ describe("a log line", () => {
   it("is text for people if configured", async () => {
     const [line] = await logged(Effect.logInfo("hello", { status: 202 }), "info", "text")
     expect(line).toMatch(/^\S+ INFO {2}hello status=202\n$/)
+  })
+
+  it("as text shows control characters, so that a request writes no line of its own", async () => {
+    const forged = "a\nb\r\u001b[2Jc\u0085\u2028d"
+    const [line = ""] = await logged(
+      Effect.logInfo(forged, { name: forged, at: [forged] }),
+      "info",
+      "text"
+    )
+    const shown = "a\\u000ab\\u000d\\u001b[2Jc\\u0085\\u2028d"
+    expect(line.slice(line.indexOf("INFO"))).toMatch(/^INFO {2}a[^\n]+\n$/)
+    expect(line).toContain(` ${shown} name=${shown} at=`)
+    // eslint-disable-next-line no-control-regex
+    expect(line.trimEnd()).not.toMatch(/[\0-\x1f\x7f-\x9f\u2028\u2029]/)
+    const failed = Effect.logError("failed", Cause.fail(new Error(forged)))
+    const [lines = ""] = await logged(failed, "info", "text")
+    for (const one of lines.trimEnd().split("\n").slice(1)) expect(one).toMatch(/^ {2}/)
   })
 
   it("is written from its level on", async () => {
