@@ -84,9 +84,11 @@ export const unfinishedWork = ({ known, plan, world }: Run): string | undefined 
     if (registered.status === "active" && isGone && !registered.mailboxGone) {
       return `${id} knows nothing of the mailbox's end`
     }
-    const { head } = Effect.runSync(world.store.inner.load(mailboxOf(id)))
-    if (registered.status === "active" && registered.cursor < head) {
-      return `${id} has pushed up to ${registered.cursor} of ${head}`
+    // What was removed before the mailbox listed the registration is not in the log.
+    const after = registered.cursor + 1
+    const [next] = Effect.runSync(world.store.inner.read(mailboxOf(id), after, 1))
+    if (registered.status === "active" && next !== undefined) {
+      return `${id} has pushed up to ${registered.cursor}, and not ${next.n}`
     }
   }
   return undefined
