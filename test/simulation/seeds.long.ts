@@ -2,5 +2,5 @@
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 
-describe("a cluster in simulation", () => playSeeds(501, 3_500))
-describe("a cluster on a simulated JetStream", () => playSeeds(121, 1_000, "jetstream"))
+describe("a cluster in simulation", () => playSeeds(251, 3_750))
+describe("a cluster on a simulated JetStream", () => playSeeds(61, 1_060, "jetstream"))
