@@ -24,6 +24,7 @@ const glibcOf = (path: string): number => {
 interface Locked {
   readonly version: string
   readonly integrity?: string
+  readonly optional?: boolean
   readonly os?: ReadonlyArray<string>
   readonly cpu?: ReadonlyArray<string>
   readonly optionalDependencies?: Readonly<Record<string, string>>
@@ -33,6 +34,20 @@ interface Locked {
 const { packages } = JSON.parse(
   readFileSync(new URL("../../package-lock.json", import.meta.url), "utf8")
 ) as { readonly packages: Readonly<Record<string, Locked>> }
+
+/** Packages whose checksum could not be read when the lock was made: see docs/platforms.md. */
+const unpinned = /(^|\/)node_modules\/(@uwsjs|@dprint)\/(?!linux-x64)[a-z0-9-]+$/
+
+describe("package-lock.json", () => {
+  it("pins every package by its checksum, except binaries of other platforms", () => {
+    const missing = Object.entries(packages).flatMap(([path, { integrity, optional }]) =>
+      path === "" || integrity?.startsWith("sha512-") ? [] : [{ path, optional }]
+    )
+    const unexpected = missing.filter(({ optional, path }) => !optional || !unpinned.test(path))
+    expect(unexpected).toEqual([])
+    expect(missing.length).toBeLessThanOrEqual(45)
+  })
+})
 
 describe("uWebSockets.js", () => {
   const major = process.versions.node.split(".")[0]
