@@ -4,11 +4,13 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { embedded } from "../../runtime/embedded/index.ts"
 import { Records, StorageUnavailable } from "../../runtime/index.ts"
-import { connection, Nats, type NatsApi } from "../../runtime/nats/index.ts"
+import { connection, hasContents, Nats, type NatsApi,
+  natsRegistry } from "../../runtime/nats/index.ts"
 import { backendFailed, natsOptions } from "../backend/index.ts"
 import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
   requestMs } from "../limits.ts"
-import { assertKeyOfStore, keyringOf } from "../secret-key/index.ts"
+import { assertKeyOfStore, disagreementWithCluster, existingKeyringOf, keyFileOf,
+  keyringOf } from "../secret-key/index.ts"
 import { baseUrlOf, natsProblem, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
@@ -89,7 +91,44 @@ const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
   return [...findings, ...await streamFindings(nats)]
 }
 
-/** Whether the NATS servers of the cluster can be used. */
+const copyKeyFile = "set SECRET_KEY_FILE to a copy of the file that the other nodes have"
+
+/**
+ * Whether the key of stored secrets is that of the cluster, as a start checks it. It writes
+ * nothing: only a start makes the registry, and a key for servers on this machine.
+ */
+const clusterKeyFinding = Effect.fnUntraced(function*(settings: NodeSettings, nats: NatsApi) {
+  const name = "secret key"
+  const file = keyFileOf(settings)
+  const hasFile = settings.secretKeyFile !== undefined || existsSync(file)
+  const keyring = yield* hasFile ? keyringOf(settings) : existingKeyringOf(settings)
+  const isNew = !(yield* hasContents(nats))
+  if (keyring === undefined) {
+    return isNew
+      ? ok(name, `none yet in ${file}: the first start makes it`)
+      : fail(
+        name,
+        `${file} does not exist, and the cluster has stored secrets under a key`,
+        copyKeyFile
+      )
+  }
+  if (isNew) return ok(name, `${keyring.currentId} in ${file}; the cluster has no key yet`)
+  const compared = Effect.provide(disagreementWithCluster(keyring), natsRegistry)
+  const disagreement = yield* Effect.provideService(compared, Nats, nats)
+  return disagreement === undefined
+    ? ok(name, `${keyring.currentId} in ${file} is known to the cluster`)
+    : fail(name, disagreement.found, disagreement.advice)
+})
+
+/** Whether the key can be used; a fault of the file itself is a finding too. */
+const clusterKey = (settings: NodeSettings, nats: NatsApi) =>
+  Effect.catchTag(
+    clusterKeyFinding(settings, nats),
+    "SecretKeyUnusable",
+    ({ message }) => Effect.succeed(fail("secret key", message, "see docs/how-to/secrets.md"))
+  )
+
+/** Whether the NATS servers of the cluster can be used, and the key of stored secrets with it. */
 export const natsServers = (
   settings: NodeSettings,
   urls: ReadonlyArray<string>
@@ -104,10 +143,11 @@ export const natsServers = (
         yield* Layer.build(connection(natsOptions(settings, urls, "doctor"))),
         Nats
       )
-      return yield* Effect.tryPromise({
+      const servers = yield* Effect.tryPromise({
         try: () => natsFindings(nats),
         catch: (error) => new StorageUnavailable({ detail: `NATS: ${String(error)}` })
       })
+      return [...servers, yield* clusterKey(settings, nats)]
     })
   ).pipe(Effect.catch((failure) => {
     const found = backendFailed(storageLocation(settings), failure).message

@@ -15,26 +15,53 @@ const retryMs = 500
 
 const retriesMax = 40
 
-/** Why a node with this keyring must not join; undefined if it may. */
-const problemOf = (keyring: Keyring, known: ReadonlyArray<string>): string | undefined => {
-  const { currentId, ids } = keyring
+/** Why a node with this keyring must not join, and what to do. */
+interface KeyDisagreement {
+  readonly found: string
+  readonly advice: string
+}
+
+/** The disagreement of a node with its cluster; undefined if it may join. */
+const disagreementOf = (
+  { currentId, ids }: Keyring,
+  known: ReadonlyArray<string>
+): KeyDisagreement | undefined => {
   if (known.length === 0 || known.includes(currentId)) return undefined
   const key = `the key of stored secrets of this node (${currentId})`
   return ids.some((id) => known.includes(id))
-    ? `${key} is not known to the other nodes, which could not read what it encrypts: add it to ` +
-      "SECRET_KEY_FILE of every node as a further line, restart them, then make it the first line"
-    : `${key} is not that of the cluster (${known.join(", ")}): set SECRET_KEY_FILE to a copy of ` +
-      "the file that the other nodes have"
+    ? {
+      found: `${key} is not known to the other nodes, which could not read what it encrypts`,
+      advice: "add it to SECRET_KEY_FILE of every node as a further line, restart them, then " +
+        "make it the first line"
+    }
+    : {
+      found: `${key} is not that of the cluster (${known.join(", ")})`,
+      advice: "set SECRET_KEY_FILE to a copy of the file that the other nodes have"
+    }
 }
+
+const knownIn = (value: string | undefined): ReadonlyArray<string> => value?.split(" ") ?? []
+
+/** Compares the keys of a node with those that its cluster has announced. It writes nothing. */
+export const disagreementWithCluster = (
+  keyring: Keyring
+): Effect.Effect<KeyDisagreement | undefined, StorageUnavailable, Registry> =>
+  Effect.flatMap(
+    Registry,
+    ({ get }) =>
+      Effect.map(get(registryKey), ({ value }) => disagreementOf(keyring, knownIn(value)))
+  )
 
 const announceOnce = Effect.fnUntraced(function*(
   { get, put }: Registry["Service"],
   keyring: Keyring
 ) {
   const { revision, value } = yield* get(registryKey)
-  const known = value === undefined ? [] : value.split(" ")
-  const problem = problemOf(keyring, known)
-  if (problem !== undefined) return yield* new SecretKeyUnusable({ message: problem })
+  const known = knownIn(value)
+  const problem = disagreementOf(keyring, known)
+  if (problem !== undefined) {
+    return yield* new SecretKeyUnusable({ message: `${problem.found}: ${problem.advice}` })
+  }
   const added = keyring.ids.filter((id) => !known.includes(id))
   if (added.length === 0) return
   yield* put(registryKey, [...known, ...added].slice(-announcedKeysMax).join(" "), revision)

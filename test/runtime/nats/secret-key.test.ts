@@ -1,6 +1,7 @@
 /** The nodes of a cluster have one key of stored secrets, also while it is rotated. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { cleanUp, keyFile, launch, type Service, start } from "../../e2e/process.ts"
+import { run } from "../../deploy/cli-harness.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 
 const configuration = 78
@@ -32,6 +33,40 @@ const isRefused = async (options: ReturnType<typeof withKeys>, text: string): Pr
   expect((await node.end()).code).toBe(configuration)
   expect(node.output).toContain(text)
 }
+
+/** What `restante doctor` finds of the key of a node. */
+const examined = async (name: string, ...keys: ReadonlyArray<string | undefined>) => {
+  const { env } = withKeys(name, ...keys)
+  const { stdout } = await run(["doctor", "--json"], env).ended
+  const findings: ReadonlyArray<{ readonly name: string }> = JSON.parse(stdout)
+  return findings.find((one) => one.name === "secret key")
+}
+
+it("is compared by the doctor with that of the cluster", async () => {
+  expect(await examined("new", two)).toMatchObject({
+    state: "ok",
+    found: expect.stringContaining("the cluster has no key yet")
+  })
+  const node = await start(withKeys("first", one))
+  expect(await examined("same", one)).toMatchObject({
+    state: "ok",
+    found: expect.stringContaining("is known to the cluster")
+  })
+  expect(await examined("other", two)).toMatchObject({
+    state: "fail",
+    found: expect.stringContaining("is not that of the cluster"),
+    advice: expect.stringContaining("SECRET_KEY_FILE")
+  })
+  expect(await examined("early", two, one)).toMatchObject({
+    state: "fail",
+    found: expect.stringContaining("is not known to the other nodes")
+  })
+  expect(await examined("broken", "no key")).toMatchObject({
+    state: "fail",
+    found: expect.stringContaining("cannot be used as the key")
+  })
+  expect((await node.stop()).code).toBe(0)
+})
 
 it("refuses a node with another key, and rotates in two steps", async () => {
   const first: Service = await start(withKeys("first", one))
