@@ -292,8 +292,11 @@ export const titleCharsMax = 200
 /** Items that an event stream or a search in a log reads at a time. */
 export const eventItemsMax = 100
 
-/** A long poll or event stream reads again after this time, in case a hint was lost. */
-export const watchRecheckMs = 30_000
+/**
+ * A long poll or event stream reads again after this time, in case a hint was lost. It also checks
+ * the credentials of its client again.
+ */
+export const openAnswerRecheckMs = 30_000
 
 /** Actors that one listing asks concurrently. */
 export const askedAtOnceMax = 16
@@ -375,8 +378,11 @@ export const referencesPerAccount = { quota: 60, windowMs: 60_000 }
 /** `max-age` of a static file. */
 export const fixedMaxAgeSeconds = 24 * 60 * 60
 
-/** How long after the start of the node its `security.txt` is valid (RFC 9116 §2.5.5). */
+/** How long a `security.txt` is valid from when it was made (RFC 9116 §2.5.5). */
 export const securityTextValidMs = 365 * 24 * 60 * 60_000
+
+/** A `security.txt` of this age is made again, so that it never expires while the node runs. */
+export const securityTextAgeMaxMs = 24 * 60 * 60_000
 
 /* Tokens of an external issuer. */
 

@@ -4,7 +4,7 @@ import type { AccountMessage, AccountReply } from "../../actors/account/index.ts
 import { accountKind } from "../../actors/index.ts"
 import { type Address, address, isRefusal } from "../../runtime/index.ts"
 import { browserLookupMs } from "../limits.ts"
-import { askOrRefusal, type HandlerFailure, type HttpError, httpError,
+import { askOrRefusal, type Call, type HandlerFailure, type HttpError, httpError,
   type Service } from "../pipeline/index.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import { type Identity, type SessionCookie, sessionCookieOf,
@@ -21,16 +21,33 @@ const touch = ({ system }: Service, to: Address, sessionId: string): void => {
 /** The account of a cookie; undefined if its session has ended. */
 export const authenticateBrowser = Effect.fnUntraced(function*(
   service: Service,
-  { account, sessionHash, sessionId }: SessionCookie
+  { account, sessionHash, sessionId }: SessionCookie,
+  isUse = true
 ): Effect.fn.Return<SignedIn | undefined, HandlerFailure> {
   const to = address(accountKind, account)
   const message: AccountMessage = { _tag: "AuthenticateBrowser", sessionId, sessionHash }
   const reply = yield* askOrRefusal<AccountReply>(service, to, message)
   if (isRefusal(reply) || reply._tag !== "Authenticated") return undefined
-  if (reply.isUseDue) touch(service, to, sessionId)
+  if (isUse && reply.isUseDue) touch(service, to, sessionId)
   const { roles, token } = reply
   return { name: account, roles, rights: token, tokenId: token.id }
 })
+
+/**
+ * The call of an answer that stays open, with the present account of its browser's session. What
+ * stays open is no use of the session: else an open page alone would keep it for ever.
+ */
+export const refreshedCall = (
+  service: Service,
+  call: Call
+): Effect.Effect<Call, HandlerFailure> => {
+  const { identity } = call
+  if (identity._tag !== "Browser") return Effect.succeed(call)
+  return Effect.map(authenticateBrowser(service, identity.session, false), (known) => ({
+    ...call,
+    identity: known === undefined ? { _tag: "Anonymous" } : { ...identity, known }
+  }))
+}
 
 /** A request that changes something by its cookie alone, without a proof of its origin. */
 const unprovenOrigin = httpError(

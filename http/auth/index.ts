@@ -1,5 +1,5 @@
 /** Authentication, and protection against guessing and CSRF. */
-export { browserIdentity, lookUpBrowser } from "./browser-identity.ts"
+export { browserIdentity, lookUpBrowser, refreshedCall } from "./browser-identity.ts"
 export { isForbiddenOrigin, isForReader } from "./fetch-metadata.ts"
 export { authenticate, authenticateCounted, type AuthenticatedAccount, callerOf,
   countingWrongCredentials, keyOwnerOf, optionalAccount, requireAccount,

@@ -10,8 +10,8 @@ export { challenges, diskLow, firstPage, type HandlerFailure, HttpError, httpErr
 export { countRequest, HttpMetrics, type RouteMetrics } from "./http-metrics.ts"
 export { hasIdempotencyKey, type KeyOwner, otherRequest, readKeyedRequest,
   runOnce } from "./idempotency.ts"
-export { endRefusedStream, eventStreamAnswer, eventStreamType, longPoll, longPollHeaders,
-  preferredWaitSeconds } from "./live-answers.ts"
+export { endRefusedStream, eventStreamAnswer, eventStreamType, type LiveSource, longPoll,
+  longPollHeaders, preferredWaitSeconds } from "./live-answers.ts"
 export { chooseRange, contentRange, evaluatePreconditions, httpDate,
   isIfRangeSatisfied } from "./preconditions.ts"
 export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument,

@@ -1,10 +1,10 @@
 /** Answers that wait for changes of an actor: long polls (RFC 7240 `wait`) and event streams. */
 import { Effect } from "effect"
 import type { Address, Refusal } from "../../runtime/index.ts"
-import { longPollSecondsMax, watchRecheckMs } from "../limits.ts"
+import { longPollSecondsMax } from "../limits.ts"
 import { eventHeaders, type EventStream, eventText, type ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptySource, type HandlerAnswer } from "./call.ts"
-import { type HandlerFailure, type HttpError, tooManyOpen } from "./http-error.ts"
+import { type HandlerFailure, tooManyOpen } from "./http-error.ts"
 import type { Service } from "./service.ts"
 
 /** The bounded seconds of `Prefer: wait=…`; undefined without it. */
@@ -60,33 +60,60 @@ class ChangeWaiter {
   }
 }
 
+/** What an answer that stays open shows. */
+export interface LiveSource {
+  readonly to: Address
+  /**
+   * Checks the credentials and rights of the client as its request did. It fails after their
+   * revocation or expiry.
+   */
+  readonly mayRead: Effect.Effect<unknown, HandlerFailure>
+}
+
+/** The check of the client, at most once in the time for it. The request itself was the first. */
+const recheckOf = (
+  { openAnswers }: Service,
+  { mayRead }: LiveSource
+): Effect.Effect<void, HandlerFailure> => {
+  let checkedMs = performance.now()
+  return Effect.suspend(() => {
+    const nowMs = performance.now()
+    if (nowMs - checkedMs < openAnswers.recheckMs) return Effect.void
+    checkedMs = nowMs
+    return Effect.asVoid(mayRead)
+  })
+}
+
 /**
  * A long poll: reads at once and after each change, until `isAnswer` accepts the result, the time
- * is over, the client leaves or the server drains. Fails if too many answers are open.
+ * is over, the client leaves or the server drains. Fails if too many answers are open, and when the
+ * client may no longer read.
  */
-export const longPoll = <A, E>(
+export const longPoll = <A>(
   service: Service,
   { exchange, request }: Call,
-  about: Address,
+  watched: LiveSource,
   waitSeconds: number,
-  read: Effect.Effect<A, E>,
+  read: Effect.Effect<A, HandlerFailure>,
   isAnswer: (result: A) => boolean
-): Effect.Effect<A, E | HttpError> =>
+): Effect.Effect<A, HandlerFailure> =>
   Effect.acquireUseRelease(
     Effect.suspend(() => {
       const place = service.openAnswers.take(request)
       if (place._tag !== "Taken") return Effect.fail(tooManyOpen(place))
-      const waiter = new ChangeWaiter(service, about)
+      const waiter = new ChangeWaiter(service, watched.to)
       exchange.onAbort(waiter.end)
       return Effect.succeed({ waiter, undrain: exchange.onDrain(waiter.end), place })
     }),
-    Effect.fnUntraced(function*({ waiter }): Effect.fn.Return<A, E> {
+    Effect.fnUntraced(function*({ waiter }): Effect.fn.Return<A, HandlerFailure> {
       const endMs = performance.now() + waitSeconds * 1000
+      const recheck = recheckOf(service, watched)
       for (;;) {
+        yield* recheck
         const result = yield* read
         const leftMs = endMs - performance.now()
         if (isAnswer(result) || leftMs <= 0 || waiter.over) return result
-        yield* waiter.next(Math.min(leftMs, watchRecheckMs))
+        yield* waiter.next(Math.min(leftMs, service.openAnswers.recheckMs))
       }
     }),
     ({ place, undrain, waiter }) =>
@@ -107,15 +134,18 @@ export const eventStreamType = "text/event-stream"
 
 /**
  * A stream of server-sent events about an actor. `sendNew` sends what is new: at once, and after
- * each hint of a change. When it fails, the stream ends; the client reconnects and gets the failure
- * as an answer.
+ * each hint of a change, and runs `recheck` before each event. When one of them fails, the stream
+ * ends; the client reconnects and gets the failure as an answer.
  */
 export const eventStreamAnswer = (
   service: Service,
   { request }: Call,
-  about: Address,
+  watched: LiveSource,
   headers: ReplyHeaders,
-  sendNew: (events: EventStream) => Effect.Effect<void, HandlerFailure>
+  sendNew: (
+    events: EventStream,
+    recheck: Effect.Effect<void, HandlerFailure>
+  ) => Effect.Effect<void, HandlerFailure>
 ): HandlerAnswer => {
   if (request.method === "HEAD") {
     const all = [...eventHeaders, ...headers]
@@ -128,16 +158,18 @@ export const eventStreamAnswer = (
     }
   }
   const follow = Effect.fnUntraced(function*(events: EventStream, waiter: ChangeWaiter) {
+    const recheck = recheckOf(service, watched)
     while (events.open) {
-      yield* sendNew(events)
-      yield* waiter.next(watchRecheckMs)
+      yield* recheck
+      yield* sendNew(events, recheck)
+      yield* waiter.next(service.openAnswers.recheckMs)
     }
   })
   return {
     _tag: "Events",
     headers,
     start: (events) => {
-      const waiter = new ChangeWaiter(service, about)
+      const waiter = new ChangeWaiter(service, watched.to)
       events.onClose(() => {
         waiter.end()
         waiter.close()

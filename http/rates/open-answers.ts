@@ -2,7 +2,8 @@
  * Answers that stay open for their client: event streams and long polls (protocol §7). A node has
  * a number of them for each client network, and for all together, since each takes memory.
  */
-import { openAnswerRetryMs, openAnswersMax, openAnswersPerNetworkMax } from "../limits.ts"
+import { openAnswerRecheckMs, openAnswerRetryMs, openAnswersMax,
+  openAnswersPerNetworkMax } from "../limits.ts"
 import type { HttpRequest } from "../wire/index.ts"
 import type { Clients } from "./client-address.ts"
 import type { Excess } from "./rate-limiter.ts"
@@ -16,6 +17,14 @@ export type OpenAnswerPlace =
 interface OpenAnswerLimits {
   readonly totalMax: number
   readonly perNetworkMax: number
+  /** How long an answer stays open without a new check of its client. */
+  readonly recheckMs: number
+}
+
+const defaultLimits: OpenAnswerLimits = {
+  totalMax: openAnswersMax,
+  perNetworkMax: openAnswersPerNetworkMax,
+  recheckMs: openAnswerRecheckMs
 }
 
 const advice = `close one, or repeat the request in ${openAnswerRetryMs / 1000} s`
@@ -26,12 +35,14 @@ export class OpenAnswers {
   private readonly networks = new Map<string, number>()
   private total = 0
 
-  constructor(
-    clients: Clients,
-    limits = { totalMax: openAnswersMax, perNetworkMax: openAnswersPerNetworkMax }
-  ) {
+  constructor(clients: Clients, limits: Partial<OpenAnswerLimits> = {}) {
     this.clients = clients
-    this.limits = limits
+    this.limits = { ...defaultLimits, ...limits }
+  }
+
+  /** How long an answer stays open without a new check of its client. */
+  get recheckMs(): number {
+    return this.limits.recheckMs
   }
 
   /** Open answers of this node. */

@@ -118,6 +118,27 @@ describe("fixed files", () => {
     }
   })
 
+  it("security.txt is made again each day, so that it never expires", async () => {
+    const dayMs = 24 * 60 * 60_000
+    let nowMs = Date.parse("2030-01-01T00:00:00Z")
+    const shifted = await startService((shared) => resourceTable({ ...shared, nowMs: () => nowMs }))
+    const read = async () => {
+      const { etag, text } = await shifted.send("GET", "/.well-known/security.txt")
+      return { etag, expiresMs: Date.parse(/^Expires: (.+)$/m.exec(text)?.[1] ?? "") }
+    }
+    try {
+      const first = await read()
+      nowMs += dayMs - 1
+      expect(await read()).toEqual(first)
+      nowMs += 400 * dayMs
+      const later = await read()
+      expect(later.etag).not.toBe(first.etag)
+      expect(later.expiresMs).toBeGreaterThan(nowMs)
+    } finally {
+      await shifted.close()
+    }
+  })
+
   it("robots.txt excludes capabilities", async () => {
     const { text } = await send("GET", "/robots.txt")
     for (const path of ["/content/", "/mailboxes", "/outgoing"]) {

@@ -231,6 +231,11 @@ describe("a report", () => {
     expect(shown.child("network")).toBe("203.0.113.0/24")
     expect(shown.child("host")).toBe("evil.example")
     expect(shown.text).not.toContain("203.0.113.77")
+    // Whoever has no right gets that answer, whatever the form has.
+    const form = { body: "method=unknown", type: "application/x-www-form-urlencoded" }
+    expect((await send("POST", href, form)).status).toBe(401)
+    expect((await send("POST", href, { ...form, basic: alice })).status).toBe(403)
+    expect((await send("POST", href, { ...form, basic: admin })).status).toBe(422)
     expect((await send("DELETE", href, { basic: admin })).status).toBe(204)
     expect((await send("GET", href, { basic: admin })).status).toBe(404)
     expect((await report(alice, "once more")).status).toBe(202)

@@ -53,7 +53,11 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly anonymousRetentionMs?: number
   readonly quotas?: Partial<UsageLimits>
   readonly mailboxAnonymousBytesMax?: number
-  readonly openAnswers?: { readonly totalMax: number; readonly perNetworkMax: number }
+  readonly openAnswers?: {
+    readonly totalMax?: number
+    readonly perNetworkMax?: number
+    readonly recheckMs?: number
+  }
 }
 
 interface Options {

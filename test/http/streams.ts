@@ -6,7 +6,10 @@ export interface StreamEvent {
   readonly data: string
 }
 
-/** Opens the stream of a resource with these credentials; `next` returns undefined at its end. */
+/**
+ * Opens the stream of a resource with these credentials, or with none of Basic if they are empty;
+ * `next` returns undefined at its end.
+ */
 export const stream = async (
   href: string,
   basic: string,
@@ -14,8 +17,9 @@ export const stream = async (
 ) => {
   const cut = new AbortController()
   const authorization = `Basic ${Buffer.from(basic).toString("base64")}`
+  const credentials = basic === "" ? {} : { authorization }
   const response = await fetch(href, {
-    headers: { accept: "text/event-stream", authorization, ...headers },
+    headers: { accept: "text/event-stream", ...credentials, ...headers },
     signal: cut.signal
   })
   if (response.body === null) throw new Error(`no stream: ${response.status}`)

@@ -4,7 +4,7 @@ import { liveScript, pageScript, stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
   text as textSchema, withFirstTypes } from "../../formats/openapi/index.ts"
-import { fixedMaxAgeSeconds, securityTextValidMs } from "../../limits.ts"
+import { fixedMaxAgeSeconds, securityTextAgeMaxMs, securityTextValidMs } from "../../limits.ts"
 import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError, type HttpSettings,
   readQuery } from "../../pipeline/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
@@ -153,15 +153,19 @@ export const securityOperation: ResourceOperation = {
   problems: ["not-found", "precondition-failed"],
   handle: (service) => {
     let file: FixedFile | undefined
-    const make = (contact: string): FixedFile => {
-      const text = securityText(contact, service.settings.baseUrl, service.nowMs())
-      return makeFile(contentTypeOf("text/plain"), text, [["Cache-Control", cacheable]])
+    let madeAtMs = 0
+    const current = (contact: string): FixedFile => {
+      const nowMs = service.nowMs()
+      if (file !== undefined && Math.abs(nowMs - madeAtMs) < securityTextAgeMaxMs) return file
+      const text = securityText(contact, service.settings.baseUrl, nowMs)
+      madeAtMs = nowMs
+      return file = makeFile(contentTypeOf("text/plain"), text, [["Cache-Control", cacheable]])
     }
     return (call) => {
       const { securityContact } = service.settings
       return securityContact === undefined
         ? Effect.fail(httpError("not-found"))
-        : answerFile(call, file ??= make(securityContact))
+        : answerFile(call, current(securityContact))
     }
   }
 }

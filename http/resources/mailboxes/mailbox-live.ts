@@ -2,24 +2,35 @@
 import { Effect } from "effect"
 import { formatCursor, isRemoval } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
+import { refreshedCall } from "../../auth/index.ts"
 import { eventItemsMax } from "../../limits.ts"
 import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, type HandlerFailure,
-  longPoll } from "../../pipeline/index.ts"
+  type LiveSource, longPoll } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { parseListingSince, positionEvent, positionSince } from "./listing-position.ts"
-import { describeForReader, type ReaderCall, readItems } from "./mailbox-access.ts"
+import { describeForReader, type ReaderCall, readItems, requireReader } from "./mailbox-access.ts"
 import { entryOf, entryXml, type ListingPage, type ListingQuery, readPage, reportRetrieved,
   spansOf } from "./mailbox-listing.ts"
+
+/** The mailbox, and the check that its reader may still read it. */
+const watchedBy = ({ call, mailbox, service }: ReaderCall): LiveSource => ({
+  to: mailbox.to,
+  mayRead: Effect.flatMap(
+    refreshedCall(service, call),
+    (refreshed) => requireReader({ call: refreshed, mailbox, service })
+  )
+})
 
 /**
  * The page at once if it has notifications, else after a deposit; empty when the time is over or
  * the server drains. Every read checks the right to read.
  */
 export const pollListing = (
-  { call, mailbox, reader, service }: ReaderCall,
+  readerCall: ReaderCall,
   query: ListingQuery,
   waitSeconds: number
 ): Effect.Effect<ListingPage, HandlerFailure> => {
+  const { call, mailbox, reader, service } = readerCall
   let from = query
   const read = Effect.gen(function*(): Effect.fn.Return<ListingPage, HandlerFailure> {
     const view = yield* failRefused(describeForReader(service, mailbox, reader))
@@ -32,7 +43,7 @@ export const pollListing = (
   })
   const isAnswer = ({ entries, isDiscarded }: ListingPage) =>
     entries.length > 0 || isDiscarded === true
-  return longPoll(service, call, mailbox.to, waitSeconds, read, isAnswer)
+  return longPoll(service, call, watchedBy(readerCall), waitSeconds, read, isAnswer)
 }
 
 /**
@@ -42,7 +53,8 @@ export const pollListing = (
 const sendAfter = Effect.fnUntraced(function*(
   { call, mailbox, reader, service }: ReaderCall,
   after: number,
-  events: EventStream
+  events: EventStream,
+  recheck: Effect.Effect<void, HandlerFailure>
 ): Effect.fn.Return<number, HandlerFailure> {
   let last = after
   for (;;) {
@@ -54,6 +66,8 @@ const sendAfter = Effect.fnUntraced(function*(
     const items = yield* readItems(service, mailbox, last + 1, eventItemsMax)
     const notifications = items.filter(({ value }) => !isRemoval(value))
     for (const item of notifications) {
+      // A slow client may take long for what has arrived before.
+      yield* recheck
       const entry = entryOf(item)
       const id = formatCursor(entry.atMs, entry.n)
       const data = entryXml(mailbox, entry)
@@ -85,10 +99,10 @@ export const streamMailbox = Effect.fnUntraced(function*(
   let { after } = position
   let isReported = position.state === "kept"
   const headers = [["Vary", "Accept"] as const, mailbox.link]
-  return eventStreamAnswer(service, call, mailbox.to, headers, (events) => {
+  return eventStreamAnswer(service, call, watchedBy(readerCall), headers, (events, recheck) => {
     if (!isReported) events.send(positionEvent(view, position))
     isReported = true
-    return Effect.map(sendAfter(readerCall, after, events), (last) => {
+    return Effect.map(sendAfter(readerCall, after, events, recheck), (last) => {
       after = last
     })
   })

@@ -8,7 +8,7 @@ import { decodeItem, isRemoval, parseNotificationId,
   type StoredNotification } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { audited } from "../../audit/index.ts"
-import { requireAccount, requireAdmin } from "../../auth/index.ts"
+import { type AuthenticatedAccount, requireAccount, requireAdmin } from "../../auth/index.ts"
 import { childText, isText } from "../../formats/xml/index.ts"
 import { reportReasonCharsMax, reportsMax, reportsPerClient } from "../../limits.ts"
 import { isCursor } from "../../newest-first-index.ts"
@@ -178,9 +178,9 @@ export const getReport = defineHandler(function*(service, call) {
 
 const dismissReport = Effect.fnUntraced(function*(
   service: Service,
-  call: Call
+  call: Call,
+  { name }: AuthenticatedAccount
 ): Effect.fn.Return<void, HandlerFailure> {
-  const { name } = yield* requireAdmin(service, call)
   const { id, report: { mailbox, notification } } = yield* readReport(service, call)
   const operation = {
     account: name,
@@ -192,13 +192,14 @@ const dismissReport = Effect.fnUntraced(function*(
 })
 
 export const deleteReport = defineHandler(function*(service, call) {
-  yield* dismissReport(service, call)
+  yield* dismissReport(service, call, yield* requireAdmin(service, call))
   return emptyAnswer(204)
 })
 
 /** DELETE from the form of a page. */
 export const postReportForm = defineHandler(function*(service, call) {
+  const admin = yield* requireAdmin(service, call)
   yield* readFormMethod(call, "report", ["delete"])
-  yield* dismissReport(service, call)
+  yield* dismissReport(service, call, admin)
   return seeOther(service, reportsPath)
 })

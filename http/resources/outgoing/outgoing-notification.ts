@@ -3,15 +3,15 @@ import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import type { NotificationMessage, NotificationReply } from "../../../actors/notification/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { callerOf } from "../../auth/index.ts"
+import { callerOf, refreshedCall } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
 import { writeElement } from "../../formats/xml/index.ts"
 import { statusEventPauseMs } from "../../limits.ts"
 import { ask, type Call, defineHandler, emptyAnswer, endRefusedStream, entityTags,
   eventStreamAnswer, eventStreamType, expectedVersion, expectReply, type HandlerAnswer,
-  type HandlerFailure, httpError, isPageForm, longPoll, longPollHeaders, type PlainAnswer,
-  preferredWaitSeconds, readerHeaders, readFormMethod, renderView, seeOther, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+  type HandlerFailure, httpError, isPageForm, type LiveSource, longPoll, longPollHeaders,
+  type PlainAnswer, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, seeOther,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { type EventStream, eventText, type ReplyHeaders } from "../../wire/index.ts"
 import { describeAs, describeOutgoing, mailboxPath, outgoingNotificationOf,
@@ -23,6 +23,15 @@ const offered = [...standardTypes, eventStreamType]
 /** The id of a status event: the version, and digits that tell this status from any other. */
 const eventIdOf = (version: number, data: string): string =>
   `${version}.${createHash("sha256").update(data).digest().readUInt32BE(0)}`
+
+/** The notification, and the check that the caller may still read its status. */
+const watchedBy = (service: Service, call: Call, { to }: OutgoingNotificationRef): LiveSource => ({
+  to,
+  mayRead: Effect.flatMap(
+    refreshedCall(service, call),
+    (refreshed) => outgoingNotificationOf(service, refreshed)
+  )
+})
 
 /**
  * The event stream of the status: one event for each version that it sees, from the one after
@@ -53,7 +62,13 @@ const streamStatus = (
     yield* Effect.sleep(statusEventPauseMs)
   })
   const headers: ReplyHeaders = [["Vary", "Accept"], ["Vary", "Authorization"]]
-  return eventStreamAnswer(service, call, outgoing.to, headers, sendStatus)
+  return eventStreamAnswer(
+    service,
+    call,
+    watchedBy(service, call, outgoing),
+    headers,
+    sendStatus
+  )
 }
 
 /* Handlers. */
@@ -85,7 +100,8 @@ export const getOutgoing = defineHandler(function*(service, call) {
     ))
   if (waitSeconds === undefined) return yield* read
   const isNew = ({ status }: PlainAnswer) => status !== 304
-  return yield* longPoll(service, call, outgoing.to, waitSeconds, read, isNew)
+  const watched = watchedBy(service, call, outgoing)
+  return yield* longPoll(service, call, watched, waitSeconds, read, isNew)
 })
 
 /**
