@@ -344,6 +344,7 @@ export class Depositor {
     )
     this.show("/accounts", "/accounts")
     this.show("/accounts/{account}", "/accounts/hostile")
+    this.show("/accounts/{account}/export", "/accounts/admin/export")
     this.show("/accounts/{account}/tokens", "/accounts/hostile/tokens")
     this.show("/accounts/{account}/tokens/{token}", token)
     await this.signIn()
