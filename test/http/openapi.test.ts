@@ -94,6 +94,13 @@ describe("the document", () => {
     expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([])
   })
 
+  it("names each of its tags once", async () => {
+    // The first test checks its shape.
+    const { tags } = await served() as { readonly tags: ReadonlyArray<{ readonly name: string }> }
+    const names = tags.map(({ name }) => name)
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([])
+  })
+
   it("describes every route, and is the document that the suites check", async () => {
     const routed = resourceTable(service.service).flatMap(({ methods, pattern }) =>
       [...Object.keys(methods), "OPTIONS", ...("GET" in methods ? ["HEAD"] : [])]

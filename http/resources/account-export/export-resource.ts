@@ -3,8 +3,8 @@ import type { ResourceDefinition } from "../../resource.ts"
 import { getExport } from "./export-handler.ts"
 
 export const accountExportResource: ResourceDefinition = {
-  tag: "accounts",
-  about: "Accounts, their roles and their tokens.",
+  tag: "account-export",
+  about: "Everything that an account owns.",
   isGuarded: true,
   schemas: {},
   operations: {
