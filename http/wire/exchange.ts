@@ -33,7 +33,7 @@ export interface Shared {
   readonly drainers: Set<() => void>
   inFlight: number
   draining: boolean
-  /** Bytes of answers since the last turn that had more than {@link turnBytesMax}. */
+  /** Bytes of the answers of this turn of the event loop. */
   turnBytes: number
   settled: (() => void) | undefined
 }
@@ -184,6 +184,8 @@ export class Exchange {
 
   /** The rest of the body is not read. The native server does not end the connection meanwhile. */
   private stopReading(): void {
+    // A complete body leaves nothing to read: the connection continues with its next request.
+    if (this.bodyDone) return
     this.isGivenUp = true
     if (!this.aborted && !this.hasAnswered) this.native.pause()
   }
@@ -317,8 +319,10 @@ export class Exchange {
   private isTurnFull(body: HttpReply["body"]): boolean {
     const { shared } = this
     const isFull = shared.turnBytes > turnBytesMax
-    shared.turnBytes += body === undefined ? 0 : body.length
-    if (!isFull && shared.turnBytes > turnBytesMax) {
+    const bytes = body === undefined ? 0 : body.length
+    const isFirst = shared.turnBytes === 0 && bytes > 0
+    shared.turnBytes += bytes
+    if (isFirst) {
       setImmediate(() => {
         shared.turnBytes = 0
       })
