@@ -176,7 +176,8 @@ export class Exchange {
     if (this.declaredBytes === 0) return
     this.onAbort(() => finish({ _tag: "Aborted" }))
     this.shared.bodies.expect(() => {
-      if (over || this.bodyDone || partial !== undefined) return
+      // The rest of an answered request is discarded, and takes nothing.
+      if (over || this.bodyDone || this.hasAnswered || partial !== undefined) return
       const shortage = begun().begin()
       if (shortage !== undefined) finish({ _tag: "NoRoom", shortage })
     })

@@ -1,0 +1,159 @@
+/** One exchange above a native response of the test: what no bytes on a socket show for certain. */
+import { describe, expect, it } from "vitest"
+import { heldUploadBytes, turnBytesMax } from "../../http/limits.ts"
+import { BodyBudget } from "../../http/wire/body-budget.ts"
+import { Exchange, type Shared } from "../../http/wire/exchange.ts"
+import { statusLines } from "../../http/wire/header-fields.ts"
+import type { NativeResponse } from "../../http/wire/native-response.ts"
+import { BodyError } from "../../http/wire/request.ts"
+
+type OnData = Parameters<NativeResponse["onData"]>[0]
+
+/** Records what an exchange does with its connection, and passes a body to it. */
+class Connection implements NativeResponse {
+  isPaused = false
+  head = ""
+  /** The bodies of answers. */
+  readonly ended: Array<string> = []
+  deliver: OnData = () => undefined
+
+  pause(): void {
+    this.isPaused = true
+  }
+  resume(): void {
+    this.isPaused = false
+  }
+  writeStatus(status: string): void {
+    this.head = status
+  }
+  writeHeader(name: string, value: string): void {
+    this.head += `\r\n${name}: ${value}`
+  }
+  write(): boolean {
+    return true
+  }
+  end(body: string | Uint8Array = "", closes = false): void {
+    if (closes) this.head += "\r\nConnection: close"
+    this.ended.push(body.toString())
+  }
+  endWithoutBody(): void {
+    this.ended.push("")
+  }
+  tryEnd(): [boolean, boolean] {
+    return [true, true]
+  }
+  close(): void {}
+  getWriteOffset(): number {
+    return 0
+  }
+  onWritable(): void {}
+  onAborted(): void {}
+  onData(handler: OnData): void {
+    this.deliver = handler
+  }
+  cork(write: () => void): void {
+    write()
+  }
+  getRemoteAddressAsText(): ArrayBuffer {
+    return new ArrayBuffer()
+  }
+}
+
+const network = () => "192.0.2.0/24"
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
+/** A server with this much room for unfinished bodies, whose clock the test moves. */
+const world = (bodiesBytesMax = 1_000_000) => {
+  const clock = { nowMs: 0 }
+  const limits = {
+    totalBytesMax: bodiesBytesMax,
+    networkBytesMax: bodiesBytesMax,
+    deadlines: [{ fromShare: 0, ms: 20_000 }]
+  }
+  const bodies = new BodyBudget(limits, () => clock.nowMs)
+  const shared: Shared = {
+    statusLines: statusLines("*"),
+    bodies,
+    onError: (error) => {
+      throw error
+    },
+    streams: new Set(),
+    drainers: new Set(),
+    inFlight: 0,
+    draining: false,
+    turnBytes: 0,
+    settled: undefined
+  }
+  const open = (declaredBytes = 0) => {
+    const connection = new Connection()
+    const exchange = new Exchange(connection, shared, false, { declaredBytes, isLast: false })
+    return { connection, exchange }
+  }
+  return { bodies, clock, open }
+}
+
+describe("an exchange", () => {
+  it("waits for the next turn only behind the answers of its own turn", async () => {
+    const { open } = world()
+    const answer = (bytes: number): Connection => {
+      const { connection, exchange } = open()
+      exchange.reply({ status: 200, headers: [], body: "a".repeat(bytes) })
+      return connection
+    }
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect(answer(turnBytesMax - 1).ended).toHaveLength(1)
+      await nextTurn()
+    }
+    expect(answer(turnBytesMax).ended).toHaveLength(1)
+    expect(answer(1).ended).toHaveLength(1)
+    const waiting = answer(1)
+    expect(waiting.ended).toHaveLength(0)
+    await nextTurn()
+    expect(waiting.ended).toHaveLength(1)
+  })
+
+  it("reads the next request after an upload that was refused when it was complete", async () => {
+    const size = 1_000
+    const { open } = world(heldUploadBytes + size)
+    const { connection, exchange } = open(size)
+    const upload = exchange.stream(size, network)
+    connection.deliver(new ArrayBuffer(size), true)
+    const read = async (): Promise<unknown> => {
+      for await (const chunk of upload) void chunk
+      return undefined
+    }
+    const error = await read().catch((failure: unknown) => failure)
+    expect(error instanceof BodyError && error.fault._tag).toBe("NoRoom")
+    exchange.reply({ status: 503, headers: [], body: "no room" })
+    expect([connection.ended, connection.isPaused]).toEqual([["no room"], false])
+    expect(connection.head).not.toContain("close")
+  })
+
+  it("reads nothing more after an upload that was refused before its end", async () => {
+    const { open } = world(heldUploadBytes + 1_000)
+    const { connection, exchange } = open(1_000)
+    const upload = exchange.stream(1_000, network)
+    connection.deliver(new ArrayBuffer(999), false)
+    expect(upload.fault?._tag).toBe("NoRoom")
+    exchange.reply({ status: 503, headers: [], body: "no room" })
+    expect([connection.ended, connection.isPaused]).toEqual([["no room"], true])
+    expect(connection.head).toContain("Connection: close")
+  })
+
+  it("that was answered before its document arrived takes no room for it", () => {
+    const { bodies, clock, open } = world()
+    const first = open(1_000)
+    first.exchange.bytes(1_000, network, () => undefined)
+    first.exchange.reply({ status: 401, headers: [], body: "who?" })
+    // Both looks at a document that may be unfinished: when the next one begins, and at a sweep.
+    const second = open(1_000)
+    second.exchange.bytes(1_000, network, () => undefined)
+    second.exchange.reply({ status: 401, headers: [], body: "who?" })
+    bodies.sweep()
+    expect(bodies.bytes).toBe(0)
+    clock.nowMs += 20_000
+    bodies.sweep()
+    expect([first.connection.isPaused, second.connection.isPaused]).toEqual([false, false])
+  })
+})
