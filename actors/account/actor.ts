@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Behavior, Peers, RecordChange, RecordsApi } from "../../runtime/index.ts"
 import { codecsOf } from "../schemas.ts"
 import { accountTable } from "./decide.ts"
-import { type OwnedStores, removeOwnedPage } from "./owned.ts"
+import { type OwnedStores, removeOwnedPage } from "./owned-resources.ts"
 import { type AccountAction, AccountMessage, type AccountReply, AccountState, tokenAddition,
   tokenRemoval } from "./protocol.ts"
 

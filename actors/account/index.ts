@@ -1,7 +1,7 @@
 /** Accounts and their tokens (protocol §4). */
 export { account, accountKind } from "./actor.ts"
 export { isOwned, type OwnedEntry, type OwnedResource, type OwnedStores,
-  readOwned } from "./owned.ts"
+  readOwned } from "./owned-resources.ts"
 export { AccountMessage, type AccountReply, type AccountView, type BrowserSessionView, Role,
   tokenAddition, tokenIdsTable, tokenKey, tokenRemoval, type TokenRights, TokenScope, tokensTable,
   type TokenView } from "./protocol.ts"

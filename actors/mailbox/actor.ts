@@ -7,7 +7,7 @@ import { type MailboxLimits, mailboxTable } from "./decide.ts"
 import { decodeItem, isRemoval, itemAtMs, itemRepeatKey } from "./log-item.ts"
 import { type MailboxAction, MailboxMessage, type MailboxReply, MailboxState,
   type Removal } from "./protocol.ts"
-import { recallWaiting } from "./waiting.ts"
+import { recallWaiting } from "./waiting-bytes.ts"
 
 export const mailboxKind = "mailbox"
 

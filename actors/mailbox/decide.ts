@@ -17,7 +17,7 @@ import { covers, subtract } from "./ranges.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
   recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
 import { isSaveDue, nothingWaiting, savedWaiting, waitingBytes, waitingBytesOf, type WaitingCount,
-  withWaiting } from "./waiting.ts"
+  withWaiting } from "./waiting-bytes.ts"
 import { isWatched, partOf, signalBackgroundTasks, signalDeposit, signalKey,
   signalRegistrations } from "./signals.ts"
 

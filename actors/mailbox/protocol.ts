@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Block } from "../blocks.ts"
 import { Base64Id, Caller, Count, CountOrZero, SecretHash } from "../schemas.ts"
 import { Range, Retrieval } from "./ranges.ts"
-import { nothingWaiting, WaitingCount } from "./waiting.ts"
+import { nothingWaiting, WaitingCount } from "./waiting-bytes.ts"
 
 /** The settings of a mailbox, which its owner chooses. */
 export const OwnerSettings = Schema.Struct({

@@ -13,7 +13,7 @@ import type { MailboxAction, MailboxMessage, MailboxReply, MailboxState,
   Removal } from "./protocol.ts"
 import { covers, first, include, type Range, type Retrieval, retrieve, subtract,
   total } from "./ranges.ts"
-import type { WaitingCount } from "./waiting.ts"
+import type { WaitingCount } from "./waiting-bytes.ts"
 import { signalBackgroundTasks, signalRegistrations, signalRemoval } from "./signals.ts"
 
 type Open = Variant<MailboxState, "Open">

@@ -1,6 +1,6 @@
 /** What behaviors need, where a test performs nothing or says itself what is done. */
 import { Effect } from "effect"
-import type { OwnedStores } from "../../actors/account/owned.ts"
+import type { OwnedStores } from "../../actors/account/owned-resources.ts"
 import { type Dependencies, linksUnder } from "../../actors/index.ts"
 import { Keyring } from "../../actors/keyring.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"

@@ -3,7 +3,7 @@ import type { Block } from "../../actors/blocks.ts"
 import { mailboxTable } from "../../actors/mailbox/decide.ts"
 import type { MailboxAction, MailboxMessage, MailboxReply,
   MailboxState } from "../../actors/mailbox/protocol.ts"
-import { nothingWaiting } from "../../actors/mailbox/waiting.ts"
+import { nothingWaiting } from "../../actors/mailbox/waiting-bytes.ts"
 import { address, type Variant } from "../../runtime/index.ts"
 import { decider, hash, nowMs } from "./cells.ts"
 import { defaultSettings } from "./mailbox-settings.ts"

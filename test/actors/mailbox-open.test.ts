@@ -5,7 +5,7 @@ import { expiryReadRetryMs, mailboxBlocksMax, removedLocalDeliveriesMax,
 import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
 import { nothingWaiting, savedWaiting, waitingBytesOf,
-  withWaiting } from "../../actors/mailbox/waiting.ts"
+  withWaiting } from "../../actors/mailbox/waiting-bytes.ts"
 import { address, isRefusal, type Variant } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, block, bob, changeSecrets, checkNotification, configure, create, decide, deposit,

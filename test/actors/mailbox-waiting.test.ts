@@ -5,7 +5,7 @@ import { removedRangesMax, waitingPartsMax, waitingSavedItems } from "../../acto
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { decodeItem, isRemoval } from "../../actors/mailbox/log-item.ts"
 import { covers } from "../../actors/mailbox/ranges.ts"
-import { waitingBytes, waitingBytesOf } from "../../actors/mailbox/waiting.ts"
+import { waitingBytes, waitingBytesOf } from "../../actors/mailbox/waiting-bytes.ts"
 import { hash, nowMs } from "./cells.ts"
 import { decide, deposit, open, part } from "./mailbox-cells.ts"
 import { defaultSettings } from "./mailbox-settings.ts"

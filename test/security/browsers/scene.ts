@@ -7,7 +7,7 @@ import { Marks } from "./marks.ts"
 import type { OpenApi } from "./representations.ts"
 import { Beacons, Front, LocalServer } from "./servers.ts"
 import type { BrowserTab } from "./tab.ts"
-import { Unprotected } from "./unprotected.ts"
+import { Unprotected } from "./unprotected-server.ts"
 
 const beaconsWithinMs = 60_000
 
