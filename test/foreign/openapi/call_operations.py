@@ -14,6 +14,7 @@ import sys
 import time
 import typing
 from datetime import datetime
+from enum import Enum
 
 FOLDER, ORIGIN, TOKEN, CALLS = sys.argv[1:]
 sys.path.insert(0, FOLDER)
@@ -38,7 +39,11 @@ def operations():
 
 def filled(value, saved):
     """The value, with saved values in place of their names."""
-    return saved[value[1:]] if value.startswith("$") else value
+    if isinstance(value, dict):
+        return {name: filled(one, saved) for name, one in value.items()}
+    if isinstance(value, list):
+        return [filled(one, saved) for one in value]
+    return saved[value[1:]] if isinstance(value, str) and value.startswith("$") else value
 
 
 def body_of(function, body):
@@ -51,9 +56,12 @@ def body_of(function, body):
 
 
 def typed(value, annotation):
-    """A text in the type of its parameter, which is a time or a text."""
-    takes_time = datetime in (annotation, *typing.get_args(annotation))
-    return datetime.fromisoformat(value) if takes_time else value
+    """A text in the type of its parameter, which is a time, one of some values, or a text."""
+    types = (annotation, *typing.get_args(annotation))
+    if datetime in types:
+        return datetime.fromisoformat(value)
+    values = [one for one in types if inspect.isclass(one) and issubclass(one, Enum)]
+    return values[0](value) if values else value
 
 
 def arguments(function, call, saved):
@@ -68,7 +76,7 @@ def arguments(function, call, saved):
     if len(taken) < len(by_name):
         raise ValueError(f"the operation has no parameters for all of {sorted(values)}")
     if "body" in call:
-        taken["body"] = body_of(function, call["body"])
+        taken["body"] = body_of(function, filled(call["body"], saved))
     return taken
 
 
@@ -96,12 +104,12 @@ def fault(call, response):
     kind = call.get("answerType")
     if kind is None:
         return None if parsed is None else f"it was parsed as {parsed!r}"
-    if kind.endswith("json"):
+    if re.search("[/+]json$", kind):
         if not hasattr(parsed, "to_dict"):
             return f"it was parsed as {type(parsed)}"
         written, sent = parsed.to_dict(), json.loads(content)
         return None if is_same(written, sent) else f"parsed {written!r} of {sent!r}"
-    if kind == "application/octet-stream":
+    if kind in ("application/octet-stream", "application/x-ndjson"):
         return None if isinstance(parsed, File) else f"it was parsed as {type(parsed)}"
     return None if parsed == content.decode() else f"it was parsed as {type(parsed)}"
 
@@ -113,7 +121,9 @@ def value_from(source, response):
     elif source == "edit":
         uri = re.search('<([^>]*)>; rel="edit"', headers["link"])[1]
     else:
-        return json.loads(response.content)[source.removeprefix("json:")]
+        uri = json.loads(response.content)
+        for name in source.removeprefix("json:").split("/"):
+            uri = uri[int(name) if isinstance(uri, list) else name]
     return uri.split("/")[-1]
 
 

@@ -1,10 +1,13 @@
 /**
  * A call of every operation of the service, in an order in which each succeeds. `$name` is a value
- * that an earlier call saved; HEAD and OPTIONS follow from GET.
+ * that an earlier call saved, in a path or in a body; HEAD and OPTIONS follow from GET.
  */
 import { brokenMailboxes } from "./broken-mailboxes.ts"
 
-/** Where a value comes from: the last segment of a URI, or a member of the JSON. */
+/**
+ * Where a value comes from: the last segment of a URI in a field, or the value at a path in the JSON
+ * such as `report/0/href`; of a URI again the last segment.
+ */
 export type ValueSource = "location" | "edit" | `json:${string}`
 
 /** One call. */
@@ -68,13 +71,19 @@ const content: ReadonlyArray<Call> = [
     path: { content: "$edit", receipt: "$receipt" }
   }),
   call("PUT /content/{content}", 204, { path: { content: "$edit" }, body: "Hello again!" }),
-  call("DELETE /content/{content}", 204, { path: { content: "$edit" } })
+  call("GET /content", 200),
+  call("DELETE /content/{content}", 204, { path: { content: "$edit" } }),
+  call("POST /content", 202, { body: "Goodbye!", save: { edit: "edit" } }),
+  call("POST /content/{content}/removal", 303, { path: { content: "$edit" }, body: {} })
 ]
 
 const account = { account: "ann" }
 
 const accounts: ReadonlyArray<Call> = [
-  call("POST /accounts", 201, { body: { name: "ann", role: ["quotes"] } }),
+  call("POST /accounts", 201, {
+    body: { name: "ann", role: ["quotes"] },
+    save: { secret: "json:token/0/text" }
+  }),
   call("GET /accounts", 200),
   call("GET /accounts/{account}", 200, { path: account }),
   call("POST /accounts/{account}/token", 201, {
@@ -84,14 +93,75 @@ const accounts: ReadonlyArray<Call> = [
   }),
   call("GET /accounts/{account}/tokens", 200, { path: account }),
   call("GET /accounts/{account}/tokens/{token}", 200, { path: { ...account, token: "$token" } }),
-  call("DELETE /accounts/{account}/tokens/{token}", 204, { path: { ...account, token: "$token" } }),
+  call("GET /accounts/{account}/export", 200, { path: account }),
+  call("DELETE /accounts/{account}/tokens/{token}", 204, { path: { ...account, token: "$token" } })
+]
+
+const browsers = "/accounts/{account}/browser-sessions"
+
+const browser = { path: { ...account, browserSession: "$browserSession" } }
+
+/** Signs a browser in to the account; none is kept signed in by a cookie. */
+const signsIn: ReadonlyArray<Call> = [
+  call("POST /sign-in", 303, { body: { account: "ann", token: "$secret" } }),
+  call(`GET ${browsers}`, 200, {
+    path: account,
+    save: { browserSession: "json:browser-session/0/id" }
+  })
+]
+
+const signIns: ReadonlyArray<Call> = [
+  call("GET /sign-in", 200),
+  ...signsIn,
+  call(`GET ${browsers}/{browserSession}`, 200, browser),
+  call(`POST ${browsers}/{browserSession}`, 303, { ...browser, body: { method: "delete" } }),
+  ...signsIn,
+  call(`DELETE ${browsers}/{browserSession}`, 204, browser),
+  ...signsIn,
+  call(`POST ${browsers}`, 303, { path: account, body: { method: "delete" } }),
+  call(`DELETE ${browsers}`, 204, { path: account }),
+  call("GET /sign-out", 200),
+  call("POST /sign-out", 303, { body: {} })
+]
+
+const removals: ReadonlyArray<Call> = [
   call("DELETE /accounts/{account}/tokens", 204, { path: account }),
   call("DELETE /accounts/{account}", 204, { path: account })
+]
+
+const audits: ReadonlyArray<Call> = [
+  call("GET /audit", 200, { query: { action: "account.create", since: "2020-01-01T00:00:00Z" } }),
+  call("GET /audit/chain", 200)
 ]
 
 const mailbox = { mailbox: "generated" }
 
 const stored = { ...mailbox, notification: "$notification" }
+
+const report = { path: { report: "$report" } }
+
+const reported: ReadonlyArray<Call> = [
+  call("POST /mailboxes/{mailbox}/notifications/{notification}/report", 202, {
+    path: stored,
+    body: { reason: "spam" }
+  }),
+  call("GET /reports", 200, { save: { report: "json:report/0/href" } })
+]
+
+/** Blocks of the service, or of a mailbox. */
+const blocksAt = (pattern: string, of: Pick<Call, "path">): ReadonlyArray<Call> => {
+  const block = { path: { ...of.path, block: "$block" } }
+  const blocked = (body: Readonly<Record<string, string>>) =>
+    call(`POST ${pattern}`, 201, { ...of, body, save: { block: "location" } })
+  return [
+    blocked({ network: "203.0.113.0/24", expires: "P7D", reason: "spam" }),
+    call(`GET ${pattern}`, 200, of),
+    call(`GET ${pattern}/{block}`, 200, block),
+    call(`POST ${pattern}/{block}`, 303, { ...block, body: { method: "delete" } }),
+    blocked({ host: "spam.example" }),
+    call(`DELETE ${pattern}/{block}`, 204, block)
+  ]
+}
 
 const mailboxes: ReadonlyArray<Call> = [
   call("POST /mailboxes", 201, { body: { name: "generated", title: "A", deposit: "anyone" } }),
@@ -103,6 +173,12 @@ const mailboxes: ReadonlyArray<Call> = [
   }),
   call("GET /mailboxes/{mailbox}", 200, { path: mailbox }),
   call("GET /mailboxes/{mailbox}/notifications/{notification}", 200, { path: stored }),
+  call("GET /mailboxes/{mailbox}/notifications/{notification}/depositor", 200, { path: stored }),
+  ...reported,
+  call("GET /reports/{report}", 200, report),
+  call("POST /reports/{report}", 303, { ...report, body: { method: "delete" } }),
+  ...reported,
+  call("DELETE /reports/{report}", 204, report),
   call("DELETE /mailboxes/{mailbox}/notifications/{notification}", 204, { path: stored }),
   call("POST /mailboxes/{mailbox}", 202, {
     path: mailbox,
@@ -114,7 +190,9 @@ const mailboxes: ReadonlyArray<Call> = [
     body: { method: "delete" }
   }),
   call("PUT /mailboxes/{mailbox}", 200, { path: mailbox, body: { title: "B", retention: "P1D" } }),
-  call("POST /mailboxes/{mailbox}/password", 200, { path: mailbox, body: {} })
+  call("POST /mailboxes/{mailbox}/password", 200, { path: mailbox, body: {} }),
+  ...blocksAt("/mailboxes/{mailbox}/blocks", { path: mailbox }),
+  ...blocksAt("/blocks", {})
 ]
 
 const registered = { ...mailbox, registration: "$registration" }
@@ -280,6 +358,9 @@ export const plan: ReadonlyArray<Call> = [
   call("GET /problems/{slug}", 200, { path: { slug: "gone" } }),
   ...content,
   ...accounts,
+  ...signIns,
+  ...removals,
+  ...audits,
   ...mailboxes,
   ...registrations,
   ...outgoing,

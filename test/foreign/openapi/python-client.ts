@@ -8,8 +8,17 @@ import { type Described, operationCalls, uncalled } from "./operation-calls.ts"
 
 const withinMs = 300_000
 
-/** The generator knows no images; the formatter, which it wants to run, is not on its path. */
-const configuration = { content_type_overrides: { "image/svg+xml": "text/plain" }, post_hooks: [] }
+/**
+ * The generator knows no images and no lines of JSON; the formatter, which it wants to run, is not on
+ * its path.
+ */
+const configuration = {
+  content_type_overrides: {
+    "image/svg+xml": "text/plain",
+    "application/x-ndjson": "application/octet-stream"
+  },
+  post_hooks: []
+}
 
 /** Generates a client of the document at `uri`; passes unless the generator writes a `fault`. */
 const generate = async (

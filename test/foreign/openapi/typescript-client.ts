@@ -37,8 +37,11 @@ const findings: Array<Finding> = []
 const saved = new Map<string, string>()
 const value = (name: string): string => saved.get(name) ?? ""
 const last = (uri: string): string => uri.split("/").at(-1) ?? ""
-const member = (data: unknown, name: string): string =>
-  String((data as Readonly<Record<string, unknown>>)[name])
+const member = (data: unknown, path: string): string =>
+  String(path.split("/").reduce(
+    (one: unknown, name) => (one as Readonly<Record<string, unknown>>)[name],
+    data
+  ))
 
 /** Calls, and checks the status and that the answer was read into its type. */
 const check = async <T>(
@@ -71,11 +74,12 @@ const check = async <T>(
 
 const quoted = (value: unknown): string => JSON.stringify(value)
 
-/** An object literal with saved values in place of their names. */
-const literal = (values: Readonly<Record<string, string>>): string => {
-  const entries = Object.entries(values).map(([name, value]) =>
-    `${quoted(name)}: ${value.startsWith("$") ? `value(${quoted(value.slice(1))})` : quoted(value)}`
-  )
+/** A literal with saved values in place of their names. */
+const literal = (value: unknown): string => {
+  if (typeof value === "string" && value.startsWith("$")) return `value(${quoted(value.slice(1))})`
+  if (typeof value !== "object" || value === null) return quoted(value)
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`
+  const entries = Object.entries(value).map(([name, one]) => `${quoted(name)}: ${literal(one)}`)
   return `{ ${entries.join(", ")} }`
 }
 
@@ -84,7 +88,10 @@ const savedFrom = (source: string): string =>
     ? `last(response.headers.get("location") ?? "")`
     : source === "edit"
     ? `last(/<([^>]*)>; rel="edit"/.exec(response.headers.get("link") ?? "")?.[1] ?? "")`
-    : `member(data, ${quoted(source.slice("json:".length))})`
+    : `last(member(data, ${quoted(source.slice("json:".length))}))`
+
+/** Whether an answer is one JSON value; `application/x-ndjson` is a line for each. */
+const isJson = (type: string): boolean => /[/+]json$/.test(type)
 
 /** What is read into the type of the document, as a type expression. */
 const dataType = ({ answerType, key, status }: OperationCall): string => {
@@ -106,12 +113,12 @@ const statement = (call: OperationCall): string => {
   ]
   const options = [
     ...params.length === 0 ? [] : [`params: { ${params.join(", ")} }`],
-    ...body === undefined ? [] : [`body: ${quoted(body)}`],
+    ...body === undefined ? [] : [`body: ${literal(body)}`],
     ...requestType === bytesType ? ["bodySerializer: (body) => body"] : [],
     ...requestType === bytesType || requestType === formType
       ? [`headers: { "Content-Type": ${quoted(requestType)} }`]
       : [],
-    ...answerType === undefined || answerType.endsWith("json") ? [] : [`parseAs: "text"`]
+    ...answerType === undefined || isJson(answerType) ? [] : [`parseAs: "text"`]
   ]
   // A deposit is answered with a page or, to a program, with nothing.
   const hasData = answerType !== undefined && status < 300 && pattern !== "/mailboxes/{mailbox}"
