@@ -1,7 +1,7 @@
 /** The resource table: every path and method of the protocol, with its handler and description. */
-import { type DocumentPart, makeDocument } from "./formats/openapi/index.ts"
-import { type HttpSettings, type ResourceHandler, type Route,
-  type Service } from "./pipeline/index.ts"
+import { type DocumentPart, makeDocument,
+  type ServiceDescription } from "./formats/openapi/index.ts"
+import { type ResourceHandler, type Route, type Service } from "./pipeline/index.ts"
 import { type ResourceDefinition, routesOf } from "./resource.ts"
 import { accountExportResource } from "./resources/account-export/index.ts"
 import { accountResource } from "./resources/accounts/index.ts"
@@ -23,8 +23,8 @@ import { sessionResource } from "./resources/sessions/index.ts"
 import { signInResource } from "./resources/sign-in/index.ts"
 
 /** The OpenAPI document (protocol §6). */
-export const openapiDocument = (settings: HttpSettings): DocumentPart =>
-  makeDocument(settings, resources)
+export const openapiDocument = (service: ServiceDescription): DocumentPart =>
+  makeDocument(service, resources)
 
 const resources: ReadonlyArray<ResourceDefinition> = [
   homeResource(openapiDocument),

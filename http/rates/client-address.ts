@@ -46,7 +46,9 @@ const networkOf = (address: NetAddress.IpAddress, bits: number): string =>
 export const networkOfText = (text: string): string | undefined => {
   const [written = "", bits = ""] = text.split("/")
   const address = parseAddress(written)
-  if (address === undefined || (text.includes("/") && !/^\d{1,3}$/.test(bits))) return undefined
+  if (address === undefined) return undefined
+  const isPrefix = /^\d{1,3}$/.test(bits) && Number(bits) <= NetAddress.width(address)
+  if (text.includes("/") && !isPrefix) return undefined
   return networkOf(address, NetAddress.isIpv4Address(address) ? 24 : 48)
 }
 

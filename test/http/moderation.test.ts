@@ -124,7 +124,9 @@ describe("an owner", () => {
   })
 
   it("gets 422 for what is nobody", async () => {
-    const invalid = [{}, { account: "A B" }, { network: "10.0.0" }, { host: "a b" }, {
+    const invalid = [{}, { account: "A B" }, { network: "10.0.0" }, { network: "10.0.0.0/33" }, {
+      host: "a b"
+    }, {
       account: "mordred",
       network: "10.0.0.1"
     }, { account: "mordred", expires: "yesterday" }]

@@ -2,7 +2,8 @@
 export { formatsOfOperation, operationsOf, type RoutedOperation,
   storesForAnyone } from "./derivation.ts"
 export { documentFault } from "./document-fault.ts"
-export { type DocumentPart, makeDocument, withFirstTypes } from "./document.ts"
+export { type DocumentPart, makeDocument, type ServiceDescription,
+  withFirstTypes } from "./document.ts"
 export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emptyResponse,
   eventContent, feedContent, formRequestBody, type Operation, type OperationGroup, pagingParameters,
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,

@@ -1,37 +1,15 @@
 /** The operations of accounts and their tokens (protocol §4). */
-import { Role, TokenScope } from "../../../actors/account/index.ts"
+import { Role } from "../../../actors/account/index.ts"
 import { attributes, dateTime, documentRequestBody, elementText, emptyResponse, formSchema, list,
   oneOf, pagingParameters, ref, rootElement, slug, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
-import { tokenLabelCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteAccount, deleteToken, deleteTokens, getAccount, getAccounts, getToken, getTokens,
   postAccounts, postToken } from "./account-handlers.ts"
+import { expirySchema, formScopeSchema, scopeSchema, tokenNameSchema } from "./account-schemas.ts"
 import { accountForm, tokenForm } from "./account-views.ts"
 
 const role = oneOf(...Role.literals)
-
-/** One line. */
-const tokenName = {
-  type: "string",
-  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\ufffe\\uffff]*$",
-  maxLength: tokenLabelCharsMax
-}
-
-const expires = {
-  type: "string",
-  pattern: "^([0-9]{1,12}|P[0-9YMWDTHS]+"
-    + "|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:.]+([Zz]|[+-][0-9]{2}:[0-9]{2}))?$",
-  description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now; never by default"
-}
-
-const scope = {
-  type: "string",
-  pattern: `^ *((${TokenScope.literals.join("|")}|mailbox:[a-z0-9][a-z0-9-]{0,63})( +|$))*$`,
-  description: `The rights of the token among those of its account, by default all: words of ${
-    TokenScope.literals.join(", ")
-  }, and \`mailbox:NAME\` for one mailbox (RFC 6749 §3.3)`
-}
 
 const token = {
   ...attributes({
@@ -65,7 +43,14 @@ export const accountResource: ResourceDefinition = {
     Tokens: rootElement("tokens", { ...attributes({ href: uri }), token: list(ref("Token")) }, [
       "href"
     ]),
-    NewToken: rootElement("token", attributes({ name: tokenName, expires, scope }))
+    NewToken: rootElement(
+      "token",
+      attributes({
+        name: tokenNameSchema,
+        expires: expirySchema,
+        scope: scopeSchema
+      })
+    )
   },
   operations: {
     "GET /accounts": {
@@ -125,9 +110,9 @@ export const accountResource: ResourceDefinition = {
       scopes: ["admin"],
       body: documentRequestBody("NewToken", {
         form: formSchema({
-          name: tokenName,
-          expires,
-          scope: { anyOf: [scope, list(scope)] },
+          name: tokenNameSchema,
+          expires: expirySchema,
+          scope: formScopeSchema,
           mailbox: { anyOf: [oneOf(""), slug] }
         }),
         isOptional: true

@@ -6,11 +6,10 @@ import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { authorizeReader } from "../mailboxes/index.ts"
 import { deleteBlock, getBlock, getBlocks, mailboxScope, postBlockForm, postBlocks,
   serviceScope } from "./block-handlers.ts"
+import { newBlockFields, reportReasonSchema } from "./moderation-schemas.ts"
 import { blockForm } from "./block-views.ts"
 import { deleteReport, getDepositor, getReport, getReports, postReport,
   postReportForm } from "./report-handlers.ts"
-
-const fields = { account: text, network: text, host: text, expires: text, reason: text }
 
 const source = { account: text, network: text, host: list(text) }
 
@@ -38,7 +37,7 @@ const blockOperations = (
       id: `create${name}Block`,
       summary: `Adds to ${whose}`,
       ...needs,
-      body: documentRequestBody("NewBlock", { form: formSchema(fields) }),
+      body: documentRequestBody("NewBlock", { form: formSchema(newBlockFields) }),
       problems: ["gone"],
       responses: { 201: viewResponse("Block", "The block") }
     },
@@ -93,9 +92,9 @@ export const moderationResource: ResourceDefinition = {
       "href",
       "block"
     ]),
-    NewBlock: rootElement("block", fields),
+    NewBlock: rootElement("block", newBlockFields),
     Depositor: rootElement("depositor", source),
-    NewReport: rootElement("report", { reason: text }, ["reason"]),
+    NewReport: rootElement("report", { reason: reportReasonSchema }, ["reason"]),
     Report: report,
     Reports: rootElement("reports", { report: list(ref("Report")) }, ["report"])
   },
@@ -124,7 +123,9 @@ export const moderationResource: ResourceDefinition = {
       summary: "Reports a notification to the admins",
       needs: "reader",
       scopes: ["read", "admin"],
-      body: documentRequestBody("NewReport", { form: formSchema({ reason: text }, ["reason"]) }),
+      body: documentRequestBody("NewReport", {
+        form: formSchema({ reason: reportReasonSchema }, ["reason"])
+      }),
       responses: {
         202: emptyResponse("The admins see the report", ["Link"])
       }

@@ -81,10 +81,11 @@ const refused: ReadonlyArray<Reason> = [
     why: "HEAD answers as GET does, whose content has the reason."
   },
   {
-    what: "a token that expires too early or late",
-    check: /^POST \/accounts\/\{account\}\/token: positive_data_acceptance$/,
-    detail: /: 422 (a token expires in the future|expires is a time)/,
-    why: "It expires in the future, and within ten years."
+    what: "a token or block that expires too early or late",
+    check:
+      /^POST \/(accounts\/\{account\}\/token|(mailboxes\/\{mailbox\}\/)?blocks): positive_data/,
+    detail: /: 422 (a token expires in the future|expires (is|must be) a time)/,
+    why: "It expires in the future, and a token within ten years."
   },
   {
     what: "a retention of more than 100 years, or a fetch limit over the service's own",
