@@ -89,7 +89,7 @@ export const httplint: ForeignSuite = {
     },
     {
       what: "`Cache-Control: public` of fixed files and `/openapi.json`",
-      check: /^(GET|HEAD) \/\w+\.\w+/,
+      check: /^(GET|HEAD) \/(\.well-known\/)?\w+\.\w+/,
       detail: /^WARN STORE_PUBLIC_UNNECESSARY /,
       why: "With it, shared caches also store answers to requests with credentials."
     }

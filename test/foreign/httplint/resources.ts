@@ -11,65 +11,183 @@ const textOf = ({ content }: Exchange): string => Buffer.from(content, "base64")
 
 const pathOf = (uri: string, base: string): string => new URL(uri, base).pathname
 
-const maker = (recorder: Recorder) => async (method: string, path: string, body: string) => {
-  const made = await recorder.send(method, path, { body })
-  if (made.status >= 400) throw new Error(`${method} ${path} is ${made.status}: ${textOf(made)}`)
-  return made
-}
-
 const locationOf = (made: Exchange): string =>
   pathOf(fieldOf(made, "location") || made.uri, made.uri)
 
-/** Makes one resource of each kind; returns their paths. */
-export const makeResources = async (recorder: Recorder): Promise<ReadonlyArray<string>> => {
-  const make = maker(recorder)
-  const create = async (method: string, path: string, body: string) =>
-    locationOf(await make(method, path, body))
-  const mailbox = await create("POST", "/mailboxes", "<mailbox><name>suite</name></mailbox>")
-  const deposited = await create("POST", mailbox, notification)
-  const to = notification.replace("<item>", `<to>${nowhere}</to><item>`)
+/** The templates of which an example is made; an action of a resource needs none of its own. */
+export const exampleTemplates = [
+  "/mailboxes/{mailbox}",
+  "/mailboxes/{mailbox}/notifications/{notification}",
+  "/mailboxes/{mailbox}/notifications/{notification}/depositor",
+  "/mailboxes/{mailbox}/registrations",
+  "/mailboxes/{mailbox}/registrations/{registration}",
+  "/mailboxes/{mailbox}/blocks",
+  "/mailboxes/{mailbox}/blocks/{block}",
+  "/blocks/{block}",
+  "/reports/{report}",
+  "/content/{content}",
+  "/content/{content}/receipts",
+  "/content/{content}/receipts/{receipt}",
+  "/sessions/{session}",
+  "/sessions/{session}/name",
+  "/sessions/{session}/quest",
+  "/sessions/{session}/hard_question",
+  "/accounts/{account}",
+  "/accounts/{account}/tokens",
+  "/accounts/{account}/tokens/{token}",
+  "/accounts/{account}/export",
+  "/accounts/{account}/browser-sessions",
+  "/accounts/{account}/browser-sessions/{browserSession}",
+  "/outgoing/{account}",
+  "/outgoing/{account}/{notification}",
+  "/cabinets/{cabinet}",
+  "/quotes/{symbol}",
+  "/customers/{customer}",
+  "/loads/{load}",
+  "/queries/{query}",
+  "/problems/{slug}",
+  "/cluster/quarantine/{kind}/{id}"
+] as const
+
+/** The path of one resource of each template. */
+export type Examples = Readonly<Record<typeof exampleTemplates[number], string>>
+
+/** Makes resources as the operator does. */
+class Maker {
+  private readonly recorder: Recorder
+
+  constructor(recorder: Recorder) {
+    this.recorder = recorder
+  }
+
+  async make(method: string, path: string, body: string, type = "application/xml") {
+    const made = await this.recorder.send(method, path, { body, headers: { "Content-Type": type } })
+    if (made.status >= 400) throw new Error(`${method} ${path} is ${made.status}: ${textOf(made)}`)
+    return made
+  }
+
+  /** The path of the new resource. */
+  async create(method: string, path: string, body: string): Promise<string> {
+    return locationOf(await this.make(method, path, body))
+  }
+
+  /** The path of the first `name` in a listing. */
+  async first(listing: string, name: string): Promise<string> {
+    const got = await this.recorder.send("GET", listing)
+    const href = new RegExp(`<${name} href="([^"]+)"`).exec(textOf(got))?.[1]
+    if (href === undefined) throw new Error(`${listing} has no ${name}: ${textOf(got)}`)
+    return pathOf(href, got.uri)
+  }
+}
+
+/** A mailbox, and what is below it. */
+const makeMailbox = async (maker: Maker) => {
+  const mailbox = await maker.create("POST", "/mailboxes", "<mailbox><name>suite</name></mailbox>")
+  const deposited = await maker.create("POST", mailbox, notification)
   const registered = `<registration><callback>${nowhere}</callback></registration>`
+  const block = "<block><network>203.0.113.0/24</network></block>"
+  await maker.make("POST", `${deposited}/report`, "<report><reason>spam</reason></report>")
+  return {
+    "/mailboxes/{mailbox}": mailbox,
+    "/mailboxes/{mailbox}/notifications/{notification}": deposited,
+    "/mailboxes/{mailbox}/notifications/{notification}/depositor": `${deposited}/depositor`,
+    "/mailboxes/{mailbox}/registrations": `${mailbox}/registrations`,
+    "/mailboxes/{mailbox}/registrations/{registration}": await maker.create(
+      "POST",
+      `${mailbox}/registrations`,
+      registered
+    ),
+    "/mailboxes/{mailbox}/blocks": `${mailbox}/blocks`,
+    "/mailboxes/{mailbox}/blocks/{block}": await maker.create("POST", `${mailbox}/blocks`, block),
+    "/blocks/{block}": await maker.create("POST", "/blocks", block),
+    "/reports/{report}": await maker.first("/reports", "report"),
+    "/cabinets/{cabinet}": await maker.create(
+      "POST",
+      "/cabinets",
+      `<cabinet><mailbox href="${mailbox}"/></cabinet>`
+    )
+  }
+}
+
+/** Content with a receipt. */
+const makeContent = async (maker: Maker) => {
+  const published = await maker.make("POST", "/content", "<a>Content of the suites.</a>")
+  const edit = pathOf(/<([^>]+)>; rel="edit"/.exec(fieldOf(published, "link"))?.[1] ?? "", nowhere)
+  const receipts = `${edit}/receipts`
+  await maker.make("POST", locationOf(published), "<receipt status=\"received\"/>")
+  return {
+    "/content/{content}": locationOf(published),
+    "/content/{content}/receipts": receipts,
+    "/content/{content}/receipts/{receipt}": await maker.first(receipts, "receipt")
+  }
+}
+
+/** A session with all its answers. */
+const makeSession = async (maker: Maker) => {
+  const session = await maker.create("POST", "/sessions", "<answer continue=\"true\">yes</answer>")
+  const answer = async (step: string, text: string) => {
+    await maker.make("PUT", `${session}/${step}`, `<answer>${text}</answer>`)
+    return `${session}/${step}`
+  }
+  return {
+    "/sessions/{session}": session,
+    "/sessions/{session}/name": await answer("name", "Robin"),
+    "/sessions/{session}/quest": await answer("quest", "Grail"),
+    "/sessions/{session}/hard_question": await answer("hard_question", "Assur")
+  }
+}
+
+/** An account at which a browser is signed in. */
+const makeAccount = async (maker: Maker) => {
+  const made = await maker.make("POST", "/accounts", "<account><name>suite</name></account>")
+  const account = locationOf(made)
+  const tokens = `${account}/tokens`
+  const browsers = `${account}/browser-sessions`
+  const token = /<token [^>]*>([^<]+)</.exec(textOf(made))?.[1] ?? ""
+  const form = new URLSearchParams({ account: "suite", token }).toString()
+  await maker.make("POST", "/sign-in", form, "application/x-www-form-urlencoded")
+  return {
+    "/accounts/{account}": account,
+    "/accounts/{account}/tokens": tokens,
+    "/accounts/{account}/tokens/{token}": await maker.first(tokens, "token"),
+    "/accounts/{account}/export": `${account}/export`,
+    "/accounts/{account}/browser-sessions": browsers,
+    "/accounts/{account}/browser-sessions/{browserSession}": await maker.first(
+      browsers,
+      "browser-session"
+    )
+  }
+}
+
+/** Rows of the tables, and a query of them. */
+const makeRows = async (maker: Maker) => {
   const customer = "<customer id=\"suite\"><name>Neo</name><age>37</age></customer>"
   const query = "<query on=\"customers\"><where field=\"age\" op=\"ge\" value=\"21\"/></query>"
-  const session = await create("POST", "/sessions", "<answer continue=\"true\">yes</answer>")
-  const answers = [["name", "Robin"], ["quest", "Grail"], ["hard_question", "Assur"]] as const
-  for (const [step, text] of answers) {
-    await make("PUT", `${session}/${step}`, `<answer>${text}</answer>`)
+  const quote = "<quote><price currency=\"USD\">1.50</price></quote>"
+  return {
+    "/quotes/{symbol}": await maker.create("PUT", "/quotes/SUITE", quote),
+    "/customers/{customer}": await maker.create("PUT", "/customers/suite", customer),
+    "/loads/{load}": await maker.create("PUT", "/customers", `<customers>${customer}</customers>`),
+    "/queries/{query}": await maker.create("POST", "/queries", query)
   }
-  const published = await make("POST", "/content", "<a>Content of the suites.</a>")
-  const edit = pathOf(/<([^>]+)>; rel="edit"/.exec(fieldOf(published, "link"))?.[1] ?? "", nowhere)
-  const receipt = "<receipt status=\"received\"/>"
-  const receipts = `${edit}/receipts`
-  await make("POST", locationOf(published), receipt)
-  const received = await recorder.send("GET", receipts)
-  const account = await create("POST", "/accounts", "<account><name>suite</name></account>")
-  const tokens = await recorder.send("GET", `${account}/tokens`)
-  const child = (listing: Exchange) =>
-    pathOf(/<(?:token|receipt) href="([^"]+)"/.exec(textOf(listing))?.[1] ?? "", listing.uri)
-  return [
-    mailbox,
-    deposited,
-    locationOf(published),
-    receipts,
-    child(received),
-    session,
-    ...answers.map(([step]) => `${session}/${step}`),
-    account,
-    `${account}/tokens`,
-    child(tokens),
-    "/outgoing/admin",
-    await create("POST", "/outgoing/admin", to),
-    await create("POST", "/cabinets", `<cabinet><mailbox href="${mailbox}"/></cabinet>`),
-    `${mailbox}/registrations`,
-    await create("POST", `${mailbox}/registrations`, registered),
-    await create("PUT", "/quotes/SUITE", "<quote><price currency=\"USD\">1.50</price></quote>"),
-    await create("PUT", "/customers/suite", customer),
-    locationOf(await make("PUT", "/customers", `<customers>${customer}</customers>`)),
-    await create("POST", "/queries", query),
-    "/problems/not-found",
+}
+
+/** Makes one resource of each kind. */
+export const makeResources = async (recorder: Recorder): Promise<Examples> => {
+  const maker = new Maker(recorder)
+  const to = notification.replace("<item>", `<to>${nowhere}</to><item>`)
+  return {
+    ...await makeMailbox(maker),
+    ...await makeContent(maker),
+    ...await makeSession(maker),
+    ...await makeAccount(maker),
+    ...await makeRows(maker),
+    "/outgoing/{account}": "/outgoing/admin",
+    "/outgoing/{account}/{notification}": await maker.create("POST", "/outgoing/admin", to),
+    "/problems/{slug}": "/problems/not-found",
     // No actor is in quarantine: 404.
-    "/cluster/quarantine/mailbox/suite"
-  ]
+    "/cluster/quarantine/{kind}/{id}": "/cluster/quarantine/mailbox/suite"
+  }
 }
 
 /** The parts of `/openapi.json` that tell what can be requested. */
@@ -146,21 +264,37 @@ const requestPath = async (
   return got
 }
 
+/** The path of a template's example; of an action, below the resource on which it acts. */
+const exampleOf = (
+  { paths }: Paths,
+  examples: Readonly<Record<string, string>>,
+  template: string
+): string | undefined => {
+  const own = template.includes("{") ? examples[template] : template
+  if (own !== undefined || paths[template]?.["get"] !== undefined) return own
+  const slash = template.lastIndexOf("/")
+  const parent = examples[template.slice(0, slash)]
+  return parent === undefined ? undefined : parent + template.slice(slash)
+}
+
+/** The templates of the document of which no example is made. */
+export const withoutExample = (document: Paths): ReadonlyArray<string> => {
+  const examples = Object.fromEntries(exampleTemplates.map((template) => [template, template]))
+  return Object.keys(document.paths).filter((template) =>
+    exampleOf(document, examples, template) === undefined
+  )
+}
+
 /** Requests every path of the document; a path without an example fails. */
 export const requestAll = async (
   recorder: Recorder,
-  { paths }: Paths,
-  examples: ReadonlyArray<string>
+  document: Paths,
+  examples: Examples
 ): Promise<ReadonlyArray<Labeled>> => {
   const got: Array<Labeled> = []
-  for (const [template, operations] of Object.entries(paths)) {
-    const isAction = operations["get"] === undefined
-    const of = (pattern: string) => examples.find((path) => patternOf(pattern).test(path))
-    const action = template.slice(template.lastIndexOf("/"))
-    const path = !template.includes("{") || !isAction
-      ? of(template) ?? template
-      : `${of(template.slice(0, template.lastIndexOf("/")))}${action}`
-    if (/[{]|^undefined/.test(path)) throw new Error(`no example of ${template}`)
+  for (const [template, operations] of Object.entries(document.paths)) {
+    const path = exampleOf(document, examples, template)
+    if (path === undefined) throw new Error(`no example of ${template}`)
     const target = `${path}${parametersOf[template] ?? ""}`
     got.push(...await requestPath(recorder, template, target, operations))
   }
@@ -171,12 +305,13 @@ export const requestAll = async (
 export const deleteAll = async (
   recorder: Recorder,
   { paths }: Paths,
-  examples: ReadonlyArray<string>
+  examples: Examples
 ): Promise<ReadonlyArray<Labeled>> => {
   const got: Array<Labeled> = []
+  const made: Readonly<Record<string, string>> = examples
   // Children first: the document lists parents first.
   for (const [template, operations] of Object.entries(paths).toReversed()) {
-    const path = examples.find((one) => patternOf(template).test(one))
+    const path = made[template]
     if (operations["delete"] === undefined || path === undefined) continue
     got.push(
       { label: `DELETE ${template}`, exchange: await recorder.send("DELETE", path) },

@@ -5,8 +5,8 @@
 import { brokenMailboxes } from "./broken-mailboxes.ts"
 
 /**
- * Where a value comes from: the last segment of a URI in a field, or the value at a path in the JSON
- * such as `report/0/href`; of a URI again the last segment.
+ * Where a value comes from: the last segment of a URI in a field, or the value at a path in the
+ * JSON, such as `report/0/href`; of a URI again the last segment.
  */
 export type ValueSource = "location" | "edit" | `json:${string}`
 

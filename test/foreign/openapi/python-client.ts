@@ -9,8 +9,8 @@ import { type Described, operationCalls, uncalled } from "./operation-calls.ts"
 const withinMs = 300_000
 
 /**
- * The generator knows no images and no lines of JSON; the formatter, which it wants to run, is not on
- * its path.
+ * The generator knows no images and no lines of JSON; the formatter, which it wants to run, is not
+ * on its path.
  */
 const configuration = {
   content_type_overrides: {
