@@ -6,8 +6,8 @@ import { accountKind } from "../../actors/index.ts"
 import { address, isRefusal } from "../../runtime/index.ts"
 import { recordAdminRefused } from "../audit/index.ts"
 import { keysPauseMs } from "../limits.ts"
-import { askOrRefusal, type Call, challenges, type HandlerFailure, httpError, invalidTokenError,
-  type KeyOwner, type Service } from "../pipeline/index.ts"
+import { askOrRefusal, type Call, challenges, type HandlerFailure, type HttpError, httpError,
+  invalidTokenError, type KeyOwner, type Service } from "../pipeline/index.ts"
 import { authenticateBrowser } from "./browser-identity.ts"
 import { isSlug, scopeWords, secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"
@@ -88,6 +88,21 @@ const recordUse = Effect.fnUntraced(function*(
   )
 })
 
+/** 401: as an anonymous request it would make something that its sender's account does not own. */
+const noCredentials = (
+  { scheme }: Extract<Call["identity"], { readonly _tag: "Unreadable" }>
+): HttpError =>
+  scheme === "Bearer"
+    ? invalidTokenError(
+      "Authorization has no token after Bearer: send an account's token, or leave the field out"
+    )
+    : httpError(
+      "unauthenticated",
+      "Authorization has no name and token after Basic: send those of an account, or leave the " +
+        "field out",
+      challenges
+    )
+
 /**
  * The account of the request's credentials, whatever the scopes of its token. It is undefined
  * without credentials, and for a wrong name and token by Basic, which may be the password of a
@@ -99,6 +114,7 @@ const identify = Effect.fnUntraced(function*(
 ): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
   const { identity } = call
   if (identity._tag === "Anonymous") return
+  if (identity._tag === "Unreadable") return yield* noCredentials(identity)
   if (identity._tag === "Browser") {
     return identity.known ?? (yield* authenticateBrowser(service, identity.session))
   }
@@ -229,7 +245,8 @@ export const keyOwnerOf = Effect.fnUntraced(function*(
   const { identity } = call
   const account = yield* authenticate(service, call)
   const anonymousOwner: KeyOwner = { scope: undefined, credentials: "" }
-  if (identity._tag === "Anonymous") return anonymousOwner
+  // `authenticate` has refused one that cannot be read.
+  if (identity._tag === "Anonymous" || identity._tag === "Unreadable") return anonymousOwner
   if (identity._tag === "Browser") {
     const credentials = `session ${identity.session.sessionHash}`
     return account === undefined

@@ -115,6 +115,13 @@ export class AuthorizationRequests {
     this.base = base
   }
 
+  /** The path of an operation, of resources that exist, and the type of its request's body. */
+  async target(operation: string): Promise<{ readonly path: string; readonly type: string }> {
+    const [method, pattern = ""] = operation.split(" ")
+    const path = await this.pathOf(pattern, await this.owner(), method !== "GET")
+    return { path, type: this.bodyOf(operation).type ?? "application/xml" }
+  }
+
   /** Sends the request of an operation as this caller. */
   async ask(operation: string, caller: AuthorizationCaller): Promise<Answered> {
     const [method = "", pattern = ""] = operation.split(" ")
@@ -124,11 +131,17 @@ export class AuthorizationRequests {
     const path = await this.pathOf(pattern, owner, !isRead)
     const [, mailbox = "box"] = /^\/mailboxes\/([^/]+)/.exec(path) ?? []
     const account = await this.credentialsOf(caller, owner, mailbox)
+    return this.asking(operation, path, account === undefined ? {} : bearer(account))
+  }
+
+  /** Sends the request of an operation to its path, with these header fields. */
+  asking(operation: string, path: string, headers: Sending["headers"]): Promise<Answered> {
+    const [method = "", pattern = ""] = operation.split(" ")
     // `/metrics` is open to clients on the service's machine.
     const elsewhere = pattern === "/metrics" ? { "X-Forwarded-For": "203.0.113.9" } : {}
     return this.send(method, path + (queries[pattern] ?? ""), {
       ...this.bodyOf(operation),
-      headers: { ...elsewhere, ...account === undefined ? {} : bearer(account) }
+      headers: { ...elsewhere, ...headers }
     })
   }
 

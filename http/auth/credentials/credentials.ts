@@ -17,22 +17,37 @@ export type Identity =
   | { readonly _tag: "Browser"; readonly session: SessionCookie; readonly known?: SignedIn }
   | { readonly _tag: "Basic"; readonly user: string; readonly password: string }
   | { readonly _tag: "Bearer"; readonly token: string }
+  /** Authorization names a known scheme, and has no credentials of it. */
+  | { readonly _tag: "Unreadable"; readonly scheme: "Basic" | "Bearer" }
 
 const anonymous: Identity = { _tag: "Anonymous" }
 
 const credentials = /^(basic|bearer)[ ]+([A-Za-z0-9\-._~+/]+=*)$/i
 
-/** Reads the Authorization field (RFC 7617, RFC 6750); another scheme is anonymous. */
+const knownScheme = /^(?:basic|(bearer))(?: |$)/i
+
+/** The identity of a field without credentials that can be read. */
+const unreadable = (field: string): Identity => {
+  const [known, bearer] = knownScheme.exec(field) ?? []
+  if (known === undefined) return anonymous
+  return { _tag: "Unreadable", scheme: bearer === undefined ? "Basic" : "Bearer" }
+}
+
+/**
+ * Reads the Authorization field (RFC 7617, RFC 6750); another scheme is anonymous. `Bearer` without
+ * a token, and Basic without one, are not: they come from programs whose variable is not set.
+ */
 export const identityOf = (request: HttpRequest): Identity => {
   const field = request.headers.get("authorization")
   if (field === undefined) return anonymous
   const [, scheme = "", text = ""] = credentials.exec(field.trim()) ?? []
   if (scheme.toLowerCase() === "bearer") return { _tag: "Bearer", token: text }
-  if (scheme === "") return anonymous
+  if (scheme === "") return unreadable(field.trim())
   const pair = Buffer.from(text, "base64").toString("utf8")
   const colon = pair.indexOf(":")
-  return colon < 0
-    ? anonymous
+  // No token and no password is empty.
+  return colon < 0 || colon === pair.length - 1
+    ? { _tag: "Unreadable", scheme: "Basic" }
     : { _tag: "Basic", user: pair.slice(0, colon), password: pair.slice(colon + 1) }
 }
 

@@ -46,6 +46,12 @@ const accessOf = Effect.fnUntraced(function*(
   }
 })
 
+/** A browser whose user typed no password asks for the message's again. */
+const askingAgain = ({ identity }: Call, failure: HandlerFailure): HandlerFailure =>
+  identity._tag === "Unreadable" && identity.scheme === "Basic" && failure._tag === "HttpError"
+    ? httpError("unauthenticated", failure.problem.detail, messageChallenge)
+    : failure
+
 /**
  * Asks the content's actor as a reader. A wrong password is 401 with its own challenge and counts
  * against the client's address; after too many it is 429 (protocol §1.1).
@@ -58,7 +64,10 @@ export const askAsReader = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ContentReply, HandlerFailure> {
   const hasPassword = offeredPassword(call) !== undefined
   if (hasPassword) yield* checkPasswordThrottle(service, call)
-  const access = yield* accessOf(service, call)
+  const access = yield* Effect.mapError(
+    accessOf(service, call),
+    (failure) => askingAgain(call, failure)
+  )
   const reply = yield* askOrRefusal<ContentReply>(service, to, message(access))
   if (!isRefusal(reply)) return reply
   if (reply.reason !== "Unauthenticated") return yield* refusalError(reply)

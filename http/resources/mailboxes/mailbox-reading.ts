@@ -214,10 +214,9 @@ export const getNotification = defineMailboxHandler(function*(mailboxCall) {
 })
 
 const removeNotification = Effect.fnUntraced(function*(
-  mailboxCall: MailboxCall
+  readerCall: ReaderCall
 ): Effect.fn.Return<void, HandlerFailure> {
-  const { call, mailbox, service } = mailboxCall
-  const readerCall = yield* requireRemover(mailboxCall)
+  const { call, mailbox, service } = readerCall
   const entry = yield* entryAt(readerCall)
   if (isConditional(call)) {
     // A notification never changes, so that the actor need not compare a version.
@@ -239,15 +238,22 @@ const removeNotification = Effect.fnUntraced(function*(
 })
 
 export const deleteNotification = defineMailboxHandler(function*(mailboxCall) {
-  yield* removeNotification(mailboxCall)
+  yield* removeNotification(yield* requireRemover(mailboxCall))
   return emptyAnswer(204, [mailboxCall.mailbox.link])
 })
 
 /** DELETE from the form of a page, which redirects the browser to the mailbox. */
 export const postNotificationForm = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox } = mailboxCall
-  yield* readFormMethod(call, "notification", ["delete"])
-  yield* removeOnce(call, removeNotification(mailboxCall))
+  yield* removeOnce(
+    call,
+    Effect.gen(function*(): Effect.fn.Return<void, HandlerFailure> {
+      // Before the form is read: a stranger's body is not waited for.
+      const readerCall = yield* requireRemover(mailboxCall)
+      yield* readFormMethod(call, "notification", ["delete"])
+      yield* removeNotification(readerCall)
+    })
+  )
   return emptyAnswer(303, [
     ["Location", `${mailbox.here}${mailbox.secret === undefined ? "?read=" : ""}`],
     ...noStore,

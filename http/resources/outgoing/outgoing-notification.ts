@@ -149,9 +149,9 @@ export const deleteOutgoing = defineHandler(function*(service, call) {
 
 /** DELETE from the form of a page. */
 export const postOutgoingForm = defineHandler(function*(service, call) {
+  const { account } = yield* outgoingRefOf(service, call)
   yield* readFormMethod(call, "notification", ["delete"])
   yield* removeOnce(call, removeNotification(service, call))
   if (!isPageForm(call.request)) return emptyAnswer(204)
-  const { account } = yield* outgoingRefOf(service, call)
   return seeOther(service, mailboxPath(account))
 })

@@ -118,15 +118,23 @@ export const getQuery = defineHandler(function*(service, call) {
   return viewAnswer(queryView(service, id, value, secret), { headers: noStore })
 })
 
+/** Fails for a caller that may not change the query, and for a query that is not there. */
+const authorizeStored = (
+  service: Service,
+  call: Call,
+  ref: QueryRef
+): Effect.Effect<void, HandlerFailure> =>
+  Effect.flatMap(readRecord(service, ref.resource, ref.id), authorizeChange(service, call, ref))
+
 const replaceQuery = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   ref: QueryRef,
-  input: RequestInput
+  read: Effect.Effect<RequestInput, HandlerFailure>
 ): Effect.fn.Return<string, HandlerFailure> {
   const { id, resource } = ref
-  yield* authorizeChange(service, call, ref)(yield* readRecord(service, resource, id))
-  const query = yield* queryOf(call, input)
+  yield* authorizeStored(service, call, ref)
+  const query = yield* queryOf(call, yield* read)
   const { value } = yield* replaceRecord(service, call, resource, id, (before) =>
     // A query that was removed since the authorization must not be created again.
     before === undefined
@@ -137,7 +145,7 @@ const replaceQuery = Effect.fnUntraced(function*(
 
 export const putQuery = defineHandler(function*(service, call) {
   const ref = yield* queryRefOf(call)
-  const value = yield* replaceQuery(service, call, ref, yield* readInput(call, "query"))
+  const value = yield* replaceQuery(service, call, ref, readInput(call, "query"))
   return viewAnswer(queryView(service, ref.id, value, ref.secret), { headers: noStore })
 })
 
@@ -156,13 +164,18 @@ export const deleteQuery = defineHandler(function*(service, call) {
 /** PUT and DELETE from the forms of the query's page: HTML has neither. */
 export const postQueryForm = defineHandler(function*(service, call) {
   const ref = yield* queryRefOf(call)
+  // A stranger's form is not waited for. The body of a keyed request has been read, and a
+  // repetition may find the query removed.
+  if (call.key === undefined) yield* authorizeStored(service, call, ref)
   const input = yield* readInput(call, "query", { form: true })
   if (input._tag === "Form" && input.fields.get("method") === "delete") {
     yield* removeQuery(service, call, ref)
     return seeOther(service, collectionPath)
   }
   // A repetition changes nothing, also if somebody has removed the query since.
-  if (!(yield* isChangeMade(service, call))) yield* replaceQuery(service, call, ref, input)
+  if (!(yield* isChangeMade(service, call))) {
+    yield* replaceQuery(service, call, ref, Effect.succeed(input))
+  }
   return seeOther(service, call.request.path)
 })
 

@@ -181,9 +181,9 @@ const signOutBy = ({ caller }: AccountRef, target: string) =>
 
 const removeSession = Effect.fnUntraced(function*(
   service: Service,
-  call: Call
+  call: Call,
+  ref: AccountRef
 ): Effect.fn.Return<void, HandlerFailure> {
-  const ref = yield* accountRefOf(service, call)
   const caller = callerOf(ref.caller)
   const sessionId = call.parameters.get("browserSession")
   const message: AccountMessage = { _tag: "RemoveBrowserSession", caller, sessionId }
@@ -193,9 +193,9 @@ const removeSession = Effect.fnUntraced(function*(
 
 const removeSessions = Effect.fnUntraced(function*(
   service: Service,
-  call: Call
+  call: Call,
+  ref: AccountRef
 ): Effect.fn.Return<void, HandlerFailure> {
-  const ref = yield* accountRefOf(service, call)
   const caller = callerOf(ref.caller)
   const message: AccountMessage = { _tag: "RemoveBrowserSessions", caller }
   const target = browserSessionsPath(ref.name)
@@ -203,12 +203,12 @@ const removeSessions = Effect.fnUntraced(function*(
 })
 
 export const deleteBrowserSession = defineHandler(function*(service, call) {
-  yield* removeSession(service, call)
+  yield* removeSession(service, call, yield* accountRefOf(service, call))
   return emptyAnswer(204)
 })
 
 export const deleteBrowserSessions = defineHandler(function*(service, call) {
-  yield* removeSessions(service, call)
+  yield* removeSessions(service, call, yield* accountRefOf(service, call))
   return emptyAnswer(204)
 })
 
@@ -220,10 +220,12 @@ const afterRemoval = (service: Service, call: Call, isOwnEnded: boolean) =>
 
 /** DELETE of one browser from the form of a page. */
 export const postBrowserSession = defineHandler(function*(service, call) {
+  // Before the form is read: a stranger's body is not waited for.
+  const ref = yield* accountRefOf(service, call)
   yield* readFormMethod(call, "browser-session", ["delete"])
   // The session may have ended since the page was made.
   yield* Effect.catch(
-    removeSession(service, call),
+    removeSession(service, call, ref),
     (failure) =>
       toHttpError(failure).problem.slug === "not-found" ? Effect.void : Effect.fail(failure)
   )
@@ -232,8 +234,9 @@ export const postBrowserSession = defineHandler(function*(service, call) {
 
 /** DELETE of all browsers from the form of a page. */
 export const postBrowserSessions = defineHandler(function*(service, call) {
+  const ref = yield* accountRefOf(service, call)
   yield* readFormMethod(call, "browser-sessions", ["delete"])
-  yield* removeSessions(service, call)
+  yield* removeSessions(service, call, ref)
   const account = call.parameters.get("account")
   return afterRemoval(service, call, call.request.viewer === account)
 })
