@@ -75,8 +75,11 @@ export const routesOf = (
   const schemas = Object.assign({}, ...resources.map((resource) => resource.schemas))
   const operations = resources.flatMap(operationsOf)
   const guarded = new Set(
-    resources.filter(({ isGuarded }) => isGuarded === true).flatMap(operationsOf)
-      .map(({ pattern }) => pattern)
+    resources.flatMap((resource) =>
+      operationsOf(resource)
+        .filter(({ operation }) => resource.isGuarded === true || operation.isGuarded === true)
+        .map(({ pattern }) => pattern)
+    )
   )
   for (const routed of operations) {
     const { method, operation: { acceptPost }, pattern } = routed

@@ -5,7 +5,7 @@ import { LRUCache } from "lru-cache"
 import { isIP } from "node:net"
 import { cachedUriCharsMax, destinationsCachedMax, uriCharsMax } from "../limits.ts"
 import { parseUrl } from "../parse-url.ts"
-import { notAllowed } from "./problems.ts"
+import { notAllowed, portNotAllowed } from "./problems.ts"
 
 /** Which addresses are permitted. */
 export interface AddressRules {
@@ -135,7 +135,7 @@ export interface ForbiddenDestination {
 
 /** Ports of other protocols that a request must not reach (Fetch Standard §2.9). */
 const blockedPorts: ReadonlySet<number> = new Set(
-  ("0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 " +
+  ("1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 " +
     "111 113 115 117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 " +
     "532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 " +
     "5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080")
@@ -146,10 +146,13 @@ const blockedPorts: ReadonlySet<number> = new Set(
 export const hostOf = (hostname: string): string =>
   hostname.startsWith("[") ? hostname.slice(1, -1) : hostname.replace(/\.$/, "")
 
-/** An address that the operator allows is allowed with all its ports. */
-const isPortAllowed = (host: string, port: number, rules: AddressRules): boolean =>
-  !blockedPorts.has(port) ||
-  (port !== 0 && rules.allows(host === "localhost" ? "127.0.0.1" : host))
+/** Why a port may not be reached, if it may not. */
+const portProblem = (host: string, port: number, rules: AddressRules): string | undefined => {
+  if (port === 0) return "the port is not valid"
+  const isAllowed = !blockedPorts.has(port) ||
+    rules.allows(host === "localhost" ? "127.0.0.1" : host)
+  return isAllowed ? undefined : portNotAllowed
+}
 
 /**
  * Checks a URI. The URL parser normalizes every spelling of an IPv4 address, so a literal address
@@ -168,9 +171,8 @@ export const destinationOf = (
   if (url.username !== "" || url.password !== "") return { problem: "the URI has credentials" }
   const host = hostOf(url.hostname)
   if (host === "") return { problem: "the URI is not valid" }
-  if (url.port !== "" && !isPortAllowed(host, Number(url.port), rules)) {
-    return { problem: "the port is not allowed" }
-  }
+  const problem = url.port === "" ? undefined : portProblem(host, Number(url.port), rules)
+  if (problem !== undefined) return { problem }
   if (isIP(host) !== 0 && !rules.permits(host)) return { problem: notAllowed }
   if (url.hash !== "") url.hash = ""
   return { url, origin: url.origin, path: url.pathname + url.search }

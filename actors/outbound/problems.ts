@@ -17,6 +17,11 @@ export const connectionFailure = (problem: string, isLocal = false): ConnectionF
 export const notAllowed =
   "the address is not allowed: it is not public, and OUTBOUND_ALLOW does not permit it"
 
+/** An address that the operator allows is allowed with all its ports. */
+export const portNotAllowed =
+  "the port is not allowed: it is one of another protocol, and OUTBOUND_ALLOW does not permit " +
+  "the address"
+
 export const noAnswerInTime = "no answer in time"
 
 export const connectTimedOut = "could not connect in time"

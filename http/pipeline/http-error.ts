@@ -114,9 +114,17 @@ export const toHttpError = (failure: HandlerFailure): HttpError => {
     case "BlobTooLarge":
       return contentTooLarge("content", failure.bytesMax)
     case "MessageTooLarge":
-      return httpError("payload-too-large", `a message may have at most ${failure.bytesMax} bytes`)
+      return httpError(
+        "payload-too-large",
+        `a message between nodes may have at most ${failure.bytesMax} bytes, which is what ` +
+          "max_payload of the NATS servers leaves: send less"
+      )
     case "ValueTooLarge":
-      return httpError("payload-too-large", "a value is larger than the store accepts; send less")
+      return httpError(
+        "payload-too-large",
+        "a value is larger than the store takes, whose limit is max_payload of the NATS servers: " +
+          "send less"
+      )
     case "BlobMissing":
       return httpError("not-found")
     case "BlobAborted":

@@ -195,7 +195,11 @@ export const framingOf = (line: Line, flat: ReadonlyArray<string>): Framing => {
     }
   }
   if (sizeBytes > headerBlockBytesMax) {
-    return refuse("header-fields-too-large", `more than ${headerBlockBytesMax} bytes`)
+    return refuse(
+      "header-fields-too-large",
+      `the request line and the header fields have about ${sizeBytes} bytes, and may have at ` +
+        `most ${headerBlockBytesMax}: send fewer or shorter fields`
+    )
   }
   if (coding !== undefined) return framingOfCoding(line.method, coding, length)
   if (length === undefined || length === "0") return isLast ? lastEmpty : empty

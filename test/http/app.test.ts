@@ -29,6 +29,38 @@ const failures = {
   defect: new ActorDefect({ key })
 }
 
+/** The routes about accounts or the operator's business. */
+const guardedPatterns: ReadonlyArray<string> = [
+  "/accounts",
+  "/accounts/{account}",
+  "/accounts/{account}/browser-sessions",
+  "/accounts/{account}/browser-sessions/{browserSession}",
+  "/accounts/{account}/export",
+  "/accounts/{account}/token",
+  "/accounts/{account}/tokens",
+  "/accounts/{account}/tokens/{token}",
+  "/archive",
+  "/audit",
+  "/audit/chain",
+  "/blocks",
+  "/blocks/{block}",
+  "/cluster",
+  "/cluster/quarantine/{kind}/{id}",
+  "/content",
+  "/limits",
+  "/livez",
+  "/mailboxes/{mailbox}/blocks",
+  "/mailboxes/{mailbox}/blocks/{block}",
+  "/mailboxes/{mailbox}/notifications/{notification}/depositor",
+  "/mailboxes/{mailbox}/notifications/{notification}/report",
+  "/metrics",
+  "/readyz",
+  "/reports",
+  "/reports/{report}",
+  "/sign-in",
+  "/sign-out"
+]
+
 /** The real resources, one that fails as requested, and one that waits for a release. */
 const routes = (shared: Service): ReadonlyArray<Route<ResourceHandler>> => [
   ...resourceTable(shared),
@@ -280,9 +312,17 @@ describe("seeing inside", () => {
     const originOf = async (at: Harness, path: string) =>
       (await at.send("GET", path, { basic })).headers.get("access-control-allow-origin")
     try {
-      for (const path of ["/metrics", "/cluster", "/accounts", "/accounts/admin"]) {
+      const routes = resourceTable(service.service)
+      const guarded = routes.filter(({ isGuarded }) => isGuarded).map(({ pattern }) => pattern)
+      expect(guarded.toSorted()).toEqual(guardedPatterns)
+      for (const pattern of guarded) {
+        const path = pattern.replace("{account}", "admin").replace(/\{\w+\}/g, "none")
         expect([path, await originOf(service, path)]).toEqual([path, null])
         expect([path, await originOf(named, path)]).toEqual([path, "https://app.example"])
+        const preflight = await service.send("OPTIONS", path, {
+          headers: { Origin: "https://app.example", "Access-Control-Request-Method": "GET" }
+        })
+        expect([path, preflight.headers.get("access-control-allow-origin")]).toEqual([path, null])
       }
       expect(await originOf(service, "/cross_bridge")).toBe("*")
     } finally {

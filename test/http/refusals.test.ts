@@ -1,6 +1,9 @@
 /** Every refusal names the check or limit that it was, and tells a stranger no secret. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { toHttpError } from "../../http/pipeline/http-error.ts"
 import { resourceTable } from "../../http/resource-table.ts"
+import { framingOf } from "../../http/wire/request.ts"
+import { MessageTooLarge, ValueTooLarge } from "../../runtime/index.ts"
 import { adminToken, type Harness, type Sending, startService } from "./harness.ts"
 
 const admin = `admin:${adminToken}`
@@ -26,6 +29,11 @@ afterAll(() => service.close())
 
 const notification = "<notification><item><description>d</description>" +
   "<url>http://example.org/</url></item></notification>"
+
+const recipient = "<to>http://example.org/m</to>"
+
+const recipients = (count: number): string =>
+  Array.from({ length: count }, (_, n) => recipient.replace("/m", `/m${n}`)).join("")
 
 type Refused = readonly [
   what: string,
@@ -89,6 +97,38 @@ const refused: ReadonlyArray<Refused> = [
     () => ({ body: "x".repeat(1024 * 1024 + 1) }),
     413,
     /at most 1048576 bytes \(CONTENT_BYTES_MAX\), and this has 1048577/
+  ],
+  [
+    "elements that are nested too deep",
+    "POST",
+    "/queries",
+    () => ({ body: "<a>".repeat(33) + "</a>".repeat(33) }),
+    400,
+    /nested deeper than 32 \(XML_DEPTH_MAX\): nest them less deep/
+  ],
+  [
+    "values that are nested too deep",
+    "POST",
+    "/queries",
+    () => ({ body: "{\"a\":".repeat(33) + "1" + "}".repeat(33), type: "application/json" }),
+    400,
+    /nested deeper than 32 \(XML_DEPTH_MAX\): nest them less deep/
+  ],
+  [
+    "too many recipients",
+    "POST",
+    "/outgoing/bob",
+    (basic) => ({ basic, body: notification.replace("<item>", `${recipient.repeat(1001)}<item>`) }),
+    422,
+    /more than 1000 to elements \(RECIPIENTS_MAX\): send to the others by another notification/
+  ],
+  [
+    "too many recipients at one origin",
+    "POST",
+    "/outgoing/bob",
+    (basic) => ({ basic, body: notification.replace("<item>", `${recipients(101)}<item>`) }),
+    422,
+    /101 recipients are at http:\/\/example.org, at most 100 may be: .* in FANOUT_ALLOW/
   ]
 ]
 
@@ -99,6 +139,29 @@ describe("a refusal names its check", () => {
       status,
       expect.stringMatching(detail)
     ])
+  })
+
+  it("of header fields that are too large", () => {
+    const line = { method: "GET", path: "/", query: "" }
+    const { detail, refusal } = framingOf(line, ["host", "a", "x", "x".repeat(16_384)])
+    expect([refusal, detail]).toEqual([
+      "header-fields-too-large",
+      expect.stringMatching(
+        /about 16\d{3} bytes, and may have at most 16384: send fewer or shorter/
+      )
+    ])
+  })
+
+  it("of what is too large for the servers of NATS", () => {
+    const failures = [
+      new ValueTooLarge({ detail: "a secret key" }),
+      new MessageTooLarge({ key: "a secret key", bytesMax: 1_000_000 })
+    ]
+    for (const failure of failures) {
+      const { detail, status } = toHttpError(failure).problem
+      expect([status, detail]).toEqual([413, expect.stringMatching(/max_payload.*: send less/)])
+      expect(detail).not.toContain("secret")
+    }
   })
 
   it("of too many wrong tokens, with the time", async () => {

@@ -68,6 +68,8 @@ export interface Operation {
   readonly isNeverGone?: boolean
   /** It stores nothing for long, such as a sign-in: it works while the disk is nearly full. */
   readonly isPassing?: boolean
+  /** Whether the answers of its path are guarded: see {@link OperationGroup}. */
+  readonly isGuarded?: boolean
   /** PUT or DELETE without conditions. */
   readonly isUnconditional?: boolean
 }

@@ -151,7 +151,9 @@ class ElementBuilder {
       this.usesNamespaces = true
       if (isStored !== true) checkDeclaredNamespaces(tag)
     }
-    if (depth > depthMax) reject(`elements are nested deeper than ${depthMax}`)
+    if (depth > depthMax) {
+      reject(`elements are nested deeper than ${depthMax} (XML_DEPTH_MAX): nest them less deep`)
+    }
     if (++this.nodes > nodesMax) reject(`there are more than ${nodesMax} elements and texts`)
     onOpen?.(tag.name, depth, this.parser.position)
     const element: OpenElement = { name: tag.name, attributes: tag.attributes, children: [] }

@@ -200,7 +200,11 @@ const readElement = (
   reading: JsonReading
 ): Element => {
   const { depthMax } = reading
-  if (depth > depthMax) throw new JsonRejected(`values are nested deeper than ${depthMax}`)
+  if (depth > depthMax) {
+    throw new JsonRejected(
+      `values are nested deeper than ${depthMax} (XML_DEPTH_MAX): nest them less deep`
+    )
+  }
   countNode(reading)
   const attributes: Record<string, string> = Object.create(null)
   const children: Array<Element | string> = []

@@ -216,7 +216,11 @@ export const readNotificationElement = (
   for (const child of elementsIn(root)) {
     if (child.name === "to") {
       if (to.length === recipientsMax) {
-        throw new RuleViolation("recipients", `there are more than ${recipientsMax} to elements`)
+        throw new RuleViolation(
+          "recipients",
+          `there are more than ${recipientsMax} to elements (RECIPIENTS_MAX): send to the others ` +
+            "by another notification"
+        )
       }
       to.push(checkUri(`to number ${to.length + 1}`, textIn(child).trim()))
     } else if (child.name !== "item") {

@@ -74,6 +74,7 @@ export const contentResource: ResourceDefinition = {
   operations: {
     "GET /content": {
       handle: getContents,
+      isGuarded: true,
       id: "listContents",
       summary: "Lists the caller's content, newest first; for the role admin everybody's",
       needs: "account",

@@ -12,6 +12,9 @@ const notAllowed = {
   problem: "the address is not allowed: it is not public, and OUTBOUND_ALLOW does not permit it"
 }
 
+const portNotAllowed = "the port is not allowed: it is one of another protocol, and " +
+  "OUTBOUND_ALLOW does not permit the address"
+
 describe("a literal or local name", () => {
   it.each(spellings)("%s is refused by post and get", async (host) => {
     const { hits, port } = await guarded()
@@ -137,10 +140,10 @@ describe("a URI", () => {
     ["http://256.256.256.256/", "the URI is not valid"],
     ["http://exa mple.com/", "the URI is not valid"],
     [`http://example.com/${"x".repeat(8_192)}`, "the URI is too long"],
-    ["http://example.com:25/", "the port is not allowed"],
-    ["http://8.8.8.8:22/", "the port is not allowed"],
-    ["http://example.com:6667/", "the port is not allowed"],
-    ["https://example.com:0/", "the port is not allowed"]
+    ["http://example.com:25/", portNotAllowed],
+    ["http://8.8.8.8:22/", portNotAllowed],
+    ["http://example.com:6667/", portNotAllowed],
+    ["https://example.com:0/", "the port is not valid"]
   ]
   it("asks any port of an address that the operator allows", async () => {
     const { post } = await client({ allow: ["127.0.0.0/8"] })
