@@ -163,6 +163,8 @@ export class Exchange {
     this.native.onData((chunk, isLast) => {
       if (isLast) this.bodyDone = true
       if (over) return
+      // The rest of an answered request is discarded, and takes nothing.
+      if (this.hasAnswered) return finish({ _tag: "Aborted" })
       size += chunk.byteLength
       if (size > bytesMax) return finish({ _tag: "TooLarge", bytesMax })
       const piece = new Uint8Array(chunk)
@@ -176,7 +178,6 @@ export class Exchange {
     if (this.declaredBytes === 0) return
     this.onAbort(() => finish({ _tag: "Aborted" }))
     this.shared.bodies.expect(() => {
-      // The rest of an answered request is discarded, and takes nothing.
       if (over || this.bodyDone || this.hasAnswered || partial !== undefined) return
       const shortage = begun().begin()
       if (shortage !== undefined) finish({ _tag: "NoRoom", shortage })
