@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
+import { StorageUnavailable } from "../../runtime/index.ts"
 import type { Answered, Sending } from "./harness.ts"
 import { childText, itemOf, type Mailboxes, notification, owner,
   startMailboxes } from "./mailbox-harness.ts"
@@ -181,6 +182,71 @@ describe("content that a deposit brings", () => {
     expect((await send("GET", url)).text).toBe("keyed")
     await send("DELETE", first, { basic: owner })
     await gone(url)
+  })
+
+  it("stays if the first notification is removed while the deposit is repeated", async () => {
+    let isRemoving = false
+    const raced = await startMailboxes((one) => ({
+      ...one,
+      system: {
+        ...one.system,
+        ask: (to, message) =>
+          Effect.tap(one.system.ask(to, message), (reply) => {
+            if (!isRemoving || message._tag !== "Deposit") return Effect.void
+            isRemoving = false
+            expect(reply).toMatchObject({ _tag: "Deposited", n: 1, repeated: true })
+            const reader = { account: "admin" }
+            return one.system.ask(to, { _tag: "Remove", n: 1, idRandom: "any", reader })
+          })
+      }
+    }))
+    try {
+      const { href } = await raced.open("raced")
+      const sending = { body: inlining("raced"), type: "application/xml" }
+      await raced.send("POST", href, sending)
+      isRemoving = true
+      const second = (await raced.send("POST", href, sending)).header("location")
+      expect(second).toMatch(/\/2-[^/]+$/)
+      const url = urlOf(await raced.send("GET", second, { basic: owner }))
+      expect((await raced.send("GET", url)).text).toBe("raced")
+    } finally {
+      await raced.close()
+    }
+  })
+
+  it("stays after a refusal if an earlier attempt may have stored the notification", async () => {
+    let isRefusing = false
+    const doubtful = await startMailboxes((one) => ({
+      ...one,
+      system: {
+        ...one.system,
+        // The deposit of the first attempt is kept late: the second one does not find it.
+        read: (to, from, limit) =>
+          isRefusing ? Effect.succeed([]) : one.system.read(to, from, limit),
+        ask: (to, message) => {
+          if (message._tag !== "Deposit") return one.system.ask(to, message)
+          if (isRefusing) return Effect.succeed({ _tag: "Refused", reason: "Full" })
+          return Effect.andThen(
+            // Its signal to the key is late, too.
+            one.system.ask(to, { ...message, key: undefined }),
+            Effect.fail(new StorageUnavailable({ detail: "planned" }))
+          )
+        }
+      }
+    }))
+    try {
+      const { href } = await doubtful.open("doubtful")
+      const headers = { "Idempotency-Key": "\"inlined-content-with-doubt\"" }
+      const sending = { body: inlining("doubtful"), type: "application/xml", headers }
+      expect((await doubtful.send("POST", href, sending)).status).toBe(503)
+      isRefusing = true
+      expect((await doubtful.send("POST", href, sending)).status).toBe(409)
+      isRefusing = false
+      const url = urlOf(await doubtful.send("GET", href, { basic: owner }))
+      expect((await doubtful.send("GET", url)).text).toBe("doubtful")
+    } finally {
+      await doubtful.close()
+    }
   })
 
   it("is not kept if the mailbox refuses the notification", async () => {

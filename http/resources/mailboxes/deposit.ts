@@ -234,7 +234,10 @@ const deposit = Effect.fnUntraced(function*(
   const { digest, document } = body
   const seal = sealPasswordFor(service.keyring, mailbox.to)
   const fragment = yield* publishedFragment(service.documentParser, document, seal, publish)
-  const unlink = inlinedId === undefined ? Effect.void : removeLink(service, inlinedId, link)
+  // Where an earlier attempt may have stored the notification, a check of the links finds out.
+  const unlink = inlinedId === undefined || key?.earlier !== undefined
+    ? Effect.void
+    : removeLink(service, inlinedId, link)
   const blocked = serviceBlock(service, depositor, fragment)
   if (blocked !== undefined) {
     yield* unlink
@@ -247,10 +250,14 @@ const deposit = Effect.fnUntraced(function*(
     ...inlinedId === undefined ? {} : { isInlined: true }
   }
   const reply = yield* askOrRefusal<Deposited>(service, mailbox.to, message)
-  // The notification is not stored, or an earlier one is.
-  if (isRefusal(reply) || reply.repeated && key === undefined) yield* unlink
-  if (isRefusal(reply)) return yield* refusalError(reply)
-  return yield* findDeposited(service, mailbox, message, reply)
+  if (isRefusal(reply)) {
+    yield* unlink
+    return yield* refusalError(reply)
+  }
+  const href = yield* findDeposited(service, mailbox, message, reply)
+  // An earlier notification is stored, and this one is not.
+  if (!href.endsWith(`-${idRandom}`)) yield* unlink
+  return href
 })
 
 /** A2 through the whole pipeline: with credentials, or with an Idempotency-Key. */
