@@ -49,32 +49,45 @@ export const withoutPassword = ({ fragment, position }: SealedFragment): string 
   fragment.slice(0, position).replace(emptyElement, "") +
   fragment.slice(position + closingTag.length)
 
-/** The fragment as readers get it; without the password if its key is missing. */
-export const openFragment = (keyring: Keyring, owner: Address, stored: string): string => {
+/** The fragment with its password; undefined if the key of the password is missing. */
+export const wholeFragment = (
+  keyring: Keyring,
+  owner: Address,
+  stored: string
+): string | undefined => {
   const parts = sealedParts(stored)
   if (parts === undefined) return stored
   const text = keyring.open(messagePasswordOf(owner), parts.sealed)
-  if (text === undefined) return withoutPassword(parts)
   const { fragment, position } = parts
-  return fragment.slice(0, position) + text + fragment.slice(position)
+  return text === undefined
+    ? undefined
+    : fragment.slice(0, position) + text + fragment.slice(position)
 }
 
-/** A stored fragment for another actor: its password is encrypted for that one. */
+/** The fragment as readers get it; without the password if its key is missing. */
+export const openFragment = (keyring: Keyring, owner: Address, stored: string): string => {
+  const whole = wholeFragment(keyring, owner, stored)
+  if (whole !== undefined) return whole
+  const parts = sealedParts(stored)
+  return parts === undefined ? stored : withoutPassword(parts)
+}
+
+/**
+ * A stored fragment for another actor: its password is encrypted for that one. Undefined if the key
+ * of the password is missing: without it the other actor would never have the password.
+ */
 export const resealFragment = (
   keyring: Keyring,
   from: Address,
   to: Address,
   stored: string
-): string => {
+): string | undefined => {
   const parts = sealedParts(stored)
   if (parts === undefined) return stored
   const text = keyring.open(messagePasswordOf(from), parts.sealed)
-  if (text === undefined) return withoutPassword(parts)
-  return withSealedPassword(
-    parts.fragment,
-    parts.position,
-    keyring.seal(messagePasswordOf(to), text)
-  )
+  return text === undefined
+    ? undefined
+    : withSealedPassword(parts.fragment, parts.position, keyring.seal(messagePasswordOf(to), text))
 }
 
 /** Where the stored fragment begins in the value of a mailbox's log item. */

@@ -41,6 +41,12 @@ const permanentFailure = (code: number, problem: string): DeliveryOutcome => ({
   problem
 })
 
+/** The operator can put the key back. Without its password the message would be lost. */
+export const noPasswordKey: DeliveryOutcome = {
+  _tag: "RetryableFailure",
+  problem: "the key of the message password is missing at this service"
+}
+
 const noMailbox = permanentFailure(404, "there is no such mailbox")
 
 const outcomeOf = ({ reason }: Refusal): DeliveryOutcome => {
@@ -98,6 +104,7 @@ const deposit = Effect.fnUntraced(function*(
   const idRandom = localDeliveryIdRandom(derivedName("item", id, to))
   const digest = derivedName("digest", id, to).slice(0, partChars)
   const fragment = resealFragment(keyring, from, address(mailboxKind, name), stored)
+  if (fragment === undefined) return noPasswordKey
   yield* noteLink(peers, deps, fragment, name, idRandom)
   const message: MailboxMessage = { _tag: "Deposit", fragment, digest, idRandom, account }
   const reply = yield* askMailbox(peers, name, message)

@@ -7,9 +7,9 @@ import type { Keyring } from "../keyring.ts"
 import type { Links } from "../links.ts"
 import { deferredOutcome, type DeliveryOutcome, type Outbound,
   type OutboundContent } from "../outbound/index.ts"
-import { openFragment } from "../sealed-fragment.ts"
+import { wholeFragment } from "../sealed-fragment.ts"
 import { documentOf, fragmentOf } from "./decide.ts"
-import { deliverLocally, derivedName } from "./local-delivery.ts"
+import { deliverLocally, derivedName, noPasswordKey } from "./local-delivery.ts"
 import type { NotificationAction, NotificationMessage } from "./protocol.ts"
 import type { RelayResources } from "./relay-resources.ts"
 
@@ -98,12 +98,12 @@ class RelayAttempt {
     return true
   }
 
-  /** The document as a recipient elsewhere gets it, with its password. */
-  private opened(document: string): string {
+  /** The document as a recipient elsewhere gets it; undefined without the key of its password. */
+  private opened(document: string): string | undefined {
     const fragment = fragmentOf(document)
-    return fragment === undefined
-      ? document
-      : documentOf(openFragment(this.deps.keyring, this.self, fragment))
+    if (fragment === undefined) return document
+    const whole = wholeFragment(this.deps.keyring, this.self, fragment)
+    return whole === undefined ? undefined : documentOf(whole)
   }
 
   private readDocument(): Effect.Effect<string | undefined, StorageFailure> {
@@ -159,13 +159,15 @@ class RelayAttempt {
   private post(): Effect.Effect<AttemptOutcome> {
     const { documents, links, outbound } = this.deps
     const { to } = this.action
-    let notSent: "obsolete" | "unavailable" | undefined
+    let notSent: "obsolete" | "unavailable" | "unopened" | undefined
     const contentOf = (document: string | undefined): OutboundContent | undefined => {
-      if (document !== undefined && !this.isObsolete()) {
-        return this.contentOf(this.opened(document))
+      if (document === undefined || this.isObsolete()) {
+        notSent = "obsolete"
+        return undefined
       }
-      notSent = "obsolete"
-      return undefined
+      const opened = this.opened(document)
+      if (opened === undefined) notSent = "unopened"
+      return opened === undefined ? undefined : this.contentOf(opened)
     }
     const unavailable = (): undefined => {
       notSent = "unavailable"
@@ -199,6 +201,7 @@ class RelayAttempt {
     })
     return Effect.flatMap(posted, (outcome): Effect.Effect<AttemptOutcome> => {
       if (notSent === "unavailable") return deferredOutcome
+      if (notSent === "unopened") return Effect.succeed(noPasswordKey)
       return Effect.succeed(notSent === "obsolete" ? undefined : outcome)
     })
   }

@@ -3,14 +3,17 @@ import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { afterEach, describe, expect, it } from "vitest"
 import { cachedDocumentCharsMax } from "../../actors/limits.ts"
+import { Keyring } from "../../actors/keyring.ts"
 import { linksUnder } from "../../actors/links.ts"
 import { mailbox, mailboxKind } from "../../actors/mailbox/actor.ts"
 import { decodeItem, notificationId } from "../../actors/mailbox/log-item.ts"
 import type { OwnerSettings } from "../../actors/mailbox/protocol.ts"
 import { notification, notificationKind } from "../../actors/notification/actor.ts"
+import { documentOf } from "../../actors/notification/decide.ts"
 import type { NotificationMessage, NotificationReply,
   NotificationView } from "../../actors/notification/protocol.ts"
 import type { DeliveryOutcome, OutboundContent } from "../../actors/outbound/protocol.ts"
+import { sealPasswordFor, withSealedPassword } from "../../actors/sealed-fragment.ts"
 import { type Address, address, type RecordChange, type Tagged } from "../../runtime/index.ts"
 import { dropAll, start, until } from "../runtime/rig.ts"
 import { hash as hashMark } from "./cells.ts"
@@ -304,5 +307,23 @@ describe("a recipient of this service", () => {
     }
     const recipient = await recipientOf(relays, links.mailbox("bob"))
     expect(recipient).toMatchObject({ status: "retry", code: 507 })
+  })
+})
+
+describe("a message whose password no key opens", () => {
+  it("is sent nowhere without it: each attempt fails, until the key is back", async () => {
+    const relays = await startRelays(delivered)
+    await relays.open("bob")
+    const lost = sealPasswordFor(new Keyring([Buffer.alloc(32, "lost")]), here)("words")
+    const without = "<item><password></password></item>"
+    const stored = withSealedPassword(without, "<item><password>".length, lost)
+    await relays.create([elsewhere, "https://post.test/mailboxes/bob"], documentOf(stored))
+    const problem = "the key of the message password is missing at this service"
+    expect((await relays.ended()).recipients).toMatchObject([
+      { status: "failed", attempts: 3, problem },
+      { status: "failed", attempts: 3, problem }
+    ])
+    expect(relays.posts).toEqual([])
+    expect(await relays.stored("bob")).toEqual([])
   })
 })
