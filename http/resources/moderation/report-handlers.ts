@@ -87,14 +87,19 @@ const readReason = Effect.fnUntraced(function*(
     : reason
 })
 
-/** Stores a report, and removes the oldest beyond the bound. A repeated report changes none. */
+/**
+ * Stores a report, and removes the oldest beyond the bound. A repeated report changes none. An id
+ * without its report is none: a server that was killed has brought it back.
+ */
 const storeReport = Effect.fnUntraced(function*(
   { records }: Service,
   report: Report
 ): Effect.fn.Return<void, HandlerFailure> {
   const id = sha256(`report\n${report.mailbox}\n${report.notification}`).slice(0, 22)
   const key = cursorOf(report.atMs, id)
-  const expected = [{ table: reportIdsTable, key: id, value: null }]
+  const earlier = yield* records.get(reportIdsTable, id)
+  if (earlier !== undefined && (yield* records.get(reportsTable, earlier)) !== undefined) return
+  const expected = [{ table: reportIdsTable, key: id, value: earlier ?? null }]
   const isStored = yield* records.writeIf(expected, [
     { table: reportIdsTable, key: id, value: key },
     { table: reportsTable, key, value: JSON.stringify(report) }
@@ -104,11 +109,14 @@ const storeReport = Effect.fnUntraced(function*(
   for (const old of keys.slice(reportsMax)) yield* removeReport(records, old)
 })
 
-const removeReport = (records: Service["records"], key: string) =>
-  records.write([
-    { table: reportsTable, key, value: null },
-    { table: reportIdsTable, key: key.slice(key.indexOf(".") + 1), value: null }
+/** A report that a killed server has brought back is removed again, by an admin or the bound. */
+const removeReport = (records: Service["records"], key: string) => {
+  const removal = { value: null, markerExpires: true }
+  return records.write([
+    { table: reportsTable, key, ...removal },
+    { table: reportIdsTable, key: key.slice(key.indexOf(".") + 1), ...removal }
   ])
+}
 
 /** The reader's part of a report: its account, or nothing of a reader by a secret. */
 const reporterOf = ({ reader }: ReaderCall): { readonly by?: string } =>
