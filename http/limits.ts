@@ -105,6 +105,14 @@ export const eventBufferBytesMax = 256 * 1024
 /** Received bytes, not yet read by the handler, at which an upload is paused. */
 export const uploadBufferBytesMax = 256 * 1024
 
+/** Received bytes of a paused upload that stay in memory; further ones wait in a file. */
+export const overrunBytesMax = 1024 * 1024
+
+/** Bytes of all uploads that wait in files, and of one read of them. */
+export const spilledBytesMax = 1024 * 1024 * 1024
+
+export const spillPieceBytes = 256 * 1024
+
 /** Unfinished bodies at a node, in bytes: all together, and of one client network. */
 export const bodiesBytesMax = 40 * 1024 * 1024
 

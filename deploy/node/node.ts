@@ -305,6 +305,8 @@ const listening = (
         baseUrl,
         handler,
         corsOrigin: corsOriginOf(settings),
+        // A node of a cluster has no folder of its own.
+        spillFolder: settings.natsUrl === undefined ? settings.dataDir : undefined,
         onError
       }),
     catch: asUnavailable

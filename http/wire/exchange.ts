@@ -8,7 +8,7 @@ import { joinFields, joinHeaders, type ReplyHeaders, type StatusLines } from "./
 import type { NativeResponse } from "./native-response.ts"
 import type { BodyFault } from "./request.ts"
 import { sendStream } from "./response-stream.ts"
-import { Upload } from "./upload.ts"
+import { Spill, type SpillFolder, Upload } from "./uploads/index.ts"
 
 /** An answer with its complete body. */
 export interface HttpReply {
@@ -28,6 +28,8 @@ export const eventHeaders: ReplyHeaders = [
 export interface Shared {
   readonly statusLines: StatusLines
   readonly bodies: BodyBudget
+  /** Where the bytes of uploads wait that arrive although their clients were told to wait. */
+  readonly spills: SpillFolder
   readonly onError: (error: unknown) => void
   readonly streams: Set<EventStream>
   readonly drainers: Set<() => void>
@@ -212,7 +214,7 @@ export class Exchange {
         if (!this.aborted && !this.hasAnswered) native.resume()
       },
       failed: () => this.stopReading()
-    })
+    }, new Spill(this.shared.spills))
     if (this.aborted) upload.fail({ _tag: "Aborted" })
     const sizeBytes = this.declaredBytes
     if (sizeBytes > bytesMax) upload.fail({ _tag: "TooLarge", bytesMax, sizeBytes })

@@ -3,6 +3,7 @@
  * callback, into plain values; it bounds them and handles aborted responses.
  */
 import { makeProblem, problemReply, type ProblemSlug } from "../formats/index.ts"
+import { tmpdir } from "node:os"
 import { drainGraceMs, eventHeartbeatMs } from "../limits.ts"
 import { Exchange, type Shared } from "./exchange.ts"
 import { BodyBudget } from "./body-budget.ts"
@@ -11,6 +12,7 @@ import { type HttpResponse, type ListenSocket, loadNative, type NativeRequest,
   ServerUnavailable } from "./native-module.ts"
 import type { NativeResponse } from "./native-response.ts"
 import { framingOf, type HttpRequest, RequestHeaders } from "./request.ts"
+import { SpillFolder } from "./uploads/index.ts"
 
 /** Answers a request, now or later. It must begin to read the body before it returns. */
 export type RequestHandler = (request: HttpRequest, exchange: Exchange) => void
@@ -25,6 +27,8 @@ export interface ListenOptions {
   /** Receives the error of a handler that threw (answered with 500) and of a failed stream. */
   readonly onError: (error: unknown) => void
   readonly corsOrigin: CorsOrigin
+  /** The folder of bytes that wait; that of the system by default. */
+  readonly spillFolder?: string | undefined
 }
 
 export interface Server {
@@ -138,6 +142,7 @@ export const listen = async (options: ListenOptions): Promise<Server> => {
   const shared: Shared = {
     statusLines: statusLines(options.corsOrigin),
     bodies: new BodyBudget(),
+    spills: new SpillFolder(options.spillFolder ?? tmpdir()),
     onError: options.onError,
     streams: new Set(),
     drainers: new Set(),

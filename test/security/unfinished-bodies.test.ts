@@ -6,7 +6,8 @@ import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { bodiesBytesMax, networkBodiesBytesMax } from "../../http/limits.ts"
-import { expectStatus, type Mailbox, notification, openMailbox, send } from "../e2e/client.ts"
+import { expectStatus, type Mailbox, metricValue, notification, openMailbox,
+  send } from "../e2e/client.ts"
 import { cleanUp, pause, type Service, start } from "../e2e/process.ts"
 import { head, openRaw } from "../e2e/raw.ts"
 import { allOfOne, eachOfItsOwn, halfDocument, halfUpload, HonestClients, type Opening,
@@ -95,6 +96,30 @@ describe.concurrent("many clients with half a body", () => {
     600_000
   )
 })
+
+it("of a client that sends faster than the disk stores is stored, in bounded memory", async () => {
+  const service = await start()
+  const memoryBytes = () => metricValue(service.url, "restante_process_resident_memory_bytes")
+  const before = await memoryBytes()
+  const length = 10 * networkBodiesBytesMax
+  const { closed, received, socket } = await openRaw(service.port)
+  socket.write(head(
+    "POST /content HTTP/1.1",
+    "Host: a",
+    "Connection: close",
+    "Content-Type: text/plain",
+    `Content-Length: ${length}`
+  ))
+  const piece = Buffer.alloc(1024 * 1024, "x")
+  for (let sent = 0; sent < length && received() === ""; sent += piece.length) {
+    await new Promise<void>((resolve) => void socket.write(piece, () => resolve()))
+  }
+  await closed
+  expect(received()).toContain("HTTP/1.1 202 ")
+  expect((await memoryBytes()) - before).toBeLessThan(besidesBytesMax)
+  expect(partialFiles(service)).toEqual([])
+  expect((await service.stop()).code).toBe(0)
+}, 600_000)
 
 interface Pieces {
   readonly count: number

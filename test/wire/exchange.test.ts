@@ -1,4 +1,5 @@
 /** One exchange above a native response of the test: what no bytes on a socket show for certain. */
+import { tmpdir } from "node:os"
 import { describe, expect, it } from "vitest"
 import { heldUploadBytes, turnBytesMax } from "../../http/limits.ts"
 import { BodyBudget } from "../../http/wire/body-budget.ts"
@@ -6,6 +7,7 @@ import { Exchange, type Shared } from "../../http/wire/exchange.ts"
 import { statusLines } from "../../http/wire/header-fields.ts"
 import type { NativeResponse } from "../../http/wire/native-response.ts"
 import { BodyError } from "../../http/wire/request.ts"
+import { SpillFolder } from "../../http/wire/uploads/index.ts"
 
 type OnData = Parameters<NativeResponse["onData"]>[0]
 
@@ -72,9 +74,11 @@ const world = (bodiesBytesMax = 1_000_000) => {
     deadlines: [{ fromShare: 0, ms: 20_000 }]
   }
   const bodies = new BodyBudget(limits, () => clock.nowMs)
+  const spills = new SpillFolder(tmpdir())
   const shared: Shared = {
     statusLines: statusLines("*"),
     bodies,
+    spills,
     onError: (error) => {
       throw error
     },

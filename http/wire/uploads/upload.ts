@@ -1,8 +1,9 @@
 /** A request body as a stream; a slow reader pauses the client. */
 import { Readable } from "node:stream"
-import { heldUploadBytes } from "../limits.ts"
-import type { HeldBody } from "./body-budget.ts"
-import { BodyError, type BodyFault } from "./request.ts"
+import { heldUploadBytes, overrunBytesMax, spilledBytesMax } from "../../limits.ts"
+import type { HeldBody } from "../body-budget.ts"
+import { BodyError, type BodyFault } from "../request.ts"
+import type { Spill } from "./spill.ts"
 
 interface Valve {
   readonly pause: () => void
@@ -11,10 +12,18 @@ interface Valve {
   readonly failed: () => void
 }
 
+/** The files of uploads, or the disk that they are on, have no more room. */
+const noRoomInFiles: BodyFault = {
+  _tag: "NoRoom",
+  shortage: { of: "the service", bytesMax: spilledBytesMax }
+}
+
 /** The bytes between the connection's callback and one reader. */
 export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   private readonly bytesMax: number
   private readonly valve: Valve
+  /** What arrives although the client waits. */
+  private readonly spill: Spill
   private totalBytes = 0
   private hasArrived = false
   private isComplete = false
@@ -23,8 +32,9 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   /** Bytes that the store holds in memory. */
   private storedBytes = 0
 
-  constructor(bytesMax: number, highWaterBytes: number, valve: Valve) {
+  constructor(bytesMax: number, highWaterBytes: number, valve: Valve, spill: Spill) {
     super({ highWaterMark: highWaterBytes })
+    this.spill = spill
     this.bytesMax = bytesMax
     this.valve = valve
     // The reader gets the error; without a reader the error is ignored.
@@ -52,28 +62,53 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
     const { bytesMax } = this
     if (this.totalBytes > bytesMax) return this.fail({ _tag: "TooLarge", bytesMax })
     this.held?.arrive(chunk.byteLength)
+    if (this.spill.hasMore || (this.isClientPaused && this.readableLength > overrunBytesMax)) {
+      if (this.spill.write(new Uint8Array(chunk))) return isLast ? this.hasAll() : undefined
+      // Without a file what arrives waits in memory, as far as there is room.
+      if (this.spill.hasMore) return this.fail(noRoomInFiles)
+    }
     // Before the copy: what is refused leaves nothing to collect.
     this.count(chunk.byteLength)
     if (this.destroyed) return
     const hasRoom = chunk.byteLength === 0 || this.push(new Uint8Array(chunk.slice(0)))
-    if (isLast) {
-      this.hasArrived = true
-      this.held?.pause(true)
-    } else if (!hasRoom && !this.isClientPaused && !this.destroyed) {
+    if (isLast) this.hasAll()
+    else if (!hasRoom && !this.isClientPaused && !this.destroyed) {
       this.isClientPaused = true
       this.held?.pause(true)
       this.valve.pause()
     }
   }
 
+  private hasAll(): void {
+    this.hasArrived = true
+    this.held?.pause(true)
+  }
+
   /** Ends the body, after its last chunk was received. */
   complete(): void {
     if (this.destroyed) return
     this.isComplete = true
-    this.push(null)
+    if (!this.spill.hasMore) this.push(null)
+  }
+
+  private readFile(): void {
+    this.spill.next((piece) => {
+      if (this.destroyed) return
+      if (piece === undefined) return this.fail(noRoomInFiles)
+      this.count(piece.length)
+      if (this.destroyed) return
+      this.push(piece)
+      if (this.isComplete && !this.spill.hasMore) this.push(null)
+    })
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.spill.end()
+    callback(error)
   }
 
   override _read(): void {
+    if (this.spill.hasMore) return this.readFile()
     // Not after the end: the library closes a resumed connection that sends nothing for 10 s.
     if (!this.hasArrived) this.release()
     if (!this.destroyed) this.count()
