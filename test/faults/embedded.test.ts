@@ -14,19 +14,17 @@ const testMs = 400_000
 const kills = (count: number) => Array.from({ length: count }, () => "killed")
 const names = {
   rocksdb: [
-    ...kills(3),
+    ...kills(2),
     "killedAtFailpoint",
     "killedDuringStart",
     "paused",
     "clockForward",
-    ...kills(3),
-    "clockBack",
-    "killedAtFailpoint",
-    "stopped",
     ...kills(2),
-    "killedDuringStart"
+    "clockBack",
+    "stopped",
+    "killed"
   ],
-  leveldb: [...kills(2), "killedAtFailpoint", "killedDuringStart", "stopped", "killed"]
+  leveldb: ["killed", "killedAtFailpoint", "killedDuringStart", "stopped", "killed"]
 } as const
 
 afterAll(() => {
