@@ -92,6 +92,11 @@ export interface ClusterConfig {
     readonly allow: ReadonlyArray<string>
   }
   readonly content: {
+    /**
+     * Origin of the URIs of content, on another host name than `baseUrl`, so that browsers separate
+     * what strangers publish from the service. Undefined: content has the origin of the service.
+     */
+    readonly baseUrl: string | undefined
     /** Who may publish content. */
     readonly publish: "anyone" | "accounts"
     /** Largest content that a client may publish. */
@@ -237,7 +242,7 @@ export const clusterConfig: ClusterConfig = {
     fanoutAllow: []
   },
   outbound: { allow: [] },
-  content: { publish: "anyone", bytesMax: "1GiB", anonymousRetention: "P30D" },
+  content: { baseUrl: undefined, publish: "anyone", bytesMax: "1GiB", anonymousRetention: "P30D" },
   quotas: {
     anonymousBytesMax: "2GiB",
     anonymousNetworkBytesMax: "256MiB",

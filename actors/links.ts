@@ -9,7 +9,7 @@ export interface MailboxLink {
 }
 
 export interface Links {
-  /** Whether a URI lies under the base URL. */
+  /** Whether a URI lies under a base URL of the service. */
   readonly isOwn: (uri: string) => boolean
   /** The mailbox of an own URI `/mailboxes/<name>[~<secret>]`; undefined for any other URI. */
   readonly mailboxOf: (uri: string) => MailboxLink | undefined
@@ -57,19 +57,26 @@ const hostPatternOf = (baseUrl: string): RegExp => {
   return new RegExp(`${host.replaceAll(".", "\\.")}|%|[^\\x20-\\x7e]`, "i")
 }
 
-/** The links under a base URL, which is absolute and without a slash at its end. */
-export const linksUnder = (baseUrl: string): Links => {
-  const hostPattern = hostPatternOf(baseUrl)
+/**
+ * The links under a base URL, which is absolute and without a slash at its end. Content also has
+ * URIs under `contentBaseUrl`, if there is one: those under the base URL redirect there.
+ */
+export const linksUnder = (baseUrl: string, contentBaseUrl?: string): Links => {
+  const bases = contentBaseUrl === undefined ? [baseUrl] : [baseUrl, contentBaseUrl]
+  const places = bases.map((base) => ({ base, hostPattern: hostPatternOf(base) }))
   return {
-    isOwn: (uri) => pathOf(baseUrl, uri) !== undefined || uri === baseUrl,
+    isOwn: (uri) => bases.some((base) => pathOf(base, uri) !== undefined || uri === base),
     mailboxOf: (uri) => {
       const [, name, secret] = mailboxPattern.exec(pathOf(baseUrl, uri) ?? "") ?? []
       return name === undefined ? undefined : { name, secret }
     },
     contentOf: (uri) => {
-      if (!hostPattern.test(uri)) return undefined
-      const id = contentPattern.exec(pathOf(baseUrl, uri) ?? "")?.[1]
-      return id !== undefined && isActorId(id) ? id : undefined
+      for (const { base, hostPattern } of places) {
+        if (!hostPattern.test(uri)) continue
+        const id = contentPattern.exec(pathOf(base, uri) ?? "")?.[1]
+        if (id !== undefined) return isActorId(id) ? id : undefined
+      }
+      return undefined
     },
     mailbox: (name) => `${baseUrl}/mailboxes/${name}`,
     stored: (mailbox, id) => `${baseUrl}/mailboxes/${mailbox}/notifications/${id}`,

@@ -24,7 +24,7 @@ export const behaviorsOf = (
 ): ReadonlyArray<AnyBehavior> =>
   behaviors({
     ...ports,
-    links: linksUnder(baseUrl),
+    links: linksUnder(baseUrl, settings.contentBaseUrl),
     documents: notificationDocuments,
     limits: { anonymousBytesMax: settings.mailboxAnonymousBytesMax },
     schedule: settings.retrySchedule,

@@ -8,6 +8,7 @@ import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { type Identity, identityOf, randomIds } from "./auth/credentials/index.ts"
 import { authenticate, browserIdentity, isForbiddenOrigin, keyOwnerOf, lookUpBrowser,
   requireAccount } from "./auth/index.ts"
+import { ContentOrigin, redirectingRoutes } from "./content-origin.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, diskLow, type HandlerAnswer, type HandlerFailure,
   hasIdempotencyKey, httpError, isPageRequest, type Match, overLimit, type PlainAnswer, readBody,
@@ -183,6 +184,8 @@ const handleOnce = Effect.fnUntraced(function*(
 
 class Application {
   private readonly service: Service
+  /** Undefined unless content has an origin of its own. */
+  private readonly contentOrigin: ContentOrigin | undefined
   private readonly match: ReturnType<typeof compileRoutes<ResourceHandler>>
   /** The patterns of guarded routes. */
   private readonly guarded: ReadonlySet<string>
@@ -195,8 +198,14 @@ class Application {
     runEffect: RunEffect,
     onAccess: (access: AccessRecord) => void
   ) {
+    const { contentBaseUrl } = service.settings
     this.service = service
-    this.match = compileRoutes(routes)
+    this.contentOrigin = contentBaseUrl === undefined
+      ? undefined
+      : new ContentOrigin(contentBaseUrl, service, routes)
+    this.match = compileRoutes(
+      contentBaseUrl === undefined ? routes : redirectingRoutes(contentBaseUrl, routes)
+    )
     this.guarded = new Set(
       routes.filter(({ isGuarded }) => isGuarded === true).map(({ pattern }) => pattern)
     )
@@ -205,13 +214,28 @@ class Application {
   }
 
   readonly handle = (request: HttpRequest, exchange: Exchange): void => {
+    const ofContent = this.contentOrigin?.requestOf(request)
+    if (this.contentOrigin === undefined || ofContent === undefined) {
+      return this.handleAt(this.match, request, exchange)
+    }
+    const { advice, match } = this.contentOrigin
+    this.handleAt(match, ofContent, exchange, advice)
+  }
+
+  /** Handles a request at one of the service's origins; `advice` is for requests it refuses. */
+  private handleAt(
+    matcher: Application["match"],
+    request: HttpRequest,
+    exchange: Exchange,
+    advice?: string
+  ): void {
     const { rateLimiter } = this.service
     if (rateLimiter !== undefined) {
       const { excess, fields } = rateLimiter.admit(request)
       exchange.also(fields)
       if (excess !== undefined) return this.reject(request, exchange, overLimit(excess))
     }
-    const match = this.match(request.method, request.path)
+    const match = matcher(request.method, request.path)
     if ("pattern" in match && this.guarded.has(match.pattern)) exchange.guard()
     switch (match._tag) {
       case "Found": {
@@ -229,12 +253,13 @@ class Application {
       }
       case "MethodNotAllowed": {
         const { allow, pattern } = match
-        const detail = `the resource does not answer ${request.method}; use ${allow}`
+        const detail = `the resource does not answer ${request.method}; ` +
+          (advice ?? `use ${allow}`)
         const failure = httpError("method-not-allowed", detail, [["Allow", allow]])
         return this.reject(request, exchange, failure, pattern)
       }
       case "NotFound":
-        return this.reject(request, exchange, httpError("not-found"))
+        return this.reject(request, exchange, httpError("not-found", advice))
       case "Malformed":
         return this.reject(request, exchange, httpError("malformed", match.detail))
     }

@@ -45,7 +45,8 @@ const handlerOf = (
   offer: FormatOffer | undefined,
   schemas: Properties
 ): ResourceHandler => {
-  const { authorize, body, direct, form, handle, keyBeside, needs, scopes } = routed.operation
+  const { authorize, body, contentOrigin, direct, form, handle, keyBeside, needs, scopes } =
+    routed.operation
   const schema = body?.kind === "document" ? body.content["application/json"] : undefined
   const handler = handle(service)
   return {
@@ -58,6 +59,7 @@ const handlerOf = (
       ? {}
       : { documentFault: (root) => documentFault(schema, schemas, root) },
     ...scopes === undefined ? {} : { access: { scopes, isOptional: needs === "message" } },
+    ...contentOrigin === undefined ? {} : { contentOrigin },
     ...keyBeside === undefined ? {} : { keyBeside },
     ...authorize === undefined ? {} : { authorize: authorize(service) },
     ...needs === "account" || needs === "role" ? { needsAccount: true } : {},

@@ -2,9 +2,9 @@
 import { Effect } from "effect"
 import type { NodeSettings } from "../settings/index.ts"
 import type { Finding } from "./finding.ts"
-import { adminToken, baseUrl, clock, dataFolder, memory, openFiles, outbound,
+import { adminToken, baseUrl, clock, contentBaseUrl, dataFolder, memory, openFiles, outbound,
   platform } from "./machine.ts"
-import { natsServers, service, store } from "./service.ts"
+import { contentOrigin, natsServers, service, store } from "./service.ts"
 
 /** Examines everything. It changes only what opening a store changes. */
 export const examine = Effect.fnUntraced(function*(
@@ -23,8 +23,10 @@ export const examine = Effect.fnUntraced(function*(
       ? canWrite ? [yield* store(settings)] : []
       : yield* natsServers(settings, natsUrl),
     baseUrl(settings),
+    contentBaseUrl(settings),
     adminToken(settings),
     outbound(settings),
-    ...yield* Effect.promise(() => service(settings))
+    ...yield* Effect.promise(() => service(settings)),
+    ...yield* Effect.promise(() => contentOrigin(settings))
   ]
 })

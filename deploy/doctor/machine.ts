@@ -130,6 +130,15 @@ export const baseUrl = ({ baseUrl: origin }: NodeSettings): Finding => {
     : ok("base URL", origin)
 }
 
+/** Whether browsers separate the content of strangers from the service. */
+export const contentBaseUrl = ({ baseUrl: own, contentBaseUrl }: NodeSettings): Finding => {
+  if (contentBaseUrl !== undefined) return ok("content base URL", contentBaseUrl)
+  const found = "not set: content of strangers has the host name of the service"
+  const advice = "set CONTENT_BASE_URL to an origin on another host name, best of another domain"
+  const warns = own !== undefined && !isLocal(new URL(own).hostname)
+  return finding("content base URL", found, advice, { warns })
+}
+
 /** Addresses that peers must not reach through the service. */
 const protectedAddresses: ReadonlyArray<readonly [address: string, what: string]> = [
   ["169.254.169.254", "the metadata service of clouds"],

@@ -180,3 +180,25 @@ export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Fin
     return [warn("service", `nothing responds at ${origin}`, advice)]
   }
 }
+
+/** Whether CONTENT_BASE_URL reaches a service that knows it: it serves content and nothing else. */
+export const contentOrigin = async (
+  { contentBaseUrl }: NodeSettings
+): Promise<ReadonlyArray<Finding>> => {
+  if (contentBaseUrl === undefined) return []
+  const name = "content origin"
+  try {
+    const response = await fetch(`${contentBaseUrl}/livez`, {
+      signal: AbortSignal.timeout(requestMs)
+    })
+    await response.body?.cancel()
+    if (response.status === 404) return [ok(name, `${contentBaseUrl} serves content alone`)]
+    const found = `${contentBaseUrl}/livez responds ${response.status} instead of 404`
+    const advice = "let the proxy pass on Host or X-Forwarded-Host, name it in TRUSTED_PROXIES, " +
+      "and give every node the same CONTENT_BASE_URL"
+    return [fail(name, found, advice)]
+  } catch {
+    const advice = "let CONTENT_BASE_URL lead to the service, as BASE_URL does"
+    return [warn(name, `nothing responds at ${contentBaseUrl}`, advice)]
+  }
+}

@@ -183,6 +183,7 @@ const limitOf = (rate: Rate | "none"): Rate | undefined => rate === "none" ? und
 
 const httpSettingsOf = (settings: NodeSettings, baseUrl: string): Service["settings"] => ({
   baseUrl,
+  contentBaseUrl: settings.contentBaseUrl,
   version,
   takesReferences: settings.sessionReferences === "on",
   securityContact: settings.securityContact,

@@ -106,6 +106,11 @@ const table = {
     list(origin, 0, 256),
     "Foreign origins at which one notification may have more than 100 recipients"
   ],
+  contentBaseUrl: [
+    "content.baseUrl",
+    optional(origin),
+    "Origin of the URIs of content, on another host name than the service"
+  ],
   contentPublish: ["content.publish", oneOf("anyone", "accounts"), "Who may publish content"],
   contentBytesMax: ["content.bytesMax", size, "Largest content that a client may publish"],
   anonymousRetention: [
@@ -387,6 +392,28 @@ const authProblems = (
   return problems
 }
 
+/** Why content cannot have its own origin there; browsers share cookies among ports of a host. */
+const contentProblems = (
+  { baseUrl = "http://localhost", contentBaseUrl }: Partial<NodeSettings>
+): ReadonlyArray<string> => {
+  const own = parseUrl(baseUrl)
+  const content = contentBaseUrl === undefined ? undefined : parseUrl(contentBaseUrl)
+  if (own === undefined || content === undefined) return []
+  const found = `content.baseUrl is ${contentBaseUrl} (CONTENT_BASE_URL)`
+  if (own.hostname === content.hostname) {
+    return [
+      `${found}, on the host of the service's own URIs (BASE_URL), to which browsers send the ` +
+      "same cookies: use another host name, best of another domain"
+    ]
+  }
+  return own.protocol === "https:" && content.protocol === "http:"
+    ? [
+      `${found}, without TLS, while BASE_URL has it: passwords of messages could be read on the ` +
+      "way; use https://"
+    ]
+    : []
+}
+
 /**
  * Reads every setting, and fails with a line for each problem. The keys of `environment` are
  * variables, those of `flags` are flags without dashes.
@@ -410,7 +437,7 @@ export const loadSettings = (
   }
   // The loop above has parsed each name of the table by its own kind.
   const settings = values as NodeSettings
-  problems.push(...authProblems(settings))
+  problems.push(...authProblems(settings), ...contentProblems(settings))
   if (problems.length > 0) return Result.fail({ message: problems.join("\n") })
   return Result.succeed({ settings, resolved })
 }

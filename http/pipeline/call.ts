@@ -118,6 +118,8 @@ export interface ResourceHandler {
   readonly handle: (call: Call) => Handled
   /** The representations of the path's resource; undefined where GET is not negotiated. */
   readonly offer?: FormatOffer
+  /** See {@link Operation}. */
+  readonly contentOrigin?: "only" | "also"
   /** How the body is read; the default is "none". */
   readonly body?: "document" | "stream" | "none"
   /** What is wrong with the elements of a document by its schema. */

@@ -20,5 +20,5 @@ export { bodyError, documentError, nextLink, type PageRequest, readBody, readDoc
 export { conditionFailed, entityTags, expectedVersion, isConditional, preconditionsHold,
   renderFailure, renderView } from "./responses.ts"
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
-export { absoluteUri, ask, askOrRefusal, describeActor, expectReply, failRefused, type HttpSettings,
-  localPath, type Service } from "./service.ts"
+export { absoluteUri, ask, askOrRefusal, contentUri, describeActor, expectReply, failRefused,
+  type HttpSettings, localPath, type Service } from "./service.ts"

@@ -15,6 +15,8 @@ import type { HttpMetrics } from "./http-metrics.ts"
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The service never builds a URI from `Host`. */
   readonly baseUrl: string
+  /** The start of the URIs of content, likewise; undefined where that is `baseUrl`. */
+  readonly contentBaseUrl: string | undefined
   readonly version: string
   /** Whether an answer of a session may be an `href` (protocol §7). */
   readonly takesReferences: boolean
@@ -137,9 +139,16 @@ export const expectReply = <Reply extends Tagged, const Tag extends Reply["_tag"
 export const absoluteUri = (service: Service, path: string): string =>
   service.settings.baseUrl + path
 
-/** The path of a URI under this service's base URL, query included; undefined for others. */
+/** The absolute URI of a content. Its owner changes it at the path under the base URL. */
+export const contentUri = ({ settings }: Service, id: string): string =>
+  `${settings.contentBaseUrl ?? settings.baseUrl}/content/${id}`
+
+/** The path of a URI of this service, query included; undefined for URIs of others. */
 export const localPath = (service: Service, target: string): string | undefined => {
-  const { baseUrl } = service.settings
+  const { baseUrl, contentBaseUrl } = service.settings
   if (target.startsWith("/") && !target.startsWith("//")) return target
-  return target.startsWith(`${baseUrl}/`) ? target.slice(baseUrl.length) : undefined
+  if (target.startsWith(`${baseUrl}/`)) return target.slice(baseUrl.length)
+  return contentBaseUrl !== undefined && target.startsWith(`${contentBaseUrl}/content/`)
+    ? target.slice(contentBaseUrl.length)
+    : undefined
 }

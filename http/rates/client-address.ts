@@ -88,6 +88,11 @@ export class Clients {
     return { address, network, isLocal: false }
   }
 
+  /** Whether the peer of the connection is a trusted proxy. */
+  isTrustedProxy({ remoteAddress }: Pick<HttpRequest, "remoteAddress">): boolean {
+    return this.read(remoteAddress)?.isTrusted === true
+  }
+
   /** The last address that is not a trusted proxy's. */
   private behind(peer: KnownAddress, forwarded: string): KnownAddress {
     let last = peer

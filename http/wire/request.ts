@@ -46,10 +46,16 @@ export class RequestHeaders {
 
   /** The same fields, but one of them with another value. */
   with(name: string, value: string): RequestHeaders {
-    const others = this.flat.flatMap((field, at, all) =>
-      at % 2 === 0 && field !== name ? [field, all[at + 1] ?? ""] : []
+    return new RequestHeaders([...this.without(name).flat, name, value])
+  }
+
+  /** The same fields, but one of them left out. */
+  without(name: string): RequestHeaders {
+    return new RequestHeaders(
+      this.flat.flatMap((field, at, all) =>
+        at % 2 === 0 && field !== name ? [field, all[at + 1] ?? ""] : []
+      )
     )
-    return new RequestHeaders([...others, name, value])
   }
 }
 

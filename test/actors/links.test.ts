@@ -44,6 +44,21 @@ describe("an own URI", () => {
   })
 })
 
+describe("with an origin of its own, content", () => {
+  const links = linksUnder(base, "http://content.test")
+  const id = "aaaaaaaaaaaaaaaaaaaaaA"
+
+  it("is known under both origins, and nothing else under the second", () => {
+    expect(links.contentOf(`http://content.test/content/${id}`)).toBe(id)
+    expect(links.contentOf(`${base}/content/${id}`)).toBe(id)
+    expect(links.contentOf(`http://other.test/content/${id}`)).toBeUndefined()
+    expect(links.isOwn("http://content.test/mailboxes/alice")).toBe(true)
+    expect(links.mailboxOf("http://content.test/mailboxes/alice")).toBeUndefined()
+    expect(links.mailboxOf(`${base}/mailboxes/alice`)).toMatchObject({ name: "alice" })
+    expect(contentOf(`http://content.test/content/${id}`)).toBeUndefined()
+  })
+})
+
 it.each([
   "http://post.test/mailboxes/alice",
   "http://post.test:80801/mailboxes/alice",

@@ -264,6 +264,20 @@ describe("restante doctor", () => {
     expect(wrong).toMatchObject({ status: 78, stderr: expect.stringContaining("PORT") })
   })
 
+  it("finds a proxy that hides the host name of content", async () => {
+    const own = { BASE_URL: "http://post.example.test", ...fresh() }
+    const unset = await examined(own)
+    expect(unset.of("content base URL")).toMatchObject({ state: "warn" })
+    expect(unset.of("content origin")).toBeUndefined()
+    const hidden = await examined({ ...own, CONTENT_BASE_URL: service.url })
+    expect(hidden.of("content base URL")).toMatchObject({ state: "ok" })
+    expect(hidden.of("content origin")).toMatchObject({
+      state: "fail",
+      found: expect.stringContaining("/livez responds 200 instead of 404"),
+      advice: expect.stringContaining("Host")
+    })
+  })
+
   describe("of a cluster", () => {
     let nats: NatsServer
     beforeAll(async () => {

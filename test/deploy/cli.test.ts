@@ -117,6 +117,7 @@ describe("restante", () => {
     ["BASE_URL", "baseUrl", "ftp://example.org"],
     ["BASE_URL", "baseUrl", "https://example.org/path"],
     ["BASE_URL", "baseUrl", "https://user@example.org"],
+    ["CONTENT_BASE_URL", "content.baseUrl", "https://content.example.org/x"],
     ["LOG_LEVEL", "log.level", "loud"],
     ["RETRY_SCHEDULE", "outgoing.retrySchedule", "1s,soon"],
     ["RETRY_SCHEDULE", "outgoing.retrySchedule", ","],
@@ -159,6 +160,29 @@ describe("restante", () => {
       })
     }
     expect(restante(["config"], { [retired]: "" }).status).toBe(0)
+  })
+
+  it.each([
+    ["http://localhost:81", {}, /on the host of .*BASE_URL.*: use another host name/],
+    [
+      "https://POST.example.org:8443",
+      { BASE_URL: "https://post.example.org" },
+      /on the host of .*BASE_URL.*: use another host name/
+    ],
+    [
+      "http://content.example.net",
+      { BASE_URL: "https://post.example.org" },
+      /without TLS, while BASE_URL has it.*; use https/
+    ]
+  ])("stops on CONTENT_BASE_URL = %s beside %o", (contentBaseUrl, env, problem) => {
+    for (const command of ["config", "serve"]) {
+      const refused = restante([command], { ...env, CONTENT_BASE_URL: contentBaseUrl })
+      expect(refused).toMatchObject({ status: 78, stderr: expect.stringMatching(problem) })
+      expect(refused.stderr).toContain(`content.baseUrl is ${contentBaseUrl.toLowerCase()}`)
+    }
+    const separate = { BASE_URL: "https://post.example.org" }
+    const accepted = { ...separate, CONTENT_BASE_URL: "https://content.example.net" }
+    expect(restante(["config"], accepted).status).toBe(0)
   })
 
   it("refuses a configuration key that is not a setting", () => {

@@ -151,6 +151,7 @@ describe("a failed start", () => {
   it.each([
     ["PORT", "http", "port"],
     ["BASE_URL", "ftp://x", "baseUrl"],
+    ["CONTENT_BASE_URL", "http://post.test:81", "content.baseUrl"],
     ["LOG_LEVEL", "loud", "log.level"],
     ["CONTENT_BYTES_MAX", "-1", "content.bytesMax"],
     ["DRAIN_TIMEOUT", "soon", "limits.drainTimeout"]

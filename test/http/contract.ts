@@ -47,7 +47,7 @@ const commonHeaders = { "x-content-type-options": "nosniff", "referrer-policy": 
 /** The policies that an answer has by its type (protocol §7), in its fields. */
 const policiesOf = ({ headers, path, status }: Exchanged): Record<string, string | null> => {
   const media = mediaOf(headers.get("content-type") ?? "")
-  const isContent = /^\/content\/[^/?]+(?:\?|$)/.test(path) && [200, 206, 304].includes(status)
+  const isContent = /^\/content\/[^/?]+(?:\?|$)/.test(path) && [200, 206, 304, 307].includes(status)
   const byType = media === "text/html" && !isContent
     ? "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; "
       + "connect-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -99,7 +99,7 @@ const layerOf = (
         usage: yield* Usage,
         keyring: testKeyring,
         outbound,
-        links: linksUnder(base),
+        links: linksUnder(base, settings.contentBaseUrl),
         ...settings.mailboxAnonymousBytesMax === undefined
           ? {}
           : { limits: { anonymousBytesMax: settings.mailboxAnonymousBytesMax } },
@@ -142,6 +142,7 @@ export const startNode = async (options: Options): Promise<Node> => {
   const service: Service = {
     settings: {
       baseUrl: base,
+      contentBaseUrl: undefined,
       version: "0.0.0-test",
       takesReferences: true,
       securityContact: "mailto:security@example.org",

@@ -89,6 +89,7 @@ export const serviceOf = (
 ): Service => ({
   settings: {
     baseUrl,
+    contentBaseUrl: undefined,
     version: "0.0.0-simulation",
     takesReferences: true,
     securityContact: undefined,

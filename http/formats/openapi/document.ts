@@ -2,8 +2,8 @@
 import { type ProblemSlug, problemTypes } from "../problem-types.ts"
 import { descriptionOf, earlyProblems, headersOf, isView, operationsOf, parametersOf, problemsOf,
   queryOf, responsesOf, type RoutedOperation, securityOf } from "./derivation.ts"
-import { type OperationGroup, pathParameters, requestHeaders, type ResponseDescription,
-  responseHeaders } from "./operation.ts"
+import { emptyResponse, type OperationGroup, pathParameters, requestHeaders,
+  type ResponseDescription, responseHeaders } from "./operation.ts"
 import { extensible, oneOf, ref, rootElement, type Schema, text, uri } from "./schema.ts"
 
 /** A part of the document. */
@@ -12,6 +12,8 @@ export type DocumentPart = Readonly<Record<string, unknown>>
 /** The values of the document that depend on the deployment. */
 export interface ServiceDescription {
   readonly baseUrl: string
+  /** The start of the URIs of content, where that is another one. */
+  readonly contentBaseUrl?: string | undefined
   readonly version: string
 }
 
@@ -191,7 +193,7 @@ class DocumentBuilder {
 
   /** All answers by their status. */
   responsesOf(routed: RoutedOperation): Record<string, DocumentPart> {
-    const described = responsesOf(routed.operation)
+    const described = { ...responsesOf(routed.operation), ...this.redirectOf(routed) }
     const all: Record<string, DocumentPart> = this.problemsOf(problemsOf(routed))
     for (const [status, answer] of Object.entries(described)) {
       all[status] = answerPart(routed, status, answer)
@@ -243,6 +245,27 @@ class DocumentBuilder {
     }
   }
 
+  /** The redirect of readers at the service's own origin to that of content. */
+  private redirectOf(
+    { operation }: RoutedOperation
+  ): Readonly<Record<number, ResponseDescription>> {
+    const isElsewhere = operation.contentOrigin === "only" &&
+      this.described.contentBaseUrl !== undefined
+    return isElsewhere
+      ? {
+        307: emptyResponse("At another server: it is at this one", ["Location", "Cache-Control"])
+      }
+      : {}
+  }
+
+  /** The servers of an operation at the origin of content. */
+  private serversOf({ operation: { contentOrigin } }: RoutedOperation): DocumentPart {
+    const { baseUrl, contentBaseUrl } = this.described
+    if (contentOrigin === undefined || contentBaseUrl === undefined) return {}
+    const urls = contentOrigin === "only" ? [contentBaseUrl] : [contentBaseUrl, serverUrl(baseUrl)]
+    return { servers: urls.map((url) => ({ url })) }
+  }
+
   operationOf(routed: RoutedOperation): DocumentPart {
     const { body, id, needs, summary } = routed.operation
     const parameters = [
@@ -254,6 +277,7 @@ class DocumentBuilder {
       summary,
       description: descriptionOf(routed),
       tags: [routed.tag],
+      ...this.serversOf(routed),
       ...parameters.length === 0 ? {} : { parameters },
       ...body === undefined ? {} : { requestBody: bodyPart(body) },
       responses: this.responsesOf(routed),

@@ -70,6 +70,11 @@ export interface Operation {
   readonly isPassing?: boolean
   /** Whether the answers of its path are guarded: see {@link OperationGroup}. */
   readonly isGuarded?: boolean
+  /**
+   * Whether it is served at the origin of `CONTENT_BASE_URL`, where that is set: at no other, or at
+   * the service's own too.
+   */
+  readonly contentOrigin?: "only" | "also"
   /** PUT or DELETE without conditions. */
   readonly isUnconditional?: boolean
 }

@@ -5,7 +5,7 @@ import { contentKind, receiptsMax } from "../../../actors/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { isoTime, writeElement } from "../../formats/xml/index.ts"
 import { exportLineBytes, exportPage } from "../../limits.ts"
-import { absoluteUri, describeActor, type Service } from "../../pipeline/index.ts"
+import { contentUri, describeActor, type Service } from "../../pipeline/index.ts"
 import { receiptElement } from "../content/index.ts"
 import { type ExportLine, run } from "./export-source.ts"
 
@@ -68,7 +68,7 @@ export async function* exportedContent(
   const { disposition, lengthBytes, type } = view.body
   yield {
     kind: "content",
-    href: absoluteUri(service, `/content/${id}`),
+    href: contentUri(service, id),
     type,
     disposition,
     length: lengthBytes,

@@ -11,7 +11,8 @@ const knownLinks = new WeakMap<Service, Links>()
 const linksOf = (service: Service): Links => {
   const known = knownLinks.get(service)
   if (known !== undefined) return known
-  const links = linksUnder(service.settings.baseUrl)
+  const { baseUrl, contentBaseUrl } = service.settings
+  const links = linksUnder(baseUrl, contentBaseUrl)
   knownLinks.set(service, links)
   return links
 }

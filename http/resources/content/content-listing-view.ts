@@ -4,7 +4,7 @@ import { emptyState, type Html, html, link, nothing, type PageLink, renderButton
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { element, isoTime } from "../../formats/xml/index.ts"
-import { absoluteUri, type Service } from "../../pipeline/index.ts"
+import { absoluteUri, contentUri, type Service } from "../../pipeline/index.ts"
 
 export const contentsPath = "/content"
 
@@ -31,6 +31,10 @@ interface ContentsPage {
 
 const pathOf = (id: string): string => `${contentsPath}/${id}`
 
+/** In a page the path is enough, unless content has an origin of its own. */
+const linkOf = (service: Service, id: string): string =>
+  service.settings.contentBaseUrl === undefined ? pathOf(id) : contentUri(service, id)
+
 const kib = 1024
 
 const sizeText = (bytes: number): string =>
@@ -43,11 +47,12 @@ const sizeText = (bytes: number): string =>
     : `${(bytes / kib ** 3).toFixed(1)} GiB`
 
 const row = (
+  service: Service,
   { expiresAtMs, id, lengthBytes, owner, publishedAtMs, type }: ListedContent
 ): Html =>
-  html`<tr><td>${link(pathOf(id), type)}</td><td>${timeAt(publishedAtMs)}</td><td class="num">${
-    sizeText(lengthBytes)
-  }</td><td>${owner ?? "no account"}</td><td>${
+  html`<tr><td>${link(linkOf(service, id), type)}</td><td>${
+    timeAt(publishedAtMs)
+  }</td><td class="num">${sizeText(lengthBytes)}</td><td>${owner ?? "no account"}</td><td>${
     expiresAtMs === undefined ? "never" : timeAt(expiresAtMs)
   }</td><td>${renderButton(`${pathOf(id)}/removal`, "Delete", `the content ${id}`)}</td></tr>
 `
@@ -64,7 +69,7 @@ const ownChoices: ReadonlyArray<readonly [query: string, name: string]> = [
   ["?order=oldest", "oldest first"]
 ]
 
-const page = ({ contents, isAdmin, usage }: ContentsPage): Html =>
+const page = (service: Service, { contents, isAdmin, usage }: ContentsPage): Html =>
   html`<p class="choices">${
     (isAdmin ? choices : ownChoices).map(([query, name]) =>
       html`${link(`${contentsPath}${query}`, name)} `
@@ -83,7 +88,7 @@ ${
       : table(
         "Content",
         ["Type", "Published", { number: "Size" }, "Owner", "Expires", "Delete"],
-        contents.map(row)
+        contents.map((one) => row(service, one))
       )
   }`
 
@@ -102,7 +107,8 @@ export const contentsView = (service: Service, contents: ContentsPage): Resource
       },
       ...listed.map((one) =>
         element("content", {
-          href: absoluteUri(service, pathOf(one.id)),
+          href: contentUri(service, one.id),
+          edit: service.settings.contentBaseUrl && absoluteUri(service, pathOf(one.id)),
           type: one.type,
           length: one.lengthBytes,
           published: isoTime(one.publishedAtMs),
@@ -112,7 +118,7 @@ export const contentsView = (service: Service, contents: ContentsPage): Resource
         })
       )
     ),
-    body: () => page(contents),
+    body: () => page(service, contents),
     links: [...next]
   }
 }

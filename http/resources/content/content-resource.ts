@@ -41,6 +41,10 @@ export const contentResource: ResourceDefinition = {
       "content",
       attributes({
         href: uri,
+        edit: {
+          ...uri,
+          description: "Where its owner changes and removes it, if CONTENT_BASE_URL is set"
+        },
         type: text,
         length: digits,
         published: dateTime,
@@ -111,6 +115,7 @@ export const contentResource: ResourceDefinition = {
     },
     "GET /content/{content}": {
       handle: getContent,
+      contentOrigin: "only",
       id: "getContent",
       summary: "Reads the content as it was published",
       needs: "message",
@@ -139,6 +144,7 @@ export const contentResource: ResourceDefinition = {
     },
     "POST /content/{content}": {
       handle: postReceipt,
+      contentOrigin: "also",
       id: "sendReceipt",
       summary: "Reports the outcome of a message",
       needs: "message",

@@ -9,9 +9,9 @@ import { type IdSource, randomId, secretHash } from "../../auth/credentials/inde
 import { optionalAccount, requireAccount } from "../../auth/index.ts"
 import { element } from "../../formats/xml/index.ts"
 import { headerValueCharsMax } from "../../limits.ts"
-import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, defineHandler, emptyAnswer,
-  expectReply, type HandlerFailure, httpError, isConditional, preconditionsHold, refusalError,
-  seeOther, type Service, streamError, viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, contentUri, defineHandler,
+  emptyAnswer, expectReply, type HandlerFailure, httpError, isConditional, preconditionsHold,
+  refusalError, seeOther, type Service, streamError, viewAnswer } from "../../pipeline/index.ts"
 import type { RequestBody } from "../../wire/index.ts"
 import { announcedBytes, type Charge, chargedNetwork, ChargedUpload } from "./charged-upload.ts"
 import { chosenPassword, contentAddressOf, describeContent,
@@ -213,7 +213,7 @@ export const postContent = defineHandler(function*(service, call) {
     owner: account?.name,
     payer: payerOf(service, call, account?.name)
   })
-  const href = absoluteUri(service, `/content/${id}`)
+  const href = contentUri(service, id)
   const generated = call.request.headers.get("message-password") === "generate"
   return viewAnswer({
     title: "Published",
@@ -267,7 +267,7 @@ export const publishInline = (
       inlinedIn: content.inlinedIn,
       payer: { ...content.sender, lengthBytes: content.bytes.length }
     }),
-    ({ id, isRemoved }) => ({ id, href: absoluteUri(service, `/content/${id}`), isRemoved })
+    ({ id, isRemoved }) => ({ id, href: contentUri(service, id), isRemoved })
   )
 
 /** The digest of the body for which the conditions hold; 412 when they do not. */

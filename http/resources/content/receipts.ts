@@ -5,8 +5,8 @@ import type { LogItem } from "../../../runtime/index.ts"
 import { acceptedBodies } from "../../formats/index.ts"
 import { childText, type Element, element, optionalElement } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
-import { absoluteUri, type Call, defineHandler, expectReply, httpError, readDocument, type Service,
-  viewAnswer } from "../../pipeline/index.ts"
+import { absoluteUri, type Call, contentUri, defineHandler, expectReply, httpError, readDocument,
+  type Service, viewAnswer } from "../../pipeline/index.ts"
 import { askAsReader, contentAddressOf, requireEditor } from "./content-access.ts"
 
 /** The types of a receipt. */
@@ -92,7 +92,7 @@ export const getReceipts = defineHandler(function*(service, call) {
   const items = yield* service.system.read(to, 1, receiptsMax)
   const tree = element(
     "receipts",
-    { href: absoluteUri(service, `/content/${to.id}`) },
+    { href: contentUri(service, to.id) },
     ...items.map((item) => receiptElement(service, basePath(call), item))
   )
   return viewAnswer({ title: "Receipts", tree })

@@ -13,7 +13,7 @@ import type { PageLink } from "../../formats/html/index.ts"
 import { linkedDataType, type MediaType } from "../../formats/index.ts"
 import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
 import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
-import { absoluteUri, type Call, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
+import { type Call, contentUri, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
 import { inboxRel, type MailboxRef, readItems } from "./mailbox-access.ts"
@@ -252,7 +252,7 @@ const numberOf = (key: string): number => Number(key.slice(key.lastIndexOf("/") 
 const copyOf = (service: Service, value: string): string => {
   // Only the task that stores the copy writes this record.
   const { contentId, lengthBytes, type } = JSON.parse(value) as CachedContent
-  const href = absoluteUri(service, `/content/${contentId}`)
+  const href = contentUri(service, contentId)
   return writeElement(element("cached", { href, type, length: lengthBytes }))
 }
 

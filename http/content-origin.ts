@@ -1,0 +1,106 @@
+/**
+ * The origin of `CONTENT_BASE_URL` (protocol §7, Headers). Requests to its host name read content
+ * and send receipts, and nothing else: there are no pages, no cookies and no other resources. The
+ * service's own host name answers a reader of content with a redirect to it.
+ */
+import { Effect } from "effect"
+import { parseUrl } from "../actors/index.ts"
+import { compileRoutes, emptyAnswer, isPageRequest, type ResourceHandler, type Route,
+  type Service } from "./pipeline/index.ts"
+import type { HttpRequest, RequestHeaders } from "./wire/index.ts"
+
+type Routes = ReadonlyArray<Route<ResourceHandler>>
+
+/** The host name in a `Host` field: without the port, which some proxies leave out. */
+const hostNameOf = (field: string): string =>
+  field.trim().replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase()
+
+/** Of an answer that a browser shows: text, as a page would belong to the service. */
+const withoutPages = "text/plain, application/xml;q=0.9"
+
+/** A request to this origin: no cookie counts here, and no answer is a page. */
+class ContentRequest implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: RequestHeaders
+  private readonly request: HttpRequest
+
+  constructor(request: HttpRequest) {
+    const headers = request.headers.without("cookie")
+    this.method = request.method
+    this.path = request.path
+    this.query = request.query
+    this.headers = isPageRequest(request) ? headers.with("accept", withoutPages) : headers
+    this.request = request
+  }
+
+  get remoteAddress(): string {
+    return this.request.remoteAddress
+  }
+}
+
+/** The routes with those handlers that `select` returns; a path without any is left out. */
+const handlersOf = (
+  routes: Routes,
+  select: (handler: ResourceHandler) => ResourceHandler | undefined
+): Routes =>
+  routes.flatMap((route) => {
+    const methods = Object.entries(route.methods).flatMap(([method, handler]) => {
+      const selected = select(handler)
+      return selected === undefined ? [] : [[method, selected] as const]
+    })
+    return methods.length === 0 ? [] : [{ ...route, methods: Object.fromEntries(methods) }]
+  })
+
+export class ContentOrigin {
+  /** Finds the handler of a request to this origin. */
+  readonly match: ReturnType<typeof compileRoutes<ResourceHandler>>
+  /** What a refused request is told beside the reason. */
+  readonly advice: string
+  private readonly clients: Service["clients"]
+  private readonly hostName: string
+
+  constructor(contentBaseUrl: string, { clients, settings }: Service, routes: Routes) {
+    this.match = compileRoutes(
+      handlersOf(
+        routes,
+        (handler) => handler.contentOrigin === undefined ? undefined : handler
+      )
+    )
+    this.advice = `${contentBaseUrl} only serves content; use ${settings.baseUrl}`
+    this.clients = clients
+    this.hostName = parseUrl(contentBaseUrl)?.hostname ?? ""
+  }
+
+  /** The request, as it is handled here; undefined if it is for the service's own origin. */
+  requestOf(request: HttpRequest): HttpRequest | undefined {
+    return this.isFor(request) ? new ContentRequest(request) : undefined
+  }
+
+  /** Whether the client asked for this host name, perhaps of a trusted proxy. */
+  private isFor(request: HttpRequest): boolean {
+    const { headers } = request
+    if (hostNameOf(headers.get("host") ?? "") === this.hostName) return true
+    const forwarded = headers.get("x-forwarded-host")
+    return forwarded !== undefined && this.clients.isTrustedProxy(request) &&
+      forwarded.split(",").some((field) => hostNameOf(field) === this.hostName)
+  }
+}
+
+/** The routes of the service's own origin, at which readers of content are redirected. */
+export const redirectingRoutes = (contentBaseUrl: string, routes: Routes): Routes => {
+  const redirect: ResourceHandler = {
+    handle: ({ request: { path, query } }) =>
+      Effect.succeed(emptyAnswer(307, [
+        ["Location", `${contentBaseUrl}${path}${query === "" ? "" : `?${query}`}`],
+        ["Cache-Control", "no-cache"],
+        // Any page may show what was published.
+        ["Cross-Origin-Resource-Policy", "cross-origin"]
+      ]))
+  }
+  return handlersOf(
+    routes,
+    (handler) => handler.contentOrigin === "only" ? redirect : handler
+  )
+}
