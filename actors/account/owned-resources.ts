@@ -10,7 +10,7 @@ import { cabinetKind, cabinetListing, type CabinetMessage,
 import { askContent } from "../content/index.ts"
 import { ownedAtOnceMax, ownedPage } from "../limits.ts"
 import { askMailbox, mailboxOwnersTable } from "../mailbox/index.ts"
-import { notificationKind, type NotificationMessage, type NotificationReply,
+import { notificationKind, type NotificationMessage, type NotificationReply, outgoingKeysTable,
   outgoingTable } from "../notification/index.ts"
 import { ownedQueryRemoval, queryOwnersTable } from "./query-records.ts"
 import { cursorTimeDigits } from "../record-keys.ts"
@@ -154,13 +154,22 @@ interface EntryOutcome {
   readonly failure?: unknown
 }
 
-/** The changes that remove an entry whose resource is gone. */
-const entryRemoval = (kind: OwnedActor, { id, key }: OwnedEntry): ReadonlyArray<RecordChange> => {
+/** The changes that remove an entry whose resource is gone, and what leads to the entry. */
+const entryRemoval = (
+  account: string,
+  kind: OwnedActor,
+  { id, key }: OwnedEntry
+): ReadonlyArray<RecordChange> => {
   const removal = { value: null, markerExpires: true }
-  return [
-    { table: listings[kind].table, key, ...removal },
-    ...kind === "cabinets" ? [{ table: cabinetListing.keysTable, key: id, ...removal }] : []
-  ]
+  const entry = { table: listings[kind].table, key, ...removal }
+  switch (kind) {
+    case "cabinets":
+      return [entry, { table: cabinetListing.keysTable, key: id, ...removal }]
+    case "outgoing":
+      return [entry, { table: outgoingKeysTable, key: `${account}/${id}`, ...removal }]
+    default:
+      return [entry]
+  }
 }
 
 /**
@@ -185,7 +194,7 @@ const removeEntry = Effect.fnUntraced(function*(
   const mayGo = isSettledEntry(reply, isSettled) &&
     // The ledger removes the entry of content when its bytes are removed.
     (kind !== "content" || (yield* usage.entry(id)) === undefined)
-  return { isDeleted, changes: mayGo ? entryRemoval(kind, entry) : [] }
+  return { isDeleted, changes: mayGo ? entryRemoval(account, kind, entry) : [] }
 })
 
 /** Deletes a page of what a removed account owned. A resource that is unavailable is left. */

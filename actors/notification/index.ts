@@ -4,4 +4,4 @@ export { statusOf } from "./attempts.ts"
 export { fragmentOf } from "./decide.ts"
 export { NotificationMessage, type NotificationReply, type NotificationStatus,
   type NotificationView, RecipientState } from "./protocol.ts"
-export { outgoingTable } from "./status-hints.ts"
+export { outgoingKeysTable, outgoingTable } from "./status-hints.ts"

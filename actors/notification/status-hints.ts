@@ -7,6 +7,9 @@ import type { NotificationStatus } from "./protocol.ts"
 /** The table of outgoing mailboxes' listings: from an entry's key to a status hint. */
 export const outgoingTable = "outgoing"
 
+/** `<account>/<id>` of a keyed request until its notification is queued: the entry's key. */
+export const outgoingKeysTable = "outgoing-keys"
+
 /**
  * The hints of this node that wait to be written. There is one writer at a time, so that the later
  * one of two hints is kept. A hint is lost if the store fails, or if too many wait.

@@ -68,6 +68,8 @@ class World {
 
   list(kind: Kind, owner: string, id: string): void {
     this.records.set(`${tables[kind]}/${keyOfEntry(kind, owner, id)}`, "")
+    // The request had a key, and was never repeated.
+    if (kind === "notification") this.records.set(`outgoing-keys/${owner}/${id}`, "")
   }
 
   /** A request creates a resource: first its entry, and then the resource. */

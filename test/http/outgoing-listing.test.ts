@@ -1,7 +1,8 @@
 /** The listing of an outgoing mailbox (A7), and the retry of a span of it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { deleteRequestKey, enterOutgoing } from "../../http/resources/outgoing/outgoing-entries.ts"
+import { deleteRequestKey, enterOutgoing,
+  removeOutgoing } from "../../http/resources/outgoing/outgoing-entries.ts"
 import type { Answered } from "./harness.ts"
 import { repeatLost } from "./lost-replies.ts"
 import { admin, each, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
@@ -59,6 +60,15 @@ describe("the index", () => {
     ])
     await service.run(deleteRequestKey(service.service, "keyed", "id"))
     expect(await service.run(records.get("outgoing-keys", "keyed/id"))).toBeUndefined()
+  })
+
+  it("loses the key of a request that was never repeated with its entry", async () => {
+    const { records } = service.service
+    const key = await service.run(enterOutgoing(service.service, "lost", "id", true))
+    expect(await service.run(records.get("outgoing-keys", "lost/id"))).toBe(key)
+    await service.run(removeOutgoing(service.service, "lost", key.slice("lost/".length)))
+    expect(await service.run(records.get("outgoing-keys", "lost/id"))).toBeUndefined()
+    expect(await service.run(records.get("outgoing", key))).toBeUndefined()
   })
 })
 

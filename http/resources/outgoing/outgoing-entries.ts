@@ -4,14 +4,12 @@
  * notification that has ended, and `failed` of one that is tried again.
  */
 import { Effect } from "effect"
-import { cursorOf } from "../../../actors/index.ts"
-import { outgoingTable } from "../../../actors/notification/index.ts"
+import { cursorOf, cursorTimeDigits } from "../../../actors/index.ts"
+import { outgoingKeysTable, outgoingTable } from "../../../actors/notification/index.ts"
+import type { RecordChange } from "../../../runtime/index.ts"
 import { abandonedEntryMs } from "../../limits.ts"
 import { type IndexEntry, readEntries } from "../../newest-first-index.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
-
-/** `<account>/<id>` of a keyed request until its notification is queued: the entry's key. */
-const keysTable = "outgoing-keys"
 
 /**
  * Enters a notification before it is queued, and returns the entry's key. A keyed request stores
@@ -24,11 +22,11 @@ export const enterOutgoing = Effect.fnUntraced(function*(
   isKeyed: boolean
 ): Effect.fn.Return<string, HandlerFailure> {
   const requestKey = `${account}/${id}`
-  const stored = isKeyed ? yield* records.get(keysTable, requestKey) : undefined
+  const stored = isKeyed ? yield* records.get(outgoingKeysTable, requestKey) : undefined
   const key = stored ?? `${account}/${cursorOf(nowMs(), id)}`
   const entry = { table: outgoingTable, key, value: "waiting" }
   yield* records.write(
-    isKeyed ? [entry, { table: keysTable, key: requestKey, value: key }] : [entry]
+    isKeyed ? [entry, { table: outgoingKeysTable, key: requestKey, value: key }] : [entry]
   )
   return key
 })
@@ -38,36 +36,42 @@ export const deleteRequestKey = (
   { records }: Service,
   account: string,
   id: string
-): Effect.Effect<void> =>
-  Effect.ignore(
-    records.write([{ table: keysTable, key: `${account}/${id}`, value: null, markerExpires: true }])
-  )
+): Effect.Effect<void> => Effect.ignore(records.write([keyRemoval(account, id)]))
 
-const writeEntries = (
+const keyRemoval = (account: string, id: string): RecordChange => ({
+  table: outgoingKeysTable,
+  key: `${account}/${id}`,
+  value: null,
+  markerExpires: true
+})
+
+/** Changes the hint of entries to `waiting`. */
+export const markWaiting = (
   { records }: Service,
   account: string,
-  cursors: ReadonlyArray<string>,
-  value: "waiting" | null
+  cursors: ReadonlyArray<string>
 ): Effect.Effect<void, HandlerFailure> =>
   cursors.length === 0 ? Effect.void : records.write(
     cursors.map((cursor) => ({
       table: outgoingTable,
       key: `${account}/${cursor}`,
-      value,
-      markerExpires: true
+      value: "waiting"
     }))
   )
 
-/** Changes the hint of entries to `waiting`. */
-export const markWaiting = (service: Service, account: string, cursors: ReadonlyArray<string>) =>
-  writeEntries(service, account, cursors, "waiting")
-
-/** Removes an entry; a failure leaves a stale entry, which the next listing removes. */
+/**
+ * Removes an entry, and the key of a request that was never repeated; a failure leaves a stale
+ * entry, which the next listing removes.
+ */
 export const removeOutgoing = (
-  service: Service,
+  { records }: Service,
   account: string,
   cursor: string
-): Effect.Effect<void> => Effect.ignore(writeEntries(service, account, [cursor], null))
+): Effect.Effect<void> =>
+  Effect.ignore(records.write([
+    { table: outgoingTable, key: `${account}/${cursor}`, value: null, markerExpires: true },
+    keyRemoval(account, cursor.slice(cursorTimeDigits + 1))
+  ]))
 
 /** Removes an entry whose notification is gone, or was never queued because of a crash. */
 export const removeStale = (
