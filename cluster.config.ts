@@ -52,6 +52,16 @@ export interface ClusterConfig {
     readonly rolesClaim: string
     /** Prefix of the issuer's role names: with `restante-`, `restante-admin` is admin. */
     readonly rolesPrefix: string | undefined
+    /**
+     * `at+jwt`: only tokens whose header has this type (RFC 9068), so that no ID token is accepted.
+     * `any`: also those that name no type, or `JWT`, as many issuers do.
+     */
+    readonly tokenType: "any" | "at+jwt"
+    /**
+     * `required`: a token without a word for this service in its claim `scope` has no right.
+     * `optional`: it has all rights of its account.
+     */
+    readonly scope: "optional" | "required"
     /** How far the issuer's clock may differ from the node's, at most 5 minutes. */
     readonly clockTolerance: string
     /** Signature algorithms that tokens may use. */
@@ -226,6 +236,8 @@ export const clusterConfig: ClusterConfig = {
     accountClaim: "sub",
     rolesClaim: "roles",
     rolesPrefix: undefined,
+    tokenType: "any",
+    scope: "optional",
     clockTolerance: "30s",
     algorithms: [
       ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],

@@ -65,8 +65,14 @@ export const issuerOf = Effect.fnUntraced(function*(
   settings: NodeSettings,
   clocks: Clocks = { nowMs: () => Date.now(), monotonicMs: () => performance.now() }
 ): Effect.fn.Return<Issuer | undefined, IssuerUnusable, Scope.Scope> {
-  const { authAudience, authCa, authIssuer, authJwks } = settings
+  const { authAudience, authCa, authIssuer, authJwks, authRolesClaim } = settings
   if (authIssuer === undefined || authAudience === undefined) return
+  const isScopeRequired = settings.authScope === "required"
+  if (isScopeRequired && authRolesClaim === "scope") {
+    const message = "auth.scope is required, and auth.rolesClaim is scope: the words of that " +
+      "claim are either scopes or roles; name another claim for the roles"
+    return yield* new IssuerUnusable({ message })
+  }
   const source = authJwks === undefined ? undefined : keySetSourceOf(authJwks)
   const load = source?._tag === "File"
     ? yield* loadFile(source.file)
@@ -81,10 +87,12 @@ export const issuerOf = Effect.fnUntraced(function*(
       audience: authAudience,
       algorithms: settings.authAlgorithms,
       clockToleranceMs: settings.authClockTolerance,
+      isTypeRequired: settings.authTokenType === "at+jwt",
       claims: {
         account: settings.authAccountClaim,
-        roles: settings.authRolesClaim,
-        rolesPrefix: settings.authRolesPrefix ?? ""
+        roles: authRolesClaim,
+        rolesPrefix: settings.authRolesPrefix ?? "",
+        isScopeRequired
       }
     },
     load,

@@ -58,6 +58,16 @@ const table = {
   authAccountClaim: ["auth.accountClaim", claim, "Claim of a token that names the account"],
   authRolesClaim: ["auth.rolesClaim", claim, "Claim of a token that names its roles"],
   authRolesPrefix: ["auth.rolesPrefix", optional(text), "Prefix of the issuer's role names"],
+  authTokenType: [
+    "auth.tokenType",
+    oneOf("any", "at+jwt"),
+    "Type that the header of a token must have"
+  ],
+  authScope: [
+    "auth.scope",
+    oneOf("optional", "required"),
+    "Whether a token needs a scope for this service"
+  ],
   authClockTolerance: [
     "auth.clockTolerance",
     duration,

@@ -12,7 +12,7 @@ import { metadataUrl, parseKeySet, parseKeysUrl } from "../../http/auth/issuer/k
 import { Clients } from "../../http/rates/client-address.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
-const names = { account: "sub", roles: "roles", rolesPrefix: "" }
+const names = { account: "sub", roles: "roles", rolesPrefix: "", isScopeRequired: false }
 
 describe("the claims of a token", () => {
   it.each([
@@ -69,6 +69,15 @@ describe("the claims of a token", () => {
   ])("give the scope that they have: %s", (_, scope, rolesPrefix, rights) => {
     expect(evaluateClaims({ sub: "alice", scope }, { ...names, rolesPrefix }))
       .toEqual({ name: "alice", roles: [], rights })
+  })
+
+  it("give no right without a scope for this service, where the operator requires one", () => {
+    const required = { ...names, isScopeRequired: true }
+    const rightsOf = (scope: unknown) => evaluateClaims({ sub: "alice", scope }, required)
+    expect(rightsOf(undefined)).toMatchObject({ rights: { scopes: [] } })
+    expect(rightsOf("openid profile")).toMatchObject({ rights: { scopes: [] } })
+    expect(rightsOf("openid read")).toMatchObject({ rights: { scopes: ["read"] } })
+    expect(rightsOf("mailbox:box")).toMatchObject({ rights: { mailbox: "box" } })
   })
 
   it("are found by their own names only, whatever a path says", () => {

@@ -128,7 +128,9 @@ describe.each(["nginx", "haproxy", "caddy"] as const)("%s", (name) => {
     const content = randomBytes(uploadBytes)
     const headers = { "content-type": "application/octet-stream" }
     const published = await whole("/content", { headers }, content)
-    expect(published.status).toBe(202)
+    // If the machine is too busy, the problem says which limit it was.
+    const problem = published.status === 202 ? "" : published.bytes.toString()
+    expect([published.status, problem]).toEqual([202, ""])
     const { bytes } = await whole(pathOf(published))
     const sum = (data: Buffer) => createHash("sha256").update(data).digest("hex")
     expect(sum(bytes)).toBe(sum(content))

@@ -122,7 +122,8 @@ describe("a token of the issuer", () => {
       [{ sub: "auth0|64f0" }, "not an account name"],
       [{ sub: "Alice" }, "not an account name"],
       [{ sub: "a".repeat(65) }, "not an account name"],
-      [{ cnf: { jkt: "x" } }, "bound to a key"]
+      [{ cnf: { jkt: "x" } }, "bound to a key"],
+      [{ authorization_details: [{ type: "payment" }] }, "authorization_details"]
     ]
     for (const [claims, why] of wrong) await expectRefused(await tokenOf(first, claims), why)
     await expectRefused(await tokenOf(first, {}, { typ: "logout+jwt" }), "unaccepted type")

@@ -15,6 +15,8 @@ export interface ClaimNames {
   readonly roles: string
   /** The prefix of the roles and scopes that are for this service; it ignores others. */
   readonly rolesPrefix: string
+  /** Whether a token without a scope for this service has no right; else it has all. */
+  readonly isScopeRequired: boolean
 }
 
 /** The account that a token of the issuer names. */
@@ -49,6 +51,16 @@ const rolesIn = (claim: unknown, prefix: string): ReadonlyArray<Role> => {
   return Role.literals.filter((role) => named.has(prefix + role))
 }
 
+/** The rights that the claim `scope` gives. Where it has the roles, its words limit nothing. */
+const rightsOf = (
+  claims: Readonly<Record<string, unknown>>,
+  { isScopeRequired, roles, rolesPrefix }: ClaimNames
+): TokenRights => {
+  const rights = roles === scopeClaim ? {} : rightsIn(claims[scopeClaim], rolesPrefix)
+  const hasWord = rights.scopes !== undefined || rights.mailbox !== undefined
+  return isScopeRequired && !hasWord ? { scopes: [] } : rights
+}
+
 /** The account and its roles, or the reason why the token is rejected. */
 export const evaluateClaims = (
   claims: Readonly<Record<string, unknown>>,
@@ -56,6 +68,10 @@ export const evaluateClaims = (
 ): IssuedIdentity | string => {
   // RFC 9449 §7.1, RFC 8705 §3: this service cannot check the proof that such a token needs.
   if (claims["cnf"] !== undefined) return "the token is bound to a key of its bearer"
+  // RFC 9396 §9: they limit the token, in words that this service does not know.
+  if (claims["authorization_details"] !== undefined) {
+    return "the token has authorization_details, which this service does not know: use scope"
+  }
   const name = claimAt(claims, names.account)
   if (name === undefined) return `the token has no claim ${names.account}`
   if (typeof name !== "string" || !isSlug(name)) {
@@ -64,7 +80,6 @@ export const evaluateClaims = (
   return {
     name,
     roles: rolesIn(claimAt(claims, names.roles), names.rolesPrefix),
-    // Where the operator reads roles in this claim, its words are roles.
-    rights: names.roles === scopeClaim ? {} : rightsIn(claims[scopeClaim], names.rolesPrefix)
+    rights: rightsOf(claims, names)
   }
 }

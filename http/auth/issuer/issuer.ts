@@ -17,6 +17,8 @@ export interface IssuerSettings {
   readonly algorithms: ReadonlyArray<string>
   /** How far the issuer's clock may differ from this node's. */
   readonly clockToleranceMs: number
+  /** Whether a token's `typ` must be `at+jwt` (RFC 9068 §2.1). */
+  readonly isTypeRequired: boolean
   readonly claims: ClaimNames
 }
 
@@ -33,9 +35,14 @@ export const isJwt = (token: string): boolean =>
  */
 const accessTokenTypes = new Set(["", "jwt", "at+jwt"])
 
-const isAccessToken = (typ: unknown): boolean =>
-  typ === undefined ||
-  (typeof typ === "string" && accessTokenTypes.has(typ.toLowerCase().replace(/^application\//, "")))
+/** The same of an issuer that names it: its ID tokens have another type (RFC 9068 §2.1). */
+const namedTypes = new Set(["at+jwt"])
+
+const isAccessToken = (typ: unknown, isTypeRequired: boolean): boolean => {
+  if (typ === undefined) return !isTypeRequired
+  const types = isTypeRequired ? namedTypes : accessTokenTypes
+  return typeof typ === "string" && types.has(typ.toLowerCase().replace(/^application\//, ""))
+}
 
 /** Why the token is rejected, as text for the client. */
 const rejectionReason = (error: unknown): string => {
@@ -146,7 +153,7 @@ export class Issuer {
   }
 
   private async verifyWith(keys: Keys, token: string) {
-    const { algorithms, audience, clockToleranceMs, issuer } = this.settings
+    const { algorithms, audience, clockToleranceMs, isTypeRequired, issuer } = this.settings
     const { payload, typ } = await verifyJwt(token, keys, {
       algorithms: [...algorithms],
       issuer,
@@ -155,7 +162,7 @@ export class Issuer {
       currentDate: new Date(this.nowMs()),
       requiredClaims: ["exp", "sub"]
     })
-    if (!isAccessToken(typ)) throw new errors.JWTInvalid("not an access token")
+    if (!isAccessToken(typ, isTypeRequired)) throw new errors.JWTInvalid("not an access token")
     const expiresAtMs = (payload.exp ?? 0) * 1000 + clockToleranceMs
     return { claims: payload, expiresAtMs, keys }
   }
