@@ -306,8 +306,8 @@ const listening = (
         baseUrl,
         handler,
         corsOrigin: corsOriginOf(settings),
-        // A node of a cluster has no folder of its own.
-        spillFolder: settings.natsUrl === undefined ? settings.dataDir : undefined,
+        // Our containers write nowhere else.
+        spillFolder: settings.dataDir,
         onError
       }),
     catch: asUnavailable
