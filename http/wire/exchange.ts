@@ -255,6 +255,8 @@ export class Exchange {
     this.upload?.release()
     this.hasAnswered = true
     this.dropBody?.()
+    // Nobody reads it any more, and the native server does not report any more that it has ended.
+    this.upload?.destroy()
     return true
   }
 

@@ -94,7 +94,7 @@ const world = (bodiesBytesMax = 1_000_000) => {
     const exchange = new Exchange(connection, shared, false, { declaredBytes, isLast: false })
     return { connection, exchange }
   }
-  return { bodies, clock, open }
+  return { bodies, clock, open, shared }
 }
 
 describe("an exchange", () => {
@@ -143,6 +143,23 @@ describe("an exchange", () => {
     exchange.reply({ status: 503, headers: [], body: "no room" })
     expect([connection.ended, connection.isPaused]).toEqual([["no room"], true])
     expect(connection.head).toContain("Connection: close")
+  })
+
+  it("leaves no file of an upload that was answered unread", () => {
+    const { open, shared } = world(100_000_000)
+    const piece = 1024 * 1024
+    for (const isWhole of [false, true]) {
+      const { connection, exchange } = open(4 * piece)
+      const upload = exchange.stream(4 * piece, network)
+      for (let n = 1; n <= 3; n++) connection.deliver(new ArrayBuffer(piece), false)
+      if (isWhole) connection.deliver(new ArrayBuffer(piece), true)
+      expect(shared.spills.size).toBeGreaterThan(0)
+      exchange.reply({ status: 401, headers: [], body: "who?" })
+      expect([shared.spills.size, upload.destroyed]).toEqual([0, true])
+      // The rest is discarded: the native server does not report any more that the client leaves.
+      if (!isWhole) connection.deliver(new ArrayBuffer(piece), true)
+      expect([shared.spills.size, shared.bodies.bytes]).toEqual([0, 0])
+    }
   })
 
   it("that was answered before its document arrived takes no room for it", () => {
