@@ -251,13 +251,15 @@ export class Exchange {
   /** Begins the answer; false if the client is gone. Answering twice is a defect. */
   private begin(): boolean {
     if (this.hasAnswered) throw new Error("this request was answered already")
-    if (this.aborted) return false
-    this.upload?.release()
-    this.hasAnswered = true
-    this.dropBody?.()
-    // Nobody reads it any more, and the native server does not report any more that it has ended.
-    this.upload?.destroy()
-    return true
+    const { upload } = this
+    if (!this.aborted) {
+      upload?.release()
+      this.hasAnswered = true
+      this.dropBody?.()
+    }
+    // Nobody reads it any more. It may be complete, so that the end of its client did not end it.
+    upload?.destroy()
+    return !this.aborted
   }
 
   /** Whether the connection must end with this answer. */

@@ -18,6 +18,7 @@ class Connection implements NativeResponse {
   /** The bodies of answers. */
   readonly ended: Array<string> = []
   deliver: OnData = () => undefined
+  leave = (): void => {}
 
   pause(): void {
     this.isPaused = true
@@ -49,7 +50,9 @@ class Connection implements NativeResponse {
     return 0
   }
   onWritable(): void {}
-  onAborted(): void {}
+  onAborted(handler: () => void): void {
+    this.leave = handler
+  }
   onData(handler: OnData): void {
     this.deliver = handler
   }
@@ -143,6 +146,19 @@ describe("an exchange", () => {
     exchange.reply({ status: 503, headers: [], body: "no room" })
     expect([connection.ended, connection.isPaused]).toEqual([["no room"], true])
     expect(connection.head).toContain("Connection: close")
+  })
+
+  it("leaves no file of a complete upload whose client has left", () => {
+    const { open, shared } = world(100_000_000)
+    const piece = 1024 * 1024
+    const { connection, exchange } = open(3 * piece)
+    const upload = exchange.stream(3 * piece, network)
+    for (let n = 1; n <= 3; n++) connection.deliver(new ArrayBuffer(piece), n === 3)
+    connection.leave()
+    // Its reader may store it nevertheless.
+    expect([shared.spills.size > 0, upload.destroyed]).toEqual([true, false])
+    exchange.reply({ status: 401, headers: [], body: "who?" })
+    expect([shared.spills.size, upload.destroyed]).toEqual([0, true])
   })
 
   it("leaves no file of an upload that was answered unread", () => {
