@@ -187,8 +187,8 @@ class Application {
   /** Undefined unless content has an origin of its own. */
   private readonly contentOrigin: ContentOrigin | undefined
   private readonly match: ReturnType<typeof compileRoutes<ResourceHandler>>
-  /** The patterns of guarded routes. */
-  private readonly guarded: ReadonlySet<string>
+  /** The guarded methods of patterns. */
+  private readonly guarded: ReadonlyMap<string, "all" | ReadonlyArray<string>>
   private readonly runEffect: RunEffect
   private readonly onAccess: (access: AccessRecord) => void
 
@@ -206,8 +206,8 @@ class Application {
     this.match = compileRoutes(
       contentBaseUrl === undefined ? routes : redirectingRoutes(contentBaseUrl, routes)
     )
-    this.guarded = new Set(
-      routes.filter(({ isGuarded }) => isGuarded === true).map(({ pattern }) => pattern)
+    this.guarded = new Map(
+      routes.flatMap(({ guarded, pattern }) => guarded === undefined ? [] : [[pattern, guarded]])
     )
     this.runEffect = runEffect
     this.onAccess = onAccess
@@ -236,7 +236,7 @@ class Application {
       if (excess !== undefined) return this.reject(request, exchange, overLimit(excess))
     }
     const match = matcher(request.method, request.path)
-    if ("pattern" in match && this.guarded.has(match.pattern)) exchange.guard()
+    if ("pattern" in match && this.isGuarded(request.method, match.pattern)) exchange.guard()
     switch (match._tag) {
       case "Found": {
         const bodyKind = match.handler.body ?? "none"
@@ -263,6 +263,13 @@ class Application {
       case "Malformed":
         return this.reject(request, exchange, httpError("malformed", match.detail))
     }
+  }
+
+  /** HEAD is answered as GET, of which it has the fields. */
+  private isGuarded(method: string, pattern: string): boolean {
+    const guarded = this.guarded.get(pattern)
+    if (guarded === undefined) return false
+    return guarded === "all" || guarded.includes(method === "HEAD" ? "GET" : method)
   }
 
   /** Begins to read the body: after this has returned, the server no longer offers it. */

@@ -77,14 +77,12 @@ export const routesOf = (
   const schemas = Object.assign({}, ...resources.map((resource) => resource.schemas))
   const operations = resources.flatMap(operationsOf)
   const guarded = new Set(
-    resources.flatMap((resource) =>
-      operationsOf(resource)
-        .filter(({ operation }) => resource.isGuarded === true || operation.isGuarded === true)
-        .map(({ pattern }) => pattern)
-    )
+    resources.filter(({ isGuarded }) => isGuarded === true)
+      .flatMap((resource) => operationsOf(resource).map(({ pattern }) => pattern))
   )
   for (const routed of operations) {
-    const { method, operation: { acceptPost }, pattern } = routed
+    const { method, operation, pattern } = routed
+    const { acceptPost } = operation
     const offer = offerOf(operations.find((one) => one.pattern === pattern && one.method === "GET"))
     const earlier = routes.get(pattern)
     routes.set(pattern, {
@@ -92,7 +90,8 @@ export const routesOf = (
       pattern,
       methods: { ...earlier?.methods, [method]: handlerOf(service, routed, offer, schemas) },
       ...acceptPost === undefined ? {} : { acceptPost },
-      ...guarded.has(pattern) ? { isGuarded: true } : {}
+      ...operation.isGuarded === true ? { guarded: [method] } : {},
+      ...guarded.has(pattern) ? { guarded: "all" as const } : {}
     })
   }
   return [...routes.values()]

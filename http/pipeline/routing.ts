@@ -10,8 +10,8 @@ export interface Route<H> {
   readonly methods: Readonly<Record<string, H>>
   /** `Accept-Post` of its answers to OPTIONS, where clients look for it. */
   readonly acceptPost?: string
-  /** See `OperationGroup`. */
-  readonly isGuarded?: boolean
+  /** The methods whose answers are guarded: see `OperationGroup`. */
+  readonly guarded?: "all" | ReadonlyArray<string>
 }
 
 /** The decoded parameters of a matched path. `get` returns the part of the segment before `~`. */

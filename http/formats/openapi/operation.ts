@@ -68,7 +68,7 @@ export interface Operation {
   readonly isNeverGone?: boolean
   /** It stores nothing for long, such as a sign-in: it works while the disk is nearly full. */
   readonly isPassing?: boolean
-  /** Whether the answers of its path are guarded: see {@link OperationGroup}. */
+  /** Whether its answers are guarded, and not those of its path: see {@link OperationGroup}. */
   readonly isGuarded?: boolean
   /**
    * Whether it is served at the origin of `CONTENT_BASE_URL`, where that is set: at no other, or at
