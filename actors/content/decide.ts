@@ -183,7 +183,6 @@ const absent = (retentionMs: number): ContentTable["Absent"] => ({
       ...inlinedIn === undefined ? {} : {
         isInlined: true,
         links: [linkAt(inlinedIn, nowMs)],
-        // By then the notification is deposited, or never will be.
         checkAtMs: nowMs + inlinedCheckMs
       }
     }
@@ -239,14 +238,18 @@ const storeLinks = (state: Published, next: Published): Decision<ContentState> =
   next === state ? stay<ContentState>() : become<ContentState>(next)
 
 /** A repetition. The content is that of one more notification, unless it has too many. */
-const publishAgain: ContentTable["Published"]["Publish"] = (state, message, { nowMs }) => {
-  const { inlinedIn, requestId } = message
-  if (requestId !== state.requestId) return deny("Taken")
-  const next = inlinedIn === undefined ? state : withLink(state, inlinedIn, nowMs)
-  return next === undefined
-    ? stay().reply<ContentReply>({ _tag: "PublishedOnce" })
-    : storeLinks(state, next).reply(publishedReply(state))
-}
+const publishAgain =
+  (retentionMs: number): ContentTable["Published"]["Publish"] => (state, message, { nowMs }) => {
+    const { inlinedIn, requestId } = message
+    if (requestId !== state.requestId) return deny("Taken")
+    const next = inlinedIn === undefined ? state : withLink(state, inlinedIn, nowMs)
+    if (next === undefined) return stay().reply<ContentReply>({ _tag: "PublishedOnce" })
+    const decision = storeLinks(state, next).reply(publishedReply(state))
+    // The timer of stale bodies is due before, and sets this one.
+    return next.checkAtMs === state.checkAtMs || next.stale.length > 0
+      ? decision
+      : decision.setTimer(lifetimeAtMs(next, retentionMs))
+  }
 
 /** Ends the content, or finds out what keeps it. */
 const endLifetime = (
@@ -296,7 +299,7 @@ const lifetimeCells = (retentionMs: number) => ({
 
 const published = (retentionMs: number): ContentTable["Published"] => ({
   ...lifetimeCells(retentionMs),
-  Publish: publishAgain,
+  Publish: publishAgain(retentionMs),
   Describe: (state, { access }, { nowMs }) => {
     const reason = readRefusal(state, access)
     if (reason !== undefined) return deny(reason)

@@ -89,9 +89,16 @@ export const withLink = (state: Published, key: LinkKey, nowMs: number): Publish
     const refreshed = { ...known, toMs: nowMs }
     return { ...state, links: links.map((one) => one === known ? refreshed : one) }
   }
-  if (links.length < contentLinksMax) return { ...state, links: [...links, linkAt(key, nowMs)] }
+  if (links.length < contentLinksMax) {
+    const next = { ...state, links: [...links, linkAt(key, nowMs)] }
+    return isInlined(state) ? { ...next, checkAtMs: soonestCheckMs(state, nowMs) } : next
+  }
   return isInlined(state) ? undefined : { ...state, keptUntilMs: nowMs + linksOverflowMs }
 }
+
+/** By then the notification of a new link is deposited, or never will be. */
+const soonestCheckMs = ({ checkAtMs }: Published, nowMs: number): number =>
+  Math.min(checkAtMs ?? Number.POSITIVE_INFINITY, nowMs + inlinedCheckMs)
 
 /** The state without a link; itself if it has no such link. */
 export const withoutLink = (state: Published, key: LinkKey): Published => {
@@ -118,7 +125,9 @@ export const withChecks = (
         return []
     }
   })
-  // The notification's task removes its link from inlined content: this check is a precaution.
-  const waitMs = isInlined(state) ? retentionMs : Math.ceil(retentionMs / retentionParts)
+  // The task of a stored notification removes its link from inlined content: a check of those that
+  // are found is a precaution. The others may never be stored.
+  const inlinedWaitMs = links.every(({ n }) => n !== undefined) ? retentionMs : inlinedCheckMs
+  const waitMs = isInlined(state) ? inlinedWaitMs : Math.ceil(retentionMs / retentionParts)
   return { ...state, links, checkAtMs: nowMs + waitMs }
 }

@@ -3,7 +3,8 @@
  * to and not longer, whatever fails or crashes.
  */
 import { Effect } from "effect"
-import { array, assert, asyncProperty, boolean, constantFrom, nat, record } from "fast-check"
+import { type Arbitrary, array, assert, asyncProperty, boolean, constantFrom, nat,
+  record } from "fast-check"
 import { expect, it } from "vitest"
 import { backgroundTask } from "../../actors/background-task/actor.ts"
 import type { BackgroundTaskMessage } from "../../actors/background-task/protocol.ts"
@@ -226,7 +227,30 @@ class LifetimeWorld {
   }
 }
 
-const does = constantFrom(
+interface Step {
+  readonly does: string
+  readonly at: number
+  readonly fate: Fate
+}
+
+/** A deposit that is repeated late, and then fails: the check of the first one is under way. */
+const repeatedLate: ReadonlyArray<Step> = ["note", "days", "note", "perform", "deliver"].map(
+  (does) => ({ does, at: 0, fate: "done" })
+)
+
+/** A deposit that is repeated after the check has found the first one, and then fails. */
+const repeatedAfterCheck: ReadonlyArray<Step> = [
+  "note",
+  "deposit",
+  "hour",
+  "perform",
+  "deliver",
+  "note"
+].map(
+  (does) => ({ does, at: 0, fate: "done" })
+)
+
+const does = constantFrom<string>(
   ...["note", "note", "deposit", "deposit", "deposit", "perform", "perform", "deliver", "deliver"],
   ...["retrieve", "remove", "read", "crash", "lose", "minute", "hour", "day", "days"]
 )
@@ -237,8 +261,9 @@ it("stays as long as a notification needs it, and not longer", async () => {
     at: nat(3),
     fate: constantFrom<Fate>("done", "done", "lost", "fails")
   })
+  const steps: Arbitrary<ReadonlyArray<Step>> = array(step, { maxLength: 40 })
   await assert(
-    asyncProperty(boolean(), array(step, { maxLength: 40 }), async (isInlined, steps) => {
+    asyncProperty(boolean(), steps, async (isInlined, steps) => {
       const world = new LifetimeWorld(isInlined)
       for (const { at, does, fate } of steps) {
         world.fate = fate
@@ -259,6 +284,6 @@ it("stays as long as a notification needs it, and not longer", async () => {
       }
       await world.expectGone()
     }),
-    { numRuns: 500 }
+    { numRuns: 500, examples: [[true, repeatedLate], [true, repeatedAfterCheck]] }
   )
 }, 120_000)
