@@ -196,7 +196,8 @@ describe("content that a deposit brings", () => {
             isRemoving = false
             expect(reply).toMatchObject({ _tag: "Deposited", n: 1, repeated: true })
             const reader = { account: "admin" }
-            return one.system.ask(to, { _tag: "Remove", n: 1, idRandom: "any", reader })
+            const idRandom = "any".padEnd(22, "_")
+            return one.system.ask(to, { _tag: "Remove", n: 1, idRandom, reader })
           })
       }
     }))
