@@ -12,6 +12,8 @@ import { Random } from "../faults/random.ts"
 import { answered, answersIn, hasRead, readBarrier, type WireAnswer } from "./answers.ts"
 
 const answersWithinMs = 120_000
+/** More unfinished bodies at once would have shorter deadlines, and a busy machine miss them. */
+const brokenAtOnce = 50
 /** Payload of a segment on most networks. */
 const segmentBytes = 1_400
 /** Every US-ASCII character that a field name may have (RFC 9110 §5.6.2). */
@@ -232,10 +234,8 @@ describe("a request that breaks off", () => {
     return Array.from({ length }, (_, at) => bytes.slice(0, at + 1))
   }
 
-  it("changes nothing, wherever it ends, by FIN or RST", async () => {
-    const before = await descriptions()
-    const path = await published()
-    const requests = [withLength(9_000), inChunks(9_000), `${putTo(path)}second`].flatMap(parts)
+  /** Sends each of them twice, ends one connection and resets the other; none is answered. */
+  const breakOff = async (requests: ReadonlyArray<string>): Promise<void> => {
     const opened = await Promise.all(
       [...requests, ...requests].map(async (bytes) => {
         const connection = await openRaw(service.port)
@@ -249,7 +249,16 @@ describe("a request that breaks off", () => {
       else socket.resetAndDestroy()
     }
     await Promise.all(opened.map(({ closed }) => within(answersWithinMs, "the end", closed)))
-    expect(new Set(opened.map(({ received }) => received()))).toEqual(new Set([""]))
+    expect(opened.map(({ received }) => received()).filter((text) => text !== "")).toEqual([])
+  }
+
+  it("changes nothing, wherever it ends, by FIN or RST", async () => {
+    const before = await descriptions()
+    const path = await published()
+    const requests = [withLength(9_000), inChunks(9_000), `${putTo(path)}second`].flatMap(parts)
+    for (let at = 0; at < requests.length; at += brokenAtOnce) {
+      await breakOff(requests.slice(at, at + brokenAtOnce))
+    }
     await hasRead(service.port)
     expect(await descriptions()).toEqual(before)
     expect((await send(service.url, path)).text).toBe("first")
