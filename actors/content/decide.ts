@@ -233,9 +233,19 @@ const overwrite: ContentTable["Published"]["Overwrite"] = (state, message, { now
   return removeStaleBlobs(next, nowMs).reply(overwritten)
 }
 
-/** Stores a state with other links, if they are others. */
-const storeLinks = (state: Published, next: Published): Decision<ContentState> =>
-  next === state ? stay<ContentState>() : become<ContentState>(next)
+/** Stores a state with other links, if they are others, and the time of an earlier check. */
+const storeLinks = (
+  state: Published,
+  next: Published,
+  retentionMs: number
+): Decision<ContentState> => {
+  if (next === state) return stay<ContentState>()
+  const decision = become<ContentState>(next)
+  // The timer of stale bodies is due before, and sets this one.
+  return next.checkAtMs === state.checkAtMs || next.stale.length > 0
+    ? decision
+    : decision.setTimer(lifetimeAtMs(next, retentionMs))
+}
 
 /** A repetition. The content is that of one more notification, unless it has too many. */
 const publishAgain =
@@ -243,12 +253,9 @@ const publishAgain =
     const { inlinedIn, requestId } = message
     if (requestId !== state.requestId) return deny("Taken")
     const next = inlinedIn === undefined ? state : withLink(state, inlinedIn, nowMs)
-    if (next === undefined) return stay().reply<ContentReply>({ _tag: "PublishedOnce" })
-    const decision = storeLinks(state, next).reply(publishedReply(state))
-    // The timer of stale bodies is due before, and sets this one.
-    return next.checkAtMs === state.checkAtMs || next.stale.length > 0
-      ? decision
-      : decision.setTimer(lifetimeAtMs(next, retentionMs))
+    return next === undefined
+      ? stay().reply<ContentReply>({ _tag: "PublishedOnce" })
+      : storeLinks(state, next, retentionMs).reply(publishedReply(state))
   }
 
 /** Ends the content, or finds out what keeps it. */
@@ -274,7 +281,7 @@ const endLifetime = (
 /** The cells that depend on how long content is kept. */
 const lifetimeCells = (retentionMs: number) => ({
   Link: (state: Published, key: Variant<ContentMessage, "Link">, { nowMs }: DecisionContext) =>
-    storeLinks(state, withLink(state, key, nowMs) ?? state).reply(done),
+    storeLinks(state, withLink(state, key, nowMs) ?? state, retentionMs).reply(done),
   Unlink: (
     state: Published,
     key: Variant<ContentMessage, "Unlink">,
@@ -283,7 +290,7 @@ const lifetimeCells = (retentionMs: number) => ({
     const next = withoutLink(state, key)
     return next !== state && hasEnded(next, context.nowMs, retentionMs)
       ? remove(next, context, retentionMs)
-      : storeLinks(state, next).reply(done)
+      : storeLinks(state, next, retentionMs).reply(done)
   },
   LinksChecked: (
     state: Published,

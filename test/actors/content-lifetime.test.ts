@@ -109,6 +109,12 @@ class LifetimeWorld {
     if (!isRefusal(reply) && isStored) this.noted.push(idRandom)
   }
 
+  /** A deposit that links to the content begins, and fails. */
+  link(): void {
+    const idRandom = part(`n${this.names++}`)
+    this.content.send({ _tag: "Link", mailbox: "alice", idRandom }, this.nowMs)
+  }
+
   deposit(at: number): void {
     const [idRandom] = this.noted.splice(at % Math.max(1, this.noted.length), 1)
     if (idRandom === undefined) return
@@ -250,9 +256,21 @@ const repeatedAfterCheck: ReadonlyArray<Step> = [
   (does) => ({ does, at: 0, fate: "done" })
 )
 
+/** A link is noted after the check has found the notification, and is never deposited. */
+const linkedAfterCheck: ReadonlyArray<Step> = [
+  "note",
+  "deposit",
+  "hour",
+  "perform",
+  "deliver",
+  "link"
+].map(
+  (does) => ({ does, at: 0, fate: "done" })
+)
+
 const does = constantFrom<string>(
   ...["note", "note", "deposit", "deposit", "deposit", "perform", "perform", "deliver", "deliver"],
-  ...["retrieve", "remove", "read", "crash", "lose", "minute", "hour", "day", "days"]
+  ...["retrieve", "remove", "read", "crash", "lose", "link", "minute", "hour", "day", "days"]
 )
 
 it("stays as long as a notification needs it, and not longer", async () => {
@@ -274,6 +292,7 @@ it("stays as long as a notification needs it, and not longer", async () => {
         else if (does === "retrieve") world.retrieve()
         else if (does === "remove") world.remove(at)
         else if (does === "read") world.read()
+        else if (does === "link") world.link()
         else if (does === "crash") world.crash()
         else if (does === "minute") world.pass(60_000)
         else if (does === "hour") world.pass(3_600_000)
@@ -284,6 +303,9 @@ it("stays as long as a notification needs it, and not longer", async () => {
       }
       await world.expectGone()
     }),
-    { numRuns: 500, examples: [[true, repeatedLate], [true, repeatedAfterCheck]] }
+    {
+      numRuns: 500,
+      examples: [repeatedLate, repeatedAfterCheck, linkedAfterCheck].map((steps) => [true, steps])
+    }
   )
 }, 120_000)
