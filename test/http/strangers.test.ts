@@ -78,7 +78,10 @@ describe("a stranger", () => {
     `Basic ${base64("alice")}`,
     `Basic ${base64("alice:")}`,
     `Basic ${base64(":")}`,
-    "Bearer two words"
+    "Bearer two words",
+    "Bearer, Bearer",
+    "Bearer,",
+    "Bearer\trst_token"
   ]
 
   it.each(empty)("is not whoever sends the empty credentials %j", async (authorization) => {

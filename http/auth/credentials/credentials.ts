@@ -24,7 +24,8 @@ const anonymous: Identity = { _tag: "Anonymous" }
 
 const credentials = /^(basic|bearer)[ ]+([A-Za-z0-9\-._~+/]+=*)$/i
 
-const knownScheme = /^(?:basic|(bearer))(?: |$)/i
+/** The scheme ends where no character of a token follows (RFC 9110, section 5.6.2). */
+const knownScheme = /^(?:basic|(bearer))(?![\w!#$%&'*+.^`|~-])/i
 
 /** The identity of a field without credentials that can be read. */
 const unreadable = (field: string): Identity => {
