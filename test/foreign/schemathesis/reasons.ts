@@ -85,7 +85,7 @@ const refused: ReadonlyArray<Reason> = [
     check:
       /^POST \/(accounts\/\{account\}\/token|(mailboxes\/\{mailbox\}\/)?blocks): positive_data/,
     detail: /: 422 (a token expires in the future|expires (is|must be) a time)/,
-    why: "It expires in the future, and a token within ten years."
+    why: "Both must expire in the future, a token within ten years."
   },
   {
     what: "a retention of more than 100 years, or a fetch limit over the service's own",
