@@ -1,7 +1,7 @@
 /**
- * The origin of `CONTENT_BASE_URL` (protocol §7, Headers). Requests to its host name read content
- * and send receipts, and nothing else: there are no pages, no cookies and no other resources. The
- * service's own host name answers a reader of content with a redirect to it.
+ * The origin of `CONTENT_BASE_URL` (protocol §7, Origin of content). Requests to its host name read
+ * content and send receipts, and nothing else: there are no pages, no cookies and no other
+ * resources. The service's own host name answers a reader of content with a redirect to it.
  */
 import { Effect } from "effect"
 import { parseUrl } from "../actors/index.ts"
@@ -15,7 +15,7 @@ type Routes = ReadonlyArray<Route<ResourceHandler>>
 const hostNameOf = (field: string): string =>
   field.trim().replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase()
 
-/** Of an answer that a browser shows: text, as a page would belong to the service. */
+/** Accept of a browser's request here: text, because the service's pages have another origin. */
 const withoutPages = "text/plain, application/xml;q=0.9"
 
 /** A request to this origin: no cookie counts here, and no answer is a page. */
@@ -56,7 +56,7 @@ const handlersOf = (
 export class ContentOrigin {
   /** Finds the handler of a request to this origin. */
   readonly match: ReturnType<typeof compileRoutes<ResourceHandler>>
-  /** What a refused request is told beside the reason. */
+  /** Added to the detail of a refusal. */
   readonly advice: string
   private readonly clients: Service["clients"]
   private readonly hostName: string

@@ -108,9 +108,10 @@ export const uploadBufferBytesMax = 256 * 1024
 /** Received bytes of a paused upload that stay in memory; further ones wait in a file. */
 export const overrunBytesMax = 1024 * 1024
 
-/** Bytes of all uploads that wait in files, and of one read of them. */
+/** Bytes of all uploads that wait in files. */
 export const spilledBytesMax = 1024 * 1024 * 1024
 
+/** Bytes of one read of a waiting upload. */
 export const spillPieceBytes = 256 * 1024
 
 /** Unfinished bodies at a node, in bytes: all together, and of one client network. */

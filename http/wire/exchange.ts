@@ -28,7 +28,7 @@ export const eventHeaders: ReplyHeaders = [
 export interface Shared {
   readonly statusLines: StatusLines
   readonly bodies: BodyBudget
-  /** Where the bytes of uploads wait that arrive although their clients were told to wait. */
+  /** Where the bytes of uploads wait that arrive although their clients are paused. */
   readonly spills: SpillFolder
   readonly onError: (error: unknown) => void
   readonly streams: Set<EventStream>
@@ -257,7 +257,7 @@ export class Exchange {
       this.hasAnswered = true
       this.dropBody?.()
     }
-    // Nobody reads it any more. It may be complete, so that the end of its client did not end it.
+    // Nobody reads it any more. A complete upload does not end when its client disconnects.
     upload?.destroy()
     return !this.aborted
   }

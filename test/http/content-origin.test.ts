@@ -1,4 +1,4 @@
-/** Content at an origin of its own, CONTENT_BASE_URL (protocol §7, Headers). */
+/** Content at an origin of its own, CONTENT_BASE_URL (protocol §7, Origin of content). */
 import { randomInt } from "node:crypto"
 import { request } from "node:http"
 import { text } from "node:stream/consumers"

@@ -46,7 +46,7 @@ export const identityOf = (request: HttpRequest): Identity => {
   if (scheme === "") return unreadable(field.trim())
   const pair = Buffer.from(text, "base64").toString("utf8")
   const colon = pair.indexOf(":")
-  // No token and no password is empty.
+  // A token or password is never empty.
   return colon < 0 || colon === pair.length - 1
     ? { _tag: "Unreadable", scheme: "Basic" }
     : { _tag: "Basic", user: pair.slice(0, colon), password: pair.slice(colon + 1) }

@@ -35,7 +35,7 @@ export const isJwt = (token: string): boolean =>
  */
 const accessTokenTypes = new Set(["", "jwt", "at+jwt"])
 
-/** The same of an issuer that names it: its ID tokens have another type (RFC 9068 §2.1). */
+/** The only accepted `typ` if `isTypeRequired`: the type of access tokens (RFC 9068 §2.1). */
 const namedTypes = new Set(["at+jwt"])
 
 const isAccessToken = (typ: unknown, isTypeRequired: boolean): boolean => {

@@ -46,7 +46,7 @@ const accessOf = Effect.fnUntraced(function*(
   }
 })
 
-/** A browser whose user typed no password asks for the message's again. */
+/** 401 with the message's challenge, so that the browser asks again after an empty password. */
 const askingAgain = ({ identity }: Call, failure: HandlerFailure): HandlerFailure =>
   identity._tag === "Unreadable" && identity.scheme === "Basic" && failure._tag === "HttpError"
     ? httpError("unauthenticated", failure.problem.detail, messageChallenge)

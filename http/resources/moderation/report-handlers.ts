@@ -89,7 +89,7 @@ const readReason = Effect.fnUntraced(function*(
 
 /**
  * Stores a report, and removes the oldest beyond the bound. A repeated report changes none. An id
- * without its report is none: a server that was killed has brought it back.
+ * whose report is missing does not count: a killed server has restored it.
  */
 const storeReport = Effect.fnUntraced(function*(
   { records }: Service,

@@ -1,6 +1,6 @@
 /**
- * Bytes of one upload that arrive although its client was told to wait. The native server reads a
- * socket on while it fills its whole buffer, paused or not: a client on the same machine sends
+ * Bytes of one upload that arrive although its client is paused. The native server continues to
+ * read a paused socket as long as each read fills its buffer: a client on the same machine can send
  * hundreds of megabytes in one turn of the event loop. They wait in a file that has no name, and
  * that ends with the process.
  */
@@ -62,7 +62,7 @@ export class Spill {
     return this.readBytes < this.writtenBytes
   }
 
-  /** Takes all of a piece; false if there is no room, or the disk does not take it. */
+  /** Takes all of a piece; false beyond the limit of all files, or if the write fails. */
   write(piece: Uint8Array): boolean {
     if (this.isEnded || !this.folder.take(piece.length)) return false
     try {
@@ -94,7 +94,7 @@ export class Spill {
     })
   }
 
-  /** What was read needs no room any more. */
+  /** Closes the file after all of it was read; its bytes no longer count. */
   private empty(): void {
     this.folder.give(this.writtenBytes)
     this.writtenBytes = 0

@@ -12,7 +12,7 @@ interface Valve {
   readonly failed: () => void
 }
 
-/** The files of uploads, or the disk that they are on, have no more room. */
+/** The files of uploads have reached their limit, or the disk failed. */
 const noRoomInFiles: BodyFault = {
   _tag: "NoRoom",
   shortage: { of: "the service", bytesMax: spilledBytesMax }
@@ -22,7 +22,7 @@ const noRoomInFiles: BodyFault = {
 export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   private readonly bytesMax: number
   private readonly valve: Valve
-  /** What arrives although the client waits. */
+  /** What arrives although the client is paused. */
   private readonly spill: Spill
   private totalBytes = 0
   private hasArrived = false
@@ -41,14 +41,14 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
     this.on("error", () => {})
   }
 
-  /** Counts from now on against the budget; fails if there is no room. */
+  /** Counts from now on against the budget; fails if that is used up. */
   hold(held: HeldBody, storedBytes: number): void {
     this.held = held
     this.storedBytes = storedBytes
     this.count()
   }
 
-  /** Counts the bytes that wait here; fails if there is no room for them. */
+  /** Counts the bytes that wait here in memory; fails if the budget is used up. */
   private count(moreBytes = 0): void {
     const bytes = heldUploadBytes + this.storedBytes + this.readableLength + moreBytes
     const shortage = this.held?.resize(bytes)
@@ -64,7 +64,7 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
     this.held?.arrive(chunk.byteLength)
     if (this.spill.hasMore || (this.isClientPaused && this.readableLength > overrunBytesMax)) {
       if (this.spill.write(new Uint8Array(chunk))) return isLast ? this.hasAll() : undefined
-      // Without a file what arrives waits in memory, as far as there is room.
+      // Without a file what arrives waits in memory, within the budget.
       if (this.spill.hasMore) return this.fail(noRoomInFiles)
     }
     // Before the copy: what is refused leaves nothing to collect.
