@@ -63,7 +63,7 @@ const hostPatternOf = (baseUrl: string): RegExp => {
  */
 export const linksUnder = (baseUrl: string, contentBaseUrl?: string): Links => {
   const bases = contentBaseUrl === undefined ? [baseUrl] : [baseUrl, contentBaseUrl]
-  const places = bases.map((base) => ({ base, hostPattern: hostPatternOf(base) }))
+  const origins = bases.map((base) => ({ base, hostPattern: hostPatternOf(base) }))
   return {
     isOwn: (uri) => bases.some((base) => pathOf(base, uri) !== undefined || uri === base),
     mailboxOf: (uri) => {
@@ -71,7 +71,7 @@ export const linksUnder = (baseUrl: string, contentBaseUrl?: string): Links => {
       return name === undefined ? undefined : { name, secret }
     },
     contentOf: (uri) => {
-      for (const { base, hostPattern } of places) {
+      for (const { base, hostPattern } of origins) {
         if (!hostPattern.test(uri)) continue
         const id = contentPattern.exec(pathOf(base, uri) ?? "")?.[1]
         if (id !== undefined) return isActorId(id) ? id : undefined

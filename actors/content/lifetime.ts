@@ -91,13 +91,13 @@ export const withLink = (state: Published, key: LinkKey, nowMs: number): Publish
   }
   if (links.length < contentLinksMax) {
     const next = { ...state, links: [...links, linkAt(key, nowMs)] }
-    return isInlined(state) ? { ...next, checkAtMs: soonestCheckMs(state, nowMs) } : next
+    return isInlined(state) ? { ...next, checkAtMs: earliestCheckAtMs(state, nowMs) } : next
   }
   return isInlined(state) ? undefined : { ...state, keptUntilMs: nowMs + linksOverflowMs }
 }
 
 /** By then the notification of a new link is deposited, or never will be. */
-const soonestCheckMs = ({ checkAtMs }: Published, nowMs: number): number =>
+const earliestCheckAtMs = ({ checkAtMs }: Published, nowMs: number): number =>
   Math.min(checkAtMs ?? Number.POSITIVE_INFINITY, nowMs + inlinedCheckMs)
 
 /** The state without a link; itself if it has no such link. */

@@ -89,7 +89,7 @@ const recordUse = Effect.fnUntraced(function*(
 })
 
 /** 401: as an anonymous request it would make something that its sender's account does not own. */
-const noCredentials = (
+const emptyCredentialsError = (
   { scheme }: Extract<Call["identity"], { readonly _tag: "Unreadable" }>
 ): HttpError =>
   scheme === "Bearer"
@@ -114,7 +114,7 @@ const identify = Effect.fnUntraced(function*(
 ): Effect.fn.Return<AuthenticatedAccount | undefined, HandlerFailure> {
   const { identity } = call
   if (identity._tag === "Anonymous") return
-  if (identity._tag === "Unreadable") return yield* noCredentials(identity)
+  if (identity._tag === "Unreadable") return yield* emptyCredentialsError(identity)
   if (identity._tag === "Browser") {
     return identity.known ?? (yield* authenticateBrowser(service, identity.session))
   }

@@ -28,7 +28,7 @@ const credentials = /^(basic|bearer)[ ]+([A-Za-z0-9\-._~+/]+=*)$/i
 const knownScheme = /^(?:basic|(bearer))(?![\w!#$%&'*+.^`|~-])/i
 
 /** The identity of a field without credentials that can be read. */
-const unreadable = (field: string): Identity => {
+const malformedIdentity = (field: string): Identity => {
   const [known, bearer] = knownScheme.exec(field) ?? []
   if (known === undefined) return anonymous
   return { _tag: "Unreadable", scheme: bearer === undefined ? "Basic" : "Bearer" }
@@ -43,7 +43,7 @@ export const identityOf = (request: HttpRequest): Identity => {
   if (field === undefined) return anonymous
   const [, scheme = "", text = ""] = credentials.exec(field.trim()) ?? []
   if (scheme.toLowerCase() === "bearer") return { _tag: "Bearer", token: text }
-  if (scheme === "") return unreadable(field.trim())
+  if (scheme === "") return malformedIdentity(field.trim())
   const pair = Buffer.from(text, "base64").toString("utf8")
   const colon = pair.indexOf(":")
   // A token or password is never empty.

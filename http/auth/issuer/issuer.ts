@@ -36,11 +36,11 @@ export const isJwt = (token: string): boolean =>
 const accessTokenTypes = new Set(["", "jwt", "at+jwt"])
 
 /** The only accepted `typ` if `isTypeRequired`: the type of access tokens (RFC 9068 §2.1). */
-const namedTypes = new Set(["at+jwt"])
+const strictTokenTypes = new Set(["at+jwt"])
 
 const isAccessToken = (typ: unknown, isTypeRequired: boolean): boolean => {
   if (typ === undefined) return !isTypeRequired
-  const types = isTypeRequired ? namedTypes : accessTokenTypes
+  const types = isTypeRequired ? strictTokenTypes : accessTokenTypes
   return typeof typ === "string" && types.has(typ.toLowerCase().replace(/^application\//, ""))
 }
 

@@ -47,7 +47,7 @@ const accessOf = Effect.fnUntraced(function*(
 })
 
 /** 401 with the message's challenge, so that the browser asks again after an empty password. */
-const askingAgain = ({ identity }: Call, failure: HandlerFailure): HandlerFailure =>
+const withMessageChallenge = ({ identity }: Call, failure: HandlerFailure): HandlerFailure =>
   identity._tag === "Unreadable" && identity.scheme === "Basic" && failure._tag === "HttpError"
     ? httpError("unauthenticated", failure.problem.detail, messageChallenge)
     : failure
@@ -66,7 +66,7 @@ export const askAsReader = Effect.fnUntraced(function*(
   if (hasPassword) yield* checkPasswordThrottle(service, call)
   const access = yield* Effect.mapError(
     accessOf(service, call),
-    (failure) => askingAgain(call, failure)
+    (failure) => withMessageChallenge(call, failure)
   )
   const reply = yield* askOrRefusal<ContentReply>(service, to, message(access))
   if (!isRefusal(reply)) return reply
