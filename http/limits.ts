@@ -390,7 +390,7 @@ export const fixedMaxAgeSeconds = 24 * 60 * 60
 /** How long a `security.txt` is valid from when it was made (RFC 9116 §2.5.5). */
 export const securityTextValidMs = 365 * 24 * 60 * 60_000
 
-/** A `security.txt` of this age is made again, so that it never expires while the node runs. */
+/** How long one `security.txt` is served: all nodes make it again at the same times. */
 export const securityTextAgeMaxMs = 24 * 60 * 60_000
 
 /* Tokens of an external issuer. */

@@ -153,12 +153,14 @@ export const securityOperation: ResourceOperation = {
   problems: ["not-found", "precondition-failed"],
   handle: (service) => {
     let file: FixedFile | undefined
-    let madeAtMs = 0
+    let madeForMs = 0
     const current = (contact: string): FixedFile => {
       const nowMs = service.nowMs()
-      if (file !== undefined && Math.abs(nowMs - madeAtMs) < securityTextAgeMaxMs) return file
-      const text = securityText(contact, service.settings.baseUrl, nowMs)
-      madeAtMs = nowMs
+      // All nodes make the same file.
+      const beganMs = nowMs - nowMs % securityTextAgeMaxMs
+      if (file !== undefined && beganMs === madeForMs) return file
+      const text = securityText(contact, service.settings.baseUrl, beganMs)
+      madeForMs = beganMs
       return file = makeFile(contentTypeOf("text/plain"), text, [["Cache-Control", cacheable]])
     }
     return (call) => {
