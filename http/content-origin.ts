@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import { parseUrl } from "../actors/index.ts"
+import { hasProblemPage } from "./formats/index.ts"
 import { compileRoutes, emptyAnswer, isPageRequest, type ResourceHandler, type Route,
   type Service } from "./pipeline/index.ts"
 import type { HttpRequest, RequestHeaders } from "./wire/index.ts"
@@ -14,6 +15,10 @@ type Routes = ReadonlyArray<Route<ResourceHandler>>
 /** The host name in a `Host` field: without the port, which some proxies leave out. */
 const hostNameOf = (field: string): string =>
   field.trim().replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase()
+
+/** Whether an answer may be a page: some requests get one with a problem alone. */
+const mayShowPage = (request: HttpRequest): boolean =>
+  isPageRequest(request) || hasProblemPage(request.headers.get("accept"))
 
 /** Accept of a browser's request here: text, because the service's pages have another origin. */
 const withoutPages = "text/plain, application/xml;q=0.9"
@@ -31,7 +36,7 @@ class ContentRequest implements HttpRequest {
     this.method = request.method
     this.path = request.path
     this.query = request.query
-    this.headers = isPageRequest(request) ? headers.with("accept", withoutPages) : headers
+    this.headers = mayShowPage(request) ? headers.with("accept", withoutPages) : headers
     this.request = request
   }
 

@@ -5,8 +5,8 @@ export { acceptedBodies, bodyKind, type MediaType, mediaTypeOf, negotiate,
   splitQuoted } from "./negotiation.ts"
 export { pageCaching, pageReaderOf } from "./page-reader.ts"
 export { isProblemSlug, type ProblemSlug, problemTypes } from "./problem-types.ts"
-export { accountChallenge, makeProblem, type ProblemDocument, type ProblemExtensions, problemReply,
-  problemTypeView, withoutSecrets } from "./problem.ts"
+export { accountChallenge, hasProblemPage, makeProblem, pagelessProblemReply, type ProblemDocument,
+  type ProblemExtensions, problemReply, problemTypeView, withoutSecrets } from "./problem.ts"
 export { chooseFormat, type FormatChoice, type FormatOffer, formatParameter, formatsOf, formatTypes,
   representationLinks } from "./representation-uris.ts"
 export { contentTypeOf, entityTag, feedTypes, type LinkedData, linkedDataType, linkHeader,

@@ -75,6 +75,10 @@ const mediaTypeFor = (accept: string | undefined): MediaType => {
   return chosen === undefined || chosen.endsWith("xml") ? "application/problem+xml" : chosen
 }
 
+/** Whether a problem's answer for an Accept field is a page, perhaps where a resource's is not. */
+export const hasProblemPage = (accept: string | undefined): boolean =>
+  mediaTypeFor(accept) === "text/html"
+
 const extensionElements = (extensions: ProblemExtensions): ReadonlyArray<Element> =>
   Object.entries(extensions).filter(([name]) => isName(name)).map(([name, value]) =>
     typeof value === "object"
@@ -176,17 +180,13 @@ interface RequestHead extends ReadRequest {
   readonly headers: { readonly get: (name: string) => string | undefined }
 }
 
-/**
- * The answer for a problem. `baseUrl`, without a slash at its end, is the start of the type's URI;
- * `ownHeaders` are those of this occurrence.
- */
-export const problemReply = (
+const replyAs = (
+  media: MediaType,
   problem: ProblemDocument,
   request: RequestHead,
   baseUrl: string,
-  ownHeaders: HeaderFields = []
+  ownHeaders: HeaderFields
 ) => {
-  const media = mediaTypeFor(request.headers.get("accept"))
   const type = `${baseUrl}/problems/${problem.slug}`
   const instance = withoutSecrets(request.path)
   const headers: Array<readonly [string, string]> = [
@@ -213,6 +213,27 @@ export const problemReply = (
     ? `${problem.status} ${problem.title}\n${problem.detail ?? ""}\n${type}\n`
     : writeDocument(toElement(problem, type, instance))
   return { status: problem.status, headers, body }
+}
+
+/**
+ * The answer for a problem. `baseUrl`, without a slash at its end, is the start of the type's URI;
+ * `ownHeaders` are those of this occurrence.
+ */
+export const problemReply = (
+  problem: ProblemDocument,
+  request: RequestHead,
+  baseUrl: string,
+  ownHeaders: HeaderFields = []
+) => replyAs(mediaTypeFor(request.headers.get("accept")), problem, request, baseUrl, ownHeaders)
+
+/** The same where no page may be: a browser gets text. */
+export const pagelessProblemReply = (
+  problem: ProblemDocument,
+  request: RequestHead,
+  baseUrl: string
+) => {
+  const media = mediaTypeFor(request.headers.get("accept"))
+  return replyAs(media === "text/html" ? "text/plain" : media, problem, request, baseUrl, [])
 }
 
 /** The view of `/problems/<slug>`; undefined for an unknown slug. */

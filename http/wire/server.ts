@@ -2,7 +2,7 @@
  * The HTTP server. It copies the requests of uWebSockets.js, which are valid only within the
  * callback, into plain values; it bounds them and handles aborted responses.
  */
-import { makeProblem, problemReply, type ProblemSlug } from "../formats/index.ts"
+import { makeProblem, pagelessProblemReply, type ProblemSlug } from "../formats/index.ts"
 import { tmpdir } from "node:os"
 import { drainGraceMs, eventHeartbeatMs } from "../limits.ts"
 import { Exchange, type Shared } from "./exchange.ts"
@@ -90,6 +90,7 @@ class PlainRequest implements HttpRequest {
   }
 }
 
+/** Never with a page: whether the request is for an origin that has pages is not known here. */
 const answerProblem = (
   options: ListenOptions,
   request: HttpRequest,
@@ -97,7 +98,7 @@ const answerProblem = (
   slug: ProblemSlug,
   detail?: string
 ): void => {
-  exchange.reply(problemReply(makeProblem(slug, detail), request, options.baseUrl))
+  exchange.reply(pagelessProblemReply(makeProblem(slug, detail), request, options.baseUrl))
 }
 
 const dispatcher = (options: ListenOptions, shared: Shared) => {

@@ -186,7 +186,8 @@ describe("the origin of content", () => {
   ]
 
   it.each(requests)("does not answer %s %s, whoever asks", async (method, path) => {
-    for (const accept of ["application/xml", "text/html,*/*;q=0.8"]) {
+    const accepts = ["application/xml", "text/html,*/*;q=0.8", "text/html, application/xml"]
+    for (const accept of accepts) {
       const answer = await atContent(method, path, { basic: owner, accept })
       expect([answer.status, answer.headers.get("set-cookie")]).toEqual([404, null])
       expect(answer.text).toContain(`${contentBaseUrl} only serves content; use ${service.base}`)
@@ -234,6 +235,18 @@ describe("the origin of content", () => {
     expect((await sendTo(service, "GET", "/", { headers })).status).toBe(200)
     const both = { "X-Forwarded-Host": "post.test", Host: "content.test" }
     expect((await sendTo(behind, "GET", "/", { headers: both })).status).toBe(404)
+  })
+
+  it("has no page for a request that is refused before it is routed", async () => {
+    const headers = { Expect: "tea" }
+    for (const accept of ["text/html,*/*;q=0.8", "text/html", "text/html, application/xml"]) {
+      const answer = await atContent("GET", "/", { accept, headers })
+      expect([answer.status, answer.header("content-type")])
+        .toEqual([417, "text/plain; charset=utf-8"])
+      expect(answer.text).toContain("the only expectation known is 100-continue")
+    }
+    const xml = await atContent("GET", "/", { headers })
+    expect(xml.header("content-type")).toBe("application/problem+xml; charset=utf-8")
   })
 
   it("answers OPTIONS, and names its operations in /openapi.json", async () => {

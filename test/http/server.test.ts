@@ -204,6 +204,17 @@ describe("server", () => {
     expect(errors).toHaveLength(2)
   })
 
+  it("tells browsers what it refuses itself in text, as the origin may have no pages", async () => {
+    const headers = { Accept: "text/html,application/xml;q=0.9,*/*;q=0.8" }
+    const failed = await fetch(`${base}/throw`, { headers })
+    errors.pop()
+    expect([failed.status, failed.headers.get("content-type")])
+      .toEqual([500, "text/plain; charset=utf-8"])
+    const refused = await exchangeRaw(`GET / ${head}Accept: text/html\r\nExpect: tea\r\n\r\n`)
+    expect(refused).toMatch(/^HTTP\/1\.1 417 [^]*Content-Type: text\/plain; charset=utf-8\r\n/)
+    expect(refused).toContain("\r\n\r\n417 ")
+  })
+
   it("streams out, by length and chunked, and cuts a body that is too short", async () => {
     expect((await (await fetch(`${base}/stream`)).arrayBuffer()).byteLength).toBe(5_000_000)
     expect((await (await fetch(`${base}/chunked`)).arrayBuffer()).byteLength).toBe(500_000)
