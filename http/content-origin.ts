@@ -12,9 +12,12 @@ import type { HttpRequest, RequestHeaders } from "./wire/index.ts"
 
 type Routes = ReadonlyArray<Route<ResourceHandler>>
 
-/** The host name in a `Host` field: without the port, which some proxies leave out. */
+/** The host name in a `Host` field: without the port, which some proxies leave out, and a dot. */
 const hostNameOf = (field: string): string =>
   field.trim().replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase()
+
+/** The host name of an origin, as `hostNameOf` writes it. */
+const hostNameIn = (origin: string): string => hostNameOf(parseUrl(origin)?.host ?? "")
 
 /** Whether an answer may be a page: some requests get one with a problem alone. */
 const mayShowPage = (request: HttpRequest): boolean =>
@@ -65,6 +68,7 @@ export class ContentOrigin {
   readonly advice: string
   private readonly clients: Service["clients"]
   private readonly hostName: string
+  private readonly serviceHostName: string
 
   constructor(contentBaseUrl: string, { clients, settings }: Service, routes: Routes) {
     this.match = compileRoutes(
@@ -75,7 +79,8 @@ export class ContentOrigin {
     )
     this.advice = `${contentBaseUrl} only serves content; use ${settings.baseUrl}`
     this.clients = clients
-    this.hostName = parseUrl(contentBaseUrl)?.hostname ?? ""
+    this.hostName = hostNameIn(contentBaseUrl)
+    this.serviceHostName = hostNameIn(settings.baseUrl)
   }
 
   /** The request, as it is handled here; undefined if it is for the service's own origin. */
@@ -83,13 +88,18 @@ export class ContentOrigin {
     return this.isFor(request) ? new ContentRequest(request) : undefined
   }
 
-  /** Whether the client asked for this host name, perhaps of a trusted proxy. */
+  /**
+   * Whether the client asked for this host name. X-Forwarded-Host tells it only where a trusted
+   * proxy has changed Host. The first members of that field may be the client's own.
+   */
   private isFor(request: HttpRequest): boolean {
     const { headers } = request
-    if (hostNameOf(headers.get("host") ?? "") === this.hostName) return true
-    const forwarded = headers.get("x-forwarded-host")
-    return forwarded !== undefined && this.clients.isTrustedProxy(request) &&
-      forwarded.split(",").some((field) => hostNameOf(field) === this.hostName)
+    const hostName = hostNameOf(headers.get("host") ?? "")
+    if (hostName === this.hostName) return true
+    if (hostName === this.serviceHostName) return false
+    const last = headers.get("x-forwarded-host")?.split(",").at(-1)
+    return last !== undefined && hostNameOf(last) === this.hostName &&
+      this.clients.isTrustedProxy(request)
   }
 }
 

@@ -47,6 +47,13 @@ it("buffers nothing and bounds no body, so that the service does", () => {
   expect(several).toContain("health_uri /readyz")
 })
 
+it("passes on no X-Forwarded-Host of a client; Caddy replaces it by itself", () => {
+  expect(nginx).toContain("proxy_set_header X-Forwarded-Host \"\";")
+  for (const text of [haproxy, textOf("deploy/manifests/haproxy.cfg")]) {
+    expect(text).toContain("http-request del-header X-Forwarded-Host")
+  }
+})
+
 it("does not use a connection that the service may be closing", () => {
   const serverIdleSeconds = 10
   expect(seconds(nginx, "keepalive_timeout")).toBeLessThan(serverIdleSeconds)

@@ -17,12 +17,15 @@ const contentBaseUrl = "https://content.test:8443"
 let service: Mailboxes
 /** A service behind a proxy that it trusts. */
 let behind: Harness
+/** A service whose origin of content ends with a dot. */
+let dotted: Harness
 
 beforeAll(async () => {
   service = await startMailboxes(undefined, { contentBaseUrl })
   behind = await startService(resourceTable, { contentBaseUrl, trustedProxies: ["127.0.0.0/8"] })
+  dotted = await startService(resourceTable, { contentBaseUrl: "https://content.test.:8443" })
 })
-afterAll(() => Promise.all([service.close(), behind.close()]))
+afterAll(() => Promise.all([service, behind, dotted].map((one) => one.close())))
 
 const publish = (body: string, options: Sending = {}): Promise<Answered> =>
   service.send("POST", "/content", plain(body, options))
@@ -229,12 +232,34 @@ describe("the origin of content", () => {
     expect((await sendTo(service, "GET", "/", { headers: { Host: host } })).status).toBe(status)
   })
 
-  it("is known by X-Forwarded-Host of a trusted proxy", async () => {
-    const headers = { "X-Forwarded-Host": "content.test" }
-    expect((await sendTo(behind, "GET", "/", { headers })).status).toBe(404)
-    expect((await sendTo(service, "GET", "/", { headers })).status).toBe(200)
-    const both = { "X-Forwarded-Host": "post.test", Host: "content.test" }
-    expect((await sendTo(behind, "GET", "/", { headers: both })).status).toBe(404)
+  it("may end with a dot, and is then not redirected to itself", async () => {
+    for (const host of ["content.test.", "content.test"]) {
+      expect((await sendTo(dotted, "GET", "/", { headers: { Host: host } })).status).toBe(404)
+    }
+  })
+
+  it.each([
+    ["proxy.test", "content.test", 404],
+    ["proxy.test", "post.test, content.test", 404],
+    ["proxy.test", "content.test, post.test", 200],
+    ["content.test", "post.test", 404]
+  ])("is known by the last X-Forwarded-Host of a trusted proxy: %s, %s", async (host, ...rest) => {
+    const [forwarded, status] = rest
+    const headers = { Host: host, "X-Forwarded-Host": forwarded }
+    expect((await sendTo(behind, "GET", "/", { headers })).status).toBe(status)
+    const untrusted = host === "content.test" ? 404 : 200
+    expect((await sendTo(service, "GET", "/", { headers })).status).toBe(untrusted)
+  })
+
+  it("is not what a client names in X-Forwarded-Host at the service's own", async () => {
+    const published = await behind.send("POST", "/content", plain("of a stranger"))
+    const href = locationOf(published)
+    const { host } = new URL(behind.base)
+    for (const own of [host, `${new URL(behind.base).hostname}.`]) {
+      const headers = { Host: own, "X-Forwarded-Host": "content.test" }
+      const answer = await sendTo(behind, "GET", pathOf(href), { headers })
+      expect(redirected(answer)).toEqual([307, href, ""])
+    }
   })
 
   it("has no page for a request that is refused before it is routed", async () => {

@@ -11,6 +11,7 @@ import { asAdmin, basic, listMailbox, type Mailbox, notification,
   openMailbox } from "../e2e/client.ts"
 import { cleanUp, eventually, publicUrl, type Service, start } from "../e2e/process.ts"
 import { head, statusesOf } from "../e2e/raw.ts"
+import { closeReceivers, receiver } from "../e2e/receivers.ts"
 import { freePorts } from "../runtime/nats/servers.ts"
 import { type ConnectionCounter, countConnectionsTo } from "./connection-counter.ts"
 
@@ -38,6 +39,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await service.kill()
+  closeReceivers()
   cleanUp()
 })
 
@@ -221,6 +223,23 @@ describe.each([["nginx", 2], ["haproxy", 4]] as const)("%s", (name, subnet) => {
     }
     const own = await fetch(`${service.url}/metrics`, { headers: asAdmin })
     expect(await own.text()).toContain("restante_http")
+  })
+
+  it("passes on Host, and no X-Forwarded-Host of a client", async () => {
+    const seen = await receiver(({ headers: { host, "x-forwarded-host": forwarded } }, response) =>
+      response.end(JSON.stringify([host, forwarded ?? null]))
+    )
+    const [tls = 0, plain = 0] = await freePorts(2)
+    const { running } = startProxy(name, { service: Number(new URL(seen).port), tls, plain })
+    const host = "content.example.net"
+    const headers = { host, "x-forwarded-host": "post.example.org" }
+    const text = await eventually(startsWithinMs, "the proxy passes the request on", async () => {
+      if (running.isOver) throw new Error(running.output)
+      const answer = await send("/", { port: tls, agent: false, headers }).catch(() => undefined)
+      return answer?.status === 200 ? answer.text : undefined
+    })
+    await running.stop()
+    expect(JSON.parse(text)).toEqual([host, null])
   })
 
   it("names the client whose wrong tokens count, whatever the client sends", async () => {
