@@ -82,6 +82,9 @@ export const natsPayloadWantedBytes = 1024 ** 2
 /** Time for a response of the service. */
 export const requestMs = 3_000
 
+/** Of an answer that may be of another service, so much is read. */
+export const answerBytesRead = 64 * 1024
+
 /** Characters of an `ADMIN_TOKEN` that nobody guesses: 128 random bits as base64 (protocol §7). */
 export const adminTokenCharsMin = 22
 

@@ -7,7 +7,7 @@ import { Records, StorageUnavailable } from "../../runtime/index.ts"
 import { connection, hasContents, Nats, type NatsApi,
   natsRegistry } from "../../runtime/nats/index.ts"
 import { backendFailed, natsOptions } from "../backend/index.ts"
-import { clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
+import { answerBytesRead, clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
   requestMs } from "../limits.ts"
 import { assertKeyOfStore, disagreementWithCluster, existingKeyringOf, keyFileOf,
   keyringOf } from "../secret-key/index.ts"
@@ -181,6 +181,19 @@ export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Fin
   }
 }
 
+/** The start of a body as text: that of somebody else's service may have any size. */
+const startOf = async (response: Response): Promise<string> => {
+  const decoder = new TextDecoder()
+  let text = ""
+  let sizeBytes = 0
+  for await (const bytes of response.body ?? []) {
+    text += decoder.decode(bytes, { stream: true })
+    sizeBytes += bytes.length
+    if (sizeBytes >= answerBytesRead) break
+  }
+  return text
+}
+
 /** Whether CONTENT_BASE_URL reaches a service that knows it: it serves content and nothing else. */
 export const contentOrigin = async (
   { contentBaseUrl }: NodeSettings
@@ -191,9 +204,14 @@ export const contentOrigin = async (
     const response = await fetch(`${contentBaseUrl}/livez`, {
       signal: AbortSignal.timeout(requestMs)
     })
-    await response.body?.cancel()
-    if (response.status === 404) return [ok(name, `${contentBaseUrl} serves content alone`)]
-    const found = `${contentBaseUrl}/livez responds ${response.status} instead of 404`
+    const isOwn = (await startOf(response)).includes(`${contentBaseUrl} only serves content`)
+    if (response.status === 404 && isOwn) {
+      return [ok(name, `${contentBaseUrl} serves content alone`)]
+    }
+    const what = response.status === 404
+      ? "404, but not as an origin of content does"
+      : `${response.status} instead of 404`
+    const found = `${contentBaseUrl}/livez responds ${what}`
     const advice = "let the proxy pass on Host or X-Forwarded-Host, name it in TRUSTED_PROXIES, " +
       "and give every node the same CONTENT_BASE_URL"
     return [fail(name, found, advice)]

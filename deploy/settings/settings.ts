@@ -402,6 +402,9 @@ const authProblems = (
   return problems
 }
 
+/** The host name of a URL, without the dot that a full name may end with. */
+const hostNameOf = ({ hostname }: URL): string => hostname.replace(/\.$/, "")
+
 /** Why content cannot have its own origin there; browsers share cookies among ports of a host. */
 const contentProblems = (
   { baseUrl = "http://localhost", contentBaseUrl }: Partial<NodeSettings>
@@ -410,10 +413,16 @@ const contentProblems = (
   const content = contentBaseUrl === undefined ? undefined : parseUrl(contentBaseUrl)
   if (own === undefined || content === undefined) return []
   const found = `content.baseUrl is ${contentBaseUrl} (CONTENT_BASE_URL)`
-  if (own.hostname === content.hostname) {
+  if (hostNameOf(own) === hostNameOf(content)) {
     return [
       `${found}, on the host of the service's own URIs (BASE_URL), to which browsers send the ` +
       "same cookies: use another host name, best of another domain"
+    ]
+  }
+  if (content.hostname.endsWith(".")) {
+    return [
+      `${found}, whose host name ends with a dot, which certificates and proxies ` +
+      "leave out: remove the dot"
     ]
   }
   return own.protocol === "https:" && content.protocol === "http:"

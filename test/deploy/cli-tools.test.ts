@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { adminToken, publicUrl, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { echoes, receiver } from "../e2e/receivers.ts"
-import { type NatsServer, startServer } from "../runtime/nats/servers.ts"
+import { freePorts, type NatsServer, startServer } from "../runtime/nats/servers.ts"
 import { endCommands, type Environment, fileWith, type Ran, run,
   serviceEnv } from "./cli-harness.ts"
 
@@ -276,6 +276,22 @@ describe("restante doctor", () => {
       found: expect.stringContaining("/livez responds 200 instead of 404"),
       advice: expect.stringContaining("Host")
     })
+  })
+
+  it("takes nobody else's 404 for the origin of content", async () => {
+    const own = { BASE_URL: "http://post.example.test", ...fresh() }
+    const others = await examined({ ...own, CONTENT_BASE_URL: deaf })
+    expect(others.of("content origin")).toMatchObject({
+      state: "fail",
+      found: expect.stringContaining("/livez responds 404, but not as an origin of content does"),
+      advice: expect.stringContaining("Host")
+    })
+    const [port = 0] = await freePorts(1)
+    const contentBaseUrl = `http://localhost:${port}`
+    const known = await start({ env: { PORT: String(port), CONTENT_BASE_URL: contentBaseUrl } })
+    const { of } = await examined({ ...own, CONTENT_BASE_URL: contentBaseUrl })
+    expect(of("content origin")).toMatchObject({ state: "ok" })
+    await known.stop()
   })
 
   describe("of a cluster", () => {

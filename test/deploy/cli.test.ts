@@ -170,6 +170,21 @@ describe("restante", () => {
       /on the host of .*BASE_URL.*: use another host name/
     ],
     [
+      "https://post.example.org.",
+      { BASE_URL: "https://post.example.org" },
+      /on the host of .*BASE_URL.*: use another host name/
+    ],
+    [
+      "https://post.example.org",
+      { BASE_URL: "https://post.example.org." },
+      /on the host of .*BASE_URL.*: use another host name/
+    ],
+    [
+      "https://content.example.net.:8443",
+      { BASE_URL: "https://post.example.org" },
+      /whose host name ends with a dot, .*: remove the dot/
+    ],
+    [
       "http://content.example.net",
       { BASE_URL: "https://post.example.org" },
       /without TLS, while BASE_URL has it.*; use https/
