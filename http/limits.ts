@@ -108,10 +108,23 @@ export const uploadBufferBytesMax = 256 * 1024
 /** Received bytes of a paused upload that stay in memory; further ones wait in a file. */
 export const overrunBytesMax = 1024 * 1024
 
-/** Bytes of all uploads that wait in files. */
+/**
+ * Bytes of all uploads that wait in files: on a disk, and where the folder is memory. Those of one
+ * client network may take half.
+ */
 export const spilledBytesMax = 1024 * 1024 * 1024
 
-/** Bytes of one read of a waiting upload. */
+export const spilledMemoryBytesMax = 64 * 1024 * 1024
+
+/**
+ * What an upload may bring in one turn of the event loop. Its connection ends when it has brought
+ * more bytes than this, and has also held the turn for longer.
+ */
+export const uploadTurnBytesMax = 256 * 1024 * 1024
+
+export const uploadTurnMs = 1_000
+
+/** Bytes of one read of an upload that waits in a file. */
 export const spillPieceBytes = 256 * 1024
 
 /** Unfinished bodies at a node, in bytes: all together, and of one client network. */
@@ -189,6 +202,11 @@ assertRelation(
 assertRelation(
   eventHeartbeatMs < longPollSecondsMax * 1000,
   "heartbeat is shorter than a long poll"
+)
+
+assertRelation(
+  networkBodiesBytesMax < spilledMemoryBytesMax / 2 && uploadTurnBytesMax < spilledBytesMax / 2,
+  "files take more of one network than memory does, and more than one turn"
 )
 
 assertRelation(

@@ -1,12 +1,19 @@
 /** A body that is read more slowly than it arrives. */
 import fc from "fast-check"
-import { readdirSync } from "node:fs"
-import { afterAll, expect, it } from "vitest"
-import { overrunBytesMax } from "../http/limits.ts"
-import { Spill, SpillFolder, Upload } from "../http/wire/uploads/index.ts"
+import { execFileSync } from "node:child_process"
+import { readdirSync, readlinkSync, unlinkSync } from "node:fs"
+import { afterAll, expect, it, onTestFinished, vi } from "vitest"
+import { overrunBytesMax, spilledBytesMax, spilledMemoryBytesMax } from "../http/limits.ts"
+import { streamError } from "../http/pipeline/request-input.ts"
+import type { BodyFault } from "../http/wire/index.ts"
+import { Spill, SpillFolder, type SpillSettings, Upload } from "../http/wire/uploads/index.ts"
 import { cleanUp, temporaryFolder } from "./e2e/process.ts"
 
+vi.mock("node:fs", { spy: true })
+
 const highWaterBytes = 10
+
+const network = "192.0.2.0/24"
 
 afterAll(cleanUp)
 
@@ -18,8 +25,9 @@ it("pauses the sender while the reader is behind, and from its end until the ans
       const upload = new Upload(1_000, highWaterBytes, {
         pause: () => calls.push("pause"),
         resume: () => calls.push("resume"),
-        failed: () => calls.push("failed")
-      }, new Spill(new SpillFolder(temporaryFolder())))
+        failed: () => calls.push("failed"),
+        cut: () => calls.push("cut")
+      }, new Spill(new SpillFolder({ path: temporaryFolder() }), () => network))
       const reader = upload[Symbol.asyncIterator]()
       let queued = 0
       let read = 0
@@ -51,14 +59,17 @@ it("pauses the sender while the reader is behind, and from its end until the ans
 })
 
 /** An upload of a client that sends on, although it was told to wait. */
-const overrun = (path: string, filesBytesMax = 1_000_000_000) => {
+const overrun = (path: string, settings: Partial<SpillSettings> = {}) =>
+  overrunIn(new SpillFolder({ path, bytesMax: 1_000_000_000, ...settings }))
+
+const overrunIn = (folder: SpillFolder, networkOf = () => network) => {
   const calls: Array<string> = []
-  const folder = new SpillFolder(path, filesBytesMax)
   const upload = new Upload(1_000_000_000, highWaterBytes, {
     pause: () => calls.push("pause"),
     resume: () => calls.push("resume"),
-    failed: () => calls.push("failed")
-  }, new Spill(folder))
+    failed: () => calls.push("failed"),
+    cut: () => calls.push("cut")
+  }, new Spill(folder, networkOf))
   return { calls, folder, upload }
 }
 
@@ -110,11 +121,143 @@ it("drops the file when the upload ends early, or there is no room", () => {
   deliver(upload)
   upload.destroy()
   expect(folder.size).toBe(0)
-  const full = overrun(temporaryFolder(), 5 * pieceBytes)
+  const full = overrun(temporaryFolder(), { bytesMax: 10 * pieceBytes })
   deliver(full.upload)
-  expect([full.upload.fault?._tag, full.folder.size]).toEqual(["NoRoom", 0])
+  const shortage = { of: network, bytesMax: 5 * pieceBytes, isOfFiles: true }
+  expect(full.upload.fault).toEqual({ _tag: "NoRoom", shortage })
+  expect(full.folder.size).toBe(0)
   // Without a folder they stay in memory, which the budget bounds.
   const nowhere = overrun("/nowhere/at/all")
   deliver(nowhere.upload)
   expect([nowhere.upload.readableLength, nowhere.folder.size]).toEqual([pieces * pieceBytes, 0])
+})
+
+it("leaves half of the room in files to other networks", () => {
+  const bytesMax = 20 * pieceBytes
+  const folder = new SpillFolder({ path: temporaryFolder(), bytesMax })
+  const open = (networkOf: () => string, count: number) => {
+    const { upload } = overrunIn(folder, networkOf)
+    for (let n = 1; n <= count; n += 1) upload.receive(new ArrayBuffer(pieceBytes), false)
+    return upload
+  }
+  const first = open(() => network, 12)
+  const second = open(() => network, 12)
+  expect([first.fault, folder.size]).toEqual([undefined, 9 * pieceBytes])
+  expect(second.fault).toMatchObject({ _tag: "NoRoom", shortage: { of: network } })
+  const other = open(() => "198.51.100.0/24", 12)
+  expect([other.fault, folder.size]).toEqual([undefined, 18 * pieceBytes])
+  const third = open(() => "203.0.113.0/24", 12)
+  expect(third.fault).toMatchObject({ _tag: "NoRoom", shortage: { of: "the service", bytesMax } })
+  for (const upload of [first, second, other, third]) upload.destroy()
+  expect(folder.size).toBe(0)
+  expect(open(() => network, 12).fault).toBe(undefined)
+})
+
+it("has less room in files where the folder is memory, or is none", () => {
+  // Of another kind of file system.
+  expect(new SpillFolder({ path: "/proc" }).bytesMax).toBe(spilledBytesMax)
+  const folder = temporaryFolder()
+  expect(new SpillFolder({ path: `${folder}/nowhere` }).bytesMax).toBe(spilledMemoryBytesMax)
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", folder])
+  onTestFinished(() => void execFileSync("umount", ["-l", folder]))
+  expect(new SpillFolder({ path: folder }).bytesMax).toBe(spilledMemoryBytesMax)
+})
+
+it("writes nothing while the disk is below its floor", () => {
+  let isDiskLow = true
+  const path = temporaryFolder()
+  const { folder, upload } = overrun(path, { isDiskLow: () => isDiskLow })
+  for (let n = 1; n <= 9; n += 1) upload.receive(new ArrayBuffer(pieceBytes), false)
+  // As far as the budget goes: it has none here.
+  expect([folder.size, upload.readableLength]).toEqual([0, 9 * pieceBytes])
+  isDiskLow = false
+  upload.receive(new ArrayBuffer(pieceBytes), false)
+  expect([folder.size, upload.fault]).toEqual([pieceBytes, undefined])
+  isDiskLow = true
+  upload.receive(new ArrayBuffer(pieceBytes), false)
+  expect([folder.size, upload.fault]).toEqual([0, { _tag: "FileFailed", why: "DiskLow" }])
+})
+
+it("says that the disk refused, which is no limit of the service", async () => {
+  const path = temporaryFolder()
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=3m", "tmpfs", path])
+  onTestFinished(() => void execFileSync("umount", ["-l", path]))
+  const { calls, folder, upload } = overrun(path)
+  deliver(upload)
+  expect(upload.fault).toEqual({ _tag: "FileFailed", why: "Unwritable" })
+  expect([folder.size, calls]).toEqual([0, ["pause", "failed"]])
+})
+
+it("says which file or which limit failed, and what to do", () => {
+  const details = new Map<string, string>()
+  const shortage = { of: network, bytesMax: 7, isOfFiles: true }
+  const faults: ReadonlyArray<readonly [string, BodyFault]> = [
+    ["DiskLow", { _tag: "FileFailed", why: "DiskLow" }],
+    ["Unwritable", { _tag: "FileFailed", why: "Unwritable" }],
+    ["Unreadable", { _tag: "FileFailed", why: "Unreadable" }],
+    ["NoRoom", { _tag: "NoRoom", shortage }]
+  ]
+  for (const [name, fault] of faults) {
+    const { changedNothing, headers, problem } = streamError(fault, "content")
+    expect([problem.status, changedNothing, headers]).toEqual([503, true, [["Retry-After", "2"]]])
+    expect(problem.detail).toContain("nothing was stored, send ")
+    details.set(name, problem.detail ?? "")
+  }
+  expect(details.get("DiskLow")).toContain("less free space than DISK_FREE_MIN")
+  expect(details.get("Unwritable")).toContain("the disk of DATA_DIR refused")
+  expect(details.get("Unreadable")).toContain("the disk of DATA_DIR did not return")
+  expect(details.get("NoRoom")).toContain(`the uploads of the clients of ${network} that wait in`)
+  expect(details.get("NoRoom")).toContain(" 7 bytes, which is the limit")
+})
+
+/** Files that this process has open in a folder. */
+const openFilesIn = (folder: string): ReadonlyArray<string> =>
+  readdirSync("/proc/self/fd").flatMap((file) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${file}`)]
+    } catch {
+      // The descriptor with which the folder was read.
+      return []
+    }
+  }).filter((target) => target.startsWith(folder))
+
+it("leaves no file open that it cannot make nameless, and does not try again", () => {
+  const path = temporaryFolder()
+  const { folder, upload } = overrun(path)
+  vi.mocked(unlinkSync).mockImplementation(() => {
+    throw new Error("not permitted")
+  })
+  onTestFinished(() => void vi.mocked(unlinkSync).mockRestore())
+  deliver(upload)
+  expect([folder.size, upload.readableLength]).toEqual([0, pieces * pieceBytes])
+  expect([readdirSync(path).length, openFilesIn(path)]).toEqual([1, []])
+})
+
+it("cuts a client that sends on for too long in one turn of the event loop", async () => {
+  const turn = { bytesMax: 10 * pieceBytes, ms: 0 }
+  const { calls, folder, upload } = overrun(temporaryFolder(), { turn })
+  const send = (count: number, isLast = false) => {
+    for (let n = 1; n <= count; n += 1) upload.receive(new ArrayBuffer(pieceBytes), isLast)
+  }
+  send(10)
+  await new Promise((resolve) => void setImmediate(resolve))
+  send(10)
+  expect(calls).toEqual(["pause"])
+  send(1)
+  expect(calls).toEqual(["pause", "cut"])
+  // What was given up is not written, but read from the socket.
+  upload.destroy()
+  await new Promise((resolve) => void setImmediate(resolve))
+  send(11)
+  expect([calls, folder.size]).toEqual([["pause", "cut", "cut"], 0])
+})
+
+it("cuts nobody who is complete, or whose bytes took no time", () => {
+  const settings = { turn: { bytesMax: 2 * pieceBytes, ms: 0 } }
+  const complete = overrun(temporaryFolder(), settings)
+  for (let n = 1; n <= 3; n += 1) complete.upload.receive(new ArrayBuffer(pieceBytes), n === 3)
+  expect(complete.calls).toEqual(["pause"])
+  const fast = overrun(temporaryFolder(), { turn: { bytesMax: 1, ms: 3_600_000 } })
+  deliver(fast.upload)
+  expect(fast.calls).toEqual(["pause"])
 })

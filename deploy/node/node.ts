@@ -12,8 +12,8 @@ import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, BlockList, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
   DiskFloor, DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication,
   makeMetricsText, makeRateLimiter, OpenAnswers, randomId, type Rate, RefusalCounter, RemoteReader,
-  resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, sweepQueries,
-  sweepRequests, sweepReservations, watchLoads } from "../../http/index.ts"
+  resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, type SpillSettings,
+  sweepQueries, sweepRequests, sweepReservations, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -291,11 +291,18 @@ const asUnavailable = (cause: unknown): ServerUnavailable =>
     ? cause
     : new ServerUnavailable("Address", String(cause), cause)
 
+/** Uploads wait in the folder of data: our containers write nowhere else. */
+const spillsOf = ({ dataDir }: NodeSettings, { diskFloor }: Service): SpillSettings => ({
+  path: dataDir,
+  isDiskLow: () => diskFloor?.isBelow === true
+})
+
 const listening = (
   settings: NodeSettings,
   port: number,
   baseUrl: string,
   handler: ReturnType<typeof makeApplication>,
+  spills: SpillSettings,
   onError: (error: unknown) => void
 ) =>
   Effect.tryPromise({
@@ -306,8 +313,7 @@ const listening = (
         baseUrl,
         handler,
         corsOrigin: corsOriginOf(settings),
-        // Our containers write nowhere else.
-        spillFolder: settings.dataDir,
+        spills,
         onError
       }),
     catch: asUnavailable
@@ -361,7 +367,7 @@ const serveOver = Effect.fnUntraced(function*(
     }
   )
   yield* Effect.acquireRelease(
-    listening(settings, port, baseUrl, handler, (error) => {
+    listening(settings, port, baseUrl, handler, spillsOf(settings, service), (error) => {
       run(Effect.logError("a request failed", error))
     }),
     (server) =>

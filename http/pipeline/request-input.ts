@@ -45,16 +45,37 @@ const timeoutError = ({ afterMs }: Fault<"Timeout">, rule: string): HttpError =>
     unfinishedRetry
   )
 
-/** 503: a limit of unfinished bodies is reached. */
-const shortageError = ({ shortage: { bytesMax, of } }: Fault<"NoRoom">): HttpError => {
-  const whose = of === "the service" ? of : `the clients of ${of}`
-  const { problem } = httpError(
-    "overloaded",
-    `the unfinished bodies of ${whose} take ${bytesMax} bytes, which is the limit: nothing was ` +
-      "stored, send the request again after Retry-After seconds"
-  )
+const unfinished = (detail: string): HttpError => {
+  const { problem } = httpError("overloaded", detail)
   return new HttpError({ problem, headers: unfinishedRetry, changedNothing: true })
 }
+
+/** 503: a limit of unfinished bodies is reached. */
+const shortageError = ({ shortage: { bytesMax, isOfFiles, of } }: Fault<"NoRoom">): HttpError => {
+  const whose = of === "the service" ? of : `the clients of ${of}`
+  const what = isOfFiles === true
+    ? `the uploads of ${whose} that wait in files`
+    : `the unfinished bodies of ${whose}`
+  return unfinished(
+    `${what} take ${bytesMax} bytes, which is the limit: nothing was stored, send the request ` +
+      "again after Retry-After seconds"
+  )
+}
+
+const fileFaults: Readonly<Record<Fault<"FileFailed">["why"], string>> = {
+  DiskLow: "the disk of the service has less free space than DISK_FREE_MIN, and the upload " +
+    "arrived faster than it is stored: nothing was stored, send it more slowly, or after the " +
+    "operator has freed space",
+  Unwritable: "the upload arrived faster than it is stored, and the disk of DATA_DIR refused the " +
+    "rest of it: nothing was stored, send it again after Retry-After seconds; if that fails, the " +
+    "operator must free space or check the disk",
+  Unreadable: "the upload arrived faster than it is stored, and the disk of DATA_DIR did not " +
+    "return all of it: nothing was stored, send it again after Retry-After seconds; if that " +
+    "fails, the operator must check the disk"
+}
+
+/** 503: the file in which an upload waits failed. */
+const fileError = ({ why }: Fault<"FileFailed">): HttpError => unfinished(fileFaults[why])
 
 const abortedError = httpError(
   "malformed",
@@ -70,6 +91,8 @@ export const bodyError = (fault: BodyFault): HttpError => {
       return timeoutError(fault, "a document must be complete")
     case "NoRoom":
       return shortageError(fault)
+    case "FileFailed":
+      return fileError(fault)
     case "Aborted":
       return abortedError
   }
@@ -84,6 +107,8 @@ export const streamError = (fault: BodyFault, what: string): HttpError => {
       return timeoutError(fault, `an upload must bring ${uploadBytesPerSecondMin} bytes a second`)
     case "NoRoom":
       return shortageError(fault)
+    case "FileFailed":
+      return fileError(fault)
     case "Aborted":
       return abortedError
   }

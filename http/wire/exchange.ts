@@ -194,6 +194,18 @@ export class Exchange {
     if (!this.aborted && !this.hasAnswered) this.native.pause()
   }
 
+  /** Ends a connection that sends on: nothing else ends the turn of the event loop. */
+  private cut(turnBytes: number): void {
+    if (this.aborted || this.hasAnswered) return
+    this.shared.onError(
+      new Error(
+        `an upload brought ${turnBytes} bytes in one turn of the event loop, so its connection ` +
+          "was ended and nothing was stored: let its client or the proxy send more slowly"
+      )
+    )
+    this.native.close()
+  }
+
   /** Lets the native server wait for more of the body: its own time begins again. */
   private keep(): void {
     if (this.aborted || this.hasAnswered) return
@@ -213,8 +225,9 @@ export class Exchange {
       resume: () => {
         if (!this.aborted && !this.hasAnswered) native.resume()
       },
-      failed: () => this.stopReading()
-    }, new Spill(this.shared.spills))
+      failed: () => this.stopReading(),
+      cut: (turnBytes) => this.cut(turnBytes)
+    }, new Spill(this.shared.spills, networkOf))
     if (this.aborted) upload.fail({ _tag: "Aborted" })
     const sizeBytes = this.declaredBytes
     if (sizeBytes > bytesMax) upload.fail({ _tag: "TooLarge", bytesMax, sizeBytes })

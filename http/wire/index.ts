@@ -7,3 +7,4 @@ export { documentPolicy, keepJoined, optionsHeaders, type ReplyHeaders,
 export { assertNative, ServerUnavailable } from "./native-module.ts"
 export type { BodyFault, HttpRequest, RequestHeaders } from "./request.ts"
 export { listen } from "./server.ts"
+export type { SpillSettings } from "./uploads/index.ts"

@@ -63,6 +63,8 @@ export class RequestHeaders {
 export interface Shortage {
   readonly of: string
   readonly bytesMax: number
+  /** Whether the limit is of the files of uploads, and not of memory. */
+  readonly isOfFiles?: boolean
 }
 
 /** Why a body did not arrive completely. After `Aborted` the client is gone. */
@@ -75,6 +77,8 @@ export type BodyFault =
   }
   | { readonly _tag: "Timeout"; readonly afterMs: number }
   | { readonly _tag: "NoRoom"; readonly shortage: Shortage }
+  /** An upload arrived faster than it was stored, and its file takes or gives no more. */
+  | { readonly _tag: "FileFailed"; readonly why: "DiskLow" | "Unwritable" | "Unreadable" }
   | { readonly _tag: "Aborted" }
 
 /** A {@link BodyFault} as the error that `Exchange.stream` throws. */

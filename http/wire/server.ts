@@ -12,7 +12,7 @@ import { type HttpResponse, type ListenSocket, loadNative, type NativeRequest,
   ServerUnavailable } from "./native-module.ts"
 import type { NativeResponse } from "./native-response.ts"
 import { framingOf, type HttpRequest, RequestHeaders } from "./request.ts"
-import { SpillFolder } from "./uploads/index.ts"
+import { SpillFolder, type SpillSettings } from "./uploads/index.ts"
 
 /** Answers a request, now or later. It must begin to read the body before it returns. */
 export type RequestHandler = (request: HttpRequest, exchange: Exchange) => void
@@ -27,8 +27,8 @@ export interface ListenOptions {
   /** Receives the error of a handler that threw (answered with 500) and of a failed stream. */
   readonly onError: (error: unknown) => void
   readonly corsOrigin: CorsOrigin
-  /** The folder of bytes that wait; that of the system by default. */
-  readonly spillFolder?: string | undefined
+  /** Where the bytes of uploads wait; in the folder of the system by default. */
+  readonly spills?: SpillSettings | undefined
 }
 
 export interface Server {
@@ -143,7 +143,7 @@ export const listen = async (options: ListenOptions): Promise<Server> => {
   const shared: Shared = {
     statusLines: statusLines(options.corsOrigin),
     bodies: new BodyBudget(),
-    spills: new SpillFolder(options.spillFolder ?? tmpdir()),
+    spills: new SpillFolder(options.spills ?? { path: tmpdir() }),
     onError: options.onError,
     streams: new Set(),
     drainers: new Set(),

@@ -7,13 +7,14 @@ import { Exchange, type Shared } from "../../http/wire/exchange.ts"
 import { statusLines } from "../../http/wire/header-fields.ts"
 import type { NativeResponse } from "../../http/wire/native-response.ts"
 import { BodyError } from "../../http/wire/request.ts"
-import { SpillFolder } from "../../http/wire/uploads/index.ts"
+import { SpillFolder, type SpillSettings } from "../../http/wire/uploads/index.ts"
 
 type OnData = Parameters<NativeResponse["onData"]>[0]
 
 /** Records what an exchange does with its connection, and passes a body to it. */
 class Connection implements NativeResponse {
   isPaused = false
+  isCut = false
   head = ""
   /** The bodies of answers. */
   readonly ended: Array<string> = []
@@ -45,7 +46,10 @@ class Connection implements NativeResponse {
   tryEnd(): [boolean, boolean] {
     return [true, true]
   }
-  close(): void {}
+  close(): void {
+    this.isCut = true
+    this.leave()
+  }
   getWriteOffset(): number {
     return 0
   }
@@ -69,21 +73,22 @@ const network = () => "192.0.2.0/24"
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 /** A server with this much room for unfinished bodies, whose clock the test moves. */
-const world = (bodiesBytesMax = 1_000_000) => {
+const world = (bodiesBytesMax = 1_000_000, turn?: SpillSettings["turn"]) => {
   const clock = { nowMs: 0 }
+  const errors: Array<unknown> = []
   const limits = {
     totalBytesMax: bodiesBytesMax,
     networkBytesMax: bodiesBytesMax,
     deadlines: [{ fromShare: 0, ms: 20_000 }]
   }
   const bodies = new BodyBudget(limits, () => clock.nowMs)
-  const spills = new SpillFolder(tmpdir())
+  const spills = new SpillFolder({ path: tmpdir(), turn })
   const shared: Shared = {
     statusLines: statusLines("*"),
     bodies,
     spills,
     onError: (error) => {
-      throw error
+      errors.push(error)
     },
     streams: new Set(),
     drainers: new Set(),
@@ -97,7 +102,7 @@ const world = (bodiesBytesMax = 1_000_000) => {
     const exchange = new Exchange(connection, shared, false, { declaredBytes, isLast: false })
     return { connection, exchange }
   }
-  return { bodies, clock, open, shared }
+  return { bodies, clock, errors, open, shared }
 }
 
 describe("an exchange", () => {
@@ -176,6 +181,25 @@ describe("an exchange", () => {
       if (!isWhole) connection.deliver(new ArrayBuffer(piece), true)
       expect([shared.spills.size, shared.bodies.bytes]).toEqual([0, 0])
     }
+  })
+
+  it("ends the connection of an upload that holds the event loop, and says so", async () => {
+    const piece = 1024 * 1024
+    const { errors, open, shared } = world(100_000_000, { bytesMax: 4 * piece, ms: 0 })
+    const { connection, exchange } = open(100 * piece)
+    const upload = exchange.stream(100 * piece, network)
+    for (let n = 1; n <= 4; n++) connection.deliver(new ArrayBuffer(piece), false)
+    expect([connection.isCut, shared.spills.size > 0, errors]).toEqual([false, true, []])
+    connection.deliver(new ArrayBuffer(piece), false)
+    expect([connection.isCut, shared.spills.size, shared.bodies.bytes]).toEqual([true, 0, 0])
+    expect([upload.fault?._tag, shared.inFlight]).toEqual(["Aborted", 0])
+    expect(String(errors)).toContain("5242880 bytes in one turn of the event loop")
+    // An answered one is discarded: the native server knows it no more.
+    const answered = open(100 * piece)
+    answered.exchange.stream(100 * piece, network)
+    answered.exchange.reply({ status: 401, headers: [], body: "who?" })
+    for (let n = 1; n <= 9; n++) answered.connection.deliver(new ArrayBuffer(piece), false)
+    expect([answered.connection.isCut, errors.length]).toEqual([false, 1])
   })
 
   it("that was answered before its document arrived takes no room for it", () => {

@@ -1,6 +1,6 @@
 /** A request body as a stream; a slow reader pauses the client. */
 import { Readable } from "node:stream"
-import { heldUploadBytes, overrunBytesMax, spilledBytesMax } from "../../limits.ts"
+import { heldUploadBytes, overrunBytesMax } from "../../limits.ts"
 import type { HeldBody } from "../body-budget.ts"
 import { BodyError, type BodyFault } from "../request.ts"
 import type { Spill } from "./spill.ts"
@@ -10,12 +10,8 @@ interface Valve {
   readonly resume: () => void
   /** The rest of the body will not be read. */
   readonly failed: () => void
-}
-
-/** The files of uploads have reached their limit, or the disk failed. */
-const noRoomInFiles: BodyFault = {
-  _tag: "NoRoom",
-  shortage: { of: "the service", bytesMax: spilledBytesMax }
+  /** The client has sent so much in this turn of the event loop that all others wait. */
+  readonly cut: (turnBytes: number) => void
 }
 
 /** The bytes between the connection's callback and one reader. */
@@ -57,15 +53,18 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
 
   /** Queues a copy of a chunk: the library reuses its memory after the callback. */
   receive(chunk: ArrayBuffer, isLast: boolean): void {
+    const { turn } = this.spill
+    if (!isLast && turn.isOver(chunk.byteLength)) return this.valve.cut(turn.bytes)
     if (this.destroyed) return
     this.totalBytes += chunk.byteLength
     const { bytesMax } = this
     if (this.totalBytes > bytesMax) return this.fail({ _tag: "TooLarge", bytesMax })
     this.held?.arrive(chunk.byteLength)
     if (this.spill.hasMore || (this.isClientPaused && this.readableLength > overrunBytesMax)) {
-      if (this.spill.write(new Uint8Array(chunk))) return isLast ? this.hasAll() : undefined
-      // Without a file what arrives waits in memory, within the budget.
-      if (this.spill.hasMore) return this.fail(noRoomInFiles)
+      const fault = this.spill.write(new Uint8Array(chunk))
+      if (fault === undefined) return isLast ? this.hasAll() : undefined
+      // Without a file what arrives waits in memory, as far as there is room.
+      if (this.spill.hasMore) return this.fail(fault)
     }
     // Before the copy: what is refused leaves nothing to collect.
     this.count(chunk.byteLength)
@@ -94,7 +93,7 @@ export class Upload extends Readable implements AsyncIterable<Uint8Array> {
   private readFile(): void {
     this.spill.next((piece) => {
       if (this.destroyed) return
-      if (piece === undefined) return this.fail(noRoomInFiles)
+      if (piece === undefined) return this.fail({ _tag: "FileFailed", why: "Unreadable" })
       this.count(piece.length)
       if (this.destroyed) return
       this.push(piece)
