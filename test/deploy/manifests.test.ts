@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { allSettings, loadSettings } from "../../deploy/settings/settings.ts"
+import { spilledMemoryBytesMax } from "../../http/limits.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -107,6 +108,13 @@ describe("the compose file", () => {
     expect(at(cluster.services, name, "read_only")).toBe(true)
     const [, mounted] = wordAt(cluster.services, name, "volumes", 0).split(":")
     expect(settings.secretKeyFile).toBe(mounted)
+  })
+
+  it.each(nodes)("gives %s memory for its data, of which uploads leave enough", (name) => {
+    const [path, options = ""] = wordAt(cluster.services, name, "tmpfs", 0).split(":")
+    expect(path).toBe(lastOf("VOLUME"))
+    const [, mebibytes] = /(?:^|,)size=(\d+)m(?:,|$)/.exec(options) ?? []
+    expect(Number(mebibytes) * 1024 * 1024).toBeGreaterThanOrEqual(4 * spilledMemoryBytesMax)
   })
 
   it("has three of each, with their own folders", () => {
