@@ -86,10 +86,10 @@ describe.each([["chromium", startChromium], ["firefox", startFirefox]] as const)
         ...problemsOf(document, marks),
         ...formsOf(document, shown, marks)
       ]
-      const found: Array<unknown> = []
+      const found: Array<string> = []
       await inTabs(opened, all, async (tab, one) => {
         const faults = await faultsOf(tab, one)
-        if (faults.length > 0) found.push({ label: one.label, path: one.path, faults })
+        if (faults.length > 0) found.push(`${one.label} ${one.path}: ${faults.join(", ")}`)
       })
       expect(found).toEqual([])
       expect(await scene.actsIn(firstTab())).toEqual([])
