@@ -135,8 +135,8 @@ export const networkBodiesBytesMax = 20 * 1024 * 1024
 /** What an unfinished body counts beside its bytes: the connection, and its request. */
 export const heldBodyBytes = 4 * 1024
 
-/** The same of an upload, which its handler reads: its request, its stream and its fiber. */
-export const heldUploadBytes = 96 * 1024
+/** The same of an upload, which its handler reads. */
+export const heldUploadBytes = 64 * 1024
 
 /** Blocks in which the service collects an unfinished document. */
 export const bodyBlockBytes = 8 * 1024
