@@ -1,15 +1,13 @@
 /** A body that is read more slowly than it arrives. */
 import fc from "fast-check"
 import { execFileSync } from "node:child_process"
-import { readdirSync, readlinkSync, unlinkSync } from "node:fs"
-import { afterAll, expect, it, onTestFinished, vi } from "vitest"
+import { readdirSync, readlinkSync } from "node:fs"
+import { afterAll, expect, it, onTestFinished } from "vitest"
 import { overrunBytesMax, spilledBytesMax, spilledMemoryBytesMax } from "../http/limits.ts"
 import { streamError } from "../http/pipeline/request-input.ts"
 import type { BodyFault } from "../http/wire/index.ts"
 import { Spill, SpillFolder, type SpillSettings, Upload } from "../http/wire/uploads/index.ts"
 import { cleanUp, temporaryFolder } from "./e2e/process.ts"
-
-vi.mock("node:fs", { spy: true })
 
 const highWaterBytes = 10
 
@@ -223,11 +221,10 @@ const openFilesIn = (folder: string): ReadonlyArray<string> =>
 
 it("leaves no file open that it cannot make nameless, and does not try again", () => {
   const path = temporaryFolder()
-  const { folder, upload } = overrun(path)
-  vi.mocked(unlinkSync).mockImplementation(() => {
+  const removeName = () => {
     throw new Error("not permitted")
-  })
-  onTestFinished(() => void vi.mocked(unlinkSync).mockRestore())
+  }
+  const { folder, upload } = overrun(path, { removeName })
   deliver(upload)
   expect([folder.size, upload.readableLength]).toEqual([0, pieces * pieceBytes])
   expect([readdirSync(path).length, openFilesIn(path)]).toEqual([1, []])

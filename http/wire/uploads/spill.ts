@@ -19,6 +19,8 @@ export interface SpillSettings {
   /** Whether the disk has too little free space for files. */
   readonly isDiskLow?: (() => boolean) | undefined
   readonly turn?: TurnLimits | undefined
+  /** Removes the name of an open file; tests let it fail. */
+  readonly removeName?: ((path: string) => void) | undefined
 }
 
 /** The kinds of file systems that Linux keeps in memory: tmpfs and ramfs. */
@@ -44,11 +46,14 @@ export class SpillFolder {
   readonly bytesMax: number
   private readonly path: string
   private readonly isDiskLow: () => boolean
+  private readonly removeName: (path: string) => void
   private readonly networks = new Map<string, number>()
   private bytes = 0
 
-  constructor({ bytesMax, isDiskLow = () => false, path, turn }: SpillSettings) {
+  constructor(settings: SpillSettings) {
+    const { bytesMax, isDiskLow = () => false, path, removeName = unlinkSync, turn } = settings
     this.path = path
+    this.removeName = removeName
     this.bytesMax = bytesMax ?? bytesMaxOf(path)
     this.isDiskLow = isDiskLow
     this.turn = turn
@@ -89,7 +94,7 @@ export class SpillFolder {
     const path = join(this.path, `upload-${randomUUID()}`)
     const file = openSync(path, "wx+", 0o600)
     try {
-      unlinkSync(path)
+      this.removeName(path)
     } catch (error) {
       closeSync(file)
       throw error
