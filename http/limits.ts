@@ -141,8 +141,8 @@ export const heldUploadBytes = 64 * 1024
 /** Blocks in which the service collects an unfinished document. */
 export const bodyBlockBytes = 8 * 1024
 
-/** Bytes of an upload that the store holds in memory, at most. */
-export const storedUploadBytes = 128 * 1024
+/** Bytes of an upload that its stream and the store hold in memory, at most. */
+export const storedUploadBytes = 160 * 1024
 
 /**
  * The time of an unfinished body, from a used share of the budget on: a whole document has so long

@@ -14,12 +14,8 @@ import { allOfOne, eachOfItsOwn, halfDocument, halfUpload, HonestClients, type O
   StalledClients } from "./stalled-clients.ts"
 
 const clients = 2_000
-/**
- * Besides the bodies: connections, requests, and memory that is free but not returned, of which a
- * busy machine has more. Without a budget the clients take 600 MB; `stalled-connections.long.ts`
- * measures 10,000 of them.
- */
-const besidesBytesMax = 160 * 1024 * 1024
+/** Besides the bodies: connections, requests, and memory that is free but not returned. */
+const besidesBytesMax = 100 * 1024 * 1024
 const withinMs = 180_000
 
 afterAll(cleanUp)
