@@ -38,10 +38,13 @@ const stopsOf = (heading: string): ReadonlyArray<Stop> => {
  */
 const walks = [
   { heading: "A deposit", filesMax: 30, filesEnteredMax: 57 },
-  { heading: "A listing", filesMax: 22, filesEnteredMax: 69 },
+  { heading: "A listing", filesMax: 22, filesEnteredMax: 67 },
   { heading: "A relay attempt", filesMax: 22 },
   { heading: "A handoff", filesMax: 22 }
 ]
+
+/** What the membership of a node alone enters every few seconds, whatever is requested. */
+const enteredBeside = "runtime/memory/transport.ts"
 
 const isDeclared = ({ file, name }: Stop): boolean => {
   const text = readFileSync(join(root, file), "utf8")
@@ -226,6 +229,7 @@ describe.each(walks)("$heading", ({ filesEnteredMax, filesMax, heading }) => {
     const trace = traces.get(heading) ?? []
     expect(missedIn(trace, stops)).toBe(undefined)
     const entered = new Set(trace.map((line) => line.split(" ")[1]))
+    entered.delete(enteredBeside)
     expect(entered.size).toBeLessThanOrEqual(filesEnteredMax ?? Number.POSITIVE_INFINITY)
   })
 })
