@@ -134,7 +134,8 @@ export const baseUrl = ({ baseUrl: origin }: NodeSettings): Finding => {
 export const contentBaseUrl = ({ baseUrl: own, contentBaseUrl }: NodeSettings): Finding => {
   if (contentBaseUrl !== undefined) return ok("content base URL", contentBaseUrl)
   const found = "not set: content of strangers has the host name of the service"
-  const advice = "set CONTENT_BASE_URL to an origin on another host name, best of another domain"
+  const advice =
+    "set CONTENT_BASE_URL to an origin on another host name, preferably of another domain"
   const warns = own !== undefined && !isLocal(new URL(own).hostname)
   return finding("content base URL", found, advice, { warns })
 }

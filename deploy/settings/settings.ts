@@ -416,7 +416,7 @@ const contentProblems = (
   if (hostNameOf(own) === hostNameOf(content)) {
     return [
       `${found}, on the host of the service's own URIs (BASE_URL), to which browsers send the ` +
-      "same cookies: use another host name, best of another domain"
+      "same cookies: use another host name, preferably of another domain"
     ]
   }
   if (content.hostname.endsWith(".")) {
