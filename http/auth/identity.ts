@@ -98,8 +98,8 @@ const emptyCredentialsError = (
     )
     : httpError(
       "unauthenticated",
-      "Authorization has no name and token after Basic: send those of an account, or leave the " +
-        "field out",
+      "Authorization lacks a name, a token or both after Basic: send those of an account, or " +
+        "leave the field out",
       challenges
     )
 

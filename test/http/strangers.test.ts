@@ -91,7 +91,9 @@ describe("a stranger", () => {
       const { path } = await requests.target(operation)
       const answer = await requests.asking(operation, path, { authorization })
       expect([operation, answer.status]).toEqual([operation, 401])
-      expect(answer.text).toContain(isBearer ? "no token after Bearer" : "no name and token after")
+      expect(answer.text).toContain(
+        isBearer ? "no token after Bearer" : "lacks a name, a token or both after Basic"
+      )
       expect(answer.text).toContain("or leave the field out")
       expect(answer.header("www-authenticate"))
         .toContain(isBearer ? "error=\"invalid_token\"" : "Basic realm=")
