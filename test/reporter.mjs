@@ -6,7 +6,7 @@ import { relative } from "node:path"
 
 const everyMs = 15_000
 const slowestShown = 10
-const failureLinesMax = 12
+const failureLinesMax = 32
 
 const seconds = (ms) => `${(ms / 1000).toFixed(0)} s`
 const elapsed = (ms) => `${Math.floor(ms / 60_000)} min ${Math.floor(ms / 1000) % 60} s`

@@ -3,7 +3,8 @@
  * stopped and restarted. {@link cleanUp} ends every process.
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync,
+  writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -123,6 +124,23 @@ const environment = (added: Environment): Record<string, string> => ({
   ...added
 })
 
+/** What each thread of a process waits for, to explain why it hangs; empty without /proc. */
+const threadsOf = (pid: number): string => {
+  const folder = `/proc/${pid}/task`
+  if (!existsSync(folder)) return ""
+  const read = (file: string) => {
+    try {
+      return readFileSync(join(folder, file), "utf8").trim()
+    } catch {
+      return "?"
+    }
+  }
+  return readdirSync(folder)
+    .map((task) => ["comm", "wchan", "syscall", "stat"].map((file) => read(`${task}/${file}`)))
+    .map((facts) => facts.join(" | "))
+    .join("\n")
+}
+
 /** A process with its output. */
 export class Running {
   readonly child: ChildProcess
@@ -229,13 +247,21 @@ export class Service extends Running {
   }
 
   async ready(): Promise<this> {
-    await eventually(readyWithinMs, "the service is ready", async () => {
+    let last = "it does not listen"
+    const poll = async () => {
       if (this.isOver) throw new Error(`the service ended at its start:\n${this.output}`)
       if (this.listening === undefined) return undefined
       const response = await fetch(`${this.url}/readyz`)
-      await response.text()
+      last = `${response.status} ${await response.text()}`
       return response.ok ? true : undefined
-    })
+    }
+    try {
+      await eventually(readyWithinMs, "the service is ready", poll)
+    } catch (cause) {
+      if (this.isOver) throw cause
+      const where = `${threadsOf(this.pid)}\n${this.output}`
+      throw new Error(`the service is not ready: ${last}\n${where}`, { cause })
+    }
     return this
   }
 }
