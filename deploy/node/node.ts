@@ -25,6 +25,7 @@ import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serveMetrics } from "./metrics-listener.ts"
+import { reportSlowStart, type StartProgress } from "./start-progress.ts"
 
 /** The port to listen on. For 0 it is a free one, since the base URL must name the port. */
 export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnavailable> =>
@@ -332,21 +333,18 @@ const keepWatch = Effect.fnUntraced(function*(service: Service) {
   yield* Effect.forkScoped(diskFloor.watch)
 })
 
-/** Serves with the provided layers until it is interrupted. */
-const serveOver = Effect.fnUntraced(function*(
+/** What the store needs before the first request. Returns the admin's token, if it is new. */
+const prepareStore = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  port: number,
-  shared: Shared,
-  onServing: (serving: ServingNode) => void
+  service: Service,
+  progress: StartProgress
 ) {
-  const { baseUrl } = shared
-  const placement = yield* Placement
-  const httpMetrics = new HttpMetrics()
-  const service = yield* makeService(settings, shared, httpMetrics)
+  progress.step = "adds the account admin"
   const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
     Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
   )
   // The rows of an accepted file must be in the table before the first request.
+  progress.step = "reads accepted files of customers"
   if (!isClustered(settings)) {
     yield* Effect.catch(
       resumeLoads(service),
@@ -354,6 +352,24 @@ const serveOver = Effect.fnUntraced(function*(
         Effect.logWarning("loading a file of customers did not complete; the node retries", failure)
     )
   }
+  return token
+})
+
+/** Serves with the provided layers until it is interrupted. */
+const serveOver = Effect.fnUntraced(function*(
+  settings: NodeSettings,
+  port: number,
+  shared: Shared,
+  progress: StartProgress,
+  onServing: (serving: ServingNode) => void
+) {
+  const { baseUrl } = shared
+  const placement = yield* Placement
+  progress.step = "reads its keys from the store"
+  const httpMetrics = new HttpMetrics()
+  const service = yield* makeService(settings, shared, httpMetrics)
+  const token = yield* prepareStore(settings, service, progress)
+  progress.step = "reads the space of the disk, and begins to listen"
   yield* keepWatch(service)
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const handler = makeApplication(
@@ -399,6 +415,8 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
   Effect.scoped(Effect.gen(function*() {
     // A first start that cannot serve must not generate a token that is never printed.
     yield* Effect.try({ try: assertNative, catch: asUnavailable })
+    const progress: StartProgress = { step: "reads its settings and keys" }
+    const reporting = yield* Effect.forkScoped(reportSlowStart(progress))
     const port = yield* portOf(settings)
     const shared = {
       baseUrl: baseUrlOf(settings, port),
@@ -407,7 +425,12 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
       issuer: yield* issuerOf(settings),
       keyring: yield* keyringOfNode(settings)
     }
-    return yield* Effect.scoped(serveOver(settings, port, shared, onServing)).pipe(
+    progress.step = "opens the store"
+    const served = (serving: ServingNode): void => {
+      reporting.interruptUnsafe()
+      onServing(serving)
+    }
+    return yield* Effect.scoped(serveOver(settings, port, shared, progress, served)).pipe(
       Effect.provide(nodeLayer(settings, shared))
     )
   }))

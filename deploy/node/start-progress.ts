@@ -1,0 +1,16 @@
+/** What a start is doing, for the operator of a node that does not become ready. */
+import { Effect } from "effect"
+
+/** A start that takes longer logs what it is doing, at this interval. */
+export const slowStartMs = 15_000
+
+export interface StartProgress {
+  step: string
+}
+
+/** Logs the step of a start that takes long, until it is interrupted. */
+export const reportSlowStart = (progress: StartProgress): Effect.Effect<never> =>
+  Effect.suspend(() => Effect.logWarning(`the node is still starting: it ${progress.step}`)).pipe(
+    Effect.delay(slowStartMs),
+    Effect.forever
+  )
