@@ -39,6 +39,9 @@ const puts: Readonly<
     const mailbox = await created("/mailboxes", "<mailbox><name>watched</name></mailbox>")
     const body = `<registration><callback>${receiver.origin}/hook</callback></registration>`
     const path = await created(`${mailbox}/registrations`, body)
+    // What it shows changes when its callback has answered.
+    await expect.poll(async () => (await service.send("GET", path, { basic })).text)
+      .not.toContain("unverified")
     return { path, body: body.replace("/hook", "/other") }
   },
   "/cabinets/{cabinet}": async () => {
