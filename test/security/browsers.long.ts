@@ -91,7 +91,7 @@ describe.each([["chromium", startChromium], ["firefox", startFirefox]] as const)
         const faults = await faultsOf(tab, one)
         if (faults.length > 0) found.push(`${one.label} ${one.path}: ${faults.join(", ")}`)
       })
-      expect(found).toEqual([])
+      expect(found.join("\n")).toBe("")
       expect(await scene.actsIn(firstTab())).toEqual([])
     })
 

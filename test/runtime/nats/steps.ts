@@ -58,8 +58,28 @@ export class Stepper {
       const { timers } = await run(storage.timers(shardOf(this.address), 100_000))
       return timers.find((timer) => timer.address.id === this.address.id)?.atMs
     }
-    // Another node lists the marker of an ended timer while it lives, for a second.
-    await expect.poll(listedMs, { timeout: 60_000 }).toBe(this.timer)
+    // Another node lists the marker of an ended timer while it lives, for a second; and what a
+    // killed server has restored until it fires once more, as the commit on that removes it.
+    let firedMs = performance.now()
+    const settledMs = async () => {
+      const listed = await listedMs()
+      if (listed !== undefined && listed !== this.timer && performance.now() - firedMs > 5_000) {
+        await this.fire(listed)
+        firedMs = performance.now()
+      }
+      return listed
+    }
+    await expect.poll(settledMs, { timeout: 60_000 }).toBe(this.timer)
+  }
+
+  /** Commits what an actor decides on a timer that it does not have. */
+  private async fire(firedTimer: number): Promise<void> {
+    const { address, head, revision: expected } = this
+    const [outcome] = await run(
+      this.storage.commit([commitOf({ address, expected, head, firedTimer })])
+    )
+    if (outcome?._tag !== "Committed") throw new Error(`${address.id}: ${JSON.stringify(outcome)}`)
+    this.revision = outcome.revision
   }
 }
 
