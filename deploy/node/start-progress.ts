@@ -1,10 +1,11 @@
-/** What a start is doing, for the operator of a node that does not become ready. */
+/** The log of a slow start, for the operator of a node that does not become ready. */
 import { Effect } from "effect"
 
-/** A start that takes longer logs what it is doing, at this interval. */
+/** A start that takes longer logs its step, and again at this interval. */
 export const slowStartMs = 15_000
 
 export interface StartProgress {
+  /** What the node does now: a verb in the third person and its object, `opens the store`. */
   step: string
 }
 
