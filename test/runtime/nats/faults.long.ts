@@ -157,7 +157,7 @@ describe("one server", () => {
         await wait(200)
       })()
     )
-    for (const stepper of steppers) await stepper.check(other)
+    for (const stepper of steppers) await stepper.check(other, true)
     expect(steppers.reduce((sum, { items }) => sum + items.length, 0)).toBeGreaterThan(60)
   })
 
@@ -235,7 +235,7 @@ describe("three servers", () => {
           await wait(1_000)
         })()
       )
-      for (const stepper of steppers) await stepper.check(other.api)
+      for (const stepper of steppers) await stepper.check(other.api, true)
       await node.close()
       await other.close()
     },
