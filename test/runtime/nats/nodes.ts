@@ -1,4 +1,5 @@
 /** Nodes of a cluster in one process over NATS, with actors that count. */
+import { connect, type NatsConnection } from "@nats-io/transport-node"
 import { Context, Exit, Layer, Logger, Scope } from "effect"
 import { expect } from "vitest"
 import type { AskFailure } from "../../../runtime/actor/errors.ts"
@@ -40,6 +41,25 @@ export interface Started {
   readonly behavior?: AnyBehavior
 }
 
+/**
+ * Closes a connection, and waits until the server has noticed. What the server sends to it until
+ * then is lost, and an ask of another node that is lost in this way has no known outcome.
+ */
+const disconnected = async (nc: NatsConnection, url: string): Promise<void> => {
+  const subject = `connected.${crypto.randomUUID()}`
+  nc.subscribe(subject, { callback: (_, message) => void message.respond() })
+  await nc.flush()
+  const observer = await connect({ servers: [url] })
+  await nc.close()
+  const isConnected = () =>
+    observer.request(subject, "", { timeout: 1_000 }).then(
+      () => true,
+      (error: unknown) => !(error instanceof Error && error.message.includes("no responders"))
+    )
+  await expect.poll(isConnected, { timeout: 60_000 }).toBe(false)
+  await observer.close()
+}
+
 export const start = async (
   { behavior = probe(), format = 1, limits = sooner, name, process, storage, url }: Started
 ): Promise<Node> => {
@@ -67,7 +87,7 @@ export const start = async (
     },
     vanish: async () => {
       left = true
-      await Context.get(context, Nats).nc.close()
+      await disconnected(Context.get(context, Nats).nc, url)
       await run(Scope.close(scope, Exit.void))
     },
     ask: (id, message) =>
