@@ -404,6 +404,14 @@ export const movedReplyLatestMs = movedReplyMs + 500
 /** A node needs a grant for each message until it has held the shard this long. */
 export const tenureSettledMs = 2 * movedReplyMs
 
+/** Messages of one turn of the event loop for one node that go as one, and their bytes. */
+export const bundleMessagesMax = 256
+
+export const bundleBytesMax = 256 * 1024
+
+/** Bundles whose asks are sent to their subjects if nobody has received the bundle. */
+export const bundlesRememberedMax = 1_000
+
 /** How long a node waits for a grant. */
 export const grantTimeoutMs = 2_000
 

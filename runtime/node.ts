@@ -13,7 +13,7 @@ import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"
 import { type Limits, makeLimits } from "./limits.ts"
 import { RuntimeMetrics } from "./metrics.ts"
-import type { Serve, ShardClaim, StorageApi, TransportApi } from "./ports/index.ts"
+import type { Serve, ShardClaim, StorageApi, Traffic, TransportApi } from "./ports/index.ts"
 import { RemoteAsks } from "./remote-ask.ts"
 import { type Deliver, type FiredTimer, TimerService } from "./timers/index.ts"
 import { withTrace } from "./tracing.ts"
@@ -41,6 +41,8 @@ export interface Snapshot {
   /** Quarantines in the shards that this node owns. */
   readonly quarantined: ReadonlyArray<Quarantine>
   readonly metrics: RuntimeMetrics
+  /** What the node has sent to NATS; undefined where it runs without. */
+  readonly traffic: Traffic | undefined
 }
 
 interface Ports {
@@ -63,6 +65,7 @@ export class Node {
   private readonly limits: Limits
   private readonly formatMax: number
   private readonly placement: PlacementApi
+  private readonly traffic: TransportApi["traffic"]
   private readonly context: ActivationContext
   private readonly shards: Shards
   private readonly remote: RemoteAsks
@@ -75,6 +78,7 @@ export class Node {
     this.limits = limits
     this.formatMax = options.format ?? firstFormat
     this.placement = ports.placement
+    this.traffic = ports.transport.traffic
     this.supervisor = new Supervisor(limits, clocks)
     this.directory = new ActivationDirectory(limits, clocks.monotonicMs, ({ address }) => {
       this.metrics.of(address.kind).passivations++
@@ -189,7 +193,8 @@ export class Node {
       // A quarantine does not move with its shard to the next owner.
       quarantined: supervisor.quarantined()
         .filter(({ address }) => placement.owns(shardOf(address))),
-      metrics
+      metrics,
+      traffic: this.traffic?.()
     }
   }
 

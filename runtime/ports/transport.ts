@@ -38,6 +38,13 @@ export interface ShardClaim extends ShardTenure {
 /** Receives an announced hint; must neither throw nor block. */
 export type HintListener = (hint: string) => void
 
+/** What a node has sent to NATS, since it started. */
+export interface Traffic {
+  readonly messages: number
+  /** Turns of the event loop in which it sent messages; those of a turn go out in one write. */
+  readonly writes: number
+}
+
 export interface TransportApi {
   /**
    * Sends a message to the owner of the address's shard and waits for the reply. With NoOwner no
@@ -64,6 +71,8 @@ export interface TransportApi {
   readonly announce: (about: Address, hint: string) => void
   /** Calls the listener with each hint about an address; the result stops it. */
   readonly watch: (about: Address, listener: HintListener) => () => void
+  /** Absent where there is no network. */
+  readonly traffic?: () => Traffic
 }
 
 export class Transport extends Context.Service<Transport, TransportApi>()(

@@ -11,6 +11,7 @@ import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, cluster
   type LogItem, Placement, type RecordsApi, Registry, Storage, type StorageFailure, System,
   type SystemApi, type Tagged } from "../../runtime/index.ts"
 import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
+import { TurnWrites } from "../../runtime/nats/connection/turn-writes.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { makeTestKeyring, noDependencies } from "../actors/dependencies.ts"
@@ -277,7 +278,8 @@ export class SimulatedNode {
         Effect.map(Placement, (real) => seams.placement?.(real) ?? real)
       ).pipe(Layer.provide(placement))
     // The transport uses nothing else of the connection.
-    const nats = Layer.succeed(Nats, { nc: this.wire.nc } as NatsApi)
+    const { nc } = this.wire
+    const nats = Layer.succeed(Nats, { nc, writes: new TurnWrites(nc) } as NatsApi)
     const ports = Layer.mergeAll(
       this.storage(),
       Layer.provide(natsTransport(testAuthenticator), nats),

@@ -107,6 +107,11 @@ const commitMetrics = ({ metrics: { commits } }: Snapshot): ReadonlyArray<string
   histogram("commit_group_commits", "Commits in a group", [[{}, commits.sizes]])
 ]
 
+const natsMetrics = ({ traffic }: Snapshot): ReadonlyArray<string> => [
+  counter("nats_messages", "Messages sent to NATS", traffic?.messages ?? 0),
+  counter("nats_writes", "Turns of the event loop in which it sent messages", traffic?.writes ?? 0)
+]
+
 const nodeMetrics = (
   { earliestTimerMs, quarantined, timers, timersDue, timersInFlight }: Snapshot,
   { nodes, owners, self }: ReturnType<SystemApi["cluster"]>,
@@ -241,6 +246,7 @@ export const makeMetricsText =
     return [
       ...actorMetrics(snapshot),
       ...commitMetrics(snapshot),
+      ...natsMetrics(snapshot),
       ...nodeMetrics(snapshot, system.cluster(), nowMs()),
       ...diskMetrics(diskFloor?.figures),
       ...usage === undefined ? [] : usageMetrics(usage),

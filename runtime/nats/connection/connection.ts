@@ -11,7 +11,8 @@ import { StorageUnavailable } from "../../actor/index.ts"
 import { connectTimeoutMs, headerReserveBytes, pingIntervalMs, pingsOutMax, reconnectWaitMs,
   repeatedErrorLogMs, replicasCluster } from "../../limits.ts"
 import { type ReadBarrier, ReadBarriers } from "./read-barriers.ts"
-import { rawHeaders, Requests } from "./requests.ts"
+import { Requests } from "./requests.ts"
+import { TurnWrites } from "./turn-writes.ts"
 
 export interface NatsOptions {
   /** `nats://host:port` or `tls://host:port`, any server of the cluster. */
@@ -35,6 +36,8 @@ export interface NatsOptions {
 
 export interface NatsApi {
   readonly nc: NatsConnection
+  /** Publishes all messages of one turn of the event loop in one write. */
+  readonly writes: TurnWrites
   readonly js: JetStreamClient
   readonly jsm: JetStreamManager
   /** Replicas of a new stream. */
@@ -212,17 +215,18 @@ export const streamAccess = (
   nc: NatsConnection,
   { name, replicas }: Pick<NatsOptions, "name" | "replicas">
 ): Omit<NatsApi, "js" | "jsm"> => {
-  const requests = new Requests(nc)
+  const writes = new TurnWrites(nc)
+  const requests = new Requests(nc, writes)
   const barriers = new ReadBarriers(requests, name)
   return {
     nc,
+    writes,
     // Not by the servers of this moment: a stream that is made too early would keep one replica.
     replicas: replicas ?? (isSingleServer(nc) ? 1 : replicasCluster),
     request: (...request) => requests.request(...request),
     requestMany: (...request) => requests.requestMany(...request),
     publish: (subject, data, headersText) => {
-      const headers = headersText === undefined ? {} : { headers: rawHeaders(headersText) }
-      nc.publish(subject, data, headers)
+      writes.publish(subject, data, headersText === undefined ? {} : { headersText })
     },
     dataBytesMax: () => (nc.info?.max_payload ?? Infinity) - headerReserveBytes,
     readBarrier: async (stream) => isSingleServer(nc) ? undefined : barriers.create(stream)
@@ -248,6 +252,10 @@ export const connection = (
             ? Effect.fail(opened)
             : Effect.as(logConnectionEvents(opened.nc), opened)
       ),
-      ({ nc }) => Effect.promise(() => nc.close().catch(() => undefined))
+      ({ nc, writes }) =>
+        Effect.promise(() => {
+          writes.flush()
+          return nc.close().catch(() => undefined)
+        })
     )
   )

@@ -1,7 +1,7 @@
 /** The connection to NATS, its requests, retries and read barriers. */
 export { connection, Nats, type NatsApi, type NatsOptions, NatsTooOld } from "./connection.ts"
 export { SharedCall } from "./read-barriers.ts"
-export { isInbox, isNodeInbox, isNoResponders, nodeInboxPrefix, NoReply,
-  rawHeaders } from "./requests.ts"
+export { isInbox, isNodeInbox, isNoResponders, nodeInboxPrefix, NoReply } from "./requests.ts"
 export { ApiError, asStorageUnavailable, errorCodes, resendUntilAnswered, retryUntilDeadline,
   wait } from "./retries.ts"
+export { TurnWrites } from "./turn-writes.ts"

@@ -3,8 +3,9 @@
  * headers are encoded bytes. This takes about a sixth of the CPU time of a request of the client
  * library.
  */
-import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
+import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
 import { requestSweepMs } from "../../limits.ts"
+import type { TurnWrites } from "./turn-writes.ts"
 
 /** The inboxes of nodes begin with this text; any other inbox belongs to another client. */
 export const nodeInboxPrefix = "_INBOX.restante"
@@ -33,24 +34,6 @@ export class NoReply extends Error {
   }
 }
 
-/** Encoded headers; the connection only calls `encode`. */
-class RawHeaders {
-  private readonly bytes: Buffer
-
-  constructor(text: string) {
-    this.bytes = Buffer.from(text, "latin1")
-  }
-
-  encode(): Uint8Array {
-    return this.bytes
-  }
-}
-
-/** A whole header block, as the client library's type. */
-export const rawHeaders = (text: string): MsgHdrs =>
-  // The connection calls `encode` and nothing else of what it publishes.
-  new RawHeaders(text) as unknown as MsgHdrs
-
 interface PendingRequest {
   readonly subject: string
   readonly untilMs: number
@@ -61,14 +44,16 @@ interface PendingRequest {
 
 export class Requests {
   private readonly nc: NatsConnection
+  private readonly writes: TurnWrites
   private readonly inbox = createInbox()
   private readonly pending = new Map<string, PendingRequest>()
   /** Runs while requests are pending. */
   private sweep: NodeJS.Timeout | undefined
   private count = 0
 
-  constructor(nc: NatsConnection) {
+  constructor(nc: NatsConnection, writes: TurnWrites) {
     this.nc = nc
+    this.writes = writes
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, reply) => {
@@ -121,14 +106,14 @@ export class Requests {
     this.sweep ??= setInterval(() => this.expire(), requestSweepMs).unref()
     try {
       const reply = `${this.inbox}.${token}`
-      this.nc.publish(
+      this.writes.publish(
         subject,
         data,
-        headersText === undefined ? { reply } : { reply, headers: rawHeaders(headersText) }
+        headersText === undefined ? { reply } : { reply, headersText }
       )
     } catch (error) {
       this.pending.delete(token)
-      // The client throws only Errors: the payload is too large, or the connection closes.
+      // It throws only Errors: the message is too large, or the connection is closed.
       reject(error as Error)
     }
   }

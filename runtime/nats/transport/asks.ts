@@ -2,16 +2,27 @@
  * The requester's side of asks between nodes. It has a separate NATS inbox, because one message may
  * have several answers. It grants one node the right to decide a message that it sent more than
  * once (`message-grants.ts`).
+ *
+ * The first copy of an ask goes to the subject of its actor. From the answer the requester learns
+ * which node has the shard: of several asks for one node in one turn, the first copies go as one
+ * bundle to that node. If the shard is another node's by then, the first copy goes to the subject.
  */
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
 import { Effect } from "effect"
-import { type Address, AskTimeout, keyOf, NoOwner, subjectOf } from "../../actor/index.ts"
-import { answeredKeepMs, lateReplyMs, movedResendMaxMs, movedResendMs, noOwnerRetryMs,
-  resendAfterMs, silenceResendMs } from "../../limits.ts"
-import { isNoResponders, nodeInboxPrefix } from "../connection/index.ts"
-import { type Envelopes, type EnvelopeSignature, hasMark, isMarked, nodeOf,
-  tenureTextOf } from "./envelopes.ts"
+import { type Address, AskTimeout, keyOf, NoOwner, shardOf, subjectOf } from "../../actor/index.ts"
+import { answeredKeepMs, bundlesRememberedMax, lateReplyMs, movedResendMaxMs, movedResendMs,
+  noOwnerRetryMs, resendAfterMs, silenceResendMs } from "../../limits.ts"
+import { isNoResponders, type NatsApi, nodeInboxPrefix } from "../connection/index.ts"
+import { Bundler } from "./bundles.ts"
+import { type BundledMessage, type Envelope, type EnvelopeFields, type Envelopes,
+  textOf } from "./envelopes.ts"
 import { tenureInquiries, tenureOf, type TenureReport } from "./message-grants.ts"
+
+/** The subject of bundles for a node. */
+export const askBundleSubject = (node: string): string => `restante.nodes.${node}`
+
+/** The last token of the subject of a bundle of answers, in place of that of an ask. */
+export const answerBundleToken = "-"
 
 export type AskFailed = NoOwner | AskTimeout
 
@@ -27,6 +38,8 @@ interface Ask {
   timer: NodeJS.Timeout
   resendTimer: NodeJS.Timeout | undefined
   copies: number
+  /** The first copy went in a bundle, to this node and no other. */
+  bundledTo: string | undefined
   /** The node that decides the message, or may: no other is granted it, and it is not resent. */
   holder: string | undefined
   /** A node answered `moved`: from then on every node requests a grant. */
@@ -47,15 +60,17 @@ const outcomeOf = ({ sentMs }: Ask, tenure: TenureReport): TenureOutcome => ({
   isFirst: tenure.forMs >= performance.now() - sentMs
 })
 
-const reportOf = ({ headers }: Msg): TenureReport | undefined => tenureOf(tenureTextOf(headers))
+/** An ask in a bundle. */
+interface BundledAsk extends BundledMessage {
+  readonly token: string
+}
 
 /** Whether this marked answer to the ask was received before; remembers it. */
 const isRepeated = (
   ask: Ask | undefined,
-  { code }: EnvelopeSignature,
-  { headers }: Msg
+  { code, mark }: Envelope
 ): boolean => {
-  if (ask === undefined || !hasMark(headers)) return false
+  if (ask === undefined || mark === undefined) return false
   ask.receivedCodes ??= new Set()
   const { size } = ask.receivedCodes
   return ask.receivedCodes.add(code).size === size
@@ -73,14 +88,28 @@ export class PendingAsks {
   private readonly inbox = createInbox(nodeInboxPrefix)
   private readonly pending = new Map<string, Ask>()
   private count = 0
+  /** By shard: the node that answered an ask at the subject of its actor. */
+  private readonly routes = new Map<number, string>()
+  private readonly bundler: Bundler<BundledAsk>
+  /** By the token of a bundle, the tokens of its asks: of the last bundles. */
+  private readonly bundles = new Map<string, ReadonlyArray<string>>()
 
-  constructor(nc: NatsConnection, envelopes: Envelopes, node: string) {
+  constructor(
+    { nc, writes }: Pick<NatsApi, "nc" | "writes">,
+    envelopes: Envelopes,
+    node: string
+  ) {
     this.envelopes = envelopes
     this.node = node
+    this.bundler = new Bundler(writes, (to, asks) => this.sendTogether(to, asks))
+    this.subscribe(nc)
+  }
+
+  private subscribe(nc: NatsConnection): void {
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, answer) => {
-        if (error === null) this.receive(answer.subject.slice(tokenAt), answer)
+        if (error === null) this.receiveMessage(answer.subject.slice(tokenAt), answer)
       }
     })
   }
@@ -103,6 +132,7 @@ export class PendingAsks {
         timer: setTimeout(() => this.checkDeadline(token), Math.min(silenceResendMs, deadlineMs)),
         resendTimer: undefined,
         copies: 0,
+        bundledTo: undefined,
         holder: undefined,
         hasMoved: false,
         undecided: undefined,
@@ -116,9 +146,21 @@ export class PendingAsks {
   private send(token: string): void {
     const ask = this.pending.get(token)
     if (ask === undefined) return
+    const route = ask.copies === 0 ? this.routes.get(shardOf(ask.to)) : undefined
+    if (route !== undefined) {
+      ask.copies++
+      const fields = { reply: `${this.inbox}.${token}`, ...ask.trace }
+      const { data } = ask
+      return this.bundler.add(route, { token, subject: subjectOf(ask.to), fields, data })
+    }
     const mark = ask.copies > 0 ? { mark: "resent" } as const : {}
     ask.copies++
     ask.resendTimer = undefined
+    this.publish(token, ask, mark)
+  }
+
+  /** Sends a copy to the subject of the actor. */
+  private publish(token: string, ask: Ask, mark: EnvelopeFields): void {
     const reply = `${this.inbox}.${token}`
     try {
       this.envelopes.publish("ask", subjectOf(ask.to), ask.data, { reply, ...mark, ...ask.trace })
@@ -130,33 +172,111 @@ export class PendingAsks {
     if (ask.hasMoved) this.resendIn(token, ask, resendAfterMs)
   }
 
-  private receive(token: string, answer: Msg): void {
+  /** Sends the first copies of one turn for one node; a single one goes to its subject. */
+  private sendTogether(to: string, asks: ReadonlyArray<BundledAsk>): void {
+    const [first] = asks
+    if (asks.length === 1 && first !== undefined) {
+      const ask = this.pending.get(first.token)
+      return ask && this.publish(first.token, ask, {})
+    }
+    // No token of an ask begins so.
+    const bundle = `_${(this.count++).toString(36)}`
+    const tokens = asks.map(({ token }) => token)
+    this.rememberBundle(bundle, tokens)
+    for (const token of tokens) {
+      const ask = this.pending.get(token)
+      if (ask !== undefined) ask.bundledTo = to
+    }
+    try {
+      const reply = `${this.inbox}.${bundle}`
+      this.envelopes.publishBundle("asks", askBundleSubject(to), asks, { reply })
+    } catch {
+      // The connection is closed, or the bundle is too large for the server: it was not sent.
+      this.handleBundleToNobody(bundle)
+    }
+  }
+
+  private rememberBundle(bundle: string, tokens: ReadonlyArray<string>): void {
+    this.bundles.set(bundle, tokens)
+    const [oldest] = this.bundles.size > bundlesRememberedMax ? this.bundles.keys() : []
+    if (oldest !== undefined) this.bundles.delete(oldest)
+  }
+
+  /** No node has received the bundle: its asks go to the subjects of their actors. */
+  private handleBundleToNobody(bundle: string): void {
+    const tokens = this.bundles.get(bundle) ?? []
+    this.bundles.delete(bundle)
+    for (const token of tokens) {
+      const ask = this.pending.get(token)
+      if (ask !== undefined) this.sendToSubject(token, ask, ask.bundledTo)
+    }
+  }
+
+  /**
+   * The node to which the first copy went has not decided it and will not, as it does not serve the
+   * shard. So the next copy is the first one again. This happens once for an ask: a repeated report
+   * must not make a second first copy.
+   */
+  private sendToSubject(token: string, ask: Ask, node: string | undefined): void {
+    if (ask.bundledTo === undefined || ask.bundledTo !== node) return
+    ask.bundledTo = undefined
+    this.forgetRoute(ask, node)
+    if (ask.copies === 1 && ask.holder === undefined && !ask.hasMoved) this.publish(token, ask, {})
+  }
+
+  private forgetRoute({ to }: Ask, node: string | undefined): void {
+    const shard = shardOf(to)
+    if (this.routes.get(shard) === node) this.routes.delete(shard)
+  }
+
+  private receiveMessage(token: string, answer: Msg): void {
     const ask = this.pending.get(token)
     // The server sends it, which has no key.
-    if (isNoResponders(answer)) return ask && this.handleNobody(token, ask)
-    const signature = this.envelopes.receive("answer", answer)
-    const { headers } = answer
-    if (signature === undefined || isRepeated(ask, signature, answer)) return
-    if (isMarked("grant-request", headers)) return this.answerGrantRequest(token, ask, answer)
+    if (isNoResponders(answer)) {
+      return ask === undefined ? this.handleBundleToNobody(token) : this.handleNobody(token, ask)
+    }
+    if (token !== answerBundleToken) {
+      const envelope = this.envelopes.receive("answer", answer)
+      return envelope && this.receive(token, envelope)
+    }
+    for (const envelope of this.envelopes.receiveBundle("answers", answer)) {
+      this.receive(envelope.subject, envelope)
+    }
+  }
+
+  private receive(token: string, answer: Envelope): void {
+    const ask = this.pending.get(token)
+    if (isRepeated(ask, answer)) return
+    const { mark, node, tenure } = answer
+    if (mark === "grant-request") return this.answerGrantRequest(token, ask, answer)
     if (ask === undefined) return
-    const node = nodeOf(headers)
-    if (isMarked("deciding", headers)) this.hold(ask, ask.holder ?? node)
-    else if (isMarked("answered", headers)) this.awaitLateReply(token, ask, node)
-    else if (isMarked("undecided", headers)) this.addUndecided(token, ask, reportOf(answer))
-    else if (isMarked("moved", headers)) {
+    if (mark === undefined) {
+      if (node !== undefined) this.routes.set(shardOf(ask.to), node)
+      return this.end(token, Effect.succeed(textOf(answer)))
+    }
+    if (mark === "deciding") return this.hold(ask, ask.holder ?? node)
+    if (mark === "answered") return this.awaitLateReply(token, ask, node)
+    // The node does not serve the shard, or did not.
+    this.forgetRoute(ask, node)
+    if (mark === "elsewhere") this.sendToSubject(token, ask, node)
+    else if (mark === "undecided") this.addUndecided(token, ask, tenureOf(tenure))
+    else if (mark === "moved") {
       if (ask.holder !== undefined && ask.holder !== node) return
       // For a copy that was resent after silence it only proves that this node has not decided.
       const isUndecided = ask.hasMoved || ask.holder === node || ask.copies === 1
       if (isUndecided) this.resend(token, ask)
-      else this.addUndecided(token, ask, reportOf(answer))
-    } else this.end(token, Effect.succeed(answer.string()))
+      else this.addUndecided(token, ask, tenureOf(tenure))
+    }
   }
 
-  private answerGrantRequest(token: string, ask: Ask | undefined, request: Msg): void {
+  private answerGrantRequest(token: string, ask: Ask | undefined, request: Envelope): void {
+    const { node, reply, tenure } = request
     const mayDecide = ask !== undefined && ask.holder === undefined &&
-      (ask.hasMoved || ask.copies === 1 || this.isOnly(token, ask, reportOf(request)))
-    if (mayDecide) this.hold(ask, nodeOf(request.headers))
-    const { reply } = request
+      (ask.hasMoved || ask.copies === 1 || this.isOnly(token, ask, tenureOf(tenure)))
+    if (mayDecide) {
+      this.hold(ask, node)
+      if (node !== undefined) this.routes.set(shardOf(ask.to), node)
+    }
     if (reply === undefined) return
     try {
       const mark = mayDecide ? "granted" : "refused"
@@ -247,7 +367,14 @@ export class PendingAsks {
       return this.end(token, Effect.fail(isUndecided ? noOwner(ask) : timeout(ask)))
     }
     ask.timer = setTimeout(() => this.checkDeadline(token), Math.min(silenceResendMs, leftMs))
-    if (ask.holder === undefined && ask.resendTimer === undefined) this.send(token)
+    if (ask.holder !== undefined || ask.resendTimer !== undefined) return
+    if (ask.bundledTo !== undefined) this.forgetNode(ask.bundledTo)
+    this.send(token)
+  }
+
+  /** A node is silent: it may be paused, and others may have its shards. */
+  private forgetNode(node: string): void {
+    for (const [shard, route] of this.routes) if (route === node) this.routes.delete(shard)
   }
 
   private end(token: string, result: Effect.Effect<string, AskFailed>): void {

@@ -6,19 +6,31 @@
  *
  * What is missing is an empty line. The reply subject counts only if it is an inbox of a node:
  * other clients cannot always choose theirs, and nodes recognize repeated messages of nodes by it.
+ *
+ * Messages of one turn of the event loop for one node go as one, a bundle, with one signature. Its
+ * body begins with a line of JSON, `[subject, bytes, fields]` for each message; the bodies follow.
+ * An answer has the last token of its subject there.
  */
-import type { Msg, NatsConnection } from "@nats-io/transport-node"
+import type { Msg } from "@nats-io/transport-node"
 import { Schema } from "effect"
 import { envelopeAgeMaxMs, envelopeSkewMs } from "../../limits.ts"
-import { isNodeInbox, rawHeaders } from "../connection/index.ts"
+import { isNodeInbox, type TurnWrites } from "../connection/index.ts"
 import type { EnvelopeAuthenticator } from "./envelope-authenticator.ts"
 
 /** What a message is for. A signature counts for one kind alone. */
-export type EnvelopeKind = "ask" | "answer" | "change" | "inquiry"
+export type EnvelopeKind =
+  | "ask"
+  | "asks"
+  | "answer"
+  | "answers"
+  | "change"
+  | "inquiry"
+  | "ping"
 
 export type MessageMark =
   | "answered"
   | "deciding"
+  | "elsewhere"
   | "grant-request"
   | "granted"
   | "moved"
@@ -28,13 +40,14 @@ export type MessageMark =
 
 /** The headers of an envelope, and where its answer goes. */
 export interface EnvelopeFields {
-  readonly reply?: string
-  readonly mark?: MessageMark
+  readonly reply?: string | undefined
+  readonly mark?: MessageMark | undefined
   /** The sending node; the name is new at each start. */
-  readonly node?: string
-  readonly tenure?: string
+  readonly node?: string | undefined
+  /** A tenure, which `message-grants.ts` reads and writes. */
+  readonly tenure?: string | undefined
   /** The W3C trace context. */
-  readonly trace?: string
+  readonly trace?: string | undefined
 }
 
 /** What the signature of a message says. */
@@ -43,6 +56,14 @@ export interface EnvelopeSignature {
   readonly sentAtMs: number
   /** Different for each message. */
   readonly code: string
+}
+
+/** A received message with a valid signature. */
+export interface Envelope extends EnvelopeFields, EnvelopeSignature {
+  readonly subject: string
+  readonly data: Uint8Array
+  /** It came in a bundle: its sender takes answers in bundles too. */
+  readonly isBundled: boolean
 }
 
 /** Whether a message was sent a short time ago, by the clock of this node. */
@@ -57,11 +78,6 @@ export class EnvelopeRefused extends Schema.TaggedError<EnvelopeRefused>()("Enve
   detail: Schema.String
 }) {}
 
-/** Of a message of the client library, or of a simulated network. */
-interface Headers {
-  readonly get: (name: string) => string
-}
-
 const authHeader = "Restante-Auth"
 
 const markHeader = "Restante-Mark"
@@ -74,27 +90,58 @@ const traceHeader = "traceparent"
 
 const headerNames = [markHeader, nodeHeader, tenureHeader, traceHeader] as const
 
-export const isMarked = (mark: MessageMark, headers: Headers | undefined): boolean =>
-  headers !== undefined && headers.get(markHeader) === mark
+/** The body of a message. */
+export const textOf = ({ data }: Pick<Envelope, "data">): string =>
+  Buffer.from(data.buffer, data.byteOffset, data.length).toString()
 
-/** Whether the message has any mark. */
-export const hasMark = (headers: Headers | undefined): boolean =>
-  headers !== undefined && headers.get(markHeader) !== ""
+const given = (value: string | undefined): string | undefined => value === "" ? undefined : value
 
-const fieldOf = (headers: Headers | undefined, name: string): string | undefined => {
-  const value = headers?.get(name) ?? ""
-  return value === "" ? undefined : value
+/** The node that a message names as its sender; the signature is not checked. */
+export const nodeNamedBy = ({ headers }: Msg): string | undefined => headers?.get(nodeHeader)
+
+/** The fields of a received message; `values` are those of `headerNames`. */
+const fieldsOf = (
+  reply: string | undefined,
+  [mark, node, tenure, trace]: ReadonlyArray<string | undefined>
+): EnvelopeFields => {
+  const fields = { reply, mark: given(mark), node: given(node), tenure: given(tenure) }
+  // Whoever receives a mark of a later program does nothing.
+  return { ...fields, trace: given(trace) } as EnvelopeFields
 }
 
-export const nodeOf = (headers: Headers | undefined): string | undefined =>
-  fieldOf(headers, nodeHeader)
+/** A message of a bundle. */
+export interface BundledMessage {
+  readonly subject: string
+  readonly fields: EnvelopeFields
+  readonly data: Uint8Array
+}
 
-export const traceOf = (headers: Headers | undefined): string | undefined =>
-  fieldOf(headers, traceHeader)
+type BundleEntry = readonly [subject: string, bytes: number, fields: EnvelopeFields]
 
-/** The text of a tenure, which `message-grants.ts` reads and writes. */
-export const tenureTextOf = (headers: Headers | undefined): string | undefined =>
-  fieldOf(headers, tenureHeader)
+const lineFeed = 0x0a
+
+const encodeBundle = (messages: ReadonlyArray<BundledMessage>): Buffer => {
+  const entries = messages.map(({ data, fields, subject }): BundleEntry => [
+    subject,
+    data.length,
+    fields
+  ])
+  const head = Buffer.from(`${JSON.stringify(entries)}\n`)
+  return Buffer.concat([head, ...messages.map(({ data }) => data)])
+}
+
+/** The messages of a bundle, which a node of this cluster has signed; throws if it is another's. */
+const decodeBundle = (bundle: Uint8Array): ReadonlyArray<BundledMessage> => {
+  const bytes = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.length)
+  let at = bytes.indexOf(lineFeed) + 1
+  // A node wrote it: the signature was checked.
+  const entries = JSON.parse(bytes.toString("utf8", 0, at)) as ReadonlyArray<BundleEntry>
+  return entries.map(([subject, length, fields]) => {
+    const data = bytes.subarray(at, at + length)
+    at += length
+    return { subject, fields, data }
+  })
+}
 
 /** The signed lines of an envelope. `values` are those of `headerNames`. */
 const headOf = (
@@ -110,17 +157,17 @@ const headOf = (
 
 /** Sends and checks envelopes over one connection. */
 export class Envelopes {
-  private readonly nc: NatsConnection
+  private readonly writes: Pick<TurnWrites, "publish">
   private readonly authenticator: EnvelopeAuthenticator
   private readonly onForged: (subject: string) => void
 
   /** `onForged`: a message without a valid signature came for this subject. */
   constructor(
-    nc: NatsConnection,
+    writes: Pick<TurnWrites, "publish">,
     authenticator: EnvelopeAuthenticator,
     onForged: (subject: string) => void
   ) {
-    this.nc = nc
+    this.writes = writes
     this.authenticator = authenticator
     this.onForged = onForged
   }
@@ -141,19 +188,56 @@ export class Envelopes {
     }
     const time = String(Date.now())
     const code = this.authenticator.sign(headOf(kind, subject, reply, time, values), body)
-    const headers = rawHeaders(`NATS/1.0\r\n${lines}${authHeader}: ${time} ${code}\r\n\r\n`)
-    this.nc.publish(subject, body, reply === undefined ? { headers } : { headers, reply })
+    const headersText = `NATS/1.0\r\n${lines}${authHeader}: ${time} ${code}\r\n\r\n`
+    this.writes.publish(
+      subject,
+      body,
+      reply === undefined ? { headersText } : { headersText, reply }
+    )
   }
 
-  /** The valid signature of a message; undefined for any other message. */
-  receive(kind: EnvelopeKind, message: Msg): EnvelopeSignature | undefined {
-    const { data, headers, reply, subject } = message
+  /** Signs and publishes several messages as one; throws as `publish`. */
+  publishBundle(
+    kind: "asks" | "answers",
+    subject: string,
+    messages: ReadonlyArray<BundledMessage>,
+    fields: EnvelopeFields = {}
+  ): void {
+    this.publish(kind, subject, encodeBundle(messages), fields)
+  }
+
+  /** A message with a valid signature; undefined for any other message. */
+  receive(kind: EnvelopeKind, { data, headers, reply, subject }: Msg): Envelope | undefined {
     const [time = "", code = ""] = (headers?.get(authHeader) ?? "").split(" ")
     const values = headerNames.map((name) => headers?.get(name))
     const isSigned = /^\d{1,15}$/.test(time) &&
       this.authenticator.isSigned(headOf(kind, subject, reply, time, values), data, code)
-    if (isSigned) return { sentAtMs: Number(time), code }
-    this.onForged(subject)
-    return undefined
+    if (!isSigned) {
+      this.onForged(subject)
+      return undefined
+    }
+    const fields = fieldsOf(reply, values)
+    return { ...fields, subject, data, sentAtMs: Number(time), code, isBundled: false }
+  }
+
+  /** The messages of a bundle with a valid signature; none for any other message. */
+  receiveBundle(kind: "asks" | "answers", message: Msg): ReadonlyArray<Envelope> {
+    const bundle = this.receive(kind, message)
+    if (bundle === undefined) return []
+    const { code, sentAtMs } = bundle
+    const envelopeOf = ({ data, fields, subject }: BundledMessage, at: number): Envelope => ({
+      ...fields,
+      subject,
+      data,
+      sentAtMs,
+      code: `${code} ${at}`,
+      isBundled: true
+    })
+    try {
+      return decodeBundle(bundle.data).map(envelopeOf)
+    } catch {
+      // A program with the key wrote it in another form. The client would stop reading.
+      return []
+    }
   }
 }

@@ -7,11 +7,39 @@ import { answeredKeepMs, envelopeAgeMaxMs, envelopeSkewMs, foreignEnvelopesMax,
   noOwnerRetryMs } from "../../limits.ts"
 import { EnvelopeRefused, type EnvelopeSignature, isFresh } from "./envelopes.ts"
 
-export class ForeignEnvelopes {
-  /** Codes, in two generations of `answeredKeepMs`; older messages are not timely. */
-  private received = new Set<string>()
-  private receivedBefore = new Set<string>()
+/** The codes of received messages, in two generations of `answeredKeepMs`. */
+export class ReceivedCodes {
+  private current = new Set<string>()
+  private before = new Set<string>()
   private rotatedMs = 0
+
+  /** Of the current generation. */
+  get size(): number {
+    return this.current.size
+  }
+
+  has(code: string): boolean {
+    this.rotate()
+    return this.current.has(code) || this.before.has(code)
+  }
+
+  add(code: string): void {
+    this.rotate()
+    this.current.add(code)
+  }
+
+  private rotate(): void {
+    const nowMs = performance.now()
+    if (nowMs - this.rotatedMs <= answeredKeepMs) return
+    this.before = nowMs - this.rotatedMs > 2 * answeredKeepMs ? new Set() : this.current
+    this.current = new Set()
+    this.rotatedMs = nowMs
+  }
+}
+
+export class ForeignEnvelopes {
+  /** Older messages are not timely. */
+  private readonly received = new ReceivedCodes()
 
   /** Why the node does not decide the message; undefined if it does. Call it once for a message. */
   refusalOf(
@@ -21,13 +49,7 @@ export class ForeignEnvelopes {
   ): EnvelopeRefused | NoOwner | Overloaded | undefined {
     const { code } = signature
     if (!timely) return this.untimely(key, signature)
-    const nowMs = performance.now()
-    if (nowMs - this.rotatedMs > answeredKeepMs) {
-      this.receivedBefore = nowMs - this.rotatedMs > 2 * answeredKeepMs ? new Set() : this.received
-      this.received = new Set()
-      this.rotatedMs = nowMs
-    }
-    if (this.received.has(code) || this.receivedBefore.has(code)) {
+    if (this.received.has(code)) {
       return new EnvelopeRefused({ key, detail: "the message was received before: sign it again" })
     }
     if (this.received.size >= foreignEnvelopesMax) {

@@ -6,7 +6,7 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Address, keyOf } from "../../actor/index.ts"
 import type { HintListener, TransportApi } from "../../ports/index.ts"
-import { type Envelopes, nodeOf } from "./envelopes.ts"
+import { type Envelopes, nodeNamedBy, textOf } from "./envelopes.ts"
 
 interface WatchedActor {
   readonly listeners: Set<HintListener>
@@ -48,10 +48,9 @@ export class Hints {
   private subscribe({ id, kind }: Address, key: string): WatchedActor {
     const subscription = this.nc.subscribe(`restante.changed.${kind}.${id}`, {
       callback: (error, message) => {
-        if (error !== null || nodeOf(message.headers) === this.node) return
-        if (this.envelopes.receive("change", message) !== undefined) {
-          this.notify(key, message.string())
-        }
+        if (error !== null || nodeNamedBy(message) === this.node) return
+        const envelope = this.envelopes.receive("change", message)
+        if (envelope !== undefined) this.notify(key, textOf(envelope))
       }
     })
     const watched = { listeners: new Set<HintListener>(), subscription }

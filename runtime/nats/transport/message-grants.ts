@@ -18,6 +18,11 @@
  *    process, a cut connection) answers `undecided` instead. So one copy exists, and one node
  *    decides it.
  *
+ * The first copy of an ask may travel in a bundle, to the node that answered before (`asks.ts`).
+ * That node takes each bundle once. The requester sends the first copy again, to the subject of the
+ * actor, only after that node answered `elsewhere`, or when nobody received the bundle. So there is
+ * one first copy that somebody may decide, and the rules hold for it.
+ *
  * Rule 3 assumes that one message does not reach two nodes further apart than
  * `tenureSettledMs - movedReplyLatestMs`. A message that was granted to a node that dies ends as
  * AskTimeout, because nobody knows whether that node decided it. When a copy arrives again at the
@@ -57,7 +62,7 @@ import { createInbox, type NatsConnection } from "@nats-io/transport-node"
 import { answeredKeepMs, grantTimeoutMs, pastTenureKeepMs } from "../../limits.ts"
 import type { ShardTenure } from "../../ports/index.ts"
 import { isNodeInbox, isNoResponders, nodeInboxPrefix } from "../connection/index.ts"
-import { type Envelopes, isMarked } from "./envelopes.ts"
+import type { Envelopes } from "./envelopes.ts"
 
 /** All nodes subscribe to it. The message is `<reply subject> <claim>`. */
 export const tenureInquiries = "restante.tenure.nodes"
@@ -191,10 +196,11 @@ export class GrantRequests {
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, answer) => {
         if (error !== null) return
-        const isRefused = isNoResponders(answer)
-        if (!isRefused && envelopes.receive("answer", answer) === undefined) return
-        const isGranted = !isRefused && isMarked("granted", answer.headers)
-        this.end(answer.subject.slice(tokenAt), isGranted ? "granted" : "refused")
+        const token = answer.subject.slice(tokenAt)
+        if (isNoResponders(answer)) return this.end(token, "refused")
+        const envelope = envelopes.receive("answer", answer)
+        if (envelope === undefined) return
+        this.end(token, envelope.mark === "granted" ? "granted" : "refused")
       }
     })
   }

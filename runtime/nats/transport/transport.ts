@@ -6,16 +6,18 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoOwner, Overloaded,
-  UnknownMessage } from "../../actor/index.ts"
-import { envelopeSkewMs, forgeryLogMs, headerReserveBytes, movedReplyLatestMs, movedReplyMs,
-  noOwnerReplyDelayMs, noOwnerRetryMs, tenureSettledMs } from "../../limits.ts"
+  shardOf, UnknownMessage } from "../../actor/index.ts"
+import { envelopeSkewMs, headerReserveBytes, movedReplyLatestMs, movedReplyMs, noOwnerReplyDelayMs,
+  noOwnerRetryMs, tenureSettledMs } from "../../limits.ts"
 import { type Serve, type ShardClaim, Transport, type TransportApi } from "../../ports/index.ts"
-import { isInbox, isNodeInbox, Nats, wait } from "../connection/index.ts"
-import { PendingAsks } from "./asks.ts"
+import { isInbox, isNodeInbox, Nats, type NatsApi, wait } from "../connection/index.ts"
+import { answerBundleToken, askBundleSubject, PendingAsks } from "./asks.ts"
 import type { EnvelopeAuthenticator } from "./envelope-authenticator.ts"
-import { type EnvelopeFields, EnvelopeRefused, Envelopes, type EnvelopeSignature, isFresh, isMarked,
-  traceOf } from "./envelopes.ts"
-import { ForeignEnvelopes } from "./foreign-envelopes.ts"
+import { Bundler } from "./bundles.ts"
+import { type BundledMessage, type Envelope, type EnvelopeFields, EnvelopeRefused, Envelopes,
+  type EnvelopeSignature, isFresh, textOf } from "./envelopes.ts"
+import { ForeignEnvelopes, ReceivedCodes } from "./foreign-envelopes.ts"
+import { forgeryLog } from "./forgery-log.ts"
 import { Hints } from "./hints.ts"
 import { GrantRequests, PastTenures, ReceivedMessages, tenureInquiries,
   tenureText } from "./message-grants.ts"
@@ -65,21 +67,30 @@ class NatsTransport {
   private readonly grants: GrantRequests
   private readonly received = new ReceivedMessages()
   private readonly foreign = new ForeignEnvelopes()
+  private readonly bundles = new ReceivedCodes()
+  private readonly bundleSubscription: Subscription
   private readonly pastTenures = new PastTenures()
   private readonly shards = new Map<number, ServedShard>()
+  /** The answers of this turn, by the inbox of their requester. */
+  private readonly answers: Bundler<BundledMessage>
   private draining = 0
 
-  constructor(nc: NatsConnection, envelopes: Envelopes, node: string) {
+  constructor({ nc, writes }: NatsApi, envelopes: Envelopes, node: string) {
     this.nc = nc
     this.envelopes = envelopes
     this.node = node
-    this.asks = new PendingAsks(nc, envelopes, node)
+    this.asks = new PendingAsks({ nc, writes }, envelopes, node)
     this.grants = new GrantRequests(nc, envelopes, node)
+    this.answers = new Bundler(writes, (inbox, answers) => this.sendAnswers(inbox, answers))
+    this.bundleSubscription = nc.subscribe(askBundleSubject(node), {
+      callback: (error, bundle) => {
+        if (error === null) this.receiveBundle(envelopes.receiveBundle("asks", bundle))
+      }
+    })
     nc.subscribe(tenureInquiries, {
       callback: (error, inquiry) => {
-        if (error === null && envelopes.receive("inquiry", inquiry) !== undefined) {
-          this.answerInquiry(inquiry)
-        }
+        const envelope = error === null ? envelopes.receive("inquiry", inquiry) : undefined
+        if (envelope !== undefined) this.answerInquiry(envelope)
       }
     })
   }
@@ -109,7 +120,7 @@ class NatsTransport {
     }
     const subscription = this.nc.subscribe(`restante.*.${shard}.>`, {
       callback: (error, message) => {
-        if (error === null) this.receive(served, message)
+        if (error === null) this.receiveMessage(served, message)
       }
     })
     const movedUntilMs = Number.POSITIVE_INFINITY
@@ -138,6 +149,7 @@ class NatsTransport {
   /** Waits until this node is subscribed to no shard. */
   async close(): Promise<void> {
     const endMs = performance.now() + 2 * movedReplyMs
+    void this.drainBundles()
     while (
       this.shards.size + this.draining > 0 && performance.now() < endMs && !this.nc.isClosed()
     ) {
@@ -145,58 +157,86 @@ class NatsTransport {
     }
   }
 
+  /** Later bundles reach nobody, and their asks go to the subjects of their actors. */
+  private async drainBundles(): Promise<void> {
+    if (this.nc.isClosed()) return
+    this.draining++
+    await this.bundleSubscription.drain().catch(() => undefined)
+    this.draining--
+  }
+
   private get bytesMax(): number {
     return (this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerReserveBytes
   }
 
-  private receive(served: ServedShard, message: Msg): void {
+  private receiveMessage(served: ServedShard, message: Msg): void {
+    const ask = this.envelopes.receive("ask", message)
+    if (ask !== undefined) return this.receive(served, ask)
+    if (!isNodeInbox(message.reply)) this.refuseForged(message)
+  }
+
+  /** A bundle counts once: after `elsewhere` its asks may be on their way to another node. */
+  private receiveBundle(asks: ReadonlyArray<Envelope>): void {
+    const [first] = asks
+    if (first === undefined || this.bundles.has(first.code)) return
+    this.bundles.add(first.code)
+    for (const ask of asks) this.receiveBundled(ask)
+  }
+
+  /** A bundle names this node: the shard of a message may be another node's by now. */
+  private receiveBundled(ask: Envelope): void {
+    const to = fromSubject(ask.subject)
+    const served = to && this.shards.get(shardOf(to))
+    if (served === undefined) this.answer(ask, "", { mark: "elsewhere", node: this.node })
+    else this.receive(served, ask)
+  }
+
+  private receive(served: ServedShard, ask: Envelope): void {
     // A message without a reply subject is decided too, and answered to nobody.
-    const { headers, reply = "" } = message
+    const { mark, reply = "", subject } = ask
     const isFromNode = isNodeInbox(reply)
-    const signature = this.envelopes.receive("ask", message)
-    if (signature === undefined) return isFromNode ? undefined : this.refuseForged(message)
     if (isFromNode && this.grants.has(reply)) return
     const status = isFromNode ? this.received.statusOf(reply) : undefined
-    if (status !== undefined) return this.answer(message, "", { mark: status, node: this.node })
-    const isResent = isMarked("resent", headers)
+    if (status !== undefined) return this.answer(ask, "", { mark: status, node: this.node })
+    const isResent = mark === "resent"
     const orderly = isOrderly(served)
     if (served.serve === undefined || !orderly) {
       const hasMoved = orderly && (isResent || performance.now() <= served.movedUntilMs)
-      return this.answerNotDecided(served, message, hasMoved)
+      return this.answerNotDecided(served, ask, hasMoved)
     }
-    const to = fromSubject(message.subject)
+    const to = fromSubject(subject)
     if (to === undefined) {
-      const unknown = { key: message.subject, detail: "the subject is no actor's" }
-      return this.answer(message, failureText(new UnknownMessage(unknown)))
+      const unknown = { key: subject, detail: "the subject is no actor's" }
+      return this.answer(ask, failureText(new UnknownMessage(unknown)))
     }
-    const timely = isTimely(signature, served)
+    const timely = isTimely(ask, served)
     if (!isFromNode) {
-      const refused = this.foreign.refusalOf(message.subject, signature, timely)
+      const refused = this.foreign.refusalOf(subject, ask, timely)
       return refused === undefined
-        ? this.decide(served, to, message, false)
-        : this.answer(message, failureText(refused))
+        ? this.decide(served, to, ask, false)
+        : this.answer(ask, failureText(refused))
     }
     const isSettled = performance.now() > served.settledAtMs
-    if (isSettled && timely && !isResent) return this.decide(served, to, message, false)
+    if (isSettled && timely && !isResent) return this.decide(served, to, ask, false)
     this.grants.send(reply, tenureText(served.claim, served.sinceMs), (result) => {
       if (result === "refused") return
       if (result === "granted" && served.serve !== undefined) {
-        this.decide(served, to, message, true)
-      } else this.answerNotDecided(served, message, true)
+        this.decide(served, to, ask, true)
+      } else this.answerNotDecided(served, ask, true)
     })
   }
 
-  private decide(served: ServedShard, to: Address, message: Msg, isGranted: boolean): void {
+  private decide(served: ServedShard, to: Address, ask: Envelope, isGranted: boolean): void {
     const { serve } = served
     if (serve === undefined) return
-    const { headers, reply = "" } = message
+    const { reply = "", trace } = ask
     this.received.begin(reply)
-    serve(to, message.string(), traceOf(headers)).then(
+    serve(to, textOf(ask), trace).then(
       (text) => {
         this.received.end(reply, text !== undefined)
         if (text === undefined) {
-          this.answerNotDecided(served, message, isGranted || isOrderly(served))
-        } else this.reply(to, message, text)
+          this.answerNotDecided(served, ask, isGranted || isOrderly(served))
+        } else this.reply(to, ask, text)
       },
       // `serve` never rejects; if it does, the requester waits until its deadline.
       () => this.received.end(reply, false)
@@ -210,20 +250,20 @@ class NatsTransport {
    */
   private answerNotDecided(
     { claim, sinceMs }: ServedShard,
-    message: Msg,
+    ask: Envelope,
     hasMoved: boolean
   ): void {
-    if (isNodeInbox(message.reply)) {
+    if (isNodeInbox(ask.reply)) {
       const mark = hasMoved ? "moved" : "undecided"
-      return this.answer(message, "", { mark, node: this.node, ...tenureText(claim, sinceMs) })
+      return this.answer(ask, "", { mark, node: this.node, ...tenureText(claim, sinceMs) })
     }
-    const failure = new NoOwner({ key: message.subject, retryAfterMs: noOwnerRetryMs })
-    setTimeout(() => this.answer(message, failureText(failure)), noOwnerReplyDelayMs)
+    const failure = new NoOwner({ key: ask.subject, retryAfterMs: noOwnerRetryMs })
+    setTimeout(() => this.answer(ask, failureText(failure)), noOwnerReplyDelayMs)
   }
 
   /** A requester asks what this node did with a message during an ended tenure. */
-  private answerInquiry(inquiry: Msg): void {
-    const [reply = "", claim = ""] = inquiry.string().split(" ")
+  private answerInquiry(inquiry: Envelope): void {
+    const [reply = "", claim = ""] = textOf(inquiry).split(" ")
     const tenure = this.pastTenures.textOf(Number(claim))
     if (tenure === undefined || !isNodeInbox(reply) || this.nc.isClosed()) return
     const mark = this.received.statusOf(reply) ?? "undecided"
@@ -238,51 +278,56 @@ class NatsTransport {
     message.respond(failureText(new EnvelopeRefused({ key: message.subject, detail })))
   }
 
-  private reply(to: Address, message: Msg, text: string): void {
+  private reply(to: Address, ask: Envelope, text: string): void {
     const { bytesMax } = this
     const data = Buffer.from(text)
-    if (data.length <= bytesMax) return this.answer(message, data)
-    this.answer(message, failureText(new MessageTooLarge({ key: keyOf(to), bytesMax })))
+    if (data.length > bytesMax) {
+      return this.answer(ask, failureText(new MessageTooLarge({ key: keyOf(to), bytesMax })))
+    }
+    // The requester learns which node has the shard; a bundle shows that it knows.
+    this.answer(ask, data, ask.isBundled || !isNodeInbox(ask.reply) ? {} : { node: this.node })
   }
 
-  private answer({ reply }: Msg, data: Uint8Array | string, fields?: EnvelopeFields): void {
+  /** Answers at the requester's inbox; the answers to bundled messages are bundled too. */
+  private answer(
+    { isBundled, reply }: Envelope,
+    data: Uint8Array | string,
+    fields: EnvelopeFields = {}
+  ): void {
     if (reply === undefined || !isInbox(reply)) return
+    const tokenAt = reply.lastIndexOf(".") + 1
+    const body = typeof data === "string" ? Buffer.from(data) : data
+    const message = { subject: reply.slice(tokenAt), fields, data: body }
+    if (isBundled) this.answers.add(reply.slice(0, tokenAt), message)
+    else this.sendAnswers(reply.slice(0, tokenAt), [message])
+  }
+
+  /** `inbox` ends with a dot. */
+  private sendAnswers(inbox: string, answers: ReadonlyArray<BundledMessage>): void {
+    const [first] = answers
     try {
-      this.envelopes.publish("answer", reply, data, fields)
+      if (answers.length > 1) {
+        this.envelopes.publishBundle("answers", inbox + answerBundleToken, answers)
+      } else if (first !== undefined) {
+        this.envelopes.publish("answer", inbox + first.subject, first.data, first.fields)
+      }
     } catch {
-      // The connection closes: the requester times out.
+      // The bundle is too large for the server, or the connection closes: the requester times out.
+      if (answers.length > 1) { for (const answer of answers) this.sendAnswers(inbox, [answer]) }
     }
   }
 }
-
-/** Logs that somebody sends messages without the cluster's key, once in `forgeryLogMs`. */
-const forgeryLog: Effect.Effect<(subject: string) => void> = Effect.map(
-  Effect.context<never>(),
-  (context) => {
-    const run = Effect.runForkWith(context)
-    let loggedMs = Number.NEGATIVE_INFINITY
-    return (subject) => {
-      const nowMs = performance.now()
-      if (nowMs - loggedMs < forgeryLogMs) return
-      loggedMs = nowMs
-      run(Effect.logWarning(
-        `NATS: a message for ${subject} was refused, since it is not signed with a key of this ` +
-          "cluster: check who may publish there, and that all nodes have the same SECRET_KEY_FILE"
-      ))
-    }
-  }
-)
 
 /** The transport over the connection; closes once no shard's messages come to this node. */
 export const makeTransport = (
   authenticator: EnvelopeAuthenticator
 ): Effect.Effect<TransportApi, never, Nats | Scope.Scope> =>
   Effect.gen(function*() {
-    const { nc } = yield* Nats
+    const nats = yield* Nats
     const node = crypto.randomUUID()
-    const envelopes = new Envelopes(nc, authenticator, yield* forgeryLog)
-    const transport = new NatsTransport(nc, envelopes, node)
-    const hints = new Hints(nc, envelopes, node)
+    const envelopes = new Envelopes(nats.writes, authenticator, yield* forgeryLog)
+    const transport = new NatsTransport(nats, envelopes, node)
+    const hints = new Hints(nats.nc, envelopes, node)
     yield* Effect.addFinalizer(() => Effect.promise(() => transport.close()))
     return {
       request: (...request) => transport.request(...request),
@@ -292,7 +337,8 @@ export const makeTransport = (
           () => Effect.sync(() => transport.endServing(shard))
         )),
       announce: hints.announce,
-      watch: hints.watch
+      watch: hints.watch,
+      traffic: () => ({ messages: nats.writes.messages, writes: nats.writes.writes })
     }
   })
 

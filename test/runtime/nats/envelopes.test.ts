@@ -9,7 +9,7 @@ import { address, shardOf, subjectOf } from "../../../runtime/actor/address.ts"
 import { answeredKeepMs, envelopeAgeMaxMs, envelopeSkewMs, foreignEnvelopesMax,
   tenureSettledMs } from "../../../runtime/limits.ts"
 import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.ts"
-import { rawHeaders } from "../../../runtime/nats/connection/requests.ts"
+import { rawHeaders, TurnWrites } from "../../../runtime/nats/connection/turn-writes.ts"
 import { type EnvelopeAuthenticator,
   hmacAuthenticator } from "../../../runtime/nats/transport/envelope-authenticator.ts"
 import { ForeignEnvelopes } from "../../../runtime/nats/transport/foreign-envelopes.ts"
@@ -50,7 +50,7 @@ let network: Network
 const nodeWith = async (authenticator: EnvelopeAuthenticator): Promise<Node> => {
   const nc = network.connect()
   // The transport uses nothing else of the connection.
-  const nats = Layer.succeed(Nats, { nc } as NatsApi)
+  const nats = Layer.succeed(Nats, { nc, writes: new TurnWrites(nc) } as NatsApi)
   const layer = Layer.provide(natsTransport(authenticator), [nats, Logger.layer([])])
   const transport = await ManagedRuntime.make(layer).runPromise(Transport)
   const serve = async (_: unknown, text: string) => {

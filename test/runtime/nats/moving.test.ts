@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { address, shardOf } from "../../../runtime/actor/address.ts"
 import { movedReplyLatestMs, silenceResendMs, tenureSettledMs } from "../../../runtime/limits.ts"
 import { Nats, type NatsApi } from "../../../runtime/nats/connection/connection.ts"
+import { TurnWrites } from "../../../runtime/nats/connection/turn-writes.ts"
 import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { Transport, type TransportApi } from "../../../runtime/ports/transport.ts"
 import { randomOf } from "../placement-world.ts"
@@ -46,7 +47,7 @@ interface Node {
 const nodeOn = async (network: Network): Promise<Node> => {
   const nc = network.connect()
   // The transport uses nothing else of the connection.
-  const nats = Layer.succeed(Nats, { nc } as NatsApi)
+  const nats = Layer.succeed(Nats, { nc, writes: new TurnWrites(nc) } as NatsApi)
   const runtime = ManagedRuntime.make(Layer.provide(natsTransport(testAuthenticator), nats))
   return { nc, transport: await runtime.runPromise(Transport), underWay: 0, alive: true }
 }
@@ -166,6 +167,7 @@ const play = async ({ lost = 0, seed, standsMs = 0, stays }: History): Promise<W
   const world = new World(randomOf(seed))
   await world.start()
   world.network.lost = lost
+  world.network.doubled = 0.02
   const [asker, first] = world.nodes
   if (asker === undefined || first === undefined) throw new Error("no nodes")
   world.take(first)
@@ -174,6 +176,8 @@ const play = async ({ lost = 0, seed, standsMs = 0, stays }: History): Promise<W
     const asks: Array<Promise<void>> = []
     for (let n = 0; n < ASKS; n++) {
       asks.push(world.ask(asker, String(n)))
+      // Others in the same turn: they go as a bundle once the owner is known.
+      if (world.random() < 0.3) continue
       await wait(pauseMs)
     }
     await Promise.all(asks)

@@ -74,6 +74,8 @@ export class Network {
   readonly subscriptions = new Set<Subscription>()
   /** Fraction of the messages to actors that are lost on each path. */
   lost = 0
+  /** Fraction of the messages that arrive twice. */
+  doubled = 0
   private readonly random: () => number
   private readonly wayMs: number
   private readonly knownMs: number
@@ -136,6 +138,9 @@ export class Network {
       nobody = false
       if (subject.startsWith("restante.") && this.random() < this.lost) continue
       this.deliver(from, one, this.message(one.owner, subject, data, options))
+      if (this.random() < this.doubled) {
+        this.deliver(from, one, this.message(one.owner, subject, data, options))
+      }
     }
     if (!nobody || options?.reply === undefined) return
     for (const one of this.subscriptions) {

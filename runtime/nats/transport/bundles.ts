@@ -1,0 +1,50 @@
+/** Gathers the messages of one turn of the event loop by their destination. */
+import { bundleBytesMax, bundleMessagesMax } from "../../limits.ts"
+import type { TurnWrites } from "../connection/index.ts"
+import type { BundledMessage } from "./envelopes.ts"
+
+/** Sends the messages of a turn for one destination together. */
+export class Bundler<Message extends BundledMessage> {
+  private readonly writes: TurnWrites
+  private readonly send: (to: string, messages: ReadonlyArray<Message>) => void
+  private readonly waiting = new Map<string, Array<Message>>()
+
+  /** `send` gets one message or several, up to the bounds of a bundle; it must not throw. */
+  constructor(
+    writes: TurnWrites,
+    send: (to: string, messages: ReadonlyArray<Message>) => void
+  ) {
+    this.writes = writes
+    this.send = send
+  }
+
+  add(to: string, message: Message): void {
+    const waiting = this.waiting.get(to)
+    if (waiting !== undefined) return void waiting.push(message)
+    if (this.waiting.size === 0) this.writes.atEnd(() => this.flush())
+    this.waiting.set(to, [message])
+  }
+
+  private flush(): void {
+    const all = [...this.waiting]
+    this.waiting.clear()
+    for (const [to, messages] of all) this.sendBounded(to, messages)
+  }
+
+  private sendBounded(to: string, messages: ReadonlyArray<Message>): void {
+    let bundle: Array<Message> = []
+    let bytes = 0
+    for (const message of messages) {
+      const isFull = bundle.length >= bundleMessagesMax ||
+        bytes + message.data.length > bundleBytesMax
+      if (isFull && bundle.length > 0) {
+        this.send(to, bundle)
+        bundle = []
+        bytes = 0
+      }
+      bundle.push(message)
+      bytes += message.data.length
+    }
+    this.send(to, bundle)
+  }
+}
