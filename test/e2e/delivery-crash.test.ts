@@ -218,7 +218,8 @@ it(`relays and pushes all that it accepted through ${rounds} kills`, async () =>
   }
   expect(sent.length).toBeGreaterThan(rounds * sentEachRound / 10)
   expect((await service.stop()).code).toBe(0)
-})
+  // Each kill is followed by a start, which a busy machine makes in seconds.
+}, rounds * 20_000 + 300_000)
 
 it("repeats an attempt that a kill interrupted, with the same key", async () => {
   const keys: Array<string> = []

@@ -91,7 +91,8 @@ describe.each([["chromium", startChromium], ["firefox", startFirefox]] as const)
         const faults = await faultsOf(tab, one)
         if (faults.length > 0) found.push(`${one.label} ${one.path}: ${faults.join(", ")}`)
       })
-      expect(found.join("\n")).toBe("")
+      // An assertion would show the beginning of the list only.
+      if (found.length > 0) throw new Error(found.join("\n"))
       expect(await scene.actsIn(firstTab())).toEqual([])
     })
 
