@@ -153,7 +153,27 @@ export const defaultPlacementLimits = {
   /** A member whose refreshes were not observed for this time does not count as living. */
   memberSilentMs: 30_000,
   /** How long a leaving node waits until the others have taken its shards. */
-  takeoverMs: 5_000
+  takeoverMs: 5_000,
+  /** The witnesses of a node, at most; how often it pings each, and the deadline of a ping. */
+  witnessesMax: 3,
+  pingMs: 300,
+  pingDeadlineMs: 800,
+  /** Unanswered pings in a row after which a node replaces a witness, and for how long. */
+  pingFailuresMax: 2,
+  witnessRetryMs: 5_000,
+  /**
+   * A node serves for this time after it sent a ping that a witness has answered. It must fit the
+   * `removeAfterMs` of all other nodes: a version that raises it runs beside older ones.
+   */
+  answerMs: 2_400,
+  /** A witness agrees to the removal of a node that has not pinged for this time. */
+  removeAfterMs: 3_000,
+  /** How often a witness checks whether a node is silent. */
+  witnessCheckMs: 250,
+  /** How long outcomes wait until it is known whether a lapsed lease continues. */
+  leaseGraceMs: 1_000,
+  /** How long a node that was lost is shown to people. */
+  lostShownMs: 600_000
 }
 
 export type PlacementLimits = Readonly<typeof defaultPlacementLimits>
@@ -165,7 +185,14 @@ const placementRelations: Relations<PlacementLimits> = [
     "refreshMs + 2 (refreshDeadlineMs + retryMs) <= ttlMs - marginMs",
     (l) => l.refreshMs + 2 * (l.refreshDeadlineMs + l.retryMs) <= l.ttlMs - l.marginMs
   ],
-  ["ttlMs <= memberSilentMs", (l) => l.ttlMs <= l.memberSilentMs]
+  ["ttlMs <= memberSilentMs", (l) => l.ttlMs <= l.memberSilentMs],
+  // The rates of two clocks may differ by a fifth.
+  ["5 answerMs <= 4 removeAfterMs", (l) => 5 * l.answerMs <= 4 * l.removeAfterMs],
+  // One ping may be lost.
+  [
+    "2 (pingMs + pingDeadlineMs) <= answerMs",
+    (l) => 2 * (l.pingMs + l.pingDeadlineMs) <= l.answerMs
+  ]
 ]
 
 /** As {@link makeLimits}. */

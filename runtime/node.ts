@@ -310,7 +310,8 @@ export class Node {
     const actors = this.directory.of(shard)
     const over = () => this.stopped || actors.every(({ queued }) => queued === 0)
     // If another node may own the shard, this node stops serving it.
-    await waitUntil(() => over() || !this.placement.holdsClaim(shard), handoffMs, timerResolutionMs)
+    const isLost = () => this.placement.heldClaim(shard) === undefined
+    await waitUntil(() => over() || isLost(), handoffMs, timerResolutionMs)
     this.directory.end(shard, ({ address }) => this.noOwner(address))
     // Every commit in flight ends by the store's deadline.
     await waitUntil(over, Infinity, timerResolutionMs)
@@ -380,7 +381,7 @@ export class Shards {
   follow(placement: PlacementApi): () => void {
     const unfollow = placement.follow(
       (shard, tenure) => {
-        const isHeld = () => placement.holdsClaim(shard)
+        const isHeld = () => placement.heldClaim(shard) === tenure?.claim
         this.take(shard, tenure === undefined ? tenure : { ...tenure, isHeld })
       },
       (shard) => this.lose(shard)

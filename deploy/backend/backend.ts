@@ -9,7 +9,7 @@ import { type Blobs, clusterPlacement, type Limits, makeMemoryView, type NodeNam
   type OpenView, type Placement, type Records, singleNodePlacement, type Storage,
   type StoreContents, type Transport } from "../../runtime/index.ts"
 import { assertSubjectPermission, assertWhole, type BucketsDiffer, connection, hmacAuthenticator,
-  natsBlobs, natsContents, type NatsOptions, natsRecordsWith, natsRegistry, natsStorage,
+  natsBlobs, natsContents, type NatsOptions, natsPings, natsRecordsWith, natsRegistry, natsStorage,
   type NatsTooOld, natsTransport } from "../../runtime/nats/index.ts"
 import { reasonOf } from "../command-failure.ts"
 import { announceKeys, type SecretKeyUnusable } from "../secret-key/index.ts"
@@ -144,26 +144,30 @@ const natsBackend = (
   servers: ReadonlyArray<string>,
   node: string,
   keyring: Keyring
-) =>
-  Layer.mergeAll(
+) => {
+  const authenticator = hmacAuthenticator(keyring.keysFor("envelopes between nodes"))
+  return Layer.mergeAll(
     natsStorage({ buckets: settings.clusterBuckets }),
     natsRecordsWith(recordsView(settings, node)),
     natsBlobs(),
     natsContents({ buckets: settings.clusterBuckets }),
     Layer.provideMerge(
-      natsTransport(hmacAuthenticator(keyring.keysFor("envelopes between nodes"))),
+      natsTransport(authenticator),
       Layer.effectDiscard(assertSubjectPermission)
     ),
     // The registry is also an output of this layer: the nodes agree on the service's key by it.
     // This node becomes a member before it checks for a running restore, because a restore checks
     // for members: at least one of the two notices the other.
     Layer.effectDiscard(assertWhole).pipe(
-      Layer.provideMerge(clusterPlacement({ node, format: serviceFormat })),
+      Layer.provideMerge(
+        Layer.provide(clusterPlacement({ node, format: serviceFormat }), natsPings(authenticator))
+      ),
       // A node with another key of stored secrets does not become a member.
       Layer.provideMerge(Layer.effectDiscard(announceKeys(keyring))),
       Layer.provideMerge(natsRegistry)
     )
   ).pipe(Layer.provide(connection(natsOptions(settings, servers, node))))
+}
 
 /** The layer of all ports of the runtime for these settings. `node` is the node's name. */
 export const backend = (

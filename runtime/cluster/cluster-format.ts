@@ -18,7 +18,7 @@ import { runWithin } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
 import type { RegistryApi, RegistryEntry } from "../ports/index.ts"
 import type { Members } from "./members.ts"
-import type { ClusterClock } from "./membership.ts"
+import type { ClusterClock } from "./member-entry.ts"
 
 const key = "format"
 

@@ -4,15 +4,18 @@ import { firstFormat, SHARDS, StorageUnavailable,
   type StoreFormatUnsupported } from "../actor/index.ts"
 import { type Fork, laterWith, runWithin } from "../clock.ts"
 import { makePlacementLimits, type PlacementLimits } from "../limits.ts"
-import { Registry, type RegistryApi, type RegistryEntry } from "../ports/index.ts"
+import { Pings, type PingsApi, Registry, type RegistryApi,
+  type RegistryEntry } from "../ports/index.ts"
 import { Claims } from "./claims.ts"
 import { ClusterFormat, formatFailure, readFormat } from "./cluster-format.ts"
 import { Handoff } from "./handoff.ts"
 import { Members } from "./members.ts"
-import { type ClusterClock, isProcessGone, joinCluster, memberOf, Membership, type NodeNameTaken,
-  type ProcessName, thisProcess } from "./membership.ts"
+import { joinCluster, Membership, type NodeNameTaken } from "./membership.ts"
+import { type ClusterClock, isProcessGone, memberOf, type ProcessName,
+  thisProcess } from "./member-entry.ts"
 import { makeNodeStatus } from "./node-status.ts"
 import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
+import { Witness, Witnessed } from "./witnesses.ts"
 
 export interface ClusterPlacementOptions {
   /** `[A-Za-z0-9_=-]+`, unique in the cluster; the same at each start, or a random name. */
@@ -20,7 +23,7 @@ export interface ClusterPlacementOptions {
   /** The newest format that this program reads ({@link ClusterFormat}); 1 by default. */
   readonly format?: number
   readonly limits?: Partial<PlacementLimits>
-  /** Creates a name that was never used before; a UUID by default. */
+  /** Creates a name of this pattern that was never used before; a UUID by default. */
   readonly newIncarnation?: () => string
   /** This process, for the next start on the same machine; and whether another has ended. */
   readonly process?: ProcessName | undefined
@@ -43,14 +46,22 @@ export class ClusterPlacement {
   private readonly claims: Claims
   private readonly members: Members
   private readonly membership: Membership
+  private readonly witness: Witness
   private readonly handoff: Handoff
+  /** The name under which this process answers pings. */
+  readonly witnessName: string
   private readonly ownFormat: number
   private readonly format: ClusterFormat
   private closing: Promise<void> | undefined = undefined
   private cancelTick: () => void = () => {}
 
   /** Throws a TypeError if the node's name is invalid. */
-  constructor(registry: RegistryApi, time: ClusterClock, options: ClusterPlacementOptions) {
+  constructor(
+    registry: RegistryApi,
+    pings: PingsApi,
+    time: ClusterClock,
+    options: ClusterPlacementOptions
+  ) {
     const { newIncarnation = () => crypto.randomUUID(), node } = options
     if (!nodePattern.test(node)) throw new TypeError(`not a node name: ${JSON.stringify(node)}`)
     const limits = makePlacementLimits(options.limits)
@@ -64,27 +75,51 @@ export class ClusterPlacement {
     const format = options.format ?? firstFormat
     this.ownFormat = format
     this.format = new ClusterFormat(format, this.members, registry, time, limits)
+    const { members } = this
+    this.witnessName = newIncarnation()
+    const shared = { node, limits, members, pings, time, witness: this.witnessName }
+    this.witness = new Witness({
+      ...shared,
+      registry,
+      onRemoved: (other) => this.logRemoval(other)
+    })
+    const witnessed = new Witnessed({
+      ...shared,
+      onAnswer: () => this.membership.leaseChanged(),
+      onReplace: () => this.membership.replaceWitnesses()
+    })
     this.membership = new Membership(registry, time, {
       node,
       format,
       limits,
       process: options.process,
+      witness: this.witnessName,
       newIncarnation,
+      witnessed,
       onChange: () => this.handoff.schedule(),
       onFault: (problem) => time.fork(Effect.logError(problem))
     })
-    const { claims, members, membership } = this
+    const { claims, membership } = this
     this.handoff = new Handoff({ node, limits, claims, members, membership })
     this.placement = {
       owns: (shard) => this.handoff.holds(shard) && membership.isLeaseValid(),
       isLeaseValid: () => membership.isLeaseValid(),
-      holdsClaim: (shard) => this.handoff.claims(shard) && membership.isLeaseValid(),
+      heldClaim: (shard) => membership.isLeaseValid() ? this.handoff.heldClaim(shard) : undefined,
+      leaseDecided: () => membership.leaseDecided(),
       follow: (taken, lost) => this.follow(taken, lost),
       leave: () => this.leave(),
       format: () => this.format.current,
       view: () => this.view(),
       nodeStatus: makeNodeStatus(registry, time.fork, node)
     }
+  }
+
+  private logRemoval(node: string): void {
+    const { limits: { removeAfterMs }, time } = this
+    time.fork(Effect.logWarning(
+      `node ${node} did not answer for ${removeAfterMs / 1_000} s: its membership was removed, ` +
+        "and other nodes take its shards"
+    ))
   }
 
   /** Receives every change of the registry. */
@@ -95,6 +130,9 @@ export class ClusterPlacement {
     if (memberOf(entry.key) === this.node) this.membership.observe(entry)
     this.handoff.schedule()
   }
+
+  /** Answers a ping of another node. */
+  readonly answerPing = (text: string): string => this.witness.answer(text)
 
   /** Takes the node's name, or returns why it cannot. Call it once, before `placement.follow`. */
   readonly enter = async (): Promise<
@@ -113,7 +151,10 @@ export class ClusterPlacement {
       stopped: () => this.closed
     })
     if (typeof outcome !== "number") return outcome
-    if (!this.closed) membership.entered(outcome)
+    if (!this.closed) {
+      membership.entered(outcome)
+      this.witness.start()
+    }
     return await this.readFormatFailure()
   }
 
@@ -136,6 +177,7 @@ export class ClusterPlacement {
 
   private end(): Promise<void> {
     this.cancelTick()
+    this.witness.stop()
     this.handoff.stop()
     return new Promise((resolve) => this.membership.end(resolve))
   }
@@ -185,7 +227,7 @@ export class ClusterPlacement {
 
   private view(): ClusterView {
     const owners = Array.from({ length: SHARDS }, (_, at) => this.claims.at(at).holder?.node)
-    return { self: this.node, nodes: this.members.living(), owners }
+    return { self: this.node, nodes: this.members.living(), owners, lost: this.members.lost() }
   }
 }
 
@@ -195,16 +237,22 @@ export class ClusterPlacement {
  */
 export const clusterPlacement = (
   options: ClusterPlacementOptions
-): Layer.Layer<Placement, StorageUnavailable | NodeNameTaken | StoreFormatUnsupported, Registry> =>
+): Layer.Layer<
+  Placement,
+  StorageUnavailable | NodeNameTaken | StoreFormatUnsupported,
+  Pings | Registry
+> =>
   Layer.effect(
     Placement,
     Effect.gen(function*() {
       const registry = yield* Registry
+      const pings = yield* Pings
       const fork: Fork = Effect.runForkWith(yield* Effect.context<never>())
       const nowMs = () => performance.now()
       const time = { fork, later: laterWith(fork), nowMs }
       const processes = { process: thisProcess, isGone: isProcessGone }
-      const node = new ClusterPlacement(registry, time, { ...processes, ...options })
+      const node = new ClusterPlacement(registry, pings, time, { ...processes, ...options })
+      yield* pings.listen(node.witnessName, node.answerPing)
       yield* registry.watch(node.observe)
       yield* Effect.addFinalizer(() => Effect.promise(node.close))
       const failure = yield* Effect.promise(node.enter)

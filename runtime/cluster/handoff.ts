@@ -49,9 +49,10 @@ export class Handoff {
     return this.phases[shard] === "owned"
   }
 
-  /** Whether this incarnation of the node has the claim and has not released it. */
-  claims(shard: number): boolean {
-    return this.isMine(this.options.claims.at(shard).holder)
+  /** The number of the claim that this incarnation has and has not released; else undefined. */
+  heldClaim(shard: number): number | undefined {
+    const { claim, holder } = this.options.claims.at(shard)
+    return this.isMine(holder) ? claim : undefined
   }
 
   /** Whether the node serves no shard and no change of a claim is under way. */
@@ -87,9 +88,8 @@ export class Handoff {
       this.scheduled = false
       if (this.followers === undefined) return
       const wanted = this.ownersWanted()
-      const isLeaseValid = this.options.membership.isLeaseValid()
       for (let shard = 0; shard < SHARDS; shard++) {
-        this.check(shard, wanted[shard] === this.options.node, isLeaseValid, this.followers)
+        this.check(shard, wanted[shard] === this.options.node, this.followers)
       }
     })
   }
@@ -98,7 +98,7 @@ export class Handoff {
     const { members, membership, node } = this.options
     const nodes = new Set<string>()
     for (const member of members.living()) if (!member.leaving) nodes.add(member.node)
-    if (membership.leaving || !membership.isLeaseValid()) nodes.delete(node)
+    if (membership.leaving || !membership.mayContinue()) nodes.delete(node)
     else nodes.add(node)
     const candidates = [...nodes].sort().join(" ")
     if (candidates !== this.candidates) {
@@ -108,21 +108,16 @@ export class Handoff {
     return this.wanted
   }
 
-  private check(
-    shard: number,
-    wanted: boolean,
-    isLeaseValid: boolean,
-    followers: Followers
-  ): void {
-    const { claims } = this.options
+  private check(shard: number, wanted: boolean, followers: Followers): void {
+    const { claims, membership } = this.options
     const phase = this.phases[shard]
     const mine = this.isMine(claims.at(shard).holder)
     if (phase === "owned") {
-      if (!mine || !isLeaseValid) this.drain(shard, followers)
+      if (!mine || !membership.mayContinue()) this.drain(shard, followers)
       else if (!wanted && this.draining < this.options.limits.drainsMax) {
         this.drain(shard, followers)
       }
-    } else if (phase === "idle" && isLeaseValid) {
+    } else if (phase === "idle" && membership.isLeaseValid()) {
       // A timed-out write may still release the claim, so the node claims the shard again.
       if (wanted && mine && !claims.isIndeterminate(shard)) {
         this.phases[shard] = "owned"

@@ -5,19 +5,25 @@ import type { PlacementLimits } from "../limits.ts"
 import type { RegistryApi, RegistryEntry } from "../ports/index.ts"
 import type { Claim } from "./claims.ts"
 import { type ClusterClock, type ClusterMember, memberKey, memberOf,
-  readMember } from "./membership.ts"
+  readMember } from "./member-entry.ts"
 import type { NodeView } from "./placement.ts"
 
 /** Incarnations that are remembered as gone; beyond this the registry is read again. */
 const goneIncarnationsMax = 1_000
 
+/** A member, and the revision of its membership. */
+export interface ObservedMember extends ClusterMember {
+  readonly revision: number
+}
+
 interface Seen {
-  readonly member: ClusterMember
+  readonly member: ObservedMember
   readonly atMs: number
 }
 
 export class Members {
   private readonly members = new Map<string, Seen>()
+  private readonly lostAtMs = new Map<string, number>()
   private readonly goneIncarnations = new Set<string>()
   private readonly pendingReads = new Set<string>()
   private readonly registry: RegistryApi
@@ -34,8 +40,22 @@ export class Members {
     const node = memberOf(entry.key)
     if (node === undefined) return
     const member = readMember(node, entry)
-    if (member === undefined) this.members.delete(node)
-    else this.members.set(node, { member, atMs: this.time.nowMs() })
+    const atMs = this.time.nowMs()
+    const before = this.members.get(node)?.member
+    if (member === undefined) {
+      this.members.delete(node)
+      if (before?.leaving === false) this.lostAtMs.set(node, atMs)
+    } else {
+      this.members.set(node, { member: { ...member, revision: entry.revision }, atMs })
+      this.lostAtMs.delete(node)
+    }
+  }
+
+  /** Nodes that others removed, or whose membership expired, a short time ago. */
+  lost(): ReadonlyArray<string> {
+    const sinceMs = this.time.nowMs() - this.limits.lostShownMs
+    for (const [node, atMs] of this.lostAtMs) if (atMs < sinceMs) this.lostAtMs.delete(node)
+    return [...this.lostAtMs.keys()]
   }
 
   /** Members whose last refresh was observed recently. */
@@ -44,6 +64,11 @@ export class Members {
     const living: Array<NodeView> = []
     for (const { atMs, member } of this.members.values()) if (atMs > sinceMs) living.push(member)
     return living
+  }
+
+  /** All members, also those that are silent for a while. */
+  observed(): ReadonlyArray<ObservedMember> {
+    return [...this.members.values()].map(({ member }) => member)
   }
 
   /** The newest format that every member reads, also those that are silent for a while. */

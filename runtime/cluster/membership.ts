@@ -3,60 +3,19 @@
  * expires unless the node refreshes it. While the key exists, no other node takes over this node's
  * claims. So the node's lease counts from when it sent the last refresh that succeeded, by a
  * monotonic clock, and ends before the key can end, even if the node notices only after a long
- * pause.
+ * pause. The node's witnesses may remove the key earlier (`witnesses.ts`): the lease lasts only as
+ * long as they cannot.
  *
- * In this file, in order: processes and their names; the key and its value; joining; refreshing.
+ * In this file, in order: joining; refreshing.
  */
-import { Exit, Option, Schema } from "effect"
-import { readFileSync, readlinkSync } from "node:fs"
-import { firstFormat, StorageUnavailable } from "../actor/index.ts"
-import { failureOf, runWithin, type Timekeeping } from "../clock.ts"
+import { Exit, Schema } from "effect"
+import { StorageUnavailable } from "../actor/index.ts"
+import { failureOf, runWithin } from "../clock.ts"
 import type { PlacementLimits } from "../limits.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/index.ts"
-import type { NodeView } from "./placement.ts"
-
-export interface ProcessName {
-  /** The machine's boot id, and the namespace of `pid`. */
-  readonly host: string
-  readonly pid: number
-}
-
-const hostName = (): string | undefined => {
-  try {
-    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()
-    return `${boot} ${readlinkSync("/proc/self/ns/pid")}`
-  } catch {
-    // Not Linux: other processes cannot be identified.
-    return undefined
-  }
-}
-
-const host = hostName()
-
-/** This process; undefined where processes cannot be identified. */
-export const thisProcess: ProcessName | undefined = host === undefined
-  ? undefined
-  : { host, pid: process.pid }
-
-/** Whether a process has certainly ended. A process with this one's pid was an earlier one. */
-export const isProcessGone = (other: ProcessName): boolean => {
-  if (host === undefined || other.host !== host) return false
-  if (other.pid === process.pid) return true
-  try {
-    process.kill(other.pid, 0)
-    return false
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ESRCH"
-  }
-}
-
-const prefix = "node."
-
-/** The clock of a node's placement. */
-export interface ClusterClock extends Timekeeping {
-  /** Time of a monotonic clock, from any origin. */
-  readonly nowMs: () => number
-}
+import { type ClusterClock, memberKey, memberText, type ProcessName,
+  readMember } from "./member-entry.ts"
+import type { Witnessed } from "./witnesses.ts"
 
 export interface MembershipOptions {
   readonly node: string
@@ -64,43 +23,15 @@ export interface MembershipOptions {
   readonly format: number
   readonly limits: PlacementLimits
   readonly process?: ProcessName | undefined
+  /** The name under which this process answers pings. */
+  readonly witness: string
   /** A name that was never used before, such as a UUID. */
   readonly newIncarnation: () => string
+  /** The witnesses of this node. */
+  readonly witnessed: Witnessed
   /** The phase, the incarnation or the lease has changed. */
   readonly onChange: () => void
   readonly onFault: (problem: string) => void
-}
-
-/** The key of a node's membership. */
-export const memberKey = (node: string): string => prefix + node
-
-/** The node whose membership is stored under a key. */
-export const memberOf = (key: string): string | undefined =>
-  key.startsWith(prefix) ? key.slice(prefix.length) : undefined
-
-/** A node as its membership describes it. */
-export interface ClusterMember extends NodeView {
-  /** The newest format that its program reads. */
-  readonly format: number
-  readonly process?: ProcessName | undefined
-}
-
-/** The membership as it is written. */
-export const memberText = (
-  { format, incarnation, leaving, process }: Omit<ClusterMember, "node">
-): string => JSON.stringify({ incarnation, leaving, format, process })
-
-const decodeMember = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({
-  incarnation: Schema.String,
-  leaving: Schema.optionalKey(Schema.Boolean),
-  format: Schema.optionalKey(Schema.Int),
-  process: Schema.optionalKey(Schema.Struct({ host: Schema.String, pid: Schema.Number }))
-})))
-
-/** Decodes a membership; undefined when there is none, or it is unreadable. */
-export const readMember = (node: string, { value }: RegistryEntry): ClusterMember | undefined => {
-  const member = Option.getOrUndefined(decodeMember(value))
-  return member && { leaving: false, format: firstFormat, ...member, node }
 }
 
 /** Another running process has this node name. */
@@ -143,7 +74,7 @@ export const joinCluster = async (
   const call = <A, E>(make: Parameters<typeof runWithin<A, E>>[1]): Promise<Exit.Exit<A, E>> =>
     new Promise((resolve) => runWithin(time, make, callDeadlineMs, resolve))
   // Until the runtime follows the placement the node takes no shards, like one that leaves.
-  const value = memberText({ incarnation, leaving: true, format, process })
+  const value = memberText({ incarnation, leaving: true, format, process, witnesses: [] })
   let last: OtherMembership | undefined
   for (let failures = 0; failures < joinFailuresMax && !stopped();) {
     const read = await call(() => registry.get(key))
@@ -182,12 +113,20 @@ export class Membership {
   private phase: "out" | "joining" | "in" | "ended" = "out"
   private readonly own = new Set<string>()
   private revision = 0
-  private leaseUntilMs = Number.NEGATIVE_INFINITY
+  /** Until when the key cannot have expired. */
+  private keptUntilMs = Number.NEGATIVE_INFINITY
+  /** When this process noticed that the lease is not valid; undefined while it is. */
+  private lapsedMs: number | undefined = undefined
+  /** Those that wait until it is known whether the lease continues. */
+  private waiting: Array<() => void> = []
   private refreshing = false
+  /** The membership should name other witnesses than a refresh that is under way. */
+  private replaces = false
   /** Why the last refresh failed; undefined if none failed, as after a pause of the process. */
   private refreshFailure: string | undefined
   private cancelNext: (() => void) | undefined = undefined
   private cancelEnd: (() => void) | undefined = undefined
+  private cancelWait: (() => void) | undefined = undefined
 
   constructor(registry: RegistryApi, time: ClusterClock, options: MembershipOptions) {
     this.registry = registry
@@ -199,6 +138,28 @@ export class Membership {
   /** Whether no other node can have taken over this node's claims. */
   isLeaseValid(): boolean {
     return this.time.nowMs() < this.leaseUntilMs
+  }
+
+  /**
+   * Whether the lease is valid, or may be so again: the key has not expired, and nobody is known to
+   * have removed it; or this process noticed a short time ago that it stood still.
+   */
+  mayContinue(): boolean {
+    const { keptUntilMs, lapsedMs, options: { limits: { leaseGraceMs } }, phase } = this
+    if (phase !== "in" || keptUntilMs === -Infinity) return false
+    const nowMs = this.time.nowMs()
+    return nowMs < keptUntilMs || lapsedMs === undefined || nowMs - lapsedMs < leaseGraceMs
+  }
+
+  /** Resolves when the lease is valid, or has ended for good, or after `leaseGraceMs`. */
+  leaseDecided(): Promise<void> {
+    if (this.isLeaseValid() || !this.mayContinue()) return Promise.resolve()
+    this.lapse()
+    return new Promise((resolve) => this.waiting.push(resolve))
+  }
+
+  private get leaseUntilMs(): number {
+    return Math.min(this.keptUntilMs, this.options.witnessed.untilMs)
   }
 
   /** The registry reports a change of the key; one newer than this node's own write counts. */
@@ -248,14 +209,17 @@ export class Membership {
   private createIncarnation(): string {
     const incarnation = this.options.newIncarnation()
     this.own.add(incarnation)
+    this.options.witnessed.begin(incarnation)
     return incarnation
   }
 
   private stop(): void {
     this.phase = "ended"
-    this.leaseUntilMs = Number.NEGATIVE_INFINITY
+    this.keptUntilMs = Number.NEGATIVE_INFINITY
+    this.options.witnessed.stop()
     this.cancelNext?.()
     this.cancelEnd?.()
+    this.endWait()
   }
 
   private isOwn(entry: RegistryEntry): boolean {
@@ -271,23 +235,78 @@ export class Membership {
     if (this.refreshing || this.phase === "out" || this.phase === "ended") return
     this.cancelNext?.()
     this.refreshing = true
-    const { incarnation, options: { format, limits, node, process }, stays } = this
-    const value = memberText({ incarnation, leaving: !stays, format, process })
+    const { incarnation, options: { format, limits, node, process, witness, witnessed }, stays } =
+      this
+    const witnesses = witnessed.choose()
+    this.replaces = false
+    const member = { incarnation, leaving: !stays, format, process, witness, witnesses }
+    const value = memberText(member)
     const sentMs = this.time.nowMs()
+    witnessed.writing(witnesses)
     const put = () => this.registry.put(memberKey(node), value, this.revision, limits.ttlMs)
     runWithin(this.time, put, limits.refreshDeadlineMs, (exit) => {
       this.refreshing = false
       if (this.phase === "ended") return
+      // The key was removed meanwhile: what was written is of an incarnation that has ended.
+      if (incarnation !== this.incarnation) return this.next(0)
       if (Exit.isFailure(exit)) return this.refreshFailed(failureOf(exit.cause))
       this.revision = exit.value
       this.refreshFailure = undefined
       this.phase = "in"
-      this.leaseUntilMs = Math.max(this.leaseUntilMs, sentMs + limits.ttlMs - limits.marginMs)
-      this.watchLeaseEnd()
+      this.keptUntilMs = Math.max(this.keptUntilMs, sentMs + limits.ttlMs - limits.marginMs)
+      witnessed.written(witnesses)
       // A change during the call is written at once.
-      this.next(stays === this.stays ? limits.refreshMs : 0)
+      this.next(stays === this.stays && !this.replaces ? limits.refreshMs : 0)
+      this.leaseChanged()
       this.options.onChange()
     })
+  }
+
+  /** The membership should name other witnesses. */
+  replaceWitnesses(): void {
+    if (this.refreshing) this.replaces = true
+    else this.refresh()
+  }
+
+  /** The lease may last longer than before. */
+  leaseChanged(): void {
+    this.watchLeaseEnd()
+    if (!this.isLeaseValid()) return
+    const hasLapsed = this.lapsedMs !== undefined
+    this.lapsedMs = undefined
+    this.endWait()
+    if (hasLapsed) this.options.onChange()
+  }
+
+  private endWait(): void {
+    this.cancelWait?.()
+    this.cancelWait = undefined
+    for (const resolve of this.waiting.splice(0)) resolve()
+  }
+
+  /** This process notices that the lease is not valid. */
+  private lapse(): void {
+    if (this.lapsedMs !== undefined) return
+    this.lapsedMs = this.time.nowMs()
+    const { limits: { leaseGraceMs }, onChange, witnessed } = this.options
+    witnessed.ping()
+    this.cancelWait = this.time.later(leaseGraceMs, () => {
+      this.endWait()
+      if (!this.isLeaseValid()) this.reportLapse()
+      onChange()
+    })
+  }
+
+  private reportLapse(): void {
+    const { onFault } = this.options
+    const isKept = this.time.nowMs() < this.keptUntilMs
+    if (isKept) {
+      return onFault(
+        "this node does not serve, since its witnesses do not answer: check its connection to NATS"
+      )
+    }
+    const why = this.refreshFailure === undefined ? "" : `: ${this.refreshFailure}`
+    onFault(`this node could not refresh its membership in time${why}`)
   }
 
   private next(delayMs: number): void {
@@ -297,15 +316,16 @@ export class Membership {
     this.cancelNext = this.time.later(delayMs, () => this.refresh())
   }
 
-  /** Reports the end of the lease when it comes; `isLeaseValid` does not depend on it. */
+  /** Notices the end of the lease when it comes; `isLeaseValid` does not depend on it. */
   private watchLeaseEnd(): void {
-    this.cancelEnd?.()
-    const leftMs = Math.max(1, this.leaseUntilMs - this.time.nowMs())
+    const { leaseUntilMs } = this
+    if (this.cancelEnd !== undefined || this.phase !== "in" || leaseUntilMs === -Infinity) return
+    const leftMs = Math.max(1, leaseUntilMs - this.time.nowMs())
     this.cancelEnd = this.time.later(leftMs, () => {
+      this.cancelEnd = undefined
       if (this.phase === "ended") return
       if (this.isLeaseValid()) return this.watchLeaseEnd()
-      const why = this.refreshFailure === undefined ? "" : `: ${this.refreshFailure}`
-      this.options.onFault(`this node could not refresh its membership in time${why}`)
+      this.lapse()
       this.options.onChange()
     })
   }
@@ -331,10 +351,18 @@ export class Membership {
   private resolveChange(entry: RegistryEntry): void {
     const { node, onChange, onFault } = this.options
     if (entry.value === undefined) {
-      // The key has expired: other nodes may have taken the claims of this incarnation.
-      this.leaseUntilMs = Number.NEGATIVE_INFINITY
+      // It expired or was removed: other nodes may have taken the claims of this incarnation.
+      if (this.keptUntilMs > -Infinity) {
+        onFault(
+          `the membership of this node has ended: it could not refresh it, or did not answer the ` +
+            "other nodes in time; it joins again"
+        )
+      }
+      this.keptUntilMs = Number.NEGATIVE_INFINITY
       this.incarnation = this.createIncarnation()
-      this.revision = 0
+      // Not 0: an earlier write that expected nothing must not be stored after the removal.
+      this.revision = entry.revision
+      this.endWait()
       onChange()
       return this.refresh()
     }

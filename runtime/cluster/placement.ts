@@ -22,6 +22,8 @@ export interface ClusterView {
   readonly nodes: ReadonlyArray<NodeView>
   /** The node that owns each shard; undefined while no node does. */
   readonly owners: ReadonlyArray<string | undefined>
+  /** Nodes that did not answer, and whose membership ended within the last minutes. */
+  readonly lost: ReadonlyArray<string>
 }
 
 export interface PlacementApi {
@@ -33,10 +35,16 @@ export interface PlacementApi {
    */
   readonly isLeaseValid: () => boolean
   /**
-   * Whether no other node can have taken this shard: this node owns or releases it. False after the
-   * node lost its lease, until it has claimed the shard again.
+   * The number of the claim by which this node owns or releases the shard: no other node can have
+   * taken it. undefined without a valid lease, and after the node lost the shard. It is another
+   * number once the node has claimed the shard again.
    */
-  readonly holdsClaim: (shard: number) => boolean
+  readonly heldClaim: (shard: number) => number | undefined
+  /**
+   * Resolves once it is known whether the lease continues: at once if it is valid. A process that
+   * stood still has no valid lease until others have answered that they did not remove the node.
+   */
+  readonly leaseDecided: () => Promise<void>
   /**
    * Calls `taken` for each owned shard, now and whenever the node takes one; in a cluster with its
    * tenure. Calls `lost` when the node gives up a shard: from then on `owns` is false. The next
@@ -70,14 +78,16 @@ const sole = "sole"
 const soleView: ClusterView = {
   self: sole,
   nodes: [{ node: sole, incarnation: sole, leaving: false }],
-  owners: Array.from({ length: SHARDS }, () => sole)
+  owners: Array.from({ length: SHARDS }, () => sole),
+  lost: []
 }
 
 /** The placement of a single node. */
 export const ownsAll: PlacementApi = {
   owns: () => true,
   isLeaseValid: () => true,
-  holdsClaim: () => true,
+  heldClaim: () => 0,
+  leaseDecided: () => Promise.resolve(),
   follow: (taken) => {
     for (let shard = 0; shard < SHARDS; shard++) taken(shard)
     return () => {}

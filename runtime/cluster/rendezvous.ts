@@ -32,3 +32,8 @@ export const ownersAmong = (nodes: Iterable<string>): ReadonlyArray<string | und
     return owner
   })
 }
+
+/** The names by their weight for `of`, the highest first: alike on every node. */
+export const ranked = (of: string, names: Iterable<string>): ReadonlyArray<string> =>
+  [...names].sort().map((name) => ({ name, weight: weightOf(`${name} ${of}`, 0) }))
+    .sort((one, other) => other.weight - one.weight).map(({ name }) => name)

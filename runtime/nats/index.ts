@@ -6,4 +6,5 @@ export { natsRecords, natsRecordsWith } from "./records/index.ts"
 export { natsRegistry } from "./registry/index.ts"
 export { natsStorage } from "./storage/index.ts"
 export { BucketsDiffer } from "./stream/index.ts"
-export { assertSubjectPermission, hmacAuthenticator, natsTransport } from "./transport/index.ts"
+export { assertSubjectPermission, hmacAuthenticator, natsPings,
+  natsTransport } from "./transport/index.ts"

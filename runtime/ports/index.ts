@@ -2,6 +2,7 @@
 export { type BlobInfo, Blobs, type BlobsApi, type ByteRange } from "./blobs.ts"
 export { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
   type RecordPart, StoreContents, type StoreContentsApi } from "./contents.ts"
+export { Pings, type PingsApi, PingUnanswered } from "./pings.ts"
 export { recordsUpTo } from "./record-format.ts"
 export { RecordTables } from "./record-table.ts"
 export { assertExpected, byBytes, type RecordChange, type RecordEntry, type RecordRange, Records,

@@ -143,11 +143,14 @@ export interface StorageApi {
    * A failure refuses all members that were not reported, and the runtime decides them again. So a
    * store that does not know an outcome reads it back before it fails. When the call is interrupted
    * (the runtime does so after `limits.storageDeadlineMs`), members that were not reported are
-   * indeterminate.
+   * indeterminate. `isHeld`: whether no other node can own the actor of a member. The store does
+   * not write a member again for which it is false; it may be written only once, so the outcome of
+   * a lost acknowledgement is then indeterminate.
    */
   readonly commit: (
     group: ReadonlyArray<Commit>,
-    report?: ReportOutcome
+    report?: ReportOutcome,
+    isHeld?: (at: number) => boolean
   ) => Effect.Effect<ReadonlyArray<CommitOutcome>, StorageFailure>
   readonly load: (address: Address) => Effect.Effect<StoredActor, StorageFailure>
   /**

@@ -21,6 +21,7 @@ import { connection } from "../../runtime/nats/connection/connection.ts"
 import { natsRecords } from "../../runtime/nats/records/records.ts"
 import { natsRegistry } from "../../runtime/nats/registry/registry.ts"
 import { natsStorage } from "../../runtime/nats/storage/storage.ts"
+import { natsPings } from "../../runtime/nats/transport/pings.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import { takeAccount } from "./nats-setup.ts"
 import { testAuthenticator } from "../runtime/nats/keys.ts"
@@ -101,7 +102,10 @@ const onNats = (): Backend => {
       natsRecords,
       natsBlobs(),
       natsTransport(testAuthenticator),
-      Layer.provide(clusterPlacement({ node: `node-${at}` }), natsRegistry)
+      Layer.provide(
+        clusterPlacement({ node: `node-${at}` }),
+        Layer.merge(natsRegistry, natsPings(testAuthenticator))
+      )
     ).pipe(
       Layer.provide(connection({ servers: [url], name: `test ${at}`, ...account })),
       Layer.orDie

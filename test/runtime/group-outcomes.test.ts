@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { type Address, shardOf } from "../../runtime/actor/address.ts"
 import { StorageUnavailable, ValueTooLarge } from "../../runtime/actor/errors.ts"
-import type { PlacementApi } from "../../runtime/cluster/placement.ts"
+import { ownsAll, type PlacementApi } from "../../runtime/cluster/placement.ts"
 import { withLeaseGuard } from "../../runtime/commit/lease-guard.ts"
 import type { Peers } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
@@ -61,11 +61,10 @@ describe("a commit of a group", () => {
   it("is indeterminate alone when its shard was lost while it was written", async () => {
     const lost = at("b")
     let isLost = false
-    // The guard calls these two only.
-    const placement = {
-      isLeaseValid: () => true,
-      holdsClaim: (shard) => !(isLost && shard === shardOf(lost))
-    } as PlacementApi
+    const placement: PlacementApi = {
+      ...ownsAll,
+      heldClaim: (shard) => isLost && shard === shardOf(lost) ? undefined : 1
+    }
     const inner = makeMemoryStorage()
     const storage = withLeaseGuard({
       ...inner,
@@ -86,6 +85,40 @@ describe("a commit of a group", () => {
     const next = await Effect.runPromise(storage.commit(group))
     expect(next.map(({ _tag }) => _tag)).toEqual(["Conflict", "Conflict", "Conflict"])
     expect(next[1]).toMatchObject({ conflict: { actual: Number.NaN } })
+  })
+
+  const afterPause = [["continues", 1, "Committed"], ["does not", 2, "Indeterminate"]] as const
+  it.each(afterPause)("waits after a pause until the claim %s", async (_, claim, tag) => {
+    let held: number | undefined = 1
+    let decide = () => {}
+    const placement: PlacementApi = {
+      ...ownsAll,
+      isLeaseValid: () => held !== undefined,
+      heldClaim: () => held,
+      leaseDecided: () => new Promise((resolve) => decide = resolve)
+    }
+    const inner = makeMemoryStorage()
+    const storage = withLeaseGuard({
+      ...inner,
+      commit: (group, report) =>
+        Effect.map(inner.commit(group), (outcomes) => {
+          held = undefined
+          outcomes.forEach((outcome, member) => report?.(member, outcome))
+          return outcomes
+        })
+    }, placement)
+    const reported: Array<string> = []
+    const commit = storage.commit(
+      [commitOf({ address: at("a"), state: "s" })],
+      (_, outcome) => reported.push(outcome._tag)
+    )
+    const ended = Effect.runPromise(commit)
+    await turns()
+    expect(reported).toEqual([])
+    held = claim
+    decide()
+    expect((await ended).map(({ _tag }) => _tag)).toEqual([tag])
+    expect(reported).toEqual([tag])
   })
 })
 

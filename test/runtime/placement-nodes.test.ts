@@ -20,6 +20,7 @@ const movable = (owned: boolean) => {
   let owns = owned
   let inTime = true
   let holds = true
+  let claim = 0
   let taken: Parameters<PlacementApi["follow"]>[0] = () => {}
   let lost: (shard: number) => Promise<void> = () => Promise.resolve()
   let leave: () => Promise<void> | undefined = () => undefined
@@ -27,7 +28,7 @@ const movable = (owned: boolean) => {
     ...ownsAll,
     owns: (asked) => asked === shard && owns,
     isLeaseValid: () => inTime,
-    holdsClaim: () => inTime && holds,
+    heldClaim: () => inTime && holds ? claim : undefined,
     follow: (onTaken, onLost) => {
       taken = onTaken
       lost = onLost
@@ -40,6 +41,7 @@ const movable = (owned: boolean) => {
     placement,
     take: (tenure?: ShardTenure) => {
       owns = true
+      claim = tenure?.claim ?? 0
       taken(shard, tenure)
     },
     lose: () => {
@@ -241,7 +243,10 @@ describe("a node that is back after others could take its shards", () => {
     const storage = scripted()
     const mine = to
     const other = ["b", "c", "d"].map(at).find((one) => shardOf(one) !== shard) ?? to
-    const placement: PlacementApi = { ...ownsAll, holdsClaim: (asked) => asked !== shardOf(other) }
+    const placement: PlacementApi = {
+      ...ownsAll,
+      heldClaim: (asked) => asked === shardOf(other) ? undefined : 0
+    }
     const rig = await start({ limits: { reloadDelayMs: 1 } }, { storage, placement })
     const replies = await Promise.all([rig.ask(mine, add), rig.ask(other, add)])
     expect(replies).toEqual([{ count: 1, head: 0 }, "StorageUnavailable"])

@@ -7,8 +7,9 @@ import { SHARDS } from "../../runtime/actor/address.ts"
 import type { StorageUnavailable } from "../../runtime/actor/errors.ts"
 import type { Fork } from "../../runtime/clock.ts"
 import { ClusterPlacement } from "../../runtime/cluster/cluster-placement.ts"
-import { memberKey, memberText, type ProcessName } from "../../runtime/cluster/membership.ts"
+import { memberKey, memberText, type ProcessName } from "../../runtime/cluster/member-entry.ts"
 import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
+import { type PingsApi, PingUnanswered } from "../../runtime/ports/pings.ts"
 import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
 
 interface Event {
@@ -42,10 +43,29 @@ export interface SimulatedNode {
   readonly crash: () => void
   /** Pauses the node's process for this time. */
   readonly pause: (ms: number) => void
-  /** Loses the node's registry calls for this time. */
+  /** Loses the node's registry calls and pings for this time. */
   readonly cutOff: (ms: number) => void
+  /** Loses the node's registry calls for this time. */
+  readonly loseRegistry: (ms: number) => void
+  /** Loses the node's pings, and those of others to it, for this time. */
+  readonly isolate: (ms: number) => void
   /** Stops the node with a drain. */
   readonly leave: () => Promise<void>
+}
+
+/**
+ * Errors of witnesses: one answers a node again that it agreed to remove, or agrees to every
+ * removal.
+ */
+export type PlantedWitness = "answers again" | "agrees to all"
+
+const plantedAnswer = (
+  planted: PlantedWitness | undefined,
+  text: string,
+  answer: (text: string) => string
+): string => {
+  if (planted === "answers again" && text.startsWith("ping ")) return "alive"
+  return planted === "agrees to all" && text.startsWith("remove ") ? "agreed" : answer(text)
 }
 
 export class World {
@@ -64,10 +84,23 @@ export class World {
   private events: Array<Event> = []
   private orders = 0
   private readonly registry: RegistryApi
+  /** By the name of a process: passes a ping to it. */
+  private readonly listeners = new Map<
+    string,
+    {
+      readonly name: string
+      readonly deliver: (text: string, answered: (answer: string) => void) => void
+    }
+  >()
+  /** By two names: until when the pings between these nodes are lost. */
+  private readonly severedUntilMs = new Map<string, number>()
   private incarnations = 0
   private readonly processes: Array<() => boolean> = []
 
-  constructor(seed: number) {
+  private readonly planted: PlantedWitness | undefined
+
+  constructor(seed: number, planted?: PlantedWitness) {
+    this.planted = planted
     this.random = randomOf(seed)
     // An expired key is reported a moment late, as NATS does.
     const later = (ms: number, run: () => void) => this.later(ms + this.random() * 300, run)
@@ -109,8 +142,20 @@ export class World {
   async overwrite(name: string): Promise<void> {
     const key = memberKey(name)
     const { revision } = await Effect.runPromise(this.registry.get(key))
-    const value = memberText({ incarnation: "another", leaving: false, format: 1 })
+    const value = memberText({
+      incarnation: "another",
+      leaving: false,
+      format: 1,
+      witnesses: []
+    })
     await Effect.runPromise(this.registry.put(key, value, revision, 15_000))
+  }
+
+  /** Loses the pings between two nodes for this time. */
+  sever(one: string, other: string, ms: number): void {
+    for (const pair of [`${one} ${other}`, `${other} ${one}`]) {
+      this.severedUntilMs.set(pair, this.nowMs + ms)
+    }
   }
 
   /** The node that accepts the messages of each shard. */
@@ -125,12 +170,13 @@ export class World {
   /** Nodes of one machine can detect each other's ends. */
   start(name: string, machine?: string): SimulatedNode {
     const { random } = this
-    const rate = 0.95 + random() * 0.1
+    const rate = 0.9 + random() * 0.2
     const offsetMs = random() * 1e6
     let alive = true
     let left = false
     let awakeAtMs = 0
     let reachesAtMs = 0
+    let pingsAtMs = 0
     /** Runs on the node: never if it is dead, later if it is paused. */
     const onNode = (run: () => void) => (): void => {
       if (!alive) return
@@ -155,26 +201,57 @@ export class World {
       get: (key) => call(this.registry.get(key)),
       watch: this.registry.watch
     }
-    const newIncarnation = () => `${name}.${this.incarnations++}`
+    /** Reaches the node late or never; `run` gets a function that answers in the same way. */
+    const arrive = (run: () => void): void => {
+      const lot = random()
+      if (this.nowMs < pingsAtMs || lot < this.faults / 2) return
+      this.later(lot < this.faults ? random() * 4_000 : random() * 20, onNode(run))
+    }
+    const pings: PingsApi = {
+      send: (to, text) =>
+        Effect.callback((resume) => {
+          const listener = this.listeners.get(to)
+          if (listener === undefined) return resume(Effect.fail(new PingUnanswered({ name: to })))
+          const isSevered = this.nowMs < (this.severedUntilMs.get(`${name} ${listener.name}`) ?? 0)
+          if (isSevered || this.nowMs < pingsAtMs) return
+          listener.deliver(text, (answer) => arrive(() => resume(Effect.succeed(answer))))
+        }),
+      listen: () => Effect.void
+    }
+    const newIncarnation = () => `${name}-${this.incarnations++}`
     const nowMs = () => offsetMs + this.nowMs * rate
     const time = { fork, later, nowMs }
     const known = machine === undefined ? {} : {
       process: { host: machine, pid: this.processes.push(() => alive) - 1 },
       isGone: ({ host, pid }: ProcessName) => host === machine && this.processes[pid]?.() !== true
     }
-    const clustered = new ClusterPlacement(registry, time, {
+    const clustered = new ClusterPlacement(registry, pings, time, {
       node: name,
       newIncarnation,
       ...known
     })
+    const deliver = (text: string, answered: (answer: string) => void) =>
+      arrive(() => {
+        const answer = plantedAnswer(this.planted, text, clustered.answerPing)
+        if (this.nowMs >= pingsAtMs) answered(answer)
+      })
+    this.listeners.set(clustered.witnessName, { name, deliver })
     this.watch(clustered.observe, onNode, () => this.nowMs >= reachesAtMs)
     const node: SimulatedNode = {
       name,
       clustered,
       alive: () => alive,
-      crash: () => void (alive = false),
+      crash: () => {
+        alive = false
+        this.listeners.delete(clustered.witnessName)
+      },
       pause: (ms) => void (awakeAtMs = Math.max(awakeAtMs, this.nowMs + ms)),
-      cutOff: (ms) => void (reachesAtMs = Math.max(reachesAtMs, this.nowMs + ms)),
+      cutOff: (ms) => {
+        node.loseRegistry(ms)
+        node.isolate(ms)
+      },
+      loseRegistry: (ms) => void (reachesAtMs = Math.max(reachesAtMs, this.nowMs + ms)),
+      isolate: (ms) => void (pingsAtMs = Math.max(pingsAtMs, this.nowMs + ms)),
       leave: async () => {
         await clustered.placement.leave()
         left = true

@@ -5,10 +5,11 @@ import { describe, expect, it } from "vitest"
 import { SHARDS } from "../../runtime/actor/address.ts"
 import { StorageUnavailable } from "../../runtime/actor/errors.ts"
 import { Membership } from "../../runtime/cluster/membership.ts"
+import type { Witnessed } from "../../runtime/cluster/witnesses.ts"
 import { ownersAmong } from "../../runtime/cluster/rendezvous.ts"
 import { defaultPlacementLimits } from "../../runtime/limits.ts"
 import type { RegistryApi } from "../../runtime/ports/registry.ts"
-import { type SimulatedNode, World } from "./placement-world.ts"
+import { type PlantedWitness, randomOf, type SimulatedNode, World } from "./placement-world.ts"
 
 const names = ["a", "b", "c", "d", "e"] as const
 /** Long enough for every membership to expire and every call to time out. */
@@ -95,15 +96,61 @@ describe("a cluster", () => {
     expect(await moved(() => world.nodes[1]?.crash(), 20_000)).toBeGreaterThan(0)
   })
 
-  it("reassigns a dead node's shards within the time to live, not earlier", async () => {
+  const sizes = [2, 3, 4, 5].map((size) => [size, names.slice(0, size)] as const)
+  it.each(sizes)("of %d nodes reassigns the shards of a dead one within 5 s", async (_, living) => {
     const world = new World(3)
-    const [a] = [world.start("a"), world.start("b")]
+    for (const name of living) world.start(name)
     await world.pass(10_000)
-    a?.crash()
-    await world.pass(5_000)
+    world.nodes[0]?.crash()
+    await world.pass(2_400)
     expect(world.owners().includes(undefined)).toBe(true)
-    await world.pass(12_000)
+    await world.pass(2_600)
     expectSettled(world)
+  })
+
+  it("reassigns the shards of nodes without witnesses within the time to live", async () => {
+    const world = new World(3)
+    for (const name of ["a", "b", "c"]) world.start(name)
+    await world.pass(10_000)
+    world.nodes[0]?.crash()
+    world.nodes[1]?.crash()
+    await world.pass(9_000)
+    expect(world.owners().includes(undefined)).toBe(true)
+    await world.pass(8_000)
+    expectSettled(world)
+  })
+
+  it("keeps the shards of a node that stood still for a moment", async () => {
+    const world = new World(13)
+    for (const name of ["a", "b", "c"]) world.start(name)
+    await world.pass(10_000)
+    world.takes.fill(0)
+    for (const node of world.nodes) node.pause(2_600)
+    await world.pass(20_000)
+    expectSettled(world)
+    expect(world.takes.every((takes) => takes === 0)).toBe(true)
+  })
+
+  it("stops a paused node before others take over, and lets it join again", async () => {
+    const world = new World(14)
+    for (const name of ["a", "b", "c"]) world.start(name)
+    await world.pass(10_000)
+    world.nodes[0]?.pause(20_000)
+    await world.pass(5_000)
+    expect(world.owners().every((owner) => owner === "b" || owner === "c")).toBe(true)
+    await world.pass(30_000)
+    expectSettled(world)
+  })
+
+  it("retains the shards of nodes that do not reach each other, but the registry", async () => {
+    const world = new World(15)
+    for (const name of ["a", "b"]) world.start(name)
+    await world.pass(10_000)
+    world.takes.fill(0)
+    for (const node of world.nodes) node.isolate(60_000)
+    await world.pass(90_000)
+    expectSettled(world)
+    expect(world.takes.every((takes) => takes === 0)).toBe(true)
   })
 
   it("lets a node that restarts on its machine take its own shards at once", async () => {
@@ -207,7 +254,7 @@ describe("a cluster", () => {
     for (const name of ["a", "b", "c"]) world.start(name)
     await world.pass(10_000)
     world.takes.fill(0)
-    for (const node of world.nodes) node.cutOff(7_000)
+    for (const node of world.nodes) node.loseRegistry(7_000)
     await world.pass(30_000)
     expectSettled(world)
     expect(world.takes.every((takes) => takes === 0)).toBe(true)
@@ -232,6 +279,11 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   at.map((n): Act => (world) => void pick(world, n)?.leave()),
   fc.tuple(at, ms).map(([n, forMs]): Act => (world) => pick(world, n)?.pause(forMs)),
   fc.tuple(at, ms).map(([n, forMs]): Act => (world) => pick(world, n)?.cutOff(forMs)),
+  fc.tuple(at, ms).map(([n, forMs]): Act => (world) => pick(world, n)?.loseRegistry(forMs)),
+  fc.tuple(at, ms).map(([n, forMs]): Act => (world) => pick(world, n)?.isolate(forMs)),
+  fc.tuple(fc.constantFrom(...names), fc.constantFrom(...names), ms).map(
+    (severed): Act => (world) => world.sever(...severed)
+  ),
   fc.nat({ max: 30 }).map((percent): Act => (world) => void (world.faults = percent / 100))
 )
 
@@ -253,6 +305,31 @@ describe("under random faults of nodes and network", () => {
       }),
       { numRuns: Number(process.env["PLACEMENT_RUNS"] ?? 40), interruptAfterTimeLimit: 60_000 }
     )
+  })
+})
+
+describe("with faulty witnesses", () => {
+  const planted: ReadonlyArray<PlantedWitness> = ["answers again", "agrees to all"]
+  it.each(planted)("one that %s leads to two owners of a shard", async (fault) => {
+    const violationsOf = async (seed: number, planted?: PlantedWitness) => {
+      const world = new World(seed, planted)
+      const random = randomOf(seed)
+      for (const name of names.slice(0, 4)) world.start(name)
+      await world.pass(10_000)
+      world.faults = 0.05
+      for (let round = 0; round < 4; round++) {
+        const [one, other] = [pick(world, round), pick(world, round + 1)]
+        if (random() < 0.5) one?.pause(3_000 + random() * 6_000)
+        else one?.loseRegistry(8_000)
+        if (one !== undefined && other !== undefined) world.sever(one.name, other.name, 8_000)
+        await world.pass(12_000)
+      }
+      return world.violations
+    }
+    let seed = 1
+    while (seed < 300 && (await violationsOf(seed, fault)).length === 0) seed++
+    expect(seed).toBeLessThan(300)
+    expect(await violationsOf(seed)).toEqual([])
   })
 })
 
@@ -282,6 +359,17 @@ it("logs why a membership could not be refreshed", async () => {
     format: 1,
     limits: defaultPlacementLimits,
     newIncarnation: () => "1",
+    witness: "w",
+    // The membership uses nothing else of it.
+    witnessed: {
+      untilMs: Number.POSITIVE_INFINITY,
+      begin: () => {},
+      choose: () => [],
+      writing: () => {},
+      written: () => {},
+      ping: () => {},
+      stop: () => {}
+    } as unknown as Witnessed,
     onChange: () => {},
     onFault: (what) => void said.push(what)
   }).join()

@@ -6,7 +6,7 @@ import { jitterFraction } from "../../actors/outbound/schedule.ts"
 import { type Address, keyOf, shardOf } from "../../runtime/actor/address.ts"
 import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { claimKey } from "../../runtime/cluster/claims.ts"
-import { schedule } from "./nodes.ts"
+import { incarnationPrefix, schedule } from "./nodes.ts"
 import { decodeState, markIn, notificationAt, notificationIdOf,
   storedNotification } from "./notifications.ts"
 import type { Records } from "./records.ts"
@@ -110,10 +110,10 @@ export class Invariants {
   }
 
   /** Notes the results that a commit of this process has stored. */
-  private stored(of: Address, { name }: Computer): void {
+  private stored(of: Address, computer: Computer): void {
     const state = storedNotification(this.world.store.inner, of)
     if (state?._tag !== "Queued") return
-    const isOwners = this.claimant(of)?.startsWith(`${name}.`) === true
+    const isOwners = this.claimant(of)?.startsWith(incarnationPrefix(computer)) === true
     for (const { attempts, to } of state.recipients) {
       const recipient = `${keyOf(of)} ${to}`
       if (this.results.get(recipient)?.attempts === attempts) continue
@@ -135,7 +135,7 @@ export class Invariants {
     const { nodes, time } = this.world
     const node = nodes.find((one) => one.computer === computer)
     // Otherwise the outcome counts as indeterminate.
-    if (node?.placement?.holdsClaim(shardOf(address)) !== true) return
+    if (node?.placement?.heldClaim(shardOf(address)) === undefined) return
     const mark = `${computer.name} ${keyOf(address)}`
     this.heard()
     this.untold.delete(mark)

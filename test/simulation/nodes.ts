@@ -12,6 +12,7 @@ import { type Address, type AnyBehavior, type AskFailure, type BlobsApi, cluster
   type SystemApi, type Tagged } from "../../runtime/index.ts"
 import { Nats, type NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { TurnWrites } from "../../runtime/nats/connection/turn-writes.ts"
+import { natsPings } from "../../runtime/nats/transport/pings.ts"
 import { natsTransport } from "../../runtime/nats/transport/transport.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
 import { makeTestKeyring, noDependencies } from "../actors/dependencies.ts"
@@ -40,10 +41,16 @@ const quotas = {
 
 const REFRESH_MS = 4_000
 
+/** As rarely as the limits allow: most of an idle cluster's messages are pings. */
+const rarePings = { pingMs: 700, pingDeadlineMs: 500, witnessCheckMs: 700 }
+
 const CLOSING_LOOK_MS = 5
 
 /** Earlier than by default, so that it happens in a run. */
 const WAKES_LOOK_MS = 60_000
+
+/** The incarnations of a process begin with it. */
+export const incarnationPrefix = ({ name }: Computer): string => `${name.replace("#", "-")}-`
 
 type PlacementApi = Placement["Service"]
 
@@ -266,8 +273,8 @@ export class SimulatedNode {
     })
     const placement = clusterPlacement({
       node: name,
-      limits: { refreshMs: REFRESH_MS },
-      newIncarnation: () => this.incarnation = `${computer.name}.${++this.births}`,
+      limits: { refreshMs: REFRESH_MS, ...rarePings },
+      newIncarnation: () => this.incarnation = `${incarnationPrefix(computer)}${++this.births}`,
       process: { host: name, pid },
       isGone: (other) => other.host === name && processes[other.pid]?.() !== true
     })
@@ -283,7 +290,13 @@ export class SimulatedNode {
     const ports = Layer.mergeAll(
       this.storage(),
       Layer.provide(natsTransport(testAuthenticator), nats),
-      Layer.provide(seen, Layer.succeed(Registry, this.registryLine.registry))
+      Layer.provide(
+        seen,
+        Layer.merge(
+          Layer.succeed(Registry, this.registryLine.registry),
+          Layer.provide(natsPings(testAuthenticator), nats)
+        )
+      )
     )
     const limits = { groupCommitsMax: 500, groupsInFlightMax: 2, timersRescanMs: WAKES_LOOK_MS }
     const step = (step: MessageStep, address: Address): void => {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SHARDS } from "../../runtime/actor/address.ts"
 import { StorageUnavailable } from "../../runtime/actor/errors.ts"
 import { claimKey } from "../../runtime/cluster/claims.ts"
-import { memberKey, memberText } from "../../runtime/cluster/membership.ts"
+import { memberKey, memberText } from "../../runtime/cluster/member-entry.ts"
 import { makeMemoryRegistry } from "../../runtime/memory/registry.ts"
 import type { RegistryApi, RegistryEntry } from "../../runtime/ports/registry.ts"
 import type { Noise } from "./plan.ts"
@@ -57,7 +57,7 @@ export class SharedRegistry {
         Effect.flatMap(this.inner.get(key), ({ revision }) => this.inner.put(key, value, revision))
       )
     const refresh = (): void => {
-      put(memberKey(IDLER), memberText({ incarnation, leaving: true, format: 1 }))
+      put(memberKey(IDLER), memberText({ incarnation, leaving: true, format: 1, witnesses: [] }))
       this.time.later(IDLER_MS, refresh)
     }
     refresh()

@@ -55,11 +55,20 @@ const figuresOf = (service: Service, node: string): Effect.Effect<NodeFigures | 
     (text) => text === undefined ? undefined : readNodeFigures(text)
   )
 
+/** A node that was removed, since it did not answer. */
+const silentNode = (node: string): ClusterNode => ({
+  node,
+  incarnation: "",
+  leaving: false,
+  isSelf: false,
+  figures: undefined
+})
+
 /** Reads the status of the cluster; waits for the figures of other nodes, at most one second. */
 export const clusterStatus = Effect.fnUntraced(function*(
   service: Service
 ): Effect.fn.Return<ClusterStatus> {
-  const { nodes: members, owners, self } = service.system.cluster()
+  const { lost, nodes: members, owners, self } = service.system.cluster()
   const sorted = [...members].sort((a, b) => byName(a.node, b.node))
   const nodes = yield* Effect.forEach(
     sorted,
@@ -72,7 +81,9 @@ export const clusterStatus = Effect.fnUntraced(function*(
     },
     { concurrency: nodesReadMax }
   )
-  return { self, nodes, owners, holdings: holdingsOf(sorted.map(({ node }) => node), owners) }
+  const absent = lost.filter((node) => node !== self && !nodes.some((one) => one.node === node))
+  const all = [...nodes, ...absent.map(silentNode)].sort((a, b) => byName(a.node, b.node))
+  return { self, nodes: all, owners, holdings: holdingsOf(sorted.map(({ node }) => node), owners) }
 })
 
 /** Shards as text, such as `0-3 7 9-11`. */

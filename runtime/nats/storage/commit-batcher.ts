@@ -18,15 +18,19 @@ export class GroupOutcomes {
   abandoned = false
   private readonly outcomes: Array<CommitOutcome> = []
   private left: number
+  /** Whether no other node can own the actor of a member. */
+  readonly isHeld: (at: number) => boolean
   private readonly reportOutcome: ReportOutcome | undefined
   private readonly end: (outcomes: ReadonlyArray<CommitOutcome>) => void
 
   constructor(
     size: number,
     report: ReportOutcome | undefined,
+    isHeld: (at: number) => boolean,
     end: (outcomes: ReadonlyArray<CommitOutcome>) => void
   ) {
     this.left = size
+    this.isHeld = isHeld
     this.reportOutcome = report
     this.end = end
     if (size === 0) end([])
@@ -74,6 +78,11 @@ export class CommitJob {
 
   get abandoned(): boolean {
     return this.group.abandoned
+  }
+
+  /** Another node may own the actor: the commit must not be written again. */
+  get isLost(): boolean {
+    return !this.group.isHeld(this.at)
   }
 
   settle(outcome: CommitOutcome): void {

@@ -293,7 +293,7 @@ export class BucketWriter {
         performance.now() - job.sinceMs > giveUpMs
       if (isOver && !job.mayBeStored) return this.finish(queue, job, refused(failure))
       if (needsRead || job.mayBeStored) return this.resolve(member)
-      this.place(member)
+      this.placeAgain(member)
     }))
   }
 
@@ -329,7 +329,16 @@ export class BucketWriter {
       return this.finish(queue, job, isIndeterminate ? indeterminate : conflict(found))
     }
     const work = { ...workOf(job, trim), commit: { ...commit, consumedSignal } }
-    this.place({ queue, job, entry: fresh, plan: planCommit(this.bucket, fresh, work) })
+    this.placeAgain({ queue, job, entry: fresh, plan: planCommit(this.bucket, fresh, work) })
+  }
+
+  /** Another owner may have loaded the actor meanwhile, and must not be surprised by a write. */
+  private placeAgain(member: WrittenMember): void {
+    const { job, queue } = member
+    if (!job.isLost) return this.place(member)
+    const detail = `${keyOf(queue.address)}: another node may own the actor by now`
+    const failure = new StorageUnavailable({ detail })
+    this.finish(queue, job, job.mayBeStored ? { _tag: "Indeterminate", failure } : refused(failure))
   }
 
   /** The signal that the commit consumes, unless another signal has replaced it. */

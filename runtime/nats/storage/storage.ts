@@ -45,10 +45,11 @@ class NatsStorage {
 
   readonly streamOf: StorageApi["streamOf"] = (shard) => shard % this.writers.length
 
-  readonly commit: StorageApi["commit"] = (group, report) =>
+  readonly commit: StorageApi["commit"] = (group, report, isHeld = () => true) =>
     Effect.callback<ReadonlyArray<CommitOutcome>>((resume) => {
       for (const commit of group) assertCommit(commit)
-      const outcomes = new GroupOutcomes(group.length, report, (all) => resume(Effect.succeed(all)))
+      const end = (all: ReadonlyArray<CommitOutcome>) => resume(Effect.succeed(all))
+      const outcomes = new GroupOutcomes(group.length, report, isHeld, end)
       const bytesMax = this.nats.dataBytesMax()
       group.forEach((commit, at) => this.submit(commit, bytesMax, outcomes, at))
       return Effect.sync(() => {

@@ -3,12 +3,13 @@ import { connect, type NatsConnection } from "@nats-io/transport-node"
 import { Context, Exit, Layer, Logger, Scope } from "effect"
 import { expect } from "vitest"
 import type { AskFailure } from "../../../runtime/actor/errors.ts"
-import type { ProcessName } from "../../../runtime/cluster/membership.ts"
+import type { ProcessName } from "../../../runtime/cluster/member-entry.ts"
 import { type AnyBehavior, clusterPlacement, Placement, type Storage, System,
   type SystemApi } from "../../../runtime/index.ts"
 import type { PlacementLimits } from "../../../runtime/limits.ts"
 import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
 import { natsRegistry } from "../../../runtime/nats/registry/registry.ts"
+import { natsPings } from "../../../runtime/nats/transport/pings.ts"
 import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { run } from "../../suites/storage-probe.ts"
 import { at, type Message, probe, type Reply } from "../probe.ts"
@@ -69,7 +70,10 @@ export const start = async (
   const ports = Layer.mergeAll(
     storage,
     natsTransport(testAuthenticator),
-    Layer.provide(clusterPlacement({ node: name, format, limits, ...known }), natsRegistry)
+    Layer.provide(
+      clusterPlacement({ node: name, format, limits, ...known }),
+      Layer.merge(natsRegistry, natsPings(testAuthenticator))
+    )
   ).pipe(Layer.provideMerge(nats))
   const system = System.layer({ behaviors: [behavior], format })
   const layer = Layer.provideMerge(system, ports).pipe(Layer.provide(Logger.layer([])))
