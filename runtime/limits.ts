@@ -431,6 +431,16 @@ export const movedReplyLatestMs = movedReplyMs + 500
 /** A node needs a grant for each message until it has held the shard this long. */
 export const tenureSettledMs = 2 * movedReplyMs
 
+/**
+ * A node with this many requests in flight gathers its messages for a while before it writes them,
+ * up to a number of messages.
+ */
+export const busyInFlight = 32
+
+export const busyWaitMs = 1
+
+export const turnMessagesMax = 256
+
 /** Messages of one turn of the event loop for one node that go as one, and their bytes. */
 export const bundleMessagesMax = 256
 

@@ -51,10 +51,16 @@ export const encodeReply = (reply: unknown): string => JSON.stringify({ _tag: "R
 export const encodeAskFailure = (failure: AskFailure): string =>
   JSON.stringify({ _tag: "Failure", failure: encodeFailure(failure) })
 
+const isReply = (value: unknown): value is { readonly reply?: unknown } =>
+  typeof value === "object" && value !== null && "_tag" in value && value._tag === "Reply"
+
 /** Decodes an answer; an unreadable one fails with UnknownMessage of the asked actor. */
 export const decodeReply = (key: string, text: string): Result.Result<unknown, AskFailure> => {
   try {
-    const answer = decodeAnswer(JSON.parse(text))
+    const value: unknown = JSON.parse(text)
+    // Most answers: nothing else of a reply is checked here.
+    if (isReply(value)) return Result.succeed(value.reply)
+    const answer = decodeAnswer(value)
     if (Result.isSuccess(answer)) {
       return answer.success._tag === "Reply"
         ? Result.succeed(answer.success.reply)

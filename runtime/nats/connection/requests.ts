@@ -54,6 +54,7 @@ export class Requests {
   constructor(nc: NatsConnection, writes: TurnWrites) {
     this.nc = nc
     this.writes = writes
+    writes.countInFlight(() => this.pending.size)
     const tokenAt = this.inbox.length + 1
     nc.subscribe(`${this.inbox}.*`, {
       callback: (error, reply) => {

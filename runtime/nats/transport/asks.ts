@@ -102,6 +102,7 @@ export class PendingAsks {
     this.envelopes = envelopes
     this.node = node
     this.bundler = new Bundler(writes, (to, asks) => this.sendTogether(to, asks))
+    writes.countInFlight(() => this.pending.size)
     this.subscribe(nc)
   }
 
