@@ -13,8 +13,10 @@ import { listing } from "./lines/listing.ts"
 import { pages } from "./lines/pages.ts"
 import { queries } from "./lines/queries.ts"
 import { pushes, relaying } from "./lines/relays.ts"
+import { scaling } from "./lines/scaling.ts"
 import { sessions } from "./lines/sessions.ts"
 import { start } from "./lines/start.ts"
+import { takeover } from "./lines/takeover.ts"
 import { transfer } from "./lines/transfer.ts"
 import { waitingMillion } from "./lines/waiting.ts"
 import { fillLarge } from "./mailboxes.ts"
@@ -34,6 +36,8 @@ const lines: ReadonlyArray<Line> = [
   start,
   transfer,
   clustered,
+  scaling,
+  takeover,
   queries
 ]
 

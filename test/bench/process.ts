@@ -24,6 +24,7 @@ export interface Memory {
 }
 
 export interface Running {
+  readonly pid: number
   readonly origin: string
   readonly token: string
   /** Time from spawning the process to its first response. */
@@ -75,7 +76,8 @@ const memoryOf = (pid: number): Memory => {
   return { resident: field("VmRSS"), peak: field("VmHWM"), anonymous: field("RssAnon") }
 }
 
-const cpuMsOf = (pid: number): number => {
+/** Processor time of all threads of a process. */
+export const cpuMsOf = (pid: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   return (Number(fields[11]) + Number(fields[12])) * 1000 / ticksPerSecond
@@ -110,6 +112,7 @@ const start = async (
   }
   const pid = child.pid ?? 0
   return {
+    pid,
     origin,
     token,
     readyAfterMs: performance.now() - startedMs,

@@ -6,6 +6,7 @@ import { atLeast, atMost, type Bench, type Line, median, type Row, thousands,
 import { openMailbox } from "../mailboxes.ts"
 import { requireNats, type Running, runScript } from "../process.ts"
 import { type Loaded, wrk } from "../wrk.ts"
+import { nodeOn, pause, shareSettings } from "./cluster-nodes.ts"
 
 const connections = 128
 /** Deposits in flight for the rate: as many as the clients of a busy node have. */
@@ -17,21 +18,6 @@ const million = 1_000_000
 const timers = 100_000
 const shards = 256
 const withinMs = 60_000
-/** Time for a new node's shards to move and settle. */
-const settledMs = 6_000
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-const nodeOn = (
-  bench: Bench,
-  urls: ReadonlyArray<string>,
-  name: string,
-  token?: string
-): Promise<Running> =>
-  bench.serve(bench.folder(name), {
-    env: { NATS_URL: urls.join(","), NODE_ID: name },
-    ...token === undefined ? {} : { token }
-  })
 
 let run = 0
 const deposit = (node: Running, connected = connections): Promise<Loaded> =>
@@ -83,7 +69,7 @@ const openAll = async (node: Running): Promise<void> => {
 
 const alone = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
   const nats = await startServer()
-  const node = await nodeOn(bench, [nats.url], "r1")
+  const node = await nodeOn(bench, shareSettings(bench, "r1", [nats.url]), "r1")
   await openAll(node)
   const rows = await compared(node, [nats.url], "single", {
     what: `deposits through one node at ${busyConnections} connections, of compare-and-set ` +
@@ -103,9 +89,7 @@ const alone = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
 
 const threeServers = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
   const nats = await startCluster(3)
-  const nodes = [await nodeOn(bench, nats.urls, "r3a")]
-  const [first] = nodes
-  if (first === undefined) throw new Error("there is no node")
+  const first = await nodeOn(bench, shareSettings(bench, "r3", nats.urls), "r3a")
   await openAll(first)
   const rows = [
     ...await compared(first, nats.urls, "batch", {
@@ -115,22 +99,9 @@ const threeServers = async (bench: Bench): Promise<ReadonlyArray<Row>> => {
       mostMs: 25
     })
   ]
-  const rates: Array<string> = []
-  for (const name of ["r3b", "r3c", ""]) {
-    const beforeMs = nodes.reduce((sum, node) => sum + node.cpuMs(), 0)
-    const each = Math.floor(connections / nodes.length)
-    const loads = await Promise.all(nodes.map((node) => deposit(node, each)))
-    const requests = loads.reduce((sum, load) => sum + load.requests, 0)
-    const cpuUs = (nodes.reduce((sum, node) => sum + node.cpuMs(), 0) - beforeMs) * 1_000 / requests
-    rates.push(`${nodes.length}: ${thousands(requests / seconds)} (${cpuUs.toFixed(0)} µs each)`)
-    if (name === "") break
-    nodes.push(await nodeOn(bench, nats.urls, name, first.token))
-    await pause(settledMs)
-  }
-  await Promise.all(nodes.map((node) => node.stop()))
+  await first.stop()
   await nats.close()
-  const what = "deposits a second over 1, 2 and 3 nodes on three servers, all on this machine"
-  return [...rows, withoutTarget(what, rates.join("; "))]
+  return rows
 }
 
 const residentMb = (pid: number | undefined): number => {
@@ -147,7 +118,7 @@ const memoryRow = (what: string, megabytes: number): Row =>
 /** Starts a node without local data, and measures until it owns its shards. */
 const takenOverMs = async (bench: Bench, url: string, name: string): Promise<number> => {
   const startedMs = performance.now()
-  const node = await nodeOn(bench, [url], name)
+  const node = await nodeOn(bench, shareSettings(bench, name, [url]), name)
   for (;;) {
     const text = await (await fetch(`${node.origin}/metrics`)).text()
     const owned = Number(/^restante_shards_owned (\d+)$/m.exec(text)?.[1])
