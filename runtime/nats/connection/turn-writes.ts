@@ -3,9 +3,9 @@
  * library writes after each microtask queue, so once for each callback. Under load a third of a
  * node's time went into such writes.
  *
- * While many requests are in flight, a node also gathers the messages of the next `busyWaitMs`: each
- * write wakes the server or another node, which costs more than the messages. It does not add to
- * latencies, because the node has other work meanwhile.
+ * While many requests are in flight, a node also gathers the messages of the next `busyWaitMs`:
+ * each write wakes the server or another node, which costs more than the messages. It does not add
+ * to latencies, because the node has other work meanwhile.
  */
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node"
 import { busyInFlight, busyWaitMs, turnMessagesMax } from "../../limits.ts"
@@ -60,8 +60,8 @@ export class TurnWrites {
   }
 
   /**
-   * Publishes at the end of this turn or a little later, in the order of the calls. Throws an Error when the
-   * connection is closed or the message is too large for the server.
+   * Publishes at the end of this turn or a little later, in the order of the calls. Throws an Error
+   * when the connection is closed or the message is too large for the server.
    */
   publish(subject: string, data: Uint8Array | string, publication: Publication = {}): void {
     if (this.nc.isClosed()) throw new Error("the connection to NATS is closed")
