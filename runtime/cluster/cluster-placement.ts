@@ -15,7 +15,7 @@ import { type ClusterClock, isProcessGone, memberOf, type ProcessName,
   thisProcess } from "./member-entry.ts"
 import { makeNodeStatus } from "./node-status.ts"
 import { type ClusterView, Placement, type PlacementApi } from "./placement.ts"
-import { Witness, Witnessed } from "./witnesses.ts"
+import { Witness, WitnessLease } from "./witnesses.ts"
 
 export interface ClusterPlacementOptions {
   /** `[A-Za-z0-9_=-]+`, unique in the cluster; the same at each start, or a random name. */
@@ -83,7 +83,7 @@ export class ClusterPlacement {
       registry,
       onRemoved: (other) => this.logRemoval(other)
     })
-    const witnessed = new Witnessed({
+    const witnessLease = new WitnessLease({
       ...shared,
       onAnswer: () => this.membership.leaseChanged(),
       onReplace: () => this.membership.replaceWitnesses()
@@ -95,7 +95,7 @@ export class ClusterPlacement {
       process: options.process,
       witness: this.witnessName,
       newIncarnation,
-      witnessed,
+      witnessLease,
       onChange: () => this.handoff.schedule(),
       onFault: (problem) => time.fork(Effect.logError(problem))
     })
@@ -105,7 +105,7 @@ export class ClusterPlacement {
       owns: (shard) => this.handoff.holds(shard) && membership.isLeaseValid(),
       isLeaseValid: () => membership.isLeaseValid(),
       heldClaim: (shard) => membership.isLeaseValid() ? this.handoff.heldClaim(shard) : undefined,
-      leaseDecided: () => membership.leaseDecided(),
+      awaitLeaseDecision: () => membership.awaitLeaseDecision(),
       follow: (taken, lost) => this.follow(taken, lost),
       leave: () => this.leave(),
       format: () => this.format.current,

@@ -45,6 +45,7 @@ export class Members {
     if (member === undefined) {
       this.members.delete(node)
       if (before?.leaving === false) this.lostAtMs.set(node, atMs)
+      this.forgetLost()
     } else {
       this.members.set(node, { member: { ...member, revision: entry.revision }, atMs })
       this.lostAtMs.delete(node)
@@ -53,9 +54,13 @@ export class Members {
 
   /** Nodes that others removed, or whose membership expired, a short time ago. */
   lost(): ReadonlyArray<string> {
+    this.forgetLost()
+    return [...this.lostAtMs.keys()]
+  }
+
+  private forgetLost(): void {
     const sinceMs = this.time.nowMs() - this.limits.lostShownMs
     for (const [node, atMs] of this.lostAtMs) if (atMs < sinceMs) this.lostAtMs.delete(node)
-    return [...this.lostAtMs.keys()]
   }
 
   /** Members whose last refresh was observed recently. */

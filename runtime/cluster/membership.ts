@@ -15,7 +15,7 @@ import type { PlacementLimits } from "../limits.ts"
 import { type RegistryApi, type RegistryEntry, RegistryMoved } from "../ports/index.ts"
 import { type ClusterClock, memberKey, memberText, type ProcessName,
   readMember } from "./member-entry.ts"
-import type { Witnessed } from "./witnesses.ts"
+import type { WitnessLease } from "./witnesses.ts"
 
 export interface MembershipOptions {
   readonly node: string
@@ -28,7 +28,7 @@ export interface MembershipOptions {
   /** A name that was never used before, such as a UUID. */
   readonly newIncarnation: () => string
   /** The witnesses of this node. */
-  readonly witnessed: Witnessed
+  readonly witnessLease: WitnessLease
   /** The phase, the incarnation or the lease has changed. */
   readonly onChange: () => void
   readonly onFault: (problem: string) => void
@@ -152,14 +152,14 @@ export class Membership {
   }
 
   /** Resolves when the lease is valid, or has ended for good, or after `leaseGraceMs`. */
-  leaseDecided(): Promise<void> {
+  awaitLeaseDecision(): Promise<void> {
     if (this.isLeaseValid() || !this.mayContinue()) return Promise.resolve()
     this.lapse()
     return new Promise((resolve) => this.waiting.push(resolve))
   }
 
   private get leaseUntilMs(): number {
-    return Math.min(this.keptUntilMs, this.options.witnessed.untilMs)
+    return Math.min(this.keptUntilMs, this.options.witnessLease.untilMs)
   }
 
   /** The registry reports a change of the key; one newer than this node's own write counts. */
@@ -209,14 +209,14 @@ export class Membership {
   private createIncarnation(): string {
     const incarnation = this.options.newIncarnation()
     this.own.add(incarnation)
-    this.options.witnessed.begin(incarnation)
+    this.options.witnessLease.begin(incarnation)
     return incarnation
   }
 
   private stop(): void {
     this.phase = "ended"
     this.keptUntilMs = Number.NEGATIVE_INFINITY
-    this.options.witnessed.stop()
+    this.options.witnessLease.stop()
     this.cancelNext?.()
     this.cancelEnd?.()
     this.endWait()
@@ -235,14 +235,17 @@ export class Membership {
     if (this.refreshing || this.phase === "out" || this.phase === "ended") return
     this.cancelNext?.()
     this.refreshing = true
-    const { incarnation, options: { format, limits, node, process, witness, witnessed }, stays } =
-      this
-    const witnesses = witnessed.choose()
+    const {
+      incarnation,
+      options: { format, limits, node, process, witness, witnessLease },
+      stays
+    } = this
+    const witnesses = witnessLease.choose()
     this.replaces = false
     const member = { incarnation, leaving: !stays, format, process, witness, witnesses }
     const value = memberText(member)
     const sentMs = this.time.nowMs()
-    witnessed.writing(witnesses)
+    witnessLease.writing(witnesses)
     const put = () => this.registry.put(memberKey(node), value, this.revision, limits.ttlMs)
     runWithin(this.time, put, limits.refreshDeadlineMs, (exit) => {
       this.refreshing = false
@@ -254,7 +257,7 @@ export class Membership {
       this.refreshFailure = undefined
       this.phase = "in"
       this.keptUntilMs = Math.max(this.keptUntilMs, sentMs + limits.ttlMs - limits.marginMs)
-      witnessed.written(witnesses)
+      witnessLease.written(witnesses)
       // A change during the call is written at once.
       this.next(stays === this.stays && !this.replaces ? limits.refreshMs : 0)
       this.leaseChanged()
@@ -288,8 +291,8 @@ export class Membership {
   private lapse(): void {
     if (this.lapsedMs !== undefined) return
     this.lapsedMs = this.time.nowMs()
-    const { limits: { leaseGraceMs }, onChange, witnessed } = this.options
-    witnessed.ping()
+    const { limits: { leaseGraceMs }, onChange, witnessLease } = this.options
+    witnessLease.ping()
     this.cancelWait = this.time.later(leaseGraceMs, () => {
       this.endWait()
       if (!this.isLeaseValid()) this.reportLapse()

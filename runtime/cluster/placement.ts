@@ -44,7 +44,7 @@ export interface PlacementApi {
    * Resolves once it is known whether the lease continues: at once if it is valid. A process that
    * stood still has no valid lease until others have answered that they did not remove the node.
    */
-  readonly leaseDecided: () => Promise<void>
+  readonly awaitLeaseDecision: () => Promise<void>
   /**
    * Calls `taken` for each owned shard, now and whenever the node takes one; in a cluster with its
    * tenure. Calls `lost` when the node gives up a shard: from then on `owns` is false. The next
@@ -87,7 +87,7 @@ export const ownsAll: PlacementApi = {
   owns: () => true,
   isLeaseValid: () => true,
   heldClaim: () => 0,
-  leaseDecided: () => Promise.resolve(),
+  awaitLeaseDecision: () => Promise.resolve(),
   follow: (taken) => {
     for (let shard = 0; shard < SHARDS; shard++) taken(shard)
     return () => {}

@@ -6,7 +6,8 @@
  * node and the next owner of its shards never serve at the same time is in `docs/takeover.md`:
  *
  * 1. A witness that answers a ping agrees to no removal of that incarnation for `removeAfterMs`. A
- *    witness that has agreed never answers that incarnation again.
+ *    witness that has agreed does not answer that incarnation again, unless it has seen that the
+ *    membership was written since: then the removal fails, as it compares the revision.
  * 2. A removal needs the agreement of a majority of the witnesses that the membership names, and
  *    compares the revision of that membership.
  * 3. A node serves only while so many of its witnesses have answered a ping of the last `answerMs`
@@ -55,7 +56,7 @@ interface Contact {
   pinging: boolean
 }
 
-export interface WitnessedOptions {
+export interface WitnessLeaseOptions {
   readonly node: string
   readonly pings: PingsApi
   readonly members: Members
@@ -68,10 +69,10 @@ export interface WitnessedOptions {
 }
 
 /** The witnesses of this node: which ones its membership names, and how long it may serve. */
-export class Witnessed {
+export class WitnessLease {
   /** Until when no majority of the witnesses can agree to a removal, by the node's own clock. */
   untilMs = Number.NEGATIVE_INFINITY
-  private readonly options: WitnessedOptions
+  private readonly options: WitnessLeaseOptions
   private incarnation = ""
   private contacts = new Map<string, Contact>()
   /** The witnesses that the stored membership may name: those of its last writes, by their text. */
@@ -79,7 +80,7 @@ export class Witnessed {
   private cancelNext: (() => void) | undefined = undefined
   private ended = false
 
-  constructor(options: WitnessedOptions) {
+  constructor(options: WitnessLeaseOptions) {
     this.options = options
   }
 
@@ -134,9 +135,19 @@ export class Witnessed {
   ping(): void {
     if (this.ended) return
     this.cancelNext?.()
+    this.forgetContacts()
     for (const witness of new Set([...this.named(), ...this.candidates()])) this.pingOne(witness)
     const { limits, time } = this.options
     this.cancelNext = time.later(limits.pingMs, () => this.ping())
+  }
+
+  /** Forgets the processes that are no members any more: each start of a node is another one. */
+  private forgetContacts(): void {
+    const present = new Set(this.named())
+    for (const { witness } of this.options.members.observed()) if (witness) present.add(witness)
+    for (const witness of this.contacts.keys()) {
+      if (!present.has(witness)) this.contacts.delete(witness)
+    }
   }
 
   stop(): void {

@@ -6,7 +6,7 @@
  * does not write what it decided before it lost the shard.
  *
  * A process that stood still has no valid lease for a moment. The outcomes that it receives then
- * wait until other nodes have answered that they did not remove it (`leaseDecided`): if it still
+ * wait until other nodes have answered that they did not remove it (`awaitLeaseDecision`): if it still
  * has the same claim, nobody else can have decided meanwhile.
  */
 import { Effect } from "effect"
@@ -59,7 +59,7 @@ class GuardedGroup {
       if (received.has(member)) return
       received.add(member)
       if (this.isCertain(outcome)) return settle(member, outcome)
-      deferred.push(this.placement.leaseDecided().then(() => settle(member, outcome)))
+      deferred.push(this.placement.awaitLeaseDecision().then(() => settle(member, outcome)))
     }
     const isHeld = (member: number) => this.isHeld(members[member] ?? Number.NaN)
     const whenDecided = Effect.suspend(() =>
@@ -113,7 +113,8 @@ export const withLeaseGuard = (storage: StorageApi, placement: PlacementApi): St
       Effect.suspend(() =>
         placement.isLeaseValid()
           ? write(...commit)
-          : Effect.flatMap(Effect.promise(() => placement.leaseDecided()), () => write(...commit))
+          : Effect.flatMap(Effect.promise(() => placement.awaitLeaseDecision()), () =>
+            write(...commit))
       )
   }
 }

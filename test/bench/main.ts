@@ -13,7 +13,7 @@ import { listing } from "./lines/listing.ts"
 import { pages } from "./lines/pages.ts"
 import { queries } from "./lines/queries.ts"
 import { pushes, relaying } from "./lines/relays.ts"
-import { scaling } from "./lines/scaling.ts"
+import { scaleOut } from "./lines/scale-out.ts"
 import { sessions } from "./lines/sessions.ts"
 import { start } from "./lines/start.ts"
 import { takeover } from "./lines/takeover.ts"
@@ -36,7 +36,7 @@ const lines: ReadonlyArray<Line> = [
   start,
   transfer,
   clustered,
-  scaling,
+  scaleOut,
   takeover,
   queries
 ]

@@ -95,7 +95,7 @@ describe("a commit of a group", () => {
       ...ownsAll,
       isLeaseValid: () => held !== undefined,
       heldClaim: () => held,
-      leaseDecided: () => new Promise((resolve) => decide = resolve)
+      awaitLeaseDecision: () => new Promise((resolve) => decide = resolve)
     }
     const inner = makeMemoryStorage()
     const storage = withLeaseGuard({

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest"
 import { SHARDS } from "../../runtime/actor/address.ts"
 import { StorageUnavailable } from "../../runtime/actor/errors.ts"
 import { Membership } from "../../runtime/cluster/membership.ts"
-import type { Witnessed } from "../../runtime/cluster/witnesses.ts"
+import type { WitnessLease } from "../../runtime/cluster/witnesses.ts"
 import { ownersAmong } from "../../runtime/cluster/rendezvous.ts"
 import { defaultPlacementLimits } from "../../runtime/limits.ts"
 import type { RegistryApi } from "../../runtime/ports/registry.ts"
@@ -361,7 +361,7 @@ it("logs why a membership could not be refreshed", async () => {
     newIncarnation: () => "1",
     witness: "w",
     // The membership uses nothing else of it.
-    witnessed: {
+    witnessLease: {
       untilMs: Number.POSITIVE_INFINITY,
       begin: () => {},
       choose: () => [],
@@ -369,7 +369,7 @@ it("logs why a membership could not be refreshed", async () => {
       written: () => {},
       ping: () => {},
       stop: () => {}
-    } as unknown as Witnessed,
+    } as unknown as WitnessLease,
     onChange: () => {},
     onFault: (what) => void said.push(what)
   }).join()

@@ -75,7 +75,7 @@ let run = 0
 const operations: Readonly<Record<string, Operation>> = {
   deposit: () => ({
     script: "deposit",
-    args: [`scaling${run++}`, "/mailboxes/m", String(mailboxes)],
+    args: [`scale-out${run++}`, "/mailboxes/m", String(mailboxes)],
     connections
   }),
   "step of a session": () => ({ script: "walk", connections: 30, threads: 30 })
@@ -173,7 +173,7 @@ const fill = async (node: Running): Promise<void> => {
 /** The figures of all operations for 1, 2 and 3 nodes. */
 const onServers = async (bench: Bench, count: number): Promise<ReadonlyArray<Row>> => {
   const servers = await startServers(count)
-  const shared = shareSettings(bench, `scaling-${count}`, servers.urls)
+  const shared = shareSettings(bench, `scale-out-${count}`, servers.urls)
   const all = Object.entries(operations).map(([name, operation]) => ({
     name,
     operation,
@@ -182,7 +182,7 @@ const onServers = async (bench: Bench, count: number): Promise<ReadonlyArray<Row
   }))
   const nodes: Array<Running> = []
   for (let size = 1; size <= nodesMax; size++) {
-    const node = await nodeOn(bench, shared, `scaling-${count}-${size}`)
+    const node = await nodeOn(bench, shared, `scale-out-${count}-${size}`)
     nodes.push(node)
     if (size === 1) await fill(node)
     await pause(settledMs)
@@ -200,8 +200,8 @@ const onServers = async (bench: Bench, count: number): Promise<ReadonlyArray<Row
   return all.flatMap(({ each, limited, name }) => rowsOf(`${name} on ${where}`, each, limited))
 }
 
-export const scaling: Line = {
-  name: "scaling",
+export const scaleOut: Line = {
+  name: "scale-out",
   run: async (bench) => {
     await requireNats()
     return [...await onServers(bench, 1), ...await onServers(bench, 3)]
