@@ -6,8 +6,8 @@
  * does not write what it decided before it lost the shard.
  *
  * A process that stood still has no valid lease for a moment. The outcomes that it receives then
- * wait until other nodes have answered that they did not remove it (`awaitLeaseDecision`): if it still
- * has the same claim, nobody else can have decided meanwhile.
+ * wait until other nodes have answered that they did not remove it (`awaitLeaseDecision`): if it
+ * still has the same claim, nobody else can have decided meanwhile.
  */
 import { Effect } from "effect"
 import { keyOf, RevisionConflict, shardOf, StorageUnavailable } from "../actor/index.ts"

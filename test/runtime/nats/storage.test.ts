@@ -231,6 +231,21 @@ describe("one server", () => {
     await close()
   })
 
+  it("sends a lost commit again only while no other node can own its actor", async () => {
+    const { deaf, layer } = deafNats()
+    const { api, close } = await onNats(Storage, Layer.provide(natsStorage(), layer), urls)()
+    const lostOnce = (isHeld: boolean) => {
+      deaf.instead = async () => {}
+      const commit = commitOf({ expected: 0, head: 0, state: "1" })
+      return run(api.commit([commit], undefined, () => isHeld))
+    }
+    expect(await lostOnce(false)).toMatchObject([{ _tag: "Indeterminate" }])
+    expect((await run(api.load(alice))).revision).toBe(0)
+    expect(await lostOnce(true)).toMatchObject([{ _tag: "Committed" }])
+    expect((await run(api.load(alice))).state).toBe("1")
+    await close()
+  })
+
   it("reads again whether a rejected commit was stored", async () => {
     let refuses = false
     let unknown = 0
