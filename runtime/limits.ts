@@ -441,10 +441,13 @@ export const busyWaitMs = 1
 
 export const turnMessagesMax = 256
 
-/** Messages of one turn of the event loop for one node that go as one, and their bytes. */
+/**
+ * Messages of one turn of the event loop for one node that go as one, and their UTF-16 units, of
+ * which each takes three bytes at most.
+ */
 export const bundleMessagesMax = 256
 
-export const bundleBytesMax = 256 * 1024
+export const bundleCharsMax = 256 * 1024
 
 /** Bundles whose asks are sent to their subjects if nobody has received the bundle. */
 export const bundlesRememberedMax = 1_000

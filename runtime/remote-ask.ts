@@ -6,6 +6,7 @@ import { Effect, Exit, Result } from "effect"
 import type { ActivationContext, ReplyCallback } from "./activation/index.ts"
 import { type Address, type AskFailure, decodeReply, encodeMessage, keyOf, NoOwner, shardOf,
   type Tagged } from "./actor/index.ts"
+import { failureOf } from "./clock.ts"
 import type { TransportApi } from "./ports/index.ts"
 
 interface LocalNode {
@@ -66,15 +67,15 @@ export class RemoteAsks {
     const request = Effect.suspend(() =>
       this.transport.request(to, encodeMessage(message, this.context.format()), leftMs, trace)
     )
-    this.context.fork(Effect.result(request)).addObserver((exit) => {
-      if (Exit.isFailure(exit)) return this.answer(ask, this.noOwner(to))
-      const sent = exit.value
-      if (Result.isFailure(sent)) {
+    this.context.fork(request).addObserver((exit) => {
+      if (Exit.isFailure(exit)) {
+        const failure = failureOf(exit.cause)
+        if (failure === undefined) return this.answer(ask, this.noOwner(to))
         ask.waitedMs += Math.round(performance.now() - sentMs)
-        const waits = sent.failure._tag === "NoOwner" && this.wait(ask)
-        return waits ? undefined : this.answer(ask, sent.failure)
+        const waits = failure._tag === "NoOwner" && this.wait(ask)
+        return waits ? undefined : this.answer(ask, failure)
       }
-      const answer = decodeReply(keyOf(to), sent.success)
+      const answer = decodeReply(keyOf(to), exit.value)
       Result.isSuccess(answer)
         ? this.answer(ask, undefined, answer.success)
         : this.answer(ask, answer.failure)

@@ -18,8 +18,11 @@ const encodeFailure = Schema.encodeSync(AskFailure)
 const decodeAnswer = Schema.decodeUnknownResult(Answer)
 
 /** The envelope of a message in a format ({@link DecisionContext.format}). */
-export const encodeMessage = (message: Tagged, format: number = firstFormat): string =>
-  JSON.stringify(format === firstFormat ? message : { ...message, _format: format })
+export const encodeMessage = (message: Tagged, format: number = firstFormat): string => {
+  const text = JSON.stringify(message)
+  // A message has a tag, so there is a member before it. A copy of the message would cost more.
+  return format === firstFormat ? text : `${text.slice(0, -1)},"_format":${format}}`
+}
 
 /** Decodes the message of an envelope with its behavior, by a program that reads up to `format`. */
 export const decodeMessage = (

@@ -4,4 +4,4 @@ export { SharedCall } from "./read-barriers.ts"
 export { isInbox, isNodeInbox, isNoResponders, nodeInboxPrefix, NoReply } from "./requests.ts"
 export { ApiError, asStorageUnavailable, errorCodes, resendUntilAnswered, retryUntilDeadline,
   wait } from "./retries.ts"
-export { TurnWrites } from "./turn-writes.ts"
+export { isLarger, TurnWrites } from "./turn-writes.ts"

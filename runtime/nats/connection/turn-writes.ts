@@ -44,6 +44,10 @@ interface WaitingMessage {
 const bytesMaxOf = (data: Uint8Array | string): number =>
   typeof data === "string" ? 3 * data.length : data.length
 
+/** Whether a message has more bytes. Most texts are so short that nobody needs to count. */
+export const isLarger = (data: Uint8Array | string, bytes: number): boolean =>
+  bytesMaxOf(data) > bytes && Buffer.byteLength(data) > bytes
+
 export class TurnWrites {
   /** Messages published, and the turns in which there were any. */
   messages = 0
@@ -67,7 +71,7 @@ export class TurnWrites {
     if (this.nc.isClosed()) throw new Error("the connection to NATS is closed")
     const payloadMax = this.nc.info?.max_payload ?? Number.POSITIVE_INFINITY
     const bytesMax = payloadMax - (publication.headersText?.length ?? 0)
-    if (bytesMaxOf(data) > bytesMax && Buffer.byteLength(data) > bytesMax) {
+    if (isLarger(data, bytesMax)) {
       throw new Error(`a message of more than ${payloadMax} bytes, the max_payload of the server`)
     }
     this.waiting.push({ subject, data, publication })

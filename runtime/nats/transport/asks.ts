@@ -14,8 +14,8 @@ import { answeredKeepMs, bundlesRememberedMax, lateReplyMs, movedResendMaxMs, mo
   noOwnerRetryMs, resendAfterMs, silenceResendMs } from "../../limits.ts"
 import { isNoResponders, type NatsApi, nodeInboxPrefix } from "../connection/index.ts"
 import { Bundler } from "./bundles.ts"
-import { type BundledMessage, type Envelope, type EnvelopeFields, type Envelopes,
-  textOf } from "./envelopes.ts"
+import { type BundledMessage, type Envelope, type EnvelopeFields,
+  type Envelopes } from "./envelopes.ts"
 import { tenureInquiries, tenureOf, type TenureReport } from "./message-grants.ts"
 
 /** The subject of bundles for a node. */
@@ -28,7 +28,7 @@ export type AskFailed = NoOwner | AskTimeout
 
 interface Ask {
   readonly to: Address
-  readonly data: Uint8Array
+  readonly text: string
   /** The trace context of every copy. */
   readonly trace: { readonly trace?: string }
   readonly deadlineMs: number
@@ -117,7 +117,7 @@ export class PendingAsks {
 
   ask(
     to: Address,
-    data: Uint8Array,
+    text: string,
     trace: Ask["trace"],
     deadlineMs: number
   ): Effect.Effect<string, AskFailed> {
@@ -125,7 +125,7 @@ export class PendingAsks {
       const token = (this.count++).toString(36)
       this.pending.set(token, {
         to,
-        data,
+        text,
         trace,
         deadlineMs,
         sentMs: performance.now(),
@@ -151,8 +151,8 @@ export class PendingAsks {
     if (route !== undefined) {
       ask.copies++
       const fields = { reply: `${this.inbox}.${token}`, ...ask.trace }
-      const { data } = ask
-      return this.bundler.add(route, { token, subject: subjectOf(ask.to), fields, data })
+      const { text } = ask
+      return this.bundler.add(route, { token, subject: subjectOf(ask.to), fields, text })
     }
     const mark = ask.copies > 0 ? { mark: "resent" } as const : {}
     ask.copies++
@@ -164,7 +164,7 @@ export class PendingAsks {
   private publish(token: string, ask: Ask, mark: EnvelopeFields): void {
     const reply = `${this.inbox}.${token}`
     try {
-      this.envelopes.publish("ask", subjectOf(ask.to), ask.data, { reply, ...mark, ...ask.trace })
+      this.envelopes.publish("ask", subjectOf(ask.to), ask.text, { reply, ...mark, ...ask.trace })
     } catch {
       // The connection is closed: this copy was not sent.
       return this.handleNobody(token, ask)
@@ -253,7 +253,7 @@ export class PendingAsks {
     if (ask === undefined) return
     if (mark === undefined) {
       if (node !== undefined) this.routes.set(shardOf(ask.to), node)
-      return this.end(token, Effect.succeed(textOf(answer)))
+      return this.end(token, Effect.succeed(answer.text))
     }
     if (mark === "deciding") return this.hold(ask, ask.holder ?? node)
     if (mark === "answered") return this.awaitLateReply(token, ask, node)

@@ -1,5 +1,5 @@
 /** Gathers the messages of one turn of the event loop by their destination. */
-import { bundleBytesMax, bundleMessagesMax } from "../../limits.ts"
+import { bundleCharsMax, bundleMessagesMax } from "../../limits.ts"
 import type { TurnWrites } from "../connection/index.ts"
 import type { BundledMessage } from "./envelopes.ts"
 
@@ -33,17 +33,17 @@ export class Bundler<Message extends BundledMessage> {
 
   private sendBounded(to: string, messages: ReadonlyArray<Message>): void {
     let bundle: Array<Message> = []
-    let bytes = 0
+    let chars = 0
     for (const message of messages) {
       const isFull = bundle.length >= bundleMessagesMax ||
-        bytes + message.data.length > bundleBytesMax
+        chars + message.text.length > bundleCharsMax
       if (isFull && bundle.length > 0) {
         this.send(to, bundle)
         bundle = []
-        bytes = 0
+        chars = 0
       }
       bundle.push(message)
-      bytes += message.data.length
+      chars += message.text.length
     }
     this.send(to, bundle)
   }

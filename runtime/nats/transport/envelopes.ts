@@ -8,7 +8,8 @@
  * other clients cannot always choose theirs, and nodes recognize repeated messages of nodes by it.
  *
  * Messages of one turn of the event loop for one node go as one, a bundle, with one signature. Its
- * body begins with a line of JSON, `[subject, bytes, fields]` for each message; the bodies follow.
+ * body begins with a line of JSON, `[subject, length, fields]` for each message; the bodies follow.
+ * Lengths are in UTF-16 units, so that a bundle is encoded and decoded once as a whole.
  * An answer has the last token of its subject there.
  */
 import type { Msg } from "@nats-io/transport-node"
@@ -61,7 +62,7 @@ export interface EnvelopeSignature {
 /** A received message with a valid signature. */
 export interface Envelope extends EnvelopeFields, EnvelopeSignature {
   readonly subject: string
-  readonly data: Uint8Array
+  readonly text: string
   /** It came in a bundle: its sender takes answers in bundles too. */
   readonly isBundled: boolean
 }
@@ -88,10 +89,7 @@ const tenureHeader = "Restante-Tenure"
 
 const traceHeader = "traceparent"
 
-const headerNames = [markHeader, nodeHeader, tenureHeader, traceHeader] as const
-
-/** The body of a message. */
-export const textOf = ({ data }: Pick<Envelope, "data">): string =>
+const textOf = ({ data }: Msg): string =>
   Buffer.from(data.buffer, data.byteOffset, data.length).toString()
 
 const given = (value: string | undefined): string | undefined => value === "" ? undefined : value
@@ -99,61 +97,66 @@ const given = (value: string | undefined): string | undefined => value === "" ? 
 /** The node that a message names as its sender; the signature is not checked. */
 export const nodeNamedBy = ({ headers }: Msg): string | undefined => headers?.get(nodeHeader)
 
-/** The fields of a received message; `values` are those of `headerNames`. */
-const fieldsOf = (
-  reply: string | undefined,
-  [mark, node, tenure, trace]: ReadonlyArray<string | undefined>
-): EnvelopeFields => {
-  const fields = { reply, mark: given(mark), node: given(node), tenure: given(tenure) }
+/** The fields of a received message. */
+const fieldsOf = ({ headers, reply }: Msg): EnvelopeFields => ({
+  reply,
   // Whoever receives a mark of a later program does nothing.
-  return { ...fields, trace: given(trace) } as EnvelopeFields
-}
+  mark: given(headers?.get(markHeader)) as MessageMark | undefined,
+  node: given(headers?.get(nodeHeader)),
+  tenure: given(headers?.get(tenureHeader)),
+  trace: given(headers?.get(traceHeader))
+})
 
 /** A message of a bundle. */
 export interface BundledMessage {
   readonly subject: string
   readonly fields: EnvelopeFields
-  readonly data: Uint8Array
+  readonly text: string
 }
 
-type BundleEntry = readonly [subject: string, bytes: number, fields: EnvelopeFields]
+type BundleEntry = readonly [subject: string, length: number, fields: EnvelopeFields]
 
-const lineFeed = 0x0a
-
-const encodeBundle = (messages: ReadonlyArray<BundledMessage>): Buffer => {
-  const entries = messages.map(({ data, fields, subject }): BundleEntry => [
+const encodeBundle = (messages: ReadonlyArray<BundledMessage>): string => {
+  const entries = messages.map(({ fields, subject, text }): BundleEntry => [
     subject,
-    data.length,
+    text.length,
     fields
   ])
-  const head = Buffer.from(`${JSON.stringify(entries)}\n`)
-  return Buffer.concat([head, ...messages.map(({ data }) => data)])
+  return `${JSON.stringify(entries)}\n${messages.map(({ text }) => text).join("")}`
 }
 
 /** The messages of a bundle, which a node of this cluster has signed; throws if it is another's. */
-const decodeBundle = (bundle: Uint8Array): ReadonlyArray<BundledMessage> => {
-  const bytes = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.length)
-  let at = bytes.indexOf(lineFeed) + 1
+const decodeBundle = (bundle: string): ReadonlyArray<BundledMessage> => {
+  let at = bundle.indexOf("\n") + 1
   // A node wrote it: the signature was checked.
-  const entries = JSON.parse(bytes.toString("utf8", 0, at)) as ReadonlyArray<BundleEntry>
+  const entries = JSON.parse(bundle.slice(0, at)) as ReadonlyArray<BundleEntry>
   return entries.map(([subject, length, fields]) => {
-    const data = bytes.subarray(at, at + length)
+    const text = bundle.slice(at, at + length)
     at += length
-    return { subject, fields, data }
+    return { subject, fields, text }
   })
 }
 
-/** The signed lines of an envelope. `values` are those of `headerNames`. */
+/** A literal, since copying parsed fields by a spread takes as long as checking a signature. */
+const envelopeOf = (
+  { fields: { mark, node, reply, tenure, trace }, subject, text }: BundledMessage,
+  { code, sentAtMs }: EnvelopeSignature,
+  isBundled: boolean
+): Envelope => ({ subject, text, reply, mark, node, tenure, trace, sentAtMs, code, isBundled })
+
+/** The signed lines of an envelope. */
 const headOf = (
   kind: EnvelopeKind,
   subject: string,
-  reply: string | undefined,
   time: string,
-  values: ReadonlyArray<string | undefined>
+  { mark, node = "", reply, tenure = "", trace = "" }: EnvelopeFields
 ): string => {
   const inbox = isNodeInbox(reply) ? reply ?? "" : ""
-  return [kind, subject, inbox, time, ...values.map((value) => value ?? ""), ""].join("\n")
+  return `${kind}\n${subject}\n${inbox}\n${time}\n${mark ?? ""}\n${node}\n${tenure}\n${trace}\n`
 }
+
+const headerLine = (name: string, value: string | undefined): string =>
+  value === undefined ? "" : `${name}: ${value}\r\n`
 
 /** Sends and checks envelopes over one connection. */
 export class Envelopes {
@@ -176,18 +179,15 @@ export class Envelopes {
   publish(
     kind: EnvelopeKind,
     subject: string,
-    data: Uint8Array | string,
+    text: string,
     fields: EnvelopeFields = {}
   ): void {
     const { mark, node, reply, tenure, trace } = fields
-    const body = typeof data === "string" ? Buffer.from(data) : data
-    const values = [mark, node, tenure, trace]
-    let lines = ""
-    for (const [at, name] of headerNames.entries()) {
-      if (values[at] !== undefined) lines += `${name}: ${values[at]}\r\n`
-    }
+    const body = Buffer.from(text)
+    const lines = headerLine(markHeader, mark) + headerLine(nodeHeader, node) +
+      headerLine(tenureHeader, tenure) + headerLine(traceHeader, trace)
     const time = String(Date.now())
-    const code = this.authenticator.sign(headOf(kind, subject, reply, time, values), body)
+    const code = this.authenticator.sign(headOf(kind, subject, time, fields), body)
     const headersText = `NATS/1.0\r\n${lines}${authHeader}: ${time} ${code}\r\n\r\n`
     this.writes.publish(
       subject,
@@ -207,17 +207,18 @@ export class Envelopes {
   }
 
   /** A message with a valid signature; undefined for any other message. */
-  receive(kind: EnvelopeKind, { data, headers, reply, subject }: Msg): Envelope | undefined {
+  receive(kind: EnvelopeKind, message: Msg): Envelope | undefined {
+    const { data, headers, subject } = message
     const [time = "", code = ""] = (headers?.get(authHeader) ?? "").split(" ")
-    const values = headerNames.map((name) => headers?.get(name))
+    const fields = fieldsOf(message)
     const isSigned = /^\d{1,15}$/.test(time) &&
-      this.authenticator.isSigned(headOf(kind, subject, reply, time, values), data, code)
+      this.authenticator.isSigned(headOf(kind, subject, time, fields), data, code)
     if (!isSigned) {
       this.onForged(subject)
       return undefined
     }
-    const fields = fieldsOf(reply, values)
-    return { ...fields, subject, data, sentAtMs: Number(time), code, isBundled: false }
+    const signature = { sentAtMs: Number(time), code }
+    return envelopeOf({ subject, fields, text: textOf(message) }, signature, false)
   }
 
   /** The messages of a bundle with a valid signature; none for any other message. */
@@ -225,16 +226,10 @@ export class Envelopes {
     const bundle = this.receive(kind, message)
     if (bundle === undefined) return []
     const { code, sentAtMs } = bundle
-    const envelopeOf = ({ data, fields, subject }: BundledMessage, at: number): Envelope => ({
-      ...fields,
-      subject,
-      data,
-      sentAtMs,
-      code: `${code} ${at}`,
-      isBundled: true
-    })
     try {
-      return decodeBundle(bundle.data).map(envelopeOf)
+      return decodeBundle(bundle.text).map((one, at) =>
+        envelopeOf(one, { sentAtMs, code: `${code} ${at}` }, true)
+      )
     } catch {
       // A program with the key wrote it in another form. The client would stop reading.
       return []

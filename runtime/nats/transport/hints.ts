@@ -6,7 +6,7 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node"
 import { type Address, keyOf } from "../../actor/index.ts"
 import type { HintListener, TransportApi } from "../../ports/index.ts"
-import { type Envelopes, nodeNamedBy, textOf } from "./envelopes.ts"
+import { type Envelopes, nodeNamedBy } from "./envelopes.ts"
 
 interface WatchedActor {
   readonly listeners: Set<HintListener>
@@ -50,7 +50,7 @@ export class Hints {
       callback: (error, message) => {
         if (error !== null || nodeNamedBy(message) === this.node) return
         const envelope = this.envelopes.receive("change", message)
-        if (envelope !== undefined) this.notify(key, textOf(envelope))
+        if (envelope !== undefined) this.notify(key, envelope.text)
       }
     })
     const watched = { listeners: new Set<HintListener>(), subscription }

@@ -114,28 +114,31 @@ export class PastTenures {
   }
 }
 
-/**
- * A set of reply subjects `<inbox>.<number in base 36>`; a number takes less memory than a text.
- */
+/** A reply subject `<inbox>.<number in base 36>`. */
+interface ReplySubject {
+  readonly inbox: string
+  readonly number: number
+}
+
+const replySubjectOf = (reply: string): ReplySubject => {
+  const dot = reply.lastIndexOf(".")
+  return { inbox: reply.slice(0, dot), number: Number.parseInt(reply.slice(dot + 1), 36) }
+}
+
+/** A set of reply subjects: a number takes less memory than a text. */
 class ReplySubjects {
   private readonly byInbox = new Map<string, Set<number>>()
 
-  has(reply: string): boolean {
-    const dot = reply.lastIndexOf(".")
-    return this.byInbox.get(reply.slice(0, dot))?.has(numberAfter(reply, dot)) === true
+  has({ inbox, number }: ReplySubject): boolean {
+    return this.byInbox.get(inbox)?.has(number) === true
   }
 
-  add(reply: string): void {
-    const dot = reply.lastIndexOf(".")
-    const inbox = reply.slice(0, dot)
+  add({ inbox, number }: ReplySubject): void {
     const numbers = this.byInbox.get(inbox)
-    if (numbers === undefined) this.byInbox.set(inbox, new Set([numberAfter(reply, dot)]))
-    else numbers.add(numberAfter(reply, dot))
+    if (numbers === undefined) this.byInbox.set(inbox, new Set([number]))
+    else numbers.add(number)
   }
 }
-
-const numberAfter = (reply: string, dot: number): number =>
-  Number.parseInt(reply.slice(dot + 1), 36)
 
 /**
  * The messages that this node decides or has answered, by reply subject. Answered ones are kept in
@@ -150,7 +153,8 @@ export class ReceivedMessages {
   /** undefined: this node has not begun to decide the message. */
   statusOf(reply: string): "answered" | "deciding" | undefined {
     if (this.deciding.has(reply)) return "deciding"
-    return this.answered.has(reply) || this.answeredBefore.has(reply) ? "answered" : undefined
+    const subject = replySubjectOf(reply)
+    return this.answered.has(subject) || this.answeredBefore.has(subject) ? "answered" : undefined
   }
 
   begin(reply: string): void {
@@ -167,7 +171,7 @@ export class ReceivedMessages {
       this.answered = new ReplySubjects()
       this.rotatedMs = nowMs
     }
-    this.answered.add(reply)
+    this.answered.add(replySubjectOf(reply))
   }
 }
 

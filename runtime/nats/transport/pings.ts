@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { Pings, type PingsApi, PingUnanswered } from "../../ports/index.ts"
 import { isNodeInbox, isNoResponders, Nats, nodeInboxPrefix } from "../connection/index.ts"
 import type { EnvelopeAuthenticator } from "./envelope-authenticator.ts"
-import { Envelopes, isFresh, textOf } from "./envelopes.ts"
+import { Envelopes, isFresh } from "./envelopes.ts"
 import { ReceivedCodes } from "./foreign-envelopes.ts"
 import { forgeryLog } from "./forgery-log.ts"
 
@@ -32,7 +32,7 @@ class NatsPings {
         const end = this.pending.get(answer.subject.slice(tokenAt))
         if (isNoResponders(answer)) return end?.(undefined)
         const envelope = envelopes.receive("answer", answer)
-        if (envelope !== undefined) end?.(textOf(envelope))
+        if (envelope !== undefined) end?.(envelope.text)
       }
     })
   }
@@ -70,7 +70,7 @@ class NatsPings {
         if (this.received.has(envelope.code)) return
         this.received.add(envelope.code)
         try {
-          this.envelopes.publish("answer", ping.reply, answer(textOf(envelope)))
+          this.envelopes.publish("answer", ping.reply, answer(envelope.text))
         } catch {
           // The connection closes: the ping is lost.
         }

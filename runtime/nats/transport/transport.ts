@@ -10,12 +10,12 @@ import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoO
 import { envelopeSkewMs, headerReserveBytes, movedReplyLatestMs, movedReplyMs, noOwnerReplyDelayMs,
   noOwnerRetryMs, tenureSettledMs } from "../../limits.ts"
 import { type Serve, type ShardClaim, Transport, type TransportApi } from "../../ports/index.ts"
-import { isInbox, isNodeInbox, Nats, type NatsApi, wait } from "../connection/index.ts"
+import { isInbox, isLarger, isNodeInbox, Nats, type NatsApi, wait } from "../connection/index.ts"
 import { answerBundleToken, askBundleSubject, PendingAsks } from "./asks.ts"
 import type { EnvelopeAuthenticator } from "./envelope-authenticator.ts"
 import { Bundler } from "./bundles.ts"
 import { type BundledMessage, type Envelope, type EnvelopeFields, EnvelopeRefused, Envelopes,
-  type EnvelopeSignature, isFresh, textOf } from "./envelopes.ts"
+  type EnvelopeSignature, isFresh } from "./envelopes.ts"
 import { ForeignEnvelopes, ReceivedCodes } from "./foreign-envelopes.ts"
 import { forgeryLog } from "./forgery-log.ts"
 import { Hints } from "./hints.ts"
@@ -101,11 +101,10 @@ class NatsTransport {
     deadlineMs: number,
     trace?: string
   ): Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge> {
-    const data = Buffer.from(envelope)
     const { bytesMax } = this
-    return data.length > bytesMax
+    return isLarger(envelope, bytesMax)
       ? Effect.fail(new MessageTooLarge({ key: keyOf(to), bytesMax }))
-      : this.asks.ask(to, data, trace === undefined ? {} : { trace }, deadlineMs)
+      : this.asks.ask(to, envelope, trace === undefined ? {} : { trace }, deadlineMs)
   }
 
   beginServing(shard: number, serve: Serve, claim: ShardClaim | undefined): void {
@@ -171,7 +170,7 @@ class NatsTransport {
 
   private receiveMessage(served: ServedShard, message: Msg): void {
     const ask = this.envelopes.receive("ask", message)
-    if (ask !== undefined) return this.receive(served, ask)
+    if (ask !== undefined) return this.receive(served, fromSubject(ask.subject), ask)
     if (!isNodeInbox(message.reply)) this.refuseForged(message)
   }
 
@@ -188,10 +187,11 @@ class NatsTransport {
     const to = fromSubject(ask.subject)
     const served = to && this.shards.get(shardOf(to))
     if (served === undefined) this.answer(ask, "", { mark: "elsewhere", node: this.node })
-    else this.receive(served, ask)
+    else this.receive(served, to, ask)
   }
 
-  private receive(served: ServedShard, ask: Envelope): void {
+  /** `to`: undefined where the subject is no actor's. */
+  private receive(served: ServedShard, to: Address | undefined, ask: Envelope): void {
     // A message without a reply subject is decided too, and answered to nobody.
     const { mark, reply = "", subject } = ask
     const isFromNode = isNodeInbox(reply)
@@ -204,7 +204,6 @@ class NatsTransport {
       const hasMoved = orderly && (isResent || performance.now() <= served.movedUntilMs)
       return this.answerNotDecided(served, ask, hasMoved)
     }
-    const to = fromSubject(subject)
     if (to === undefined) {
       const unknown = { key: subject, detail: "the subject is no actor's" }
       return this.answer(ask, failureText(new UnknownMessage(unknown)))
@@ -231,7 +230,7 @@ class NatsTransport {
     if (serve === undefined) return
     const { reply = "", trace } = ask
     this.received.begin(reply)
-    serve(to, textOf(ask), trace).then(
+    serve(to, ask.text, trace).then(
       (text) => {
         this.received.end(reply, text !== undefined)
         if (text === undefined) {
@@ -263,7 +262,7 @@ class NatsTransport {
 
   /** A requester asks what this node did with a message during an ended tenure. */
   private answerInquiry(inquiry: Envelope): void {
-    const [reply = "", claim = ""] = textOf(inquiry).split(" ")
+    const [reply = "", claim = ""] = inquiry.text.split(" ")
     const tenure = this.pastTenures.textOf(Number(claim))
     if (tenure === undefined || !isNodeInbox(reply) || this.nc.isClosed()) return
     const mark = this.received.statusOf(reply) ?? "undecided"
@@ -280,24 +279,22 @@ class NatsTransport {
 
   private reply(to: Address, ask: Envelope, text: string): void {
     const { bytesMax } = this
-    const data = Buffer.from(text)
-    if (data.length > bytesMax) {
+    if (isLarger(text, bytesMax)) {
       return this.answer(ask, failureText(new MessageTooLarge({ key: keyOf(to), bytesMax })))
     }
     // The requester learns which node has the shard; a bundle shows that it knows.
-    this.answer(ask, data, ask.isBundled || !isNodeInbox(ask.reply) ? {} : { node: this.node })
+    this.answer(ask, text, ask.isBundled || !isNodeInbox(ask.reply) ? {} : { node: this.node })
   }
 
   /** Answers at the requester's inbox; the answers to bundled messages are bundled too. */
   private answer(
     { isBundled, reply }: Envelope,
-    data: Uint8Array | string,
+    text: string,
     fields: EnvelopeFields = {}
   ): void {
     if (reply === undefined || !isInbox(reply)) return
     const tokenAt = reply.lastIndexOf(".") + 1
-    const body = typeof data === "string" ? Buffer.from(data) : data
-    const message = { subject: reply.slice(tokenAt), fields, data: body }
+    const message = { subject: reply.slice(tokenAt), fields, text }
     if (isBundled) this.answers.add(reply.slice(0, tokenAt), message)
     else this.sendAnswers(reply.slice(0, tokenAt), [message])
   }
@@ -309,7 +306,7 @@ class NatsTransport {
       if (answers.length > 1) {
         this.envelopes.publishBundle("answers", inbox + answerBundleToken, answers)
       } else if (first !== undefined) {
-        this.envelopes.publish("answer", inbox + first.subject, first.data, first.fields)
+        this.envelopes.publish("answer", inbox + first.subject, first.text, first.fields)
       }
     } catch {
       // The bundle is too large for the server, or the connection closes: the requester times out.

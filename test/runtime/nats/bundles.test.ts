@@ -43,7 +43,7 @@ const askAll = async (
   { ask }: Awaited<ReturnType<typeof connected>>,
   label: string
 ): Promise<void> => {
-  const texts = Array.from({ length: count }, (_, n) => `${label} ${n} é`)
+  const texts = Array.from({ length: count }, (_, n) => `${label} ${n} é🐎`)
   const answers = await Promise.all(texts.map((text, n) => ask(to(n), text)))
   expect(answers).toEqual(texts.map((text) => `done ${text}`))
 }
