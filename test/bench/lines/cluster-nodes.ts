@@ -11,27 +11,38 @@ export const pause = (ms: number): Promise<void> =>
 /** What the nodes of one cluster share: the servers, the key, the token of the admin. */
 export interface SharedSettings {
   readonly urls: ReadonlyArray<string>
+  /** The number of streams for actors. */
+  readonly buckets: number
   readonly secretKeyFile: string
   readonly token: string
 }
 
+const bucketsByDefault = 4
+
 export const shareSettings = (
   bench: Bench,
   name: string,
-  urls: ReadonlyArray<string>
+  urls: ReadonlyArray<string>,
+  buckets = bucketsByDefault
 ): SharedSettings => {
   const secretKeyFile = join(bench.folder(`${name}-shared`), "secret-key")
   writeFileSync(secretKeyFile, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600 })
-  return { urls, secretKeyFile, token: randomBytes(32).toString("base64url") }
+  return { urls, buckets, secretKeyFile, token: randomBytes(32).toString("base64url") }
 }
 
 /** Starts a node of the cluster on an empty folder. */
 export const nodeOn = (
   bench: Bench,
-  { secretKeyFile, token, urls }: SharedSettings,
+  { buckets, secretKeyFile, token, urls }: SharedSettings,
   name: string
 ): Promise<Running> =>
   bench.serve(bench.folder(name), {
     token,
-    env: { NATS_URL: urls.join(","), NODE_ID: name, SECRET_KEY_FILE: secretKeyFile }
+    env: {
+      NATS_URL: urls.join(","),
+      CLUSTER_BUCKETS: String(buckets),
+      NODE_ID: name,
+      SECRET_KEY_FILE: secretKeyFile,
+      OUTBOUND_ALLOW: "127.0.0.0/8"
+    }
   })

@@ -3,12 +3,12 @@ import { atLeast, type Bench, type Line, median, type Row, thousands,
   withoutTarget } from "../line.ts"
 import { authorization, openMailbox } from "../mailboxes.ts"
 import { type Running, runScript } from "../process.ts"
+import { countOf, until } from "../receiver.ts"
 import { wrk } from "../wrk.ts"
 
 const rounds = 3
 const relays = 12_000
 const documentBytes = 400
-const withinMs = 120_000
 const pollMs = 5
 const singlesSeconds = 5
 
@@ -23,15 +23,6 @@ const post = async (node: Running, path: string, body: string): Promise<Response
   if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
   await answer.arrayBuffer()
   return answer
-}
-
-const countOf = async (receiver: Running): Promise<number> =>
-  Number(await (await fetch(`${receiver.origin}/count`)).text())
-
-/** Waits for this number at the receiver, which responds then, since polling would cost time. */
-const until = async (receiver: Running, count: number): Promise<void> => {
-  const signal = AbortSignal.timeout(withinMs)
-  await (await fetch(`${receiver.origin}/reached/${count}`, { signal })).text()
 }
 
 /** Runs a task until the receiver has this many more requests; returns requests per second. */

@@ -1,20 +1,22 @@
 /**
- * What a further node adds: deposits and sessions over 1, 2 and 3 nodes, on one server and on
- * three, all on this machine. First without limits, for the processor time of each operation;
- * then with a quarter of a processor for each node, so that the nodes limit the rate.
+ * What a further node adds: deposits, reads, relays and sessions over 1, 2 and 3 nodes, on one
+ * server and on three, all on this machine; deposits with other numbers of streams as well. Each
+ * node has the same number of clients. First without limits, for the processor time of each
+ * operation; then with a quarter of a processor for each node, so that the nodes limit the rate.
  */
 import { startCluster, startServer } from "../../runtime/nats/servers.ts"
-import { atLeast, atMost, type Bench, type Line, median, type Row, thousands } from "../line.ts"
-import { openMailbox } from "../mailboxes.ts"
+import { atLeast, atMost, type Bench, type Line, median, type Row, thousands,
+  withoutTarget } from "../line.ts"
+import { authorization, openMailbox } from "../mailboxes.ts"
 import { cpuMsOf, requireNats, type Running } from "../process.ts"
 import { limitCpu, releaseCpu } from "../quota.ts"
+import { countOf, until } from "../receiver.ts"
 import { type Load, wrk } from "../wrk.ts"
-import { nodeOn, pause, shareSettings } from "./cluster-nodes.ts"
+import { nodeOn, pause, type SharedSettings, shareSettings } from "./cluster-nodes.ts"
 
-const connections = 128
 const mailboxes = 100
-const rounds = 3
-const seconds = 4
+const rounds = 2
+const seconds = 3
 const nodesMax = 3
 /** Time for a new node's shards to move and settle. */
 const settledMs = 8_000
@@ -35,7 +37,15 @@ const startServers = async (count: number): Promise<Servers> => {
   return { urls, pids: processes.map(({ pid }) => pid ?? 0), close }
 }
 
-/** Counters of a node's metrics. */
+/** What is measured, and what relays go to. */
+interface Cluster {
+  readonly shared: SharedSettings
+  readonly servers: Servers
+  readonly receiver: Running
+  readonly nodes: Array<Running>
+}
+
+/** Counters of the nodes' metrics. */
 interface Counters {
   readonly messages: number
   readonly writes: number
@@ -68,39 +78,69 @@ interface Round {
   readonly groups: number
 }
 
-type Operation = () => Omit<Load, "origin" | "seconds">
-
-let run = 0
-/** What wrk requests, by the name of the operation. */
-const operations: Readonly<Record<string, Operation>> = {
-  deposit: () => ({
-    script: "deposit",
-    args: [`scale-out${run++}`, "/mailboxes/m", String(mailboxes)],
-    connections
-  }),
-  "step of a session": () => ({ script: "walk", connections: 30, threads: 30 })
+interface Operation {
+  readonly name: string
+  /** What wrk requests of each node. */
+  readonly load: (cluster: Cluster) => Omit<Load, "origin" | "seconds">
+  /** The receiver gets one request for each. */
+  readonly isRelay?: boolean
 }
 
+let run = 0
+const deposit: Operation = {
+  name: "deposit",
+  load: () => ({
+    script: "deposit",
+    args: [`scale-out${run++}`, "/mailboxes/m", String(mailboxes)],
+    connections: 128
+  })
+}
+
+const operations: ReadonlyArray<Operation> = [
+  deposit,
+  {
+    name: "read of a mailbox",
+    load: ({ shared }) => ({
+      script: "get",
+      args: ["/mailboxes/m", "", "0", String(mailboxes - 1), authorization(shared.token)],
+      connections: 128
+    })
+  },
+  {
+    name: "relay",
+    load: ({ receiver, shared }) => ({
+      script: "outgoing",
+      args: [authorization(shared.token), `scale-out${run++}`, `${receiver.origin}/inbox`, "300"],
+      connections: 64
+    }),
+    isRelay: true
+  },
+  {
+    name: "step of a session",
+    load: () => ({ script: "walk", connections: 30, threads: 30 })
+  }
+]
+
 const roundOf = async (
-  nodes: ReadonlyArray<Running>,
-  servers: Servers,
-  operation: Operation
+  cluster: Cluster,
+  { isRelay = false, load }: Operation
 ): Promise<Round> => {
+  const { nodes, receiver, servers } = cluster
   const cpu = () => ({
     nodes: nodes.reduce((sum, node) => sum + node.cpuMs(), 0),
     servers: servers.pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0)
   })
-  const [before, counted] = [cpu(), await countersOf(nodes)]
-  const loads = await Promise.all(nodes.map((node) => {
-    const load = operation()
-    const each = Math.max(1, Math.floor(load.connections / nodes.length))
-    const threads = Math.min(load.threads ?? 1, each)
-    return wrk({ ...load, origin: node.origin, connections: each, threads, seconds })
-  }))
-  const [after, counts] = [cpu(), await countersOf(nodes)]
+  const [before, counted, received] = [cpu(), await countersOf(nodes), await countOf(receiver)]
+  const startedMs = performance.now()
+  const loads = await Promise.all(
+    nodes.map(({ origin }) => wrk({ ...load(cluster), origin, seconds }))
+  )
   const done = loads.reduce((sum, { requests }) => sum + requests, 0)
+  if (isRelay) await until(receiver, received + done)
+  const elapsedMs = performance.now() - startedMs
+  const [after, counts] = [cpu(), await countersOf(nodes)]
   return {
-    perSecond: done / seconds,
+    perSecond: done * 1_000 / elapsedMs,
     nodesUs: (after.nodes - before.nodes) * 1_000 / done,
     serversUs: (after.servers - before.servers) * 1_000 / done,
     messages: (counts.messages - counted.messages) / done,
@@ -127,6 +167,13 @@ const measured = async (...args: Parameters<typeof roundOf>): Promise<Round> => 
   }
 }
 
+/** The rounds of one operation over 1, 2 and 3 nodes, without limits and with. */
+interface Measured {
+  readonly operation: Operation
+  readonly each: Array<Round>
+  readonly limited: Array<Round>
+}
+
 const described = (each: ReadonlyArray<Round>): string =>
   each.map(({ groups, messages, nodesUs, perSecond, serversUs, writes }, at) =>
     `${at + 1}: ${thousands(perSecond)} a second, ${nodesUs.toFixed(0)} µs of nodes, ` +
@@ -134,31 +181,29 @@ const described = (each: ReadonlyArray<Round>): string =>
     `${writes.toFixed(2)} writes, ${groups.toFixed(2)} groups`
   ).join("; ")
 
-/** The rows of one operation, whose figures are for 1, 2 and 3 nodes. */
 const rowsOf = (
-  what: string,
-  each: ReadonlyArray<Round>,
-  limited: ReadonlyArray<Round>
+  { each, limited, operation: { name } }: Measured,
+  where: string
 ): ReadonlyArray<Row> => {
   const [one, , three] = each
   const [oneLimited, twoLimited, threeLimited] = limited
   const ratio = (a: number | undefined, b: number | undefined) => (a ?? NaN) / (b ?? NaN)
   return [
     atMost(
-      `processor time of a ${what} over three nodes, of one over one node`,
+      `processor time of a ${name} on ${where} over three nodes, of one over one node`,
       ratio(three?.nodesUs, one?.nodesUs),
       1.5,
       "x",
       described(each)
     ),
     atLeast(
-      `rate of a ${what} over two nodes of ${quotaCores} cores each, of one such node`,
+      `rate of a ${name} on ${where} over two nodes of ${quotaCores} cores each, of one such node`,
       ratio(twoLimited?.perSecond, oneLimited?.perSecond),
       1.6,
       described(limited)
     ),
     atLeast(
-      `rate of a ${what} over three such nodes, of one`,
+      `rate of a ${name} on ${where} over three such nodes, of one`,
       ratio(threeLimited?.perSecond, oneLimited?.perSecond),
       2.2,
       `${thousands(threeLimited?.perSecond ?? NaN)} a second`
@@ -166,44 +211,71 @@ const rowsOf = (
   ]
 }
 
-const fill = async (node: Running): Promise<void> => {
-  for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`)
+const addNode = async (bench: Bench, { nodes, shared }: Cluster): Promise<void> => {
+  const size = nodes.length
+  const name = `scale-out-${shared.urls.length}-${shared.buckets}-${size + 1}`
+  const node = await nodeOn(bench, shared, name)
+  if (size === 0) { for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`) }
+  nodes.push(node)
+  await pause(settledMs)
 }
 
-/** The figures of all operations for 1, 2 and 3 nodes. */
-const onServers = async (bench: Bench, count: number): Promise<ReadonlyArray<Row>> => {
-  const servers = await startServers(count)
-  const shared = shareSettings(bench, `scale-out-${count}`, servers.urls)
-  const all = Object.entries(operations).map(([name, operation]) => ({
-    name,
-    operation,
-    each: new Array<Round>(),
-    limited: new Array<Round>()
-  }))
-  const nodes: Array<Running> = []
-  for (let size = 1; size <= nodesMax; size++) {
-    const node = await nodeOn(bench, shared, `scale-out-${count}-${size}`)
-    nodes.push(node)
-    if (size === 1) await fill(node)
-    await pause(settledMs)
-    for (const { each, operation } of all) each.push(await measured(nodes, servers, operation))
-    for (const { pid } of nodes) limitCpu(pid, quotaCores)
-    for (const { limited, operation } of all) {
-      limited.push(await measured(nodes, servers, operation))
-    }
-    for (const { pid } of nodes) releaseCpu(pid)
-    bench.say(`${count} servers: ${all.map(({ each }) => described(each)).join(" | ")}`)
-  }
-  await Promise.all(nodes.map((node) => node.stop()))
-  await servers.close()
-  const where = count === 1 ? "one server" : `${count} servers`
-  return all.flatMap(({ each, limited, name }) => rowsOf(`${name} on ${where}`, each, limited))
+const measureLimited = async (cluster: Cluster, all: ReadonlyArray<Measured>): Promise<void> => {
+  const { nodes } = cluster
+  for (const { pid } of nodes) limitCpu(pid, quotaCores)
+  for (const { limited, operation } of all) limited.push(await measured(cluster, operation))
+  for (const { pid } of nodes) releaseCpu(pid)
 }
+
+interface Setup {
+  readonly servers: number
+  /** The number of streams for actors; undefined: the default. */
+  readonly buckets?: number
+  readonly operations: ReadonlyArray<Operation>
+}
+
+const startSetup = async (bench: Bench, { buckets, servers: count }: Setup): Promise<Cluster> => {
+  const servers = await startServers(count)
+  const name = `scale-out-${count}-${buckets ?? "default"}`
+  const shared = shareSettings(bench, name, servers.urls, buckets)
+  const receiver = await bench.peer()
+  return { shared, servers, receiver, nodes: [] }
+}
+
+/** The rows of a setup, measured over 1, 2 and 3 nodes. */
+const measureSetup = async (bench: Bench, setup: Setup): Promise<ReadonlyArray<Row>> => {
+  const cluster = await startSetup(bench, setup)
+  const { nodes, receiver, servers } = cluster
+  const all = setup.operations.map((operation): Measured => ({ operation, each: [], limited: [] }))
+  const where = setup.servers === 1 ? "one server" : `${setup.servers} servers`
+  while (nodes.length < nodesMax) {
+    await addNode(bench, cluster)
+    for (const { each, operation } of all) each.push(await measured(cluster, operation))
+    if (setup.buckets === undefined) await measureLimited(cluster, all)
+    bench.say(`${where}: ${all.map(({ each }) => described(each)).join(" | ")}`)
+  }
+  await Promise.all([...nodes, receiver].map((process) => process.stop()))
+  await servers.close()
+  return setup.buckets === undefined
+    ? all.flatMap((one) => rowsOf(one, where))
+    : all.map(({ each, operation: { name } }) =>
+      withoutTarget(`${name} on ${where}, with ${setup.buckets} streams`, described(each))
+    )
+}
+
+const setups: ReadonlyArray<Setup> = [
+  { servers: 1, operations },
+  { servers: 3, operations },
+  { servers: 3, buckets: 1, operations: [deposit] },
+  { servers: 3, buckets: 8, operations: [deposit] }
+]
 
 export const scaleOut: Line = {
   name: "scale-out",
   run: async (bench) => {
     await requireNats()
-    return [...await onServers(bench, 1), ...await onServers(bench, 3)]
+    const rows: Array<Row> = []
+    for (const setup of setups) rows.push(...await measureSetup(bench, setup))
+    return rows
   }
 }
