@@ -58,6 +58,21 @@ export interface Person {
   readonly scheme?: "light" | "dark"
 }
 
+const capturesMax = 5
+
+/** Saves a screenshot. Chromium has none when its compositor has not yet drawn the page. */
+const capture = async (page: Page, path: string): Promise<void> => {
+  for (let attempt = 1;; attempt++) {
+    try {
+      await page.screenshot({ path, fullPage: true })
+      return
+    } catch (error) {
+      const isUndrawn = String(error).includes("Unable to capture screenshot")
+      if (!isUndrawn || attempt === capturesMax) throw error
+    }
+  }
+}
+
 /** A tab with its own cookies and storage. */
 export class Tab {
   readonly page: Page
@@ -99,7 +114,7 @@ export class Tab {
     )
     expect(hidden, `${name} has a table of which a part is out of samplePage`).toEqual([])
     mkdirSync(screenshots, { recursive: true })
-    await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true })
+    await capture(page, `${screenshots}${name}.png`)
     expect(this.faults, `${name} has errors`).toEqual([])
   }
 

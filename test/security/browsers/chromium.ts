@@ -1,6 +1,7 @@
 /** Debian's chromium, driven by playwright-core. */
 import type { Browser, BrowserContext, CDPSession, Page } from "playwright-core"
 import { launchBrowser } from "../../e2e/browser/browser.ts"
+import { viewerDialog } from "./contents.ts"
 import { type BrowserTab, observer, type Sighting, sightingOf, type TestBrowser } from "./tab.ts"
 
 class ChromiumTab implements BrowserTab {
@@ -16,8 +17,10 @@ class ChromiumTab implements BrowserTab {
     this.devtools = devtools
     this.seen = seen
     page.on("dialog", (dialog) => {
-      seen.push({ kind: "dialog", text: dialog.message() })
-      void dialog.dismiss()
+      const text = dialog.message()
+      if (text !== viewerDialog) seen.push({ kind: "dialog", text })
+      // It may have gone with its page.
+      dialog.dismiss().catch(() => undefined)
     })
     devtools.on("Page.lifecycleEvent", ({ loaderId, name }) => {
       if (name !== "load") return
