@@ -2,10 +2,10 @@
  * Asks of actors whose shards other nodes own. While a shard moves, no node accepts the message:
  * the ask is repeated until its deadline, and served here when this node takes the shard.
  */
-import { Effect, Exit, Result } from "effect"
+import { Exit, Result } from "effect"
 import type { ActivationContext, ReplyCallback } from "./activation/index.ts"
-import { type Address, type AskFailure, decodeReply, encodeMessage, keyOf, NoOwner, shardOf,
-  type Tagged } from "./actor/index.ts"
+import { type Address, type AskFailure, AskTimeout, decodeReply, encodeMessage, keyOf, NoOwner,
+  shardOf, type Tagged } from "./actor/index.ts"
 import { failureOf } from "./clock.ts"
 import type { TransportApi } from "./ports/index.ts"
 
@@ -64,13 +64,15 @@ export class RemoteAsks {
     const { message, to, trace, waitedMs } = ask
     const sentMs = performance.now()
     const leftMs = this.context.limits.askDeadlineMs - waitedMs
-    const request = Effect.suspend(() =>
-      this.transport.request(to, encodeMessage(message, this.context.format()), leftMs, trace)
-    )
+    const envelope = this.encode(message)
+    // A message that is no JSON is sent to nobody.
+    if (envelope === undefined) return this.answer(ask, this.noOwner(to))
+    const request = this.transport.request(to, envelope, leftMs, trace)
     this.context.fork(request).addObserver((exit) => {
       if (Exit.isFailure(exit)) {
         const failure = failureOf(exit.cause)
-        if (failure === undefined) return this.answer(ask, this.noOwner(to))
+        // Interrupted, or a defect: a node may have received the message.
+        if (failure === undefined) return this.answer(ask, this.timeout(ask))
         ask.waitedMs += Math.round(performance.now() - sentMs)
         const waits = failure._tag === "NoOwner" && this.wait(ask)
         return waits ? undefined : this.answer(ask, failure)
@@ -80,6 +82,14 @@ export class RemoteAsks {
         ? this.answer(ask, undefined, answer.success)
         : this.answer(ask, answer.failure)
     })
+  }
+
+  private encode(message: Tagged): string | undefined {
+    try {
+      return encodeMessage(message, this.context.format())
+    } catch {
+      return undefined
+    }
   }
 
   /** No node accepted it: repeats the ask later; false if its deadline passes or too many wait. */
@@ -116,6 +126,10 @@ export class RemoteAsks {
     } catch (cause) {
       this.node.onFault(to, cause)
     }
+  }
+
+  private timeout({ to }: RemoteAsk): AskTimeout {
+    return new AskTimeout({ key: keyOf(to), deadlineMs: this.context.limits.askDeadlineMs })
   }
 
   private noOwner(to: Address): NoOwner {

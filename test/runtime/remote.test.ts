@@ -95,6 +95,12 @@ describe("an ask of another node's actor", () => {
     expect(await one.ask(owned(1), add)).toBe("NoOwner")
   })
 
+  it("that is interrupted may have been decided", async () => {
+    const transport = { ...makeMemoryTransport(), request: () => Effect.interrupt }
+    const node = await start({}, { transport, placement: movable(even).placement })
+    expect(await node.ask(owned(1), add)).toBe("AskTimeout")
+  })
+
   it("with a message that is no JSON fails without an answer lost", async () => {
     const { nodes: [one] } = await twoNodes()
     const endless: Record<string, unknown> & { _tag: string } = { _tag: "Add" }
