@@ -223,8 +223,11 @@ const addNode = async (bench: Bench, { nodes, shared }: Cluster): Promise<void> 
 const measureLimited = async (cluster: Cluster, all: ReadonlyArray<Measured>): Promise<void> => {
   const { nodes } = cluster
   for (const { pid } of nodes) limitCpu(pid, quotaCores)
-  for (const { limited, operation } of all) limited.push(await measured(cluster, operation))
-  for (const { pid } of nodes) releaseCpu(pid)
+  try {
+    for (const { limited, operation } of all) limited.push(await measured(cluster, operation))
+  } finally {
+    for (const { pid } of nodes) releaseCpu(pid)
+  }
 }
 
 interface Setup {
@@ -259,7 +262,7 @@ const measureSetup = async (bench: Bench, setup: Setup): Promise<ReadonlyArray<R
   return setup.buckets === undefined
     ? all.flatMap((one) => rowsOf(one, where))
     : all.map(({ each, operation: { name } }) =>
-      withoutTarget(`${name} on ${where}, with ${setup.buckets} streams`, described(each))
+      withoutTarget(`${name} on ${where}, streams for actors: ${setup.buckets}`, described(each))
     )
 }
 
