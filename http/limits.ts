@@ -310,6 +310,12 @@ export const keyedSearchClockSkewMs = 60 * 60 * 1000
 /** Size of the cache of rendered mailbox listings. */
 export const listingCacheBytesMax = 4 * 1024 * 1024
 
+/**
+ * How long a cached listing counts as recorded as retrieved, in milliseconds: its readers cause no
+ * further report.
+ */
+export const retrievalRecordedMs = 60_000
+
 /** Cached addresses of mailboxes at a node, so that a deposit need not build one. */
 export const mailboxRefsMax = 1_000
 

@@ -1,6 +1,8 @@
 /** Reading mailboxes (A11): rights, pages, representations. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
+import { retrievalRecordedMs } from "../../http/limits.ts"
+import type { Service } from "../../http/pipeline/service.ts"
 import { adminToken } from "./harness.ts"
 import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
 
@@ -185,4 +187,57 @@ test("an admin removes a notification of any mailbox, but does not read it", asy
   expect((await service.send("DELETE", location, { basic: owner })).status).toBe(204)
   expect((await service.send("GET", location, { basic: service.bob })).status).toBe(410)
   expect((await service.send("DELETE", href, { basic: owner })).status).toBe(204)
+})
+
+describe("a cached listing", () => {
+  /** Reports of retrievals that were sent, and those with an answer. */
+  const counts = { sent: 0, answered: 0 }
+  const turns = 12
+  let forwardMs = 0
+  let counted: Mailboxes
+
+  const counting = (service: Service): Service => ({
+    ...service,
+    nowMs: () => service.nowMs() + forwardMs,
+    system: {
+      ...service.system,
+      askByCallback: (to, message, done, trace) => {
+        if (message._tag !== "Retrieved") {
+          return service.system.askByCallback(to, message, done, trace)
+        }
+        counts.sent++
+        service.system.askByCallback(to, message, (failure, reply) => {
+          done(failure, reply)
+          counts.answered++
+        }, trace)
+      }
+    }
+  })
+
+  beforeAll(async () => {
+    counted = await startMailboxes(counting)
+  })
+
+  afterAll(() => counted.close())
+
+  /** Reads the mailbox so often that each node answers twice; the reports that this causes. */
+  const reportsOfReading = async (href: string): Promise<number> => {
+    const before = counts.sent
+    for (let turn = 0; turn < turns; turn++) {
+      expect(descriptions(await counted.send("GET", href, { basic: owner }))).toEqual(["one"])
+      await expect.poll(() => counts.answered === counts.sent, { timeout: 60_000 }).toBe(true)
+    }
+    return counts.sent - before
+  }
+
+  test("is reported as retrieved until it is recorded, and again after a while", async () => {
+    const { href } = await counted.open("reported")
+    await counted.deposit(href, "one")
+    expect(await reportsOfReading(href)).toBeGreaterThan(0)
+    expect(await reportsOfReading(href)).toBe(0)
+    forwardMs = retrievalRecordedMs
+    const repeated = await reportsOfReading(href)
+    expect(repeated).toBeGreaterThan(0)
+    expect(repeated).toBeLessThan(turns)
+  })
 })

@@ -8,6 +8,7 @@ import { type CachedContent, cachedKey,
 import { retrievedPerDecisionMax } from "../../../actors/index.ts"
 import { decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage, type MailboxView,
   notificationId, type Since } from "../../../actors/mailbox/index.ts"
+import { isRefusal } from "../../../runtime/index.ts"
 import { isForReader } from "../../auth/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
 import { linkedDataType, type MediaType } from "../../formats/index.ts"
@@ -187,18 +188,22 @@ export const spansOf = (
 
 /**
  * Reports to the mailbox which notifications the answer to a request has shown to a reader; does
- * not wait.
+ * not wait. `recorded` runs once the mailbox has recorded all of them.
  */
 export const reportRetrieved = (
   { settings: { baseUrl }, system }: Service,
   { request }: Call,
   mailbox: MailboxRef,
-  spans: ReadonlyArray<NumberSpan>
+  spans: ReadonlyArray<NumberSpan>,
+  recorded: () => void = () => {}
 ): void => {
   if (!isForReader(request, baseUrl)) return
+  let unrecorded = spans.length
   for (const { from, to } of spans) {
     const message: MailboxMessage = { _tag: "Retrieved", from, to }
-    system.askByCallback(mailbox.to, message, () => {})
+    system.askByCallback(mailbox.to, message, (failure, reply) => {
+      if (failure === undefined && !isRefusal(reply) && --unrecorded === 0) recorded()
+    })
   }
 }
 

@@ -6,7 +6,7 @@ import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
 import { audited } from "../../audit/index.ts"
 import { feedTypes, linkedDataType, type MediaType, negotiate,
   notificationTypes } from "../../formats/index.ts"
-import { listingCacheBytesMax } from "../../limits.ts"
+import { listingCacheBytesMax, retrievalRecordedMs } from "../../limits.ts"
 import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
   preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
@@ -104,6 +104,8 @@ interface CachedListing {
   readonly answer: HandlerAnswer
   /** The notifications in it, whose retention begins. */
   readonly spans: ReadonlyArray<NumberSpan>
+  /** Until then, the mailbox has them recorded as retrieved, so that a report changes nothing. */
+  recordedUntilMs: number
 }
 
 const bytesOf = ({ answer }: CachedListing, key: string): number =>
@@ -127,6 +129,17 @@ const listingKey = (
   const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
   const viewer = type === "text/html" ? call.request.viewer ?? "" : ""
   return `${type} ${choice.format ?? ""} ${choice.uri} ${isOwner} ${viewer} ${state}`
+}
+
+/**
+ * Reports the notifications of a cached listing, unless they were recorded within the last minute.
+ * A mailbox that records too many separate ranges forgets some, so a report is repeated after it.
+ */
+const reportCached = ({ call, mailbox, service }: MailboxCall, cached: CachedListing): void => {
+  if (service.nowMs() < cached.recordedUntilMs) return
+  reportRetrieved(service, call, mailbox, cached.spans, () => {
+    cached.recordedUntilMs = service.nowMs() + retrievalRecordedMs
+  })
 }
 
 /** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */
@@ -153,7 +166,7 @@ export const getMailbox = (service: Service) => {
     const key = listingKey(readerCall, query, type)
     const cached = key === undefined ? undefined : cache.get(key)
     if (cached !== undefined) {
-      reportRetrieved(service, call, mailbox, cached.spans)
+      reportCached(mailboxCall, cached)
       return cached.answer
     }
     const waitSeconds = preferredWaitSeconds(call)
@@ -178,7 +191,7 @@ export const getMailbox = (service: Service) => {
     const isCacheable = answer._tag === "Plain" && answer.status === 200 && isFinal
     if (key !== undefined && isCacheable) {
       keepJoined(answer.headers)
-      cache.set(key, { answer, spans })
+      cache.set(key, { answer, spans, recordedUntilMs: 0 })
     }
     return answer
   })(service)
