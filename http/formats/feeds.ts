@@ -18,11 +18,12 @@ export interface FeedEntry {
 
 /**
  * A feed; `href` identifies it and is the address of its page for people. Entries are in the
- * caller's order.
+ * caller's order. Readers show `notice`, a sentence, beside its title.
  */
 export interface Feed {
   readonly href: string
   readonly title: string
+  readonly notice?: string | undefined
   readonly updated: string
   readonly entries: ReadonlyArray<FeedEntry>
 }
@@ -102,10 +103,10 @@ const linkOf = (reference: string, base: string): string | undefined => {
 const messageOf = ({ id, url = "" }: FeedEntry, { href }: Feed): string => linkOf(url, href) ?? id
 
 /**
- * This page of a feed and its other representations, the next page (RFC 5005 §3) and the hub
- * (WebSub §4).
+ * This page of a feed and its other representations, the first and the next page (RFC 5005 §3) and
+ * the hub (WebSub §4).
  */
-const feedRelations: ReadonlyArray<string> = ["self", "alternate", "next", "hub"]
+const feedRelations: ReadonlyArray<string> = ["self", "alternate", "first", "next", "hub"]
 
 /** The links of a feed as Atom elements; RSS uses them too. */
 const linksOf = (links: ReadonlyArray<PageLink>, name: string) =>
@@ -145,11 +146,18 @@ export const toAtom = (feed: Feed, links: ReadonlyArray<PageLink>): string =>
     { xmlns: atomNamespace },
     element("id", {}, feed.href),
     atomText("title", titleOf(feed.title, feed.href)),
+    feed.notice === undefined ? undefined : atomText("subtitle", feed.notice),
     element("updated", {}, feed.updated),
     element("author", {}, element("name", {}, service)),
     ...linksOf(links, "link"),
     ...feed.entries.map((entry) => atomEntry(entry, feed))
   ))
+
+/** RSS needs a description of a feed, which is HTML. */
+const rssDescription = ({ href, notice, title }: Feed): string => {
+  const named = titleOf(title, href)
+  return toHtml(notice === undefined ? named : `${named}. ${notice}`)
+}
 
 /** RSS dates follow RFC 822, with a year of four digits. */
 const rssDate = (time: string): string | undefined => {
@@ -190,7 +198,7 @@ export const toRss = (feed: Feed, links: ReadonlyArray<PageLink>): string =>
       {},
       element("title", {}, rssTitle(feed.title, feed.href)),
       element("link", {}, feed.href),
-      element("description", {}, toHtml(titleOf(feed.title, feed.href))),
+      element("description", {}, rssDescription(feed)),
       optional("lastBuildDate", rssDate(feed.updated)),
       ...linksOf(links, "atom:link"),
       ...feed.entries.map((entry) => rssItem(entry, feed))

@@ -178,6 +178,26 @@ describe.each(kinds)("%s", (kind) => {
     ])
   })
 
+  it("says what it has lost in an element that its format has, once", () => {
+    const notice = "Earlier notifications of this page have been removed."
+    const { channel, document } = read(kind, { ...feedOf([]), title: "AT&T", notice })
+    const name = kind === "Atom" ? "subtitle" : "description"
+    expect(childrenOf(channel, name).map(textOf))
+      .toEqual([kind === "Atom" ? notice : `AT&amp;T. ${notice}`])
+    // The validator warns of elements of other namespaces.
+    expect(document.match(/xmlns[^=]*="[^"]*"/g)).toEqual(
+      kind === "Atom"
+        ? ["xmlns=\"http://www.w3.org/2005/Atom\""]
+        : [
+          "xmlns:atom=\"http://www.w3.org/2005/Atom\"",
+          "xmlns:dc=\"http://purl.org/dc/elements/1.1/\""
+        ]
+    )
+    const whole = read(kind, feedOf([])).channel
+    expect(childText(whole, "subtitle") ?? childText(whole, "description"))
+      .toBe(kind === "Atom" ? undefined : "News")
+  })
+
   it("is valid without entries", () => {
     const { channel, entries } = read(kind, feedOf([]))
     expect(entries).toEqual([])

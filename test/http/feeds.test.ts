@@ -185,6 +185,8 @@ describe("a cabinet", () => {
     for (const type of [atom, rss]) {
       const feed = await read(await get(created.header("location"), type))
       expect(feed.meta.title).toBe("Both")
+      const kind = type === atom ? "atom" : "rss"
+      expect(linksOf(feed).get("self")).toBe(`${created.header("location")}?format=${kind}`)
       expect(feed.items.map(({ title }) => title)).toEqual(["l", "r"])
       expect(new Set(feed.items.map(({ guid }) => guid)).size).toBe(2)
     }

@@ -7,6 +7,8 @@ import { formatCursor } from "../../actors/mailbox/index.ts"
 import { childText, descriptions, type Mailboxes, owner, startMailboxes,
   timeOf } from "./mailbox-harness.ts"
 import { childOf, parseText } from "../../http/formats/xml/index.ts"
+import type { Format } from "../../http/formats/representation-uris.ts"
+import { linked } from "./ldn-harness.ts"
 import { stream as openStream, type StreamEvent } from "./streams.ts"
 
 let service: Mailboxes
@@ -40,6 +42,13 @@ const remove = async (href: string) => {
   expect((await service.send("DELETE", href, { basic: owner })).status).toBe(204)
 }
 
+/** A cabinet of these mailboxes: its URI. */
+const gather = async (...hrefs: ReadonlyArray<string>): Promise<string> =>
+  (await service.send("POST", "/cabinets", {
+    basic: owner,
+    body: `<cabinet>${hrefs.map((href) => `<mailbox href="${href}"/>`).join("")}</cabinet>`
+  })).header("location")
+
 /** Positions that a mailbox with two notifications has not given out. */
 const unknownPositions = async () => {
   const other = await fill("o1", "o2", "o3")
@@ -51,7 +60,11 @@ const unknownPositions = async () => {
 }
 
 /** The three parts of the problem: what happened, to what, and what to do. */
-const expectUnknown = async (answer: Awaited<ReturnType<typeof get>>, name: string) => {
+const expectUnknown = async (
+  answer: Awaited<ReturnType<typeof get>>,
+  name: string,
+  first = "?"
+) => {
   expect([answer.status, answer.child("type")]).toEqual([
     400,
     expect.stringMatching(/\/problems\/unknown-cursor$/)
@@ -59,7 +72,7 @@ const expectUnknown = async (answer: Awaited<ReturnType<typeof get>>, name: stri
   expect(answer.child("detail")).toMatch(
     new RegExp(`^${name} is no position of this .*restore; read without ${name}`)
   )
-  expect(answer.header("link")).toContain("<?>; rel=\"first\"")
+  expect(linked(answer, "first")).toEqual([first])
 }
 
 describe("an unknown position", () => {
@@ -72,6 +85,19 @@ describe("an unknown position", () => {
     const first = await get(new URL("?", `${href}?since=x`).href)
     expect(descriptions(first)).toEqual(["one", "two"])
     await expectUnknown(await get(`${href}?before=999`), "before")
+  })
+
+  it("is 400 for a feed too, whose link to the first page is a feed", async () => {
+    const { cursors, href } = await fill("one", "two")
+    const cabinet = await gather(href)
+    const other = timeOf(await get(await gather(href)))
+    for (const since of Object.values(await unknownPositions())) {
+      await expectUnknown(await get(`${href}?format=atom&since=${since}`), "since", "?format=atom")
+    }
+    await expectUnknown(await get(`${href}?format=rss&before=999`), "before", "?format=rss")
+    const foreign = await get(`${cabinet}?format=atom&since=${other}`)
+    await expectUnknown(foreign, "since", "?format=atom")
+    expect((await get(`${href}?format=atom&since=${cursors[1]}`)).status).toBe(200)
   })
 
   it("is not taken from a cached answer for the same number", async () => {
@@ -148,6 +174,7 @@ describe("an unknown position", () => {
     const kept = await get(`${href}?since=${cursors[3]}`)
     expect([kept.xml.attributes["discarded"], descriptions(kept)]).toEqual([undefined, ["four"]])
     const live = await stream(href, { "last-event-id": cursors[1] ?? "" })
+    expect(live.response.headers.get("discarded")).toBe("true")
     expect(positionOf(await live.next())).toBe("discarded")
     expect((await live.next())?.data).toContain("four")
     live.close()
@@ -155,9 +182,74 @@ describe("an unknown position", () => {
     await remove(hrefs[3] ?? "")
     const polled = await get(`${href}?since=${cursors[1]}`, { prefer: "wait=50" })
     expect([polled.xml.attributes["discarded"], descriptions(polled)]).toEqual(["true", []])
+    expect(polled.headers.get("discarded")).toBe("true")
     const again = await get(`${href}?since=${timeOf(polled)}`)
     expect(again.xml.attributes["discarded"]).toBeUndefined()
   })
+})
+
+/** How the body of each format reports it; a list of URIs has only the field and the link. */
+const discardedSigns: Readonly<Record<Format, RegExp | undefined>> = {
+  xml: / discarded="true"/,
+  json: /"discarded":"true"/,
+  html: /Earlier notifications .*have been removed/,
+  text: /^ *discarded: true$/m,
+  atom: /<subtitle>Earlier notifications .*have been removed\.<\/subtitle>/,
+  rss: /<description>[^<]*Earlier notifications .*have been removed\.<\/description>/,
+  jsonld: undefined
+}
+
+describe.each(["mailbox", "cabinet"] as const)("a discarded position of a %s", (kind) => {
+  // A cabinet has no JSON-LD.
+  const formats = kind === "mailbox"
+    ? ["xml", "json", "html", "text", "atom", "rss", "jsonld"] as const
+    : ["xml", "json", "html", "text", "atom", "rss"] as const
+
+  it.each(formats)("is reported as %s, with a link to the first page", async (format) => {
+    const { cursors, href, hrefs } = await fill("one", "two", "three", "four", "five")
+    const listing = kind === "mailbox" ? href : await gather(href)
+    const cursor = kind === "mailbox" ? cursors[1] : timeOf(await get(`${listing}?limit=1`))
+    const page = (query: string) => get(`${listing}?limit=7&format=${format}${query}`)
+    expect((await page(`&since=${cursor}`)).headers.has("discarded")).toBe(false)
+    for (const one of hrefs.slice(0, 3)) await remove(one)
+    const answer = await page(`&since=${cursor}`)
+    expect([answer.status, answer.headers.get("discarded")]).toEqual([200, "true"])
+    const sign = discardedSigns[format]
+    if (sign !== undefined) expect(answer.text).toMatch(sign)
+    expect(answer.text).toContain(format === "jsonld" ? hrefs[3] : "four")
+    const first = `${listing}?limit=7&format=${format}`
+    expect(linked(answer, "first")).toEqual([first])
+    const isFeed = format === "atom" || format === "rss"
+    if (isFeed) {
+      expect(answer.text).toContain(`link rel="first" href="${first.replace("&", "&amp;")}"`
+        .replaceAll("&amp;", format === "rss" ? "&#x26;" : "&amp;"))
+    }
+    const same = await get(`${listing}?limit=7&format=${format}&since=${cursor}`, {
+      "if-none-match": answer.etag
+    })
+    expect([same.status, same.headers.get("discarded")]).toEqual([304, "true"])
+    // Neither the first page nor the position right before what is kept has lost anything.
+    const kept = kind === "mailbox" ? cursors[3] : timeOf(await get(`${listing}?limit=1`))
+    for (const query of ["", `&since=${kept}`]) {
+      const whole = await page(query)
+      expect([whole.status, whole.headers.has("discarded")]).toEqual([200, false])
+      expect(linked(whole, "first")).toEqual([])
+      if (sign !== undefined) expect(whole.text).not.toMatch(sign)
+    }
+  })
+})
+
+it("names the mailboxes of a cabinet's page that have lost notifications", async () => {
+  const [lost, whole] = [await fill("one", "two"), await fill("three")]
+  const cabinet = await gather(lost.href, whole.href)
+  const since = timeOf(await get(`${cabinet}?limit=1`))
+  for (const one of lost.hrefs) await remove(one)
+  const page = await service.send("GET", `${cabinet}?since=${since}`, {
+    basic: owner,
+    accept: "text/html"
+  })
+  const lines = page.text.split("\n").filter((line) => line.includes("notifications removed"))
+  expect(lines).toEqual([expect.stringContaining(lost.href)])
 })
 
 it("takes every cursor that it gives out, also of a mailbox without notifications", async () => {

@@ -270,6 +270,8 @@ export const responseHeaders = {
   "Content-Range": "The range of bytes, and the length of the whole.",
   "Content-Security-Policy":
     "What a page may load and do; stored content can never act as this origin.",
+  Discarded:
+    "`true`: what followed `since` has been removed; the listing goes on with what is kept.",
   ETag: "The entity tag of this representation, for conditions.",
   "Last-Modified": "The time of the last change.",
   Link: "Links (RFC 8288).",

@@ -14,10 +14,10 @@ import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, de
   readQuery, renderView, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
-import { reportRetrieved, spansOf } from "../mailboxes/index.ts"
+import { discardedFields, reportRetrieved, spansOf } from "../mailboxes/index.ts"
 import { parseCabinetSince } from "./cabinet-cursor.ts"
 import { contentsOf } from "./cabinet-input.ts"
-import { type CabinetRequest, readCabinet } from "./cabinet-merge.ts"
+import { type CabinetRequest, hasDiscarded, readCabinet } from "./cabinet-merge.ts"
 import { cabinetDocument, cabinetPath, collectionPath, listingView,
   pageView } from "./cabinet-views.ts"
 
@@ -107,7 +107,7 @@ export const getCabinet = defineHandler(function*(service, call) {
       status: 200,
       view: pageView(service, ref.id, cabinet, page, request.limit),
       offered: feedTypes,
-      headers: readerHeaders
+      headers: [...readerHeaders, ...discardedFields(hasDiscarded(page))]
     },
     call,
     service.settings.baseUrl

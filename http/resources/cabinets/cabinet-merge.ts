@@ -150,6 +150,10 @@ export interface MergedPage {
   >
 }
 
+/** Whether a mailbox of the page has lost what followed the position of the request. */
+export const hasDiscarded = ({ mailboxes }: MergedPage): boolean =>
+  mailboxes.some(({ isDiscarded }) => isDiscarded)
+
 /** The mailbox as the cabinet's owner may read it: by the account, or by the secret's hash. */
 const viewOf = Effect.fnUntraced(function*(
   service: Service,

@@ -92,7 +92,9 @@ export const cabinetResource: ResourceDefinition = {
       scopes: ["read"],
       query: sinceParameters,
       problems: ["unknown-cursor"],
-      responses: { 200: viewResponse("CabinetListing", "A page of the listing", [], feedContent) }
+      responses: {
+        200: viewResponse("CabinetListing", "A page of the listing", ["Discarded?"], feedContent)
+      }
     },
     "PUT /cabinets/{cabinet}": {
       handle: putCabinet,

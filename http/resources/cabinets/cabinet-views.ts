@@ -11,8 +11,9 @@ import { type Element, element, escapeAttribute, writeElement,
 import { containsCharsMax, titleCharsMax } from "../../limits.ts"
 import type { ListedResource } from "../../newest-first-index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
-import { entryItem, mailboxRefNamed, summaryOf } from "../mailboxes/index.ts"
-import type { MergedEntry, MergedPage } from "./cabinet-merge.ts"
+import { discardedNotice, entryItem, firstPageLink, mailboxRefNamed,
+  summaryOf } from "../mailboxes/index.ts"
+import { hasDiscarded, type MergedEntry, type MergedPage } from "./cabinet-merge.ts"
 
 export const collectionPath = "/cabinets"
 
@@ -86,16 +87,21 @@ const entriesOf = (page: MergedPage): Html => {
 }
 
 const cabinetPage = (page: MergedPage): Html => {
-  const mailboxes = page.mailboxes.map(({ isReadable, mailbox }) =>
+  const mailboxes = page.mailboxes.map(({ isDiscarded, isReadable, mailbox }) =>
     html`<li>${link(mailbox.href)}${
       isReadable ? nothing : html` ${badge("bad", "✗ cannot be read")}`
-    }</li>
+    }${isDiscarded ? html` ${badge("wait", "earlier notifications removed")}` : nothing}</li>
 `
   )
   const content = html`<h2>Mailboxes</h2>
 <ul>${mailboxes}</ul>
 <h2>Notifications</h2>
-${entriesOf(page)}`
+${
+    hasDiscarded(page) ?
+      html`<p class="quiet">${discardedNotice}</p>
+` :
+      nothing
+  }${entriesOf(page)}`
   return html`${livePart("entries", content)}${liveState}`
 }
 
@@ -136,6 +142,7 @@ const mergedXml = ({ entry, mailbox }: MergedEntry): string => {
 const feedOf = (href: string, title: string, page: MergedPage): Feed => ({
   href,
   title,
+  notice: hasDiscarded(page) ? discardedNotice : undefined,
   updated: new Date(page.atMs).toISOString(),
   entries: page.entries.map(({ entry, mailbox }) => {
     const { description, from, href: id, received, url } = summaryOf(mailbox, entry)
@@ -174,6 +181,7 @@ export const pageView = (
       `${parts.map(writeElement).join("")}${page.entries.map(mergedXml).join("")}</cabinet>`,
     links: [
       collectionLink,
+      ...hasDiscarded(page) ? [firstPageLink(href, limit)] : [],
       ...next === undefined ? [] : [{ rel: "next", href: next, title: "Later notifications" }]
     ],
     body: () => cabinetPage(page),

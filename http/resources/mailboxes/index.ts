@@ -4,8 +4,8 @@ export { findPosition, listingStart, parseListingSince } from "./listing-positio
 export { authorizeReader, defineMailboxHandler, describeForReader, describeMailbox,
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
-export { entryOf, entryXml, type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
-  wholeQuery } from "./mailbox-listing.ts"
+export { discardedFields, discardedNotice, entryOf, entryXml, firstPageLink, type ListingPage,
+  type MailboxEntry, readPage, reportRetrieved, spansOf, wholeQuery } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"
 export { defaultRetention, fieldsOf, mailboxDocument, readTitle } from "./mailbox-settings.ts"

@@ -16,6 +16,7 @@ import { element, escapeAttribute, writeElement } from "../../formats/xml/index.
 import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
 import { type Call, contentUri, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
+import type { ReplyHeaders } from "../../wire/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
 import { inboxRel, type MailboxRef, readItems } from "./mailbox-access.ts"
 
@@ -222,6 +223,23 @@ export const nextHref = (
     : `${mailbox.here}?before=${page.older}${limit}`
 }
 
+/**
+ * The field of an answer, in every format, that has lost what followed the cursor of its request.
+ * A feed and a list of URIs have no attribute for it.
+ */
+export const discardedFields = (isDiscarded: boolean | undefined): ReplyHeaders =>
+  isDiscarded === true ? [["Discarded", "true"]] : []
+
+/** What a page or a feed says to people when it has lost what followed the cursor. */
+export const discardedNotice = "Earlier notifications of this page have been removed."
+
+/** The way on from such an answer: the listing without the cursor. */
+export const firstPageLink = (href: string, limit: number | undefined): PageLink => ({
+  rel: "first",
+  href: limit === undefined ? href : `${href}?limit=${limit}`,
+  title: "First page"
+})
+
 /** The links to where anybody deposits, as this protocol and Linked Data Notifications name it. */
 export const depositLinks = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: "mailbox", href: mailbox.href },
@@ -235,12 +253,13 @@ const isTopic = ({ secret }: MailboxRef, { before, limit, since }: ListingQuery)
 /** A WebSub subscriber subscribes at `hub` to the representation's own `self` (WebSub §4). */
 export const pageLinks = (
   mailbox: MailboxRef,
-  { older }: ListingPage,
+  { isDiscarded, older }: ListingPage,
   query: ListingQuery,
   next: string | undefined
 ): ReadonlyArray<PageLink> => [
   ...depositLinks(mailbox),
   ...isTopic(mailbox, query) ? [{ rel: "hub", href: `${mailbox.href}/registrations` }] : [],
+  ...isDiscarded === true ? [firstPageLink(mailbox.here, query.limit)] : [],
   ...next === undefined
     ? []
     : [{

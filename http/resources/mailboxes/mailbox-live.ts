@@ -9,8 +9,8 @@ import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, t
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { parseListingSince, positionEvent, positionSince } from "./listing-position.ts"
 import { describeForReader, type ReaderCall, readItems, requireReader } from "./mailbox-access.ts"
-import { entryOf, entryXml, type ListingPage, type ListingQuery, readPage, reportRetrieved,
-  spansOf } from "./mailbox-listing.ts"
+import { discardedFields, entryOf, entryXml, type ListingPage, type ListingQuery, readPage,
+  reportRetrieved, spansOf } from "./mailbox-listing.ts"
 
 /** The mailbox, and the check that its reader may still read it. */
 const watchedBy = ({ call, mailbox, service }: ReaderCall): LiveSource => ({
@@ -98,7 +98,11 @@ export const streamMailbox = Effect.fnUntraced(function*(
     : found
   let { after } = position
   let isReported = position.state === "kept"
-  const headers = [["Vary", "Accept"] as const, mailbox.link]
+  const headers = [
+    ["Vary", "Accept"] as const,
+    mailbox.link,
+    ...discardedFields(position.state === "discarded")
+  ]
   return eventStreamAnswer(service, call, watchedBy(readerCall), headers, (events, recheck) => {
     if (!isReported) events.send(positionEvent(view, position))
     isReported = true

@@ -16,9 +16,9 @@ import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
   readItems, requireReader, requireRemover } from "./mailbox-access.ts"
-import { entryOf, feedDate, isFeed, latestTypes, type ListingQuery, type MailboxEntry,
-  type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved, spansOf,
-  withCopies } from "./mailbox-listing.ts"
+import { discardedFields, entryOf, feedDate, isFeed, latestTypes, type ListingQuery,
+  type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved,
+  spansOf, withCopies } from "./mailbox-listing.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
 import { listingView, notificationView, publicView } from "./mailbox-views.ts"
 
@@ -184,7 +184,12 @@ export const getMailbox = (service: Service) => {
       status: 200,
       view: listingView(mailbox, page, query),
       offered: listingTypes,
-      headers: [...mailboxReaderHeaders(mailbox), ["Accept-Post", acceptPost], ...applied],
+      headers: [
+        ...mailboxReaderHeaders(mailbox),
+        ["Accept-Post", acceptPost],
+        ...discardedFields(page.isDiscarded),
+        ...applied
+      ],
       ...dated
     }, spans)
     const isFinal = !isFeed(type) || dated.lastModifiedMs !== undefined

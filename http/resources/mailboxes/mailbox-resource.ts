@@ -187,6 +187,7 @@ export const mailboxResource: ResourceDefinition = {
       responses: {
         200: viewResponse("MailboxListing", "A page of the listing", [
           "Link",
+          "Discarded?",
           "Preference-Applied?",
           "Accept-Post?",
           "Last-Modified?",

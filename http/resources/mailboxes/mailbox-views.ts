@@ -10,7 +10,7 @@ import { slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
-import { afterOpening, depositLinks, entryXml, type ListingPage, type ListingQuery,
+import { afterOpening, depositLinks, discardedNotice, entryXml, type ListingPage, type ListingQuery,
   type MailboxEntry, nextHref, openingOf, pageLinks } from "./mailbox-listing.ts"
 import { defaultRetention, mailboxDocument, type MailboxSecretUris,
   settingsElements } from "./mailbox-settings.ts"
@@ -165,7 +165,7 @@ const readerPage = (
   return html`<h2>Notifications</h2>
 ${
     page.isDiscarded === true
-      ? html`<p class="quiet">Earlier notifications of this page have been removed.</p>
+      ? html`<p class="quiet">${discardedNotice}</p>
 `
       : nothing
   }${livePart("no-entries", summaries.length === 0 ? empty : nothing)}${
@@ -350,6 +350,7 @@ export const settingsView = (mailbox: MailboxRef, settings: OwnerSettings): Reso
 const feedOf = (mailbox: MailboxRef, page: ListingPage, title: string): Feed => ({
   href: mailbox.href,
   title,
+  notice: page.isDiscarded === true ? discardedNotice : undefined,
   updated: new Date(page.view.lastAtMs).toISOString(),
   entries: page.entries.map((entry) => {
     const { description, from, url } = summaryOf(mailbox, entry)
