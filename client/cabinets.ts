@@ -1,6 +1,6 @@
 /** Cabinets (protocol §1.5): several mailboxes read as one. */
 import { type Notification, notificationOf } from "./notifications.ts"
-import { defined, type JsonObject, linkOf, type ListingOptions, listOf, optionalText,
+import { type CursorListingOptions, defined, type JsonObject, linkOf, listOf, optionalText,
   RemoteResource, textOf, withQuery } from "./transport/index.ts"
 
 /** The definition of a cabinet. */
@@ -19,13 +19,22 @@ export interface Filed extends Notification {
   readonly mailbox: string
 }
 
+/** A mailbox of a cabinet as a page of it shows. */
+export interface CabinetMailboxState {
+  readonly href: string
+  /** Whether the owner of the cabinet may read it, and it could be read. */
+  readonly readable: boolean
+  /** Whether notifications in it that followed `after` have been removed. */
+  readonly discarded: boolean
+}
+
 /** A page of a cabinet, in the order of receipt. */
 export interface CabinetPage {
   readonly title: string
   /** Continue with `read({ after: cursor })`. */
   readonly cursor: string
   readonly more: boolean
-  readonly mailboxes: ReadonlyArray<{ readonly href: string; readonly readable: boolean }>
+  readonly mailboxes: ReadonlyArray<CabinetMailboxState>
   readonly notifications: ReadonlyArray<Filed>
 }
 
@@ -44,6 +53,7 @@ const filedOf = (document: JsonObject): Filed => ({
 
 /** A cabinet, by its URI. */
 export class Cabinet extends RemoteResource {
+  /** One page. Throws UnknownCursor if `after` is a cursor that is not of this cabinet. */
   async read(
     { after, limit, signal }: {
       readonly after?: string | undefined
@@ -59,17 +69,16 @@ export class Cabinet extends RemoteResource {
       more: linkOf(headers.get("link"), "next") !== undefined,
       mailboxes: listOf(document, "mailbox").map((one) => ({
         href: textOf(one, "href"),
-        readable: optionalText(one, "readable") !== "false"
+        readable: optionalText(one, "readable") !== "false",
+        discarded: optionalText(one, "discarded") === "true"
       })),
       notifications: listOf(document, "notification").map(filedOf)
     }
   }
 
-  /** All its notifications, page by page. */
-  notifications(
-    { after, ...options }: ListingOptions & { readonly after?: string | undefined } = {}
-  ): AsyncGenerator<Filed, void, void> {
-    return this.transport.list(this.href, "notification", filedOf, options, { since: after })
+  /** All its notifications, page by page. Throws UnknownCursor as `read` does. */
+  notifications(options: CursorListingOptions = {}): AsyncGenerator<Filed, void, void> {
+    return this.transport.list(this.href, "notification", filedOf, options)
   }
 
   async replace(contents: CabinetContents): Promise<void> {

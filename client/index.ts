@@ -5,7 +5,8 @@
 export type { AccountRemoval, AccountRole, Accounts, ClusterReport, KindStatus, ListedAccount,
   ListedToken, NodeStatus, TokenOptions } from "./administration.ts"
 export type { AuditCheck, AuditFilter, AuditLog, AuditPoint, RecordedOperation } from "./audit.ts"
-export type { Cabinet, CabinetContents, CabinetPage, Filed } from "./cabinets.ts"
+export type { Cabinet, CabinetContents, CabinetMailboxState, CabinetPage,
+  Filed } from "./cabinets.ts"
 export { type Client, connect, type ConnectOptions, type Content, type Published, type Publishing,
   type ReadContentOptions, type Receipt } from "./client.ts"
 export type { ListedMailbox, Mailbox, MailboxPage, MailboxSecrets, MailboxSettings, OpenedMailbox,
@@ -18,11 +19,11 @@ export type { Customer, CustomerField, CustomerFile, CustomerQuery, LoadProgress
   QueryCondition, Quote, TableQuery } from "./queries.ts"
 export type { NewRegistration, Registration, RegistrationInfo } from "./registration.ts"
 export type { ListedSession, Session, SessionAnswer, SessionProgress } from "./session.ts"
-export { Conflict, ConnectionError, type Fetch, Forbidden, Gone, InvalidSignature, type Json,
-  type JsonObject, type ListingOptions, NotFound, pathOf, type PostOptions, PreconditionFailed,
-  type Problem, ProblemError, type RequestContentBody, RestanteError, type ServiceRequest,
-  type ServiceResponse, type SignatureFault, TooLarge, TooManyRequests, Unauthenticated,
-  Unavailable, UnexpectedAnswer, UnknownCursor, Unprocessable,
+export { Conflict, ConnectionError, type CursorListingOptions, type Fetch, Forbidden, Gone,
+  InvalidSignature, type Json, type JsonObject, type ListingOptions, NotFound, pathOf,
+  type PostOptions, PreconditionFailed, type Problem, ProblemError, type RequestContentBody,
+  RestanteError, type ServiceRequest, type ServiceResponse, type SignatureFault, TooLarge,
+  TooManyRequests, Unauthenticated, Unavailable, UnexpectedAnswer, UnknownCursor, Unprocessable,
   type WriteCondition } from "./transport/index.ts"
 export { type Incoming, type IncomingHeaders, type Push, type PushReceiver, pushReceiver, readPush,
   type Verification, verifyHubPush, verifyHubSignature, verifyPush,

@@ -4,9 +4,9 @@ import { itemOf, type Notification, type NotificationInput, notificationOf, Watc
   type Watching } from "./notifications.ts"
 import { type NewRegistration, Registration, type RegistrationInfo,
   registrationInfoOf } from "./registration.ts"
-import { basicAuthorization, defined, HttpTransport, type JsonObject, linkOf, type ListingOptions,
-  listOf, locationOf, objectOf, optionalNumber, optionalText, type PostOptions, RemoteResource,
-  textOf, withQuery } from "./transport/index.ts"
+import { basicAuthorization, type CursorListingOptions, defined, HttpTransport, type JsonObject,
+  linkOf, listOf, locationOf, objectOf, optionalNumber, optionalText, type PostOptions,
+  RemoteResource, textOf, withQuery } from "./transport/index.ts"
 
 /** Settings by the owner. */
 export interface MailboxSettings {
@@ -138,14 +138,12 @@ export class Mailbox extends RemoteResource {
     }
   }
 
-  /** All its notifications, page by page. */
+  /** All its notifications, page by page. Throws UnknownCursor as `read` does. */
   notifications(
-    { after, pageSize = pageEntries, signal }: ListingOptions & {
-      readonly after?: string | undefined
-    } = {}
+    { pageSize = pageEntries, ...options }: CursorListingOptions = {}
   ): AsyncGenerator<Notification, void, void> {
-    const options = { pageSize, signal }
-    return this.reader.list(this.href, "notification", notificationOf, options, { since: after })
+    const listing = { ...options, pageSize }
+    return this.reader.list(this.href, "notification", notificationOf, listing)
   }
 
   /** Its notifications, and new ones as they arrive; see Watch. */

@@ -50,6 +50,17 @@ export interface ListingOptions {
   readonly pageSize?: number | undefined
 }
 
+/** Options of listings that continue after a cursor. */
+export interface CursorListingOptions extends ListingOptions {
+  /** The cursor of an earlier page or notification, or any RFC 3339 time. */
+  readonly after?: string | undefined
+  /**
+   * Called before the entries of a page that lost what followed the cursor: other readers deleted
+   * it, or its retention ended. The listing goes on with what the service still has.
+   */
+  readonly onDiscarded?: (() => void) | undefined
+}
+
 /** The path with these parameters; undefined ones are omitted. */
 export const withQuery = (
   path: string,

@@ -6,7 +6,7 @@ import { backoffMsFirst, backoffMsMax, documentBytesMax, problemBytesMax, respon
   retryAfterMsMax } from "../limits.ts"
 import { ConnectionError, ProblemError, problemError, RestanteError } from "./errors.ts"
 import { type JsonObject, listOf, parseObject, unexpected } from "./json.ts"
-import { linkOf, type ListingOptions, parseUrl, pathOf, withQuery } from "./pages.ts"
+import { type CursorListingOptions, linkOf, parseUrl, pathOf, withQuery } from "./pages.ts"
 
 /** All bytes of a body; undefined, with the rest unread, when there are more than `bytesMax`. */
 export const readBytes = async (
@@ -291,12 +291,13 @@ export class HttpTransport {
     uri: string,
     name: string,
     decode: (entry: JsonObject) => A,
-    { pageSize, signal }: ListingOptions = {},
+    { after, onDiscarded, pageSize, signal }: CursorListingOptions = {},
     query: Readonly<Record<string, string | number | undefined>> = {}
   ): AsyncGenerator<A, void, void> {
-    let page: string | undefined = withQuery(uri, { ...query, limit: pageSize })
+    let page: string | undefined = withQuery(uri, { ...query, since: after, limit: pageSize })
     while (page !== undefined) {
       const response: DocumentResponse = await this.request({ method: "GET", uri: page, signal })
+      if (response.headers.get("discarded") === "true") onDiscarded?.()
       yield* listOf(response.document, name).map(decode)
       const next = linkOf(response.headers.get("link"), "next")
       page = next !== undefined && this.locate(uri).isOwn ? pathOf(next) : next

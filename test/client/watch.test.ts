@@ -1,6 +1,6 @@
 /** Watching a mailbox: over broken connections, and by slow readers. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
-import { type Client, type Connection, ConnectionError, Gone, type Mailbox, NotFound,
+import { type Cabinet, type Client, type Connection, ConnectionError, Gone, type Mailbox, NotFound,
   type ReceivedNotification, UnexpectedAnswer, UnknownCursor } from "../../client/index.ts"
 import { type Cutting, startCutting } from "./cutting.ts"
 import { all, type Here, rejection, startHere, take } from "./services.ts"
@@ -153,6 +153,49 @@ it("reports that notifications after its cursor were removed, and continues", as
   expect(discards).toBe(1)
   expect((await mailbox.read({ after })).discarded).toBe(true)
   expect((await mailbox.read()).discarded).toBe(false)
+})
+
+it("reports removed notifications in listings of the mailbox and of a cabinet, too", async () => {
+  const { href, mailbox } = await admin.openMailbox()
+  const { href: other } = await admin.openMailbox()
+  const cabinet = await admin.createCabinet({ mailboxes: [href, other] })
+  await fill(mailbox, 5)
+  const [ofMailbox, ofCabinet] = [
+    (await mailbox.read({ limit: 1 })).cursor,
+    (await cabinet.read({ limit: 1 })).cursor
+  ]
+  const read = async (listed: Pick<Mailbox | Cabinet, "notifications">, after?: string) => {
+    const events: Array<string> = []
+    const onDiscarded = () => events.push("discarded")
+    for await (const one of listed.notifications({ after, onDiscarded, pageSize: 1 })) {
+      events.push(one.description)
+    }
+    return events
+  }
+  expect(await read(mailbox, ofMailbox)).toEqual(numbers(4, 1))
+  expect(await read(cabinet, ofCabinet)).toEqual(numbers(4, 1))
+  for (const one of (await mailbox.read()).notifications.slice(0, 3)) await mailbox.remove(one)
+  const lost = ["discarded", ...numbers(2, 3)]
+  expect(await read(mailbox, ofMailbox)).toEqual(lost)
+  expect(await read(cabinet, ofCabinet)).toEqual(lost)
+  // Without a cursor there is nothing to lose.
+  expect([await read(mailbox), await read(cabinet)]).toEqual([numbers(2, 3), numbers(2, 3)])
+  const states = async (after?: string) =>
+    (await cabinet.read({ after })).mailboxes.map((one) => [one.href, one.readable, one.discarded])
+  expect(await states(ofCabinet)).toEqual([[href, true, true], [other, true, false]])
+  expect(await states()).toEqual([[href, true, false], [other, true, false]])
+})
+
+it("throws UnknownCursor for a cursor of another cabinet", async () => {
+  const { href, mailbox } = await admin.openMailbox()
+  await fill(mailbox, 1)
+  const [cabinet, other] = [
+    await admin.createCabinet({ mailboxes: [href] }),
+    await admin.createCabinet({ mailboxes: [href] })
+  ]
+  const after = (await other.read()).cursor
+  const refused = [cabinet.read({ after }), all(cabinet.notifications({ after }))].map(rejection)
+  for (const error of await Promise.all(refused)) expect(error).toBeInstanceOf(UnknownCursor)
 })
 
 const deferred = () => {
