@@ -90,6 +90,10 @@ const mailboxArgument = textArgument(
   "Its URI, with or without the secret part, or its name"
 )
 
+const onDiscarded = (): void => {
+  process.stderr.write("Notifications since that time were removed; the others follow.\n")
+}
+
 const documentOf = ({ href, item, received }: Notification) => ({ href, received, item })
 
 const cells = ({ description, received, url }: Notification): ReadonlyArray<string> =>
@@ -145,7 +149,8 @@ export const readCommand = Command.make(
       return yield* wrongUsage("--save is of one notification: give its URI")
     }
     const rows: Array<ReadonlyArray<string>> = []
-    const options = { after: Option.getOrUndefined(since), pageSize: pageSizeFor(limit) }
+    const after = Option.getOrUndefined(since)
+    const options = { after, onDiscarded, pageSize: pageSizeFor(limit) }
     yield* callMailbox(location, async (mailbox) => {
       for await (const notification of take(mailbox.notifications(options), limit)) {
         if (json) printLine(JSON.stringify(documentOf(notification)))
@@ -197,9 +202,6 @@ export const watchCommand = Command.make(
       process.stderr.write(
         isLost ? "The service does not respond; retrying.\n" : "The service responds again.\n"
       )
-    }
-    const onDiscarded = (): void => {
-      process.stderr.write("Notifications since that time were removed; the others follow.\n")
     }
     yield* callMailbox(location, async (mailbox) => {
       const after = Option.getOrUndefined(since)

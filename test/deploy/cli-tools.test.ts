@@ -103,6 +103,11 @@ describe("restante read", () => {
   it.each([
     [["nobody"], 1, "404"],
     [["alice", "--save", "x"], 2, "of one notification"],
+    [
+      ["alice", "--since", "2026-01-01T00:00:00.000000000000999Z"],
+      1,
+      "no position of this mailbox"
+    ],
     [["http://a.test/elsewhere"], 2, "the URI or the name of a mailbox"]
   ])("refuses %j", async (args, status, message) => {
     const ran = await restante(["read", ...args])

@@ -99,6 +99,36 @@ describe("restante watch", () => {
     })
   })
 
+  it("reports that notifications since then were removed, as read does", async () => {
+    const carol = await openMailbox(service.url, "carol")
+    const first = await send(service.url, carol.path, { headers: asAdmin })
+    const since: Array<string> = [parseXml(first.text).attributes["time"] ?? ""]
+    for (const name of ["one", "two", "three"]) {
+      await deposit(carol, name)
+      const listing = parseXml((await send(service.url, carol.path, { headers: asAdmin })).text)
+      since.push(listing.attributes["time"] ?? "")
+    }
+    const listed = await begin(["read", "carol", "--json"]).ended
+    const hrefs = listed.stdout.trim().split("\n").map((line) =>
+      String((JSON.parse(line) as { readonly href: unknown }).href)
+    )
+    for (const href of hrefs.slice(0, 2)) {
+      const { pathname } = new URL(href)
+      expectStatus(await send(service.url, pathname, { method: "DELETE", headers: asAdmin }), 204)
+    }
+    const notice = "Notifications since that time were removed; the others follow.\n"
+    const watching = begin(["watch", "carol", "--since", since[1] ?? ""])
+    await lines(watching, 1)
+    watching.child.kill("SIGTERM")
+    expect((await watching.ended).stderr).toBe(notice)
+    const read = await begin(["read", "carol", "--since", since[1] ?? ""]).ended
+    expect(read).toMatchObject({ status: 0, stderr: notice })
+    expect(read.stdout).toContain("three")
+    // Right before what is kept, nothing is lost.
+    const kept = await begin(["read", "carol", "--since", since[2] ?? ""]).ended
+    expect(kept).toMatchObject({ status: 0, stderr: "", stdout: read.stdout })
+  })
+
   it.each<[string, number, ReadonlyArray<string>, Environment, RegExp]>([
     ["no such mailbox", 1, ["nobody"], {}, /no such mailbox/],
     ["a wrong secret", 1, [`${publicUrl}/mailboxes/alice~wrong`], {}, /no such mailbox/],
