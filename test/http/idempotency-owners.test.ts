@@ -98,6 +98,37 @@ describe("an account", () => {
     const other = await send("POST", "/mailboxes", { ...first, ...keyed("\"a key\"") })
     expect(other.child("type")).toBe(`${service.base}/problems/idempotency-key-reuse`)
   })
+
+  // Content has a type and a password, a mailbox a name.
+  it.each([
+    ["Content-Type", "/content", "Hello!", "text/plain", "text/markdown"],
+    [
+      "Message-Password",
+      "/content",
+      "Hello!",
+      "the-first-of-2-passwords",
+      "another-of-2-passwords"
+    ],
+    ["Slug", "/mailboxes", undefined, "first-of-a-key", "second-of-a-key"]
+  ])("uses one key for one %s", async (name, path, body, one, other) => {
+    const { first } = await accountNamed(`one-${name.toLowerCase()}`)
+    const post = (value: string) =>
+      send("POST", path, {
+        ...first,
+        ...body === undefined ? {} : { body },
+        type: name === "Content-Type" ? value : "text/plain",
+        headers: {
+          "Idempotency-Key": "one-key-of-one-field",
+          ...name === "Content-Type" ? {} : { [name]: value }
+        }
+      })
+    const created = await post(one)
+    expect(created.status).toBeLessThan(300)
+    const refused = await post(other)
+    expect([refused.status, refused.child("type")])
+      .toEqual([422, `${service.base}/problems/idempotency-key-reuse`])
+    expect((await post(one)).header("location")).toBe(created.header("location"))
+  })
 })
 
 describe("a reader of a mailbox", () => {

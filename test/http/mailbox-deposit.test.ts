@@ -84,19 +84,38 @@ describe("A2: depositing", () => {
     expect(descriptions(listing)).toEqual([])
   })
 
-  test("inlined content is the mailbox owner's, who can remove it", async () => {
+  test("elements that a browser would run: 422, in XML and in JSON", async () => {
+    const { href } = await service.open("active")
+    const xhtml = "http://www.w3.org/1999/xhtml"
+    const xml = "<notification><item><description>d</description><url>u:1</url>" +
+      `<h:script xmlns:h="${xhtml}">alert(1)</h:script></item></notification>`
+    const script = { "@xmlns:h": xhtml, "h:script": "alert(1)" }
+    const json = JSON.stringify({ item: { description: "d", url: "u:1", added: script } })
+    for (const [type, body] of [["text/xml+rss", xml], ["application/json", json]] as const) {
+      const refused = await service.send("POST", href, { body, type })
+      expect([type, refused.status, refused.child("rule")]).toEqual([type, 422, "active-markup"])
+    }
+    expect(descriptions(await service.send("GET", href, { basic: owner }))).toEqual([])
+  })
+
+  test("inlined content is the mailbox owner's, who can remove it, as an admin can", async () => {
     const headers = { Slug: "inline-owned" }
     const opened = await service.send("POST", "/mailboxes", { basic: service.bob, headers })
     const href = opened.header("location")
     const body = "<notification><item><description>d</description>" +
       "<content type=\"text/plain\">words of a stranger</content></item></notification>"
-    const location = (await service.send("POST", href, { body })).header("location")
-    const { text } = await service.send("GET", location, { basic: service.bob })
-    const content = /<url>([^<]+)<\/url>/.exec(text)?.[1] ?? ""
-    expect((await service.send("GET", content)).text).toBe("words of a stranger")
-    expect((await service.send("DELETE", content)).status).toBe(401)
-    expect((await service.send("DELETE", content, { basic: service.bob })).status).toBe(204)
-    expect((await service.send("GET", content)).status).toBe(410)
+    const deposited = async (more: string) => {
+      const sent = await service.send("POST", href, { body: body.replace("d<", `${more}<`) })
+      const { text } = await service.send("GET", sent.header("location"), { basic: service.bob })
+      return /<url>([^<]+)<\/url>/.exec(text)?.[1] ?? ""
+    }
+    for (const [who, basic] of [["bob", service.bob], ["admin", owner]] as const) {
+      const content = await deposited(`for ${who}`)
+      expect((await service.send("GET", content)).text).toBe("words of a stranger")
+      expect((await service.send("DELETE", content)).status).toBe(401)
+      expect([who, (await service.send("DELETE", content, { basic })).status]).toEqual([who, 204])
+      expect((await service.send("GET", content)).status).toBe(410)
+    }
   })
 
   test("inlined content is published by the service; the repetition has the same", async () => {

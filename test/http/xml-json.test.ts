@@ -175,6 +175,13 @@ describe("JSON", () => {
     })
   })
 
+  it.each([
+    { "@xmlns:h": "http://www.w3.org/1999/xhtml", "h:script": "alert(1)" },
+    { b: [{ svg: { "@xmlns": "http://www.w3.org/2000/svg", "@onload": "alert(1)" } }] }
+  ])("holds nothing that a browser would run: %j", (value) => {
+    expect(parser.fromJson("a", value)).toMatchObject({ fault: { _tag: "ActiveMarkup" } })
+  })
+
   it("unwraps a root, shows empty lists, and refuses bad names and depth", () => {
     expect(parser.fromJson("answer", { answer: { continue: true } })).toMatchObject({
       value: { attributes: { continue: "true" } }
