@@ -19,4 +19,5 @@ export { sweepReservations } from "./resources/content/index.ts"
 export { resumeLoads, watchLoads } from "./resources/customers/index.ts"
 export { makeMetricsText, metricsType } from "./resources/observability/index.ts"
 export { sweepQueries } from "./resources/rows/index.ts"
-export { assertNative, listen, ServerUnavailable, type SpillSettings } from "./wire/index.ts"
+export { assertNative, documentHeaders, listen, ServerUnavailable,
+  type SpillSettings } from "./wire/index.ts"

@@ -1,7 +1,7 @@
 /** The listener of METRICS_LISTEN: `/metrics` alone, for a network of the operator. */
 import { Effect, type Scope } from "effect"
 import { createServer, type Server } from "node:http"
-import { metricsType, ServerUnavailable } from "../../http/index.ts"
+import { documentHeaders, metricsType, ServerUnavailable } from "../../http/index.ts"
 import type { ListenAddress } from "../settings/index.ts"
 
 const makeServer = (metricsText: () => string): Server =>
@@ -11,6 +11,7 @@ const makeServer = (metricsText: () => string): Server =>
     const status = path !== "/metrics" ? 404 : isRead ? 200 : 405
     const body = status === 200 ? metricsText() : `use GET /metrics, there is nothing else here\n`
     response.writeHead(status, {
+      ...Object.fromEntries(documentHeaders),
       "Content-Type": status === 200 ? metricsType : "text/plain; charset=utf-8",
       "Cache-Control": "no-store",
       ...status === 405 ? { Allow: "GET, HEAD" } : {}

@@ -12,6 +12,26 @@ export const pagePolicy = "default-src 'none'; style-src 'self'; script-src 'sel
 /** The policy of every answer that is not HTML: it runs nothing, and no page frames it. */
 export const documentPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
+/** The fields of every answer. */
+const commonFields: ReplyHeaders = [
+  ["X-Content-Type-Options", "nosniff"],
+  ["Referrer-Policy", "no-referrer"]
+]
+
+const policyName = "Content-Security-Policy"
+
+const sameOrigin = ["Cross-Origin-Resource-Policy", "same-origin"] as const
+
+/**
+ * The fields that every answer without HTML has (protocol §7), for a server that does not write
+ * its answers by {@link joinHeaders}.
+ */
+export const documentHeaders: ReplyHeaders = [
+  ...commonFields,
+  [policyName, documentPolicy],
+  sameOrigin
+]
+
 /** The policy of the service's own scripts. */
 export const scriptPolicy = "default-src 'self'"
 
@@ -43,7 +63,7 @@ export const statusLines = (origin: CorsOrigin): StatusLines => {
  * without cookies (Fetch §3.3.5), and the service allows no others.
  */
 const linesFor = (origin: CorsOrigin): (status: number) => string => {
-  const shared = "\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer"
+  const shared = `\r\n${joinFields(commonFields)}`
     + (origin === undefined ? "" : `\r\nAccess-Control-Allow-Origin: ${checked(origin)}`
       + "\r\nAccess-Control-Expose-Headers: *")
   const lines = new Map<number, string>()
@@ -96,15 +116,15 @@ export const keepJoined = (headers: ReplyHeaders): void => {
   keptTexts.set(headers, joinWithPolicies(200, headers))
 }
 
-const pageField = `\r\nContent-Security-Policy: ${pagePolicy}`
-
-const documentField = `\r\nContent-Security-Policy: ${documentPolicy}`
-
-const sameOriginField = "\r\nCross-Origin-Resource-Policy: same-origin"
-
 /** Fields as text. */
 export const joinFields = (headers: ReplyHeaders): string =>
   headers.map(([name, value]) => `${checked(name)}: ${checked(value)}`).join("\r\n")
+
+const pageField = `\r\n${joinFields([[policyName, pagePolicy]])}`
+
+const documentField = `\r\n${joinFields([[policyName, documentPolicy]])}`
+
+const sameOriginField = `\r\n${joinFields([sameOrigin])}`
 
 const joinWithPolicies = (status: number, headers: ReplyHeaders): string => {
   let text = ""

@@ -2,7 +2,7 @@
 export { documentBody, noBody, type RequestBody, streamBody } from "./body.ts"
 export { EventStream, eventText } from "./event-stream.ts"
 export { eventHeaders, Exchange, type HttpReply } from "./exchange.ts"
-export { documentPolicy, keepJoined, optionsHeaders, type ReplyHeaders,
+export { documentHeaders, documentPolicy, keepJoined, optionsHeaders, type ReplyHeaders,
   scriptPolicy } from "./header-fields.ts"
 export { assertNative, ServerUnavailable } from "./native-module.ts"
 export type { BodyFault, HttpRequest, RequestHeaders } from "./request.ts"

@@ -6,6 +6,14 @@ import { freePorts } from "../runtime/nats/servers.ts"
 
 afterAll(cleanUp)
 
+/** Protocol §7, as texts of their own: what the service defines could be wrong. */
+const policies = {
+  "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff"
+}
+
 it("serves /metrics alone, without an account", async () => {
   const [port = 0] = await freePorts(1)
   const service = await start({ env: { METRICS_LISTEN: `127.0.0.1:${port}` } })
@@ -19,6 +27,11 @@ it("serves /metrics alone, without an account", async () => {
   for (const path of ["/", "/cluster", "/metrics/x"]) {
     expect([path, (await fetch(at + path, { headers: { authorization } })).status])
       .toEqual([path, 404])
+  }
+  for (const [path, method] of [["/metrics", "GET"], ["/metrics", "POST"], ["/", "GET"]] as const) {
+    const { headers } = await fetch(at + path, { method })
+    expect([path, method, Object.fromEntries(headers)])
+      .toEqual([path, method, expect.objectContaining(policies)])
   }
   expect((await service.stop()).code).toBe(0)
   await expect(fetch(`${at}/metrics`)).rejects.toThrow()
