@@ -98,10 +98,7 @@ describe.each([["chromium", startChromium], ["firefox", startFirefox]] as const)
 
     it.each(["foreign", "sibling"] as const)("runs none for a page of a %s host", async (from) => {
       const { document, front, pages, shown } = scene
-      // The service's own by one of both hosts, to save time; what was published by both.
-      const uris = resourcesOf(document, shown, true)
-        .filter(({ isOwn }, at) => !isOwn || (at % 2 === 0) === (from === "sibling"))
-        .map((one) => front.uriOf(one))
+      const uris = resourcesOf(document, shown, true).map((one) => front.uriOf(one))
       const groups = Array.from(
         { length: Math.ceil(uris.length / urisOnPage) },
         (__, at) => uris.slice(at * urisOnPage, (at + 1) * urisOnPage)
