@@ -8,7 +8,7 @@ import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
 import { openItems } from "../sealed-fragment.ts"
-import { admitFetch, admitReceipt, makeRequestHistory, reachOf,
+import { admitFetch, admitReceipt, boundsOf, makeRequestHistory,
   type RequestHistory } from "./admission.ts"
 import { listCopy, newCopy, removeCopy, removeInlined, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
@@ -99,8 +99,8 @@ const attempt = Effect.fnUntraced(function*(
   if (admission === "never") return obsolete
   if (admission !== "admitted") return attempted(admission, random)
   const mailbox = links.mailbox(target.mailbox)
-  const reach = reachOf(notification)
-  const input: TaskInput = { pointer, mailbox, settings, key: notification.idRandom, reach }
+  const bounds = boundsOf(history, notification)
+  const input: TaskInput = { pointer, mailbox, settings, key: notification.idRandom, bounds }
   if (isReceipt) {
     const status = target.kind === "fetch" ? "problem" : target.kind
     return attempted(yield* sendReceipt(deps, peers, input, status, problem), random)

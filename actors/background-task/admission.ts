@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import { anonymousRequestsMs } from "../limits.ts"
 import type { StoredNotification } from "../mailbox/index.ts"
-import type { DeliveryOutcome, Reach } from "../outbound/index.ts"
+import type { Deferred, DeliveryOutcome, RequestBounds } from "../outbound/index.ts"
 import { parseUrl } from "../parse-url.ts"
 import { AnonymousBudget } from "./anonymous-budget.ts"
 import type { BackgroundTaskDependencies, Pointer } from "./protocol.ts"
@@ -22,16 +22,12 @@ export const makeRequestHistory = (): RequestHistory => ({
   acceptance: new ReceiptAcceptance()
 })
 
-/** An anonymous sender causes requests to public addresses only, whatever the operator allows. */
-export const reachOf = ({ network }: StoredNotification): Reach =>
-  network === undefined ? "allowed" : "public"
-
 /** Why a request has to wait: for the budget of its anonymous sender. Others do not wait. */
 const admit = (
   { budget }: RequestHistory,
   { atMs, network }: StoredNotification,
   url: string
-): Effect.Effect<RequestAdmission> =>
+): Effect.Effect<Deferred | "admitted" | "never"> =>
   Effect.map(Clock.currentTimeMillis, (nowMs) => {
     if (network === undefined) return "admitted"
     const leftMs = atMs + anonymousRequestsMs - nowMs
@@ -40,6 +36,30 @@ const admit = (
     if (waitMs === 0) return "admitted"
     return waitMs < leftMs ? { _tag: "Deferred", untilMs: nowMs + waitMs } : "never"
   })
+
+/**
+ * Where the requests for a notification may go. An anonymous sender causes requests to public
+ * addresses only, whatever the operator allows; and each redirect is a request to its own origin,
+ * since a stranger's many origins could all redirect to one victim.
+ */
+export const boundsOf = (
+  history: RequestHistory,
+  notification: StoredNotification
+): RequestBounds =>
+  notification.network === undefined ? { reach: "allowed" } : {
+    reach: "public",
+    admitRedirect: (uri) =>
+      Effect.map(admit(history, notification, uri), (admission) => {
+        if (admission === "admitted") return undefined
+        return admission === "never" ? lastDeferred(notification) : admission
+      })
+  }
+
+/** Until the notification is too old for another request. */
+const lastDeferred = ({ atMs }: StoredNotification): Deferred => ({
+  _tag: "Deferred",
+  untilMs: atMs + anonymousRequestsMs
+})
 
 /** Whether the content may be fetched now. What stays in this service always may. */
 export const admitFetch = (
@@ -70,7 +90,11 @@ export const admitReceipt = Effect.fnUntraced(function*(
     const admission = yield* admit(history, notification, url)
     if (admission !== "admitted") return admission
     const headers = password === undefined ? {} : { "Message-Password": password }
-    const outcome = yield* outbound.head({ uri: url, headers, reach: reachOf(notification) })
+    const outcome = yield* outbound.head({
+      uri: url,
+      headers,
+      ...boundsOf(history, notification)
+    })
     if (outcome._tag === "RetryableFailure" || outcome._tag === "Deferred") return outcome
     accepts = outcome._tag === "Probed" && namesReceipts(outcome.acceptPost)
     acceptance.record(pointer, accepts, yield* Clock.currentTimeMillis)

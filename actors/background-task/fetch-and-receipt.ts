@@ -7,7 +7,7 @@ import { askContent, type ContentMessage } from "../content/index.ts"
 import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
 import type { OwnerSettings } from "../mailbox/index.ts"
 import type { DeliveryFailure, DeliveryOutcome, Fetched, FetchOutcome,
-  Reach } from "../outbound/index.ts"
+  RequestBounds } from "../outbound/index.ts"
 import { sha256 } from "../secret-hash.ts"
 import type { BackgroundTaskDependencies, OutgoingReceipt, Pointer } from "./protocol.ts"
 
@@ -19,8 +19,8 @@ export interface TaskInput {
   readonly settings: OwnerSettings
   /** Random part of the notification's id: names derived from it cannot be guessed. */
   readonly key: string
-  /** The addresses that its requests may reach. */
-  readonly reach: Reach
+  /** Where its requests may go. */
+  readonly bounds: RequestBounds
 }
 
 /** The access to a message's content that its password gives. */
@@ -79,7 +79,7 @@ export const fetchContent = (
   memory: Semaphore.Semaphore,
   input: TaskInput
 ): Effect.Effect<FetchOutcome, AskFailure | StorageFailure> => {
-  const { pointer, reach, settings } = input
+  const { bounds, pointer, settings } = input
   const bytesMax = Math.min(settings.fetchLimitBytes ?? cachedBytesDefault, cachedBytesMax)
   const id = deps.links.contentOf(pointer.url)
   const headers = pointer.password === undefined ? {} : { "Message-Password": pointer.password }
@@ -88,7 +88,7 @@ export const fetchContent = (
       uri: pointer.url,
       headers: { Accept: "*/*", ...headers },
       bytesMax,
-      reach
+      ...bounds
     })
     : fetchOwn(deps, peers, input, id, bytesMax)
   return memory.withPermits(Math.max(1, Math.ceil(bytesMax / fetchPermitBytes)))(fetching)
@@ -105,7 +105,7 @@ const receiptKey = (key: string, status: OutgoingReceipt["status"]): string =>
 export const sendReceipt = (
   { documents, links, outbound }: BackgroundTaskDependencies,
   peers: Peers,
-  { key, mailbox, pointer, reach }: TaskInput,
+  { bounds, key, mailbox, pointer }: TaskInput,
   status: OutgoingReceipt["status"],
   problem: string | undefined
 ): Effect.Effect<DeliveryOutcome, AskFailure> => {
@@ -118,7 +118,7 @@ export const sendReceipt = (
   if (id === undefined) {
     return outbound.post({
       uri: pointer.url,
-      reach,
+      ...bounds,
       headers: {
         "Content-Type": "application/xml; charset=utf-8",
         "Idempotency-Key": `"${receiptKey(key, status)}"`,

@@ -4,6 +4,7 @@
  */
 import { Effect, Exit } from "effect"
 import { deferredJitterMs, type DeliveryLimits } from "../limits.ts"
+import type { Deferred } from "./protocol.ts"
 
 /** The evidence of one request about its origin. */
 export type OriginHealth = "healthy" | "failing" | "unknown"
@@ -139,13 +140,6 @@ class ServiceRate {
     this.spanCount = 0
     this.sinceMs = nowMs
   }
-}
-
-/** The request was not sent; it may be retried at `untilMs`. */
-export interface Deferred {
-  readonly _tag: "Deferred"
-  /** The time of day. */
-  readonly untilMs: number
 }
 
 export interface OriginLimiterMetrics {

@@ -26,11 +26,17 @@ export const DeliveryOutcome = Schema.Union([
     problem: Schema.String,
     retryAfterMs: Schema.optionalKey(Count)
   }),
-  /** No attempt was made: the origin's queue is full, or its circuit is open. Retry then. */
+  /**
+   * The attempt was not made, or not to its end: the origin's queue is full, its circuit is open,
+   * or a redirect has to wait. Retry
+   * at `untilMs`, a time of day.
+   */
   Schema.TaggedStruct("Deferred", { untilMs: Count })
 ])
 
 export type DeliveryOutcome = typeof DeliveryOutcome.Type
+
+export type Deferred = Extract<DeliveryOutcome, { readonly _tag: "Deferred" }>
 
 export type DeliveryFailure = Extract<
   DeliveryOutcome,
@@ -52,13 +58,25 @@ export interface BodySource {
   readonly load: () => OutboundContent | undefined | Effect.Effect<OutboundContent | undefined>
 }
 
+/** Addresses that a request may reach: public ones, or also those that the operator has allowed. */
+export type Reach = "public" | "allowed"
+
+/** Where a request may go, beside the rules of all requests. */
+export interface RequestBounds {
+  /** The addresses that it may reach; by default also those that the operator has allowed. */
+  readonly reach?: Reach
+  /**
+   * Asked for the absolute URI of each redirect before it is followed. An outcome is that of the
+   * request, which then is not made there; undefined admits it. By default all are admitted.
+   */
+  readonly admitRedirect?: (uri: string) => Effect.Effect<Deferred | undefined>
+}
+
 /** A request with a body. */
-export type OutboundPost = (OutboundContent | BodySource) & {
+export type OutboundPost = (OutboundContent | BodySource) & RequestBounds & {
   readonly uri: string
   /** Whether a redirect is a permanent failure; by default 307 and 308 are followed. */
   readonly refusesRedirects?: boolean
-  /** As in {@link OutboundGet}. */
-  readonly reach?: Reach
   /** Whether a 405 or 415 starts discovery of a mailbox at the target (rel=mailbox). */
   readonly discovers?: boolean
   /**
@@ -83,30 +101,23 @@ export interface Fetched {
   readonly bytes: Uint8Array
 }
 
-export interface OutboundGet {
+export interface OutboundGet extends RequestBounds {
   readonly uri: string
   readonly headers?: Readonly<Record<string, string>>
   /** A body with more bytes, after decompression, is a permanent failure. */
   readonly bytesMax: number
   /** Whether a redirect is a permanent failure; by default it is followed. */
   readonly refusesRedirects?: boolean
-  /** The addresses that it may reach; by default also those that the operator has allowed. */
-  readonly reach?: Reach
 }
-
-/** Addresses that a request may reach: public ones, or also those that the operator has allowed. */
-export type Reach = "public" | "allowed"
 
 /** The outcome of a GET: a 2xx is Fetched, never Delivered. */
 export type FetchOutcome =
   | { readonly _tag: "Fetched"; readonly fetched: Fetched }
   | Exclude<DeliveryOutcome, { readonly _tag: "Delivered" }>
 
-export interface OutboundHead {
+export interface OutboundHead extends RequestBounds {
   readonly uri: string
   readonly headers?: Readonly<Record<string, string>>
-  /** As in {@link OutboundGet}. */
-  readonly reach?: Reach
 }
 
 /** The outcome of a HEAD: a 2xx is Probed, never Delivered. */

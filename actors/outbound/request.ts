@@ -11,10 +11,10 @@ import type { Destination, DestinationCache } from "./destination.ts"
 import { inboxIn, mailboxIn } from "./discovery.ts"
 import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type ExchangeResponse,
   type ExchangeResult, type Headers } from "./exchange.ts"
-import type { Deferred, OriginHealth, OriginLimiter } from "./origin-limiter.ts"
+import type { OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
-import type { DeliveryFailure, DeliveryOutcome, FetchOutcome, HeadOutcome, OutboundContent,
-  OutboundGet, OutboundHead, OutboundPost } from "./protocol.ts"
+import type { Deferred, DeliveryFailure, DeliveryOutcome, FetchOutcome, HeadOutcome,
+  OutboundContent, OutboundGet, OutboundHead, OutboundPost, RequestBounds } from "./protocol.ts"
 import { acceptPostOf, outcomeOf, redirectOf, valueOf } from "./response.ts"
 
 /** The resources that all requests of a node share. */
@@ -37,6 +37,7 @@ type HttpRequest = Pick<ExchangeRequest, "method" | "keep" | "bytesMax"> & {
   readonly uri: string
   readonly load: () => LoadedContent
   readonly refusesRedirects?: boolean
+  readonly admitRedirect?: RequestBounds["admitRedirect"] | undefined
 }
 
 /** The time that one attempt has left for all its requests, in ms. */
@@ -71,6 +72,7 @@ export const post = Effect.fnUntraced(function*(
     keep: "nothing",
     bytesMax: answerBytesMax,
     refusesRedirects: outboundPost.refusesRedirects === true,
+    admitRedirect: outboundPost.admitRedirect,
     load: "load" in outboundPost ? outboundPost.load : () => outboundPost
   }
   const final = yield* send(resources, request, time)
@@ -86,7 +88,7 @@ export const post = Effect.fnUntraced(function*(
 /** Makes a GET and decompresses its body. */
 export const get = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { bytesMax, headers = {}, refusesRedirects = false, uri }: OutboundGet
+  { admitRedirect, bytesMax, headers = {}, refusesRedirects = false, uri }: OutboundGet
 ): Effect.fn.Return<FetchOutcome> {
   const request: HttpRequest = {
     uri,
@@ -94,6 +96,7 @@ export const get = Effect.fnUntraced(function*(
     keep: "all",
     bytesMax,
     refusesRedirects,
+    admitRedirect,
     load: () => ({ headers })
   }
   const final = yield* send(resources, request, timeOf(resources))
@@ -106,13 +109,14 @@ export const get = Effect.fnUntraced(function*(
 /** Makes a HEAD, to learn what a POST to the URI may carry. */
 export const head = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { headers = {}, uri }: OutboundHead
+  { admitRedirect, headers = {}, uri }: OutboundHead
 ): Effect.fn.Return<HeadOutcome> {
   const request: HttpRequest = {
     uri,
     method: "HEAD",
     keep: "nothing",
     bytesMax: answerBytesMax,
+    admitRedirect,
     load: () => ({ headers })
   }
   const final = yield* send(resources, request, timeOf(resources))
@@ -160,6 +164,8 @@ const send = Effect.fnUntraced(function*(
     if (redirects === redirectsMax) {
       return { _tag: "PermanentFailure", code: result.code, problem: "too many redirects" }
     }
+    const deferred = yield* request.admitRedirect?.(target) ?? Effect.succeed(undefined)
+    if (deferred !== undefined) return deferred
     uri = target
   }
 })
@@ -260,6 +266,7 @@ const sendElsewhere = Effect.fnUntraced(function*(
     method: "GET",
     keep: "start",
     bytesMax: answerBytesMax,
+    admitRedirect: request.admitRedirect,
     load: () => ({ headers: { accept: pageTypes } })
   }, time)
   const { _tag } = outcomeAt(resources, page)

@@ -261,7 +261,7 @@ describe("a receipt for content of this service", () => {
           receipts: "received"
         },
         key,
-        reach: "allowed"
+        bounds: {}
       } as const
       return Effect.runPromise(sendReceipt(noDependencies, peers, input, status, undefined))
     }
