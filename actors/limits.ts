@@ -234,7 +234,7 @@ export const anonymousPerMinuteMax = 10
 
 export const anonymousPerDayMax = 100
 
-/** Networks and origins whose requests a node remembers. */
+/** Pairs of network and origin whose requests a node remembers; others wait for room. */
 export const anonymousBudgetsMax = 10_000
 
 /** How long a node remembers whether a message takes receipts, and of how many messages. */

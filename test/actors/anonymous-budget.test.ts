@@ -2,7 +2,8 @@
 import { array, assert, constantFrom, nat, property, tuple } from "fast-check"
 import { expect, it } from "vitest"
 import { AnonymousBudget } from "../../actors/background-task/anonymous-budget.ts"
-import { anonymousPerDayMax, anonymousPerMinuteMax } from "../../actors/limits.ts"
+import { anonymousBudgetsMax, anonymousPerDayMax,
+  anonymousPerMinuteMax } from "../../actors/limits.ts"
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
@@ -27,6 +28,29 @@ it("lets a hundred through in a day", () => {
   const atMs = anonymousPerDayMax * minuteMs
   expect(budget.take("a", victim, atMs)).toBe(dayMs - atMs)
   expect(budget.take("a", victim, dayMs)).toBe(0)
+})
+
+it("forgets nothing of the last day: new origins wait while its memory is full", () => {
+  const budget = new AnonymousBudget()
+  for (let n = 0; n < anonymousPerMinuteMax; n++) expect(budget.take("a", victim, 1)).toBe(0)
+  for (let n = 1; n < anonymousBudgetsMax; n++) {
+    expect(budget.take("a", `https://${n}.example`, 1 + n)).toBe(0)
+  }
+  // The first to end is the victim's, a day after its last request.
+  expect(budget.take("a", "https://new.example", 20_000)).toBe(1 + dayMs - 20_000)
+  expect(budget.take("b", victim, 20_000)).toBe(1 + dayMs - 20_000)
+  expect(budget.take("a", victim, 20_000)).toBe(1 + minuteMs - 20_000)
+  // Known origins go on, and are then not the first to be forgotten.
+  expect(budget.take("a", victim, 1 + minuteMs)).toBe(0)
+  expect(budget.take("a", "https://new.example", 1 + dayMs)).toBe(1)
+  expect(budget.take("a", "https://new.example", 2 + dayMs)).toBe(0)
+  expect(budget.take("a", "https://newer.example", 2 + dayMs)).toBe(1)
+  const times = Array.from(
+    { length: anonymousPerMinuteMax },
+    () => budget.take("a", victim, 2 + dayMs)
+  )
+  expect(times.filter((waitMs) => waitMs === 0)).toHaveLength(anonymousPerMinuteMax)
+  expect(budget.take("a", victim, 2 + dayMs)).toBe(minuteMs)
 })
 
 it("never lets more through in any minute or day", () => {
