@@ -1,8 +1,11 @@
 /** Nothing reaches a listener at a forbidden address (protocol §5, security checklist 1 to 5). */
+import { Effect } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it, onTestFinished, vi } from "vitest"
+import type { Reach } from "../../../actors/outbound/protocol.ts"
 import { nameServer } from "./nameserver.ts"
 import { answering, client, closedPort, guarded, patient, receiver } from "./rig.ts"
 import { spellings } from "./spellings.ts"
@@ -71,6 +74,69 @@ describe("a redirect", () => {
     })
     expect(await post(at.uri)).toEqual(notAllowed)
     expect(hits()).toBe(0)
+  })
+})
+
+/**
+ * Has connections to a public address arrive at this machine, since no test reaches another one.
+ * What the client checks is before that.
+ */
+const bringHome = (address: string): void => {
+  const { connect } = Socket.prototype
+  const spy = vi.spyOn(Socket.prototype, "connect")
+  spy.mockImplementation(function(this: Socket, ...args: ReadonlyArray<unknown>) {
+    // What node:net passes on: the options, and no listener.
+    const [[options]] = args as unknown as [[{ host?: string }]]
+    if (options.host === address) options.host = "127.0.0.1"
+    return Reflect.apply(connect, this, args)
+  })
+  onTestFinished(() => spy.mockRestore())
+}
+
+describe("a request that may reach public addresses only", () => {
+  const open = async () => {
+    const dns = await nameServer((_, type) => type === "A" ? ["127.0.0.1"] : [])
+    const { outbound } = await client({ dnsServers: [dns.address], limits: patient })
+    const request = { headers: {}, bytesMax: 1_000, body: "<item/>" }
+    return (uri: string, reach: Reach) =>
+      Promise.all(
+        [outbound.get, outbound.head, outbound.post].map((make) =>
+          Effect.runPromise<unknown, never>(make({ ...request, uri, reach }))
+        )
+      )
+  }
+  const refused = [notAllowed, notAllowed, notAllowed]
+  const hosts = ["127.0.0.1", "localhost", "inner.test"]
+
+  it.each(hosts)("reaches no %s, though the operator allows it", async (host) => {
+    const make = await open()
+    const { hits, port } = await guarded()
+    expect(await make(`http://${host}:${port}/`, "public")).toEqual(refused)
+    expect(hits()).toBe(0)
+  })
+
+  it.each(hosts)("is not redirected to %s, though the operator allows it", async (host) => {
+    const make = await open()
+    const { hits, port } = await guarded()
+    const at = await receiver((_, response) => {
+      response.writeHead(307, { location: `http://${host}:${port}/` }).end()
+    })
+    const address = "93.184.216.34"
+    bringHome(address)
+    const uri = `http://${address}:${at.port}/`
+    expect(await make(uri, "public")).toEqual(refused)
+    expect([at.came.length, hits()]).toEqual([3, 0])
+    await make(uri, "allowed")
+    expect([at.came.length, hits()]).toEqual([6, 3])
+  })
+
+  it("uses no connection that another request has left open", async () => {
+    const make = await open()
+    const at = await answering(204)
+    await make(at.uri, "allowed")
+    expect(at.came).toHaveLength(3)
+    expect(await make(at.uri, "public")).toEqual(refused)
+    expect(at.came).toHaveLength(3)
   })
 })
 
