@@ -12,10 +12,10 @@ const safeMethods = new Set(["GET", "HEAD", "OPTIONS"])
 /** Whether no page of another origin caused the request. A host of the same site is another one. */
 const isOwnRequest = ({ headers }: HttpRequest, baseUrl: string): boolean => {
   const site = headers.get("sec-fetch-site")
-  // A page that sends no referrer has the Origin `null`, also for requests to itself.
-  if (site === "same-origin") return true
   const origin = headers.get("origin")
-  return (site === undefined || site === "none") &&
+  // A page that sends no referrer has the Origin `null`, also for requests to itself.
+  if (origin === "null") return site === "same-origin"
+  return (site === undefined || site === "none" || site === "same-origin") &&
     (origin === undefined || origin === new URL(baseUrl).origin)
 }
 

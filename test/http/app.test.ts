@@ -220,6 +220,8 @@ describe("pages of other sites", () => {
     { "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors" },
     { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors" },
     { "Sec-Fetch-Site": "none", Origin: "https://evil.example" },
+    { "Sec-Fetch-Site": "none", Origin: "null" },
+    { "Sec-Fetch-Site": "same-origin", Origin: "https://evil.example" },
     { Origin: "https://evil.example" },
     { Origin: "null" }
   ])("cannot act with a browser's credentials: %j", async (fields) => {
@@ -234,6 +236,7 @@ describe("pages of other sites", () => {
     const own = { "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate" }
     expect((await form(own, "own-a")).status).toBe(201)
     expect((await form({ Origin: service.base }, "own-b")).status).toBe(201)
+    expect((await form({ ...own, Origin: service.base }, "own-e")).status).toBe(201)
     expect((await form({ "Sec-Fetch-Site": "none" }, "own-c")).status).toBe(201)
     // A page that sends no referrer.
     expect((await form({ ...own, Origin: "null" }, "own-d")).status).toBe(201)
@@ -252,6 +255,11 @@ describe("pages of other sites", () => {
         (await form(script(origin), "by-script", named.base)).status
       expect(await status("https://other.example")).toBe(403)
       expect(await status("https://app.example")).toBe(201)
+      // A proxy may show the service to its browsers under that origin.
+      const shown = { ...script("https://app.example"), "Sec-Fetch-Site": "same-origin" }
+      expect((await form(shown, "by-proxy", named.base)).status).toBe(201)
+      const other = { ...script("https://other.example"), "Sec-Fetch-Site": "same-origin" }
+      expect((await form(other, "by-other", named.base)).status).toBe(403)
     } finally {
       await named.close()
     }
