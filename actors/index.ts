@@ -58,7 +58,7 @@ export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, s
   signingSecretOf } from "./keyring.ts"
 export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
   blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs, cabinetMailboxesMax,
-  idempotencyRetentionMs, receiptsMax, reservationMs, retrievedPerDecisionMax,
+  contentOverheadBytes, idempotencyRetentionMs, receiptsMax, reservationMs, retrievedPerDecisionMax,
   wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"

@@ -2,6 +2,7 @@
  * Every bound of the HTTP side: bytes, counts and times. Each name ends in its unit. The cluster
  * configuration repeats the limits that an operator may change, with these defaults.
  */
+import { answerCharsMax, contentOverheadBytes } from "../actors/index.ts"
 
 /** The bounds of documents that an operator may choose (protocol §0). */
 export interface DocumentLimits {
@@ -51,6 +52,12 @@ export const linkedDataTitleCharsMax = 1000
 
 /** Length of one URI in a document or header. */
 export const uriCharsMax = 2048
+
+/**
+ * The most that a session stores: its three answers with their references, each character in at most 3
+ * bytes of UTF-8, and what a content counts beside its bytes.
+ */
+export const sessionBytesMax = 3 * 3 * (answerCharsMax + uriCharsMax) + contentOverheadBytes
 
 /**
  * Length of a Link field with the links to other representations, which are left out of a longer

@@ -250,7 +250,8 @@ const readDraft = Effect.fnUntraced(function*(
       (values) => new Map(keys.map((key, at) => [key, values[at]]))
     )
   const unique = (keys: ReadonlyArray<string>) => [...new Set(keys)]
-  const entries = yield* readAll(usageTable, unique(changes.map(({ contentId }) => contentId)))
+  const contentIds = changes.flatMap((one) => one._tag === "Spend" ? [] : [one.contentId])
+  const entries = yield* readAll(usageTable, unique(contentIds))
   const decoded = new Map([...entries].map(([id, value]) => [id, entryOf(value)]))
   const known = [...decoded.values()].flatMap((entry) => entry === undefined ? [] : [entry])
   const reserving = changes.flatMap((change) => change._tag === "Reserve" ? [change] : [])
@@ -263,9 +264,10 @@ const readDraft = Effect.fnUntraced(function*(
     ...known.flatMap((entry) => entry.reservations),
     ...reserving.map(({ reservation }) => reservation)
   ]
+  const spending = changes.flatMap((change) => change._tag === "Spend" ? [change] : [])
   const networks = yield* readAll(
     networksTable,
-    unique(reservations.flatMap(({ network }) => network ?? []))
+    unique([...reservations, ...spending].flatMap(({ network }) => network ?? []))
   )
   return {
     read: { entries, totals, networks },

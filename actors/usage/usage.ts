@@ -74,6 +74,11 @@ export type UsageChange =
     readonly blobIds?: ReadonlyArray<string>
     readonly dueBeforeMs?: number
   }
+  /**
+   * A client without an account stores this beside content; `network` is a {@link networkKey}. It
+   * has no entry: a repetition counts again, and nothing gives it back on that day.
+   */
+  | { readonly _tag: "Spend"; readonly network: string; readonly bytes: number }
 
 /** A quota that a reservation exceeds, in bytes. */
 export interface QuotaExceeded {
@@ -147,37 +152,56 @@ interface Addition {
   readonly returned: number
 }
 
+/** The quota, if it has no room for the bytes that are added to the used ones. */
+const exceeds = (
+  quota: QuotaExceeded["quota"],
+  usedBytes: number,
+  wantedBytes: number,
+  maxBytes: number,
+  name?: string
+): QuotaExceeded | undefined =>
+  usedBytes + wantedBytes <= maxBytes ? undefined : {
+    _tag: "QuotaExceeded",
+    quota,
+    usedBytes,
+    wantedBytes,
+    maxBytes,
+    ...name === undefined ? {} : { name }
+  }
+
+const exceedsNetwork = (
+  { networks }: UsageDraft,
+  { networkBytesMax }: UsageLimits,
+  key: string,
+  bytes: number
+): QuotaExceeded | undefined =>
+  exceeds("network", networks.get(key) ?? 0, bytes, networkBytesMax, networkOf(key))
+
 /** The quota that an addition exceeds. */
 const exceededQuota = (
   draft: UsageDraft,
   limits: UsageLimits,
   { added, network, owner, returned }: Addition
 ): QuotaExceeded | undefined => {
-  const over = (
-    quota: QuotaExceeded["quota"],
-    usedBytes: number,
-    maxBytes: number,
-    name?: string
-  ): QuotaExceeded | undefined =>
-    usedBytes + added <= maxBytes ? undefined : {
-      _tag: "QuotaExceeded",
-      quota,
-      usedBytes,
-      wantedBytes: added,
-      maxBytes,
-      ...name === undefined ? {} : { name }
-    }
   const { bytes } = draft.totals.get(ownerKey(owner)) ?? noTotal
   const usedBytes = Math.max(0, bytes - returned)
-  const overNetwork = network === undefined ? undefined : over(
-    "network",
-    draft.networks.get(network) ?? 0,
-    limits.networkBytesMax,
-    networkOf(network)
-  )
+  const overNetwork = network === undefined
+    ? undefined
+    : exceedsNetwork(draft, limits, network, added)
   return overNetwork ?? (owner === undefined
-    ? over("anonymous", usedBytes, limits.anonymousBytesMax)
-    : over("account", usedBytes, limits.accountBytesMax, owner))
+    ? exceeds("anonymous", usedBytes, added, limits.anonymousBytesMax)
+    : exceeds("account", usedBytes, added, limits.accountBytesMax, owner))
+}
+
+const spend = (
+  draft: UsageDraft,
+  limits: UsageLimits,
+  { bytes, network }: Extract<UsageChange, { readonly _tag: "Spend" }>
+): UsageReply => {
+  const exceeded = exceedsNetwork(draft, limits, network, bytes)
+  if (exceeded !== undefined) return exceeded
+  addToNetwork(draft, network, bytes)
+  return counted
 }
 
 const reserve = (
@@ -275,5 +299,7 @@ export const applyChange = (
     }
     case "Settle":
       return settle(draft, change)
+    case "Spend":
+      return spend(draft, limits, change)
   }
 }

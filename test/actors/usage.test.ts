@@ -105,6 +105,28 @@ describe("a reservation", () => {
     expect(await run(ledger.submit({ ...later, reservation }))).toEqual({ _tag: "Counted" })
   })
 
+  it("shares the day of a network with what is stored beside content", async () => {
+    const ledger = new UsageLedger(await openRecords(), limits)
+    const spend = (bytes: number, network: string, atMs = nowMs) =>
+      run(ledger.submit({ _tag: "Spend", network: networkKey(network, atMs), bytes }))
+    await run(ledger.submit(reserve("c", "b", 20_000, undefined, "192.0.2.0/24")))
+    expect(await spend(20_000, "192.0.2.0/24")).toEqual({ _tag: "Counted" })
+    expect(await spend(20_000, "192.0.2.0/24")).toEqual({
+      _tag: "QuotaExceeded",
+      quota: "network",
+      name: "192.0.2.0/24",
+      usedBytes: counts(20_000) + 20_000,
+      wantedBytes: 20_000,
+      maxBytes: 50_000
+    })
+    expect(await run(ledger.submit(reserve("d", "b", 20_000, undefined, "192.0.2.0/24"))))
+      .toMatchObject({ quota: "network" })
+    expect(await spend(20_000, "192.0.3.0/24")).toEqual({ _tag: "Counted" })
+    expect(await spend(20_000, "192.0.2.0/24", nowMs + 86_400_000)).toEqual({ _tag: "Counted" })
+    // It is no content of anybody.
+    expect(await run(ledger.total(undefined))).toEqual({ bytes: counts(20_000), contents: 1 })
+  })
+
   it("of a replacement may use the bytes that it gives back, but one at a time", async () => {
     const ledger = new UsageLedger(await openRecords(), limits)
     await run(ledger.submit(reserve("c", "b1", 60_000, "alice")))

@@ -1,9 +1,10 @@
 /** Quotas of content (protocol §7), on the store of each backend. */
 import { Effect } from "effect"
 import { connect } from "node:net"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { contentOverheadBytes, reservationMs } from "../../actors/limits.ts"
 import { reservationsTable } from "../../actors/usage/index.ts"
+import { sessionBytesMax } from "../../http/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { settleReservations } from "../../http/resources/content/content-reservations.ts"
@@ -18,6 +19,8 @@ const quotas = {
   networkBytesMax: 40 * kib,
   accountBytesMax: 60 * kib
 }
+
+const sessionQuotas = { ...quotas, networkBytesMax: Math.floor(3.5 * sessionBytesMax) }
 
 let service: Harness
 
@@ -180,6 +183,45 @@ describe("the quotas of strangers", () => {
     expect((await service.send("DELETE", editOf(content))).status).toBe(204)
     expect((await publish(20 * kib, { address })).status).toBe(507)
     expect((await publish(1 * kib, { address: "198.51.100.1" })).status).toBe(202)
+  })
+
+  it("count a session of a network for its day, with all that it may store", async () => {
+    const count = Math.floor(sessionQuotas.networkBytesMax / sessionBytesMax)
+    const served = await startService(resourceTable, {
+      quotas: sessionQuotas,
+      trustedProxies: ["127.0.0.1"]
+    })
+    onTestFinished(() => served.close())
+    const begin = (address?: string, basic?: string) =>
+      served.send("POST", "/sessions", {
+        body: "<answer continue=\"true\"/>",
+        accept: "application/json",
+        ...basic === undefined ? {} : { basic },
+        headers: address === undefined ? {} : { "X-Forwarded-For": address }
+      })
+    for (let n = 0; n < count; n++) expect((await begin("192.0.2.7")).status).toBe(201)
+    const refused = await begin("192.0.2.99")
+    expect(refused.status).toBe(507)
+    expect(refused.json).toMatchObject({
+      quota: "network",
+      "used-bytes": count * sessionBytesMax,
+      "max-bytes": sessionQuotas.networkBytesMax
+    })
+    expect(refused.text).toContain("192.0.2.0/24")
+    expect(refused.text).toContain("ANONYMOUS_NETWORK_BYTES_MAX")
+    expect(refused.json).toHaveProperty("until")
+    expect((await served.send("GET", "/sessions")).text.match(/<session /g)).toHaveLength(count)
+    // Content counts for the same day.
+    const published = await served.send("POST", "/content", {
+      body: bytes(sessionBytesMax),
+      type: "text/plain",
+      headers: { "X-Forwarded-For": "192.0.2.7" }
+    })
+    expect(published.status).toBe(507)
+    // Neither another network, nor an account, nor this machine.
+    for (const one of [begin("198.51.100.1"), begin("192.0.2.7", admin), begin()]) {
+      expect((await one).status).toBe(201)
+    }
   })
 
   it("bound all of it together, and say so", async () => {

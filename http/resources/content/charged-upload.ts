@@ -6,6 +6,7 @@ import { Cause, Effect, Exit } from "effect"
 import { networkKey, type QuotaExceeded, reservationMs } from "../../../actors/index.ts"
 import { reservationBytesMin, reservationRenewMs } from "../../limits.ts"
 import { type Call, type HandlerFailure, httpError, type Service } from "../../pipeline/index.ts"
+import { quotaError } from "./quota.ts"
 
 /** Who pays for a body. */
 export interface Charge {
@@ -19,17 +20,6 @@ export interface Charge {
   readonly lengthBytes: number | undefined
 }
 
-/** The network whose daily limit a request counts for; none for accounts and this machine. */
-export const chargedNetwork = (
-  service: Service,
-  call: Pick<Call, "request">,
-  account: string | undefined
-): string | undefined => {
-  if (account !== undefined) return undefined
-  const { isLocal, network } = service.clients.clientOf(call.request)
-  return isLocal ? undefined : network
-}
-
 /**
  * Content-Length of a request, which the wire has checked; undefined for a body in chunks. A field
  * that came twice with one length is `5, 5`.
@@ -37,41 +27,6 @@ export const chargedNetwork = (
 export const announcedBytes = ({ request }: Pick<Call, "request">): number | undefined => {
   const field = request.headers.get("content-length")
   return field === undefined ? undefined : Number.parseInt(field, 10)
-}
-
-const dayMs = 24 * 60 * 60_000
-
-/** 507: a quota is used up. The use of an account is shown to the account alone. */
-const quotaError = (
-  { maxBytes, name, quota, usedBytes, wantedBytes }: QuotaExceeded,
-  account: string | undefined,
-  nowMs: number
-): HandlerFailure => {
-  const figures = { quota, "used-bytes": usedBytes, "max-bytes": maxBytes }
-  const use = `${usedBytes} of ${maxBytes} bytes, and this needs ${wantedBytes}`
-  switch (quota) {
-    case "anonymous": {
-      const detail = `content of clients without an account uses ${use} (ANONYMOUS_BYTES_MAX): ` +
-        "publish it with an account, or try again when other content was deleted or has expired"
-      return httpError("quota-exceeded", detail, [], figures)
-    }
-    case "network": {
-      const until = new Date((Math.floor(nowMs / dayMs) + 1) * dayMs).toISOString()
-      const detail = `clients without an account in the network ${name} have published ${use} ` +
-        `(ANONYMOUS_NETWORK_BYTES_MAX a day): use an account, or try again at ${until}`
-      return httpError("quota-exceeded", detail, [], { ...figures, until })
-    }
-    case "account": {
-      if (account !== name) {
-        const detail = "the account that this content counts for has no room for it: send less, " +
-          "or ask the owner to delete some of its content"
-        return httpError("quota-exceeded", detail, [], { quota })
-      }
-      const detail = `the content of the account ${name} uses ${use} (ACCOUNT_BYTES_MAX): ` +
-        "delete some, which GET /content lists, or ask the operator for more"
-      return httpError("quota-exceeded", detail, [], figures)
-    }
-  }
 }
 
 const isExceeded = (failure: HandlerFailure | QuotaExceeded): failure is QuotaExceeded =>
@@ -198,8 +153,7 @@ export class ChargedUpload {
   ): Effect.Effect<void, HandlerFailure> {
     return Effect.mapError(reserving, (failure) => {
       if (!isExceeded(failure)) return failure
-      this.service.httpMetrics.overQuota[failure.quota]++
-      return quotaError(failure, this.charge.account, this.service.nowMs())
+      return quotaError(this.service, failure, this.charge.account)
     })
   }
 }

@@ -13,7 +13,8 @@ import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, contentUri,
   emptyAnswer, expectReply, type HandlerFailure, httpError, isConditional, preconditionsHold,
   refusalError, seeOther, type Service, streamError, viewAnswer } from "../../pipeline/index.ts"
 import type { RequestBody } from "../../wire/index.ts"
-import { announcedBytes, type Charge, chargedNetwork, ChargedUpload } from "./charged-upload.ts"
+import { announcedBytes, type Charge, ChargedUpload } from "./charged-upload.ts"
+import { chargedNetwork } from "./quota.ts"
 import { chosenPassword, contentAddressOf, describeContent,
   requireEditor } from "./content-access.ts"
 import { contentsPath } from "./content-listing-view.ts"

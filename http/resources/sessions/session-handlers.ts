@@ -6,11 +6,13 @@ import { accountSessionKey, accountSessionsTable, sessionListing, type SessionMe
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { audited } from "../../audit/index.ts"
 import { type AuthenticatedAccount, callerOf, optionalAccount } from "../../auth/index.ts"
+import { sessionBytesMax } from "../../limits.ts"
 import { addEntry, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
   describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused,
   type HandlerFailure, httpError, isPageForm, refusalError, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
+import { chargeNetwork } from "../content/index.ts"
 import { readReference, type Referrer } from "./answer-reference.ts"
 import { readAnswerInput, type SessionInput } from "./session-input.ts"
 import { answerPath, type AnswerStep, answerView, collectionPath, entryLink, entryView, isOver,
@@ -60,7 +62,10 @@ export const postSessions = defineHandler(function*(service, call) {
   const account = yield* optionalAccount(service, call)
   const input = yield* readAnswerInput(call, "both")
   const id = call.ids.id("session")
-  if (input.continue === "true") yield* addEntries(service, id, account?.name)
+  if (input.continue === "true") {
+    yield* chargeNetwork(service, call, account?.name, sessionBytesMax)
+    yield* addEntries(service, id, account?.name)
+  }
   const message: SessionMessage = {
     _tag: "Start",
     requestId: call.ids.id("request"),

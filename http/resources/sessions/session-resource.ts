@@ -153,7 +153,7 @@ export const sessionResource: ResourceDefinition = {
       needs: "anyone",
       scopes: ["send"],
       body: documentRequestBody("Answer", { form: pageForm }),
-      problems: ["gone"],
+      problems: ["gone", "quota-exceeded"],
       responses: {
         201: viewResponse("Challenge", "The first question"),
         303: seeOtherResponse,
