@@ -37,12 +37,23 @@ const notification = "<notification><item><description>x</description>" +
 const writes: ReadonlyArray<readonly [method: string, path: string, body: string]> = [
   ["POST", "/content", "bytes"],
   ["POST", "/mailboxes/alice", notification],
-  ["POST", "/sessions", "<answer continue=\"true\">yes</answer>"]
+  ["POST", "/sessions", "<answer continue=\"true\">yes</answer>"],
+  ["PUT", "/sessions/{session}/name", "<answer continue=\"true\">Arthur</answer>"],
+  ["POST", "/queries", "<query on=\"customers\"/>"]
 ]
+
+/** The path of a new session of an anonymous client. */
+const anonymousSession = async (): Promise<string> => {
+  const begun = await service.send("POST", "/sessions", { body: "<answer continue=\"true\"/>" })
+  expect(begun.status).toBe(201)
+  return begun.header("location").slice(service.base.length)
+}
 
 describe("below the floor", () => {
   it.each(writes)("%s %s without an account is 507, and passes above it", async (...write) => {
-    const [method, path, body] = write
+    const [method, template, body] = write
+    await setFree(100)
+    const path = template.replace("/sessions/{session}", await anonymousSession())
     await setFree(99)
     const refused = await service.send(method, path, { body, accept: "application/json" })
     expect(refused.status).toBe(507)
