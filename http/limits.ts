@@ -54,8 +54,8 @@ export const linkedDataTitleCharsMax = 1000
 export const uriCharsMax = 2048
 
 /**
- * The most that a session stores: its three answers with their references, each character in at most 3
- * bytes of UTF-8, and what a content counts beside its bytes.
+ * The most that a session stores: its three answers with their references, each character in at
+ * most 3 bytes of UTF-8, and what a content counts beside its bytes.
  */
 export const sessionBytesMax = 3 * 3 * (answerCharsMax + uriCharsMax) + contentOverheadBytes
 
