@@ -31,32 +31,68 @@ interface MailboxLocation {
   readonly password: string | undefined
 }
 
-const mailboxes = {
+/** What the argument of a command names. */
+interface Target {
+  readonly expected: string
+  /** Asks for the secret URI. */
+  readonly question: string
+  readonly pattern: RegExp
+  /** Whether a secret URI needs an account too: registrations are those of a known reader. */
+  readonly needsAccount: boolean
+}
+
+const mailboxes: Target = {
   expected: "the URI or the name of a mailbox",
-  pattern: /^\/mailboxes\/[^/]+$/
+  question: "Secret URI of the mailbox",
+  pattern: /^\/mailboxes\/[^/]+$/,
+  needsAccount: false
 }
 
-const readable: typeof mailboxes = {
+const registrars: Target = { ...mailboxes, needsAccount: true }
+
+const readable: Target = {
   expected: "the URI or the name of a mailbox, or the URI of a notification in one",
-  pattern: /^\/mailboxes\/[^/]+(?:\/notifications\/[^/]+)?$/
+  question: "Secret URI of the mailbox or of the notification",
+  pattern: /^\/mailboxes\/[^/]+(?:\/notifications\/[^/]+)?$/,
+  needsAccount: false
 }
 
-const registrations: typeof mailboxes = {
+const registrations: Target = {
   expected: "the URI of a registration",
-  pattern: /^\/mailboxes\/[^/]+\/registrations\/[^/]+$/
+  question: "Secret URI of the registration",
+  pattern: /^\/mailboxes\/[^/]+\/registrations\/[^/]+$/,
+  needsAccount: true
 }
+
+/**
+ * The URI or the name that an argument is, or that `-` stands for. A secret part is no argument,
+ * since every user of a machine sees the arguments of processes.
+ */
+const uriOf = Effect.fnUntraced(function*(
+  argument: string,
+  question: string
+): Effect.fn.Return<string, CommandFailed> {
+  if (argument === "-") return Redacted.value(yield* readSecret("-", question))
+  if (!/~|%7e/i.test(argument)) return argument
+  const shown = argument.replace(/(?:~|%7e)[^/]*/gi, "~…")
+  return yield* wrongUsage(
+    `the argument ${shown} has the secret part of a URI, which every user of the machine sees: ` +
+      "give -, and the URI on standard input or typed at the prompt"
+  )
+})
 
 /**
  * The resource of a URI or a name. Without an explicit service, the URI names the service, which
  * then receives only a token of a flag: a token of the environment belongs to another service.
  */
 const locateMailbox = Effect.fnUntraced(function*(
-  nameOrUri: string,
+  argument: string,
   flags: ServiceFlags & { readonly "password-file": Option.Option<string> },
-  { expected, pattern } = mailboxes
+  { expected, needsAccount, pattern, question } = mailboxes
 ): Effect.fn.Return<MailboxLocation, CommandFailed> {
   const passwordFile = flags["password-file"]
-  yield* checkStandardInput(flags["token-file"], passwordFile)
+  yield* checkStandardInput(flags["token-file"], passwordFile, Option.some(argument))
+  const nameOrUri = yield* uriOf(argument, question)
   const { isExplicit, tokenOfFlag, ...located } = yield* locateService(flags, "account")
   const isName = /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri)
   const uri = isName ? `${located.baseUrl}/mailboxes/${nameOrUri}` : nameOrUri
@@ -70,9 +106,10 @@ const locateMailbox = Effect.fnUntraced(function*(
   const secret = Option.isNone(passwordFile)
     ? undefined
     : yield* readSecret(passwordFile.value, "Password of the mailbox")
+  // A password replaces the token.
+  const isTokenSent = secret === undefined && (needsAccount || !path.includes("~"))
   return {
-    // A secret URI needs no token, and a password replaces it.
-    service: { baseUrl, token: secret === undefined && !path.includes("~") ? token : undefined },
+    service: { baseUrl, token: isTokenSent ? token : undefined },
     path,
     password: secret && Redacted.value(secret)
   }
@@ -87,7 +124,7 @@ const callMailbox = <A>(
 
 const mailboxArgument = textArgument(
   "mailbox",
-  "Its URI, with or without the secret part, or its name"
+  "Its URI or its name; - for its secret URI, on standard input or typed on a terminal"
 )
 
 const onDiscarded = (): void => {
@@ -132,7 +169,11 @@ export const readCommand = Command.make(
   "read",
   {
     ...mailboxFlags,
-    which: textArgument("mailbox", "Its URI or name; or the URI of a notification in it"),
+    which: textArgument(
+      "mailbox",
+      "Its URI or name, or the URI of a notification in it; - for a secret URI, on standard " +
+        "input or typed on a terminal"
+    ),
     since: sinceFlag,
     limit: limitFlag("How many at most, the oldest first"),
     save: textFlag("save", "file", "Write the message of the notification; - for standard output"),
@@ -171,6 +212,10 @@ export const readCommand = Command.make(
       command:
         "restante read https://post.example.org/mailboxes/alice/notifications/1-… --save a.pdf",
       description: "Fetch the message of a notification, with its password"
+    },
+    {
+      command: "restante read - < shared-uri.txt",
+      description: "The notifications at the secret URI that is in a file"
     }
   ])
 )
@@ -257,7 +302,7 @@ export const registerCommand = Command.make(
   },
   Effect.fnUntraced(function*({ callback, json, mailbox, wait, ...flags }) {
     if (parseUrl(callback) === undefined) return yield* wrongUsage("expected the callback's URI")
-    const location = yield* locateMailbox(mailbox, flags)
+    const location = yield* locateMailbox(mailbox, flags, registrars)
     const { secret, state } = yield* callMailbox(
       location,
       (mailbox) => mailbox.register({ callback })
@@ -292,7 +337,10 @@ const registrationCommand = <A>(
     name,
     {
       ...mailboxFlags,
-      which: textArgument("registration", "Its URI"),
+      which: textArgument(
+        "registration",
+        "Its URI; - for a secret URI, on standard input or typed on a terminal"
+      ),
       json: jsonFlag()
     },
     Effect.fnUntraced(function*({ json, which, ...flags }) {
@@ -309,7 +357,7 @@ const listRegistrations = Command.make(
   "list",
   { ...mailboxFlags, mailbox: mailboxArgument, json: jsonFlag("One JSON object a line") },
   Effect.fnUntraced(function*({ json, mailbox, ...flags }) {
-    const location = yield* locateMailbox(mailbox, flags)
+    const location = yield* locateMailbox(mailbox, flags, registrars)
     const infos = yield* callMailbox(location, (mailbox) => mailbox.registrations())
     if (json) {
       for (const info of infos) yield* Console.log(JSON.stringify(registrationDocument(info)))

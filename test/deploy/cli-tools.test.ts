@@ -14,6 +14,9 @@ let echoing: string
 
 let deaf: string
 
+/** The path of alice's mailbox with its secret part. */
+let sharedPath: string
+
 const folder = temporaryFolder()
 
 const restante = (args: ReadonlyArray<string>, env: Environment = {}, input = ""): Promise<Ran> =>
@@ -46,10 +49,45 @@ beforeAll(async () => {
   })
   deaf = await receiver((_, response) => response.writeHead(404).end())
   service = await start({ env: serviceEnv })
-  await request("POST", "/mailboxes", undefined, "alice")
+  const created = await request("POST", "/mailboxes", undefined, "alice")
+  sharedPath = /\/mailboxes\/alice~[\w-]+/.exec(await created.text())?.[0] ?? ""
+  expect(sharedPath).not.toBe("")
 })
 
 afterAll(endCommands)
+
+/** A URI of the mailbox, or of a resource in it, with the secret part; the path is relative. */
+const secretUri = (path = ""): string => `${publicUrl}${sharedPath}${path}`
+
+const nobody: Environment = { RESTANTE_TOKEN: "", ADMIN_TOKEN: "" }
+
+describe("a secret URI", () => {
+  it.each([
+    ["read", ["read", "URI"], ""],
+    ["read", ["read", "URI", "--json"], "/notifications/1-x"],
+    ["watch", ["watch", "URI"], ""],
+    ["register", ["register", "URI", "http://a.test/hook"], ""],
+    ["registrations list", ["registrations", "list", "URI"], ""],
+    ["registrations show", ["registrations", "show", "URI"], "/registrations/x"],
+    ["registrations lift", ["registrations", "lift", "URI"], "/registrations/x"],
+    ["registrations rotate", ["registrations", "rotate", "URI"], "/registrations/x"],
+    ["registrations delete", ["registrations", "delete", "URI"], "/registrations/x"]
+  ])("is refused as an argument of %s: %j", async (_, args, path) => {
+    for (const uri of [secretUri(path), secretUri(path).replace("~", "%7E"), `alice~x${path}`]) {
+      const ran = await restante(args.map((arg) => arg === "URI" ? uri : arg))
+      expect(ran).toMatchObject({ status: 2, stdout: "" })
+      expect(ran.stderr).toContain("alice~…")
+      expect(ran.stderr).toContain("has the secret part of a URI, which every user of the machine")
+      expect(ran.stderr).toContain("give -, and the URI on standard input or typed at the prompt")
+      expect(ran.stderr).not.toContain(sharedPath.slice("/mailboxes/alice~".length))
+    }
+  })
+
+  it("is read from standard input, and needs no token", async () => {
+    const { status, stderr } = await restante(["read", "-"], nobody, `${secretUri()}\n`)
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "The mailbox is empty.\n" })
+  })
+})
 
 describe("restante read", () => {
   const content = "The minutes of the meeting.\n"
@@ -77,6 +115,13 @@ describe("restante read", () => {
     expect(stdout).toContain("Minutes txt")
     expect(stdout).not.toContain("\u202e")
     expect(stdout).toContain(notification)
+  })
+
+  it("shows one by its secret URI, from standard input", async () => {
+    const { pathname } = new URL(notification)
+    const uri = secretUri(pathname.slice("/mailboxes/alice".length))
+    const [read] = await json(["read", "-"], nobody, uri)
+    expect(read.item.description).toBe("Minutes\u202etxt")
   })
 
   it("shows one notification, and saves its content, with its password", async () => {
@@ -135,6 +180,21 @@ describe("restante register", () => {
     expect(await restante(["registrations", "show", uri])).toMatchObject({ status: 1 })
     const { stderr } = await restante(["registrations", "list", "alice"])
     expect(stderr).toContain("has no registrations")
+  })
+
+  it("does so with an account's token and secret URIs from standard input", async () => {
+    const callback = `${echoing}/shared`
+    const issued = await restante(["account", "create", "bob"])
+    const bob: Environment = { RESTANTE_TOKEN: issued.stdout.trim() }
+    const made = await restante(["register", "-", callback, "--wait"], bob, secretUri())
+    expect(made.status, made.stderr).toBe(0)
+    const uri = made.stdout.split("\n")[0] ?? ""
+    expect(uri.startsWith(secretUri("/registrations/"))).toBe(true)
+    const [found] = await json(["registrations", "show", "-"], bob, uri)
+    expect(found).toMatchObject({ callback })
+    expect(await json(["registrations", "list", "-"], bob, secretUri())).toHaveLength(1)
+    const deleted = await restante(["registrations", "delete", "-"], bob, uri)
+    expect(deleted).toMatchObject({ status: 0 })
   })
 
   it("reports that the callback does not echo", async () => {

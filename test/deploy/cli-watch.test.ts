@@ -7,8 +7,8 @@ import { endCommands, type Environment, fileWith, type Run, run, withinMs } from
 
 let service: Service
 
-const begin = (args: ReadonlyArray<string>, env: Environment = {}): Run =>
-  run(args, { BASE_URL: service.url, ...env })
+const begin = (args: ReadonlyArray<string>, env: Environment = {}, input = ""): Run =>
+  run(args, { BASE_URL: service.url, ...env }, input)
 
 beforeAll(async () => {
   service = await start()
@@ -57,7 +57,7 @@ describe("restante watch", () => {
 
   it.each(["SIGINT", "SIGTERM"] as const)("ends with 0 on %s, without a token", async (signal) => {
     const nobody = { RESTANTE_TOKEN: "" }
-    const shared = begin(["watch", publicUrl + alice.shared], nobody)
+    const shared = begin(["watch", "-"], nobody, `${publicUrl}${alice.shared}\n`)
     const named = begin(["watch", "alice", "--password-file", fileWith(alice.password)], nobody)
     for (const one of [shared, named]) {
       await lines(one, 1)
@@ -68,7 +68,7 @@ describe("restante watch", () => {
 
   it("finds the service by the URI, and sends it no token of another service", async () => {
     const unset = { BASE_URL: "" }
-    const shared = begin(["watch", service.url + alice.shared], unset)
+    const shared = begin(["watch", "-"], unset, service.url + alice.shared)
     await lines(shared, 1)
     shared.child.kill("SIGTERM")
     expect((await shared.ended).status).toBe(0)
@@ -129,9 +129,13 @@ describe("restante watch", () => {
     expect(kept).toMatchObject({ status: 0, stderr: "", stdout: read.stdout })
   })
 
+  it("reports a wrong secret", async () => {
+    const ran = await begin(["watch", "-"], {}, `${publicUrl}/mailboxes/alice~wrong`).ended
+    expect(ran).toMatchObject({ status: 1, stderr: expect.stringMatching(/no such mailbox/) })
+  })
+
   it.each<[string, number, ReadonlyArray<string>, Environment, RegExp]>([
     ["no such mailbox", 1, ["nobody"], {}, /no such mailbox/],
-    ["a wrong secret", 1, [`${publicUrl}/mailboxes/alice~wrong`], {}, /no such mailbox/],
     ["no password", 1, ["alice"], { RESTANTE_TOKEN: "" }, /--password-file/],
     ["a wrong password", 1, ["alice", "--password-file", fileWith("wrong")], {}, /--password-file/],
     ["no time", 1, ["alice", "--since", "yesterday"], {}, /RFC 3339/],
@@ -144,6 +148,9 @@ describe("restante watch", () => {
     ],
     ["no mailbox", 2, [`${publicUrl}/content/a`], {}, /URI or the name/],
     ["no URI", 2, ["What?"], {}, /URI or the name/],
+    ["an empty input", 2, ["-"], {}, /standard input has no secret/],
+    ["two secrets of one input", 2, ["-", "--token-file", "-"], {}, /standard input \(-\) is read/],
+    ["the same", 2, ["-", "--password-file", "-"], {}, /standard input \(-\) is read once/],
     ["no service", 75, ["alice"], { BASE_URL: "http://127.0.0.1:9" }, /127\.0\.0\.1:9/]
   ])("reports the fault: %s", async (_, status, args, env, message) => {
     const ran = await begin(["watch", ...args], env).ended
