@@ -93,3 +93,6 @@ export const secretKeyFileBytesMax = 16 * 1024
 
 /** Ids of keys of stored secrets that a cluster remembers: more than a keyring has. */
 export const announcedKeysMax = 32
+
+/** Files of the data folder that others may read, of which one warning has the names. */
+export const openEntriesNamedMax = 5

@@ -43,8 +43,55 @@ it("is said of a folder that others may read, at the start", async () => {
   expect(openToOthers(dataDir)).toBe(warning)
   chmodSync(dataDir, 0o700)
   const file = join(dataDir, "file")
-  writeFileSync(file, "")
+  writeFileSync(file, "", { mode: 0o600 })
   for (const one of [dataDir, join(dataDir, "none"), join(file, "below")]) {
     expect(openToOthers(one)).toBeUndefined()
   }
+})
+
+it("is said of a file that others may read, at the start, with the names of the first", async () => {
+  const dataDir = join(temporaryFolder(), "data")
+  mkdirSync(dataDir, { mode: 0o700 })
+  const make = (name: string, mode: number): void => {
+    writeFileSync(join(dataDir, name), "")
+    chmodSync(join(dataDir, name), mode)
+  }
+  make("notes", 0o644)
+  make("own", 0o600)
+  const first = await start({ dataDir })
+  expect((await first.stop()).code).toBe(0)
+  const advice = `: chmod -R go= ${dataDir}`
+  expect(first.output).toContain(`in ${dataDir}, others could read notes (mode 644)${advice}`)
+  expect(first.output.match(/others could read/g)).toHaveLength(1)
+  for (const name of ["a", "b", "c", "d", "e"]) make(name, 0o640)
+  const five = "a (mode 640), b (mode 640), c (mode 640), d (mode 640), e (mode 640), 1 more"
+  expect(openToOthers(dataDir)).toBe(`in ${dataDir}, others could read ${five}${advice}`)
+  chmodSync(dataDir, 0o711)
+  expect(openToOthers(dataDir)).toMatch(/ has mode 711, .+: chmod 700 .+; in .+ 1 more: chmod -R/)
+})
+
+it("is said by `doctor`, of a folder and of a file in it", async () => {
+  const dataDir = join(temporaryFolder(), "shared")
+  mkdirSync(dataDir)
+  const found = async (): Promise<unknown> => {
+    const { stdout } = await run(["doctor", "--json"], { DATA_DIR: dataDir }).ended
+    const findings: ReadonlyArray<{ readonly name: string }> = JSON.parse(stdout)
+    return findings.find(({ name }) => name === "data folder")
+  }
+  const warned = (advice: string) => ({
+    name: "data folder",
+    state: "warn",
+    found: dataDir,
+    advice
+  })
+  chmodSync(dataDir, 0o755)
+  const ofFolder =
+    `${dataDir} has mode 755, and others could read its secrets: chmod 700 ${dataDir}`
+  expect(await found()).toEqual(warned(ofFolder))
+  chmodSync(dataDir, 0o700)
+  expect(await found()).toMatchObject({ state: "ok" })
+  writeFileSync(join(dataDir, "notes"), "")
+  chmodSync(join(dataDir, "notes"), 0o644)
+  const ofFile = `in ${dataDir}, others could read notes (mode 644): chmod -R go= ${dataDir}`
+  expect(await found()).toEqual(warned(ofFile))
 })
