@@ -4,9 +4,10 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, s
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { expectStatus, openMailbox, send } from "../e2e/client.ts"
-import { cleanUp, command, keyFile, launch, start, temporaryFolder } from "../e2e/process.ts"
+import { command, keyFile, launch, start, temporaryFolder } from "../e2e/process.ts"
+import { endCommands, run } from "./cli-harness.ts"
 
-afterAll(cleanUp)
+afterAll(endCommands)
 
 const configuration = 78
 
@@ -111,14 +112,16 @@ describe("a key file", () => {
 })
 
 describe("a node of a cluster", () => {
-  it("does not start without SECRET_KEY_FILE, whatever its folder has", async () => {
+  it("does not start without SECRET_KEY_FILE, and logs what NATS_INSECURE lets it do", async () => {
     const dataDir = temporaryFolder()
     writeFileSync(join(dataDir, "secret-key"), `${aKey("one")}\n`, { mode: 0o600 })
-    await isRefused(
-      dataDir,
-      { NATS_URL: "nats://192.0.2.1", NATS_INSECURE: "1", SECRET_KEY_FILE: "" },
-      "SECRET_KEY_FILE is not set, and the nodes of a cluster share one key"
+    const env = { NATS_URL: "nats://192.0.2.1", NATS_INSECURE: "1", SECRET_KEY_FILE: "" }
+    const { status, stderr } = await run(["serve"], { DATA_DIR: dataDir, PORT: "0", ...env }).ended
+    expect(status).toBe(configuration)
+    expect(stderr).toContain(
+      "NATS_INSECURE=1: NATS at nats://192.0.2.1 is without TLS and without credentials"
     )
+    expect(stderr).toContain("SECRET_KEY_FILE is not set, and the nodes of a cluster share one key")
   })
 })
 
