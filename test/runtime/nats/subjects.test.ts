@@ -1,6 +1,7 @@
 /** Sends every request of docs/subjects.md, and compares the answers. */
 import { connect, headers, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node"
 import { spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -40,11 +41,11 @@ const shown = [...page.matchAll(/^```console\n(.*?)^```$/gms)].flatMap(([, block
 /** The page's functions for a shell. */
 const [, shell = ""] = /^```sh\n(.*?)^```$/ms.exec(page) ?? []
 
-/** The header of a message, as a reader of the page makes it. */
-const signatureOf = (subject: string, message: string): MsgHdrs => {
+/** The header of a message, as a reader of the page makes it, with the key in this file. */
+const signatureOf = (subject: string, message: string, key = secretKey): MsgHdrs => {
   const script = `${shell}\nsign "$1" "$2"`
   const signing = spawnSync("bash", ["-c", script, "bash", subject, message], {
-    cwd: dirname(secretKey),
+    cwd: dirname(key),
     encoding: "utf8"
   })
   const [name = "", value = ""] = signing.stdout.trim().split(": ")
@@ -115,6 +116,37 @@ it("continues over HTTP what began over NATS, and reports each change", async ()
   const document = `<notification><item>${item}</item></notification>`
   expectStatus(await postXml(service.url, "/mailboxes/alice", document), 202)
   await expect.poll(() => hints, { timeout: TIMEOUT_MS }).toEqual(["2"])
+})
+
+it("adds a token for whoever has the key, and for nobody else", async () => {
+  const subject = `restante.account.${shardOf({ kind: "account", id: "admin" })}.admin`
+  const message = JSON.stringify({
+    _tag: "AddToken",
+    caller: { account: "admin", admin: true },
+    tokenId: "by-hand",
+    tokenHash: createHash("sha256").update("of a stranger's choice").digest("base64url")
+  })
+  const tokens = async (): Promise<string> => {
+    const headers = { ...asAdmin, accept: "application/json" }
+    const { text } = expectStatus(
+      await send(service.url, "/accounts/admin/tokens", { headers }),
+      200
+    )
+    // The last use may be recorded between two answers.
+    return text.replace(/"used":"[^"]*",?/g, "")
+  }
+  const before = await tokens()
+  const otherKey = keyFile(Buffer.alloc(32, "another key").toString("base64"))
+  for (const headers of [undefined, signatureOf(subject, message, otherKey)]) {
+    const options = { timeout: TIMEOUT_MS, ...headers === undefined ? {} : { headers } }
+    const answer = JSON.parse((await nc.request(subject, message, options)).string())
+    expect(answer).toMatchObject({ _tag: "Failure", failure: { _tag: "EnvelopeRefused" } })
+    expect(await tokens()).toBe(before)
+  }
+  const added = await settledAnswer({ subject, message, answer: "", isSigned: true })
+  expect(JSON.parse(added)).toMatchObject({ _tag: "Reply" })
+  expect(before).not.toContain("by-hand")
+  expect(await tokens()).toContain("by-hand")
 })
 
 it("has no responders while no node serves", () =>
