@@ -224,6 +224,22 @@ describe("the quotas of strangers", () => {
     }
   })
 
+  it("bound an IPv6 network by its /48, and not another one", async () => {
+    const before = (await total()).bytes
+    const content = await publish(25 * kib, { address: "2001:db8:7:1::1" })
+    expect(content.status).toBe(202)
+    const refused = await publish(20 * kib, { address: "2001:db8:7:2::1" })
+    expect(refused.status).toBe(507)
+    expect(refused.json).toMatchObject({ quota: "network", "max-bytes": 40 * kib })
+    expect(refused.text).toContain("2001:db8:7::/48")
+    const elsewhere = await publish(20 * kib, { address: "2001:db8:8:2::1" })
+    expect(elsewhere.status).toBe(202)
+    for (const one of [content, elsewhere]) {
+      expect((await service.send("DELETE", editOf(one))).status).toBe(204)
+    }
+    await untilTotal(before)
+  })
+
   it("bound all of it together, and say so", async () => {
     const used = (await total()).bytes
     const room = quotas.anonymousBytesMax - used - contentOverheadBytes
