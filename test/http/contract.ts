@@ -81,6 +81,19 @@ const undescribedHeaders: ReadonlySet<string> = new Set([
 const isUndescribed = (name: string): boolean =>
   undescribedHeaders.has(name) || name.startsWith("access-control-")
 
+/** Statuses of refusals by a check or a limit: the detail names it, whose it is, and until when. */
+const refusals: ReadonlySet<number> = new Set([401, 403, 413, 429, 507])
+
+/** A problem of such a status without a detail. */
+const unexplained = ({ headers, status, text }: Exchanged): ReadonlyArray<string> => {
+  const media = mediaOf(headers.get("content-type") ?? "")
+  if (!refusals.has(status) || !/problem\+(?:json|xml)$/.test(media) || text === "") return []
+  const detail = isJson(media)
+    ? /"detail":"[^"]/.test(text)
+    : /<detail>[^<]/.test(text)
+  return detail ? [] : [`the problem ${status} has no detail`]
+}
+
 /** The fields of an answer that its description does not list. */
 const unlisted = (response: Node, headers: Headers): ReadonlyArray<string> => {
   const listed = new Set(Object.keys(response["headers"] ?? {}).map((name) => name.toLowerCase()))
@@ -193,6 +206,7 @@ export class Contract {
     )
     return [
       ...wrongHeaders.map(([name, value]) => `${name} is not ${value}`),
+      ...unexplained(exchanged),
       ...this.undescribed(exchanged)
     ]
   }

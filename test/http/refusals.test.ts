@@ -1,12 +1,21 @@
 /** Every refusal names the check or limit that it was, and tells a stranger no secret. */
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { anonymousQueriesMax } from "../../http/limits.ts"
 import { toHttpError } from "../../http/pipeline/http-error.ts"
+import { DiskFloor } from "../../http/rates/disk-floor.ts"
 import { resourceTable } from "../../http/resource-table.ts"
+import { addressHash, creationChanges,
+  type StoredQuery } from "../../http/resources/rows/query-store.ts"
 import { framingOf } from "../../http/wire/request.ts"
 import { MessageTooLarge, ValueTooLarge } from "../../runtime/index.ts"
 import { adminToken, type Harness, type Sending, startService } from "./harness.ts"
 
 const admin = `admin:${adminToken}`
+
+/** A point in time, such as the end of a limit. */
+const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`
+
 let service: Harness
 let bob: string
 
@@ -164,6 +173,58 @@ describe("a refusal names its check", () => {
     }
   })
 
+  it("of too many queries of one address, with the time", async () => {
+    const stored: StoredQuery = {
+      query: { on: "customers" },
+      address: addressHash("203.0.113.77"),
+      editHash: "",
+      createdMs: Date.now()
+    }
+    const ids = Array.from({ length: anonymousQueriesMax }, (_, at) => `full-${at}-query`)
+    for (let at = 0; at < ids.length; at += 20) {
+      const changes = ids.slice(at, at + 20).flatMap((id) => creationChanges(id, stored))
+      await service.run(service.service.records.write(changes))
+    }
+    const answer = await service.send("POST", "/queries", {
+      headers: { "X-Forwarded-For": "203.0.113.77" },
+      body: "<query on=\"customers\"/>"
+    })
+    expect(Number(answer.header("retry-after"))).toBeGreaterThan(0)
+    expect([answer.status, answer.child("detail")]).toEqual([
+      429,
+      expect.stringMatching(
+        new RegExp(`^this address has ${anonymousQueriesMax} queries .* try again at ${time}$`)
+      )
+    ])
+  })
+
+  it("of an answer by href at an address that is not public", async () => {
+    const begun = await service.send("POST", "/sessions", {
+      body: "<answer continue=\"true\">yes</answer>"
+    })
+    const path = `${begun.header("location").slice(service.base.length)}/name`
+    const answer = await service.send("PUT", path, { body: "<answer href=\"http://10.1.2.3/\"/>" })
+    expect([answer.status, answer.child("detail")]).toEqual([
+      422,
+      expect.stringContaining(
+        "it is not public, and OUTBOUND_ALLOW does not permit it to clients without an account"
+      )
+    ])
+  })
+
+  it("of a callback that is not public, as the problem of its registration", async () => {
+    const sending = { basic: bob, headers: { Slug: "bobs" } }
+    const made = await service.send("POST", "/mailboxes", sending)
+    const registrations = `${made.header("location")}/registrations`
+    const body = "<registration><callback>http://10.1.2.3/hook</callback></registration>"
+    const created = await service.send("POST", registrations, { basic: bob, body })
+    expect(created.status).toBe(201)
+    const problem = async (): Promise<string> =>
+      (await service.send("GET", created.header("location"), { basic: bob })).text
+    await expect.poll(problem, { timeout: 60_000 })
+      .toContain("it is not public, and OUTBOUND_ALLOW does not permit it")
+  })
+
   it("of too many wrong tokens, with the time", async () => {
     const headers = { "X-Forwarded-For": "203.0.113.5" }
     const answers = []
@@ -176,6 +237,65 @@ describe("a refusal names its check", () => {
     expect([last?.status, last?.child("detail")]).toEqual([
       429,
       expect.stringMatching(/wrong tokens from this address: try again in \d+ s/)
+    ])
+  })
+})
+
+describe("a refusal without space names its quota", () => {
+  const kib = 1024
+  const disk = { freeBytes: 500, totalBytes: 1_000 }
+  const diskFloor = new DiskFloor({ percent: 10 }, () => Promise.resolve({ ...disk }))
+  let small: Harness
+  beforeAll(async () => {
+    small = await startService(resourceTable, {
+      quotas: { anonymousBytesMax: 40 * kib, networkBytesMax: 20 * kib, accountBytesMax: 60 * kib },
+      diskFloor,
+      trustedProxies: ["127.0.0.0/8"]
+    })
+  })
+  afterAll(() => small.close())
+
+  const publish = (kibs: number, sending: Sending = {}) =>
+    small.send("POST", "/content", { body: "x".repeat(kibs * kib), type: "text/plain", ...sending })
+
+  const elsewhere: Sending = { headers: { "X-Forwarded-For": "203.0.113.9" } }
+
+  const who = "clients without an account"
+
+  it.each<readonly [what: string, kibs: number, sending: Sending, detail: RegExp]>([
+    [
+      "all strangers",
+      50,
+      {},
+      new RegExp(`content of ${who} uses 0 of 40960 bytes, .*\\(ANONYMOUS_BYTES_MAX\\)`)
+    ],
+    [
+      "a network, with the time",
+      30,
+      elsewhere,
+      new RegExp(
+        `${who} in the network 203\\.0\\.113\\.0/24 .*of 20480 bytes, ` +
+          `.*\\(ANONYMOUS_NETWORK_BYTES_MAX a day\\): use an account, or try again at ${time}$`
+      )
+    ],
+    [
+      "an account",
+      70,
+      { basic: admin },
+      /the content of the account admin uses 0 of 61440 bytes, .*\(ACCOUNT_BYTES_MAX\)/
+    ]
+  ])("of %s", async (_what, kibs, sending, detail) => {
+    const answer = await publish(kibs, sending)
+    expect([answer.status, answer.child("detail")]).toEqual([507, expect.stringMatching(detail)])
+  })
+
+  it("or the floor of the disk", async () => {
+    disk.freeBytes = 99
+    await Effect.runPromise(diskFloor.check)
+    const answer = await publish(1)
+    expect([answer.status, answer.child("detail")]).toEqual([
+      507,
+      expect.stringMatching(/less free space than DISK_FREE_MIN.*account/)
     ])
   })
 })

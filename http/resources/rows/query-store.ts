@@ -127,7 +127,7 @@ export const assertAddressQuota = Effect.fnUntraced(function*(
   const atMs = timeOfKey(first.slice(prefix.length))
   const waitSeconds = Math.max(1, Math.ceil((atMs - nowMs()) / 1000))
   const detail = `this address has ${anonymousQueriesMax} queries without an account: ` +
-    "remove some by their edit URIs, or sign in"
+    `remove some by their edit URIs, sign in, or try again at ${new Date(atMs).toISOString()}`
   return yield* httpError("too-many-requests", detail, [["Retry-After", String(waitSeconds)]])
 })
 
