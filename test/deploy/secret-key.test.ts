@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { expectStatus, openMailbox, send } from "../e2e/client.ts"
 import { command, keyFile, launch, start, temporaryFolder } from "../e2e/process.ts"
+import { startServer } from "../runtime/nats/servers.ts"
 import { endCommands, run } from "./cli-harness.ts"
 
 afterAll(endCommands)
@@ -112,6 +113,26 @@ describe("a key file", () => {
 })
 
 describe("a node of a cluster", () => {
+  it("makes a key with NATS on this machine, and joins no cluster that has another one", async () => {
+    const nats = await startServer()
+    try {
+      const env = { NATS_URL: nats.url, CLUSTER_BUCKETS: "1", SECRET_KEY_FILE: "" }
+      const folders = [temporaryFolder(), temporaryFolder()] as const
+      const first = await start({ dataDir: folders[0], env })
+      expect(existsSync(join(folders[0], "secret-key"))).toBe(true)
+      const differs =
+        /the key of stored secrets of this node \(\S{8}\) is not that of the cluster \(\S{8}\)/
+      await isRefused(folders[1], env, differs)
+      await isRefused(folders[1], env, "SECRET_KEY_FILE to a copy of the file that the other nodes")
+      // The first node's file, as the message advises.
+      const copy = { ...env, SECRET_KEY_FILE: join(folders[0], "secret-key") }
+      const second = await start({ dataDir: folders[1], env: copy })
+      for (const node of [second, first]) expect((await node.stop()).code).toBe(0)
+    } finally {
+      await nats.close()
+    }
+  })
+
   it("does not start without SECRET_KEY_FILE, and logs what NATS_INSECURE lets it do", async () => {
     const dataDir = temporaryFolder()
     writeFileSync(join(dataDir, "secret-key"), `${aKey("one")}\n`, { mode: 0o600 })
