@@ -298,6 +298,21 @@ describe("the harness finds", () => {
     expect(found("/no/such/path", 404, careful, "")).toEqual([])
   })
 
+  it("a refusal that does not name its check or limit", () => {
+    const type = "application/problem"
+    const silent = ["<problem><title>x</title></problem>", "<problem><detail/></problem>"]
+    for (const status of [401, 403, 413, 429, 507]) {
+      const fault = [`the problem ${status} has no detail`]
+      for (const text of silent) {
+        expect(answer("/no/such/path", status, `${type}+xml`, text)).toEqual(fault)
+      }
+      const json = (detail: string) => answer("/no/such/path", status, `${type}+json`, detail)
+      expect(json("{\"title\":\"x\"}")).toEqual(fault)
+      expect(json("{\"detail\":\"x\"}")).toEqual([])
+    }
+    expect(answer("/no/such/path", 404, `${type}+xml`, silent[0] ?? "")).toEqual([])
+  })
+
   it("statuses, types, fields and bodies that are not listed", () => {
     expect(answer("/sessions", 418, "", "")).toEqual(["418 is not listed"])
     expect(answer("/cluster", 200, "image/png", "?")).toEqual(["image/png is not listed"])
