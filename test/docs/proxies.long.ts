@@ -1,14 +1,15 @@
 /** nginx, HAProxy and Caddy with TLS before a service, configured as docs/how-to/proxy.md says. */
+import { spawnSync } from "node:child_process"
 import { createHash, randomBytes } from "node:crypto"
-import { readdirSync, readFileSync, statSync } from "node:fs"
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
 import { Agent, request, type RequestOptions } from "node:https"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { asAdmin, basic, notification } from "../e2e/client.ts"
-import { cleanUp, eventually, pause, type Service, start } from "../e2e/process.ts"
+import { cleanUp, eventually, pause, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { freePorts } from "../runtime/nats/servers.ts"
-import { fileOf, type Proxy, startProxy } from "./proxies.ts"
+import { fileOf, metricsSpellings, type Proxy, startProxy } from "./proxies.ts"
 
 const base = "https://post.example.org"
 const readyWithinMs = 120_000
@@ -105,11 +106,20 @@ describe.each(["nginx", "haproxy", "caddy"] as const)("%s", (name) => {
     expect((await whole(shared.replace("~", "%7E"))).status).toBe(200)
     expect((await whole("/mailboxes/nobody")).headers["content-type"]).toMatch("problem+xml")
     expect((await whole("/metrics")).status).toBe(404)
-    expect((await whole("/%6detrics")).status).toBe(404)
     const [, secret = ""] = shared.split("~")
     expect(secret.length).toBeGreaterThan(20)
     await expect.poll(logs).toContain("/mailboxes/secret")
     for (const hidden of [secret, asAdmin.authorization]) expect(logs()).not.toContain(hidden)
+  })
+
+  it("keeps the metrics inside, whatever the way to write their path", async () => {
+    for (const path of metricsSpellings) {
+      const { bytes, status } = await whole(path, { headers: asAdmin })
+      const isShown = bytes.toString().includes("restante_http")
+      expect([path, status >= 400, isShown]).toEqual([path, true, false])
+    }
+    const own = await fetch(`${service.url}/metrics`, { headers: asAdmin })
+    expect(await own.text()).toContain("restante_http")
   })
 
   it("tells a live stream each event at once", async () => {
@@ -178,4 +188,21 @@ describe.each(["nginx", "haproxy", "caddy"] as const)("%s", (name) => {
       expect(logs()).not.toContain(hidden)
     }
   })
+})
+
+it("is a Caddyfile for a cluster too, with the lines that the page replaces", () => {
+  const [before = "", after = ""] = fileOf("Caddyfile").split(/\t@inside[^]*?\n\t}\n/)
+  expect(after).toContain("log")
+  const folder = temporaryFolder()
+  const file = join(folder, "Caddyfile")
+  writeFileSync(file, before + fileOf("Caddyfile.cluster") + after)
+  const adapted = spawnSync("caddy", ["adapt", "--adapter", "caddyfile", "--config", file], {
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"], HOME: folder }
+  })
+  expect(adapted.status, adapted.stderr).toBe(0)
+  const routes = adapted.stdout
+  const inside = routes.indexOf("\"path\":[\"/metrics\"]")
+  expect(inside).toBeGreaterThan(0)
+  expect(routes.indexOf("\"dial\":\"node-1:8080\"")).toBeGreaterThan(inside)
 })

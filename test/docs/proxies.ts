@@ -107,6 +107,13 @@ export const caddyFile = (folder: string, ports: Ports): string => {
   return at("Caddyfile")
 }
 
+/** Ways to write the path of the metrics, which no proxy may pass on. */
+export const metricsSpellings: ReadonlyArray<string> = [
+  ...["/metrics", "/metrics?a=b", "/%6detrics", "/metric%73", "/%6D%65%74%72%69%63%73"],
+  ...["//metrics", "/./metrics", "/a/../metrics", "/metrics/", "/metrics/.", "/metrics;a=b"],
+  ...["/METRICS", "/metrics%00", "/metrics%3Fa", "/metrics#a", "/%2Fmetrics", "/metrics%2F"]
+]
+
 /** Ports of the service, and of the proxy with and without TLS. */
 export interface Ports {
   readonly service: number
