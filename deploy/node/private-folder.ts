@@ -47,8 +47,8 @@ const openEntries = (folder: string): ReadonlyArray<string> => {
 }
 
 /**
- * What an operator should do about a folder of which others may read the folder, or files or folders
- * directly in it; undefined for no such folder.
+ * What an operator should do about a folder that others may read, or that has files or folders
+ * directly in it which they may read; undefined for no such folder.
  */
 export const openToOthers = (folder: string): string | undefined => {
   const problems = [...openFolder(folder), ...openEntries(folder)]

@@ -49,7 +49,7 @@ it("is said of a folder that others may read, at the start", async () => {
   }
 })
 
-it("is said of a file that others may read, at the start, with the names of the first", async () => {
+it("is said of files that others may read, at the start, with the first names", async () => {
   const dataDir = join(temporaryFolder(), "data")
   mkdirSync(dataDir, { mode: 0o700 })
   const make = (name: string, mode: number): void => {

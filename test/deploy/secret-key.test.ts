@@ -113,7 +113,7 @@ describe("a key file", () => {
 })
 
 describe("a node of a cluster", () => {
-  it("makes a key with NATS on this machine, and joins no cluster that has another one", async () => {
+  it("makes a key with NATS on this machine, and joins no cluster with another", async () => {
     const nats = await startServer()
     try {
       const env = { NATS_URL: nats.url, CLUSTER_BUCKETS: "1", SECRET_KEY_FILE: "" }
@@ -133,16 +133,22 @@ describe("a node of a cluster", () => {
     }
   })
 
-  it("does not start without SECRET_KEY_FILE, and logs what NATS_INSECURE lets it do", async () => {
+  it("does not start without SECRET_KEY_FILE, whatever its folder has", async () => {
     const dataDir = temporaryFolder()
     writeFileSync(join(dataDir, "secret-key"), `${aKey("one")}\n`, { mode: 0o600 })
-    const env = { NATS_URL: "nats://192.0.2.1", NATS_INSECURE: "1", SECRET_KEY_FILE: "" }
-    const { status, stderr } = await run(["serve"], { DATA_DIR: dataDir, PORT: "0", ...env }).ended
-    expect(status).toBe(configuration)
+    await isRefused(
+      dataDir,
+      { NATS_URL: "nats://192.0.2.1", NATS_INSECURE: "1", SECRET_KEY_FILE: "" },
+      "SECRET_KEY_FILE is not set, and the nodes of a cluster share one key"
+    )
+  })
+
+  it("logs a connection to NATS that only NATS_INSECURE lets it make", async () => {
+    const env = { NATS_URL: "nats://192.0.2.1", NATS_INSECURE: "1", PORT: "0" }
+    const { stderr } = await run(["serve"], { DATA_DIR: temporaryFolder(), ...env }).ended
     expect(stderr).toContain(
       "NATS_INSECURE=1: NATS at nats://192.0.2.1 is without TLS and without credentials"
     )
-    expect(stderr).toContain("SECRET_KEY_FILE is not set, and the nodes of a cluster share one key")
   })
 })
 
