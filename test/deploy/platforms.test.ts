@@ -4,6 +4,7 @@ import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
+import { loadNative } from "../../http/wire/native-module.ts"
 
 const require = createRequire(import.meta.url)
 
@@ -51,6 +52,8 @@ describe("package-lock.json", () => {
 
 describe("uWebSockets.js", () => {
   const major = process.versions.node.split(".")[0]
+  const newer = Number(major) >= 24
+  const serverVersion = newer ? "20.69.0" : "20.51.4"
 
   /** The locked package of a binary, as the package `host` requires it. */
   const lockedFor = (host: string, name: string): Locked | undefined => {
@@ -84,9 +87,20 @@ describe("uWebSockets.js", () => {
     expect(names.filter((name) => /musl|win32-arm|linux-arm-2[46]/.test(name))).toEqual([])
   })
 
+  it(`is loaded in version ${serverVersion}`, () => {
+    loadNative()
+    const binaries = Object.keys(require.cache).filter((path) => path.endsWith("/uws.node"))
+    const versions = binaries.map((path): unknown =>
+      JSON.parse(readFileSync(join(dirname(path), "package.json"), "utf8")).version
+    )
+    expect(versions).toEqual([serverVersion])
+    expect(page).toMatch(
+      new RegExp(`\\| [0-9, ]*\\b${major}\\b[0-9, ]* +\\| ${serverVersion.replaceAll(".", "\\.")} `)
+    )
+  })
+
   it("needs the glibc of the page", () => {
     const folder = dirname(require.resolve(`@uwsjs/linux-x64-${major}`))
-    const newer = Number(major) >= 24
     expect(glibcOf(join(folder, "uws.node"))).toBe(newer ? 38 : 27)
     expect(page).toMatch(/\| 20, 22 +\| 20\.51\.4 +\| glibc 2\.27 or newer/)
     expect(page).toMatch(/\| 24, 26 +\| 20\.69\.0 +\| glibc 2\.38 or newer/)
