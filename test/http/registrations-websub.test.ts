@@ -297,17 +297,24 @@ describe("unsubscribing (§5)", () => {
     )
   })
 
-  it("continues when the callback does not confirm the end", async () => {
-    const { href } = await service.open("stays")
-    const callback = subscriber.at("stay")
+  it.each<readonly [Manner, string]>([
+    ["stay", "200"],
+    ["moved", "302"]
+  ])("continues when the callback does not confirm the end: %s", async (manner, code) => {
+    const { href } = await service.open(`unconfirmed-${manner}`)
+    const callback = subscriber.at("echo")
     const location = (await service.hub(href, subscribe(callback))).header("location")
     await service.until(location, isActive)
+    subscriber.change(callback, manner)
     expect((await service.hub(href, unsubscribe(callback))).status).toBe(202)
     await eventually(
       () => subscriber.challenges(callback),
       (all) => all.some(({ query }) => query.get("hub.mode") === "unsubscribe")
     )
-    await service.until(location, (one) => one.child("problem") !== undefined)
+    const kept = await service.until(location, (one) => one.child("problem") !== undefined)
+    expect(kept.child("code")).toBe(code)
+    // A redirect is not followed to a URI that echoes the challenge.
+    expect(subscriber.challenges(new URL("/echo/moved", callback).href)).toEqual([])
     await service.deposit(href, "still")
     await eventually(() => subscriber.pushes(callback), ({ length }) => length > 0)
     expect(statusOf(await get(location))).toBe("active")
