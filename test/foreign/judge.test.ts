@@ -41,6 +41,12 @@ describe("judge", () => {
     expect(judge([passed], { reasons, isRandom: true })).toMatchObject({ failed: [], unmet })
   })
 
+  it("has no reason for GET alone, as HEAD is answered likewise", () => {
+    const alone = suites.flatMap(({ reasons }) => reasons)
+      .filter(({ check }) => /GET(?!\|HEAD\))/.test(check.source))
+    expect(alone.map(({ what }) => what)).toEqual([])
+  })
+
   it("fails without a finding", () => {
     expect(judge([], { reasons: [] }).failed).toEqual(["the suite checked nothing"])
   })
@@ -49,6 +55,12 @@ describe("judge", () => {
 describe("the page", () => {
   it("shows the reasons that the suites have", () => {
     expect(rewritten(page, suites, [])).toBe(page)
+  })
+
+  it("shows what each suite checks", () => {
+    for (const { checks, name } of suites) {
+      expect([name, page]).toEqual([name, expect.stringContaining(`| ${checks} `)])
+    }
   })
 
   it("keeps the rows of the suites that did not run", () => {

@@ -86,7 +86,8 @@ const run = async (bench: Bench): Promise<ReadonlyArray<Finding>> => {
 
 export const openapiPythonClient: ForeignSuite = {
   name: "openapi-python-client",
-  checks: "a generated client calls every operation, and parses each answer into its type",
+  checks: "a generated client of `/openapi.json?media=json` calls every operation, and parses each "
+    + "answer into its type",
   source: { registry: "PyPI", name: "openapi-python-client", version: "0.29.1" },
   prepare: prepareBrokenMailboxes,
   reasons: [],
