@@ -24,12 +24,12 @@ import { signInResource } from "./resources/sign-in/index.ts"
 
 /** The OpenAPI document (protocol §6). */
 export const openapiDocument = (service: ServiceDescription): DocumentPart =>
-  makeDocument(service, resources)
+  makeDocument(service, resourcesOf(service))
 
-const resources: ReadonlyArray<ResourceDefinition> = [
+const resourcesOf = (service: ServiceDescription): ReadonlyArray<ResourceDefinition> => [
   homeResource(openapiDocument),
   contentResource,
-  mailboxResource,
+  mailboxResource(service),
   registrationResource,
   outgoingResource,
   cabinetResource,
@@ -48,4 +48,4 @@ const resources: ReadonlyArray<ResourceDefinition> = [
 ]
 
 export const resourceTable = (service: Service): ReadonlyArray<Route<ResourceHandler>> =>
-  routesOf(service, resources)
+  routesOf(service, resourcesOf(service.settings))

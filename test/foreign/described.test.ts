@@ -4,7 +4,11 @@ import { openapiDocument } from "../../http/resource-table.ts"
 import { exampleTemplates, type Paths, withoutExample } from "./httplint/resources.ts"
 import { type Described, operationCalls, uncalled } from "./openapi/operation-calls.ts"
 
-const described = openapiDocument({ baseUrl: "http://localhost:8080", version: "0" })
+const described = openapiDocument({
+  baseUrl: "http://localhost:8080",
+  version: "0",
+  contentBytesMax: 1000
+})
 
 // The document has these forms, as the suites read it.
 const document = described as unknown as Described & Paths

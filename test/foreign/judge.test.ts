@@ -58,9 +58,8 @@ describe("the page", () => {
   })
 
   it("shows what each suite checks", () => {
-    for (const { checks, name } of suites) {
-      expect([name, page]).toEqual([name, expect.stringContaining(`| ${checks} `)])
-    }
+    const missing = suites.filter(({ checks }) => !page.includes(`| ${checks} `))
+    expect(missing.map(({ name }) => name)).toEqual([])
   })
 
   it("keeps the rows of the suites that did not run", () => {

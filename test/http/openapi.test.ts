@@ -181,6 +181,29 @@ describe("the document", () => {
     expect(textsIn("/paths/~1customers/put/requestBody/content/text~1csv/schema")).not.toEqual([])
   })
 
+  it("bounds every number", async () => {
+    const numbersIn = (document: unknown) =>
+      everything(document).flatMap(([, one]) => {
+        const schema = Object(one) as Record<string, unknown>
+        const types = [schema["type"]].flat()
+        return types.includes("integer") || types.includes("number") ? [schema] : []
+      })
+    const isUnbounded = (schema: Record<string, unknown>) =>
+      !["minimum", "maximum"].every((name) =>
+        [name, name.replace("m", "exclusiveM")].some((one) => typeof schema[one] === "number")
+      )
+    const numbers = numbersIn(await served())
+    const { value } = service.contract.at("/components/schemas/Where/properties")?.node ?? {}
+    // The values of a condition are bounded as texts, of which no keyword of a number tells.
+    expect(numbers.filter(isUnbounded)).toEqual([
+      value,
+      expect.objectContaining({ description: value?.["description"], maxLength: 200 })
+    ])
+    expect(numbers.length).toBeGreaterThan(20)
+    expect(numbersIn({ type: ["string", "integer"], minimum: 0 }).filter(isUnbounded))
+      .toHaveLength(1)
+  })
+
   it("lists JSON first wherever there is JSON", async () => {
     const contents = everything(await served()).flatMap(([name, one]) =>
       name === "content" ? [Object.keys(one as object)] : []

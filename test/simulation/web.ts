@@ -161,7 +161,7 @@ export class Web {
       routesOf(this.service, [
         contentResource,
         customerResource,
-        mailboxResource,
+        mailboxResource(this.service.settings),
         sessionResource
       ])
     )

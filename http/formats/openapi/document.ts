@@ -15,6 +15,8 @@ export interface ServiceDescription {
   /** The start of the URIs of content, where that is another one. */
   readonly contentBaseUrl?: string | undefined
   readonly version: string
+  /** The largest content, which is the largest `fetch-limit` of a mailbox. */
+  readonly contentBytesMax: number
 }
 
 const partRef = (kind: string, name: string): DocumentPart => ({
@@ -26,7 +28,12 @@ const problemSchema = (type: Schema): Schema => ({
   ...extensible(rootElement("problem", {
     type: { ...type, description: "The kind of the problem; its URI answers with an explanation." },
     title: text,
-    status: { type: ["integer", "string"], description: "A number in JSON." },
+    status: {
+      type: ["integer", "string"],
+      minimum: 400,
+      maximum: 599,
+      description: "A number in JSON."
+    },
     detail: text,
     instance: uri
   }, ["type", "title", "status", "instance"])),

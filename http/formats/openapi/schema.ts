@@ -51,6 +51,20 @@ export const dateTime: Schema = { type: "string", format: "date-time" }
 /** A number as documents write it: text of digits. */
 export const digits: Schema = { type: "string", pattern: "^[0-9]+(\\.[0-9]+)?$" }
 
+/**
+ * The pattern of at most `digitsMax` digits whose value is at most `max`, which is an integer of no
+ * more digits. Leading zeros count as digits; no digits at all fit, too.
+ */
+export const patternUpTo = (max: number, digitsMax: number): string => {
+  const bound = String(max)
+  const below = Array.from(bound, (digit, at) => {
+    const last = digit === "0" ? [] : [`[0-${Number(digit) - 1}]`]
+    return last.map((one) => `${bound.slice(0, at)}${one}[0-9]{${bound.length - at - 1}}`)
+  })
+  const same = [bound, ...below.flat()].join("|")
+  return `^([0-9]{0,${bound.length - 1}}|0{0,${digitsMax - bound.length}}(${same}))$`
+}
+
 export const flag: Schema = { type: "string", enum: ["true", "false"] }
 
 export const oneOf = (...values: ReadonlyArray<string>): Schema => ({

@@ -2,11 +2,12 @@
 import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, documentRequestBody,
   elementOrAttribute, elementText, emptyResponse, eventContent, extensible, feedContent,
-  formRequestBody, formSchema, ignored, list, object, oneOf, pagingParameters, ref,
-  type RequestBodyDescription, type ResponseDescription, rootElement, sinceParameters, slug,
-  slugPattern, text, uri, viewResponse, visibleText } from "../../formats/openapi/index.ts"
+  formRequestBody, formSchema, ignored, list, object, oneOf, pagingParameters, patternUpTo, ref,
+  type RequestBodyDescription, type ResponseDescription, rootElement, type Schema,
+  type ServiceDescription, sinceParameters, slug, slugPattern, text, uri, viewResponse,
+  visibleText } from "../../formats/openapi/index.ts"
 import { titleCharsMax } from "../../limits.ts"
-import type { ResourceDefinition } from "../../resource.ts"
+import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
   putMailbox } from "./mailbox-collection.ts"
@@ -29,6 +30,10 @@ const title = { ...text, maxLength: titleCharsMax }
 /** The service chooses a name where it is empty. */
 const optionalName = { ...slug, pattern: `^$|${slugPattern}` }
 
+const fetchLimitDigitsMax = 15
+
+const fetchLimitMax = 10 ** fetchLimitDigitsMax - 1
+
 const settings = {
   deposit: oneOf("anyone", "accounts"),
   retention: {
@@ -39,11 +44,22 @@ const settings = {
   fetch: oneOf("never", "eager"),
   "fetch-limit": {
     type: ["string", "integer"],
-    pattern: "^[0-9]{0,15}$",
+    pattern: `^[0-9]{0,${fetchLimitDigitsMax}}$`,
     minimum: 0,
+    maximum: fetchLimitMax,
     description: "Bytes."
   },
   receipts: oneOf("none", "received", "retrieved")
+}
+
+/**
+ * The settings as clients send them. A mailbox may still have a larger limit, of the time when
+ * content could be larger.
+ */
+const newSettings = ({ contentBytesMax }: ServiceDescription) => {
+  const maximum = Math.min(contentBytesMax, fetchLimitMax)
+  const pattern = patternUpTo(maximum, fetchLimitDigitsMax)
+  return { ...settings, "fetch-limit": { ...settings["fetch-limit"], pattern, maximum } }
 }
 
 const mediaType = { type: "string", pattern: "^[!#-+.-9A-Z^-z|~-]+/[!#-+.-9A-Z^-z|~-]+$" }
@@ -104,16 +120,37 @@ const listed = {
   notification: list(ref("Notification"))
 }
 
-export const mailboxResource: ResourceDefinition = {
+const newMailbox = (service: ServiceDescription): Schema =>
+  rootElement("mailbox", {
+    name: optionalName,
+    title: elementOrAttribute(title),
+    ...newSettings(service),
+    ...ignored({ ...shown, ...listed })
+  })
+
+const openMailbox = (service: ServiceDescription): ResourceOperation => ({
+  handle: postMailboxes,
+  form: (_call, _fields, { settings }) => openForm(defaultRetention(settings)),
+  id: "openMailbox",
+  summary: "Opens a mailbox",
+  needs: "account",
+  scopes: ["admin"],
+  headers: ["Slug"],
+  body: documentRequestBody("NewMailbox", {
+    isOptional: true,
+    form: formSchema({ name: optionalName, title, ...newSettings(service) })
+  }),
+  problems: ["gone"],
+  responses: {
+    201: viewResponse("Mailbox", "The mailbox, with its secrets", ["Link"])
+  }
+})
+
+/** What does not depend on the deployment. */
+const fixed: ResourceDefinition = {
   tag: "mailboxes",
   about: "Durable inboxes: notifications wait here until their readers retrieve them.",
   schemas: {
-    NewMailbox: rootElement("mailbox", {
-      name: optionalName,
-      title: elementOrAttribute(title),
-      ...settings,
-      ...ignored({ ...shown, ...listed })
-    }),
     Mailbox: rootElement("mailbox", { ...shown, title: text, ...settings }, ["href"]),
     MailboxListing: rootElement("mailbox", {
       ...attributes({ title: text }),
@@ -144,23 +181,6 @@ export const mailboxResource: ResourceDefinition = {
       scopes: ["read", "admin"],
       query: pagingParameters,
       responses: { 200: viewResponse("Mailboxes", "A page of the listing") }
-    },
-    "POST /mailboxes": {
-      handle: postMailboxes,
-      form: (_call, _fields, { settings }) => openForm(defaultRetention(settings)),
-      id: "openMailbox",
-      summary: "Opens a mailbox",
-      needs: "account",
-      scopes: ["admin"],
-      headers: ["Slug"],
-      body: documentRequestBody("NewMailbox", {
-        isOptional: true,
-        form: formSchema({ name: optionalName, title, ...settings })
-      }),
-      problems: ["gone"],
-      responses: {
-        201: viewResponse("Mailbox", "The mailbox, with its secrets", ["Link"])
-      }
     },
     "GET /mailboxes/{mailbox}": {
       handle: getMailbox,
@@ -287,3 +307,9 @@ export const mailboxResource: ResourceDefinition = {
     }
   }
 }
+
+export const mailboxResource = (service: ServiceDescription): ResourceDefinition => ({
+  ...fixed,
+  schemas: { NewMailbox: newMailbox(service), ...fixed.schemas },
+  operations: { ...fixed.operations, "POST /mailboxes": openMailbox(service) }
+})

@@ -35,7 +35,13 @@ const conditions = {
 /** The fields of a customer or of a quote. */
 const field = oneOf(...new Set(tables.flatMap(fieldNames)))
 
-const value = { type: ["string", "number"], pattern: text["pattern"], maxLength: valueCharsMax }
+/** Without a `maximum`: a number counts as the text that JSON has for it. */
+const value = {
+  type: ["string", "number"],
+  pattern: text["pattern"],
+  maxLength: valueCharsMax,
+  description: `A number is taken as it is written, in ${valueCharsMax} characters at the most.`
+}
 
 const order = attributes({ by: field, direction: oneOf("asc", "desc") })
 

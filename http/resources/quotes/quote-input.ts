@@ -6,7 +6,7 @@ import { type HttpError, type RequestInput, unprocessable } from "../../pipeline
 import { isDecimal, type Row } from "../../query-engine/index.ts"
 
 /** Characters of a price. */
-const priceCharsMax = 64
+export const priceCharsMax = 64
 
 /** Characters of a symbol. */
 const symbolCharsMax = 32

@@ -6,6 +6,7 @@ import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { rowOperations, rowQuery } from "../rows/index.ts"
 import { findQuotes, quotes } from "./quote-handlers.ts"
+import { priceCharsMax } from "./quote-input.ts"
 
 const price = {
   anyOf: [
@@ -16,7 +17,14 @@ const price = {
 
 const currency = { type: "string", pattern: "^[A-Z]{3}$" }
 
-const decimal = { type: ["string", "number"], pattern: "^[+-]?[0-9]{1,31}(\\.[0-9]{1,31})?$" }
+/** A number counts as its text, whose sign is one of the characters. */
+const decimal = {
+  type: ["string", "number"],
+  pattern: "^[+-]?[0-9]+(\\.[0-9]+)?$",
+  maxLength: priceCharsMax,
+  exclusiveMinimum: -Number(`1e${priceCharsMax - 1}`),
+  exclusiveMaximum: Number(`1e${priceCharsMax}`)
+}
 
 const name = { ...text, maxLength: titleCharsMax }
 

@@ -88,10 +88,10 @@ const refused: ReadonlyArray<Reason> = [
     why: "Both must expire in the future, a token within ten years."
   },
   {
-    what: "a retention of more than 100 years, or a fetch limit over the service's own",
+    what: "a retention of more than 100 years",
     check: /^(POST|PUT) \/mailboxes(\/\{mailbox\})?: positive_data_acceptance$/,
-    detail: /: 422 (retention must be a duration|fetch-limit must be a number of bytes)/,
-    why: "The pattern of a duration has no such bound, and settings set the other."
+    detail: /: 422 retention must be a duration/,
+    why: "The pattern of a duration has no such bound."
   },
   {
     what: "the text of an element as its child `text`",
