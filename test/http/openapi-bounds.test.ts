@@ -148,6 +148,22 @@ describe("the service enforces the bounds", () => {
     ]).toEqual([[0, contentBytesMax], [0, 150], [1, 1_000_000_000], [-1e63, 1e64]])
   })
 
+  it("of a currency in a form, with what is removed at its ends", async () => {
+    const schema = "/requestBody/content/application~1x-www-form-urlencoded/schema/properties"
+    const { pattern } = service.contract.at(`/paths/~1quotes/post${schema}/currency`)?.node ?? {}
+    const type = "application/x-www-form-urlencoded"
+    for (
+      const [currency, isAccepted] of [["", true], [" ", true], [" EUR\t", true], ["E U", false]]
+    ) {
+      const body = String(
+        new URLSearchParams({ symbol: "PADDED", price: "1", currency: String(currency) })
+      )
+      const { status } = await send("POST", "/quotes", { basic: admin, type, body })
+      const fits = new RegExp(String(pattern), "u").test(String(currency))
+      expect([currency, status < 400, fits]).toEqual([currency, isAccepted, isAccepted])
+    }
+  })
+
   it("of digits, with a pattern for any bound", () => {
     const texts = Array.from({ length: 1_200 }, (_, value) => String(value))
     for (const max of [0, 9, 10, 99, 105, 360, 999, 1_000]) {

@@ -22,6 +22,9 @@ const forbidden = "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff"
 const spaces = "\\u0009-\\u000d\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f"
   + "\\u3000\\ufeff"
 
+/** The pattern of what the service removes at both ends of a field. */
+export const spacesPattern = `[${spaces}]*`
+
 export const text: Schema = { type: "string", pattern: `^[^${forbidden}]*$` }
 
 /** A text of one visible character or more. */

@@ -1,7 +1,7 @@
 /** The operations of quotes (C1, C3, C4). */
 import { quotesTable } from "./quote-table.ts"
-import { attribute, attributes, dateTime, elementText, list, object, ref, rootElement, text, uri,
-  viewResponse } from "../../formats/openapi/index.ts"
+import { attribute, attributes, dateTime, elementText, list, object, ref, rootElement,
+  spacesPattern, text, uri, viewResponse } from "../../formats/openapi/index.ts"
 import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition } from "../../resource.ts"
 import { rowOperations, rowQuery } from "../rows/index.ts"
@@ -73,7 +73,7 @@ export const quoteResource: ResourceDefinition = {
       fields: {
         symbol,
         price: decimal,
-        currency: { ...currency, pattern: "^([A-Z]{3})?$" },
+        currency: { ...currency, pattern: `^${spacesPattern}([A-Z]{3})?${spacesPattern}$` },
         name
       },
       createProblems: ["gone", "not-found"],
