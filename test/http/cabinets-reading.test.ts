@@ -72,7 +72,7 @@ describe("GET /cabinets/<id>", () => {
     await service.open("bad")
     const href = await service.make([here("bad")])
     const time = "2030-01-01T00:00:00Z"
-    const [, own = ""] = /~([0-9a-z]+_)$/.exec(timeOf(await service.read(href))) ?? []
+    const [, own = ""] = /~([0-9a-z]+_)[0-9a-z]+\.0_$/.exec(timeOf(await service.read(href))) ?? []
     for (
       const bad of [
         "since=",
@@ -84,7 +84,7 @@ describe("GET /cabinets/<id>", () => {
         `since=${time}~${own}1.zzzzzzzz_`,
         `since=${time}~${own}zzzzzzz.1_`,
         `since=${time}~${own}01.1_`,
-        `since=${time}~${own}1.0_`,
+        `since=${time}~${own}1.00_`,
         `since=${time}~${own}1.01_`,
         `since=${time}~${own}!`,
         `since=${time}~${own}1.2`,

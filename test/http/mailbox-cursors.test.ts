@@ -42,12 +42,13 @@ const remove = async (href: string) => {
   expect((await service.send("DELETE", href, { basic: owner })).status).toBe(204)
 }
 
+const cabinetOf = (...hrefs: ReadonlyArray<string>): string =>
+  `<cabinet>${hrefs.map((href) => `<mailbox href="${href}"/>`).join("")}</cabinet>`
+
 /** A cabinet of these mailboxes: its URI. */
 const gather = async (...hrefs: ReadonlyArray<string>): Promise<string> =>
-  (await service.send("POST", "/cabinets", {
-    basic: owner,
-    body: `<cabinet>${hrefs.map((href) => `<mailbox href="${href}"/>`).join("")}</cabinet>`
-  })).header("location")
+  (await service.send("POST", "/cabinets", { basic: owner, body: cabinetOf(...hrefs) }))
+    .header("location")
 
 /** Positions that a mailbox with two notifications has not given out. */
 const unknownPositions = async () => {
@@ -250,6 +251,26 @@ it("names the mailboxes of a cabinet's page that have lost notifications", async
   })
   const lines = page.text.split("\n").filter((line) => line.includes("notifications removed"))
   expect(lines).toEqual([expect.stringContaining(lost.href)])
+})
+
+it("reports what a cabinet lost of a mailbox that was empty, and not of a new one", async () => {
+  const [empty, added] = [await fill(), await fill("before")]
+  const cabinet = await gather(empty.href)
+  const since = timeOf(await get(cabinet))
+  const lost = (await service.deposit(empty.href, "lost")).header("location")
+  await service.deposit(empty.href, "kept")
+  const isDiscarded = async () => (await get(`${cabinet}?since=${since}`)).headers.has("discarded")
+  expect(await isDiscarded()).toBe(false)
+  await remove(added.hrefs[0] ?? "")
+  const both = await service.send("PUT", cabinet, {
+    basic: owner,
+    body: cabinetOf(empty.href, added.href),
+    headers: { "If-Match": "*" }
+  })
+  expect(both.status).toBe(200)
+  expect(await isDiscarded()).toBe(false)
+  await remove(lost)
+  expect(await isDiscarded()).toBe(true)
 })
 
 it("takes every cursor that it gives out, also of a mailbox without notifications", async () => {

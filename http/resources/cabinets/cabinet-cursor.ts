@@ -33,20 +33,23 @@ const keyMax = 2 ** 32 - 1
 export const cursorKey = (name: string): number =>
   createHash("sha256").update(name).digest().readUInt32BE(0)
 
-/** The cursor of a cabinet at `atMs` (ms since the epoch). Positions of 0 are omitted. */
+/**
+ * The cursor of a cabinet at `atMs` (ms since the epoch). The position of a mailbox that has never
+ * received anything is 0.
+ */
 export const formatCabinetCursor = (
   cabinet: string,
   atMs: number,
   positions: Iterable<readonly [mailbox: string, n: number]>
 ): string => {
-  const parts = [...positions].filter(([, n]) => n > 0)
+  const parts = [...positions]
     .map(([mailbox, n]) => `${cursorKey(mailbox).toString(radix)}.${n.toString(radix)}_`)
   return `${new Date(atMs).toISOString()}~${cursorKey(cabinet).toString(radix)}_${parts.join("")}`
 }
 
 /** Each part ends with `_`, so that a shortened cursor is not valid. No number begins with 0. */
 const positionsPattern =
-  /^(?:0|[1-9a-z][0-9a-z]{0,6})_(?:(?:0|[1-9a-z][0-9a-z]{0,6})\.[1-9a-z][0-9a-z]{0,7}_)*$/
+  /^(?:0|[1-9a-z][0-9a-z]{0,6})_(?:(?:0|[1-9a-z][0-9a-z]{0,6})\.(?:0|[1-9a-z][0-9a-z]{0,7})_)*$/
 
 const positionsOf = (text: string): Omit<CabinetPosition, "_tag" | "atMs"> | undefined => {
   if (!positionsPattern.test(text)) return undefined

@@ -68,18 +68,21 @@ class MailboxSource {
 
   /** Whether what followed the position of the request has been removed. */
   readonly isDiscarded: boolean
+  /** Whether the cursor has a position in its log: a mailbox that was never read has none. */
+  readonly wasRead: boolean
 
   constructor(
     mailbox: MailboxRef,
     view: MailboxView | undefined,
-    position: number,
+    position: number | undefined,
     isDiscarded = false
   ) {
     this.mailbox = mailbox
     this.view = view
     this.isDiscarded = isDiscarded
-    this.position = position
-    this.readUpTo = position
+    this.wasRead = position !== undefined
+    this.position = position ?? 0
+    this.readUpTo = this.position
     this.hasMore = view !== undefined
   }
 
@@ -178,10 +181,12 @@ const openSource = Effect.fnUntraced(function*(
 ): Effect.fn.Return<MailboxSource, HandlerFailure> {
   const mailbox = mailboxRefNamed(service, listed.name)
   const view = yield* viewOf(service, mailbox, cabinet.owner, listed)
-  const position = since?._tag === "Behind" ? since.positions.get(cursorKey(listed.name)) ?? 0 : 0
+  const position = since?._tag === "Behind"
+    ? since.positions.get(cursorKey(listed.name))
+    : undefined
   // A mailbox that could not be read keeps its position until it can be read again.
   if (view === undefined) return new MailboxSource(mailbox, view, position)
-  if (since?._tag === "Behind" && position > 0) {
+  if (since?._tag === "Behind" && position !== undefined && position > 0) {
     const { atMs } = since
     const found = yield* findPosition(service, mailbox, view, { n: position, atMostMs: atMs })
     if (found.state === "unknown") return yield* unknownCursor("since", "cabinet")
@@ -190,7 +195,11 @@ const openSource = Effect.fnUntraced(function*(
   const requested = since?._tag === "At" ? since : undefined
   const queried = cabinet.query?.since === undefined ? undefined : timeOf(cabinet.query.since)
   const later = (requested?.atMs ?? 0) >= (queried?.atMs ?? 0) ? requested : queried
-  return new MailboxSource(mailbox, view, yield* listingStart(service, mailbox, later, view.head))
+  const { head, removedUpTo = 0 } = view
+  const start = yield* listingStart(service, mailbox, later, head)
+  // Behind what is already removed, so that a position of 0 had nothing before it.
+  const isDiscarded = position === 0 && removedUpTo > 0
+  return new MailboxSource(mailbox, view, Math.max(start, removedUpTo), isDiscarded)
 })
 
 /** Merges the notifications of several mailboxes into one page. */
@@ -308,7 +317,8 @@ export const readCabinet = Effect.fnUntraced(function*(
     time: formatCabinetCursor(
       id,
       atMs,
-      sources.map(({ mailbox, position }) => [mailbox.name, position])
+      sources.filter(({ wasRead }) => wasRead)
+        .map(({ mailbox, position }) => [mailbox.name, position])
     ),
     hasMore: !merge.isComplete,
     shown: readable.map(({ mailbox, runs }) => ({ mailbox, runs }))
