@@ -237,6 +237,9 @@ export const anonymousPerDayMax = 100
 /** Pairs of network and origin whose requests a node remembers; others wait for room. */
 export const anonymousBudgetsMax = 10_000
 
+/** Origins of these that one client network may have. */
+export const anonymousOriginsMax = 1_000
+
 /** How long a node remembers whether a message takes receipts, and of how many messages. */
 export const receiptAcceptanceFreshMs = 24 * hourMs
 

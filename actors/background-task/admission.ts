@@ -1,6 +1,6 @@
 /** Whether and when a background task may make a request (protocol §7). */
 import { Clock, Effect } from "effect"
-import { anonymousRequestsMs } from "../limits.ts"
+import { anonymousRequestsMs, redirectsMax } from "../limits.ts"
 import type { StoredNotification } from "../mailbox/index.ts"
 import type { Deferred, DeliveryOutcome, RequestBounds } from "../outbound/index.ts"
 import { parseUrl } from "../parse-url.ts"
@@ -22,17 +22,21 @@ export const makeRequestHistory = (): RequestHistory => ({
   acceptance: new ReceiptAcceptance()
 })
 
-/** Why a request has to wait: for the budget of its anonymous sender. Others do not wait. */
+/**
+ * Why a request has to wait: for the budget of its anonymous sender. Others do not wait. A first
+ * request leaves room for its redirects within the origin, or many at once would all end there.
+ */
 const admit = (
   { budget }: RequestHistory,
   { atMs, network }: StoredNotification,
-  url: string
+  url: string,
+  kept = redirectsMax
 ): Effect.Effect<Deferred | "admitted" | "never"> =>
   Effect.map(Clock.currentTimeMillis, (nowMs) => {
     if (network === undefined) return "admitted"
     const leftMs = atMs + anonymousRequestsMs - nowMs
     if (leftMs <= 0) return "never"
-    const waitMs = budget.take(network, parseUrl(url)?.origin ?? "", nowMs)
+    const waitMs = budget.take(network, parseUrl(url)?.origin ?? "", nowMs, kept)
     if (waitMs === 0) return "admitted"
     return waitMs < leftMs ? { _tag: "Deferred", untilMs: nowMs + waitMs } : "never"
   })
@@ -49,7 +53,7 @@ export const boundsOf = (
   notification.network === undefined ? { reach: "allowed" } : {
     reach: "public",
     admitRedirect: (uri) =>
-      Effect.map(admit(history, notification, uri), (admission) => {
+      Effect.map(admit(history, notification, uri, 0), (admission) => {
         if (admission === "admitted") return undefined
         return admission === "never" ? lastDeferred(notification) : admission
       })

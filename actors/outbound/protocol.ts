@@ -28,8 +28,7 @@ export const DeliveryOutcome = Schema.Union([
   }),
   /**
    * The attempt was not made, or not to its end: the origin's queue is full, its circuit is open,
-   * or a redirect has to wait. Retry
-   * at `untilMs`, a time of day.
+   * or a redirect has to wait. Retry at `untilMs`, a time of day.
    */
   Schema.TaggedStruct("Deferred", { untilMs: Count })
 ])

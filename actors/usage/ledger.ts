@@ -1,7 +1,8 @@
 /**
  * The records of what is stored: one entry for each content, and the totals of owners and networks.
  * Changes that wait for each other are written together, as a group, by compare-and-set: nodes
- * count for all nodes, and a change counts once however often it is repeated.
+ * count for all nodes, and a change counts once however often it is repeated, except for `Spend`,
+ * which has nothing to recognize its repetition by.
  *
  * The tables, and their keys:
  *
@@ -130,7 +131,7 @@ export class UsageLedger {
 
   /**
    * Makes a change. After a failure it may be stored nevertheless; then its repetition changes
-   * nothing, and a reservation ends when it is due.
+   * nothing (a `Spend` counts again), and a reservation ends when it is due.
    */
   readonly submit = (change: UsageChange): Effect.Effect<UsageReply, StorageFailure> =>
     Effect.suspend(() => {

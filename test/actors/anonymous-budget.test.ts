@@ -2,7 +2,7 @@
 import { array, assert, constantFrom, nat, property, tuple } from "fast-check"
 import { expect, it } from "vitest"
 import { AnonymousBudget } from "../../actors/background-task/anonymous-budget.ts"
-import { anonymousBudgetsMax, anonymousPerDayMax,
+import { anonymousBudgetsMax, anonymousOriginsMax, anonymousPerDayMax,
   anonymousPerMinuteMax } from "../../actors/limits.ts"
 
 const minuteMs = 60_000
@@ -34,7 +34,8 @@ it("forgets nothing of the last day: new origins wait while its memory is full",
   const budget = new AnonymousBudget()
   for (let n = 0; n < anonymousPerMinuteMax; n++) expect(budget.take("a", victim, 1)).toBe(0)
   for (let n = 1; n < anonymousBudgetsMax; n++) {
-    expect(budget.take("a", `https://${n}.example`, 1 + n)).toBe(0)
+    const network = `n${Math.floor(n / anonymousOriginsMax)}`
+    expect(budget.take(network, `https://${n}.example`, 1 + n)).toBe(0)
   }
   // The first to end is the victim's, a day after its last request.
   expect(budget.take("a", "https://new.example", 20_000)).toBe(1 + dayMs - 20_000)
@@ -51,6 +52,19 @@ it("forgets nothing of the last day: new origins wait while its memory is full",
   )
   expect(times.filter((waitMs) => waitMs === 0)).toHaveLength(anonymousPerMinuteMax)
   expect(budget.take("a", victim, 2 + dayMs)).toBe(minuteMs)
+})
+
+it("lets no network take all the room", () => {
+  const budget = new AnonymousBudget()
+  for (let n = 0; n < anonymousOriginsMax; n++) {
+    expect(budget.take("a", `https://${n}.example`, n)).toBe(0)
+  }
+  expect(budget.take("a", victim, 5_000)).toBe(dayMs - 5_000)
+  expect(budget.take("b", victim, 5_000)).toBe(0)
+  expect(budget.take("a", "https://0.example", 5_000)).toBe(0)
+  // The second origin is the first to end, then the third.
+  expect([budget.take("a", victim, dayMs), budget.take("a", victim, dayMs + 1)]).toEqual([1, 0])
+  expect(budget.take("a", "https://other.example", dayMs + 1)).toBe(1)
 })
 
 it("never lets more through in any minute or day", () => {

@@ -7,8 +7,8 @@ import { admitFetch, admitReceipt,
   makeRequestHistory } from "../../actors/background-task/admission.ts"
 import type { BackgroundTaskAction, BackgroundTaskMessage, BackgroundTaskReply,
   BackgroundTaskState } from "../../actors/background-task/protocol.ts"
-import { anonymousPerDayMax, anonymousPerMinuteMax,
-  anonymousRequestsMs } from "../../actors/limits.ts"
+import { anonymousPerDayMax, anonymousPerMinuteMax, anonymousRequestsMs,
+  redirectsMax } from "../../actors/limits.ts"
 import { encodeItem, type StoredNotification } from "../../actors/mailbox/log-item.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
 import { type Address, address, type Peers } from "../../runtime/index.ts"
@@ -115,8 +115,9 @@ it("causes at most 10 requests a minute and 100 a day to one origin, for an hour
   const uris = Array.from({ length: 50 }, (_, at) => `https://victim.example/${at}`)
   const world = new RequestWorld(outbound, uris)
   for (; world.nowMs <= beganAtMs + 2 * hourMs; world.nowMs += 1_000) await world.perform()
-  expect(mostWithin(madeAtMs, minuteMs)).toBe(anonymousPerMinuteMax)
-  expect(mostWithin(madeAtMs, dayMs)).toBe(anonymousPerDayMax)
+  // Without redirects, their share of the minute and of the day is left.
+  expect(mostWithin(madeAtMs, minuteMs)).toBe(anonymousPerMinuteMax - redirectsMax)
+  expect(mostWithin(madeAtMs, dayMs)).toBe(anonymousPerDayMax - redirectsMax)
   expect(madeAtMs.filter((at) => at >= beganAtMs + hourMs)).toEqual([])
   expect(world.isBusy).toBe(false)
 })
@@ -155,6 +156,23 @@ it("counts a redirect for the origin to which it leads", async () => {
   world.nowMs += 1
   await world.perform()
   expect(victim.came).toHaveLength(2 * anonymousPerMinuteMax)
+})
+
+it("fetches in the end what redirects within its origin, however much at once", async () => {
+  const origin = await receiver(({ url = "" }, response) => {
+    if (url.endsWith("/")) response.writeHead(404).end()
+    else response.writeHead(301, { location: `${url}/` }).end()
+  })
+  const paths = Array.from({ length: 20 }, (_, n) => `/${n}`)
+  const { outbound } = await client({ limits: { ...patient, waitMs: 20_000 } })
+  const world = new RequestWorld({
+    ...noDependencies.outbound,
+    get: (get) => outbound.get({ ...get, reach: "allowed" }),
+    head: () => Effect.succeed({ _tag: "Probed", acceptPost: [] })
+  }, paths.map((path) => `http://origin.localhost:${origin.port}${path}`))
+  for (; world.nowMs < beganAtMs + hourMs; world.nowMs += 30_000) await world.perform()
+  const reached = new Set(origin.came.map(({ path }) => path))
+  for (const path of paths) expect(reached).toContain(`${path}/`)
 })
 
 it("never admits what is an hour old, or would be", async () => {

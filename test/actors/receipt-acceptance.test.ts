@@ -5,7 +5,8 @@ import { admitFetch, admitReceipt, boundsOf,
   makeRequestHistory } from "../../actors/background-task/admission.ts"
 import { namesReceipts,
   ReceiptAcceptance } from "../../actors/background-task/receipt-acceptance.ts"
-import { anonymousPerMinuteMax, receiptAcceptanceFreshMs } from "../../actors/limits.ts"
+import { anonymousPerMinuteMax, receiptAcceptanceFreshMs,
+  redirectsMax } from "../../actors/limits.ts"
 import type { StoredNotification } from "../../actors/mailbox/index.ts"
 import type { OutboundHead } from "../../actors/outbound/protocol.ts"
 import { noDependencies } from "./dependencies.ts"
@@ -63,7 +64,7 @@ it("makes at most ten requests a minute for a network to one origin, a HEAD coun
     admissions.push(await Effect.runPromise(admit(deps, history, stranger, pointer)))
   }
   const admitted = admissions.filter((one) => one === "admitted").length
-  expect(admitted + heads.length).toBe(anonymousPerMinuteMax)
+  expect(admitted + heads.length).toBe(anonymousPerMinuteMax - redirectsMax)
   expect(admissions.at(-1)).toMatchObject({ _tag: "Deferred" })
   // Nothing is counted where an account deposits.
   for (let n = 0; n < 2 * anonymousPerMinuteMax; n++) {
