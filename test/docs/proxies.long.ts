@@ -106,6 +106,7 @@ describe.each(["nginx", "haproxy", "caddy"] as const)("%s", (name) => {
     expect((await whole(shared.replace("~", "%7E"))).status).toBe(200)
     expect((await whole("/mailboxes/nobody")).headers["content-type"]).toMatch("problem+xml")
     expect((await whole("/metrics")).status).toBe(404)
+    expect((await whole("/%6detrics")).status).toBe(404)
     const [, secret = ""] = shared.split("~")
     expect(secret.length).toBeGreaterThan(20)
     await expect.poll(logs).toContain("/mailboxes/secret")

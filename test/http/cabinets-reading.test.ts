@@ -73,6 +73,7 @@ describe("GET /cabinets/<id>", () => {
     const href = await service.make([here("bad")])
     const time = "2030-01-01T00:00:00Z"
     const [, own = ""] = /~([0-9a-z]+_)[0-9a-z]+\.0_$/.exec(timeOf(await service.read(href))) ?? []
+    expect(own).not.toBe("")
     for (
       const bad of [
         "since=",

@@ -9,6 +9,7 @@ import { resourceTable } from "../../http/resource-table.ts"
 import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { settleReservations } from "../../http/resources/content/content-reservations.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
+import { keyed, loseReply, startLosing } from "./lost-replies.ts"
 
 const admin = `admin:${adminToken}`
 
@@ -224,8 +225,31 @@ describe("the quotas of strangers", () => {
     }
   })
 
+  it("count a session once when a repetition finds it, as its reply was lost", async () => {
+    const served = await startLosing({
+      quotas: { ...quotas, networkBytesMax: sessionBytesMax },
+      trustedProxies: ["127.0.0.1"]
+    })
+    onTestFinished(() => served.close())
+    const begin = (key: string) =>
+      served.send(
+        "POST",
+        "/sessions",
+        keyed(key, {
+          body: "<answer continue=\"true\"/>",
+          headers: { "X-Forwarded-For": "192.0.2.7" }
+        })
+      )
+    loseReply("Start", true)
+    expect((await begin("lost")).status).toBe(503)
+    expect((await begin("lost")).status).toBe(201)
+    expect((await begin("another")).status).toBe(507)
+  })
+
   it("bound an IPv6 network by its /48, and not another one", async () => {
-    const before = (await total()).bytes
+    // What the tests before have left, once what they deleted is removed.
+    const before = charge(1 * kib)
+    await untilTotal(before)
     const content = await publish(25 * kib, { address: "2001:db8:7:1::1" })
     expect(content.status).toBe(202)
     const refused = await publish(20 * kib, { address: "2001:db8:7:2::1" })

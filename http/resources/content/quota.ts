@@ -33,7 +33,7 @@ export const quotaError = (
     }
     case "network": {
       const until = new Date((Math.floor(nowMs() / dayMs) + 1) * dayMs).toISOString()
-      const detail = `clients without an account in the network ${name} have published ${use} ` +
+      const detail = `clients without an account in the network ${name} have stored ${use} ` +
         `(ANONYMOUS_NETWORK_BYTES_MAX a day): use an account, or try again at ${until}`
       return httpError("quota-exceeded", detail, [], { ...figures, until })
     }

@@ -230,7 +230,7 @@ export const nextHref = (
 export const discardedFields = (isDiscarded: boolean | undefined): ReplyHeaders =>
   isDiscarded === true ? [["Discarded", "true"]] : []
 
-/** What a page or a feed says to people when it has lost what followed the cursor. */
+/** What a page or a feed shows to people when it has lost what followed the cursor. */
 export const discardedNotice = "Earlier notifications of this page have been removed."
 
 /** The way on from such an answer: the listing without the cursor. */

@@ -57,13 +57,23 @@ const addEntries = Effect.fnUntraced(function*(
   yield* addEntry(service, sessionListing, "", id)
 })
 
+/** Counts a new session of a stranger. A repetition may find what its first attempt has begun. */
+const chargeSession = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  id: string
+): Effect.fn.Return<void, HandlerFailure> {
+  const isRepetition = !call.ids.isRandom && !isRefusal(yield* describeOrRefusal(service, id))
+  if (!isRepetition) yield* chargeNetwork(service, call, undefined, sessionBytesMax)
+})
+
 /** B2. Nothing is created, not even an entry of the listing, unless `continue` is `true`. */
 export const postSessions = defineHandler(function*(service, call) {
   const account = yield* optionalAccount(service, call)
   const input = yield* readAnswerInput(call, "both")
   const id = call.ids.id("session")
   if (input.continue === "true") {
-    yield* chargeNetwork(service, call, account?.name, sessionBytesMax)
+    if (account === undefined) yield* chargeSession(service, call, id)
     yield* addEntries(service, id, account?.name)
   }
   const message: SessionMessage = {

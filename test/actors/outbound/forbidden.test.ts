@@ -81,7 +81,7 @@ describe("a redirect", () => {
  * Has connections to a public address arrive at this machine, since no test reaches another one.
  * What the client checks is before that.
  */
-const bringHome = (address: string): void => {
+const connectToLoopback = (address: string): void => {
   const { connect } = Socket.prototype
   const spy = vi.spyOn(Socket.prototype, "connect")
   spy.mockImplementation(function(this: Socket, ...args: ReadonlyArray<unknown>) {
@@ -122,7 +122,7 @@ describe("a request that may reach public addresses only", () => {
       response.writeHead(307, { location: `http://${host}:${port}/` }).end()
     })
     const address = "93.184.216.34"
-    bringHome(address)
+    connectToLoopback(address)
     const uri = `http://${address}:${at.port}/`
     expect(await make(uri, "public")).toEqual(refused)
     expect([at.came.length, hits()]).toEqual([3, 0])
