@@ -164,8 +164,9 @@ describe("the compose file", () => {
 
 describe("probes", () => {
   it("use routes of a node", () => {
-    // The routes are only matched; no handler is called, and making one needs only metrics.
-    const service = { httpMetrics: new HttpMetrics() } as Service
+    // The routes are only matched; no handler is called, and making one needs only these.
+    const settings = { contentBytesMax: 1 }
+    const service = { httpMetrics: new HttpMetrics(), settings } as Service
     const patterns = resourceTable(service).map(({ pattern }) => pattern)
     const pods = yamlOf("deploy/manifests/k8s/restante.yaml")[0]
     const container = at(pods, "spec", "template", "spec", "containers", 0)
