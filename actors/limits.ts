@@ -234,7 +234,7 @@ export const anonymousPerMinuteMax = 10
 
 export const anonymousPerDayMax = 100
 
-/** Pairs of network and origin whose requests a node remembers; others wait for room. */
+/** Pairs of network and origin whose requests a node remembers. */
 export const anonymousBudgetsMax = 10_000
 
 /** Origins of these that one client network may have. */

@@ -318,8 +318,8 @@ export const keyedSearchClockSkewMs = 60 * 60 * 1000
 export const listingCacheBytesMax = 4 * 1024 * 1024
 
 /**
- * How long a cached listing counts as recorded as retrieved, in milliseconds: its readers cause no
- * further report.
+ * Time, in milliseconds, for which readers of a cached listing cause no further report, once the
+ * mailbox has recorded it as retrieved.
  */
 export const retrievalRecordedMs = 60_000
 

@@ -23,8 +23,9 @@ export const makeRequestHistory = (): RequestHistory => ({
 })
 
 /**
- * Why a request has to wait: for the budget of its anonymous sender. Others do not wait. A first
- * request leaves room for its redirects within the origin, or many at once would all end there.
+ * Why a request has to wait: for the budget of its anonymous sender. Others do not wait. `kept`
+ * requests of the budget are left for redirects within the origin: many first requests at once
+ * would take all of it, and each redirect would then have to wait.
  */
 const admit = (
   { budget }: RequestHistory,

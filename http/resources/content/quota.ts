@@ -51,18 +51,19 @@ export const quotaError = (
 }
 
 /**
- * Counts bytes that a request stores beside content for the day of its network; 507 if they are
- * too many. Those of accounts and of clients on this machine are not counted.
+ * Counts bytes that a request without an account stores beside content for the day of its network;
+ * 507 if they are too many. Those of clients on this machine are not counted.
  */
 export const chargeNetwork = Effect.fnUntraced(function*(
   service: Service,
   call: Pick<Call, "request">,
-  account: string | undefined,
   bytes: number
 ): Effect.fn.Return<void, HandlerFailure> {
-  const name = chargedNetwork(service, call, account)
+  const name = chargedNetwork(service, call, undefined)
   if (name === undefined) return
   const network = networkKey(name, service.nowMs())
   const reply = yield* service.usage.submit({ _tag: "Spend", network, bytes })
-  if (reply._tag === "QuotaExceeded") return yield* Effect.fail(quotaError(service, reply, account))
+  if (reply._tag === "QuotaExceeded") {
+    return yield* Effect.fail(quotaError(service, reply, undefined))
+  }
 })

@@ -64,7 +64,7 @@ const chargeSession = Effect.fnUntraced(function*(
   id: string
 ): Effect.fn.Return<void, HandlerFailure> {
   const isRepetition = !call.ids.isRandom && !isRefusal(yield* describeOrRefusal(service, id))
-  if (!isRepetition) yield* chargeNetwork(service, call, undefined, sessionBytesMax)
+  if (!isRepetition) yield* chargeNetwork(service, call, sessionBytesMax)
 })
 
 /** B2. Nothing is created, not even an entry of the listing, unless `continue` is `true`. */
