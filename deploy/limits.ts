@@ -65,6 +65,9 @@ export const diskMinBytes = 256 * 1024 ** 2
 /** Memory of a node. */
 export const memoryWantedBytes = 512 * 1024 ** 2
 
+/** By how much the heap may grow after a collection until the next one, in percent. */
+export const heapGrowthPercent = 50
+
 /** Offset of clocks: leases of nodes and signatures of pushes depend on them. */
 export const clockWarnMs = 1_000
 

@@ -1,8 +1,10 @@
 /** `restante serve`: runs one node, and prints its address or the reason why it stopped. */
 import { Effect } from "effect"
+import { setFlagsFromString } from "node:v8"
 import type { ServerUnavailable } from "../../http/index.ts"
 import { backendFailed, type BackendFailure } from "../backend/index.ts"
 import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
+import { heapGrowthPercent } from "../limits.ts"
 import { adminTokenProblem, type LoadedSettings, natsProblem, natsWeakness,
   storageLocation } from "../settings/index.ts"
 import type { IssuerUnusable } from "./issuer.ts"
@@ -56,6 +58,15 @@ const warnOfNats = (settings: LoadedSettings["settings"]): Effect.Effect<void> =
   return weakness === undefined ? Effect.void : Effect.logWarning(`NATS_INSECURE=1: ${weakness}`)
 }
 
+/**
+ * Lets V8 collect sooner. By default the heap may grow to four times what a collection has left, so
+ * after a wave of clients one process kept 90 MB of their dead buffers and another none, by chance.
+ * V8 reads this flag at each collection, so it works in a running process too.
+ */
+const boundHeapGrowth: Effect.Effect<void> = Effect.sync(() =>
+  setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`)
+)
+
 /** Serves until it is interrupted, then drains. */
 export const serve = (
   { settings }: LoadedSettings,
@@ -65,6 +76,7 @@ export const serve = (
   if (problem !== undefined) return Effect.fail(failed(problem, exitCodes.configuration))
   return Effect.andThen(
     Effect.all([
+      boundHeapGrowth,
       warnOfBaseUrl(settings),
       warnOfOpenFolder(settings.dataDir),
       warnOfNats(settings)
