@@ -15,7 +15,8 @@ export const adminToken = "e2e-admin-token-0123456789abcdef"
 export const publicUrl = "http://post.test"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const binary = join(root, "dist/bin/restante.js")
+/** The built program. */
+export const binary = join(root, "dist/bin/restante.js")
 /** Three nodes that create a cluster's streams on a busy machine need more than 20 s. */
 const readyWithinMs = 240_000
 const endsWithinMs = 120_000
