@@ -1,8 +1,9 @@
-/** Clients that begin a request and then send nothing, and honest ones beside them. */
+/** Clients that begin a request and then send nothing, and an honest one beside them. */
+import { type ChildProcess, fork } from "node:child_process"
 import { connect, type Socket } from "node:net"
-import { basic, expectStatus, type Mailbox, metricValue, notification, postXml,
-  send } from "../e2e/client.ts"
-import { eventually, pause, type Service } from "../e2e/process.ts"
+import { fileURLToPath } from "node:url"
+import { type Mailbox, metricValue } from "../e2e/client.ts"
+import { eventually, type Service } from "../e2e/process.ts"
 import { head } from "../e2e/raw.ts"
 
 const memoryMetric = "restante_process_resident_memory_bytes"
@@ -109,47 +110,34 @@ export class StalledClients {
   }
 }
 
-const percentile = (values: ReadonlyArray<number>, share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? 0
+/** What an honest client has experienced. */
+interface Honest {
+  readonly requests: number
+  /** Of all requests since {@link HonestClient.measure}. */
+  readonly p99Ms: number
+  /** The largest resident memory of the service. */
+  readonly peakBytes: number
+}
 
-/** Honest clients: each deposits and reads the listing, which must always succeed. */
-export class HonestClients {
+/** A message of `honest-client.mjs`. */
+type Report =
+  | { readonly isOver: false; readonly requests: number }
+  | (Honest & { readonly isOver: true; readonly failure?: string })
+
+const program = new URL("honest-client.mjs", import.meta.url)
+
+/** An honest client, which deposits and reads the listing: each request must succeed. */
+export class HonestClient {
   private readonly service: Service
   private readonly mailbox: Mailbox
-  private readonly waitsMs: Array<number> = []
-  private over = false
-  private running: Promise<void> | undefined
-  private failure: unknown
-  private peakBytes = 0
-  /** Honest requests so far. */
+  private child: ChildProcess | undefined
+  private ending: Promise<Honest> | undefined
+  /** Requests so far. */
   requests = 0
 
   constructor(service: Service, mailbox: Mailbox) {
     this.service = service
     this.mailbox = mailbox
-  }
-
-  private async timed(request: () => Promise<unknown>): Promise<void> {
-    const startedMs = performance.now()
-    await request()
-    this.waitsMs.push(performance.now() - startedMs)
-    this.requests += 1
-  }
-
-  private async once(n: number): Promise<void> {
-    const { mailbox, service } = this
-    const fields = { "x-forwarded-for": "198.51.100.9" }
-    const authorization = basic("reader", mailbox.password)
-    await this.timed(async () => {
-      const text = notification(`honest-${n}`)
-      expectStatus(await postXml(service.url, mailbox.path, text, fields), 202)
-    })
-    await this.timed(async () => {
-      const headers = { ...fields, authorization }
-      expectStatus(await send(service.url, `${mailbox.path}?limit=20`, { headers }), 200)
-    })
-    this.peakBytes = Math.max(this.peakBytes, await this.memoryBytes())
-    await pause(20)
   }
 
   /** Resident memory of the service. */
@@ -158,18 +146,31 @@ export class HonestClients {
   }
 
   begin(): void {
-    this.running = (async () => {
-      for (let n = 0; !this.over; n += 1) await this.once(n)
-    })().catch((error: unknown) => {
-      this.failure = error
+    const { mailbox, service } = this
+    const child = fork(fileURLToPath(program), [service.url, mailbox.path, mailbox.password])
+    this.child = child
+    this.ending = new Promise((resolve, reject) => {
+      child.on("message", (report: Report) => {
+        this.requests = report.requests
+        if (!report.isOver) return
+        if (report.failure === undefined) resolve(report)
+        else reject(new Error(report.failure))
+      })
+      child.once("exit", (code) => reject(new Error(`the honest client ended: ${code}`)))
     })
+    // Until `end` waits for it.
+    this.ending.catch(() => undefined)
   }
 
-  /** Ends; fails with the first honest request that failed. */
-  async end(): Promise<{ readonly peakBytes: number; readonly p99Ms: number }> {
-    this.over = true
-    await this.running
-    if (this.failure !== undefined) throw this.failure
-    return { peakBytes: this.peakBytes, p99Ms: percentile(this.waitsMs, 0.99) }
+  /** Its waits count from now on. */
+  measure(): void {
+    this.child?.send("measure")
+  }
+
+  /** Ends; fails with the first request that failed. */
+  async end(): Promise<Honest> {
+    if (this.child === undefined || this.ending === undefined) throw new Error("it did not begin")
+    if (this.child.connected) this.child.send("end")
+    return this.ending
   }
 }

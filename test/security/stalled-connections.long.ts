@@ -7,7 +7,7 @@ import { afterAll, expect, it } from "vitest"
 import { type Mailbox, openMailbox } from "../e2e/client.ts"
 import { cleanUp, eventually, start } from "../e2e/process.ts"
 import { allOfOne, eachOfItsOwn, halfDocument, halfHeaderBlock, halfSmallUpload, halfUpload,
-  HonestClients, type Opening, StalledClients } from "./stalled-clients.ts"
+  HonestClient, type Opening, StalledClients } from "./stalled-clients.ts"
 
 const clients = 10_000
 const aboveBytesMax = 150_000_000
@@ -35,7 +35,7 @@ afterAll(cleanUp)
 it.each(rows)("half a %s each, from %s", async (what, where, openingOf, from) => {
   const service = await start({ env: { TRUSTED_PROXIES: "127.0.0.0/8" } })
   const mailbox = await openMailbox(service.url, "target")
-  const honest = new HonestClients(service, mailbox)
+  const honest = new HonestClient(service, mailbox)
   const idleBytes = await honest.memoryBytes()
   honest.begin()
   await eventually(
@@ -44,6 +44,7 @@ it.each(rows)("half a %s each, from %s", async (what, where, openingOf, from) =>
     () => honest.requests > warmRequests || undefined
   )
   const warmBytes = await honest.memoryBytes()
+  honest.measure()
   const stalled = new StalledClients(service.port)
   await stalled.lay(clients, openingOf(mailbox), from)
   await stalled.ended(withinMs)

@@ -10,7 +10,7 @@ import { expectStatus, type Mailbox, metricValue, notification, openMailbox,
   send } from "../e2e/client.ts"
 import { cleanUp, pause, type Service, start } from "../e2e/process.ts"
 import { head, openRaw } from "../e2e/raw.ts"
-import { allOfOne, eachOfItsOwn, halfDocument, halfUpload, HonestClients, type Opening,
+import { allOfOne, eachOfItsOwn, halfDocument, halfUpload, HonestClient, type Opening,
   StalledClients } from "./stalled-clients.ts"
 
 const clients = 2_000
@@ -39,7 +39,7 @@ const kinds: ReadonlyArray<readonly [string, (mailbox: Mailbox) => Opening]> = [
 describe.concurrent("many clients with half a body", () => {
   it.each(kinds)("of %s take bounded memory, and leave others served", async (_, openingOf) => {
     const [service, mailbox] = await startWithMailbox()
-    const honest = new HonestClients(service, mailbox)
+    const honest = new HonestClient(service, mailbox)
     const before = await honest.memoryBytes()
     honest.begin()
     const stalled = new StalledClients(service.port)
