@@ -323,6 +323,9 @@ export const listingCacheBytesMax = 4 * 1024 * 1024
  */
 export const retrievalRecordedMs = 60_000
 
+/** Paths whose resource a node remembers, of those requested last. */
+export const knownPathsMax = 1_000
+
 /** Cached addresses of mailboxes at a node, so that a deposit need not build one. */
 export const mailboxRefsMax = 1_000
 

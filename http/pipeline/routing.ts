@@ -2,7 +2,8 @@
  * A table of path patterns x methods, compiled to a trie. Patterns are `/mailboxes/{mailbox}`: a
  * segment is literal or one parameter, and a literal wins over a parameter.
  */
-import { pathCharsMax, pathSegmentsMax } from "../limits.ts"
+import { LRUCache } from "lru-cache"
+import { knownPathsMax, pathCharsMax, pathSegmentsMax } from "../limits.ts"
 
 /** One row: a pattern and its handlers by upper-case method. */
 export interface Route<H> {
@@ -152,6 +153,12 @@ const badPath: Match<never> = { _tag: "Malformed", detail: "the path is malforme
 
 const notFound: Match<never> = { _tag: "NotFound" }
 
+/** The resource of a path, and the values of its parameters. */
+interface Place<H> {
+  readonly leaf: Leaf<H>
+  readonly values: ReadonlyArray<string>
+}
+
 const walk = <H>(
   current: Node<H>,
   segments: ReadonlyArray<string>,
@@ -172,7 +179,7 @@ const walk = <H>(
 /** Finds the handler for an upper-case method and the raw path of a request. */
 export type Matcher<H> = (method: string, path: string) => Match<H>
 
-const answer = <H>(leaf: Leaf<H>, method: string, values: ReadonlyArray<string>): Match<H> => {
+const answer = <H>({ leaf, values }: Place<H>, method: string): Match<H> => {
   const { acceptPost, allow, pattern } = leaf
   const handler = leaf.handlers.get(method) ??
     (method === "HEAD" ? leaf.handlers.get("GET") : undefined)
@@ -184,23 +191,34 @@ const answer = <H>(leaf: Leaf<H>, method: string, values: ReadonlyArray<string>)
   return { _tag: "MethodNotAllowed", allow, pattern }
 }
 
+/** The place of a path, or why there is none. */
+const placeOf = <H>(root: Node<H>, path: string): Place<H> | Match<never> => {
+  if (path.length > pathCharsMax || !acceptedPath.test(path)) return badPath
+  const segments = path.slice(1).split("/")
+  if (segments.length > pathSegmentsMax) return notFound
+  if (path.includes("%") || path.includes("/.")) {
+    for (let index = 0; index < segments.length; index += 1) {
+      const decoded = decodeSegment(segments[index] ?? "")
+      if (decoded === undefined) return badPath
+      segments[index] = decoded
+    }
+  }
+  const values: Array<string> = []
+  const leaf = walk(root, segments, 0, values)
+  return leaf === undefined ? notFound : { leaf, values }
+}
+
 /** Compiles the table; throws (a defect) for an invalid or repeated pattern. */
 export const compileRoutes = <H>(routes: ReadonlyArray<Route<H>>): Matcher<H> => {
   const root = node<H>()
   for (const route of routes) insert(root, route)
+  const known = new LRUCache<string, Place<H>>({ max: knownPathsMax })
   return (method, path) => {
-    if (path.length > pathCharsMax || !acceptedPath.test(path)) return badPath
-    const segments = path.slice(1).split("/")
-    if (segments.length > pathSegmentsMax) return notFound
-    if (path.includes("%") || path.includes("/.")) {
-      for (let index = 0; index < segments.length; index += 1) {
-        const decoded = decodeSegment(segments[index] ?? "")
-        if (decoded === undefined) return badPath
-        segments[index] = decoded
-      }
-    }
-    const values: Array<string> = []
-    const leaf = walk(root, segments, 0, values)
-    return leaf === undefined ? notFound : answer(leaf, method, values)
+    const before = known.get(path)
+    if (before !== undefined) return answer(before, method)
+    const place = placeOf(root, path)
+    if ("_tag" in place) return place
+    known.set(path, place)
+    return answer(place, method)
   }
 }

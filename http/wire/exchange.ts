@@ -4,7 +4,8 @@ import { refusedBodyBytesMax, storedUploadBytes, turnBytesMax,
 import type { BodyBudget } from "./body-budget.ts"
 import { PartialDocument } from "./document.ts"
 import { EventStream } from "./event-stream.ts"
-import { joinFields, joinHeaders, type ReplyHeaders, type StatusLines } from "./header-fields.ts"
+import { joinBefore, joinFields, joinHeaders, type KeptFields, type ReplyHeaders,
+  type StatusLines } from "./header-fields.ts"
 import type { NativeResponse } from "./native-response.ts"
 import type { BodyFault } from "./request.ts"
 import { sendStream } from "./response-stream.ts"
@@ -14,6 +15,8 @@ import { Spill, type SpillFolder, Upload } from "./uploads/index.ts"
 export interface HttpReply {
   readonly status: number
   readonly headers: ReplyHeaders
+  /** Fields that follow, by {@link keepFields}; then `headers` get no policies. */
+  readonly kept?: KeptFields
   readonly body?: string | Uint8Array | undefined
 }
 
@@ -284,12 +287,11 @@ export class Exchange {
 
   private writeHead(status: number, joined: string): void {
     const { guarded, open } = this.shared.statusLines
-    this.native.writeStatus(this.isGuarded ? guarded(status) : open(status))
-    const extra = this.extraHeaders
-    const all = extra === "" ? joined : joined === "" ? extra : `${joined}\r\n${extra}`
-    if (all === "") return
-    const colon = all.indexOf(":")
-    this.native.writeHeader(all.slice(0, colon), all.slice(colon + 2))
+    let text = this.isGuarded ? guarded(status) : open(status)
+    if (joined !== "") text += `\r\n${joined}`
+    if (this.extraHeaders !== "") text += `\r\n${this.extraHeaders}`
+    // One call of the native module writes the status line and all fields.
+    this.native.writeStatus(text)
   }
 
   /**
@@ -326,7 +328,10 @@ export class Exchange {
 
   /** Answers, unless the client is gone. Throws (a defect) for invalid header fields. */
   reply(reply: HttpReply): void {
-    const joined = joinHeaders(reply.status, reply.headers)
+    const { headers, kept, status } = reply
+    const joined = kept === undefined
+      ? joinHeaders(status, headers)
+      : joinBefore(headers, kept)
     if (!this.begin()) return
     if (this.isLast || this.isTurnFull(reply.body)) afterPacket(() => this.send(reply, joined))
     else this.send(reply, joined)

@@ -116,6 +116,19 @@ export const keepJoined = (headers: ReplyHeaders): void => {
   keptTexts.set(headers, joinWithPolicies(200, headers))
 }
 
+/** The text of fields that answers have after their own ones, with the policies. */
+export type KeptFields = string
+
+/** Joins fields once, for many answers that are not HTML. */
+export const keepFields = (headers: ReplyHeaders): KeptFields => joinWithPolicies(200, headers)
+
+/** The fields of an answer, and kept ones after them. */
+export const joinBefore = (headers: ReplyHeaders, kept: KeptFields): string => {
+  let text = ""
+  for (const [name, value] of headers) text += `${checked(name)}: ${checked(value)}\r\n`
+  return text + kept
+}
+
 /** Fields as text. */
 export const joinFields = (headers: ReplyHeaders): string =>
   headers.map(([name, value]) => `${checked(name)}: ${checked(value)}`).join("\r\n")

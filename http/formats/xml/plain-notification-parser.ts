@@ -81,18 +81,20 @@ export const parsePlainNotification = (text: string): NotificationDocument | und
     const end = text.indexOf("<", valueAt)
     const nameAt = end + 2
     at = nameAt + name.length
+    const field = fieldOf(name)
     if (
       end < 0 || text.charCodeAt(end + 1) !== slash || text.charCodeAt(at) !== greaterThan ||
-      !text.startsWith(name, nameAt) || !isPlainName(name)
+      !text.startsWith(name, nameAt) || (field === undefined && !isPlainName(name))
     ) return
     at++
-    if (name === "description" && description === undefined) description = text.slice(valueAt, end)
-    else if (name === "url" && url === undefined) url = text.slice(valueAt, end).trim()
-    else if (name === "password" && password === undefined) {
+    if (field === undefined) extra += text.slice(start, at)
+    else if (field === "description" && description === undefined) {
+      description = text.slice(valueAt, end)
+    } else if (field === "url" && url === undefined) url = text.slice(valueAt, end).trim()
+    else if (field === "password" && password === undefined) {
       password = text.slice(valueAt, end).trim()
     } // A field for the second time, or one that plain notifications do not have.
-    else if (fieldOf(name) !== undefined) return
-    else extra += text.slice(start, at)
+    else return
     at = skipBlanks(text, at)
   }
   if (description === undefined || url === undefined) return

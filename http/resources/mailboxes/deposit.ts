@@ -23,7 +23,8 @@ import { ask, askOrRefusal, attachForm, bodyError, type CallKey, countRequest, d
   type Service, submittedFields, unsupportedMediaType,
   type ViewAnswer } from "../../pipeline/index.ts"
 import { traceparentOf } from "../../trace-context.ts"
-import type { Exchange, HttpRequest } from "../../wire/index.ts"
+import { type Exchange, type HttpReply, type HttpRequest, keepFields, type KeptFields,
+  type ReplyHeaders } from "../../wire/index.ts"
 import { type InlinePublication, linkedContent, noteLink, publishInline,
   removeLink } from "../content/index.ts"
 import { isLinkedData, readLinkedData } from "../interop/index.ts"
@@ -34,20 +35,25 @@ import { depositedView, depositForm } from "./mailbox-views.ts"
 
 type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>
 
-/** Who deposits: an account, or an anonymous client in a network. */
-type Depositor =
-  | { readonly account: string }
-  | { readonly network: string; readonly isLocal: boolean }
+/** A client without an account. */
+interface Stranger {
+  readonly network: string
+  readonly isLocal: boolean
+}
 
-const depositorOf = (
-  { clients }: Service,
-  request: HttpRequest,
-  account: string | undefined
-): Depositor => {
-  if (account !== undefined) return { account }
+/** Who deposits: an account, or an anonymous client in a network. */
+type Depositor = { readonly account: string } | Stranger
+
+const strangerOf = ({ clients }: Service, request: HttpRequest): Stranger => {
   const { isLocal, network } = clients.clientOf(request)
   return { network, isLocal }
 }
+
+const depositorOf = (
+  service: Service,
+  request: HttpRequest,
+  account: string | undefined
+): Depositor => account === undefined ? strangerOf(service, request) : { account }
 
 const senderOf = (depositor: Depositor) =>
   "account" in depositor ? depositor : { network: depositor.network }
@@ -108,6 +114,13 @@ const readDeposit = (
 const statusOf = ({ headers }: HttpRequest): number =>
   isLinkedData(headers.get("content-type") ?? "") ? 201 : 202
 
+/** Whether the answer to a deposit is a page, for a browser; else it has no body. */
+const wantsPage = ({ headers }: HttpRequest): boolean => {
+  const accept = headers.get("accept")
+  return accept !== undefined && accept.includes("text/html") &&
+    negotiate(accept, standardTypes) === "text/html"
+}
+
 /** The answer to a deposit: a page for a browser, else the header fields alone. */
 const depositAnswer = (
   service: Service,
@@ -116,10 +129,7 @@ const depositAnswer = (
   href: string
 ): PlainAnswer => {
   const status = statusOf(request)
-  const accept = request.headers.get("accept")
-  const isPage = accept !== undefined && accept.includes("text/html") &&
-    negotiate(accept, standardTypes) === "text/html"
-  if (!isPage) return emptyAnswer(status, [["Location", href], mailbox.link])
+  if (!wantsPage(request)) return emptyAnswer(status, [["Location", href], mailbox.link])
   const view = depositedView(mailbox, href)
   const answer: ViewAnswer = { _tag: "View", status, view, headers: [["Location", href]] }
   return renderView(answer, { request }, service.settings.baseUrl)
@@ -288,15 +298,30 @@ interface DirectDeposit {
 
 const replyToDeposit = (
   { exchange, metrics, startedMs }: DirectDeposit,
-  answer: PlainAnswer
+  answer: HttpReply
 ): void => {
   exchange.reply(answer)
   countRequest(metrics, answer.status, performance.now() - startedMs)
 }
 
+/** The fields of every accepted deposit in a mailbox, beside its Location. */
+const keptFields = new WeakMap<MailboxRef, KeptFields>()
+
+const keptFieldsOf = (mailbox: MailboxRef): KeptFields => {
+  const known = keptFields.get(mailbox)
+  if (known !== undefined) return known
+  const kept = keepFields([mailbox.link])
+  keptFields.set(mailbox, kept)
+  return kept
+}
+
 const acceptDeposit = (direct: DirectDeposit, href: string): void => {
   const { mailbox, request, service } = direct
-  replyToDeposit(direct, depositAnswer(service, mailbox, request, href))
+  if (wantsPage(request)) {
+    return replyToDeposit(direct, depositAnswer(service, mailbox, request, href))
+  }
+  const headers: ReplyHeaders = [["Location", href]]
+  replyToDeposit(direct, { status: statusOf(request), headers, kept: keptFieldsOf(mailbox) })
 }
 
 /** `bytes` is the body, undefined if it was not read. */
@@ -331,7 +356,7 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
   const document = readDeposit(service, bytes, contentType)
   if (!document.ok) return refuseDeposit(direct, document.fault, bytes)
   const digest = documentDigest(bytes)
-  const depositor = depositorOf(service, request, undefined)
+  const depositor = strangerOf(service, request)
   const { url } = document.value
   if (
     mailbox.secret !== undefined || needsPublication(document.value) ||
@@ -349,7 +374,14 @@ const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: 
   const blocked = serviceBlock(service, depositor, fragment.value)
   if (blocked !== undefined) return refuseDeposit(direct, blocked, bytes)
   const idRandom = randomIds.id("notification")
-  const message = depositMessage({ fragment: fragment.value, digest, idRandom }, depositor)
+  // Without a spread, which would cost a hundredth of the deposit.
+  const message: MailboxMessage = {
+    _tag: "Deposit",
+    fragment: fragment.value,
+    digest,
+    idRandom,
+    network: depositor.network
+  }
   service.system.askByCallback(mailbox.to, message, (failure, reply) => {
     if (failure !== undefined) return refuseDeposit(direct, failure, bytes)
     if (isRefusal(reply)) return refuseDeposit(direct, refusalError(reply), bytes)
