@@ -1,24 +1,28 @@
 /**
- * Hints of changes on `restante.changed.<kind>.<id>`, sent at most once. Of several hints about one
- * actor in one turn of the event loop, only the last is sent. Watchers on the announcing node are
+ * Hints of changes on `restante.changes`, sent at most once: those of one turn of the event loop as
+ * one message, with a line `<kind>/<id> <hint>` for each actor. Of several hints about one actor
+ * only the last is sent. A message for each actor would cost as much as a sixth of its commit; so a
+ * node that watches an actor receives the hints about all. Watchers on the announcing node are
  * called directly; the node ignores its own message.
  */
 import type { NatsConnection, Subscription } from "@nats-io/transport-node"
-import { type Address, keyOf } from "../../actor/index.ts"
+import { keyOf } from "../../actor/index.ts"
+import { bundleCharsMax } from "../../limits.ts"
 import type { HintListener, TransportApi } from "../../ports/index.ts"
 import { type Envelopes, nodeNamedBy } from "./envelopes.ts"
 
-interface WatchedActor {
-  readonly listeners: Set<HintListener>
-  readonly subscription: Subscription
-}
+const subject = "restante.changes"
 
 export class Hints {
   private readonly nc: NatsConnection
   private readonly envelopes: Envelopes
   private readonly node: string
-  private readonly watched = new Map<string, WatchedActor>()
-  private pending = new Map<string, readonly [Address, string]>()
+  /** The listeners of each watched actor, by its key. */
+  private readonly watched = new Map<string, Set<HintListener>>()
+  /** Only while an actor is watched. */
+  private subscription: Subscription | undefined
+  /** The last hint of this turn about each actor. */
+  private pending = new Map<string, string>()
 
   constructor(nc: NatsConnection, envelopes: Envelopes, node: string) {
     this.nc = nc
@@ -28,52 +32,69 @@ export class Hints {
 
   readonly announce: TransportApi["announce"] = (about, hint) => {
     if (this.pending.size === 0) setImmediate(this.flush)
-    this.pending.set(keyOf(about), [about, hint])
+    this.pending.set(keyOf(about), hint)
   }
 
   readonly watch: TransportApi["watch"] = (about, listener) => {
     const key = keyOf(about)
     // Each call is a separate watch, also with the same function.
     const own: HintListener = (hint) => listener(hint)
-    const watched = this.watched.get(key) ?? this.subscribe(about, key)
-    watched.listeners.add(own)
+    const listeners = this.watched.get(key) ?? new Set()
+    listeners.add(own)
+    this.watched.set(key, listeners)
+    this.subscription ??= this.subscribe()
     return () => {
-      watched.listeners.delete(own)
-      if (watched.listeners.size > 0 || this.watched.get(key) !== watched) return
+      listeners.delete(own)
+      if (listeners.size > 0 || this.watched.get(key) !== listeners) return
       this.watched.delete(key)
-      if (!this.nc.isClosed()) watched.subscription.unsubscribe()
+      if (this.watched.size === 0) this.unsubscribe()
     }
   }
 
-  private subscribe({ id, kind }: Address, key: string): WatchedActor {
-    const subscription = this.nc.subscribe(`restante.changed.${kind}.${id}`, {
+  private subscribe(): Subscription {
+    return this.nc.subscribe(subject, {
       callback: (error, message) => {
         if (error !== null || nodeNamedBy(message) === this.node) return
-        const envelope = this.envelopes.receive("change", message)
-        if (envelope !== undefined) this.notify(key, envelope.text)
+        const text = this.envelopes.receive("change", message)?.text ?? ""
+        for (const line of text.split("\n")) {
+          const space = line.indexOf(" ")
+          this.notify(line.slice(0, space), line.slice(space + 1))
+        }
       }
     })
-    const watched = { listeners: new Set<HintListener>(), subscription }
-    this.watched.set(key, watched)
-    return watched
+  }
+
+  private unsubscribe(): void {
+    if (!this.nc.isClosed()) this.subscription?.unsubscribe()
+    this.subscription = undefined
   }
 
   private notify(key: string, hint: string): void {
-    for (const listener of [...this.watched.get(key)?.listeners ?? []]) listener(hint)
+    const listeners = this.watched.get(key)
+    if (listeners !== undefined) { for (const listener of [...listeners]) listener(hint) }
   }
 
   private readonly flush = (): void => {
     const { pending } = this
     this.pending = new Map()
-    for (const [key, [{ id, kind }, hint]] of pending) {
+    let text = ""
+    for (const [key, hint] of pending) {
       this.notify(key, hint)
-      if (this.nc.isClosed()) continue
-      try {
-        const { node } = this
-        this.envelopes.publish("change", `restante.changed.${kind}.${id}`, hint, { node })
-      } catch {
-        // Hints are sent at most once: a closing or full connection loses them.
+      if (text.length > bundleCharsMax) {
+        this.publish(text)
+        text = ""
       }
+      text += text === "" ? `${key} ${hint}` : `\n${key} ${hint}`
+    }
+    this.publish(text)
+  }
+
+  private publish(text: string): void {
+    if (this.nc.isClosed()) return
+    try {
+      this.envelopes.publish("change", subject, text, { node: this.node })
+    } catch {
+      // Hints are sent at most once: a closing or full connection loses them.
     }
   }
 }

@@ -219,7 +219,7 @@ describe("an answer without the signature of a key", () => {
     const hints: Array<string> = []
     asker.transport.watch(alice, (hint) => hints.push(hint))
     await pass()
-    stranger.send("restante.changed.mailbox.alice", "7")
+    stranger.send("restante.changes", "mailbox/alice 7")
     await pass()
     expect(hints).toEqual([])
     owner.transport.announce(alice, "8")

@@ -106,8 +106,10 @@ it("is answered as the page shows", async () => {
 
 it("continues over HTTP what began over NATS, and reports each change", async () => {
   const hints: Array<string> = []
-  nc.subscribe("restante.changed.mailbox.alice", {
-    callback: (_, message) => void hints.push(message.string())
+  nc.subscribe("restante.changes", {
+    callback: (_, message) => {
+      hints.push(...message.string().split("\n").filter((line) => line.includes("mailbox/alice")))
+    }
   })
   await nc.flush()
   const session = expectStatus(await send(service.url, "/sessions/by-hand"), 200)
@@ -115,7 +117,7 @@ it("continues over HTTP what began over NATS, and reports each change", async ()
   const item = "<description>Two</description><url>http://example.org/two</url>"
   const document = `<notification><item>${item}</item></notification>`
   expectStatus(await postXml(service.url, "/mailboxes/alice", document), 202)
-  await expect.poll(() => hints, { timeout: TIMEOUT_MS }).toEqual(["2"])
+  await expect.poll(() => hints, { timeout: TIMEOUT_MS }).toEqual(["mailbox/alice 2"])
 })
 
 it("adds a token for whoever has the key, and for nobody else", async () => {
