@@ -2,11 +2,10 @@
  * Asks of actors whose shards other nodes own. While a shard moves, no node accepts the message:
  * the ask is repeated until its deadline, and served here when this node takes the shard.
  */
-import { Exit, Result } from "effect"
+import { Result } from "effect"
 import type { ActivationContext, ReplyCallback } from "./activation/index.ts"
-import { type Address, type AskFailure, AskTimeout, decodeReply, encodeMessage, keyOf, NoOwner,
-  shardOf, type Tagged } from "./actor/index.ts"
-import { failureOf } from "./clock.ts"
+import { type Address, type AskFailure, decodeReply, encodeMessage, keyOf, NoOwner, shardOf,
+  type Tagged } from "./actor/index.ts"
 import type { TransportApi } from "./ports/index.ts"
 
 interface LocalNode {
@@ -27,7 +26,7 @@ interface RemoteAsk {
 }
 
 export class RemoteAsks {
-  private readonly context: Pick<ActivationContext, "fork" | "format" | "later" | "limits">
+  private readonly context: Pick<ActivationContext, "format" | "later" | "limits">
   private readonly transport: TransportApi
   private readonly node: LocalNode
   /** By shard: how to repeat the asks that wait until a node owns it. */
@@ -36,7 +35,7 @@ export class RemoteAsks {
   private stopped = false
 
   constructor(
-    context: Pick<ActivationContext, "fork" | "format" | "later" | "limits">,
+    context: Pick<ActivationContext, "format" | "later" | "limits">,
     transport: TransportApi,
     node: LocalNode
   ) {
@@ -67,21 +66,17 @@ export class RemoteAsks {
     const envelope = this.encode(message)
     // A message that is no JSON is sent to nobody.
     if (envelope === undefined) return this.answer(ask, this.noOwner(to))
-    const request = this.transport.request(to, envelope, leftMs, trace)
-    this.context.fork(request).addObserver((exit) => {
-      if (Exit.isFailure(exit)) {
-        const failure = failureOf(exit.cause)
-        // Interrupted, or a defect: a node may have received the message.
-        if (failure === undefined) return this.answer(ask, this.timeout(ask))
+    this.transport.request(to, envelope, leftMs, (failure, reply) => {
+      if (failure !== undefined) {
         ask.waitedMs += Math.round(performance.now() - sentMs)
         const waits = failure._tag === "NoOwner" && this.wait(ask)
         return waits ? undefined : this.answer(ask, failure)
       }
-      const answer = decodeReply(keyOf(to), exit.value)
+      const answer = decodeReply(keyOf(to), reply)
       Result.isSuccess(answer)
         ? this.answer(ask, undefined, answer.success)
         : this.answer(ask, answer.failure)
-    })
+    }, trace)
   }
 
   private encode(message: Tagged): string | undefined {
@@ -126,10 +121,6 @@ export class RemoteAsks {
     } catch (cause) {
       this.node.onFault(to, cause)
     }
-  }
-
-  private timeout({ to }: RemoteAsk): AskTimeout {
-    return new AskTimeout({ key: keyOf(to), deadlineMs: this.context.limits.askDeadlineMs })
   }
 
   private noOwner(to: Address): NoOwner {

@@ -4,7 +4,8 @@
  */
 import { Effect, Layer } from "effect"
 import { type Address, AskTimeout, keyOf, NoOwner, shardOf } from "../actor/index.ts"
-import { type HintListener, type Serve, Transport, type TransportApi } from "../ports/index.ts"
+import { type HintListener, type RequestDone, type Serve, Transport,
+  type TransportApi } from "../ports/index.ts"
 
 /** How long a caller should wait for a shard to be served, ms. */
 const RETRY_AFTER_MS = 100
@@ -12,30 +13,25 @@ const RETRY_AFTER_MS = 100
 const noOwner = (to: Address): NoOwner =>
   new NoOwner({ key: keyOf(to), retryAfterMs: RETRY_AFTER_MS })
 
-const within = (
-  to: Address,
+const requestOf = (
   serve: Serve,
-  envelope: string,
-  deadlineMs: number,
-  trace: string | undefined
-): Effect.Effect<string, NoOwner | AskTimeout> =>
-  Effect.callback<string, NoOwner | AskTimeout>((resume) => {
-    const timer = setTimeout(
-      () => resume(Effect.fail(new AskTimeout({ key: keyOf(to), deadlineMs }))),
-      deadlineMs
-    )
-    serve(to, envelope, trace).then(
-      (reply) => {
-        clearTimeout(timer)
-        resume(reply === undefined ? Effect.fail(noOwner(to)) : Effect.succeed(reply))
-      },
-      (defect: unknown) => {
-        clearTimeout(timer)
-        resume(Effect.die(defect))
-      }
-    )
-    return Effect.sync(() => clearTimeout(timer))
-  })
+  ...[to, envelope, deadlineMs, done, trace]: Parameters<TransportApi["request"]>
+): void => {
+  let isDone = false
+  const end: RequestDone = (failure, reply) => {
+    if (isDone) return
+    isDone = true
+    clearTimeout(timer)
+    done(failure, reply)
+  }
+  const giveUp = (): void => end(new AskTimeout({ key: keyOf(to), deadlineMs }), "")
+  const timer = setTimeout(giveUp, deadlineMs)
+  // A server with a defect may have decided the message.
+  serve(to, envelope, trace).then(
+    (reply) => reply === undefined ? end(noOwner(to), "") : end(undefined, reply),
+    giveUp
+  )
+}
 
 /** A new transport. */
 export const makeMemoryTransport = (): TransportApi => {
@@ -64,13 +60,12 @@ export const makeMemoryTransport = (): TransportApi => {
   }
 
   return {
-    request: (to, envelope, deadlineMs, trace) =>
-      Effect.suspend((): Effect.Effect<string, NoOwner | AskTimeout> => {
-        const serve = servers.get(shardOf(to))
-        return serve === undefined
-          ? Effect.fail(noOwner(to))
-          : within(to, serve, envelope, deadlineMs, trace)
-      }),
+    request: (...request) => {
+      const [to, , , done] = request
+      const serve = servers.get(shardOf(to))
+      if (serve === undefined) done(noOwner(to), "")
+      else requestOf(serve, ...request)
+    },
     serve: (shard, serve) =>
       Effect.asVoid(Effect.acquireRelease(
         Effect.sync(() => {

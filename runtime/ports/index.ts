@@ -11,6 +11,6 @@ export { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from ".
 export { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, type ReportOutcome,
   soleStream, Storage, type StorageApi, type StoredActor, type StoredTimer, type Timer,
   type TimerCursor, timerMsMax, type TimerPage } from "./storage.ts"
-export { type HintListener, type Serve, type ShardClaim, type ShardTenure, type Traffic, Transport,
-  type TransportApi } from "./transport.ts"
+export { type HintListener, type RequestDone, type RequestFailure, type Serve, type ShardClaim,
+  type ShardTenure, type Traffic, Transport, type TransportApi } from "./transport.ts"
 export { makeMemoryView, type OpenView, type ViewApi } from "./view.ts"

@@ -45,18 +45,24 @@ export interface Traffic {
   readonly writes: number
 }
 
+export type RequestFailure = NoOwner | AskTimeout | MessageTooLarge
+
+/** Receives the reply to a request, or why there is none; must not throw. */
+export type RequestDone = (failure: RequestFailure | undefined, reply: string) => void
+
 export interface TransportApi {
   /**
-   * Sends a message to the owner of the address's shard and waits for the reply. With NoOwner no
-   * node accepted the message, so the caller may send it again. `trace` is the caller's W3C trace
-   * context.
+   * Sends a message to the owner of the address's shard; calls `done` once, with the reply or the
+   * failure. With NoOwner no node accepted the message, so the caller may send it again. `trace` is
+   * the caller's W3C trace context.
    */
   readonly request: (
     to: Address,
     envelope: string,
     deadlineMs: number,
+    done: RequestDone,
     trace?: string
-  ) => Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge>
+  ) => void
   /**
    * Receives the messages of a shard until the scope closes. A shard has one server at a time; for
    * a short time after a scope closed, a message may reach the old and the new server. Clusters

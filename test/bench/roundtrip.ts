@@ -11,6 +11,7 @@ import { connection, Nats } from "../../runtime/nats/connection/connection.ts"
 import { makeTransport } from "../../runtime/nats/transport/transport.ts"
 import { testAuthenticator } from "../runtime/nats/keys.ts"
 import { median } from "./line.ts"
+import { requestOf } from "../suites/request.ts"
 
 const [servers = "", role = "ask"] = process.argv.slice(2)
 const subject = "bench.echo"
@@ -53,7 +54,7 @@ const ask = Effect.gen(function*() {
   const echoed: Array<number> = []
   for (let turn = 0; turn < turns; turn++) {
     const byActor = yield* Effect.promise(() =>
-      timed(() => Effect.runPromise(transport.request(to, message, deadlineMs)))
+      timed(() => Effect.runPromise(requestOf(transport, to, message, deadlineMs)))
     )
     const byEcho = yield* Effect.promise(() =>
       timed(() => nc.request(subject, message, { timeout: deadlineMs }))

@@ -8,6 +8,7 @@ import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { makeMemoryTransport } from "../../runtime/memory/transport.ts"
 import { at, probe } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns, until } from "./rig.ts"
+import { requestOf } from "../suites/request.ts"
 
 afterEach(dropAll)
 
@@ -95,12 +96,6 @@ describe("an ask of another node's actor", () => {
     expect(await one.ask(owned(1), add)).toBe("NoOwner")
   })
 
-  it("that is interrupted may have been decided", async () => {
-    const transport = { ...makeMemoryTransport(), request: () => Effect.interrupt }
-    const node = await start({}, { transport, placement: movable(even).placement })
-    expect(await node.ask(owned(1), add)).toBe("AskTimeout")
-  })
-
   it("with a message that is no JSON fails without an answer lost", async () => {
     const { nodes: [one] } = await twoNodes()
     const endless: Record<string, unknown> & { _tag: string } = { _tag: "Add" }
@@ -119,7 +114,7 @@ describe("a message from outside", () => {
       ...reply === undefined ? {} : { initial: { _tag: "Idle", count: reply } }
     }]
     await start({ behaviors }, { transport })
-    return JSON.parse(await Effect.runPromise(transport.request(at("a"), envelope, 1_000)))
+    return JSON.parse(await Effect.runPromise(requestOf(transport, at("a"), envelope, 1_000)))
   }
 
   it("is JSON and decoded by its behavior", async () => {

@@ -5,6 +5,7 @@ import { address, shardOf } from "../../runtime/actor/address.ts"
 import type { TransportApi } from "../../runtime/ports/transport.ts"
 import type { Fresh, Harness } from "./harness.ts"
 import { run } from "./storage-probe.ts"
+import { requestOf } from "./request.ts"
 
 const alice = address("mailbox", "alice")
 const bob = address("mailbox", "bob")
@@ -31,7 +32,7 @@ export const transportSuite = (name: string, fresh: Fresh<TransportApi>): void =
     const serve = (shard: number, answer: (to: object, text: string) => Promise<string>) =>
       run(Scope.provide(transport.serve(shard, answer), scope))
     const ask = (to = alice, text = "?", deadlineMs = 2_000) =>
-      run(transport.request(to, text, deadlineMs))
+      run(requestOf(transport, to, text, deadlineMs))
     const failure = async (promise: Promise<unknown>): Promise<unknown> =>
       promise.then(() => undefined, (error: unknown) => error)
 
@@ -67,7 +68,7 @@ export const transportSuite = (name: string, fresh: Fresh<TransportApi>): void =
     it("isolates a server from the defect of another", async () => {
       await serve(shardOf(alice), () => Promise.reject(new Error("never rejects")))
       await serve(shardOf(bob), async () => "well")
-      const exit = await Effect.runPromiseExit(transport.request(alice, "?", 100))
+      const exit = await Effect.runPromiseExit(requestOf(transport, alice, "?", 100))
       expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toBeTruthy()
       expect(await ask(bob)).toBe("well")
     })

@@ -8,10 +8,10 @@
  * bundle to that node. If the shard is another node's by then, the first copy goes to the subject.
  */
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node"
-import { Effect } from "effect"
 import { type Address, AskTimeout, keyOf, NoOwner, shardOf, subjectOf } from "../../actor/index.ts"
 import { answeredKeepMs, bundlesRememberedMax, lateReplyMs, movedResendMaxMs, movedResendMs,
   noOwnerRetryMs, resendAfterMs, silenceResendMs } from "../../limits.ts"
+import type { RequestDone } from "../../ports/index.ts"
 import { isNoResponders, type NatsApi, nodeInboxPrefix } from "../connection/index.ts"
 import { Bundler } from "./bundles.ts"
 import { type BundledMessage, type Envelope, type EnvelopeFields,
@@ -24,8 +24,6 @@ export const askBundleSubject = (node: string): string => `restante.nodes.${node
 /** The last token of the subject of a bundle of answers, in place of that of an ask. */
 export const answerBundleToken = "-"
 
-export type AskFailed = NoOwner | AskTimeout
-
 interface Ask {
   readonly to: Address
   readonly text: string
@@ -33,7 +31,7 @@ interface Ask {
   readonly trace: { readonly trace?: string }
   readonly deadlineMs: number
   readonly sentMs: number
-  readonly end: (result: Effect.Effect<string, AskFailed>) => void
+  readonly done: RequestDone
   /** The timer for the silence of the node, and then for the deadline. */
   timer: NodeJS.Timeout
   resendTimer: NodeJS.Timeout | undefined
@@ -119,29 +117,27 @@ export class PendingAsks {
     to: Address,
     text: string,
     trace: Ask["trace"],
-    deadlineMs: number
-  ): Effect.Effect<string, AskFailed> {
-    return Effect.callback((resume) => {
-      const token = (this.count++).toString(36)
-      this.pending.set(token, {
-        to,
-        text,
-        trace,
-        deadlineMs,
-        sentMs: performance.now(),
-        end: resume,
-        timer: setTimeout(() => this.checkDeadline(token), Math.min(silenceResendMs, deadlineMs)),
-        resendTimer: undefined,
-        copies: 0,
-        bundledTo: undefined,
-        holder: undefined,
-        hasMoved: false,
-        undecided: undefined,
-        receivedCodes: undefined
-      })
-      this.send(token)
-      return Effect.sync(() => void this.remove(token))
+    deadlineMs: number,
+    done: RequestDone
+  ): void {
+    const token = (this.count++).toString(36)
+    this.pending.set(token, {
+      to,
+      text,
+      trace,
+      deadlineMs,
+      sentMs: performance.now(),
+      done,
+      timer: setTimeout(() => this.checkDeadline(token), Math.min(silenceResendMs, deadlineMs)),
+      resendTimer: undefined,
+      copies: 0,
+      bundledTo: undefined,
+      holder: undefined,
+      hasMoved: false,
+      undecided: undefined,
+      receivedCodes: undefined
     })
+    this.send(token)
   }
 
   private send(token: string): void {
@@ -253,7 +249,7 @@ export class PendingAsks {
     if (ask === undefined) return
     if (mark === undefined) {
       if (node !== undefined) this.routes.set(shardOf(ask.to), node)
-      return this.end(token, Effect.succeed(answer.text))
+      return this.end(token, undefined, answer.text)
     }
     if (mark === "deciding") return this.hold(ask, ask.holder ?? node)
     if (mark === "answered") return this.awaitLateReply(token, ask, node)
@@ -300,7 +296,7 @@ export class PendingAsks {
       const before = ask.undecided?.get(previous)
       if (before === undefined) {
         // Its owner died: nobody can report whether the message was decided.
-        if (orphaned) this.end(token, Effect.fail(timeout(ask)))
+        if (orphaned) this.end(token, timeout(ask))
         else this.inquire(token, previous)
         return false
       }
@@ -330,7 +326,7 @@ export class PendingAsks {
   private awaitLateReply(token: string, ask: Ask, node: string | undefined): void {
     this.hold(ask, ask.holder ?? node)
     clearTimeout(ask.timer)
-    ask.timer = setTimeout(() => this.end(token, Effect.fail(timeout(ask))), lateReplyMs)
+    ask.timer = setTimeout(() => this.end(token, timeout(ask)), lateReplyMs)
   }
 
   private hold(ask: Ask, node: string | undefined): void {
@@ -343,7 +339,7 @@ export class PendingAsks {
   private handleNobody(token: string, ask: Ask): void {
     if (ask.holder !== undefined) return
     if (ask.hasMoved) this.resend(token, ask)
-    else if (ask.copies === 1) this.end(token, Effect.fail(noOwner(ask)))
+    else if (ask.copies === 1) this.end(token, noOwner(ask))
   }
 
   private resend(token: string, ask: Ask): void {
@@ -365,7 +361,7 @@ export class PendingAsks {
     // A timer may fire a little early.
     if (leftMs < 1) {
       const isUndecided = ask.hasMoved && ask.holder === undefined
-      return this.end(token, Effect.fail(isUndecided ? noOwner(ask) : timeout(ask)))
+      return this.end(token, isUndecided ? noOwner(ask) : timeout(ask))
     }
     ask.timer = setTimeout(() => this.checkDeadline(token), Math.min(silenceResendMs, leftMs))
     if (ask.holder !== undefined || ask.resendTimer !== undefined) return
@@ -378,16 +374,12 @@ export class PendingAsks {
     for (const [shard, route] of this.routes) if (route === node) this.routes.delete(shard)
   }
 
-  private end(token: string, result: Effect.Effect<string, AskFailed>): void {
-    this.remove(token)?.end(result)
-  }
-
-  private remove(token: string): Ask | undefined {
+  private end(token: string, failure: NoOwner | AskTimeout | undefined, reply = ""): void {
     const ask = this.pending.get(token)
     if (ask === undefined) return
     this.pending.delete(token)
     clearTimeout(ask.timer)
     clearTimeout(ask.resendTimer)
-    return ask
+    ask.done(failure, reply)
   }
 }

@@ -5,8 +5,8 @@
  */
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node"
 import { Effect, Layer, Schema, type Scope } from "effect"
-import { type Address, type AskTimeout, fromSubject, keyOf, MessageTooLarge, NoOwner, Overloaded,
-  shardOf, UnknownMessage } from "../../actor/index.ts"
+import { type Address, fromSubject, keyOf, MessageTooLarge, NoOwner, Overloaded, shardOf,
+  UnknownMessage } from "../../actor/index.ts"
 import { envelopeSkewMs, headerReserveBytes, movedReplyLatestMs, movedReplyMs, noOwnerReplyDelayMs,
   noOwnerRetryMs, tenureSettledMs } from "../../limits.ts"
 import { type Serve, type ShardClaim, Transport, type TransportApi } from "../../ports/index.ts"
@@ -95,16 +95,10 @@ class NatsTransport {
     })
   }
 
-  request(
-    to: Address,
-    envelope: string,
-    deadlineMs: number,
-    trace?: string
-  ): Effect.Effect<string, NoOwner | AskTimeout | MessageTooLarge> {
+  readonly request: TransportApi["request"] = (to, envelope, deadlineMs, done, trace) => {
     const { bytesMax } = this
-    return isLarger(envelope, bytesMax)
-      ? Effect.fail(new MessageTooLarge({ key: keyOf(to), bytesMax }))
-      : this.asks.ask(to, envelope, trace === undefined ? {} : { trace }, deadlineMs)
+    if (isLarger(envelope, bytesMax)) done(new MessageTooLarge({ key: keyOf(to), bytesMax }), "")
+    else this.asks.ask(to, envelope, trace === undefined ? {} : { trace }, deadlineMs, done)
   }
 
   beginServing(shard: number, serve: Serve, claim: ShardClaim | undefined): void {
@@ -327,7 +321,7 @@ export const makeTransport = (
     const hints = new Hints(nats.nc, envelopes, node)
     yield* Effect.addFinalizer(() => Effect.promise(() => transport.close()))
     return {
-      request: (...request) => transport.request(...request),
+      request: transport.request,
       serve: (shard, serve, claim) =>
         Effect.asVoid(Effect.acquireRelease(
           Effect.sync(() => transport.beginServing(shard, serve, claim)),

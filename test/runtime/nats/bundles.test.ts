@@ -9,6 +9,7 @@ import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { Transport } from "../../../runtime/ports/transport.ts"
 import { testAuthenticator } from "./keys.ts"
 import { Network } from "./network.ts"
+import { requestOf } from "../../suites/request.ts"
 
 const count = 100
 /** Actors of the shards of alice and of bob. */
@@ -34,7 +35,8 @@ const connected = async () => {
     Effect.runSync(Scope.provide(transport.serve(shard, serve), scope))
     return () => Effect.runPromise(Scope.close(scope, Exit.void))
   }
-  const ask = (at: Address, text: string) => Effect.runPromise(transport.request(at, text, 10_000))
+  const ask = (at: Address, text: string) =>
+    Effect.runPromise(requestOf(transport, at, text, 10_000))
   return { nc, writes, transport, decided, take, ask }
 }
 

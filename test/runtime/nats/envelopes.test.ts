@@ -17,6 +17,7 @@ import { natsTransport } from "../../../runtime/nats/transport/transport.ts"
 import { Transport, type TransportApi } from "../../../runtime/ports/transport.ts"
 import { signed as signedFor, testAuthenticator, testKey } from "./keys.ts"
 import { Network } from "./network.ts"
+import { requestOf } from "../../suites/request.ts"
 
 const knownMs = 0
 const alice = address("mailbox", "alice")
@@ -132,7 +133,7 @@ beforeEach(async () => {
 
 const asked = async (node: Node, text: string) => {
   const progress = { over: false }
-  const running = Effect.runPromise(Effect.result(node.transport.request(alice, text, 9_000)))
+  const running = Effect.runPromise(Effect.result(requestOf(node.transport, alice, text, 9_000)))
   void running.then(() => progress.over = true)
   while (!progress.over) await pass()
   return running
@@ -282,7 +283,7 @@ describe("a repeated message", () => {
     owner.delayMs = 3_000
     await release()
     const running = Effect.runPromise(
-      Effect.result(asker.transport.request(alice, "one", 9_000))
+      Effect.result(requestOf(asker.transport, alice, "one", 9_000))
     )
     await pass()
     const isReport = ({ headers }: Msg) => headers?.get("Restante-Mark") === "moved"

@@ -15,6 +15,7 @@ import { Transport, type TransportApi } from "../../../runtime/ports/transport.t
 import { randomOf } from "../placement-world.ts"
 import { Network } from "./network.ts"
 import { testAuthenticator } from "./keys.ts"
+import { requestOf } from "../../suites/request.ts"
 
 const NODES = 4
 
@@ -140,7 +141,7 @@ class World {
 
   /** Asks, and repeats asks that no node accepted. */
   async ask(at: Node, text: string): Promise<void> {
-    const asked = Effect.result(at.transport.request(alice, text, DEADLINE_MS))
+    const asked = Effect.result(requestOf(at.transport, alice, text, DEADLINE_MS))
     const result = await Effect.runPromise(asked)
     if (result._tag === "Success") return void this.ends.set(text, result.success)
     if (result.failure._tag !== "NoOwner") {

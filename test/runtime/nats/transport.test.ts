@@ -12,6 +12,7 @@ import { run } from "../../suites/storage-probe.ts"
 import { transportSuite } from "../../suites/transport.ts"
 import { type NatsServer, startServer } from "./servers.ts"
 import { signed, testAuthenticator } from "./keys.ts"
+import { requestOf } from "../../suites/request.ts"
 
 const PAYLOAD_BYTES = 64 * 1_024
 
@@ -49,11 +50,11 @@ describe("the transport over NATS", () => {
     const scope = await run(Scope.make())
     await run(Scope.provide(at(n).serve(shard, serve), scope))
     // Known to the server once a request of the same connection has come back.
-    await run(Effect.ignore(at(n).request(address("other", "x"), "?", 1_000)))
+    await run(Effect.ignore(requestOf(at(n), address("other", "x"), "?", 1_000)))
     return () => run(Scope.close(scope, Exit.void))
   }
   const ask = (n: number, text: string, deadlineMs = 5_000) =>
-    run(at(n).request(alice, text, deadlineMs))
+    run(requestOf(at(n), alice, text, deadlineMs))
 
   it("delivers messages from node to node", async () => {
     const stop = await serving(0, async (_, text) => `0 ${text}`)
@@ -128,12 +129,12 @@ describe("the transport over NATS", () => {
 
   it("distinguishes accepted messages from others at the deadline", async () => {
     const stopFirst = await serving(0, async () => undefined)
-    expect(await run(Effect.flip(at(2).request(alice, "x", 2_000)))).toMatchObject({
+    expect(await run(Effect.flip(requestOf(at(2), alice, "x", 2_000)))).toMatchObject({
       _tag: "NoOwner"
     })
     await stopFirst()
     const stop = await serving(1, () => new Promise(() => {}))
-    expect(await run(Effect.flip(at(2).request(alice, "x", 2_000)))).toMatchObject({
+    expect(await run(Effect.flip(requestOf(at(2), alice, "x", 2_000)))).toMatchObject({
       _tag: "AskTimeout"
     })
     await stop()
@@ -142,7 +143,7 @@ describe("the transport over NATS", () => {
   it("names a message or reply that is too large, and carries on", async () => {
     const stop = await serving(0, async (_, text) => text === "?" ? "!".repeat(70_000) : text)
     const large = { _tag: "MessageTooLarge", key: "mailbox/alice" }
-    const request = at(1).request(alice, "x".repeat(PAYLOAD_BYTES), 1_000)
+    const request = requestOf(at(1), alice, "x".repeat(PAYLOAD_BYTES), 1_000)
     expect(await run(Effect.flip(request))).toMatchObject(large)
     expect(JSON.parse(await ask(1, "?"))).toMatchObject({ _tag: "Failure", failure: large })
     expect(await ask(1, "small")).toBe("small")
@@ -156,7 +157,7 @@ describe("the transport over NATS", () => {
       return "traced"
     })
     const trace = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`
-    await run(at(1).request(alice, "x", 1_000, trace))
+    await run(requestOf(at(1), alice, "x", 1_000, trace))
     await ask(1, "y")
     expect(traces.map((one) => one ?? "")).toEqual([trace, ""])
     await stop()
