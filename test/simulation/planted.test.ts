@@ -6,6 +6,9 @@ import { minutesDefault, reportOf, smallest } from "./report.ts"
 import { type Result, simulate } from "./run.ts"
 
 const SEEDS_MAX = 1000
+
+const long = process.env["TEST_LONG"] === "1"
+
 /** A search from the first seed, on a busy machine. */
 const TIMEOUT_MS = 3_600_000
 
@@ -52,7 +55,7 @@ const foundWith = async (
   name: string
 ): Promise<{ readonly plan: Plan; readonly result: Result }> => {
   const seams = planted[name] ?? {}
-  const last = process.env["TEST_LONG"] === "1" ? undefined : lastSeeds[name]
+  const last = long ? undefined : lastSeeds[name]
   for (const seed of [...last === undefined ? [] : [last], ...seeds]) {
     const plan = planOf(seed, { minutes: minutesDefault, store: seams.store ?? "contract" })
     const result = await simulate(plan, { seams })
@@ -64,8 +67,8 @@ const foundWith = async (
 describe("the simulation finds", () => {
   it.each(Object.keys(planted))("%s", async (name) => {
     const { plan } = await foundWith(name)
-    // The violation is the one of the planted bug.
-    expect((await simulate(plan)).violations).toEqual([])
+    // The violation is the one of the planted bug: other runs play most of these plans without it.
+    if (long) expect((await simulate(plan)).violations).toEqual([])
   }, TIMEOUT_MS)
 
   it("a bug, and reports the shrunk plan with all events", async () => {
