@@ -220,7 +220,10 @@ const store = (
   const { digest, fragment, idRandom } = message
   const atMs = nowMs > state.lastAtMs ? nowMs : state.lastAtMs
   // The owner and admins see who has deposited it.
-  const decision = append<MailboxState>(encodeItem(atMs, idRandom, digest, fragment, message))
+  const decision = append<MailboxState>(
+    encodeItem(atMs, idRandom, digest, fragment, message),
+    repeatKey(digest)
+  )
   const isFirstInlined = message.isInlined === true && state.inlined === 0
   if (isFirstInlined || isSaveDue(waiting, n)) {
     return decision.become({

@@ -308,12 +308,12 @@ export class ActorState {
     return decideOn(this.behavior, this.state, message, this.context, this.shard)
   }
 
-  /** Adds the keys of items, the first with this number; throws what `keyOf` throws. */
-  addKeys(values: ReadonlyArray<string>, first: number): void {
+  /** Adds the keys of the decided items, the first with this number; throws what `keyOf` throws. */
+  addKeys({ itemKeys, items = [] }: AnyDecision, first: number): void {
     const { recall } = this.behavior
     if (this.recent === undefined || recall === undefined) return
-    for (let at = 0; at < values.length; at++) {
-      const key = recall.keyOf(values[at] ?? "")
+    for (let at = 0; at < items.length; at++) {
+      const key = itemKeys?.[at] ?? recall.keyOf(items[at] ?? "")
       if (key !== undefined) this.recent.add(key, first + at)
     }
   }
@@ -706,7 +706,7 @@ export class Activation implements CommitSource {
     this.context.step?.("decided", this.address)
     this.commits.join()
     try {
-      if (decision.items !== undefined) this.state.addKeys(decision.items, first)
+      if (decision.items !== undefined) this.state.addKeys(decision, first)
     } catch (cause) {
       this.defect(cause)
     }

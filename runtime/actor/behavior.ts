@@ -72,6 +72,8 @@ export class Decision<State, Reply = never, Action = never> {
   /** Removes the actor's record and log, as if it had never existed. */
   removesActor = false
   items: Array<string> | undefined = undefined
+  /** The keys of the items by their index; missing where the cell has given none. */
+  itemKeys: Array<string> | undefined = undefined
   removals: Array<number> | undefined = undefined
   /** ms since the epoch; null clears. */
   timerAtMs: number | null | undefined = undefined
@@ -98,9 +100,13 @@ export class Decision<State, Reply = never, Action = never> {
     this.nextState = state
     return this
   }
-  /** Appends a log item; its number is the head of the log plus 1. */
-  append(value: string): this {
+  /**
+   * Appends a log item; its number is the head of the log plus 1. A cell that knows the item's
+   * {@link Recall.keyOf} hands it over, so that the runtime need not parse the item.
+   */
+  append(value: string, key?: string): this {
     this.items === undefined ? this.items = [value] : this.items.push(value)
+    if (key !== undefined) (this.itemKeys ??= [])[this.items.length - 1] = key
     return this
   }
   /** Deletes log items by number. This stores the state too, because its record has the head. */
@@ -172,8 +178,8 @@ export const become = <State>(state: State): Decision<State> => new Decision<Sta
 export const stay = <State = never>(): Decision<State> => new Decision<State>()
 
 /** A decision that appends a log item and does not change the state. */
-export const append = <State = never>(value: string): Decision<State> =>
-  new Decision<State>().append(value)
+export const append = <State = never>(value: string, key?: string): Decision<State> =>
+  new Decision<State>().append(value, key)
 
 /** A decision that only refuses the message. */
 export const refuse = (reason: string, detail?: string): Decision<never> => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import type { Block } from "../../actors/blocks.ts"
 import { expiryReadRetryMs, mailboxBlocksMax, removedLocalDeliveriesMax,
   removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
-import { decodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
+import { decodeItem, encodeRemoval, itemRepeatKey } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
 import { nothingWaiting, savedWaiting, waitingBytesOf,
   withWaiting } from "../../actors/mailbox/waiting-bytes.ts"
@@ -99,6 +99,7 @@ describe("an open mailbox", () => {
         digest: part("digest"),
         fragment: "<item/>"
       }])
+      expect(decision.itemKeys).toEqual(decision.items?.map(itemRepeatKey))
       expect(decision.answer).toEqual({
         _tag: "Deposited",
         n: 3,

@@ -84,7 +84,12 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
       expect(laterFieldOf(after ?? "")).toEqual(laterFieldOf(before ?? ""))
     }
     if (decision.nextState !== undefined) this.state = decision.nextState
-    for (const value of decision.items ?? []) this.log.set(++this.head, value)
+    for (const [at, value] of (decision.items ?? []).entries()) {
+      // A key that is handed over is the one that a later activation reads from the item.
+      const key = decision.itemKeys?.[at]
+      if (key !== undefined) expect(this.behavior.recall?.keyOf(value)).toBe(key)
+      this.log.set(++this.head, value)
+    }
     for (const n of decision.removals ?? []) this.log.delete(n)
     if (decision.durable || decision.removals !== undefined) {
       this.record = this.encode(this.state)

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { decodeStoredState } from "../../runtime/actor/format.ts"
 import { afterEach, describe, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
-import { at, type Reply } from "./probe.ts"
+import { at, probe, type Reply, type State } from "./probe.ts"
 import { dies, dropAll, fails, hangs, isFull, keptAndHangs, scripted, start, turns } from "./rig.ts"
 
 afterEach(dropAll)
@@ -260,6 +260,23 @@ describe("the log", () => {
     const { ask } = await start({}, { storage })
     expect(await ask(at("a"), { _tag: "Note", text: "d" })).toMatchObject({ seen: 4 })
     expect(await ask(at("a"), { _tag: "Note", text: "a" })).toEqual({ count: 0, head: 5 })
+  })
+
+  it("takes the key of an item from the cell, without reading it from the item", async () => {
+    const keyed: Array<string> = []
+    const recall = {
+      items: 3,
+      keyOf: (value: string) => {
+        keyed.push(value)
+        return value
+      },
+      restore: (state: State) => state
+    }
+    const { ask } = await start({ behaviors: [{ ...probe(), recall }] })
+    for (const text of ["given", "x"]) await ask(at("a"), { _tag: "Note", text })
+    expect(keyed).toEqual(["x"])
+    expect(await ask(at("a"), { _tag: "Note", text: "given" })).toMatchObject({ seen: 1 })
+    expect(await ask(at("a"), { _tag: "Note", text: "x" })).toMatchObject({ seen: 2 })
   })
 
   it("preserves its head when its items are removed", async () => {

@@ -64,7 +64,8 @@ const table: BehaviorTable<State, Message, Reply, Action> = {
     Note: ({ count }, { text }, { head, findDuplicate }) => {
       const seen = findDuplicate(text)
       return seen === undefined
-        ? append<State>(text).reply({ count, head: head + 1 })
+        // Texts of one letter leave the key to the runtime.
+        ? append<State>(text, text.length > 1 ? text : undefined).reply({ count, head: head + 1 })
         : stay<State>().reply({ count, head, seen })
     },
     Trim: (state, { upTo }, { head }) =>
