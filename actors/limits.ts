@@ -99,6 +99,12 @@ export const streamPageBytes = 16 * 1024
 /** Pages that decrypt, for each purpose and key: the memory of a node for them is 1 MiB each. */
 export const streamPagesMax = 64
 
+/** Opened texts that a node keeps in memory, some 300 bytes each. */
+export const openedTextsMax = 10_000
+
+/** Longer sealed texts are opened each time. */
+export const openedCharsMax = 256
+
 /** How long the previous secret signs beside the new one. */
 export const secretOverlapMs = 24 * hourMs
 

@@ -5,7 +5,7 @@
  * password are stored as readers get them, so that a listing joins them unread.
  */
 import type { Address, LogItem } from "../runtime/index.ts"
-import { type Keyring, messagePasswordOf } from "./keyring.ts"
+import { type Keyring, messagePasswordOf, type SealedPlace } from "./keyring.ts"
 
 /** Encrypts a password, as XML text, for the record that will have it. */
 export type SealPassword = (text: string) => string
@@ -49,28 +49,33 @@ export const withoutPassword = ({ fragment, position }: SealedFragment): string 
   fragment.slice(0, position).replace(emptyElement, "") +
   fragment.slice(position + closingTag.length)
 
-/** The fragment with its password; undefined if the key of the password is missing. */
-export const wholeFragment = (
-  keyring: Keyring,
-  owner: Address,
-  stored: string
-): string | undefined => {
+const wholeAt = (keyring: Keyring, place: SealedPlace, stored: string): string | undefined => {
   const parts = sealedParts(stored)
   if (parts === undefined) return stored
-  const text = keyring.open(messagePasswordOf(owner), parts.sealed)
+  const text = keyring.open(place, parts.sealed)
   const { fragment, position } = parts
   return text === undefined
     ? undefined
     : fragment.slice(0, position) + text + fragment.slice(position)
 }
 
-/** The fragment as readers get it; without the password if its key is missing. */
-export const openFragment = (keyring: Keyring, owner: Address, stored: string): string => {
-  const whole = wholeFragment(keyring, owner, stored)
+/** The fragment with its password; undefined if the key of the password is missing. */
+export const wholeFragment = (
+  keyring: Keyring,
+  owner: Address,
+  stored: string
+): string | undefined => wholeAt(keyring, messagePasswordOf(owner), stored)
+
+const openAt = (keyring: Keyring, place: SealedPlace, stored: string): string => {
+  const whole = wholeAt(keyring, place, stored)
   if (whole !== undefined) return whole
   const parts = sealedParts(stored)
   return parts === undefined ? stored : withoutPassword(parts)
 }
+
+/** The fragment as readers get it; without the password if its key is missing. */
+export const openFragment = (keyring: Keyring, owner: Address, stored: string): string =>
+  openAt(keyring, messagePasswordOf(owner), stored)
 
 /**
  * A stored fragment for another actor: its password is encrypted for that one. Undefined if the key
@@ -94,11 +99,11 @@ export const resealFragment = (
 export const fragmentStart = (value: string): number => value.indexOf("\n") + 1
 
 /** A log item of a mailbox with its fragment as readers get it. */
-const openItem = (keyring: Keyring, mailbox: Address, item: LogItem): LogItem => {
+const openItem = (keyring: Keyring, place: SealedPlace, item: LogItem): LogItem => {
   const { n, value } = item
   const start = fragmentStart(value)
   if (value.charCodeAt(start) !== markCode) return item
-  const fragment = openFragment(keyring, mailbox, value.slice(start))
+  const fragment = openAt(keyring, place, value.slice(start))
   return { n, value: value.slice(0, start) + fragment }
 }
 
@@ -107,4 +112,7 @@ export const openItems = (
   keyring: Keyring,
   mailbox: Address,
   items: ReadonlyArray<LogItem>
-): ReadonlyArray<LogItem> => items.map((item) => openItem(keyring, mailbox, item))
+): ReadonlyArray<LogItem> => {
+  const place = messagePasswordOf(mailbox)
+  return items.map((item) => openItem(keyring, place, item))
+}

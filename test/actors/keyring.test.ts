@@ -1,6 +1,8 @@
 /** The keys that encrypt what is stored. */
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
+import { KeyStream } from "../../actors/key-stream.ts"
 import { Keyring, newKey, parseKeys, type SealedPlace, sealingKeyId } from "../../actors/keyring.ts"
+import { openedCharsMax } from "../../actors/limits.ts"
 
 const place: SealedPlace = { purpose: "message password", of: "mailbox/alice" }
 
@@ -32,6 +34,24 @@ describe("a sealed text", () => {
     ["another purpose", { ...place, purpose: "signing secret" }]
   ])("does not open for %s", (_, other) => {
     expect(ring.open(other, sealed)).toBeUndefined()
+    // Nor from memory, once it has been opened.
+    expect(ring.open(place, sealed)).toBe("open sesame ü")
+    expect(ring.open(other, sealed)).toBeUndefined()
+    expect(ring.open(place, sealed)).toBe("open sesame ü")
+  })
+
+  it("opens from memory without being decrypted again", () => {
+    const decrypt = vi.spyOn(KeyStream.prototype, "decrypt")
+    try {
+      const [one, other] = [ring.seal(place, "one"), ring.seal(place, "x".repeat(openedCharsMax))]
+      for (const [text, times] of [[one, 1], [other, 2]] as const) {
+        decrypt.mockClear()
+        expect(ring.open(place, text)).toBe(ring.open({ ...place }, text))
+        expect(decrypt).toHaveBeenCalledTimes(times)
+      }
+    } finally {
+      decrypt.mockRestore()
+    }
   })
 
   it("does not open with another key, changed, or cut", () => {
