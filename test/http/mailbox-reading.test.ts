@@ -191,8 +191,8 @@ test("an admin removes a notification of any mailbox, but does not read it", asy
 
 describe("a cached listing", () => {
   const startMs = Date.now()
-  /** Reports of retrievals that were sent, and those with an answer. */
-  const counts = { sent: 0, answered: 0 }
+  /** Reports of retrievals that were sent, those with an answer, and reads of the log. */
+  const counts = { sent: 0, answered: 0, reads: 0 }
   let forwardMs = 0
   let counted: Mailboxes
 
@@ -201,6 +201,10 @@ describe("a cached listing", () => {
     nowMs: () => startMs + forwardMs,
     system: {
       ...service.system,
+      read: (...parameters) => {
+        counts.reads++
+        return service.system.read(...parameters)
+      },
       askByCallback: (to, message, done, trace) => {
         if (message._tag !== "Retrieved") {
           return service.system.askByCallback(to, message, done, trace)
@@ -236,8 +240,24 @@ describe("a cached listing", () => {
     await counted.deposit(href, "one")
     const nodes = counted.nodes.length
     expect(await reportsOfReading(href)).toBe(2 * nodes)
+    // Now each node caches it, and reports it once more from there.
+    await reportsOfReading(href)
     expect(await reportsOfReading(href)).toBe(0)
     forwardMs = retrievalRecordedMs
     expect(await reportsOfReading(href)).toBe(nodes)
+  })
+
+  test("is kept once it has been asked for again", async () => {
+    const { href } = await counted.open("asked")
+    await counted.deposit(href, "one")
+    // From now on the reports of readers change nothing.
+    await reportsOfReading(href)
+    const readsOf = async (): Promise<number> => {
+      const before = counts.reads
+      const uri = `${counted.nodes[0]}${new URL(href).pathname}?limit=7`
+      expect(descriptions(await counted.send("GET", uri, { basic: owner }))).toEqual(["one"])
+      return counts.reads - before
+    }
+    expect([await readsOf(), await readsOf(), await readsOf()]).toEqual([1, 1, 0])
   })
 })

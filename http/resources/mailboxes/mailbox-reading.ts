@@ -6,11 +6,11 @@ import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
 import { audited } from "../../audit/index.ts"
 import { feedTypes, linkedDataType, type MediaType, negotiate,
   notificationTypes } from "../../formats/index.ts"
-import { listingCacheBytesMax, retrievalRecordedMs } from "../../limits.ts"
+import { listingCacheBytesMax, madeListingsMax, retrievalRecordedMs } from "../../limits.ts"
 import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
-  preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod, renderView, type Service,
-  type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
+  type PlainAnswer, preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod,
+  renderView, type Service, type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
@@ -101,7 +101,7 @@ const pageReaderOf = (type: MediaType | undefined, { before, since }: ListingQue
  */
 
 interface CachedListing {
-  readonly answer: HandlerAnswer
+  readonly answer: PlainAnswer
   /** The notifications in it, whose retention begins. */
   readonly spans: ReadonlyArray<NumberSpan>
   /** Until then, the mailbox has them recorded as retrieved, so that a report changes nothing. */
@@ -109,7 +109,7 @@ interface CachedListing {
 }
 
 const bytesOf = ({ answer }: CachedListing, key: string): number =>
-  answer._tag === "Plain" ? (answer.body?.length ?? 0) + key.length : key.length
+  (answer.body?.length ?? 0) + key.length
 
 /**
  * The cache key of a listing. Undefined for a listing that must be made: a long poll, a conditional
@@ -142,14 +142,34 @@ const reportCached = ({ call, mailbox, service }: MailboxCall, cached: CachedLis
   })
 }
 
-/** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */
-export const getMailbox = (service: Service) => {
-  const cache = new LRUCache<string, CachedListing>({
+/** The listings that were asked for again. One that is read once would only be dead memory. */
+class ListingCache {
+  private readonly kept = new LRUCache<string, CachedListing>({
     maxSize: listingCacheBytesMax,
     // A reader of a long log, page by page, must not evict the listings that many read.
     maxEntrySize: listingCacheBytesMax / 16,
     sizeCalculation: bytesOf
   })
+  /** The keys of the listings made last. */
+  private readonly made = new LRUCache<string, true>({ max: madeListingsMax })
+
+  get(key: string): CachedListing | undefined {
+    return this.kept.get(key)
+  }
+
+  /** Keeps a listing if it was made before. */
+  offer(key: string, listing: CachedListing): void {
+    const wasMade = this.made.has(key)
+    this.made.set(key, true)
+    if (!wasMade) return
+    keepJoined(listing.answer.headers)
+    this.kept.set(key, listing)
+  }
+}
+
+/** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */
+export const getMailbox = (service: Service) => {
+  const cache = new ListingCache()
   return defineMailboxHandler(function*(mailboxCall) {
     const { call, mailbox } = mailboxCall
     const query = yield* readListingQuery(call)
@@ -193,10 +213,8 @@ export const getMailbox = (service: Service) => {
       ...dated
     }, spans)
     const isFinal = !isFeed(type) || dated.lastModifiedMs !== undefined
-    const isCacheable = answer._tag === "Plain" && answer.status === 200 && isFinal
-    if (key !== undefined && isCacheable) {
-      keepJoined(answer.headers)
-      cache.set(key, { answer, spans, recordedUntilMs: 0 })
+    if (key !== undefined && answer._tag === "Plain" && answer.status === 200 && isFinal) {
+      cache.offer(key, { answer, spans, recordedUntilMs: 0 })
     }
     return answer
   })(service)
