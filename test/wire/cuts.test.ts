@@ -51,9 +51,17 @@ const segments = (bytes: string, length: number): ReadonlyArray<string> =>
     Array.from({ length: Math.ceil(bytes.length / length) - 1 }, (_, n) => (n + 1) * length)
   )
 
-/** The request whole, cut at every place, byte by byte, and in three pieces at random places. */
-const cutsOf = (name: string, request: Request, random: Random): ReadonlyArray<Cut> => {
-  const { length } = request(0)
+/**
+ * The request whole, cut at every place, byte by byte, and in three pieces at random places; its
+ * last `uncut` bytes come together.
+ */
+const cutsOf = (
+  name: string,
+  request: Request,
+  random: Random,
+  uncut = 1
+): ReadonlyArray<Cut> => {
+  const length = request(0).length - uncut + 1
   const inTwo = Array.from({ length: length - 1 }, (_, at) => [at + 1])
   const inThree = Array.from(
     { length: 30 },
@@ -127,8 +135,8 @@ const withLength = (n: number): string => {
 }
 
 /** The document in chunks of 40 bytes. */
-const inChunks = (n: number): string => {
-  const body = notification(description("chunked", n))
+const inChunks = (n: number, kind = "chunked"): string => {
+  const body = notification(description(kind, n))
   const chunks = segments(body, 40).map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
   return deposit(["Transfer-Encoding: chunked"], `${chunks.join("")}0\r\n\r\n`)
 }
@@ -150,14 +158,29 @@ const descriptions = async (): Promise<ReadonlyArray<string>> =>
 describe("a request in segments", () => {
   const random = new Random("cuts")
 
+  const storedOf = async (kind: string): Promise<ReadonlyArray<string>> =>
+    (await descriptions()).filter((text) => text.startsWith(kind))
+
   it.each([
-    ["with a length", "plain", withLength],
-    ["in chunks", "chunked", inChunks]
-  ])("is answered and stored once: a deposit %s", async (name, kind, request) => {
-    const cuts = cutsOf(name, request, random)
+    ["with a length", "plain", withLength, 1],
+    // The line feed that ends the last chunk, and the empty line.
+    ["in chunks", "chunked", (n: number) => inChunks(n), 3]
+  ])("is answered and stored once: a deposit %s", async (name, kind, request, uncut) => {
+    const cuts = cutsOf(name, request, random, uncut)
     expectSameAnswer(await sendInSteps(cuts), 202)
-    const stored = (await descriptions()).filter((text) => text.startsWith(kind))
-    expect(stored).toEqual(cuts.map((_, n) => description(kind, n)))
+    expect(await storedOf(kind)).toEqual(cuts.map((_, n) => description(kind, n)))
+  })
+
+  it("is stored once: a deposit in chunks whose last, empty line comes late", async () => {
+    const { length } = inChunks(0)
+    const cuts = [[length - 2], [length - 1], [length - 2, length - 1]].map((places, n) => ({
+      name: `cut after ${places}`,
+      pieces: atPlaces(inChunks(n, "delayed"), places)
+    }))
+    // The answer and the end of the connection may meet that line on its way: none arrives then.
+    await sendInSteps(cuts)
+    await expect.poll(() => storedOf("delayed"), { timeout: answersWithinMs })
+      .toEqual(cuts.map((_, n) => description("delayed", n)))
   })
 
   it("is answered: a PUT with a length", async () => {
