@@ -98,21 +98,18 @@ export const resealFragment = (
 /** Where the stored fragment begins in the value of a mailbox's log item. */
 export const fragmentStart = (value: string): number => value.indexOf("\n") + 1
 
-/** A log item of a mailbox with its fragment as readers get it. */
-const openItem = (keyring: Keyring, place: SealedPlace, item: LogItem): LogItem => {
-  const { n, value } = item
-  const start = fragmentStart(value)
-  if (value.charCodeAt(start) !== markCode) return item
-  const fragment = openAt(keyring, place, value.slice(start))
-  return { n, value: value.slice(0, start) + fragment }
-}
-
 /** Log items of a mailbox with their fragments as readers get them. */
 export const openItems = (
   keyring: Keyring,
   mailbox: Address,
   items: ReadonlyArray<LogItem>
 ): ReadonlyArray<LogItem> => {
-  const place = messagePasswordOf(mailbox)
-  return items.map((item) => openItem(keyring, place, item))
+  let place: SealedPlace | undefined
+  return items.map((item) => {
+    const { n, value } = item
+    const start = fragmentStart(value)
+    if (value.charCodeAt(start) !== markCode) return item
+    place ??= messagePasswordOf(mailbox)
+    return { n, value: value.slice(0, start) + openAt(keyring, place, value.slice(start)) }
+  })
 }
