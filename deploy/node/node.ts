@@ -5,7 +5,6 @@
  */
 import { Effect, Layer } from "effect"
 import { statfs } from "node:fs/promises"
-import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Keyring, serviceFormat, Usage, UsageLedger } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
@@ -25,25 +24,8 @@ import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serveMetrics } from "./metrics-listener.ts"
+import { type HeldPort, holdPort } from "./port.ts"
 import { reportSlowStart, type StartProgress } from "./start-progress.ts"
-
-/** The port to listen on. For 0 it is a free one, since the base URL must name the port. */
-export const portOf = (settings: NodeSettings): Effect.Effect<number, ServerUnavailable> =>
-  settings.port !== 0
-    ? Effect.succeed(settings.port)
-    : Effect.callback((resume) => {
-      const probe = createServer()
-      probe.once(
-        "error",
-        (cause) => resume(Effect.fail(new ServerUnavailable("Address", cause.message, cause)))
-      )
-      probe.listen(0, settings.host, () => {
-        const found = probe.address()
-        probe.close(() =>
-          resume(Effect.succeed(typeof found === "object" && found !== null ? found.port : 0))
-        )
-      })
-    })
 
 /** Interval of the orphan removal in a cluster. */
 const orphanSweepIntervalMs = 6 * 3_600_000
@@ -358,7 +340,7 @@ const prepareStore = Effect.fnUntraced(function*(
 /** Serves with the provided layers until it is interrupted. */
 const serveOver = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  port: number,
+  { port, release }: HeldPort,
   shared: Shared,
   progress: StartProgress,
   onServing: (serving: ServingNode) => void
@@ -382,10 +364,18 @@ const serveOver = Effect.fnUntraced(function*(
       run(Effect.logDebug("request", access))
     }
   )
-  yield* Effect.acquireRelease(
-    listening(settings, port, baseUrl, handler, spillsOf(settings, service), (error) => {
+  const listens = listening(
+    settings,
+    port,
+    baseUrl,
+    handler,
+    spillsOf(settings, service),
+    (error) => {
       run(Effect.logError("a request failed", error))
-    }),
+    }
+  )
+  yield* Effect.acquireRelease(
+    Effect.andThen(release, listens),
     (server) =>
       handOver(placement, settings.drainTimeout).pipe(
         Effect.andThen(Effect.promise(() => server.drain(settings.drainTimeout))),
@@ -417,9 +407,9 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
     yield* Effect.try({ try: assertNative, catch: asUnavailable })
     const progress: StartProgress = { step: "reads its settings and keys" }
     const reporting = yield* Effect.forkScoped(reportSlowStart(progress))
-    const port = yield* portOf(settings)
+    const held = yield* holdPort(settings.host, settings.port)
     const shared = {
-      baseUrl: baseUrlOf(settings, port),
+      baseUrl: baseUrlOf(settings, held.port),
       node: yield* nodeNameOf(settings),
       outbound: yield* outboundOf(settings.outboundAllow),
       issuer: yield* issuerOf(settings),
@@ -430,7 +420,7 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
       reporting.interruptUnsafe()
       onServing(serving)
     }
-    return yield* Effect.scoped(serveOver(settings, port, shared, progress, served)).pipe(
+    return yield* Effect.scoped(serveOver(settings, held, shared, progress, served)).pipe(
       Effect.provide(nodeLayer(settings, shared))
     )
   }))

@@ -73,7 +73,10 @@ export interface TransportApi {
     serve: Serve,
     claim?: ShardClaim
   ) => Effect.Effect<void, never, Scope.Scope>
-  /** Sends a hint to every listener of the address on every node, at most once; never blocks. */
+  /**
+   * Sends a hint to every listener of the address on every node, at most once; never blocks. A hint
+   * is one line, without a line feed: the hints of a turn may travel in one message.
+   */
   readonly announce: (about: Address, hint: string) => void
   /** Calls the listener with each hint about an address; the result stops it. */
   readonly watch: (about: Address, listener: HintListener) => () => void

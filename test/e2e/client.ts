@@ -138,9 +138,13 @@ export const mailboxOf = (created: Answer): Mailbox => {
   }
 }
 
+/** Creates a mailbox. A failure has the audit log, which tells who has made one of this name. */
 export const openMailbox = async (base: string, name: string): Promise<Mailbox> => {
   const document = `<mailbox><name>${name}</name></mailbox>`
-  return mailboxOf(expectStatus(await postXml(base, "/mailboxes", document, asAdmin), 201))
+  const created = await postXml(base, "/mailboxes", document, asAdmin)
+  if (created.status === 201) return mailboxOf(created)
+  const audit = await send(base, "/audit", { headers: { ...asAdmin, accept: "application/json" } })
+  throw new Error(`${base}: ${created.status} instead of 201: ${created.text}\n${audit.text}`)
 }
 
 /** One notification of a listing. */
