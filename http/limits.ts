@@ -315,10 +315,10 @@ export const keyedSearchPage = 100
 export const keyedSearchClockSkewMs = 60 * 60 * 1000
 
 /** Size of the cache of rendered mailbox listings. */
-export const listingCacheBytesMax = 4 * 1024 * 1024
+export const listingCacheBytesMax = 16 * 1024 * 1024
 
 /** The listings made last that a node remembers: one of them that is made again is cached. */
-export const madeListingsMax = 128
+export const madeListingsMax = 512
 
 /**
  * Time, in milliseconds, for which readers of a cached listing cause no further report, once the

@@ -8,7 +8,7 @@ import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptyAnswer, isRead, type PlainAnswer, type ViewAnswer } from "./call.ts"
 import { firstPage, firstPageOf, type HandlerFailure, httpError,
   toHttpError } from "./http-error.ts"
-import { evaluatePreconditions, httpDate } from "./preconditions.ts"
+import { evaluatePreconditions, httpDate, parseHttpDate } from "./preconditions.ts"
 
 /** `no-cache`, unless the answer already has a `Cache-Control`. */
 const cacheField = (headers: ReplyHeaders): ReplyHeaders =>
@@ -61,8 +61,52 @@ const linkFields = (
     : [["Content-Location", self.href], ...fields]
 }
 
+/** The fields with conditions of a read (RFC 9110 §13.1). */
+const conditionFields = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"]
+
+const fieldOf = ({ headers }: PlainAnswer, name: string): string | undefined =>
+  headers.find(([field]) => field === name)?.[1]
+
+/** The 304 in place of an answer: its fields, but no content (RFC 9110 §15.4.5). */
+export const notModifiedOf = ({ headers }: PlainAnswer): PlainAnswer =>
+  emptyAnswer(304, headers.filter(([name]) => name !== "Content-Type"))
+
+/**
+ * The answer to a GET or HEAD under the conditions of the request (RFC 9110 §13.1): itself, 304 or
+ * 412. `answer` is what the request would get without them; only one with an ETag has conditions.
+ * `notModified` is its 304, where that is known.
+ */
+export const underConditions = (
+  answer: PlainAnswer,
+  { request }: Pick<Call, "request">,
+  baseUrl: string,
+  notModified?: PlainAnswer
+): PlainAnswer => {
+  if (!isConditionalRead(request)) return answer
+  const etag = fieldOf(answer, "ETag")
+  if (etag === undefined) return answer
+  const modified = fieldOf(answer, "Last-Modified")
+  const modifiedMs = modified === undefined ? undefined : parseHttpDate(modified)
+  const state = { exists: true, etag, modifiedMs }
+  switch (evaluatePreconditions(request.method, request.headers, state)) {
+    case "proceed":
+      return answer
+    case "not-modified":
+      return notModified ?? notModifiedOf(answer)
+    case "failed":
+      return renderFailure(httpError("precondition-failed"), request, baseUrl)
+  }
+}
+
 /** A view as an answer; the answer to a GET has an ETag and may become 304 or 412. */
 export const renderView = (
+  answer: ViewAnswer,
+  call: Pick<Call, "request">,
+  baseUrl: string
+): PlainAnswer => underConditions(renderWhole(answer, call, baseUrl), call, baseUrl)
+
+/** The same without the conditions of the request. */
+export const renderWhole = (
   answer: ViewAnswer,
   call: Pick<Call, "request">,
   baseUrl: string
@@ -96,12 +140,6 @@ export const renderView = (
     headers.push(["ETag", etag])
     if (answer.lastModifiedMs !== undefined) {
       headers.push(["Last-Modified", httpDate(answer.lastModifiedMs)])
-    }
-    const state = { exists: true, etag, modifiedMs: answer.lastModifiedMs }
-    const outcome = evaluatePreconditions(request.method, request.headers, state)
-    if (outcome === "not-modified") return emptyAnswer(304, headers)
-    if (outcome === "failed") {
-      return renderFailure(httpError("precondition-failed"), request, baseUrl)
     }
   }
   headers.push(["Content-Type", contentType])
@@ -147,6 +185,9 @@ export const preconditionsHold = (
     ? tags.some((etag) => outcomeOf(etag) === "proceed")
     : first === undefined || tags.every((etag) => outcomeOf(etag) === "proceed")
 }
+
+const isConditionalRead = ({ headers, method }: HttpRequest): boolean =>
+  isRead(method) && conditionFields.some((name) => headers.has(name))
 
 /** Whether a request has a precondition, so that the current state must be read first. */
 export const isConditional = (call: Call): boolean => {

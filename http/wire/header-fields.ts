@@ -111,9 +111,9 @@ export const joinHeaders = (status: number, headers: ReplyHeaders): string =>
 /** The texts of fields that many answers have. */
 const keptTexts = new WeakMap<ReplyHeaders, string>()
 
-/** Joins the fields of a kept answer (200), so that {@link joinHeaders} need not each time. */
-export const keepJoined = (headers: ReplyHeaders): void => {
-  keptTexts.set(headers, joinWithPolicies(200, headers))
+/** Joins the fields of a kept answer, so that {@link joinHeaders} need not each time. */
+export const keepJoined = (status: number, headers: ReplyHeaders): void => {
+  keptTexts.set(headers, joinWithPolicies(status, headers))
 }
 
 /** The text of fields that answers have after their own ones, with the policies. */

@@ -260,4 +260,43 @@ describe("a cached listing", () => {
     }
     expect([await readsOf(), await readsOf(), await readsOf()]).toEqual([1, 1, 0])
   })
+
+  test("answers requests with conditions, and is kept by them", async () => {
+    const { href } = await counted.open("polled")
+    await counted.deposit(href, "one")
+    await reportsOfReading(href)
+    const uri = `${counted.nodes[0]}${new URL(href).pathname}?limit=8`
+    /** Status, reads of the log, and reports of retrievals. */
+    const poll = async (headers: Record<string, string>) => {
+      const before = { ...counts }
+      const answer = await counted.send("GET", uri, { basic: owner, headers })
+      await expect.poll(() => counts.answered === counts.sent, { timeout: 60_000 }).toBe(true)
+      return [answer.status, counts.reads - before.reads, counts.sent - before.sent]
+    }
+    const { etag: known } = await counted.send("HEAD", uri, { basic: owner })
+    expect(await poll({ "if-none-match": known })).toEqual([304, 1, 0])
+    expect(await poll({ "if-none-match": known })).toEqual([304, 1, 0])
+    expect(await poll({ "if-none-match": known })).toEqual([304, 0, 0])
+    const unchanged = await counted.send("GET", uri, {
+      basic: owner,
+      headers: { "if-none-match": known }
+    })
+    // The browser would use them in place of those of the answer that it has.
+    for (const name of ["content-type", "content-security-policy"]) {
+      expect(unchanged.headers.has(name)).toBe(false)
+    }
+    expect([unchanged.etag, unchanged.text]).toEqual([known, ""])
+    expect(await poll({ "if-match": known })).toEqual([200, 0, 1])
+    expect(await poll({ "if-none-match": "\"another\"" })).toEqual([200, 0, 0])
+    const refused = await counted.send("GET", uri, {
+      basic: owner,
+      headers: { "if-match": "\"another\"" }
+    })
+    expect([refused.status, refused.header("link")]).toEqual([
+      412,
+      expect.stringContaining("mailbox")
+    ])
+    await counted.deposit(href, "two")
+    expect(await poll({ "if-none-match": known })).toEqual([200, 1, 1])
+  })
 })

@@ -9,8 +9,9 @@ import { feedTypes, linkedDataType, type MediaType, negotiate,
 import { listingCacheBytesMax, madeListingsMax, retrievalRecordedMs } from "../../limits.ts"
 import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
-  type PlainAnswer, preconditionsHold, preferredWaitSeconds, readerHeaders, readFormMethod,
-  renderView, type Service, type ViewAnswer, viewAnswer } from "../../pipeline/index.ts"
+  notModifiedOf, type PlainAnswer, preconditionsHold, preferredWaitSeconds, readerHeaders,
+  readFormMethod, renderWhole, type Service, underConditions, type ViewAnswer,
+  viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { acceptPost } from "./deposit.ts"
@@ -30,18 +31,22 @@ const entryTypes = [...notificationTypes, linkedDataType]
 export const mailboxReaderHeaders = ({ secret }: MailboxRef): ReplyHeaders =>
   secret === undefined ? readerHeaders : [...readerHeaders, ["X-Robots-Tag", "noindex"]]
 
-/** Answers with a view of entries; reports them as retrieved if the answer shows them. */
-const showEntries = (
+const wholeAnswer = ({ call, service }: MailboxCall, view: ViewAnswer): PlainAnswer =>
+  renderWhole(view, call, service.settings.baseUrl)
+
+/** Answers under the request's conditions; reports the entries that the answer shows. */
+const show = (
   { call, mailbox, service }: MailboxCall,
-  answer: ViewAnswer,
-  spans: ReadonlyArray<NumberSpan>
+  whole: PlainAnswer,
+  report: () => void,
+  notModified?: PlainAnswer
 ): HandlerAnswer => {
-  const rendered = renderView(answer, call, service.settings.baseUrl)
-  if (rendered.status === 200) reportRetrieved(service, call, mailbox, spans)
+  const answer = underConditions(whole, call, service.settings.baseUrl, notModified)
+  if (answer.status === 200) report()
   // A problem in place of the view has none of its links.
-  return rendered.status >= 400
-    ? { ...rendered, headers: [...rendered.headers, mailbox.link] }
-    : rendered
+  return answer.status >= 400
+    ? { ...answer, headers: [...answer.headers, mailbox.link] }
+    : answer
 }
 
 /** The page for everybody: how to deposit. */
@@ -102,6 +107,8 @@ const pageReaderOf = (type: MediaType | undefined, { before, since }: ListingQue
 
 interface CachedListing {
   readonly answer: PlainAnswer
+  /** The answer to who has it already. */
+  readonly notModified: PlainAnswer
   /** The notifications in it, whose retention begins. */
   readonly spans: ReadonlyArray<NumberSpan>
   /** Until then, the mailbox has them recorded as retrieved, so that a report changes nothing. */
@@ -112,8 +119,8 @@ const bytesOf = ({ answer }: CachedListing, key: string): number =>
   (answer.body?.length ?? 0) + key.length
 
 /**
- * The cache key of a listing. Undefined for a listing that must be made: a long poll, a conditional
- * request, or one from a time that is searched in the log.
+ * The cache key of a listing. Undefined for a listing that must be made: a long poll, or one from a
+ * time that is searched in the log.
  */
 const listingKey = (
   { call, view }: ReaderCall,
@@ -122,9 +129,7 @@ const listingKey = (
 ): string | undefined => {
   const { choice } = call.request
   if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
-  if (choice === undefined) return undefined
-  if (call.request.headers.has("if-modified-since")) return undefined
-  if (isConditional(call) || preferredWaitSeconds(call) !== undefined) return undefined
+  if (choice === undefined || preferredWaitSeconds(call) !== undefined) return undefined
   const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
   const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
   const viewer = type === "text/html" ? call.request.viewer ?? "" : ""
@@ -158,12 +163,13 @@ class ListingCache {
   }
 
   /** Keeps a listing if it was made before. */
-  offer(key: string, listing: CachedListing): void {
+  offer(key: string, answer: PlainAnswer, spans: ReadonlyArray<NumberSpan>): void {
     const wasMade = this.made.has(key)
     this.made.set(key, true)
     if (!wasMade) return
-    keepJoined(listing.answer.headers)
-    this.kept.set(key, listing)
+    const notModified = notModifiedOf(answer)
+    for (const { headers, status } of [answer, notModified]) keepJoined(status, headers)
+    this.kept.set(key, { answer, notModified, spans, recordedUntilMs: 0 })
   }
 }
 
@@ -186,8 +192,8 @@ export const getMailbox = (service: Service) => {
     const key = listingKey(readerCall, query, type)
     const cached = key === undefined ? undefined : cache.get(key)
     if (cached !== undefined) {
-      reportCached(mailboxCall, cached)
-      return cached.answer
+      const { answer, notModified } = cached
+      return show(mailboxCall, answer, () => reportCached(mailboxCall, cached), notModified)
     }
     const waitSeconds = preferredWaitSeconds(call)
     const page = waitSeconds === undefined
@@ -199,7 +205,7 @@ export const getMailbox = (service: Service) => {
       : {}
     // A list of URIs shows no notification.
     const spans = type === linkedDataType ? [] : spansOf(page.entries)
-    const answer = showEntries(mailboxCall, {
+    const whole = wholeAnswer(mailboxCall, {
       _tag: "View",
       status: 200,
       view: listingView(mailbox, page, query),
@@ -211,12 +217,12 @@ export const getMailbox = (service: Service) => {
         ...applied
       ],
       ...dated
-    }, spans)
+    })
     const isFinal = !isFeed(type) || dated.lastModifiedMs !== undefined
-    if (key !== undefined && answer._tag === "Plain" && answer.status === 200 && isFinal) {
-      cache.offer(key, { answer, spans, recordedUntilMs: 0 })
+    if (key !== undefined && whole.status === 200 && isFinal) {
+      cache.offer(key, whole, spans)
     }
-    return answer
+    return show(mailboxCall, whole, () => reportRetrieved(service, call, mailbox, spans))
   })(service)
 }
 
@@ -238,15 +244,20 @@ const entryAt = Effect.fnUntraced(function*(
 })
 
 export const getNotification = defineMailboxHandler(function*(mailboxCall) {
-  const { mailbox } = mailboxCall
+  const { call, mailbox, service } = mailboxCall
   const entry = yield* entryAt(yield* requireReader(mailboxCall))
-  return showEntries(mailboxCall, {
+  const whole = wholeAnswer(mailboxCall, {
     _tag: "View",
     status: 200,
     view: notificationView(mailbox, entry),
     offered: entryTypes,
     headers: mailboxReaderHeaders(mailbox)
-  }, spansOf([entry]))
+  })
+  return show(
+    mailboxCall,
+    whole,
+    () => reportRetrieved(service, call, mailbox, spansOf([entry]))
+  )
 })
 
 const removeNotification = Effect.fnUntraced(function*(
