@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { retrievalRecordedMs } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
+import { keptBytes } from "../../http/resources/mailboxes/mailbox-reading.ts"
 import { adminToken } from "./harness.ts"
 import { descriptions, type Mailboxes, owner, startMailboxes, timeOf } from "./mailbox-harness.ts"
 
@@ -298,5 +299,16 @@ describe("a cached listing", () => {
     ])
     await counted.deposit(href, "two")
     expect(await poll({ "if-none-match": known })).toEqual([200, 1, 1])
+  })
+
+  test("counts with its fields, which take more than a small body", () => {
+    const answer = {
+      _tag: "Plain" as const,
+      status: 200,
+      headers: [["Link", "x".repeat(1_000)], ["ETag", "\"a\""]] as const,
+      body: Buffer.alloc(100)
+    }
+    // Apart, and joined in the answer and in its 304.
+    expect(keptBytes({ answer }, "key")).toBeGreaterThanOrEqual(100 + 3 * 1_000)
   })
 })

@@ -107,7 +107,7 @@ const pageReaderOf = (type: MediaType | undefined, { before, since }: ListingQue
 
 interface CachedListing {
   readonly answer: PlainAnswer
-  /** The answer to who has it already. */
+  /** The answer to a client that has it already. */
   readonly notModified: PlainAnswer
   /** The notifications in it, whose retention begins. */
   readonly spans: ReadonlyArray<NumberSpan>
@@ -115,8 +115,14 @@ interface CachedListing {
   recordedUntilMs: number
 }
 
-const bytesOf = ({ answer }: CachedListing, key: string): number =>
-  (answer.body?.length ?? 0) + key.length
+/**
+ * What a kept listing takes. Its fields are there apart, which both answers share, and joined for
+ * each of the two: more than the body of a small listing.
+ */
+export const keptBytes = ({ answer }: Pick<CachedListing, "answer">, key: string): number => {
+  const fields = answer.headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  return (answer.body?.length ?? 0) + key.length + 3 * fields
+}
 
 /**
  * The cache key of a listing. Undefined for a listing that must be made: a long poll, or one from a
@@ -153,7 +159,7 @@ class ListingCache {
     maxSize: listingCacheBytesMax,
     // A reader of a long log, page by page, must not evict the listings that many read.
     maxEntrySize: listingCacheBytesMax / 16,
-    sizeCalculation: bytesOf
+    sizeCalculation: keptBytes
   })
   /** The keys of the listings made last. */
   private readonly made = new LRUCache<string, true>({ max: madeListingsMax })
