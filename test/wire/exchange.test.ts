@@ -125,6 +125,52 @@ describe("an exchange", () => {
     expect(waiting.ended).toHaveLength(1)
   })
 
+  /** Begins to read a document of this many bytes, -1: chunked, and lists what is passed. */
+  const reading = (declaredBytes: number) => {
+    const { connection, exchange } = world().open(declaredBytes)
+    const passed: Array<number | string> = []
+    exchange.bytes(1_000, network, (body) => {
+      passed.push(body instanceof Uint8Array ? body.length : body._tag)
+    })
+    return { connection, exchange, passed }
+  }
+
+  it("passes a document when all packets of the turn have been read", async () => {
+    for (const declaredBytes of [3, -1, 0]) {
+      const { connection, passed } = reading(declaredBytes)
+      connection.deliver(new ArrayBuffer(Math.abs(declaredBytes)), true)
+      expect(passed).toEqual([])
+      await nextTurn()
+      expect(passed).toEqual([Math.abs(declaredBytes)])
+    }
+  })
+
+  it("passes a whole document whose client left in the same turn", async () => {
+    const { connection, passed } = reading(4)
+    connection.deliver(new ArrayBuffer(1), false)
+    connection.deliver(new ArrayBuffer(3), true)
+    connection.leave()
+    await nextTurn()
+    expect(passed).toEqual([4])
+  })
+
+  it("passes no chunked document behind which the parser refused something", async () => {
+    const { connection, passed } = reading(-1)
+    connection.deliver(new ArrayBuffer(1), true)
+    connection.leave()
+    expect(passed).toEqual(["Aborted"])
+    await nextTurn()
+    expect(passed).toEqual(["Aborted"])
+  })
+
+  it("passes no document of a request that was answered in the same turn", async () => {
+    const { connection, exchange, passed } = reading(4)
+    connection.deliver(new ArrayBuffer(4), true)
+    exchange.reply({ status: 401, headers: [], body: "who?" })
+    await nextTurn()
+    expect([passed, connection.ended]).toEqual([["Aborted"], ["who?"]])
+  })
+
   it("reads the next request after an upload that was refused when it was complete", async () => {
     const size = 1_000
     const { open } = world(heldUploadBytes + size)
