@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 /** The project's folder; this module runs from dist/test/bench. */
@@ -37,6 +38,8 @@ export interface Running {
 }
 
 export interface ServeOptions {
+  /** The folder of another build of the service. */
+  readonly build?: string
   readonly token?: string
   readonly env?: Readonly<Record<string, string>>
 }
@@ -145,7 +148,7 @@ export const serve = async (folder: string, options: ServeOptions = {}): Promise
     NODE_ENV: "production",
     ...options.env
   }
-  const args = [`${root}dist/bin/restante.js`, "serve"]
+  const args = [join(options.build ?? root, "dist/bin/restante.js"), "serve"]
   return start(args, env, `http://127.0.0.1:${port}`, token, "/readyz")
 }
 

@@ -21,11 +21,12 @@ export interface Compared {
   readonly peerCpuUs: number
 }
 
-interface Round extends Loaded {
+export interface Round extends Loaded {
   readonly cpuUs: number
 }
 
-const round = async (server: Running, load: Omit<Load, "origin">): Promise<Round> => {
+/** Loads one server once. */
+export const round = async (server: Running, load: Omit<Load, "origin">): Promise<Round> => {
   const beforeMs = server.cpuMs()
   const loaded = await wrk({ ...load, origin: server.origin })
   return { ...loaded, cpuUs: (server.cpuMs() - beforeMs) * 1000 / loaded.requests }

@@ -1,9 +1,11 @@
 /** Lists 50 notifications (A11), compared with the peer, which sends the same bytes. */
 import { atLeast, type Line, thousands } from "../line.ts"
 import { openMailbox } from "../mailboxes.ts"
+import type { Running } from "../process.ts"
 import { compare, type Compared } from "../rounds.ts"
 
-const notifications = 50
+/** So many are listed. */
+export const notifications = 50
 const connections = 64
 
 const deposit = async (uri: string, n: number): Promise<void> => {
@@ -20,6 +22,11 @@ const deposit = async (uri: string, n: number): Promise<void> => {
   if (answer.status !== 202) throw new Error(`a deposit was answered ${answer.status}`)
 }
 
+/** Deposits the notifications that are listed, in the mailbox `read`. */
+export const fill = async (node: Running): Promise<void> => {
+  for (let n = 1; n <= notifications; n++) await deposit(`${node.origin}/mailboxes/read`, n)
+}
+
 const detailOf = ({ cpuUs, peerCpuUs, peerPerSecond, perSecond }: Compared): string =>
   `${thousands(perSecond)} of ${thousands(peerPerSecond)} a second; ` +
   `${cpuUs.toFixed(1)} µs of processor time each, the peer's ${peerCpuUs.toFixed(1)} µs`
@@ -30,7 +37,7 @@ export const listing: Line = {
     const peer = await bench.peer()
     const node = await bench.serve(bench.folder("listing"))
     const shared = await openMailbox(node, "read")
-    for (let n = 1; n <= notifications; n++) await deposit(`${node.origin}/mailboxes/read`, n)
+    await fill(node)
     const bytes = Buffer.from(await (await fetch(`${node.origin}${shared}`)).arrayBuffer())
     const listed = bytes.toString("utf8").split("<notification ").length - 1
     if (listed !== notifications) throw new Error(`the listing shows ${listed} notifications`)

@@ -1,0 +1,93 @@
+/**
+ * Deposits and listings, compared with an earlier build of the service. It measures only where
+ * `BENCH_EARLIER` names the folder of such a build, since the project holds none.
+ */
+import { type Bench, type Line, median, type Row } from "../line.ts"
+import { openMailbox } from "../mailboxes.ts"
+import type { Running } from "../process.ts"
+import { round, type Target } from "../rounds.ts"
+import { fill, notifications } from "./listing.ts"
+
+const mailboxes = 100
+const depositors = 128
+const readers = 64
+const warmUpSeconds = 6
+
+/** Many short rounds: the machine's other users come and go within seconds. */
+const rounds = 40
+const roundSeconds = 1
+
+/** Processor time at most, of the earlier build's. */
+const ratioMax = 1.05
+
+/** The folder of the earlier build; undefined: there is none to compare with. */
+export const earlierBuild = (): string | undefined => process.env["BENCH_EARLIER"]
+
+interface Build {
+  readonly node: Running
+  /** Path of the read mailbox with its shared secret. */
+  readonly shared: string
+}
+
+const open = async (bench: Bench, name: string, build?: string): Promise<Build> => {
+  const node = await bench.serve(bench.folder(name), build === undefined ? {} : { build })
+  for (let at = 0; at < mailboxes; at++) await openMailbox(node, `m${at}`)
+  const shared = await openMailbox(node, "read")
+  await fill(node)
+  return { node, shared }
+}
+
+/** One row: the processor time of both builds in turns, each round beside its counterpart. */
+const compared = async (
+  what: string,
+  [now, earlier]: readonly [Build, Build],
+  connections: number,
+  target: (build: Build, turn: number) => Target
+): Promise<Row> => {
+  const measure = async (build: Build, turn: number): Promise<number> => {
+    const seconds = turn === 0 ? warmUpSeconds : roundSeconds
+    const load = { ...target(build, turn), connections, seconds }
+    return (await round(build.node, load)).cpuUs
+  }
+  const pairs: Array<readonly [number, number]> = []
+  for (let turn = 0; turn <= rounds; turn++) {
+    const before = await measure(earlier, turn)
+    const after = await measure(now, turn)
+    if (turn > 0) pairs.push([after, before])
+  }
+  const ratios = pairs.map(([after, before]) => after / before).toSorted((a, b) => a - b)
+  const quartiles = [ratios[rounds / 4] ?? 0, ratios[3 * rounds / 4] ?? 0]
+  const [after, before] = [median(pairs.map(([us]) => us)), median(pairs.map(([, us]) => us))]
+  const ratio = median(ratios)
+  return {
+    what: `processor time of ${what}, of an earlier build's`,
+    measured: `${ratio.toFixed(2)} x (${after.toFixed(1)} µs and ${before.toFixed(1)} µs; half ` +
+      `of the rounds from ${quartiles.map((one) => one.toFixed(2)).join(" to ")})`,
+    target: `≤ ${ratioMax} x`,
+    met: ratio <= ratioMax
+  }
+}
+
+export const earlier: Line = {
+  name: "earlier",
+  run: async (bench) => {
+    const folder = earlierBuild()
+    if (folder === undefined) throw new Error("set BENCH_EARLIER to the folder of a build")
+    const builds = [await open(bench, "now"), await open(bench, "earlier", folder)] as const
+    const deposit = await compared("a durable deposit", builds, depositors, (_, turn) => ({
+      script: "deposit",
+      args: [`turn${turn}`, "/mailboxes/m", String(mailboxes)]
+    }))
+    const what = `a listing of ${notifications}`
+    const again = await compared(what, builds, readers, ({ shared }) => ({
+      script: "get",
+      args: [shared]
+    }))
+    const made = await compared(`${what} that is made from the log`, builds, readers, (build) => ({
+      script: "get",
+      args: [build.shared, "?limit=", String(notifications), "1000"]
+    }))
+    await Promise.all(builds.map(({ node }) => node.stop()))
+    return [deposit, again, made]
+  }
+}
