@@ -87,7 +87,7 @@ it("names variables that are settings, in every file that readers save", () => {
 it("runs under systemd what there is, for as long as it needs", () => {
   const page = "docs/how-to/alone.md"
   const unit = blocksOf(page).find(({ mark }) => mark?.text === "restante.service")?.text ?? ""
-  const [, path = ""] = /^ExecStart=\S+ \S+ \/opt\/restante\/(\S+) serve$/m.exec(unit) ?? []
+  const [, path = ""] = /^ExecStart=\S+ \/opt\/restante\/(\S+) serve$/m.exec(unit) ?? []
   expect(path.startsWith("dist/") && existsSync(join(root, path)), path).toBe(true)
   const number = (name: string) => Number(new RegExp(`^${name}=(\\d+)$`, "m").exec(unit)?.[1])
   const drainSeconds = Number.parseInt(clusterConfig.limits.drainTimeout)
