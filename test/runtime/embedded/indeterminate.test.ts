@@ -16,6 +16,7 @@ import { dropAll, start } from "../rig.ts"
 import { newFolder } from "./folders.ts"
 
 afterEach(async () => {
+  vi.useRealTimers()
   vi.restoreAllMocks()
   await dropAll()
 })
@@ -32,6 +33,11 @@ const openStorage = async () => {
 /** The form of the overloaded `batch` that the store calls. */
 interface Batches {
   batch: (changes: unknown, options: unknown) => Promise<void>
+}
+
+/** The database stays closed until a `waitFor`, which moves the clock: also on a slow machine. */
+const delayReopening = (): void => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
 }
 
 /** From now on flushes fail; `keeps`: the log has the batch nevertheless. */
@@ -70,6 +76,7 @@ it.each([true, false])("reports the commit as indeterminate, kept: %s", async (k
   const [first] = await run(storage.commit([commitOf({ state: "a" })]))
   const expected = revisionOf(first)
   failFlushes(keeps)
+  delayReopening()
   const [doubtful] = await run(storage.commit([commitOf({ state: "b", expected })]))
   expect(doubtful).toMatchObject({
     _tag: "Indeterminate",
@@ -140,6 +147,7 @@ it.each([true, false])("keeps the file of a blob only if the log names it: %s", 
     return names
   }
   failFlushes(keeps)
+  delayReopening()
   expect(await run(Effect.flip(blobs.put("one", bytes(), length))))
     .toMatchObject({ _tag: "StorageUnavailable" })
   // Nothing of this one was written: its file is deleted at once.
