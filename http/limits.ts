@@ -47,6 +47,9 @@ export const linkedDataDepthMax = 32
 /** Values of one notification of JSON-LD. */
 export const linkedDataValuesMax = 20_000
 
+/** Length of the description that is taken from plain text, in characters. */
+export const plainTextTitleCharsMax = 200
+
 /** Length of the description that is taken from JSON-LD. */
 export const linkedDataTitleCharsMax = 1000
 

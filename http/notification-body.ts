@@ -11,6 +11,15 @@ import { documentError, type HttpError, httpError, unsupportedMediaType } from "
 const withHttpError = <A>(result: Result<A, XmlFault | RuleFault>): Result<A, HttpError> =>
   result.ok ? result : failure(documentError(result.fault))
 
+/** The fields of a page's form. */
+const formFields = new Set(["to", "from", "description", "url", "content"])
+
+/** Whether a form has a field of a notification; what `curl -d "hello"` sends has none. */
+export const isNotificationForm = (bytes: Uint8Array): boolean => {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")
+  return text.split("&").some((field) => formFields.has(field.split("=", 1)[0] ?? ""))
+}
+
 /** The recipients of a form: several fields, or several lines of one. */
 const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>
   fields.all("to").flatMap((field) => field.split(/[\r\n]+/)).map((line) => line.trim())

@@ -56,14 +56,54 @@ describe("A2: depositing", () => {
     const content = await service.send("GET", childText(item, "url"))
     expect([content.status, content.text]).toEqual([200, "line 1\nline 2"])
     expect(childOf(item, "content")).toBeUndefined()
-    const text = await service.send("POST", href, { body: "hello", type: "text/plain" })
-    expect(text.status).toBe(415)
-    expect(text.header("accept-post")).toContain("text/xml+rss")
-    expect(text.header("link")).toContain("rel=\"mailbox\"")
+    const markdown = await service.send("POST", href, { body: "hello", type: "text/markdown" })
+    expect(markdown.status).toBe(415)
+    expect(markdown.header("accept-post")).toContain("text/plain")
+    expect(markdown.header("link")).toContain("rel=\"mailbox\"")
     const other = { type: "application/xml; charset=ISO-8859-1" }
     const refused = await service.send("POST", href, { ...other, body: "<notification/>" })
     expect([refused.status, refused.child("detail")])
       .toEqual([415, "the charset ISO-8859-1 is not supported: send UTF-8"])
+  })
+
+  test.each([
+    { type: "text/plain", body: "hello", description: "hello" },
+    { type: "text/plain; charset=UTF-8", body: "\r\n  é < &\nmore\n", description: "é < &" },
+    { type: "text/plain", body: "a\u0000\u001b[1mb", description: "a  [1mb" },
+    { type: "text/plain", body: "😀".repeat(201), description: "😀".repeat(200) },
+    { type: "application/x-www-form-urlencoded", body: "hello", description: "hello" },
+    {
+      type: "application/x-www-form-urlencoded",
+      body: "50% + a=b&c\nd",
+      description: "50% + a=b&c"
+    }
+  ])("plain text, kept as it came: $type, $description", async ({ body, description, type }) => {
+    const { href } = await service.open(`text-${type.length}-${body.length}`)
+    const sent = await service.send("POST", href, { body, type })
+    expect([sent.status, sent.text]).toEqual([202, ""])
+    const again = await service.send("POST", href, { body, type })
+    expect(again.header("location")).toBe(sent.header("location"))
+    const listing = await service.send("GET", href, { basic: owner })
+    expect(descriptions(listing)).toEqual([description])
+    const [entry] = childrenOf(listing.xml, "notification")
+    const content = await service.send("GET", childText(itemOf(entry), "url"))
+    expect([content.status, content.text]).toEqual([200, body])
+    const charset = type.startsWith("text/plain;") ? "UTF-8" : "utf-8"
+    expect(content.header("content-type")).toBe(`text/plain; charset=${charset}`)
+  })
+
+  test("text that is none: 400, 413, 415, 422; nothing is stored", async () => {
+    const { href } = await service.open("no-text")
+    const send = async (body: string | Uint8Array, type = "text/plain") =>
+      (await service.send("POST", href, { body, type })).status
+    expect([await send(""), await send(" \n\u0000 \n")]).toEqual([422, 422])
+    expect(await send("", "application/x-www-form-urlencoded")).toBe(422)
+    expect(await send(new Uint8Array([0xff, 0x61]))).toBe(400)
+    expect(await send("a", "text/plain; charset=iso-8859-1")).toBe(415)
+    expect(await send("a".repeat(300_000))).toBe(413)
+    // A form of a page with a broken field is no text.
+    expect(await send("description=%zz", "application/x-www-form-urlencoded")).toBe(400)
+    expect(descriptions(await service.send("GET", href, { basic: owner }))).toEqual([])
   })
 
   test("broken documents and rules: 400, 413, 422 naming the rule; nothing is stored", async () => {

@@ -11,7 +11,7 @@ import { isRefusal } from "../../../runtime/index.ts"
 import { derivedIds, documentDigest, type IdSource,
   randomIds } from "../../auth/credentials/index.ts"
 import { authenticate, countingWrongCredentials } from "../../auth/index.ts"
-import { acceptedBodies, bodyKind, linkedDataType, negotiate,
+import { acceptedBodies, bodyKind, linkedDataType, mediaTypeOf, negotiate,
   standardTypes } from "../../formats/index.ts"
 import { failure, type NotificationDocument, type Result } from "../../formats/xml/index.ts"
 import { indeterminateSearchItemsMax, keyedSearchItemsMax } from "../../limits.ts"
@@ -32,6 +32,7 @@ import { findDeposit, type ReadLog } from "./deposit-search.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefCache,
   withMailboxLink } from "./mailbox-access.ts"
 import { depositedView, depositForm } from "./mailbox-views.ts"
+import { isPlainText, plainTextType, readPlainText } from "./plain-text.ts"
 
 type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>
 
@@ -80,10 +81,11 @@ const notificationHref = (mailbox: MailboxRef, n: number, idRandom: string): str
   `${mailbox.href}/notifications/${notificationId(n, idRandom)}`
 
 /** The body types that a mailbox accepts. */
-export const acceptPost = acceptedBodies(true, linkedDataType)
+export const acceptPost = acceptedBodies(true, plainTextType, linkedDataType)
 
 const isAccepted = (contentType: string): boolean =>
-  isLinkedData(contentType) || bodyKind(contentType) !== undefined
+  bodyKind(contentType) !== undefined || isLinkedData(contentType) ||
+  mediaTypeOf(contentType) === plainTextType
 
 /** The refusal of a deposit that the service blocks; undefined for any other. */
 export const serviceBlock = (
@@ -105,6 +107,7 @@ const readDeposit = (
   contentType: string
 ): Result<NotificationDocument, HttpError> => {
   if (isLinkedData(contentType)) return readLinkedData(documentParser, bytes, contentType)
+  if (isPlainText(bytes, contentType)) return readPlainText(documentParser, bytes, contentType)
   return isAccepted(contentType)
     ? readNotification(documentParser, bytes, contentType)
     : failure(unsupportedMediaType("POST", acceptPost))

@@ -9,6 +9,7 @@ import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, docum
 import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
+import { plainTextType } from "./plain-text.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
   putMailbox } from "./mailbox-collection.ts"
 import { deleteNotification, getMailbox, getNotification,
@@ -96,7 +97,15 @@ const asDocument = documentRequestBody("NewNotification", {
 
 const deposited: RequestBodyDescription = {
   ...asDocument,
-  content: { ...asDocument.content, ...linkedData("A notification in JSON-LD.") }
+  content: {
+    ...asDocument.content,
+    [plainTextType]: {
+      type: "string",
+      pattern: "\\S",
+      description: "Any text: its first line describes the notification."
+    },
+    ...linkedData("A notification in JSON-LD.")
+  }
 }
 
 const stored = (description: string): ResponseDescription => ({

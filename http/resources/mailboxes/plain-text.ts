@@ -1,0 +1,62 @@
+/**
+ * Deposits of plain text (protocol §7), such as what `curl -d "hello"` sends. The text becomes
+ * content of the mailbox, and its first line describes the notification.
+ */
+import { bodyKind, mediaTypeOf } from "../../formats/index.ts"
+import { type DocumentParser, failure, isText, type NotificationDocument, type Result,
+  success } from "../../formats/xml/index.ts"
+import { headerValueCharsMax, plainTextTitleCharsMax } from "../../limits.ts"
+import { isNotificationForm } from "../../notification-body.ts"
+import { documentError, type HttpError, httpError } from "../../pipeline/index.ts"
+
+export const plainTextType = "text/plain"
+
+const typeOfForms = "text/plain; charset=utf-8"
+
+/** Whether a body is plain text: by its type, or a form without a field of a notification. */
+export const isPlainText = (bytes: Uint8Array, contentType: string): boolean =>
+  mediaTypeOf(contentType) === plainTextType ||
+  bodyKind(contentType) === "form" && !isNotificationForm(bytes)
+
+/** The type that the content gets: that of the body, which names its charset. */
+const typeOf = (contentType: string): string => {
+  const type = contentType.trim()
+  const isKept = mediaTypeOf(type) === plainTextType && type.includes("=") &&
+    type.length <= headerValueCharsMax && /^[\x20-\x7e]+$/.test(type)
+  return isKept ? type : typeOfForms
+}
+
+/** The first line that has a word. XML cannot hold a control character, so it becomes a space. */
+const titleOf = (text: string): string => {
+  const [line = ""] = text.trimStart().split(/[\r\n]/, 1)
+  const characters = [...line].map((character) => isText(character) ? character : " ")
+  return characters.slice(0, plainTextTitleCharsMax).join("").trim()
+}
+
+/** The notification of plain text. Fails with 400, 413, 415, and with 422 without a word. */
+export const readPlainText = (
+  parser: DocumentParser,
+  bytes: Uint8Array,
+  contentType: string
+): Result<NotificationDocument, HttpError> => {
+  const text = parser.decode(bytes, contentType)
+  if (!text.ok) return failure(documentError(text.fault))
+  const description = titleOf(text.value)
+  if (description === "") {
+    return failure(httpError("unprocessable", "the text has no line with a word: send some text"))
+  }
+  const content = Buffer.from(bytes).toString("base64")
+  return success({
+    to: [],
+    from: false,
+    sender: undefined,
+    description,
+    url: "",
+    password: undefined,
+    content: { type: typeOf(contentType), encoding: "base64", text: content },
+    itemAttributes: "",
+    fieldAttributes: undefined,
+    extra: "",
+    rootExtra: ""
+  })
+}
