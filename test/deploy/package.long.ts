@@ -1,0 +1,51 @@
+/** The package, made of a clone and installed in an empty folder, as its users do. */
+import { execFileSync } from "node:child_process"
+import { cpSync, readdirSync, writeFileSync } from "node:fs"
+import { join, relative } from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { expectStatus, send } from "../e2e/client.ts"
+import { cleanUp, start, temporaryFolder } from "../e2e/process.ts"
+import { root } from "./sources.ts"
+
+const installWithinMs = 600_000
+const versionRuns = 20
+
+/** What a clone does not have. */
+const generated = ["node_modules", "dist", "data", "test-results", ".git"]
+
+let folder = ""
+
+const inFolder = (file: string, ...args: ReadonlyArray<string>): string =>
+  execFileSync(file, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+
+beforeAll(() => {
+  folder = temporaryFolder()
+  const clone = join(temporaryFolder(), "clone")
+  const isSource = (path: string) => !generated.includes(relative(root, path))
+  cpSync(root, clone, { recursive: true, filter: isSource })
+  execFileSync("npm", ["pack", "--pack-destination", folder], { cwd: clone, stdio: "ignore" })
+  writeFileSync(join(folder, "package.json"), "{ \"private\": true }\n")
+  const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"))
+  inFolder("npm", "install", "--no-audit", "--no-fund", `./${tarball}`)
+}, installWithinMs)
+
+afterAll(cleanUp)
+
+it("has the command, whose time is reported", () => {
+  const program = join(folder, "node_modules/.bin/restante")
+  const times = Array.from({ length: versionRuns }, () => {
+    const startedMs = performance.now()
+    expect(inFolder(program, "--version")).toMatch(/^restante v\d+\.\d+\.\d+\n$/)
+    return performance.now() - startedMs
+  }).toSorted((a, b) => a - b)
+  console.log(`restante --version: ${times[versionRuns / 2]?.toFixed(0)} ms, median of 20`)
+})
+
+it("serves, and has the client", async () => {
+  const script = [join(folder, "node_modules/restante/dist/bin/restante.js"), "serve"]
+  const service = await start({ script })
+  expectStatus(await send(service.url, "/"), 200)
+  const program = "import { connect } from \"restante/client\"; console.log(typeof connect)"
+  expect(inFolder(process.execPath, "--input-type=module", "--eval", program)).toBe("function\n")
+  await service.stop()
+})
