@@ -67,9 +67,24 @@ const standardErrorConsole: Console.Console = Object.assign(Object.create(consol
   log: (...parts: ReadonlyArray<unknown>) => process.stderr.write(`${parts.join(" ")}\n`)
 })
 
-/** Prints requested help to standard output, and other help to standard error. */
+/** What is wrong with a command line, in one line for each fault, and where its help is. */
+const wrongLine = (
+  { commandPath, errors }: CliOutput.Presenter.InvalidInvocation
+): string => {
+  const faults = errors.map(({ message }) => message.replace(/\s+/g, " "))
+  return [...faults, `try \`${commandPath.join(" ")} --help\``]
+    .map((line) => `restante: ${line}\n`).join("")
+}
+
+/**
+ * Prints requested help to standard output, and other help to standard error. A wrong command line
+ * gets no help, which would move its fault out of sight.
+ */
 export const presenter: CliOutput.Presenter = {
   present: (event) => {
+    if (event._tag === "InvalidInvocation") {
+      return Effect.sync(() => void process.stderr.write(wrongLine(event)))
+    }
     const printed = CliOutput.defaultPresenter.present(event)
     const isRequested = event._tag === "Version" ||
       (event._tag === "Help" && event.reason !== "Implicit")

@@ -53,16 +53,27 @@ describe("restante", () => {
     expect(restante(["--completions", "bash"]).stdout).toContain("serve")
   })
 
-  it.each([["unknown"], ["serve", "--unknown"], ["account", "add"], ["account", "add", "A b"]])(
-    "exits 2 on a wrong command line: %s %s",
-    (...args) => {
-      const { status, stderr, stdout } = restante(args)
-      expect(status).toBe(2)
-      expect(stderr).toContain("USAGE")
-      // A script would take help on standard output for the result.
-      expect(stdout).toBe("")
-    }
-  )
+  it.each([
+    [["unknown"], "restante", "unknown"],
+    [["serve", "--prot", "1"], "restante serve", "--prot"],
+    [["account", "add"], "restante account add", "name"],
+    [["account", "add", "A b"], "restante account add", "A b"]
+  ])("exits 2 on a wrong command line, and says what is wrong: %s", (args, command, fault) => {
+    const { status, stderr, stdout } = restante(args)
+    expect(status).toBe(2)
+    const [first, second, ...more] = stderr.trimEnd().split("\n")
+    expect(first).toMatch(/^restante: /)
+    expect(first).toContain(fault)
+    expect([second, more]).toEqual([`restante: try \`${command} --help\``, []])
+    // A script would take help on standard output for the result.
+    expect(stdout).toBe("")
+  })
+
+  it("shows the commands of a group that was named alone", () => {
+    const { status, stderr, stdout } = restante(["account"])
+    expect([status, stdout]).toEqual([2, ""])
+    expect(stderr).toContain("restante account <subcommand>")
+  })
 
   it("lists each setting once, with one variable and one flag of its own", () => {
     const { stdout } = restante(["config", "--json"])
