@@ -51,7 +51,9 @@ const serviceFlags = (about: string) => ({
 })
 
 /** Flags of commands for admins only. */
-export const adminFlags = serviceFlags("File of an admin's token, in place of ADMIN_TOKEN")
+export const adminFlags = serviceFlags(
+  "File of an admin's token, in place of ADMIN_TOKEN and RESTANTE_TOKEN"
+)
 
 /** Flags of commands for any account. */
 export const accountFlags = serviceFlags(

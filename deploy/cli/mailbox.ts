@@ -1,6 +1,7 @@
 /** `restante read`, `watch`, `register` and `registrations …`: the mailboxes of a service. */
 import { Console, Effect, Option, Redacted } from "effect"
 import { Command } from "effect/cli"
+import { spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
@@ -12,7 +13,7 @@ import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
   switchFlag, textArgument, textFlag } from "./flags.ts"
-import { call, locateService, type ServiceLocation, wrongUsage } from "./service.ts"
+import { call, locateService, mailboxUri, type ServiceLocation, wrongUsage } from "./service.ts"
 import { endWithReader, pageSizeFor, plain, printJson, printLine, printOutcome, table,
   take } from "./terminal.ts"
 
@@ -94,8 +95,7 @@ const locateMailbox = Effect.fnUntraced(function*(
   yield* checkStandardInput(flags["token-file"], passwordFile, Option.some(argument))
   const nameOrUri = yield* uriOf(argument, question)
   const { isExplicit, tokenOfFlag, ...located } = yield* locateService(flags, "account")
-  const isName = /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri)
-  const uri = isName ? `${located.baseUrl}/mailboxes/${nameOrUri}` : nameOrUri
+  const uri = mailboxUri(nameOrUri, located)
   const { origin, pathname: path, protocol } = parseUrl(uri) ??
     { origin: "", pathname: "", protocol: "" }
   if (!/^https?:$/.test(protocol) || !pattern.test(path)) {
@@ -227,15 +227,52 @@ const watchRefusals: Readonly<Record<number, string>> = {
   410: "the mailbox has been deleted"
 }
 
+/**
+ * Runs a command for a notification, and waits until it ends. The notification is in variables of
+ * its environment and not in its text, where a shell would run what a stranger wrote.
+ */
+const runFor = (
+  command: string,
+  { description, href, received, url }: Notification,
+  document: string
+): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (problem?: string): void => {
+      if (problem !== undefined) process.stderr.write(`restante: ${problem} for ${href}\n`)
+      resolve()
+    }
+    const variables = {
+      RESTANTE_DESCRIPTION: description,
+      RESTANTE_HREF: href,
+      RESTANTE_RECEIVED: received,
+      RESTANTE_URL: url
+    }
+    const child = spawn(command, {
+      shell: true,
+      env: { ...process.env, ...variables },
+      stdio: ["pipe", "inherit", "inherit"]
+    })
+    child.once("error", (error) => end(`the command cannot run: ${reasonOf(error)}`))
+    child.once("close", (code) => end(code === 0 ? undefined : `the command ended with ${code}`))
+    // It need not read its input.
+    child.stdin.on("error", () => {})
+    child.stdin.end(`${document}\n`)
+  })
+
 export const watchCommand = Command.make(
   "watch",
   {
     ...mailboxFlags,
     mailbox: mailboxArgument,
     since: sinceFlag,
+    exec: textFlag(
+      "exec",
+      "command",
+      "Run this command by the shell for each, with the notification as JSON on its standard input"
+    ),
     json: jsonFlag("One JSON object a line")
   },
-  Effect.fnUntraced(function*({ json, mailbox, since, ...flags }) {
+  Effect.fnUntraced(function*({ exec, json, mailbox, since, ...flags }) {
     const location = yield* locateMailbox(mailbox, flags)
     endWithReader()
     if (process.stderr.isTTY) yield* Console.error("Watching; end with Ctrl-C.")
@@ -252,12 +289,19 @@ export const watchCommand = Command.make(
       const after = Option.getOrUndefined(since)
       for await (const notification of mailbox.watch({ after, onConnection, onDiscarded })) {
         const { description, href, received, url } = notification
-        const document = { href, received, description, url }
-        printLine(json ? JSON.stringify(document) : cells(notification).join("\t"))
+        const document = JSON.stringify({ href, received, description, url })
+        if (Option.isSome(exec)) await runFor(exec.value, notification, document)
+        else printLine(json ? document : cells(notification).join("\t"))
       }
     }, watchRefusals)
   })
-).pipe(Command.withDescription("Print the notifications of a mailbox, and new ones as they arrive"))
+).pipe(
+  Command.withDescription("Print the notifications of a mailbox, and new ones as they arrive"),
+  Command.withExamples([{
+    command: "restante watch alice --exec 'notify-send \"$RESTANTE_DESCRIPTION\"'",
+    description: "Run a command for each notification"
+  }])
+)
 
 const heading = ["STATUS", "FORM", "ATTEMPTS", "NEXT", "CALLBACK", "REGISTRATION", "PROBLEM"]
 

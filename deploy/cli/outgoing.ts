@@ -9,7 +9,7 @@ import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { expectDelivered, showProgress } from "./delivery-progress.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, sinceFlag, switchFlag, textArgument,
   textFlag, wordFlag } from "./flags.ts"
-import { asAccount, call, failureOf, pathMatching, type ServiceLocation,
+import { asAccount, call, failureOf, mailboxUri, pathMatching, type ServiceLocation,
   wrongUsage } from "./service.ts"
 import { bytesOf, endWithReader, pageSizeFor, plain, plural, printJson, printLine, printOutcome,
   table, take, webStream } from "./terminal.ts"
@@ -141,7 +141,8 @@ const send = Effect.fnUntraced(function*(
     message,
     yield* passwordOf(message)
   )
-  const { description, from, to } = message
+  const { description, from } = message
+  const to = message.to.map((one) => mailboxUri(one, service))
   const { href } = yield* call(
     service,
     (client) =>
@@ -157,7 +158,7 @@ export const sendCommand = Command.make(
   {
     ...accountFlags,
     to: Flag.String("to").pipe(
-      Flag.withMetavar("uri"),
+      Flag.withMetavar("uri|name"),
       Flag.withDescription("A mailbox to send to; may be repeated"),
       Flag.atLeast(1)
     ),

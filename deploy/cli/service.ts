@@ -74,17 +74,21 @@ interface FoundService extends ServiceLocation {
   readonly tokenOfFlag: Redacted.Redacted | undefined
 }
 
-/** The service of the flags and the environment; only an `admin` ignores RESTANTE_TOKEN. */
+/**
+ * The service of the flags and the environment. An admin's token is ADMIN_TOKEN before
+ * RESTANTE_TOKEN, which may be that of an account without the role; for an account it is reversed.
+ */
 export const locateService = Effect.fnUntraced(function*(
   { "base-url": baseUrl, "token-file": tokenFile }: ServiceFlags,
   role: Role
 ): Effect.fn.Return<FoundService, CommandFailed> {
   const { settings } = yield* loadSettingsOf(baseUrl === undefined ? {} : { "base-url": baseUrl })
-  const environment = role === "account" ? tokenOfEnvironment() : undefined
   const tokenOfFlag = Option.isNone(tokenFile)
     ? undefined
     : yield* readSecret(tokenFile.value, questionOf(role))
-  const found = tokenOfFlag ?? environment ?? settings.adminToken
+  const variables = [tokenOfEnvironment(), settings.adminToken]
+  const ordered = role === "admin" ? variables.toReversed() : variables
+  const found = tokenOfFlag ?? ordered.find((token) => token !== undefined)
   if (found !== undefined && !/^[\x21-\x7e]+$/.test(Redacted.value(found))) {
     return yield* wrongUsage("a token is visible ASCII characters without spaces")
   }
@@ -108,10 +112,14 @@ const requireToken = (role: Role, variable: string) =>
   })
 
 /** The service for an admin. */
-export const asAdmin = requireToken("admin", "ADMIN_TOKEN")
+export const asAdmin = requireToken("admin", "ADMIN_TOKEN or RESTANTE_TOKEN")
 
 /** The service for the account of a token. */
 export const asAccount = requireToken("account", "RESTANTE_TOKEN")
+
+/** The URI of a mailbox that a URI or a name names. */
+export const mailboxUri = (nameOrUri: string, { baseUrl }: ServiceLocation): string =>
+  /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri) ? `${baseUrl}/mailboxes/${nameOrUri}` : nameOrUri
 
 /** The path of a URI of the service, where it matches the pattern. */
 export const pathMatching = (uri: string, pattern: RegExp): string | undefined => {

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childOf, parseXml, pathOf, send } from "../e2e/client.ts"
+import { asAdmin, childOf, openMailbox, parseXml, pathOf, send } from "../e2e/client.ts"
 import { adminToken, eventually, publicUrl, type Service, start,
   temporaryFolder } from "../e2e/process.ts"
 import { receiver } from "../e2e/receivers.ts"
@@ -65,6 +65,14 @@ describe("restante send", () => {
     expect(bodyAt("/input")).not.toContain("password")
     const answer = await send(service.url, pathOf(itemOf(bodyAt("/input"), "url")))
     expect([answer.headers.get("content-type"), answer.text]).toEqual(["text/x-poem", "a poem\n"])
+  })
+
+  it("sends to a mailbox of the service by its name", async () => {
+    const { path } = await openMailbox(service.url, "named")
+    const args = ["send", "--to", "named", ...described, "--url", "http://a.test/", "--wait"]
+    expect((await restante(args)).status).toBe(0)
+    const listing = await send(service.url, path, { headers: asAdmin })
+    expect(listing.text).toContain("<url>http://a.test/</url>")
   })
 
   it("waits until all have it", async () => {

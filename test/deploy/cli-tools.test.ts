@@ -260,6 +260,13 @@ describe("restante top", () => {
     expect(stdout).toMatch(/NODE.*DECISIONS\/S/)
   })
 
+  it("takes RESTANTE_TOKEN where ADMIN_TOKEN is not set, and else ADMIN_TOKEN", async () => {
+    const only = { ADMIN_TOKEN: "", RESTANTE_TOKEN: adminToken }
+    expect(await restante(["top", "--count", "1"], only)).toMatchObject({ status: 0 })
+    const both = { RESTANTE_TOKEN: "wrong" }
+    expect(await restante(["top", "--count", "1"], both)).toMatchObject({ status: 0 })
+  })
+
   it("requires an admin, and a service", async () => {
     expect(await restante(["top", "--count", "1", "--token-file", fileWith("wrong")]))
       .toMatchObject({ status: 1 })

@@ -129,6 +129,39 @@ describe("restante watch", () => {
     expect(kept).toMatchObject({ status: 0, stderr: "", stdout: read.stdout })
   })
 
+  it("runs a command for each, which no text of a stranger can extend", async () => {
+    const dave = await openMailbox(service.url, "dave")
+    const names = ["$(echo hacked)", "`id`;exit", "last"]
+    for (const name of names) {
+      const item = `<item><description>${name}</description><url>http://sender.test/</url></item>`
+      expectStatus(
+        await postXml(service.url, dave.path, `<notification>${item}</notification>`),
+        202
+      )
+    }
+    const command =
+      "printf '%s|' \"$RESTANTE_DESCRIPTION\"; cat; [ \"$RESTANTE_DESCRIPTION\" = last ]"
+    const watching = begin(["watch", "dave", "--exec", command])
+    await lines(watching, 3)
+    await eventually(
+      withinMs,
+      "it reports",
+      () => watching.output.stderr.includes("1 for") || undefined
+    )
+    watching.child.kill("SIGTERM")
+    expect((await watching.ended).status).toBe(0)
+    const printed = linesOf(watching).map((line) => {
+      const [description, document = ""] = line.split("|")
+      // The command got the document that `watch --json` prints.
+      return [description, (JSON.parse(document) as { readonly description: unknown }).description]
+    })
+    expect(printed).toEqual(names.map((name) => [name, name]))
+    expect(watching.output.stderr.trim().split("\n")).toEqual([
+      expect.stringMatching(/^restante: the command ended with 1 for http.*\/1-/),
+      expect.stringMatching(/^restante: the command ended with 1 for http.*\/2-/)
+    ])
+  })
+
   it("reports a wrong secret", async () => {
     const ran = await begin(["watch", "-"], {}, `${publicUrl}/mailboxes/alice~wrong`).ended
     expect(ran).toMatchObject({ status: 1, stderr: expect.stringMatching(/no such mailbox/) })
