@@ -16,7 +16,7 @@ const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} 
 /** Loads the module of archives, and its native modules, only for the commands that need it. */
 const archiveModule = Effect.promise(() => import("../archive/index.ts"))
 
-/** Runs `use` to its end, and shows its progress on a terminal. */
+/** Runs `use` to its end, and shows its progress. */
 export const withProgress = <A, E, R>(
   use: (line: ReturnType<typeof progressLine>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>

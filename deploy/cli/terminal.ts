@@ -106,20 +106,28 @@ export const standardError: Screen = {
   isTerminal: process.stderr.isTTY
 }
 
+/** How often a progress line is written where it cannot be overwritten, such as to a log. */
+const loggedProgressMs = 10_000
+
 /**
- * Shows one line on a terminal, and overwrites it at most every `intervalMs`; elsewhere nothing.
+ * Shows a line of progress. On a terminal it overwrites the line, at most every `intervalMs`;
+ * elsewhere it writes a line every 10 s.
  */
-export const progressLine = (intervalMs: number) => {
-  let nextMs = 0
+export const progressLine = (
+  intervalMs: number,
+  screen = standardError,
+  monotonicMs = () => performance.now()
+) => {
+  let nextMs = screen.isTerminal ? 0 : monotonicMs() + loggedProgressMs
   return {
     show: (text: () => string): void => {
-      const nowMs = performance.now()
-      if (!standardError.isTerminal || nowMs < nextMs) return
-      nextMs = nowMs + intervalMs
-      standardError.write(`\r\x1b[K${text()}`)
+      const nowMs = monotonicMs()
+      if (nowMs < nextMs) return
+      nextMs = nowMs + (screen.isTerminal ? intervalMs : loggedProgressMs)
+      screen.write(screen.isTerminal ? `\r\x1b[K${text()}` : `${text()}\n`)
     },
     clear: (): void => {
-      if (standardError.isTerminal) standardError.write("\r\x1b[K")
+      if (screen.isTerminal) screen.write("\r\x1b[K")
     }
   }
 }

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import type { NotificationProgress, Recipient } from "../../client/index.ts"
 import { expectDelivered, ProgressLine, progressText } from "../../deploy/cli/delivery-progress.ts"
-import { plain, table } from "../../deploy/cli/terminal.ts"
+import { plain, progressLine, table } from "../../deploy/cli/terminal.ts"
 
 const nowMs = Date.parse("2026-01-01T00:00:00Z")
 
@@ -104,5 +104,31 @@ describe("what is printed", () => {
 
   it("has columns of the necessary width", () => {
     expect(table([["A", "LONG"], ["long", "a"]])).toBe("A     LONG\nlong  a")
+  })
+})
+
+describe("the progress of a long command", () => {
+  /** What is written when it is shown at these times, in seconds. */
+  const shownAt = (isTerminal: boolean, seconds: ReadonlyArray<number>): ReadonlyArray<string> => {
+    const written: Array<string> = []
+    let nowMs = 0
+    const target = { write: (text: string) => written.push(text), isTerminal }
+    const line = progressLine(100, target, () => nowMs)
+    for (const second of seconds) {
+      nowMs = second * 1_000
+      line.show(() => `${second} s`)
+    }
+    line.clear()
+    return written
+  }
+
+  it("overwrites its line on a terminal", () => {
+    expect(shownAt(true, [0, 0.05, 0.1]))
+      .toEqual(["\r\x1b[K0 s", "\r\x1b[K0.1 s", "\r\x1b[K"])
+  })
+
+  it("is a line every 10 s elsewhere, and none for a short command", () => {
+    expect(shownAt(false, [0, 9.9])).toEqual([])
+    expect(shownAt(false, [1, 10, 19.9, 25])).toEqual(["10 s\n", "25 s\n"])
   })
 })
