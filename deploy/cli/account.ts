@@ -36,7 +36,13 @@ const add = Command.make(
     )
   },
   Effect.fnUntraced(function*({ json, name, role, ...flags }) {
-    const token = yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.create(name, role))
+    const taken = `an account ${name} exists already: \`restante account token ${name}\` creates ` +
+      "another token of it"
+    const token = yield* call(
+      yield* asAdmin(flags),
+      ({ accounts }) => accounts.create(name, role),
+      { 409: taken }
+    )
     yield* printToken(name, token, json)
   })
 ).pipe(Command.withDescription("Create an account and print its token"))

@@ -165,6 +165,13 @@ const readNotification = Effect.fnUntraced(function*(
   if (file !== undefined) yield* saveMessage(location, notification, file)
 })
 
+const readerRefusals: Readonly<Record<number, string>> = {
+  401: "reading this mailbox needs its secret URI, its password (--password-file), or its owner",
+  403: "this account may not read the mailbox",
+  404: "there is no such mailbox, or the secret part of its URI is wrong",
+  410: "the mailbox has been deleted"
+}
+
 export const readCommand = Command.make(
   "read",
   {
@@ -197,7 +204,7 @@ export const readCommand = Command.make(
         if (json) printLine(JSON.stringify(documentOf(notification)))
         else rows.push([...cells(notification), notification.href])
       }
-    })
+    }, readerRefusals)
     if (json) return
     const heading = ["RECEIVED", "DESCRIPTION", "MESSAGE", "NOTIFICATION"]
     yield* rows.length === 0
@@ -219,13 +226,6 @@ export const readCommand = Command.make(
     }
   ])
 )
-
-const watchRefusals: Readonly<Record<number, string>> = {
-  401: "reading this mailbox needs its secret URI, its password (--password-file), or its owner",
-  403: "this account may not read the mailbox",
-  404: "there is no such mailbox, or the secret part of its URI is wrong",
-  410: "the mailbox has been deleted"
-}
 
 /**
  * Runs a command for a notification, and waits until it ends. The notification is in variables of
@@ -293,7 +293,7 @@ export const watchCommand = Command.make(
         if (Option.isSome(exec)) await runFor(exec.value, notification, document)
         else printLine(json ? document : cells(notification).join("\t"))
       }
-    }, watchRefusals)
+    }, readerRefusals)
   })
 ).pipe(
   Command.withDescription("Print the notifications of a mailbox, and new ones as they arrive"),

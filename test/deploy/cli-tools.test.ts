@@ -146,7 +146,7 @@ describe("restante read", () => {
   })
 
   it.each([
-    [["nobody"], 1, "404"],
+    [["nobody"], 1, "there is no such mailbox"],
     [["alice", "--save", "x"], 2, "of one notification"],
     [
       ["alice", "--since", "2026-01-01T00:00:00.000000000000999Z"],

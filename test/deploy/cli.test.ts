@@ -358,7 +358,11 @@ describe("restante serve and account", () => {
 
     const made = account("add", "bob", "--role", "quotes", "--role", "customers")
     expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^rst_[\w-]{43}\n$/) })
-    expect(account("add", "bob")).toMatchObject({ status: 1, stderr: expect.stringMatching(/409/) })
+    expect(account("add", "bob")).toMatchObject({
+      status: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/account bob exists already: `restante account token bob`/)
+    })
     expect(account("list").stdout).toMatch(
       /^admin\tadmin\nbob\t(quotes,customers|customers,quotes)\n$/
     )
