@@ -11,14 +11,12 @@ import { documentError, type HttpError, httpError, unsupportedMediaType } from "
 const withHttpError = <A>(result: Result<A, XmlFault | RuleFault>): Result<A, HttpError> =>
   result.ok ? result : failure(documentError(result.fault))
 
-/** The fields of a page's form. */
-const formFields = new Set(["to", "from", "description", "url", "content"])
+/** A field of a page's form. Splitting a body of separators alone would take 50 ms. */
+const formField = /(?:^|&)(?:to|from|description|url|content)(?:[=&]|$)/
 
 /** Whether a form has a field of a notification; what `curl -d "hello"` sends has none. */
-export const isNotificationForm = (bytes: Uint8Array): boolean => {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")
-  return text.split("&").some((field) => formFields.has(field.split("=", 1)[0] ?? ""))
-}
+export const isNotificationForm = (bytes: Uint8Array): boolean =>
+  formField.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1"))
 
 /** The recipients of a form: several fields, or several lines of one. */
 const recipientsOf = (fields: FormFields): ReadonlyArray<string> =>

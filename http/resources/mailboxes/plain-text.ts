@@ -29,8 +29,9 @@ const typeOf = (contentType: string): string => {
 /** The first line that has a word. XML cannot hold a control character, so it becomes a space. */
 const titleOf = (text: string): string => {
   const [line = ""] = text.trimStart().split(/[\r\n]/, 1)
-  const characters = [...line].map((character) => isText(character) ? character : " ")
-  return characters.slice(0, plainTextTitleCharsMax).join("").trim()
+  // A character has two UTF-16 units at most; a line may have many more than are taken.
+  const characters = [...line.slice(0, 2 * plainTextTitleCharsMax)].slice(0, plainTextTitleCharsMax)
+  return characters.map((character) => isText(character) ? character : " ").join("").trim()
 }
 
 /** The notification of plain text. Fails with 400, 413, 415, and with 422 without a word. */
