@@ -227,6 +227,9 @@ export const readCommand = Command.make(
   ])
 )
 
+/** Characters of a variable, of three bytes at most each: Linux takes 128 KiB of one. */
+const variableCharsMax = 32_768
+
 /**
  * Runs a command for a notification, and waits until it ends. The notification is in variables of
  * its environment and not in its text, where a shell would run what a stranger wrote.
@@ -242,10 +245,10 @@ const runFor = (
       resolve()
     }
     const variables = {
-      RESTANTE_DESCRIPTION: description,
+      RESTANTE_DESCRIPTION: description.slice(0, variableCharsMax),
       RESTANTE_HREF: href,
       RESTANTE_RECEIVED: received,
-      RESTANTE_URL: url
+      RESTANTE_URL: url.slice(0, variableCharsMax)
     }
     const child = spawn(command, {
       shell: true,

@@ -162,6 +162,20 @@ describe("restante watch", () => {
     ])
   })
 
+  it("runs it for a description that is too long for a variable", async () => {
+    const erin = await openMailbox(service.url, "erin")
+    await deposit(erin, "a".repeat(1_000))
+    const item = `<item><description>${"é".repeat(70_000)}</description><url>u:1</url></item>`
+    expectStatus(await postXml(service.url, erin.path, `<notification>${item}</notification>`), 202)
+    const watching = begin(["watch", "erin", "--exec", "wc -m; echo ${#RESTANTE_DESCRIPTION}"])
+    await lines(watching, 4)
+    watching.child.kill("SIGTERM")
+    await watching.ended
+    expect(linesOf(watching).map(Number)[1]).toBe(1_000)
+    expect(linesOf(watching).map(Number)[3]).toBeGreaterThanOrEqual(32_768)
+    expect(watching.output.stderr).toBe("")
+  })
+
   it("reports a wrong secret", async () => {
     const ran = await begin(["watch", "-"], {}, `${publicUrl}/mailboxes/alice~wrong`).ended
     expect(ran).toMatchObject({ status: 1, stderr: expect.stringMatching(/no such mailbox/) })
