@@ -371,7 +371,7 @@ export const accountTable: Accounts = {
       if (reason !== undefined) return deny(reason)
       return requestId === state.requestId && !state.founder
         ? stay().reply<AccountReply>({ _tag: "Created", view: view(state, nowMs), repeated: true })
-        : deny("Taken")
+        : deny("Taken", "an account of this name exists already: create a token of it instead")
     },
     Describe: (state, { caller }, { nowMs }) => {
       const reason = notOwner(state.name, caller, true)

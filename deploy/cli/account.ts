@@ -36,13 +36,7 @@ const add = Command.make(
     )
   },
   Effect.fnUntraced(function*({ json, name, role, ...flags }) {
-    const taken = `an account ${name} exists already: \`restante account token ${name}\` creates ` +
-      "another token of it"
-    const token = yield* call(
-      yield* asAdmin(flags),
-      ({ accounts }) => accounts.create(name, role),
-      { 409: taken }
-    )
+    const token = yield* call(yield* asAdmin(flags), ({ accounts }) => accounts.create(name, role))
     yield* printToken(name, token, json)
   })
 ).pipe(Command.withDescription("Create an account and print its token"))

@@ -117,7 +117,7 @@ export const asAdmin = requireToken("admin", "ADMIN_TOKEN or RESTANTE_TOKEN")
 /** The service for the account of a token. */
 export const asAccount = requireToken("account", "RESTANTE_TOKEN")
 
-/** The URI of a mailbox that a URI or a name names. */
+/** The URI of a mailbox that is given by its URI or its name. */
 export const mailboxUri = (nameOrUri: string, { baseUrl }: ServiceLocation): string =>
   /^[a-z0-9][a-z0-9-]{0,63}$/.test(nameOrUri) ? `${baseUrl}/mailboxes/${nameOrUri}` : nameOrUri
 
