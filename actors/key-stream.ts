@@ -8,8 +8,9 @@
  * An encrypted text is base64url: nonce (12 bytes), where the text begins in the page (4), the
  * encrypted bytes; and after it the code, 22 characters.
  */
-import { createCipheriv, hash, randomBytes } from "node:crypto"
+import { createCipheriv, randomBytes } from "node:crypto"
 import { LRUCache } from "lru-cache"
+import { HmacSha256 } from "../runtime/index.ts"
 import { streamPageBytes, streamPagesMax } from "./limits.ts"
 import { sameHash } from "./secret-hash.ts"
 
@@ -23,28 +24,24 @@ const headBytes = nonceBytes + 4
 
 const codeChars = 22
 
-const hashBlockBytes = 64
-
-const hashBytes = 32
+/** The length of the place. */
+const lengthBytes = 4
 
 /** The greatest length of a character in UTF-8. */
 const charBytesMax = 3
 
-/** The key of HMAC, as it begins the input of its inner or outer hash. */
-const paddedKey = (key: Uint8Array, pad: number): Buffer => {
-  const block = Buffer.alloc(hashBlockBytes, pad)
-  for (const [at, byte] of key.entries()) block.writeUInt8(byte ^ pad, at)
-  return block
+/** XORs the text in the memory, which ends at `end`, with the key stream from this offset on. */
+const xor = (memory: Buffer, end: number, stream: Buffer, offset: number): void => {
+  for (let at = headBytes; at < end; at++) {
+    memory[at] = (memory[at] ?? 0) ^ (stream[offset + at - headBytes] ?? 0)
+  }
 }
 
 /** Encrypts and decrypts under one key of 32 bytes for each of the two algorithms. */
 export class KeyStream {
   private readonly key: Uint8Array
-  private readonly innerKey: Buffer
-  /** The input of the outer hash. */
-  private readonly outer = Buffer.alloc(hashBlockBytes + hashBytes)
-  /** The input of the inner hash: its key, an encrypted text, its place, and the place's length. */
-  private inner: Buffer
+  /** Its input is an encrypted text, its place, and the place's length. */
+  private readonly hmac: HmacSha256
   /** The page that encrypts, and how much of it has been used. */
   private page: Buffer = Buffer.alloc(0)
   private used = 0
@@ -54,65 +51,46 @@ export class KeyStream {
 
   constructor(cipherKey: Uint8Array, codeKey: Uint8Array) {
     this.key = cipherKey
-    this.innerKey = paddedKey(codeKey, 0x36)
-    this.inner = Buffer.from(this.innerKey)
-    paddedKey(codeKey, 0x5c).copy(this.outer)
+    this.hmac = new HmacSha256(codeKey)
   }
 
   /** Encrypts a text for its place. */
   encrypt(text: string, storedAt: string): string {
-    const start = hashBlockBytes + headBytes
-    const inner = this.room(charBytesMax * text.length, storedAt)
-    const end = start + inner.write(text, start, "utf8")
-    if (this.used + end - start > this.page.length) this.turn(end - start)
-    this.nonce.copy(inner, hashBlockBytes)
-    inner.writeUInt32BE(this.used, hashBlockBytes + nonceBytes)
-    this.apply(this.page, this.used, start, end)
-    this.used += end - start
-    return inner.toString("base64url", hashBlockBytes, end) + this.codeOf(end, storedAt)
+    const memory = this.room(charBytesMax * text.length, storedAt)
+    const end = headBytes + memory.write(text, headBytes, "utf8")
+    const bytes = end - headBytes
+    if (this.used + bytes > this.page.length) this.turn(bytes)
+    this.nonce.copy(memory)
+    memory.writeUInt32BE(this.used, nonceBytes)
+    xor(memory, end, this.page, this.used)
+    this.used += bytes
+    return memory.toString("base64url", 0, end) + this.codeOf(memory, end, storedAt)
   }
 
   /** The text; undefined if it was encrypted for another place, or changed. */
   decrypt(encrypted: string, storedAt: string): string | undefined {
-    const inner = this.room(encrypted.length, storedAt)
+    const memory = this.room(encrypted.length, storedAt)
     const encoded = encrypted.slice(0, -codeChars)
-    const start = hashBlockBytes + headBytes
-    const end = hashBlockBytes + inner.write(encoded, hashBlockBytes, "base64url")
-    if (end < start) return undefined
-    if (!sameHash(this.codeOf(end, storedAt), encrypted.slice(-codeChars))) return undefined
+    const end = memory.write(encoded, 0, "base64url")
+    if (end < headBytes) return undefined
+    if (!sameHash(this.codeOf(memory, end, storedAt), encrypted.slice(-codeChars))) return undefined
     // A text that was not encoded here may have other spellings of its last bits.
-    if (inner.toString("base64url", hashBlockBytes, end) !== encoded) return undefined
-    const offset = inner.readUInt32BE(hashBlockBytes + nonceBytes)
-    this.apply(this.pageOf(offset + end - start), offset, start, end)
-    return inner.toString("utf8", start, end)
+    if (memory.toString("base64url", 0, end) !== encoded) return undefined
+    const offset = memory.readUInt32BE(nonceBytes)
+    const page = this.pageOf(memory.subarray(0, nonceBytes), offset + end - headBytes)
+    xor(memory, end, page, offset)
+    return memory.toString("utf8", headBytes, end)
   }
 
-  /** The memory of the inner hash, with room for a text and its place. */
+  /** Memory for a text and its place. */
   private room(textBytes: number, storedAt: string): Buffer {
-    const bytes = hashBlockBytes + headBytes + textBytes + charBytesMax * storedAt.length + 4
-    if (bytes > this.inner.length) {
-      this.inner = Buffer.alloc(2 * bytes)
-      this.innerKey.copy(this.inner)
-    }
-    return this.inner
+    return this.hmac.input(headBytes + textBytes + charBytesMax * storedAt.length + lengthBytes)
   }
 
   /** The code of the encrypted text before `end`, for its place. */
-  private codeOf(end: number, storedAt: string): string {
-    const { inner, outer } = this
-    const length = inner.write(storedAt, end, "utf8")
-    const last = inner.writeUInt32BE(length, end + length)
-    // Node returns a hash as a text in half the time that it needs for bytes.
-    outer.write(hash("sha256", inner.subarray(0, last), "binary"), hashBlockBytes, "latin1")
-    return hash("sha256", outer, "base64url").slice(0, codeChars)
-  }
-
-  /** XORs a part of the memory with the key stream. */
-  private apply(stream: Buffer, offset: number, from: number, to: number): void {
-    const { inner } = this
-    for (let at = from; at < to; at++) {
-      inner[at] = (inner[at] ?? 0) ^ (stream[offset + at - from] ?? 0)
-    }
+  private codeOf(memory: Buffer, end: number, storedAt: string): string {
+    const length = memory.write(storedAt, end, "utf8")
+    return this.hmac.code(memory.writeUInt32BE(length, end + length)).slice(0, codeChars)
   }
 
   /** Begins a page with a new nonce, with room for this many bytes. */
@@ -122,9 +100,8 @@ export class KeyStream {
     this.used = 0
   }
 
-  /** The page of the nonce in the memory, up to this byte at least. */
-  private pageOf(end: number): Buffer {
-    const nonce = this.inner.subarray(hashBlockBytes, hashBlockBytes + nonceBytes)
+  /** The page of the nonce, up to this byte at least. */
+  private pageOf(nonce: Buffer, end: number): Buffer {
     if (end > streamPageBytes) return this.stream(nonce, end)
     const name = nonce.toString("latin1")
     const known = this.pages.get(name)

@@ -11,6 +11,7 @@ export { ActorDefect, type Address, address, type AnyBehavior, append, type AskF
 export type { Clocks } from "./clock.ts"
 export { clusterPlacement, type ClusterPlacementOptions, type ClusterView, NodeNameTaken,
   type NodeStatusApi, type NodeView, Placement, singleNodePlacement } from "./cluster/index.ts"
+export { HmacSha256 } from "./hmac.ts"
 export { type Limits, makeLimits } from "./limits.ts"
 export { Histogram, type KindMetrics, type RuntimeMetrics } from "./metrics.ts"
 export type { Snapshot, SystemOptions } from "./node.ts"

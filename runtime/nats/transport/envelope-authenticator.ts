@@ -2,7 +2,8 @@
  * The signature of envelopes. Whoever may publish on NATS but does not have a key of the cluster
  * can neither make a node act nor answer for one.
  */
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
+import { timingSafeEqual } from "node:crypto"
+import { HmacSha256 } from "../../hmac.ts"
 
 export interface EnvelopeAuthenticator {
   /** The code of an envelope under the current key: 22 characters of base64url. */
@@ -11,12 +12,30 @@ export interface EnvelopeAuthenticator {
   readonly isSigned: (head: string, body: Uint8Array, code: string) => boolean
 }
 
-/** Half of SHA-256: nobody can try 2^128 codes at a running node. */
-const codeBytes = 16
+/** The greatest length of a character in UTF-8. */
+const charBytesMax = 3
 
-const codeOf = (key: KeyObject, head: string, body: Uint8Array): string =>
-  createHmac("sha256", key).update(head).update(body).digest()
-    .toString("base64url", 0, codeBytes)
+/** Characters of base64url that hold only bits of the 16 bytes. */
+const wholeChars = 21
+
+const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+/** The two bits of the next character that belong to the 16 bytes. */
+const lastBits = 0b110000
+
+/**
+ * The first 16 bytes of a hash as base64url: half of SHA-256, since nobody can try 2^128 codes at a
+ * running node.
+ */
+const halfOf = (code: string): string =>
+  code.slice(0, wholeChars) + digits.charAt(digits.indexOf(code.charAt(wholeChars)) & lastBits)
+
+const codeOf = (hmac: HmacSha256, head: string, body: Uint8Array): string => {
+  const memory = hmac.input(charBytesMax * head.length + body.length)
+  const at = memory.write(head, "utf8")
+  memory.set(body, at)
+  return halfOf(hmac.code(at + body.length))
+}
 
 /**
  * HMAC-SHA-256 (RFC 2104) of head and body, of which the first 128 bits count. The first key signs;
@@ -24,7 +43,7 @@ const codeOf = (key: KeyObject, head: string, body: Uint8Array): string =>
  * for no key.
  */
 export const hmacAuthenticator = (keys: ReadonlyArray<Uint8Array>): EnvelopeAuthenticator => {
-  const all = keys.map((key) => createSecretKey(key))
+  const all = keys.map((key) => new HmacSha256(key))
   const [current] = all
   if (current === undefined) throw new RangeError("there is no key for envelopes")
   return {
