@@ -431,15 +431,16 @@ export const movedReplyLatestMs = movedReplyMs + 500
 /** A node needs a grant for each message until it has held the shard this long. */
 export const tenureSettledMs = 2 * movedReplyMs
 
-/**
- * A node with this many requests in flight gathers its messages for a while before it writes them,
- * up to a number of messages.
- */
+/** A node with this many requests in flight gathers its messages before it writes them. */
 export const busyInFlight = 32
 
-export const busyWaitMs = 1
+/** It gathers one message for so many requests in flight, but no more than a number of messages. */
+export const busyInFlightShare = 8
 
 export const turnMessagesMax = 256
+
+/** It waits no longer, since the requests in flight may depend on these messages. */
+export const busyWaitMs = 4
 
 /**
  * Messages of one turn of the event loop for one node that go as one, and their UTF-16 units, of

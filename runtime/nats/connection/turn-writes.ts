@@ -3,12 +3,13 @@
  * library writes after each microtask queue, so once for each callback. Under load a third of a
  * node's time went into such writes.
  *
- * While many requests are in flight, a node also gathers the messages of the next `busyWaitMs`:
- * each write wakes the server or another node, which costs more than the messages. It does not add
- * to latencies, because the node has other work meanwhile.
+ * While many requests are in flight, a node also gathers the messages of the next turns: each write
+ * wakes the server or another node, which costs more than the messages. It gathers one message for
+ * each `busyInFlightShare` requests in flight. So by Little's law (1961) it waits for that share of
+ * the time that a request takes, whatever the rate is.
  */
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node"
-import { busyInFlight, busyWaitMs, turnMessagesMax } from "../../limits.ts"
+import { busyInFlight, busyInFlightShare, busyWaitMs, turnMessagesMax } from "../../limits.ts"
 
 /** Encoded headers; the connection only calls `encode`. */
 class RawHeaders {
@@ -55,7 +56,11 @@ export class TurnWrites {
   private readonly nc: NatsConnection
   private waiting: Array<WaitingMessage> = []
   private ending: Array<() => void> = []
+  /** Messages that the callbacks at the end of the turn will publish. */
+  private expected = 0
   private scheduled = false
+  /** So many messages are written at once. */
+  private enough = 0
   private timer: NodeJS.Timeout | undefined
   private readonly inFlight: Array<() => number> = []
 
@@ -89,6 +94,12 @@ export class TurnWrites {
     this.schedule()
   }
 
+  /** Counts a message that a callback of `atEnd` will publish, alone or with others as one. */
+  expect(): void {
+    this.expected++
+    this.schedule()
+  }
+
   /** Writes now what waits for the end of the turn, such as before the connection closes. */
   readonly flush = (): void => {
     this.scheduled = false
@@ -96,6 +107,7 @@ export class TurnWrites {
     this.timer = undefined
     const { ending } = this
     this.ending = []
+    this.expected = 0
     for (const run of ending) run()
     const { waiting } = this
     this.waiting = []
@@ -105,8 +117,10 @@ export class TurnWrites {
   }
 
   private write({ data, publication: { headersText, reply }, subject }: WaitingMessage): void {
+    // The connection would make an array with memory of its own, which costs more to collect.
+    const bytes = typeof data === "string" ? Buffer.from(data) : data
     try {
-      this.nc.publish(subject, data, {
+      this.nc.publish(subject, bytes, {
         ...reply === undefined ? {} : { reply },
         ...headersText === undefined ? {} : { headers: rawHeaders(headersText) }
       })
@@ -117,22 +131,20 @@ export class TurnWrites {
   }
 
   private schedule(): void {
-    if (this.scheduled) {
-      if (this.timer !== undefined && this.waiting.length >= turnMessagesMax) {
-        clearTimeout(this.timer)
-        this.timer = undefined
-        setImmediate(this.flush)
-      }
-      return
-    }
-    this.scheduled = true
-    if (this.isBusy) this.timer = setTimeout(this.flush, busyWaitMs)
-    else setImmediate(this.flush)
+    if (!this.scheduled) return this.begin()
+    if (this.timer === undefined || this.waiting.length + this.expected < this.enough) return
+    clearTimeout(this.timer)
+    this.timer = undefined
+    setImmediate(this.flush)
   }
 
-  private get isBusy(): boolean {
+  /** Begins to gather messages. */
+  private begin(): void {
+    this.scheduled = true
     let inFlight = 0
     for (const count of this.inFlight) inFlight += count()
-    return inFlight >= busyInFlight
+    if (inFlight < busyInFlight) return void setImmediate(this.flush)
+    this.enough = Math.min(turnMessagesMax, Math.ceil(inFlight / busyInFlightShare))
+    this.timer = setTimeout(this.flush, busyWaitMs)
   }
 }

@@ -19,6 +19,7 @@ export class Bundler<Message extends BundledMessage> {
   }
 
   add(to: string, message: Message): void {
+    this.writes.expect()
     const waiting = this.waiting.get(to)
     if (waiting !== undefined) return void waiting.push(message)
     if (this.waiting.size === 0) this.writes.atEnd(() => this.flush())

@@ -1,7 +1,8 @@
 /** What is published in one turn of the event loop goes out together, in order. */
 import type { NatsConnection } from "@nats-io/transport-node"
 import { afterEach, expect, it, vi } from "vitest"
-import { busyInFlight, busyWaitMs, turnMessagesMax } from "../../../runtime/limits.ts"
+import { busyInFlight, busyInFlightShare, busyWaitMs,
+  turnMessagesMax } from "../../../runtime/limits.ts"
 import { TurnWrites } from "../../../runtime/nats/connection/turn-writes.ts"
 
 afterEach(() => void vi.useRealTimers())
@@ -46,11 +47,28 @@ it("wait for those of later turns while many requests are in flight", async () =
   expect([writes.messages, writes.writes]).toEqual([2, 1])
 })
 
-it("wait no longer when there are many", async () => {
-  const { published, writes } = make(busyInFlight)
-  for (let n = 0; n <= turnMessagesMax; n++) writes.publish(String(n), "")
+it.each([
+  { inFlight: busyInFlight, enough: busyInFlight / busyInFlightShare },
+  { inFlight: 100 * turnMessagesMax, enough: turnMessagesMax }
+])("wait no longer when there are enough of $inFlight in flight", async ({ enough, inFlight }) => {
+  const { published, writes } = make(inFlight)
+  for (let n = 1; n < enough; n++) writes.publish(String(n), "")
   await nextTurn()
-  expect(published).toHaveLength(turnMessagesMax + 1)
+  expect(published).toEqual([])
+  writes.publish("last", "")
+  await nextTurn()
+  expect(published).toHaveLength(enough)
+})
+
+it("count those that the end of the turn will publish", async () => {
+  const { published, writes } = make(busyInFlight)
+  writes.atEnd(() => writes.publish("together", ""))
+  for (let n = 1; n < busyInFlight / busyInFlightShare; n++) writes.expect()
+  await nextTurn()
+  expect(published).toEqual([])
+  writes.expect()
+  await nextTurn()
+  expect(published).toEqual(["together"])
 })
 
 it("are refused when they are too large, with their headers, or the connection is closed", () => {
