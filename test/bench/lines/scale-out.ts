@@ -17,6 +17,9 @@ import { nodeOn, pause, type SharedSettings, shareSettings } from "./cluster-nod
 const mailboxes = 100
 const rounds = 2
 const seconds = 3
+/** A node's first tens of thousands of requests, by which V8 finds out what to compile. */
+const newNodeRounds = 5
+const warmUpRounds = 1
 const nodesMax = 3
 /** Time for a new node's shards to move and settle. */
 const settledMs = 8_000
@@ -149,12 +152,16 @@ const roundOf = async (
   }
 }
 
-/** The median of each figure over the rounds, after one that warms up. */
-const measured = async (...args: Parameters<typeof roundOf>): Promise<Round> => {
+/** The median of each figure over the rounds, after those that warm up. */
+const measured = async (
+  cluster: Cluster,
+  operation: Operation,
+  warmUp = warmUpRounds
+): Promise<Round> => {
   const all: Array<Round> = []
-  for (let turn = 0; turn <= rounds; turn++) {
-    const round = await roundOf(...args)
-    if (turn > 0) all.push(round)
+  for (let turn = 0; turn < warmUp + rounds; turn++) {
+    const round = await roundOf(cluster, operation)
+    if (turn >= warmUp) all.push(round)
   }
   const of = (figure: keyof Round): number => median(all.map((round) => round[figure]))
   return {
@@ -253,7 +260,9 @@ const measureSetup = async (bench: Bench, setup: Setup): Promise<ReadonlyArray<R
   const where = setup.servers === 1 ? "one server" : `${setup.servers} servers`
   while (nodes.length < nodesMax) {
     await addNode(bench, cluster)
-    for (const { each, operation } of all) each.push(await measured(cluster, operation))
+    for (const { each, operation } of all) {
+      each.push(await measured(cluster, operation, newNodeRounds))
+    }
     if (setup.buckets === undefined) await measureLimited(cluster, all)
     bench.say(`${where}: ${all.map(({ each }) => described(each)).join(" | ")}`)
   }
