@@ -56,6 +56,30 @@ const gone = (href: string): Promise<true> =>
 /** A retention passes for what was published before. */
 const passRetention = async (): Promise<void> => expired(await publish()).then(() => undefined)
 
+/** Sends a notification to a mailbox of this service, and waits until it is there. */
+const relay = async (to: string, body: string): Promise<string> => {
+  const addressed = body.replace("<item>", `<to>${to}</to><item>`)
+  const sent = await send("POST", "/outgoing/admin", { body: addressed, basic: owner })
+  expect(sent.status).toBe(202)
+  const href = sent.header("location")
+  return eventually(`${href} is sent`, async () => {
+    const status = await send("GET", href, { basic: owner })
+    return status.xml.attributes["status"] === "sent" ? href : undefined
+  })
+}
+
+/**
+ * Content with a notification that links to it. On a slow machine content may have expired before
+ * its notification is there; then another one is published.
+ */
+const linked = async (notify: (url: string) => Promise<string>) => {
+  for (;;) {
+    const content = await publish()
+    const href = await notify(content.href)
+    if (!await isGone(content)) return { content, href }
+  }
+}
+
 describe("content of an anonymous client", () => {
   it("expires with its receipts, a retention after its publication or its last read", async () => {
     const publishedMs = Date.now()
@@ -81,26 +105,20 @@ describe("content of an anonymous client", () => {
     const { href: relayed } = await service.open("keeps-relayed")
     const { href: removing } = await service.open("keeps-removing")
     const { href: destroying } = await service.open("keeps-destroying")
-    const contents: Array<Publication> = []
-    for (let n = 0; n < 4; n++) contents.push(await publish())
-    const [first, second, third, fourth] = contents
-    if (first === undefined || second === undefined || third === undefined) throw new Error("few")
-    await deposit(href, notification("kept", first.href))
-    const outgoing = notification("relayed", second.href)
-      .replace("<item>", `<to>${relayed}</to><item>`)
-    const sent = await send("POST", "/outgoing/admin", { body: outgoing, basic: owner })
-    expect(sent.status).toBe(202)
-    const removed = await deposit(removing, notification("removed", third.href))
-    await deposit(destroying, notification("destroyed", fourth?.href))
+    const kept = await linked((url) => deposit(href, notification("kept", url)))
+    const sent = await linked((url) => relay(relayed, notification("relayed", url)))
+    const removed = await linked((url) => deposit(removing, notification("removed", url)))
+    const destroyed = await linked((url) => deposit(destroying, notification("destroyed", url)))
+    const contents = [kept, sent, removed, destroyed].map(({ content }) => content)
     await passRetention()
     await passRetention()
     for (const content of contents) expect(await isGone(content)).toBe(false)
     // Each listing retrieves its notifications.
     for (const mailbox of [href, relayed]) {
       const listed = await send("GET", mailbox, { basic: owner })
-      expect(childrenOf(listed.xml, "notification")).toHaveLength(1)
+      expect(childrenOf(listed.xml, "notification")).not.toHaveLength(0)
     }
-    await send("DELETE", removed, { basic: owner })
+    await send("DELETE", removed.href, { basic: owner })
     await send("DELETE", destroying, { basic: owner })
     for (const content of contents) await expired(content)
   })
