@@ -50,6 +50,9 @@ export const linkedDataValuesMax = 20_000
 /** Length of the description that is taken from plain text, in characters. */
 export const plainTextTitleCharsMax = 200
 
+/** A longer message is not shown on the page of its notification, which links to it. */
+export const shownMessageBytesMax = 64 * 1024
+
 /** Length of the description that is taken from JSON-LD. */
 export const linkedDataTitleCharsMax = 1000
 
@@ -384,6 +387,9 @@ export const pageRefreshMs = 3_000
 
 /** Least time between two reads of an open page that follows an event stream. */
 export const pageStreamRefreshMs = 300
+
+/** How often an open page says again how long ago its times are. */
+export const relativeTimesMs = 30_000
 
 /** Limits of a WebSub subscriber's choices (§5.1): bytes of its secret, seconds of its lease. */
 export const subscriberSecretBytesMax = 199

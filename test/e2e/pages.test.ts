@@ -1,5 +1,5 @@
 /** Every kind of page in a browser: its accessibility, by keyboard, and without a script. */
-import type { Browser } from "playwright-core"
+import type { Browser, Locator } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { faultsOf } from "./browser/axe.ts"
 import { adminHeaders, launchBrowser, openTab, signIn, type Tab } from "./browser/browser.ts"
@@ -226,13 +226,35 @@ it("times are the reader's, and secrets are copied by a button", async () => {
   context.setDefaultTimeout(10_000)
   const page = await context.newPage()
   await page.goto(`${pathOf("mailbox")}?read=`)
-  const time = page.locator("time").first()
-  const at = new Date(await time.getAttribute("datetime") ?? "")
-  await page.locator("time[title$=UTC]").first().waitFor()
-  const format = { dateStyle: "medium", timeStyle: "medium", timeZone: "Asia/Tokyo" } as const
-  expect(await time.innerText()).toBe(new Intl.DateTimeFormat("de-DE", format).format(at))
+  const exactOf = async (time: Locator): Promise<string> => {
+    const at = new Date(await time.getAttribute("datetime") ?? "")
+    const format = { dateStyle: "medium", timeStyle: "medium", timeZone: "Asia/Tokyo" } as const
+    return new Intl.DateTimeFormat("de-DE", format).format(at)
+  }
+  const time = page.locator("time[title$=UTC]").first()
+  await time.waitFor()
+  expect(await time.innerText()).toMatch(/^(?:jetzt|vor \d+ (?:Sekunde|Minute|Stunde)n?)$/)
+  expect(await time.getAttribute("title")).toContain(`${await exactOf(time)} · `)
   await page.getByRole("button", { name: "Copy the password" }).click()
   await page.getByText("Copied.").waitFor()
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe("mellon")
+  await page.goto(`${base}/audit`)
+  await time.waitFor()
+  expect(await time.innerText()).toBe(await exactOf(time))
   await context.close()
+})
+
+it("the reader chooses light or dark, for all pages, until the next choice", async () => {
+  const tab = await openTab(browser, { scheme: "dark", at: "desk" })
+  const { page } = tab
+  const scheme = () => page.evaluate("getComputedStyle(document.documentElement).colorScheme")
+  await page.goto(base)
+  expect(await scheme()).toBe("light dark")
+  await page.getByRole("button", { name: "Light colors" }).click()
+  expect(await scheme()).toBe("light")
+  await page.goto(`${base}/quotes`)
+  expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("light")
+  await page.getByRole("button", { name: "Dark colors" }).click()
+  expect(await scheme()).toBe("dark")
+  await tab.close()
 })

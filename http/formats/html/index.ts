@@ -4,7 +4,7 @@ export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm
   renderForm } from "./forms.ts"
 export { type PageLink, renderPage } from "./layout.ts"
 export { badge, copyField, emptyState, type Heading, livePart, liveState, secretsOnce, statusBadge,
-  type StatusBadges, table, time, timeAt } from "./parts.ts"
+  type StatusBadges, table, time, timeAgo, timeAt, uriName } from "./parts.ts"
 export { liveScript, liveScriptPath, pageScript } from "./scripts.ts"
 export { type PageReader, signInForm, signInHref, signInPath, signOutPath } from "./sign-in.ts"
 export { stylesheet } from "./style.ts"

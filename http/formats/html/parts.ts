@@ -1,4 +1,5 @@
 /** Parts of many pages: times, badges, tables, live parts. */
+import { parseUrl } from "../../../actors/index.ts"
 import { attribute, type Html, html } from "./template.ts"
 
 /** A time of RFC 3339 in UTC; `/page.js` converts it to the reader's locale. */
@@ -9,6 +10,21 @@ export const time = (text: string): Html => {
 
 /** {@link time} of milliseconds since the epoch. */
 export const timeAt = (atMs: number): Html => time(new Date(atMs).toISOString())
+
+/** {@link time}, which `/page.js` shows as long ago, with the time itself as its title. */
+export const timeAgo = (text: string): Html => {
+  const utc = text.slice(0, 19).replace("T", " ")
+  return html`<time datetime="${text}" data-ago>${utc} UTC</time>`
+}
+
+/** A name for a URI of a document, such as `alice at example.org`; its text if it has none. */
+export const uriName = (uri: string): string => {
+  const parsed = parseUrl(uri)
+  if (parsed === undefined || parsed.host === "") return uri
+  const { host, pathname } = parsed
+  const last = pathname.split("/").findLast((part) => part !== "")
+  return last === undefined ? host : `${last} at ${host}`
+}
 
 /** A status; `text` begins with a sign, so that it does not depend on color. */
 export const badge = (kind: "good" | "wait" | "bad", text: string): Html =>

@@ -1,5 +1,5 @@
 /** The scripts of pages. Every page also works without them. */
-import { pageRefreshMs, pageStreamRefreshMs } from "../../limits.ts"
+import { pageRefreshMs, pageStreamRefreshMs, relativeTimesMs } from "../../limits.ts"
 
 export const liveScriptPath = "/live.js"
 
@@ -107,17 +107,64 @@ if (state !== null) {
 `
 
 /**
- * `/page.js`, of every page: converts times to the reader's locale and adds buttons that copy.
- * Without the script a page shows times in UTC.
+ * `/page.js`, of every page: converts times to the reader's locale and adds buttons that copy, and
+ * one that switches between light and dark. Without the script a page shows times in UTC, and the
+ * colors that the reader's system asks for. It runs before the page is shown, so that a page whose
+ * reader has chosen colors does not begin with others.
  */
 export const pageScript = `"use strict"
 {
-  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
+  const root = document.documentElement
+  const schemes = ["light", "dark"]
+  const isDarkWanted = matchMedia("(prefers-color-scheme: dark)")
+  let chosen = null
+  // Reading fails where the reader's settings forbid storage.
+  try { chosen = localStorage.getItem("theme") } catch {}
+  if (schemes.includes(chosen)) root.dataset.theme = chosen
+  const addThemeButton = () => {
+    const place = document.querySelector(".reader")
+    if (place === null) return
+    const button = document.createElement("button")
+    button.type = "button"
+    button.className = "small theme"
+    const other = () => {
+      const shown = root.dataset.theme ?? (isDarkWanted.matches ? "dark" : "light")
+      return shown === "dark" ? "light" : "dark"
+    }
+    const label = () => {
+      const name = other() === "dark" ? "Dark" : "Light"
+      button.textContent = name
+      button.setAttribute("aria-label", name + " colors")
+    }
+    button.addEventListener("click", () => {
+      root.dataset.theme = other()
+      try { localStorage.setItem("theme", root.dataset.theme) } catch {}
+      label()
+    })
+    isDarkWanted.addEventListener("change", label)
+    label()
+    place.append(button)
+  }
+  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" })
+  const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" })
+  const units = [["day", 86_400], ["hour", 3_600], ["minute", 60]]
+  const daysMax = 7
+  const ago = (at) => {
+    const seconds = (at - Date.now()) / 1_000
+    if (Math.abs(seconds) >= daysMax * 86_400) return day.format(at)
+    const [unit, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", Infinity]
+    return relative.format(Math.trunc(seconds / size), unit)
+  }
   const localize = (node) => {
     const at = new Date(node.dateTime)
-    if (node.title !== "" || Number.isNaN(at.getTime())) return
-    node.title = node.textContent
-    node.textContent = format.format(at)
+    if (Number.isNaN(at.getTime())) return
+    const isAgo = node.dataset.ago !== undefined
+    if (node.title === "") {
+      node.title = isAgo ? exact.format(at) + " \u00b7 " + node.textContent : node.textContent
+    } else if (!isAgo) return
+    const text = isAgo ? ago(at) : exact.format(at)
+    if (node.textContent !== text) node.textContent = text
   }
   const addCopyButton = (node) => {
     if (navigator.clipboard === undefined || node.dataset.ready !== undefined) return
@@ -141,13 +188,20 @@ export const pageScript = `"use strict"
     for (const node of root.querySelectorAll("time[datetime]")) localize(node)
     for (const node of root.querySelectorAll("[data-copy]")) addCopyButton(node)
   }
-  enhance(document)
-  new MutationObserver((changes) => {
-    for (const change of changes) {
-      for (const node of change.addedNodes) {
-        if (node.parentElement !== null) enhance(node.parentElement)
+  const begin = () => {
+    addThemeButton()
+    enhance(document)
+    new MutationObserver((changes) => {
+      for (const change of changes) {
+        for (const node of change.addedNodes) {
+          if (node.parentElement !== null) enhance(node.parentElement)
+        }
       }
-    }
-  }).observe(document.body, { childList: true, subtree: true })
+    }).observe(document.body, { childList: true, subtree: true })
+    setInterval(() => {
+      for (const node of document.querySelectorAll("time[data-ago]")) localize(node)
+    }, ${relativeTimesMs})
+  }
+  document.addEventListener("DOMContentLoaded", begin)
 }
 `

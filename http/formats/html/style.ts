@@ -1,58 +1,70 @@
 /** The stylesheet, served at `/style.css`: phone first, light and dark, no web fonts. */
 
-/** The contrast of text is at least 4.5 (WCAG 1.4.3), in both schemes. */
-const colors = `:root{color-scheme:light dark;--ink:#1d1b16;--paper:#fbf9f4;--quiet:#5d5748;
---line:#d9d2c1;--edge:#837c6b;--accent:#8a2b1a;--field:#fff;--raised:#f3efe5;
---good:#1c6134;--wait:#74510a;--bad:#a01f1f}
-@media(prefers-color-scheme:dark){:root{--ink:#ece7db;--paper:#191814;--quiet:#b2ab9a;
---line:#403b31;--edge:#8b8371;--accent:#f0937e;--field:#22201b;--raised:#23211b;
---good:#7fcf98;--wait:#e3bb63;--bad:#ff9d94}}
+/**
+ * The colors of both schemes: the first where a browser does not know `light-dark`. The contrast of
+ * text is at least 4.5 (WCAG 1.4.3), and that of the edges of controls at least 3 (1.4.11).
+ */
+const colors = `:root{color-scheme:light dark;--ink:#1c1a17;--paper:#f7f6f3;--quiet:#5f5a52;
+--line:#e3e0da;--edge:#8a847a;--accent:#96331c;--on-accent:#fff;--field:#fff;--raised:#f1efea;
+--good:#1c6134;--wait:#74510a;--bad:#a01f1f;--shadow:0 1px 2px #0000000f,0 2px 8px #0000000a}
+@supports(color:light-dark(red,red)){:root{--ink:light-dark(#1c1a17,#eeebe6);
+--paper:light-dark(#f7f6f3,#151413);--quiet:light-dark(#5f5a52,#aba59b);
+--line:light-dark(#e3e0da,#34312d);--edge:light-dark(#8a847a,#837c73);
+--accent:light-dark(#96331c,#f2997f);--on-accent:light-dark(#fff,#1d0f0a);
+--field:light-dark(#fff,#1d1c1a);--raised:light-dark(#f1efea,#262421);
+--good:light-dark(#1c6134,#7fcf98);--wait:light-dark(#74510a,#e3bb63);
+--bad:light-dark(#a01f1f,#ff9d94)}}
+:root[data-theme=light]{color-scheme:light}:root[data-theme=dark]{color-scheme:dark}
 `
 
-/** Text: font sizes of one scale (1.2), headings with serifs. */
+/** Text: font sizes of one scale (1.2), and one of the reader's own fonts. */
 const text = `*{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:1rem}
-body{margin:0 auto;padding:0 1rem 1rem;max-width:52rem;background:var(--paper);color:var(--ink);
-font:1rem/1.55 system-ui,-apple-system,"Segoe UI",sans-serif;overflow-wrap:anywhere}
-h1,h2,h3,.brand,blockquote{font-family:Charter,"Bitstream Charter","Sitka Text",Cambria,
-Georgia,serif}
+body{margin:0;background:var(--paper);color:var(--ink);overflow-wrap:anywhere;
+font:1rem/1.55 Inter,system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+header,main,footer{padding:0 max(1rem,50% - 30rem)}
+h1,h2,h3,.brand{letter-spacing:-.015em;font-weight:650}
 h1{font-size:1.75rem;line-height:1.2;margin:1.5rem 0 .75rem}
-h2{font-size:1.35rem;line-height:1.25;margin:2rem 0 .5rem}
-h3{font-size:1.13rem;line-height:1.3;margin:0 0 .35rem}
+h2{font-size:1.2rem;line-height:1.3;margin:2rem 0 .5rem}
+h3{font-size:1.05rem;line-height:1.3;margin:0 0 .35rem}
 p,dd,li,blockquote{max-width:42rem}
 .lead{font-size:1.15rem}
-a{color:var(--accent);text-underline-offset:.15em}
+a{color:var(--accent);text-underline-offset:.15em;text-decoration-thickness:1px}
 a:hover{text-decoration-thickness:2px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 main:focus{outline:0}
 small,.quiet,footer{color:var(--quiet);font-size:.875rem}
 .quiet time,td time{white-space:nowrap}
 pre,code{font:.9rem/1.5 ui-monospace,"Cascadia Mono",Menlo,monospace}
-pre{white-space:pre-wrap;background:var(--raised);border-radius:.4rem;padding:.6rem .75rem;
+pre{white-space:pre-wrap;background:var(--raised);border-radius:.5rem;padding:.75rem 1rem;
 margin:.5rem 0}
-blockquote{margin:1rem 0;padding-left:1rem;border-left:4px solid var(--accent);font-size:1.25rem}
+.message{background:var(--field);border:1px solid var(--line);box-shadow:var(--shadow)}
+img.message{display:block;max-width:100%;height:auto;border-radius:.5rem}
+blockquote{margin:1rem 0;padding-left:1rem;border-left:4px solid var(--accent);font-size:1.2rem}
 `
 
 const frame = `.skip{position:absolute;left:1rem;top:-4rem;z-index:1;background:var(--accent);
-color:var(--paper);padding:.6rem .9rem;border-radius:0 0 .4rem .4rem}
+color:var(--on-accent);padding:.6rem .9rem;border-radius:0 0 .5rem .5rem}
 .skip:focus{top:0}
 header{display:flex;flex-wrap:wrap;gap:0 1.5rem;align-items:center;justify-content:space-between;
-border-bottom:2px solid var(--accent);padding:.5rem 0}
-.brand{color:inherit;text-decoration:none;font-weight:700;font-size:1.35rem;line-height:2rem}
+background:var(--field);border-bottom:1px solid var(--line);padding-top:.5rem}
+.brand{color:inherit;text-decoration:none;font-weight:700;font-size:1.2rem;line-height:2rem}
 nav ul{display:flex;flex-wrap:wrap;gap:0 1.1rem;list-style:none;margin:0;padding:0}
-nav a{display:inline-block;padding:.3rem 0;min-width:1.5rem;font-size:.95rem}
+nav a{display:inline-block;padding:.3rem 0;min-width:1.5rem;font-size:.925rem}
+header nav a,footer nav a{color:var(--quiet)}
 header nav a:not(:hover),footer nav a:not(:hover){text-decoration:none}
-header nav a[aria-current],footer nav a[aria-current]{font-weight:700;
-box-shadow:inset 0 -2px currentcolor}
-header nav{width:100%}
-.reader{display:flex;gap:.75rem;align-items:center;min-height:2rem;font-size:.95rem}
-.reader a{padding:.3rem 0;text-decoration:none}.reader a:hover{text-decoration:underline}
+header nav a[aria-current],footer nav a[aria-current]{font-weight:600;color:var(--ink)}
+header nav a[aria-current]{box-shadow:inset 0 -2px var(--accent)}
+header nav{width:100%}header nav a{padding:.45rem 0}
+.reader{display:flex;gap:.75rem;align-items:center;min-height:2rem;font-size:.925rem}
+.reader a{padding:.3rem 0;text-decoration:none;color:var(--ink)}
+.reader a:hover{text-decoration:underline}
 .reader a[aria-current]{font-weight:700}.reader a[title]{font-weight:600;max-width:14rem;
 overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 main nav{margin:1rem 0}
 nav a[rel=next]::after{content:" \\2192"}
-nav a[rel=up]::before{content:"\\2191\\a0"}
-footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:.5rem}
+nav a[rel=up]::before{content:"\\2190\\a0"}
+footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:.5rem;padding-bottom:1rem}
 `
 
 const lists = `dl{margin:.5rem 0}
@@ -62,19 +74,26 @@ dd dl,dd ul{border-left:2px solid var(--line);padding-left:.75rem}
 @media(min-width:40rem){dl.facts{display:grid;grid-template-columns:minmax(9rem,auto) 1fr;
 gap:.35rem 1.25rem}.facts dt{margin:0;padding-top:.1rem}}
 ol.entries,ul.entries{list-style:none;padding:0;margin:0}
-.entries>li{max-width:none;border:1px solid var(--line);border-radius:.4rem;padding:.6rem .85rem;
-margin:.6rem 0;background:var(--field)}
-.entries p{margin:.2rem 0;max-width:none}
-.entries>li>p:first-child{font-size:1.06rem}
-.entries form{margin:.35rem 0 0}
+ol.entries:not(:empty),ul.entries:not(:empty){background:var(--field);border:1px solid var(--line);
+border-radius:.6rem;box-shadow:var(--shadow)}
+.entries>li{max-width:none;padding:.7rem 1rem;display:grid;grid-template-columns:1fr auto;
+gap:0 1rem;align-items:center}
+.entries>li+li{border-top:1px solid var(--line)}
+.entries>li>*{grid-column:1}
+.entries>li>form{grid-area:1/2/3/3}
+.entries p{margin:.1rem 0;max-width:none}
+.entries>li>p:first-child{font-weight:600}
+.entries button.small:not(:hover){border-color:transparent;color:var(--quiet)}
+.entries>li>p:first-child>a:not(:hover){text-decoration:none}
+.entries>li>p:first-child>a{color:var(--ink)}
 .choices a,.choices b{display:inline-block;padding:.15rem .6rem;margin:0 .15rem .3rem 0;
 border:1px solid var(--line);border-radius:1rem;font-size:.95rem}
 .choices b{border-color:var(--accent)}
-.empty{border:1px dashed var(--edge);border-radius:.4rem;padding:.75rem 1rem}
+.empty{border:1px dashed var(--edge);border-radius:.6rem;padding:.75rem 1rem}
 .steps{list-style:none;counter-reset:step;padding:0;margin:1rem 0}
 .steps>li{counter-increment:step;max-width:none;position:relative;padding:0 0 1.25rem 2.75rem}
 .steps>li::before{content:counter(step);position:absolute;left:0;top:-.15rem;width:1.9rem;
-height:1.9rem;border-radius:50%;background:var(--accent);color:var(--paper);font-weight:700;
+height:1.9rem;border-radius:50%;background:var(--accent);color:var(--on-accent);font-weight:700;
 line-height:1.9rem;text-align:center}
 .steps>li:not(:last-child)::after{content:"";position:absolute;left:.9rem;top:2.1rem;bottom:.4rem;
 border-left:2px solid var(--line)}
@@ -105,8 +124,8 @@ font-weight:600;white-space:nowrap}
 .good{color:var(--good)}.wait{color:var(--wait)}.bad{color:var(--bad)}
 `
 
-const forms = `fieldset{border:1px solid var(--line);border-radius:.4rem;margin:1rem 0;min-width:0;
-padding:.25rem 1rem .5rem;background:var(--raised);
+const forms = `fieldset{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;min-width:0;
+padding:.25rem 1rem .5rem;background:var(--field);box-shadow:var(--shadow);
 display:grid;grid-template-columns:1fr;gap:0 1rem}
 legend{float:left;width:100%;font-weight:650;padding:.6rem 0 .2rem;grid-column:1/-1}
 legend+*{clear:both}
@@ -115,7 +134,7 @@ fieldset p{margin:.5rem 0;max-width:none}
 fieldset>.third{grid-column:span 2}fieldset>.half{grid-column:span 3}}
 label{display:block;font-size:.925rem;font-weight:600;margin-bottom:.2rem}
 .check label{display:inline}
-input,textarea,select,button{font:inherit;color:inherit;padding:.5rem .65rem;border-radius:.3rem;
+input,textarea,select,button{font:inherit;color:inherit;padding:.5rem .65rem;border-radius:.45rem;
 border:1px solid var(--edge);background:var(--field)}
 input:not([type=checkbox]),textarea,select{width:100%;min-height:2.75rem}
 input[type=checkbox]{width:1.25rem;height:1.25rem;vertical-align:-.2rem;accent-color:var(--accent)}
@@ -123,20 +142,24 @@ textarea.code{font:.9rem/1.5 ui-monospace,Menlo,monospace}
 [aria-invalid=true]{border:2px solid var(--bad)}
 .fault{color:var(--bad);font-weight:600}
 .alarm{border-left:4px solid var(--bad);padding:.25rem 0 .25rem .85rem}
-button{background:var(--accent);border-color:var(--accent);color:var(--paper);font-weight:600;
+button{background:var(--accent);border-color:var(--accent);color:var(--on-accent);font-weight:600;
 min-height:2.75rem;padding:.5rem 1.1rem;cursor:pointer}
 button:hover{filter:brightness(1.12)}
-button.small,button.danger{background:transparent;color:var(--accent)}
-button.small{white-space:nowrap;min-height:1.9rem;padding:.1rem .7rem;font-size:.875rem}
-fieldset.danger{background:transparent;border-style:dashed}
+button.small,button.danger{background:transparent;color:var(--ink);border-color:var(--edge)}
+button.small{white-space:nowrap;min-height:1.9rem;padding:.1rem .7rem;font-size:.875rem;
+font-weight:500}
+button.small:hover,button.danger:hover{background:var(--raised);filter:none}
+button.danger:hover{color:var(--bad);border-color:var(--bad)}
+fieldset.danger{background:transparent;border-style:dashed;box-shadow:none}
 p>small{display:block;margin-top:.25rem}
 details{margin:.75rem 0}
-summary{cursor:pointer;padding:.35rem 0;font-weight:600}
+summary{cursor:pointer;padding:.5rem 0;font-weight:600;width:fit-content}
+summary:hover{color:var(--accent)}
 `
 
 const others = `@media(prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @media(forced-colors:active){.badge,.entries>li,fieldset{border-color:CanvasText}}
-@media print{:root{color-scheme:light}body{max-width:none;color:#000;background:#fff}
+@media print{:root,:root[data-theme]{color-scheme:light}body{color:#000;background:#fff}
 header nav,main nav,footer,form,.skip,[role=status]{display:none}
 a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
