@@ -1,6 +1,6 @@
 /**
  * Pages of a mailbox's log (A11): from a cursor on, oldest first; or the newest page and from there
- * back, for feeds (RFC 5005 §3) and lists of URIs.
+ * back, for people, feeds (RFC 5005 §3) and lists of URIs.
  */
 import { Effect } from "effect"
 import { type CachedContent, cachedKey,
@@ -85,6 +85,8 @@ export interface ListingPage {
   readonly more: boolean
   /** Whether what followed the cursor of the request has been removed. */
   readonly isDiscarded?: boolean
+  /** Whether it is a page of the newest, from which `before` leads back. */
+  readonly isLatest?: boolean
   /** On a page of the newest: older notifications have lower numbers than this. */
   readonly older?: number
 }
@@ -306,7 +308,7 @@ export const withCopies = (
 const feeds: ReadonlyArray<MediaType> = ["application/atom+xml", "application/rss+xml"]
 
 /** The types that begin with the newest notification when a request has no cursor. */
-export const latestTypes: ReadonlyArray<MediaType> = [...feeds, linkedDataType]
+export const latestTypes: ReadonlyArray<MediaType> = [...feeds, linkedDataType, "text/html"]
 
 /** Whether the type is a feed. */
 export const isFeed = (type: MediaType | undefined): boolean =>
@@ -360,6 +362,7 @@ export const readLatest = Effect.fnUntraced(function*(
     entries,
     time: formatCursor(view.lastAtMs, view.head),
     more,
+    isLatest: true,
     ...more && older !== undefined ? { older } : {}
   }
 })

@@ -4,8 +4,8 @@ import { LRUCache } from "lru-cache"
 import { isRemoval, type MailboxMessage, type MailboxReply, notificationId,
   parseNotificationId } from "../../../actors/mailbox/index.ts"
 import { audited } from "../../audit/index.ts"
-import { feedTypes, linkedDataType, type MediaType, negotiate,
-  notificationTypes } from "../../formats/index.ts"
+import { feedTypes, linkedDataType, type MediaType, negotiate, notificationTypes,
+  type ResourceView } from "../../formats/index.ts"
 import { listingCacheBytesMax, madeListingsMax, retrievalRecordedMs } from "../../limits.ts"
 import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRefused,
   type HandlerAnswer, type HandlerFailure, httpError, isConditional, longPollHeaders, noStore,
@@ -14,6 +14,7 @@ import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRef
   viewAnswer } from "../../pipeline/index.ts"
 import { removeOnce } from "../../request-record.ts"
 import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
+import { readShownMessage } from "../content/index.ts"
 import { acceptPost } from "./deposit.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
   readItems, requireReader, requireRemover } from "./mailbox-access.ts"
@@ -21,7 +22,7 @@ import { discardedFields, entryOf, feedDate, isFeed, latestTypes, type ListingQu
   type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved,
   spansOf, withCopies } from "./mailbox-listing.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
-import { listingView, notificationView, publicView } from "./mailbox-views.ts"
+import { listingView, notificationView, publicView, summaryOf } from "./mailbox-views.ts"
 
 const listingTypes = [...feedTypes, linkedDataType, eventStreamType]
 
@@ -234,6 +235,16 @@ export const getMailbox = (service: Service) => {
 
 /* One notification. */
 
+/** The view of a notification, with the message that its page shows. */
+const notificationViewOf = (
+  { mailbox, service }: MailboxCall,
+  entry: MailboxEntry
+): Effect.Effect<ResourceView> =>
+  Effect.map(
+    readShownMessage(service, summaryOf(mailbox, entry).url),
+    (message) => notificationView(mailbox, entry, message)
+  )
+
 /** The notification of the path; 404 for one that never existed, 410 for a removed one. */
 const entryAt = Effect.fnUntraced(function*(
   { call, mailbox, service, view }: ReaderCall
@@ -252,10 +263,13 @@ const entryAt = Effect.fnUntraced(function*(
 export const getNotification = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
   const entry = yield* entryAt(yield* requireReader(mailboxCall))
+  const isPage = negotiate(call.request.headers.get("accept"), entryTypes) === "text/html"
   const whole = wholeAnswer(mailboxCall, {
     _tag: "View",
     status: 200,
-    view: notificationView(mailbox, entry),
+    view: isPage
+      ? yield* notificationViewOf(mailboxCall, entry)
+      : notificationView(mailbox, entry, undefined),
     offered: entryTypes,
     headers: mailboxReaderHeaders(mailbox)
   })
@@ -273,7 +287,7 @@ const removeNotification = Effect.fnUntraced(function*(
   const entry = yield* entryAt(readerCall)
   if (isConditional(call)) {
     // A notification never changes, so that the actor need not compare a version.
-    const tags = entityTags(call, notificationView(mailbox, entry), entryTypes)
+    const tags = entityTags(call, yield* notificationViewOf(readerCall, entry), entryTypes)
     if (!preconditionsHold(call, tags)) return yield* conditionFailed
   }
   const { idRandom, n } = entry

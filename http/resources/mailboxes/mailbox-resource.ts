@@ -194,7 +194,7 @@ const fixed: ResourceDefinition = {
     "GET /mailboxes/{mailbox}": {
       handle: getMailbox,
       id: "readMailbox",
-      summary: "Reads the notifications of a mailbox, oldest first",
+      summary: "Reads the notifications of a mailbox, oldest first; a page begins with the newest",
       description: "With `Prefer: wait=30` a long poll; as text/event-stream live. Without "
         + "credentials a browser gets the page to deposit at.",
       needs: "reader",
@@ -205,7 +205,7 @@ const fixed: ResourceDefinition = {
       query: {
         ...sinceParameters,
         before: {
-          description: "Only entries older than this one, for a feed.",
+          description: "Only entries older than this one, for a page or a feed.",
           schema: digits
         },
         read: {

@@ -1,13 +1,15 @@
 /** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
+import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
 import { type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link,
-  livePart, liveScriptPath, liveState, nothing, renderButton, renderForm, secretsOnce, signInHref,
-  table, time } from "../../formats/html/index.ts"
+  livePart, liveScriptPath, liveState, nothing, renderButton, renderElement, renderForm,
+  secretsOnce, signInHref, table, timeAgo, uriName } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
 import { slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
+import type { ShownMessage } from "../content/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
 import type { MailboxRef } from "./mailbox-access.ts"
 import { afterOpening, depositLinks, discardedNotice, entryXml, type ListingPage, type ListingQuery,
@@ -36,9 +38,9 @@ export const listingView = (
     title,
     xml: `${xml}</mailbox>`,
     links: pageLinks(mailbox, page, query, next),
-    body: () => readerPage(mailbox, page, entries.map((entry) => summaryOf(mailbox, entry))),
+    body: () => readerPage(mailbox, page, query),
     forms: () => readerForms(mailbox, view),
-    script: page.more || query.before !== undefined ? undefined : liveScriptPath,
+    script: isLive(page, query) ? liveScriptPath : undefined,
     feed: () => feedOf(mailbox, page, title),
     // Linked Data Notifications §3.3.2: the newest first.
     linkedData: () =>
@@ -49,6 +51,10 @@ export const listingView = (
       })
   }
 }
+
+/** Whether what is deposited next appears on the page. */
+const isLive = ({ isLatest, more }: ListingPage, { before }: ListingQuery): boolean =>
+  isLatest === true ? before === undefined : !more
 
 /* The main fields of a notification, for people and for feeds. */
 
@@ -81,28 +87,37 @@ export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): Notificatio
 
 /* The pages of mailboxes: to read, to deposit, to open one; they work without a script. */
 
-/** One notification of a list, with `more` after its fields and `after` below them. */
+const titleOf = ({ description, url }: NotificationSummary): string =>
+  description !== "" ? description : url !== "" ? uriName(url) : "A notification"
+
+/** The link to a message elsewhere; one of this service is on the page of its notification. */
+const messageElsewhere = ({ href, url }: NotificationSummary): Html => {
+  const host = parseUrl(url)?.host ?? ""
+  return host === "" || host === parseUrl(href)?.host
+    ? nothing
+    : html` · ${link(url, `message at ${host}`)}`
+}
+
+/** One notification of a list, with `more` after its fields and `after` beside them. */
 export const entryItem = (
   summary: NotificationSummary,
   more: Html = nothing,
   after: Html = nothing
 ): Html => {
-  const { description, from, href, password, received, url } = summary
-  return html`<li data-href="${href}"><p>${
-    url === "" ? description : link(url, description === "" ? url : description)
-  }</p>
-<p class="quiet">${time(received)}${more}${
-    from === undefined ? nothing : html` · from ${link(from)}`
-  }${password === undefined ? nothing : html` · password ${copyField("password", password)}`} · ${
-    link(href, "this notification")
+  const { from, href, password, received } = summary
+  return html`<li data-href="${href}"><p>${link(href, titleOf(summary))}</p>
+<p class="quiet">${timeAgo(received)}${more}${
+    from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
+  }${messageElsewhere(summary)}${
+    password === undefined ? nothing : html` · password ${copyField("password", password)}`
   }</p>${after}</li>
 `
 }
 
 const entry = (summary: NotificationSummary): Html => {
-  const { description, href, url } = summary
-  const about = description === "" ? url : description
-  return entryItem(summary, nothing, renderButton(href, "Remove", about, { method: "delete" }))
+  const { href } = summary
+  const remove = renderButton(href, "Remove", titleOf(summary), { method: "delete" })
+  return entryItem(summary, nothing, remove)
 }
 
 /** The controls of a notification; the service publishes the message that is written in them. */
@@ -134,7 +149,7 @@ export const depositForm = (name: string): HtmlForm => ({
 
 const settingsOf = (mailbox: MailboxRef, { settings }: MailboxView): Html =>
   html`<h2>Settings</h2>
-<dl class="facts"><dt>Address</dt><dd>${link(mailbox.href)}</dd>
+<dl class="facts"><dt>Address</dt><dd>${copyField("address", mailbox.href)}</dd>
 <dt>Who may deposit</dt><dd>${settings.deposit}</dd>
 <dt>Kept after retrieval for</dt><dd>${settings.retention}</dd>
 <dt>Fetches the messages</dt><dd>${settings.fetch}</dd>
@@ -150,18 +165,18 @@ ${
     })
   }`
 
-/** The notifications for a reader, oldest first; with a script, new ones appear by themselves. */
-const readerPage = (
-  mailbox: MailboxRef,
-  page: ListingPage,
-  summaries: ReadonlyArray<NotificationSummary>
-): Html => {
+/**
+ * The notifications for a reader: the newest first, or from a cursor on the oldest. With a script,
+ * new ones appear by themselves.
+ */
+const readerPage = (mailbox: MailboxRef, page: ListingPage, query: ListingQuery): Html => {
+  const summaries = page.entries.map((each) => summaryOf(mailbox, each))
   const stream = `${mailbox.here}?since=${encodeURIComponent(page.time)}`
   const empty = emptyState(
     "There is nothing here.",
     "Leave a notification below, or tell others the address of this mailbox."
   )
-  const list = summaries.map(entry)
+  const list = (page.isLatest === true ? summaries.toReversed() : summaries).map(entry)
   return html`<h2>Notifications</h2>
 ${
     page.isDiscarded === true
@@ -169,7 +184,7 @@ ${
 `
       : nothing
   }${livePart("no-entries", summaries.length === 0 ? empty : nothing)}${
-    page.more
+    !isLive(page, query)
       ? html`<ol class="entries">${list}</ol>`
       // The list itself is the live part, so that its new entries are announced.
       : html`<ol class="entries" id="entries" aria-live="polite" data-live data-stream="${stream}">
@@ -185,18 +200,45 @@ const readerForms = (mailbox: MailboxRef, view: MailboxView): Html =>
     view.isOwner ? settingsOf(mailbox, view) : nothing
   }`
 
-/** The part below a notification on its own page. */
-const notificationForms = ({ href, password, url }: NotificationSummary): Html =>
-  html`${
+const shownMessage = (message: ShownMessage | undefined): Html => {
+  switch (message?._tag) {
+    case "Text":
+      return html`<pre class="message">
+${message.text}</pre>
+`
+    case "Picture":
+      return html`<p><img class="message" src="${message.path}" alt="The message, a picture"></p>
+`
+    case undefined:
+      return nothing
+  }
+}
+
+/** All that a notification has, also what no protocol knows. */
+const fieldsOf = (xml: string): ReadonlyArray<Html> =>
+  parseFragment(xml).map((node) => typeof node === "string" ? nothing : renderElement(node))
+
+/** A notification on its own page, with its message where that can be shown. */
+const notificationPage = (
+  { from, password, received, url }: NotificationSummary,
+  message: ShownMessage | undefined,
+  xml: string
+): Html =>
+  html`<p class="quiet">${timeAgo(received)}${
+    from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
+  }</p>
+${shownMessage(message)}${
     url === "" ?
       nothing :
-      html`<p>${link(url, "Read the message")}${
-        password === undefined ?
-          nothing :
-          html`: it asks for the password ${copyField("password", password)}, with any user name`
+      html`<p>${link(url, message === undefined ? "Read the message" : "The message by itself")}${
+        password === undefined
+          ? nothing
+          : html`: it asks for the password ${copyField("password", password)}, with any user name`
       }</p>
 `
-  }${deleteForm(href, "Remove this notification from the mailbox")}`
+  }<details><summary>All fields</summary>
+${fieldsOf(xml)}</details>
+`
 
 /** The way to the notifications, on the page of everybody who may not read them. */
 const readingHelp = (mailbox: MailboxRef, account: string | undefined): Html =>
@@ -301,8 +343,10 @@ export const mailboxesView = (
       : table(
         "Your mailboxes",
         ["Mailbox", "Title", { number: "Notifications" }],
-        listed.map(({ href, notifications, title }) =>
-          html`<tr><td>${link(href)}</td><td>${title}</td><td class="num">${notifications}</td></tr>
+        listed.map(({ href, name, notifications, title }) =>
+          html`<tr><td>${
+            link(href, name)
+          }</td><td>${title}</td><td class="num">${notifications}</td></tr>
 `
         )
       ),
@@ -359,12 +403,18 @@ const feedOf = (mailbox: MailboxRef, page: ListingPage, title: string): Feed => 
   }).toReversed()
 })
 
-/** One notification. */
-export const notificationView = (mailbox: MailboxRef, entry: MailboxEntry): ResourceView => {
+/** One notification; its page shows `message`. */
+export const notificationView = (
+  mailbox: MailboxRef,
+  entry: MailboxEntry,
+  message: ShownMessage | undefined
+): ResourceView => {
   const summary = summaryOf(mailbox, entry)
+  const xml = entryXml(mailbox, entry)
   return {
-    title: summary.description === "" ? "A notification" : summary.description,
-    xml: xmlDeclaration + entryXml(mailbox, entry),
+    title: titleOf(summary),
+    xml: xmlDeclaration + xml,
+    body: () => notificationPage(summary, message, xml),
     linkedData: () =>
       activityOf(entry.fragment, {
         id: summary.href,
@@ -375,6 +425,6 @@ export const notificationView = (mailbox: MailboxRef, entry: MailboxEntry): Reso
       ...depositLinks(mailbox),
       { rel: "up", href: mailbox.here, title: "The mailbox" }
     ],
-    forms: () => notificationForms(summary)
+    forms: () => deleteForm(summary.href, "Remove this notification from the mailbox")
   }
 }

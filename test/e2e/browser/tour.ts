@@ -31,8 +31,10 @@ const openAndFill = async (tab: Tab, keys: Keyboard, mailbox: string): Promise<v
   await (await keys.to(`Read ${mailbox}`)).enter()
   expect(await tab.page.locator(entries).count()).toBe(1)
   await (await keys.to("the kettle")).enter()
-  expect(await tab.page.locator("body").innerText()).toBe("It is on.")
-  await tab.page.goBack()
+  expect(await tab.heading()).toBe("the kettle")
+  expect(await tab.page.locator(".message").innerText()).toBe("It is on.")
+  await (await keys.to("The mailbox")).enter()
+  expect(await tab.page.locator(entries).count()).toBe(1)
 }
 
 const sendAndGather = async (

@@ -1,0 +1,138 @@
+/** The pages of a mailbox and of its notifications, as a browser gets them. */
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { uriName } from "../../http/formats/html/index.ts"
+import { shownMessageBytesMax } from "../../http/limits.ts"
+import { type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
+
+let service: Mailboxes
+
+beforeAll(async () => {
+  service = await startMailboxes()
+})
+
+afterAll(() => service.close())
+
+const page = async (path: string): Promise<string> => {
+  const answer = await service.send("GET", path, { basic: owner, accept: "text/html" })
+  if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`)
+  return answer.text
+}
+
+/** What each entry of a page is about, in its order. */
+const subjects = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/<li data-href="[^"]*"><p><a href="[^"]*">([^<]*)<\/a>/g)]
+    .map(([, subject = ""]) => subject)
+
+const hrefOf = (text: string, rel: string): string =>
+  new RegExp(`<a href="([^"]+)" rel="${rel}"`).exec(text)?.[1]?.replaceAll("&amp;", "&") ?? ""
+
+test("a page begins with the newest and leads back; from a cursor, with the oldest", async () => {
+  const { href } = await service.open("order")
+  const start = await service.send("GET", href, { basic: owner })
+  for (const about of ["one", "two", "three"]) await service.deposit(href, about)
+  const newest = await page(`${href}?limit=2`)
+  expect(subjects(newest)).toEqual(["three", "two"])
+  expect(newest).toContain("/live.js")
+  const older = await page(hrefOf(newest, "next"))
+  expect(subjects(older)).toEqual(["one"])
+  expect(older).not.toContain("/live.js")
+  expect(hrefOf(older, "next")).toBe("")
+  const since = encodeURIComponent(start.xml.attributes["time"] ?? "")
+  const later = await page(`${href}?limit=2&since=${since}`)
+  expect(subjects(later)).toEqual(["one", "two"])
+  expect(later).not.toContain("/live.js")
+  expect(subjects(await page(hrefOf(later, "next")))).toEqual(["three"])
+})
+
+test.each([
+  ["https://far.test/outgoing/alice", "alice at far.test"],
+  ["https://far.test:8443/", "far.test:8443"],
+  ["mailto:alice@far.test", "mailto:alice@far.test"],
+  ["alice", "alice"]
+])("the name of %s is %s", (uri, name) => {
+  expect(uriName(uri)).toBe(name)
+})
+
+test("a list links to a message elsewhere by its host, and to none of this service", async () => {
+  const { href } = await service.open("names")
+  await service.deposit(href, "Elsewhere")
+  const own = `${service.base}/content/none`
+  await service.send("POST", href, { body: notification("Own", own), type: "text/xml+rss" })
+  const text = await page(href)
+  expect(text).toContain("<a href=\"http://example.org/m\">message at example.org</a>")
+  expect(text).not.toContain(own)
+})
+
+/** Publishes content, deposits a notification of it, and returns the notification's page. */
+const pageOf = async (
+  name: string,
+  type: string,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = {}
+): Promise<{ readonly content: string; readonly text: string }> => {
+  const { href } = await service.open(name)
+  const published = await service.send("POST", "/content", { basic: owner, type, body, headers })
+  const content = published.header("location")
+  const secret = headers["Message-Password"]
+  const field = secret === undefined ? "" : `<password>${secret}</password>`
+  const deposited = await service.send("POST", href, {
+    body: notification("A message", content).replace("</item>", `${field}</item>`),
+    type: "text/xml+rss"
+  })
+  return { content, text: await page(deposited.header("location")) }
+}
+
+test("the page of a notification shows its text, and the way back", async () => {
+  const { content, text } = await pageOf("text", "text/plain", "\nOne <b>&amp;\ntwo")
+  expect(text).toContain("<pre class=\"message\">\n\nOne &lt;b&gt;&amp;amp;\ntwo</pre>")
+  expect(text).toContain(`<a href="${content}">The message by itself</a>`)
+  expect(hrefOf(text, "up")).toBe(`${service.base}/mailboxes/text`)
+})
+
+test("the page of a notification shows a picture by its path", async () => {
+  const { content, text } = await pageOf("picture", "image/png", new Uint8Array([1, 2, 3]))
+  expect(text).toContain(`<img class="message" src="${new URL(content).pathname}"`)
+})
+
+const password = { "Message-Password": "correct-horse-battery-staple" }
+
+test.each([
+  { name: "secret", what: "has a password", body: "hidden", headers: password },
+  { name: "large", what: "is too large", body: "x".repeat(shownMessageBytesMax + 1) },
+  { name: "binary", what: "is not UTF-8", body: new Uint8Array([0xff, 0xfe]) },
+  { name: "other", what: "is neither text nor a picture", body: "%PDF", type: "application/pdf" }
+])("the page only links to a message that $what", async ({ body, headers, name, type }) => {
+  const { content, text } = await pageOf(name, type ?? "text/plain", body, headers)
+  expect(text).not.toContain("class=\"message\"")
+  expect(text).toContain(`<a href="${content}">Read the message</a>`)
+})
+
+test("the page only links to a message that is gone, or that is elsewhere", async () => {
+  const { href } = await service.open("gone")
+  const published = await service.send("POST", "/content", {
+    basic: owner,
+    type: "text/plain",
+    body: "x"
+  })
+  const content = published.header("location")
+  const edit = /<([^>]+)>; rel="edit"/.exec(published.header("link"))?.[1] ?? ""
+  for (const url of [content, "https://far.test/content/x"]) {
+    const body = notification("A message", url)
+    const deposited = await service.send("POST", href, { body, type: "text/xml+rss" })
+    if (url === content) expect((await service.send("DELETE", edit)).status).toBe(204)
+    expect(await page(deposited.header("location"))).toContain(
+      `<a href="${url}">Read the message</a>`
+    )
+  }
+})
+
+test("the entity tag of a page that shows a message is one of the notification's", async () => {
+  const { href } = await service.open("tags")
+  const deposited = await service.send("POST", href, { type: "text/plain", body: "hello" })
+  const at = deposited.header("location")
+  const { etag } = await service.send("GET", at, { basic: owner, accept: "text/html" })
+  const wrong = await service.send("DELETE", at, { basic: owner, headers: { "If-Match": "\"x\"" } })
+  expect(wrong.status).toBe(412)
+  const removed = await service.send("DELETE", at, { basic: owner, headers: { "If-Match": etag } })
+  expect(removed.status).toBe(204)
+})
