@@ -192,6 +192,7 @@ const notRun: Readonly<Record<string, number>> = {
   "docs/cluster.md": 2,
   "docs/how-to/alone.md": 3,
   "docs/how-to/proxy.md": 1,
+  "docs/how-to/recipes.md": 1,
   "docs/how-to/secrets.md": 1,
   "docs/how-to/upgrade.md": 1,
   "docs/identity.md": 1,
