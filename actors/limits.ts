@@ -41,6 +41,12 @@ export const removedLocalDeliveriesMax = 200
  */
 export const removedLocalDeliveryRetentionMs = 30 * hourMs
 
+/**
+ * Ranges of notifications that a mailbox remembers as read. Beyond them the shortest are forgotten:
+ * their notifications count as unread again.
+ */
+export const readRangesMax = 256
+
 /** Push registrations of one mailbox. */
 export const registrationsMax = 256
 

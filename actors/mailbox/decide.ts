@@ -3,7 +3,7 @@
  * does. A notification is removed by its reader, or when its retention after retrieval has
  * passed, and in no other way.
  */
-import { append, become, type BehaviorTable, type Decision, stay,
+import { append, become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { type BlockedBy, blockedText, findBlock, withBlock } from "../blocks.ts"
 import { mailboxBlocksMax, registrationsMax } from "../limits.ts"
@@ -14,6 +14,7 @@ import { encodeItem, repeatKey } from "./log-item.ts"
 import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
   MailboxView } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
+import { markRead, markUnread } from "./read-marks.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
   recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
 import { isSaveDue, nothingWaiting, savedWaiting, waitingBytes, waitingBytesOf, type WaitingCount,
@@ -55,7 +56,7 @@ const withoutMailbox = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "Deposit", "List", "Retrieved", "Remove", "Configure"),
   ...denyEach(reason, "ChangeSecrets", "Destroy", "Register", "Unregister", "ReadHead"),
   ...denyEach(reason, "Registrations", "CopiesChanged", "CheckNotification"),
-  ...denyEach(reason, "Block", "Unblock", "Blocks"),
+  ...denyEach(reason, "Block", "Unblock", "Blocks", "MarkRead", "MarkUnread"),
   Expire: () => stay()
 })
 
@@ -68,9 +69,11 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
   Deposit: deposit(limits),
   List: (state, { reader }, { head }) =>
     mayRead(state, reader)
-      ? stay().reply<MailboxReply>({ _tag: "Listed", view: view(state, reader.account, head) })
+      ? stay().reply<MailboxReply>({ _tag: "Listed", view: readerView(state, reader, head) })
       : deny(readerDenied(reader)),
   Retrieved: recordRetrieval,
+  MarkRead: forReader(markRead),
+  MarkUnread: forReader(markUnread),
   Remove: (state, { idRandom, n, reader }, context) => {
     if (reader.isAdmin !== true && !mayRead(state, reader)) return deny(readerDenied(reader))
     if (n < 1 || n > context.head) return deny("NotFound")
@@ -162,7 +165,8 @@ const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
     fetched: 0,
     inlined: 0,
     waiting: nothingWaiting,
-    blocks: []
+    blocks: [],
+    read: []
   }
   return become<MailboxState>(open).reply(created(open, false))
 }
@@ -187,7 +191,8 @@ const receivedAt = (state: Open, lastAtMs: number, waiting: WaitingCount): Requi
   fetched: state.fetched,
   inlined: state.inlined,
   waiting,
-  blocks: state.blocks
+  blocks: state.blocks,
+  read: state.read
 })
 
 /** The refusal of a deposit that the owner blocks; undefined for any other. */
@@ -358,6 +363,19 @@ const mayRead = (state: Open, { account, secretHash }: MailboxReader): boolean =
   isOwner(state, account) ||
   sameHash(secretHash, state.passwordHash) || sameHash(secretHash, state.sharedHash)
 
+/** The cell of a message that only readers may send. */
+const forReader = <Message extends { readonly reader: MailboxReader }>(
+  decide: (
+    state: Open,
+    message: Message,
+    context: DecisionContext
+  ) => Decision<MailboxState, MailboxReply>
+) =>
+(state: Open, message: Message, context: DecisionContext) =>
+  mayRead(state, message.reader)
+    ? decide(state, message, context)
+    : deny(readerDenied(message.reader))
+
 const readerDenied = (reader: MailboxReader): Reason =>
   reader.account === undefined ? "Unauthenticated" : "Forbidden"
 
@@ -377,6 +395,12 @@ const view = (state: Open, account: string | undefined, head: number): MailboxVi
   notifications: stored(state, head),
   ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {}
 })
+
+/** The view for those who may read. */
+const readerView = (state: Open, { account }: MailboxReader, head: number): MailboxView =>
+  state.read.length === 0
+    ? view(state, account, head)
+    : { ...view(state, account, head), read: state.read }
 
 const created = (state: Open, repeated: boolean): MailboxReply => ({
   _tag: "Created",

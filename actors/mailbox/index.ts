@@ -7,4 +7,5 @@ export { decodeItem, decodeRemoval, isRemoval, itemAtMs, localDeliveryIdRandom, 
   parseNotificationId, partChars, type StoredNotification } from "./log-item.ts"
 export { MailboxMessage, MailboxReader, type MailboxReply, type MailboxView,
   OwnerSettings } from "./protocol.ts"
+export { covers } from "./ranges.ts"
 export { backgroundTaskKind, idempotencyKind, registrationKind } from "./signals.ts"

@@ -63,7 +63,9 @@ export const MailboxState = Schema.Union([
     /** What strangers have deposited, and waits. The log is newer: a deposit stores no state. */
     waiting: WaitingCount.pipe(Schema.withDecodingDefaultKey(Effect.succeed(nothingWaiting))),
     /** The depositors that the owner has blocked; `mailboxBlocksMax` at most. */
-    blocks: Schema.Array(Block).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
+    blocks: Schema.Array(Block).pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+    /** The numbers of notifications that are marked as read; `readRangesMax` ranges at most. */
+    read: Schema.Array(Range).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
   }),
   Schema.TaggedStruct("Destroyed", {
     destroyedAtMs: Count,
@@ -142,6 +144,10 @@ export const MailboxMessage = Schema.Union([
    * mailbox sends receipts on retrieval, one message counts `retrievedPerDecisionMax` at most.
    */
   Schema.TaggedStruct("Retrieved", { from: Count, to: Count }),
+  /** Marks the notifications from `from` to `to` as read, for all readers. It is idempotent. */
+  Schema.TaggedStruct("MarkRead", { from: Count, to: Count, reader: MailboxReader }),
+  /** Marks one notification as unread, for all readers. It is idempotent. */
+  Schema.TaggedStruct("MarkUnread", { n: Count, reader: MailboxReader }),
   /** Removes one notification, by the two parts of its id. */
   Schema.TaggedStruct("Remove", { n: Count, idRandom: Base64Id, reader: MailboxReader }),
   /** Adds a registration, which each change then signals. The message is idempotent. */
@@ -241,4 +247,6 @@ export interface MailboxView {
   readonly notifications: number
   /** All items up to this number are removed; left out if the first item is still stored. */
   readonly removedUpTo?: number
+  /** The numbers of notifications that are marked as read; for readers, if there are any. */
+  readonly read?: ReadonlyArray<Range>
 }

@@ -32,7 +32,8 @@ export const open: Variant<MailboxState, "Open"> = {
   fetched: 0,
   inlined: 0,
   waiting: nothingWaiting,
-  blocks: []
+  blocks: [],
+  read: []
 }
 /** A block of an account. */
 export const block: Block = {
@@ -97,6 +98,15 @@ export const registrations = (
   _tag: "Registrations",
   reader
 })
+export const markRead = (
+  from: number,
+  to: number,
+  reader: Variant<MailboxMessage, "List">["reader"] = { account: "alice" }
+): MailboxMessage => ({ _tag: "MarkRead", from, to, reader })
+export const markUnread = (
+  n: number,
+  reader: Variant<MailboxMessage, "List">["reader"] = { account: "alice" }
+): MailboxMessage => ({ _tag: "MarkUnread", n, reader })
 export const fetched: MailboxMessage = { _tag: "CopiesChanged" }
 export const checkNotification = (n: number): MailboxMessage => ({
   _tag: "CheckNotification",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { Block } from "../../actors/blocks.ts"
-import { expiryReadRetryMs, mailboxBlocksMax, removedLocalDeliveriesMax,
+import { expiryReadRetryMs, mailboxBlocksMax, readRangesMax, removedLocalDeliveriesMax,
   removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval, itemRepeatKey } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
@@ -9,9 +9,9 @@ import { nothingWaiting, savedWaiting, waitingBytesOf,
 import { address, isRefusal, type Variant } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
 import { absent, block, bob, changeSecrets, checkNotification, configure, create, decide, deposit,
-  describeIt, destroy, destroyed, done, expire, fetched, list, ms30Days, nobody, open, part,
-  readHead, register, registrations, registrationSignal, remove, retrieved, self, table, taskSignal,
-  timerFired, unregister, watched } from "./mailbox-cells.ts"
+  describeIt, destroy, destroyed, done, expire, fetched, list, markRead, markUnread, ms30Days,
+  nobody, open, part, readHead, register, registrations, registrationSignal, remove, retrieved,
+  self, table, taskSignal, timerFired, unregister, watched } from "./mailbox-cells.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
 
 const view = {
@@ -335,6 +335,42 @@ describe("an open mailbox", () => {
       const ended = { ...open, blocks: [{ ...block, untilMs: nowMs }] }
       expectOnlyReply(decide(ended, message), { _tag: "Blocks", blocks: [] })
       expectRefused(decide(open, { ...message, caller: { admin: true } }), "Unauthenticated")
+    },
+    "Open.MarkRead": () => {
+      const read = [{ from: 2, to: 3 }]
+      const decision = decide(open, markRead(2, 3), { head: 7 })
+      expect(decision.nextState).toEqual({ ...open, read })
+      expect(decision.answer).toEqual(done)
+      const state = { ...open, read }
+      // The shared password reads as the owner does, and all readers have the same marks.
+      const shared = { secretHash: hash("shared") }
+      expect(decide(state, list(shared), { head: 7 }).answer).toMatchObject({ view: { read } })
+      expect(decide(state, markRead(1, 9, shared), { head: 7 }).nextState)
+        .toEqual({ ...open, read: [{ from: 1, to: 7 }] })
+      for (const nothing of [markRead(2, 3), markRead(8, 9), markRead(3, 2)]) {
+        expectOnlyReply(decide(state, nothing, { head: 7 }), done)
+      }
+      expectRefused(decide(state, markRead(1, 2, { account: "bob" })), "Forbidden")
+      expectRefused(decide(state, markRead(1, 2, {})), "Unauthenticated")
+      // The view for others does not have them.
+      expect(decide(state, describeIt, { head: 7 }).answer)
+        .toEqual({ _tag: "Described", view, mayRead: false })
+      const apart = Array.from({ length: readRangesMax }, (_, at) => ({
+        from: 3 * at + 1,
+        to: 3 * at + 2
+      }))
+      const full = decide({ ...open, read: apart }, markRead(4_000, 4_000), { head: 5_000 })
+      expect(full.nextState).toEqual({ ...open, read: apart })
+    },
+    "Open.MarkUnread": () => {
+      const state = { ...open, read: [{ from: 1, to: 3 }] }
+      const decision = decide(state, markUnread(2), { head: 7 })
+      expect(decision.nextState)
+        .toEqual({ ...open, read: [{ from: 1, to: 1 }, { from: 3, to: 3 }] })
+      expect(decision.answer).toEqual(done)
+      expectOnlyReply(decide(state, markUnread(4), { head: 7 }), done)
+      expectRefused(decide(state, markUnread(2, { account: "bob" })), "Forbidden")
+      expectRefused(decide(state, markUnread(2, {})), "Unauthenticated")
     },
     "Open.CopiesChanged": () => {
       expect(decide(open, fetched).nextState).toEqual({ ...open, fetched: 1 })

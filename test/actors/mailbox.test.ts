@@ -4,8 +4,9 @@ import type { MailboxState } from "../../actors/mailbox/protocol.ts"
 import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { address } from "../../runtime/index.ts"
 import { absent, block, changeSecrets, checkNotification, configure, create, decide, deposit,
-  describeIt, destroy, destroyed, expire, fetched, list, open, readHead, register, registrations,
-  remove, retrieved, table, timerFired, unregister } from "./mailbox-cells.ts"
+  describeIt, destroy, destroyed, expire, fetched, list, markRead, markUnread, open, readHead,
+  register, registrations, remove, retrieved, table, timerFired,
+  unregister } from "./mailbox-cells.ts"
 
 const ownerCaller = { account: "alice", admin: false }
 
@@ -22,6 +23,8 @@ const refusesAll = (state: MailboxState, reason: string) => ({
   Unregister: () => expectRefused(decide(state, unregister), reason),
   ReadHead: () => expectRefused(decide(state, readHead), reason),
   Registrations: () => expectRefused(decide(state, registrations({})), reason),
+  MarkRead: () => expectRefused(decide(state, markRead(1, 2)), reason),
+  MarkUnread: () => expectRefused(decide(state, markUnread(1)), reason),
   CopiesChanged: () => expectRefused(decide(state, fetched), reason),
   CheckNotification: () => expectRefused(decide(state, checkNotification(1)), reason),
   Block: () => expectRefused(decide(state, { _tag: "Block", caller: ownerCaller, block }), reason),
@@ -46,6 +49,8 @@ describe("a mailbox that is not open", () => {
     "Absent.Deposit": whenAbsent.Deposit,
     "Absent.List": whenAbsent.List,
     "Absent.Retrieved": whenAbsent.Retrieved,
+    "Absent.MarkRead": whenAbsent.MarkRead,
+    "Absent.MarkUnread": whenAbsent.MarkUnread,
     "Absent.Remove": whenAbsent.Remove,
     "Absent.Configure": whenAbsent.Configure,
     "Absent.ChangeSecrets": whenAbsent.ChangeSecrets,
@@ -67,6 +72,8 @@ describe("a mailbox that is not open", () => {
     "Destroyed.Deposit": whenDestroyed.Deposit,
     "Destroyed.List": whenDestroyed.List,
     "Destroyed.Retrieved": whenDestroyed.Retrieved,
+    "Destroyed.MarkRead": whenDestroyed.MarkRead,
+    "Destroyed.MarkUnread": whenDestroyed.MarkUnread,
     "Destroyed.Remove": whenDestroyed.Remove,
     "Destroyed.Configure": whenDestroyed.Configure,
     "Destroyed.ChangeSecrets": whenDestroyed.ChangeSecrets,

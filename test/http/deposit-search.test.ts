@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import { encodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import { keyedSearchClockSkewMs, keyedSearchItemsMax, keyedSearchPage } from "../../http/limits.ts"
 import { HttpError } from "../../http/pipeline/http-error.ts"
-import { findDeposit } from "../../http/resources/mailboxes/deposit-search.ts"
+import { findDeposit } from "../../http/resources/mailboxes/deposit/deposit-search.ts"
 import type { LogItem } from "../../runtime/index.ts"
 
 const usedAtMs = 1_800_000_000_000

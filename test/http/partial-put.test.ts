@@ -26,6 +26,12 @@ const created = async (path: string, body: string, options: Sending = {}): Promi
   return answer.header("location").replace(service.base, "")
 }
 
+/** The path of a notification in a new mailbox. */
+const deposited = async (name: string): Promise<string> => {
+  const mailbox = await created("/mailboxes", `<mailbox><name>${name}</name></mailbox>`)
+  return created(mailbox, "hello", { type: "text/plain" })
+}
+
 /** For each PUT of the table: the path of a resource, where it is read, and a valid body. */
 const puts: Readonly<
   Record<string, () => Promise<{ path: string; read?: string; body: string }>>
@@ -35,6 +41,15 @@ const puts: Readonly<
     path: await created("/mailboxes", "<mailbox><name>partial</name></mailbox>"),
     body: "<mailbox><title>Part</title></mailbox>"
   }),
+  "/mailboxes/{mailbox}/notifications/{notification}/read": async () => {
+    const read = await deposited("marked")
+    return { path: `${read}/read`, read, body: "" }
+  },
+  "/mailboxes/{mailbox}/read": async () => {
+    const read = await deposited("all-marked")
+    const path = read.replace(/\/notifications\/.*/, "/read")
+    return { path, read, body: "<read><time>2100-01-01T00:00:00Z</time></read>" }
+  },
   "/mailboxes/{mailbox}/registrations/{registration}": async () => {
     const mailbox = await created("/mailboxes", "<mailbox><name>watched</name></mailbox>")
     const body = `<registration><callback>${receiver.origin}/hook</callback></registration>`

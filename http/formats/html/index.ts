@@ -8,4 +8,4 @@ export { badge, copyField, emptyState, type Heading, livePart, liveState, secret
 export { liveScript, liveScriptPath, pageScript } from "./scripts.ts"
 export { type PageReader, signInForm, signInHref, signInPath, signOutPath } from "./sign-in.ts"
 export { stylesheet } from "./style.ts"
-export { type Html, html, link, nothing } from "./template.ts"
+export { attribute, type Html, html, link, nothing } from "./template.ts"

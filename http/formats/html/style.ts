@@ -83,6 +83,7 @@ gap:0 1rem;align-items:center}
 .entries>li>form{grid-area:1/2/3/3}
 .entries p{margin:.1rem 0;max-width:none}
 .entries>li>p:first-child{font-weight:600}
+.entries>.read>p:first-child{font-weight:400}.entries b{color:var(--accent)}
 .entries button.small:not(:hover){border-color:transparent;color:var(--quiet)}
 .entries>li>p:first-child>a:not(:hover){text-decoration:none}
 .entries>li>p:first-child>a{color:var(--ink)}

@@ -1,5 +1,5 @@
 /** Mailboxes as resources (protocol §1.2). */
-export { serviceBlock } from "./deposit.ts"
+export { serviceBlock } from "./deposit/index.ts"
 export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
 export { authorizeReader, defineMailboxHandler, describeForReader, describeMailbox,
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,

@@ -6,8 +6,8 @@ import { Effect } from "effect"
 import { type CachedContent, cachedKey,
   cachedTable } from "../../../actors/background-task/index.ts"
 import { retrievedPerDecisionMax } from "../../../actors/index.ts"
-import { decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage, type MailboxView,
-  notificationId, type Since } from "../../../actors/mailbox/index.ts"
+import { covers, decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMessage,
+  type MailboxView, notificationId, type Since } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { isForReader } from "../../auth/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
@@ -18,7 +18,7 @@ import { type Call, contentUri, firstPage, type HandlerFailure, httpError, readL
   type Service } from "../../pipeline/index.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
-import { inboxRel, type MailboxRef, readItems } from "./mailbox-access.ts"
+import { inboxRel, type MailboxRef, type ReaderCall, readItems } from "./mailbox-access.ts"
 
 /** The parameters of a request for a listing. */
 export interface ListingQuery {
@@ -74,6 +74,8 @@ export interface MailboxEntry {
   readonly received: string
   /** The `item` element, and what came beside it. */
   readonly fragment: string
+  /** Whether a reader has marked it as read. */
+  readonly isRead?: boolean
 }
 
 /** One page of a listing, oldest first. */
@@ -155,7 +157,7 @@ export const readPage = Effect.fnUntraced(function*(
     )
   // Marks of removals are for registrations; they count for the limit and the cursor only.
   const stored = entriesOf(covered.filter(({ value }) => !isRemoval(value)))
-  const entries = yield* withCopies(service, mailbox.name, view, stored)
+  const entries = yield* withMarks(service, mailbox.name, view, stored)
   return { view, entries, time, more, isDiscarded: state === "discarded" }
 })
 
@@ -163,8 +165,9 @@ export const readPage = Effect.fnUntraced(function*(
 export const openingOf = (mailbox: MailboxRef): string =>
   `<notification href="${escapeAttribute(mailbox.here)}/notifications/`
 
-export const afterOpening = ({ fragment, id, received }: MailboxEntry): string =>
-  `${id}" received="${received}">${fragment}</notification>`
+export const afterOpening = ({ fragment, id, isRead, received }: MailboxEntry): string =>
+  `${id}" received="${received}"${isRead === true ? " read=\"true\"" : ""}>` +
+  `${fragment}</notification>`
 
 /** One notification as XML, on its own. */
 export const entryXml = (mailbox: MailboxRef, entry: MailboxEntry): string =>
@@ -208,6 +211,14 @@ export const reportRetrieved = (
       if (failure === undefined && !isRefusal(reply) && --unrecorded === 0) recorded()
     })
   }
+}
+
+/** Marks a notification whose page a browser shows to its user; does not wait. */
+export const reportRead = ({ call, mailbox, reader, service }: ReaderCall, n: number): void => {
+  if (!isForReader(call.request, service.settings.baseUrl)) return
+  const message: MailboxMessage = { _tag: "MarkRead", from: n, to: n, reader }
+  // A mark that is lost is set when the page is opened again.
+  service.system.askByCallback(mailbox.to, message, () => {})
 }
 
 /* The links of a page. */
@@ -282,6 +293,20 @@ const copyOf = (service: Service, value: string): string => {
   return writeElement(element("cached", { href, type, length: lengthBytes }))
 }
 
+/** The entries of a page, ascending, each with its read mark, and its copy if there is one. */
+export const withMarks = (
+  service: Service,
+  name: string,
+  view: MailboxView,
+  entries: ReadonlyArray<MailboxEntry>
+): Effect.Effect<ReadonlyArray<MailboxEntry>, HandlerFailure> => {
+  const { read = [] } = view
+  const marked = read.length === 0
+    ? entries
+    : entries.map((entry) => covers(read, entry.n) ? { ...entry, isRead: true } : entry)
+  return withCopies(service, name, view, marked)
+}
+
 /** The entries, ascending, each with its copy if there is one. */
 export const withCopies = (
   service: Service,
@@ -354,7 +379,7 @@ export const readLatest = Effect.fnUntraced(function*(
   }
   const isWhole = end > view.head && found.length >= most
   const covered = found.slice(-limit)
-  const entries = yield* withCopies(service, mailbox.name, view, entriesOf(covered))
+  const entries = yield* withMarks(service, mailbox.name, view, entriesOf(covered))
   const more = found.length > limit || (low > 1 && !isWhole)
   const older = found.length > limit ? covered[0]?.n : low
   return {

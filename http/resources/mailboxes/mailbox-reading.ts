@@ -15,12 +15,12 @@ import { ask, conditionFailed, emptyAnswer, entityTags, eventStreamType, failRef
 import { removeOnce } from "../../request-record.ts"
 import { keepJoined, type ReplyHeaders } from "../../wire/index.ts"
 import { readShownMessage } from "../content/index.ts"
-import { acceptPost } from "./deposit.ts"
+import { acceptPost } from "./deposit/index.ts"
 import { defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef, type ReaderCall,
   readItems, requireReader, requireRemover } from "./mailbox-access.ts"
 import { discardedFields, entryOf, feedDate, isFeed, latestTypes, type ListingQuery,
-  type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage, reportRetrieved,
-  spansOf, withCopies } from "./mailbox-listing.ts"
+  type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage, reportRead,
+  reportRetrieved, spansOf, withMarks } from "./mailbox-listing.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
 import { listingView, notificationView, publicView, summaryOf } from "./mailbox-views.ts"
 
@@ -137,8 +137,9 @@ const listingKey = (
   const { choice } = call.request
   if (call.request.method !== "GET" || type === undefined || since?._tag === "At") return undefined
   if (choice === undefined || preferredWaitSeconds(call) !== undefined) return undefined
-  const { createdAtMs, fetched, head, isOwner, lastAtMs, removed, version } = view
-  const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs}`
+  const { createdAtMs, fetched, head, isOwner, lastAtMs, read = [], removed, version } = view
+  const marks = read.map(({ from, to }) => `${from}-${to}`).join()
+  const state = `${createdAtMs} ${version} ${head} ${removed} ${fetched} ${lastAtMs} ${marks}`
   const viewer = type === "text/html" ? call.request.viewer ?? "" : ""
   return `${type} ${choice.format ?? ""} ${choice.uri} ${isOwner} ${viewer} ${state}`
 }
@@ -246,7 +247,7 @@ const notificationViewOf = (
   )
 
 /** The notification of the path; 404 for one that never existed, 410 for a removed one. */
-const entryAt = Effect.fnUntraced(function*(
+export const entryAt = Effect.fnUntraced(function*(
   { call, mailbox, service, view }: ReaderCall
 ): Effect.fn.Return<MailboxEntry, HandlerFailure> {
   const id = parseNotificationId(call.parameters.get("notification"))
@@ -256,13 +257,14 @@ const entryAt = Effect.fnUntraced(function*(
   if (isRemoval(item.value)) return yield* httpError("not-found")
   const entry = entryOf(item)
   if (entry.id !== notificationId(id.n, id.idRandom)) return yield* httpError("not-found")
-  const [shown = entry] = yield* withCopies(service, mailbox.name, view, [entry])
+  const [shown = entry] = yield* withMarks(service, mailbox.name, view, [entry])
   return shown
 })
 
 export const getNotification = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
-  const entry = yield* entryAt(yield* requireReader(mailboxCall))
+  const readerCall = yield* requireReader(mailboxCall)
+  const entry = yield* entryAt(readerCall)
   const isPage = negotiate(call.request.headers.get("accept"), entryTypes) === "text/html"
   const whole = wholeAnswer(mailboxCall, {
     _tag: "View",
@@ -273,11 +275,10 @@ export const getNotification = defineMailboxHandler(function*(mailboxCall) {
     offered: entryTypes,
     headers: mailboxReaderHeaders(mailbox)
   })
-  return show(
-    mailboxCall,
-    whole,
-    () => reportRetrieved(service, call, mailbox, spansOf([entry]))
-  )
+  return show(mailboxCall, whole, () => {
+    reportRetrieved(service, call, mailbox, spansOf([entry]))
+    if (isPage && entry.isRead !== true) reportRead(readerCall, entry.n)
+  })
 })
 
 const removeNotification = Effect.fnUntraced(function*(

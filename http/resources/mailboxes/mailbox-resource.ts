@@ -8,8 +8,7 @@ import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, docum
   visibleText } from "../../formats/openapi/index.ts"
 import { titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
-import { acceptPost, directDeposit, postMailbox } from "./deposit.ts"
-import { plainTextType } from "./plain-text.ts"
+import { acceptPost, directDeposit, plainTextType, postMailbox } from "./deposit/index.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
   putMailbox } from "./mailbox-collection.ts"
 import { deleteNotification, getMailbox, getNotification,
@@ -17,6 +16,7 @@ import { deleteNotification, getMailbox, getNotification,
 import { authorizeReader } from "./mailbox-access.ts"
 import { defaultRetention } from "./mailbox-settings.ts"
 import { depositForm, openForm } from "./mailbox-views.ts"
+import { deleteRead, postReadForm, postReadUpToForm, putRead, putReadUpTo } from "./read-marks.ts"
 
 /** One unit or more, in this order; or nothing, for the default. */
 const durationPattern = (() => {
@@ -114,6 +114,11 @@ const stored = (description: string): ResponseDescription => ({
   headers: ["Location", "Link", "Vary?", "Cache-Control?"]
 })
 
+const readSchema: Schema = {
+  ...oneOf("true"),
+  description: "A reader has marked it as read."
+}
+
 /** What only answers show. */
 const shown = {
   ...attributes({ href: uri }),
@@ -155,6 +160,67 @@ const openMailbox = (service: ServiceDescription): ResourceOperation => ({
   }
 })
 
+const redirected = emptyResponse("Redirects the browser to the mailbox", [
+  "Location",
+  "Cache-Control",
+  "Link"
+])
+
+const marked = emptyResponse("Marked", ["Link"])
+
+const upTo = { time: { ...text, description: "The `time` of a listing of this mailbox." } }
+
+/** Read marks, which all readers of a mailbox share. */
+const readMarks: ResourceDefinition["operations"] = {
+  "PUT /mailboxes/{mailbox}/notifications/{notification}/read": {
+    handle: putRead,
+    id: "markRead",
+    summary: "Marks one notification as read, for all readers",
+    needs: "reader",
+    scopes: ["read"],
+    responses: { 204: marked }
+  },
+  "DELETE /mailboxes/{mailbox}/notifications/{notification}/read": {
+    handle: deleteRead,
+    id: "markUnread",
+    summary: "Marks one notification as unread, for all readers",
+    needs: "reader",
+    scopes: ["read"],
+    responses: { 204: marked }
+  },
+  "POST /mailboxes/{mailbox}/notifications/{notification}/read": {
+    handle: postReadForm,
+    authorize: authorizeReader,
+    id: "markReadByForm",
+    summary: "Marks one notification as read or unread, for a page's form",
+    needs: "reader",
+    scopes: ["read"],
+    body: formRequestBody(formSchema({ method: oneOf("put", "delete") }, ["method"])),
+    responses: { 303: redirected }
+  },
+  "PUT /mailboxes/{mailbox}/read": {
+    handle: putReadUpTo,
+    id: "markReadUpTo",
+    summary: "Marks everything up to a time as read, for all readers",
+    needs: "reader",
+    scopes: ["read"],
+    body: documentRequestBody("ReadUpTo"),
+    problems: ["unknown-cursor"],
+    responses: { 204: marked }
+  },
+  "POST /mailboxes/{mailbox}/read": {
+    handle: postReadUpToForm,
+    authorize: authorizeReader,
+    id: "markReadUpToByForm",
+    summary: "Marks everything up to a time as read, for a page's form",
+    needs: "reader",
+    scopes: ["read"],
+    body: formRequestBody(formSchema(upTo, ["time"])),
+    problems: ["unknown-cursor"],
+    responses: { 303: redirected }
+  }
+}
+
 /** What does not depend on the deployment. */
 const fixed: ResourceDefinition = {
   tag: "mailboxes",
@@ -174,9 +240,10 @@ const fixed: ResourceDefinition = {
         )
       )
     }, ["mailbox"]),
+    ReadUpTo: rootElement("read", upTo, ["time"]),
     NewNotification: extensible(rootElement("notification", { item }, ["item"])),
     Notification: extensible(rootElement("notification", {
-      ...attributes({ href: uri, received: dateTime, mailbox: uri }),
+      ...attributes({ href: uri, received: dateTime, mailbox: uri, read: readSchema }),
       item: extensible(object({ description: text, url: uri, password: text, from: uri })),
       cached: object(attributes({ href: uri, type: text, length: digits }), ["href"])
     }, ["href", "received", "item"]))
@@ -299,13 +366,10 @@ const fixed: ResourceDefinition = {
       body: formRequestBody(formSchema({ method: oneOf("delete") }, ["method"])),
       problems: ["precondition-failed"],
       responses: {
-        303: emptyResponse("Redirects the browser to the mailbox", [
-          "Location",
-          "Cache-Control",
-          "Link"
-        ])
+        303: redirected
       }
     },
+    ...readMarks,
     "DELETE /mailboxes/{mailbox}/notifications/{notification}": {
       handle: deleteNotification,
       id: "deleteNotification",

@@ -1,8 +1,8 @@
 /** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
 import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
-import { type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link,
-  livePart, liveScriptPath, liveState, nothing, renderButton, renderElement, renderForm,
+import { attribute, type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm,
+  link, livePart, liveScriptPath, liveState, nothing, renderButton, renderElement, renderForm,
   secretsOnce, signInHref, table, timeAgo, uriName } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
@@ -66,6 +66,7 @@ export interface NotificationSummary {
   readonly url: string
   readonly password: string | undefined
   readonly from: string | undefined
+  readonly isRead: boolean
 }
 
 const entryHref = (mailbox: MailboxRef, entry: MailboxEntry): string =>
@@ -81,7 +82,8 @@ export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): Notificatio
     description: field("description") ?? "",
     url: field("url") ?? "",
     password: field("password"),
-    from: field("from")
+    from: field("from"),
+    isRead: entry.isRead === true
   }
 }
 
@@ -104,8 +106,10 @@ export const entryItem = (
   more: Html = nothing,
   after: Html = nothing
 ): Html => {
-  const { from, href, password, received } = summary
-  return html`<li data-href="${href}"><p>${link(href, titleOf(summary))}</p>
+  const { from, href, isRead, password, received } = summary
+  return html`<li data-href="${href}"${attribute("class", isRead && "read")}><p>${
+    link(href, titleOf(summary))
+  }</p>
 <p class="quiet">${timeAgo(received)}${more}${
     from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
   }${messageElsewhere(summary)}${
@@ -115,9 +119,9 @@ export const entryItem = (
 }
 
 const entry = (summary: NotificationSummary): Html => {
-  const { href } = summary
+  const { href, isRead } = summary
   const remove = renderButton(href, "Remove", titleOf(summary), { method: "delete" })
-  return entryItem(summary, nothing, remove)
+  return entryItem(summary, isRead ? nothing : html` · <b>● unread</b>`, remove)
 }
 
 /** The controls of a notification; the service publishes the message that is written in them. */
@@ -165,6 +169,16 @@ ${
     })
   }`
 
+/** Marks all notifications as read that a page of the newest begins with. */
+const readMarkButton = (
+  mailbox: MailboxRef,
+  { isLatest, time }: ListingPage,
+  summaries: ReadonlyArray<NotificationSummary>
+): Html =>
+  isLatest === true && summaries.some(({ isRead }) => !isRead)
+    ? renderButton(`${mailbox.here}/read`, "Mark all as read", "in this mailbox", { time })
+    : nothing
+
 /**
  * The notifications for a reader: the newest first, or from a cursor on the oldest. With a script,
  * new ones appear by themselves.
@@ -191,6 +205,7 @@ ${
 ${list}</ol>
 ${liveState}`
   }
+${livePart("read-marks", readMarkButton(mailbox, page, summaries))}
 <p><a href="${mailbox.here}/registrations">Push registrations</a>: callbacks for changes</p>`
 }
 
@@ -213,6 +228,12 @@ ${message.text}</pre>
       return nothing
   }
 }
+
+/** The page itself has marked the notification as read. */
+const notificationForms = (summary: NotificationSummary): Html =>
+  html`${
+    renderButton(`${summary.href}/read`, "Mark as unread", titleOf(summary), { method: "delete" })
+  }${deleteForm(summary.href, "Remove this notification from the mailbox")}`
 
 /** All that a notification has, also what no protocol knows. */
 const fieldsOf = (xml: string): ReadonlyArray<Html> =>
@@ -425,6 +446,6 @@ export const notificationView = (
       ...depositLinks(mailbox),
       { rel: "up", href: mailbox.here, title: "The mailbox" }
     ],
-    forms: () => deleteForm(summary.href, "Remove this notification from the mailbox")
+    forms: () => notificationForms(summary)
   }
 }

@@ -136,7 +136,20 @@ const audits: ReadonlyArray<Call> = [
 
 const mailbox = { mailbox: "generated" }
 
+const someTime = "2026-01-01T00:00:00Z"
+
 const stored = { ...mailbox, notification: "$notification" }
+
+const readMarks: ReadonlyArray<Call> = [
+  call("PUT /mailboxes/{mailbox}/notifications/{notification}/read", 204, { path: stored }),
+  call("DELETE /mailboxes/{mailbox}/notifications/{notification}/read", 204, { path: stored }),
+  call("POST /mailboxes/{mailbox}/notifications/{notification}/read", 303, {
+    path: stored,
+    body: { method: "put" }
+  }),
+  call("PUT /mailboxes/{mailbox}/read", 204, { path: mailbox, body: { time: someTime } }),
+  call("POST /mailboxes/{mailbox}/read", 303, { path: mailbox, body: { time: someTime } })
+]
 
 const report = { path: { report: "$report" } }
 
@@ -174,6 +187,7 @@ const mailboxes: ReadonlyArray<Call> = [
   call("GET /mailboxes/{mailbox}", 200, { path: mailbox }),
   call("GET /mailboxes/{mailbox}/notifications/{notification}", 200, { path: stored }),
   call("GET /mailboxes/{mailbox}/notifications/{notification}/depositor", 200, { path: stored }),
+  ...readMarks,
   ...reported,
   call("GET /reports/{report}", 200, report),
   call("POST /reports/{report}", 303, { ...report, body: { method: "delete" } }),

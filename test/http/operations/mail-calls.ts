@@ -123,6 +123,17 @@ export const askMailboxes = async (calls: OperationCalls): Promise<void> => {
   await asks("GET /mailboxes/{mailbox}", { path: `${path}?limit=2`, isClosed: true })
   const one = { path: located(service, deposited), isClosed: true }
   await asks("GET /mailboxes/{mailbox}/notifications/{notification}", one)
+  const read = { path: `${one.path}/read` }
+  await asks("PUT /mailboxes/{mailbox}/notifications/{notification}/read", read)
+  await asks("DELETE /mailboxes/{mailbox}/notifications/{notification}/read", read)
+  await asks("POST /mailboxes/{mailbox}/notifications/{notification}/read", {
+    ...read,
+    form: () => ({ method: "put" })
+  })
+  const time = "2026-01-01T00:00:00Z"
+  const all = { path: `${path}/read` }
+  await asks("PUT /mailboxes/{mailbox}/read", { ...all, root: "read", json: () => ({ time }) })
+  await asks("POST /mailboxes/{mailbox}/read", { ...all, form: () => ({ time }) })
   expect((await firstEvent(service, path))?.data).toContain("<notification")
   const waited = await send("GET", path, { basic: admin, headers: { Prefer: "wait=1" } })
   expect(waited.header("preference-applied")).toBe("wait=1")

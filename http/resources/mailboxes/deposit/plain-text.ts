@@ -2,12 +2,12 @@
  * Deposits of plain text (protocol §7), such as what `curl -d "hello"` sends. The text becomes
  * content of the mailbox, and its first line describes the notification.
  */
-import { bodyKind, mediaTypeOf } from "../../formats/index.ts"
+import { bodyKind, mediaTypeOf } from "../../../formats/index.ts"
 import { type DocumentParser, failure, isText, type NotificationDocument, type Result,
-  success } from "../../formats/xml/index.ts"
-import { headerValueCharsMax, plainTextTitleCharsMax } from "../../limits.ts"
-import { isNotificationForm } from "../../notification-body.ts"
-import { documentError, type HttpError, httpError } from "../../pipeline/index.ts"
+  success } from "../../../formats/xml/index.ts"
+import { headerValueCharsMax, plainTextTitleCharsMax } from "../../../limits.ts"
+import { isNotificationForm } from "../../../notification-body.ts"
+import { documentError, type HttpError, httpError } from "../../../pipeline/index.ts"
 
 export const plainTextType = "text/plain"
 

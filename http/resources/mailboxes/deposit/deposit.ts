@@ -3,35 +3,35 @@
  * credentials takes the hot path, which starts no fiber.
  */
 import { Effect } from "effect"
-import type { EarlierDeposit } from "../../../actors/idempotency/index.ts"
-import { blockedText, sealPasswordFor } from "../../../actors/index.ts"
+import type { EarlierDeposit } from "../../../../actors/idempotency/index.ts"
+import { blockedText, sealPasswordFor } from "../../../../actors/index.ts"
 import { decodeItem, type MailboxMessage, type MailboxReply, type MailboxView,
-  notificationId } from "../../../actors/mailbox/index.ts"
-import { isRefusal } from "../../../runtime/index.ts"
+  notificationId } from "../../../../actors/mailbox/index.ts"
+import { isRefusal } from "../../../../runtime/index.ts"
 import { derivedIds, documentDigest, type IdSource,
-  randomIds } from "../../auth/credentials/index.ts"
-import { authenticate, countingWrongCredentials } from "../../auth/index.ts"
+  randomIds } from "../../../auth/credentials/index.ts"
+import { authenticate, countingWrongCredentials } from "../../../auth/index.ts"
 import { acceptedBodies, bodyKind, linkedDataType, mediaTypeOf, negotiate,
-  standardTypes } from "../../formats/index.ts"
-import { failure, type NotificationDocument, type Result } from "../../formats/xml/index.ts"
-import { indeterminateSearchItemsMax, keyedSearchItemsMax } from "../../limits.ts"
+  standardTypes } from "../../../formats/index.ts"
+import { failure, type NotificationDocument, type Result } from "../../../formats/xml/index.ts"
+import { indeterminateSearchItemsMax, keyedSearchItemsMax } from "../../../limits.ts"
 import { fragmentToStore, inlinedContent, needsPublication, publishedFragment,
-  readNotification } from "../../notification-body.ts"
+  readNotification } from "../../../notification-body.ts"
 import { ask, askOrRefusal, attachForm, bodyError, type CallKey, countRequest, describeActor,
   emptyAnswer, failRefused, type HandlerFailure, type HttpError, httpError, type Parameters,
   type PlainAnswer, readBody, refusalError, renderFailure, renderView, type RouteMetrics,
   type Service, submittedFields, unsupportedMediaType,
-  type ViewAnswer } from "../../pipeline/index.ts"
-import { traceparentOf } from "../../trace-context.ts"
+  type ViewAnswer } from "../../../pipeline/index.ts"
+import { traceparentOf } from "../../../trace-context.ts"
 import { type Exchange, type HttpReply, type HttpRequest, keepFields, type KeptFields,
-  type ReplyHeaders } from "../../wire/index.ts"
+  type ReplyHeaders } from "../../../wire/index.ts"
 import { type InlinePublication, linkedContent, noteLink, publishInline,
-  removeLink } from "../content/index.ts"
-import { isLinkedData, readLinkedData } from "../interop/index.ts"
+  removeLink } from "../../content/index.ts"
+import { isLinkedData, readLinkedData } from "../../interop/index.ts"
 import { findDeposit, type ReadLog } from "./deposit-search.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefCache,
-  withMailboxLink } from "./mailbox-access.ts"
-import { depositedView, depositForm } from "./mailbox-views.ts"
+  withMailboxLink } from "../mailbox-access.ts"
+import { depositedView, depositForm } from "../mailbox-views.ts"
 import { isPlainText, plainTextType, readPlainText } from "./plain-text.ts"
 
 type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>

@@ -1,9 +1,9 @@
 /** The search in a mailbox's log for a deposit whose number is unknown. */
 import { Effect } from "effect"
-import { decodeItem, isRemoval, itemAtMs } from "../../../actors/mailbox/index.ts"
-import type { LogItem } from "../../../runtime/index.ts"
-import { keyedSearchClockSkewMs, keyedSearchPage } from "../../limits.ts"
-import { type HandlerFailure, httpError } from "../../pipeline/index.ts"
+import { decodeItem, isRemoval, itemAtMs } from "../../../../actors/mailbox/index.ts"
+import type { LogItem } from "../../../../runtime/index.ts"
+import { keyedSearchClockSkewMs, keyedSearchPage } from "../../../limits.ts"
+import { type HandlerFailure, httpError } from "../../../pipeline/index.ts"
 
 /** Reads log items with `n >= from`, ascending, at most `limit`. */
 export type ReadLog = (
