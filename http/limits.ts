@@ -50,8 +50,18 @@ export const linkedDataValuesMax = 20_000
 /** Length of the description that is taken from plain text, in characters. */
 export const plainTextTitleCharsMax = 200
 
-/** A longer message is not shown on the page of its notification, which links to it. */
+/** Tags of a deposit of plain text. */
+export const plainTextTagsMax = 20
+
+/**
+ * A longer text or picture is not shown on the page of its notification, which links to it; nor is
+ * a message that takes longer to read.
+ */
 export const shownMessageBytesMax = 64 * 1024
+
+export const shownPictureBytesMax = 4 * 1024 * 1024
+
+export const shownMessageMs = 1_000
 
 /** Length of the description that is taken from JSON-LD. */
 export const linkedDataTitleCharsMax = 1000

@@ -44,7 +44,8 @@ export class HmacSha256 {
   input(bytesMax: number): Buffer {
     const isKept = this.space.length <= keptBytesMax
     if (bytesMax <= this.space.length && (isKept || bytesMax > keptBytesMax)) return this.space
-    this.inner = Buffer.allocUnsafe(blockBytes + Math.max(2 * bytesMax, hashBytes))
+    const bytes = bytesMax > keptBytesMax ? bytesMax : Math.min(2 * bytesMax, keptBytesMax)
+    this.inner = Buffer.allocUnsafe(blockBytes + bytes)
     this.innerKey.copy(this.inner)
     this.space = this.inner.subarray(blockBytes)
     return this.space

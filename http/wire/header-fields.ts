@@ -39,7 +39,7 @@ export const scriptPolicy = "default-src 'self'"
 const allowedFields =
   "Authorization, Content-Type, Accept, If-Match, If-None-Match, If-Modified-Since, "
   + "If-Unmodified-Since, If-Range, Range, Prefer, Slug, Idempotency-Key, Message-Password, "
-  + "Last-Event-ID, Content-Disposition, traceparent"
+  + "Last-Event-ID, Content-Disposition, Priority, Tags, Click, traceparent"
 
 /** Origins that may call from a browser: any (`*`), one, or none. Never with credentials. */
 export type CorsOrigin = string | undefined

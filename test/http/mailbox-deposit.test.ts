@@ -92,6 +92,57 @@ describe("A2: depositing", () => {
     expect(content.header("content-type")).toBe(`text/plain; charset=${charset}`)
   })
 
+  test("text with header fields that describe it, which belong to what is repeated", async () => {
+    const { href } = await service.open("described")
+    const send = (headers: Readonly<Record<string, string>>) =>
+      service.send("POST", href, { body: "It is full.", type: "text/plain", headers })
+    const headers = {
+      Priority: "high",
+      Tags: "disk, ,warning",
+      Click: "https://disks.test/1?a=b&c"
+    }
+    const sent = await send(headers)
+    expect(sent.status).toBe(202)
+    const at = sent.header("location")
+    expect((await send(headers)).header("location")).toBe(at)
+    expect((await send({ ...headers, Priority: "5" })).header("location")).not.toBe(at)
+    // What browsers send with every request, and not to the mailbox.
+    const plain = (await send({})).header("location")
+    for (const Priority of ["u=1, i", "u=0", "i", "i=?0, u=7"]) {
+      expect((await send({ Priority })).header("location")).toBe(plain)
+    }
+    const item = itemOf((await service.send("GET", at, { basic: owner })).xml)
+    const shown = ["priority", "tags", "click"].map((name) => childText(item, name))
+    expect(shown)
+      .toEqual(["4", "disk,warning", "https://disks.test/1?a=b&c"])
+    const page = await service.send("GET", at, { basic: owner, accept: "text/html" })
+    expect(page.text).toContain("<span class=\"badge wait\">! important</span>")
+    expect(page.text).toContain("<span class=\"tag\">warning</span>")
+    expect(page.text)
+      .toContain("<a href=\"https://disks.test/1?a=b&amp;c\">open 1 at disks.test</a>")
+  })
+
+  test.each([
+    { Priority: "6" },
+    { Priority: "High" },
+    { Tags: Array.from({ length: 21 }, (_, at) => `t${at}`).join() },
+    { Click: "javascript:alert(1)" },
+    { Click: `http://a.test/${"a".repeat(2048)}` },
+    { Tags: "a\u00fcb" }
+  ])("text with a wrong header field: 422, and nothing is stored: %j", async (headers) => {
+    const name = `wrong-${Object.keys(headers)[0]?.toLowerCase()}-${JSON.stringify(headers).length}`
+    const { href } = await service.open(name)
+    const given = Object.fromEntries(Object.entries(headers))
+    const sent = await service.send("POST", href, {
+      body: "text",
+      type: "text/plain",
+      headers: given
+    })
+    expect([sent.status, sent.child("detail")])
+      .toEqual([422, expect.stringContaining(Object.keys(headers)[0] ?? "")])
+    expect(descriptions(await service.send("GET", href, { basic: owner }))).toEqual([])
+  })
+
   test("text that is none: 400, 413, 415, 422; nothing is stored", async () => {
     const { href } = await service.open("no-text")
     const send = async (body: string | Uint8Array, type = "text/plain") =>

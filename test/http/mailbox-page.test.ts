@@ -1,13 +1,13 @@
 /** The pages of a mailbox and of its notifications, as a browser gets them. */
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { uriName } from "../../http/formats/html/index.ts"
-import { shownMessageBytesMax } from "../../http/limits.ts"
+import { shownMessageBytesMax, shownPictureBytesMax } from "../../http/limits.ts"
 import { type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
 
 beforeAll(async () => {
-  service = await startMailboxes()
+  service = await startMailboxes(undefined, { contentBytesMax: 2 * shownPictureBytesMax })
 })
 
 afterAll(() => service.close())
@@ -91,7 +91,15 @@ test("the page of a notification shows its text, and the way back", async () => 
 
 test("the page of a notification shows a picture by its path", async () => {
   const { content, text } = await pageOf("picture", "image/png", new Uint8Array([1, 2, 3]))
-  expect(text).toContain(`<img class="message" src="${new URL(content).pathname}"`)
+  expect(text).toContain(`<img class="message" src="${new URL(content).pathname}" loading="lazy"`)
+})
+
+test("a cabinet links to a message of this service", async () => {
+  const { content } = await pageOf("gathered", "text/plain", "gathered words")
+  const body = `<cabinet><mailbox href="${service.base}/mailboxes/gathered"/></cabinet>`
+  const cabinet = await service.send("POST", "/cabinets", { basic: owner, body })
+  const listed = await page(cabinet.header("location"))
+  expect(listed).toContain(`<a href="${content}">message at ${new URL(content).host}</a>`)
 })
 
 const password = { "Message-Password": "correct-horse-battery-staple" }
@@ -99,6 +107,12 @@ const password = { "Message-Password": "correct-horse-battery-staple" }
 test.each([
   { name: "secret", what: "has a password", body: "hidden", headers: password },
   { name: "large", what: "is too large", body: "x".repeat(shownMessageBytesMax + 1) },
+  {
+    name: "large-picture",
+    what: "is a large picture",
+    body: new Uint8Array(shownPictureBytesMax + 1),
+    type: "image/png"
+  },
   { name: "binary", what: "is not UTF-8", body: new Uint8Array([0xff, 0xfe]) },
   { name: "other", what: "is neither text nor a picture", body: "%PDF", type: "application/pdf" }
 ])("the page only links to a message that $what", async ({ body, headers, name, type }) => {

@@ -120,6 +120,7 @@ td .quiet{display:block;line-height:1.45}
 @media(max-width:30rem){td time{white-space:normal}
 .stack thead{display:none}.stack td{display:block;padding:0}
 .stack td:not(:last-child){border:0;padding-top:.6rem}.stack td:last-child{padding-bottom:.6rem}}
+.tag{border:1px solid var(--line);border-radius:.3rem;padding:0 .35rem}
 .badge{display:inline-block;border:1px solid;border-radius:1rem;padding:0 .6rem;font-size:.9rem;
 font-weight:600;white-space:nowrap}
 .good{color:var(--good)}.wait{color:var(--wait)}.bad{color:var(--bad)}

@@ -4,9 +4,9 @@
  */
 import type { TokenScope } from "../../../actors/account/index.ts"
 import { headerValueCharsMax, idempotencyKeyCharsMax, pageEntriesDefault, pageEntriesMax,
-  passwordCharsMax, passwordCharsMin } from "../../limits.ts"
+  passwordCharsMax, passwordCharsMin, plainTextTagsMax } from "../../limits.ts"
 import type { ProblemSlug } from "../problem-types.ts"
-import { formSchema, ref, type Schema, slug, text } from "./schema.ts"
+import { formSchema, oneOf, ref, type Schema, slug, text, webUri } from "./schema.ts"
 
 /** Described methods. The document derives HEAD from GET, and adds OPTIONS to every path. */
 export type Method = "GET" | "POST" | "PUT" | "DELETE"
@@ -251,6 +251,18 @@ export const requestHeaders = {
   "Content-Disposition": {
     description: "Stored, and served with the content.",
     schema: { type: "string", pattern: "^[A-Za-z]+ *(;[ -~]*)?$", maxLength: headerValueCharsMax }
+  },
+  Priority: {
+    description: "Of a deposit of plain text: 1 (min) to 5 (max or urgent).",
+    schema: oneOf("1", "min", "2", "low", "3", "default", "4", "high", "5", "max", "urgent")
+  },
+  Tags: {
+    description: `Of a deposit of plain text: at most ${plainTextTagsMax}, between commas.`,
+    schema: { type: "string", pattern: `^[ -+.-~-]*(,[ -+.-~-]*){0,${plainTextTagsMax - 1}}$` }
+  },
+  Click: {
+    description: "Of a deposit of plain text: an http or https URI that its reader is to open.",
+    schema: webUri
   },
   traceparent: { description: "W3C Trace Context.", schema: text }
 } as const satisfies Readonly<Record<string, Parameter>>

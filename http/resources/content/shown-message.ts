@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
-import { shownMessageBytesMax } from "../../limits.ts"
+import { shownMessageBytesMax, shownMessageMs, shownPictureBytesMax } from "../../limits.ts"
 import { askOrRefusal, expectReply, type Service } from "../../pipeline/index.ts"
 import { linkedContent } from "./content-links.ts"
 
@@ -36,7 +36,7 @@ const shown = Effect.fnUntraced(function*(service: Service, contentId: string) {
   const { blobId, lengthBytes, type } = expectReply(reply, "Described").view.body
   if (pictureTypes.test(type)) {
     // The policy of pages allows pictures of their own origin only.
-    return service.settings.contentBaseUrl === undefined
+    return service.settings.contentBaseUrl === undefined && lengthBytes <= shownPictureBytesMax
       ? { _tag: "Picture", path: `/content/${contentId}` } as const
       : undefined
   }
@@ -50,7 +50,7 @@ const shown = Effect.fnUntraced(function*(service: Service, contentId: string) {
 /**
  * The message at a URI, if it is content of this service that anybody may read. Not one with a
  * message password: a notification could bring any password, and its page would tell whether that
- * is right, without the throttle of wrong passwords. Undefined too if it cannot be read now.
+ * is right, without the throttle of wrong passwords. Undefined too if it cannot be read soon.
  */
 export const readShownMessage = (
   service: Service,
@@ -59,5 +59,8 @@ export const readShownMessage = (
   const contentId = linkedContent(service, url)
   return contentId === undefined
     ? Effect.succeed(undefined)
-    : Effect.orElseSucceed(shown(service, contentId), () => undefined)
+    : shown(service, contentId).pipe(
+      Effect.timeout(shownMessageMs),
+      Effect.orElseSucceed(() => undefined)
+    )
 }

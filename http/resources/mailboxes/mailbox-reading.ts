@@ -287,7 +287,8 @@ const removeNotification = Effect.fnUntraced(function*(
   const { call, mailbox, service } = readerCall
   const entry = yield* entryAt(readerCall)
   if (isConditional(call)) {
-    // A notification never changes, so that the actor need not compare a version.
+    // A notification never changes, so that the actor need not compare a version. Only its page
+    // does, with the message that it shows.
     const tags = entityTags(call, yield* notificationViewOf(readerCall, entry), entryTypes)
     if (!preconditionsHold(call, tags)) return yield* conditionFailed
   }

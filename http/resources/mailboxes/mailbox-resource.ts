@@ -308,7 +308,7 @@ const fixed: ResourceDefinition = {
       summary: "Deposits a notification",
       needs: "anyone",
       scopes: ["deposit", "send"],
-      headers: ["traceparent"],
+      headers: ["Priority", "Tags", "Click", "traceparent"],
       body: deposited,
       problems: ["blocked", "quota-exceeded"],
       responses: {

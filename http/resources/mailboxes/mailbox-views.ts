@@ -1,13 +1,14 @@
 /** The documents, pages, feeds and JSON-LD of mailboxes; the pages work without a script. */
 import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
-import { attribute, type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm,
-  link, livePart, liveScriptPath, liveState, nothing, renderButton, renderElement, renderForm,
-  secretsOnce, signInHref, table, timeAgo, uriName } from "../../formats/html/index.ts"
+import { attribute, badge, type Control, copyField, deleteForm, emptyState, type Html, html,
+  type HtmlForm, link, livePart, liveScriptPath, liveState, nothing, renderButton, renderElement,
+  renderForm, secretsOnce, signInHref, type StatusBadges, table, timeAgo,
+  uriName } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
-import { slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
+import { plainTextTagsMax, slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import type { ShownMessage } from "../content/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
@@ -67,6 +68,11 @@ export interface NotificationSummary {
   readonly password: string | undefined
   readonly from: string | undefined
   readonly isRead: boolean
+  /** 1 to 5; 3 is usual. */
+  readonly priority: string | undefined
+  readonly tags: ReadonlyArray<string>
+  /** What a person is to open. */
+  readonly click: string | undefined
 }
 
 const entryHref = (mailbox: MailboxRef, entry: MailboxEntry): string =>
@@ -83,7 +89,10 @@ export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): Notificatio
     url: field("url") ?? "",
     password: field("password"),
     from: field("from"),
-    isRead: entry.isRead === true
+    isRead: entry.isRead === true,
+    priority: field("priority"),
+    tags: (field("tags") ?? "").split(",").map((tag) => tag.trim()).filter((tag) => tag !== ""),
+    click: field("click")
   }
 }
 
@@ -92,12 +101,28 @@ export const summaryOf = (mailbox: MailboxRef, entry: MailboxEntry): Notificatio
 const titleOf = ({ description, url }: NotificationSummary): string =>
   description !== "" ? description : url !== "" ? uriName(url) : "A notification"
 
-/** The link to a message elsewhere; one of this service is on the page of its notification. */
-const messageElsewhere = ({ href, url }: NotificationSummary): Html => {
-  const host = parseUrl(url)?.host ?? ""
-  return host === "" || host === parseUrl(href)?.host
-    ? nothing
-    : html` · ${link(url, `message at ${host}`)}`
+const hostOf = (uri: string): string => parseUrl(uri)?.host ?? ""
+
+/** The link to the message, by where it is. */
+const messageLink = ({ url }: NotificationSummary): Html => {
+  if (url === "") return nothing
+  const host = hostOf(url)
+  return html` · ${link(url, host === "" ? url : `message at ${host}`)}`
+}
+
+const priorityBadges: StatusBadges<string> = {
+  5: ["bad", "‼ urgent"],
+  4: ["wait", "! important"],
+  2: ["good", "↓ minor"],
+  1: ["good", "↓ unimportant"]
+}
+
+/** What a sender says of its notification: priority, tags, and what to open. */
+const marksOf = ({ click, priority = "", tags }: NotificationSummary): Html => {
+  const level = priorityBadges[priority]
+  return html`${level === undefined ? nothing : html` · ${badge(level[0], level[1])}`}${
+    tags.slice(0, plainTextTagsMax).map((tag) => html` · <span class="tag">${tag}</span>`)
+  }${click === undefined ? nothing : html` · ${link(click, `open ${uriName(click)}`)}`}`
 }
 
 /** One notification of a list, with `more` after its fields and `after` beside them. */
@@ -112,16 +137,22 @@ export const entryItem = (
   }</p>
 <p class="quiet">${timeAgo(received)}${more}${
     from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
-  }${messageElsewhere(summary)}${
+  }${marksOf(summary)}${messageLink(summary)}${
     password === undefined ? nothing : html` · password ${copyField("password", password)}`
   }</p>${after}</li>
 `
 }
 
 const entry = (summary: NotificationSummary): Html => {
-  const { href, isRead } = summary
+  const { href, isRead, url } = summary
   const remove = renderButton(href, "Remove", titleOf(summary), { method: "delete" })
-  return entryItem(summary, isRead ? nothing : html` · <b>● unread</b>`, remove)
+  // The page of the notification shows a message of this service, or links to it.
+  const shown = hostOf(url) === hostOf(href) ? { ...summary, url: "" } : summary
+  return entryItem(
+    { ...shown, description: titleOf(summary) },
+    isRead ? nothing : html` · <b>● unread</b>`,
+    remove
+  )
 }
 
 /** The controls of a notification; the service publishes the message that is written in them. */
@@ -222,7 +253,8 @@ const shownMessage = (message: ShownMessage | undefined): Html => {
 ${message.text}</pre>
 `
     case "Picture":
-      return html`<p><img class="message" src="${message.path}" alt="The message, a picture"></p>
+      return html`<p><img class="message" src="${message.path}" loading="lazy"
+alt="The message, a picture"></p>
 `
     case undefined:
       return nothing
@@ -241,13 +273,14 @@ const fieldsOf = (xml: string): ReadonlyArray<Html> =>
 
 /** A notification on its own page, with its message where that can be shown. */
 const notificationPage = (
-  { from, password, received, url }: NotificationSummary,
+  summary: NotificationSummary,
   message: ShownMessage | undefined,
   xml: string
-): Html =>
-  html`<p class="quiet">${timeAgo(received)}${
+): Html => {
+  const { from, password, received, url } = summary
+  return html`<p class="quiet">${timeAgo(received)}${
     from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
-  }</p>
+  }${marksOf(summary)}</p>
 ${shownMessage(message)}${
     url === "" ?
       nothing :
@@ -260,6 +293,7 @@ ${shownMessage(message)}${
   }<details><summary>All fields</summary>
 ${fieldsOf(xml)}</details>
 `
+}
 
 /** The way to the notifications, on the page of everybody who may not read them. */
 const readingHelp = (mailbox: MailboxRef, account: string | undefined): Html =>

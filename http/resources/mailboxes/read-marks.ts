@@ -5,8 +5,8 @@
  */
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
-import { ask, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError, noStore,
-  readFormMethod, readInput } from "../../pipeline/index.ts"
+import { ask, conditionFailed, emptyAnswer, type HandlerAnswer, type HandlerFailure, httpError,
+  noStore, preconditionsHold, readFormMethod, readInput } from "../../pipeline/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
 import { defineMailboxHandler, type MailboxRef, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
@@ -56,9 +56,18 @@ const toMailbox = (mailbox: MailboxRef): HandlerAnswer =>
     mailbox.link
   ])
 
+/** A mark has no representation, which a condition could name. */
+const checkConditions = Effect.fnUntraced(function*(
+  { call }: ReaderCall
+): Effect.fn.Return<void, HandlerFailure> {
+  if (!preconditionsHold(call, undefined)) return yield* conditionFailed
+})
+
 const mark = (method: "put" | "delete") =>
   defineMailboxHandler(function*(mailboxCall) {
-    yield* markOne(yield* requireReader(mailboxCall), method)
+    const readerCall = yield* requireReader(mailboxCall)
+    yield* checkConditions(readerCall)
+    yield* markOne(readerCall, method)
     return emptyAnswer(204, [mailboxCall.mailbox.link])
   })
 
@@ -79,7 +88,9 @@ export const postReadForm = defineMailboxHandler(function*(mailboxCall) {
 
 /** PUT: everything up to a time is read. */
 export const putReadUpTo = defineMailboxHandler(function*(mailboxCall) {
-  yield* markUpTo(yield* requireReader(mailboxCall), false)
+  const readerCall = yield* requireReader(mailboxCall)
+  yield* checkConditions(readerCall)
+  yield* markUpTo(readerCall, false)
   return emptyAnswer(204, [mailboxCall.mailbox.link])
 })
 

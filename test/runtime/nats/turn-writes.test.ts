@@ -51,6 +51,7 @@ it.each([
   { inFlight: busyInFlight, enough: busyInFlight / busyInFlightShare },
   { inFlight: 100 * turnMessagesMax, enough: turnMessagesMax }
 ])("wait no longer when there are enough of $inFlight in flight", async ({ enough, inFlight }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
   const { published, writes } = make(inFlight)
   for (let n = 1; n < enough; n++) writes.publish(String(n), "")
   await nextTurn()
@@ -61,6 +62,7 @@ it.each([
 })
 
 it("count those that the end of the turn will publish", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
   const { published, writes } = make(busyInFlight)
   writes.atEnd(() => writes.publish("together", ""))
   for (let n = 1; n < busyInFlight / busyInFlightShare; n++) writes.expect()

@@ -103,15 +103,27 @@ export const serviceBlock = (
 /** The notification of a body, in any of the accepted types. */
 const readDeposit = (
   { documentParser }: Service,
+  { headers }: HttpRequest,
   bytes: Uint8Array,
   contentType: string
 ): Result<NotificationDocument, HttpError> => {
   if (isLinkedData(contentType)) return readLinkedData(documentParser, bytes, contentType)
-  if (isPlainText(bytes, contentType)) return readPlainText(documentParser, bytes, contentType)
+  if (isPlainText(bytes, contentType)) {
+    return readPlainText(documentParser, bytes, contentType, headers)
+  }
   return isAccepted(contentType)
     ? readNotification(documentParser, bytes, contentType)
     : failure(unsupportedMediaType("POST", acceptPost))
 }
+
+/**
+ * By what a repetition of a document is recognized: its bytes, and for text the header fields that
+ * describe it, which are extra elements.
+ */
+const digestOf = (bytes: Uint8Array, { content, extra }: NotificationDocument) =>
+  content?.encoding === "base64" && extra !== ""
+    ? documentDigest(Buffer.concat([bytes, Buffer.from(`\n${extra}`)]))
+    : documentDigest(bytes)
 
 /** 202 (A2); 201 for JSON-LD (Linked Data Notifications §3.3), since it is stored by then. */
 const statusOf = ({ headers }: HttpRequest): number =>
@@ -276,12 +288,14 @@ const deposit = Effect.fnUntraced(function*(
 /** A2 through the whole pipeline: with credentials, or with an Idempotency-Key. */
 export const postMailbox = defineMailboxHandler(function*({ call, mailbox, service }) {
   const bytes = yield* readBody(call)
-  const document = readDeposit(service, bytes, call.request.headers.get("content-type") ?? "")
+  const { request } = call
+  const contentType = request.headers.get("content-type") ?? ""
+  const document = readDeposit(service, request, bytes, contentType)
   if (!document.ok) return yield* document.fault
   const account = yield* authenticate(service, call)
   const { ids, key } = call
   // A key recognizes its own deposit only; without one the same document is recognized.
-  const digest = key === undefined ? documentDigest(bytes) : ids.id("deposit")
+  const digest = key === undefined ? digestOf(bytes, document.value) : ids.id("deposit")
   const body = { document: document.value, digest }
   const depositor = depositorOf(service, call.request, account?.name)
   const depositing = deposit(service, mailbox, ids, body, depositor, key)
@@ -356,9 +370,9 @@ const forkDeposit = (
 
 const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: string): void => {
   const { mailbox, request, service } = direct
-  const document = readDeposit(service, bytes, contentType)
+  const document = readDeposit(service, request, bytes, contentType)
   if (!document.ok) return refuseDeposit(direct, document.fault, bytes)
-  const digest = documentDigest(bytes)
+  const digest = digestOf(bytes, document.value)
   const depositor = strangerOf(service, request)
   const { url } = document.value
   if (

@@ -8,6 +8,8 @@ import { type DocumentParser, failure, isText, type NotificationDocument, type R
 import { headerValueCharsMax, plainTextTitleCharsMax } from "../../../limits.ts"
 import { isNotificationForm } from "../../../notification-body.ts"
 import { documentError, type HttpError, httpError } from "../../../pipeline/index.ts"
+import type { RequestHeaders } from "../../../wire/index.ts"
+import { readTextFields } from "./text-fields.ts"
 
 export const plainTextType = "text/plain"
 
@@ -38,10 +40,13 @@ const titleOf = (text: string): string => {
 export const readPlainText = (
   parser: DocumentParser,
   bytes: Uint8Array,
-  contentType: string
+  contentType: string,
+  headers: RequestHeaders
 ): Result<NotificationDocument, HttpError> => {
   const text = parser.decode(bytes, contentType)
   if (!text.ok) return failure(documentError(text.fault))
+  const extra = readTextFields(headers)
+  if (!extra.ok) return extra
   const description = titleOf(text.value)
   if (description === "") {
     return failure(httpError("unprocessable", "the text has no line with a word: send some text"))
@@ -57,7 +62,7 @@ export const readPlainText = (
     content: { type: typeOf(contentType), encoding: "base64", text: content },
     itemAttributes: "",
     fieldAttributes: undefined,
-    extra: "",
+    extra: extra.value,
     rootExtra: ""
   })
 }

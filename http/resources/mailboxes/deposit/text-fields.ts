@@ -1,0 +1,72 @@
+/**
+ * The header fields that describe a deposit of plain text, with the names and values of ntfy:
+ * Priority, Tags, Click. They become elements of the item, which readers get as any unknown element
+ * of a notification; the pages show them. There is no field for the title, which the first line of
+ * the text is: the parser of requests cuts off what is not ASCII at the ends of a field.
+ */
+import { parseUrl } from "../../../../actors/index.ts"
+import { element, failure, type Result, success, writeElement } from "../../../formats/xml/index.ts"
+import { plainTextTagsMax, uriCharsMax } from "../../../limits.ts"
+import { type HttpError, httpError } from "../../../pipeline/index.ts"
+import type { RequestHeaders } from "../../../wire/index.ts"
+
+/** The least is 1, the greatest 5; 3 is usual. */
+const priorities: ReadonlyMap<string, string> = new Map([
+  ["1", "1"],
+  ["min", "1"],
+  ["2", "2"],
+  ["low", "2"],
+  ["3", "3"],
+  ["default", "3"],
+  ["4", "4"],
+  ["high", "4"],
+  ["5", "5"],
+  ["max", "5"],
+  ["urgent", "5"]
+])
+
+/** The priority that browsers give their own requests (RFC 9218), in the field of the same name. */
+const requestPriority = /^(?:u=\d|i(?:=\?[01])?)(?:\s*,|$)/
+
+type Elements = Result<string, HttpError>
+
+const refused = (what: string): Elements =>
+  failure(httpError("unprocessable", `${what}; nothing was stored`))
+
+const leaf = (name: string, text: string): Elements =>
+  success(writeElement(element(name, {}, text)))
+
+const readPriority = (text: string): Elements => {
+  if (requestPriority.test(text)) return success("")
+  const level = priorities.get(text)
+  return level === undefined
+    ? refused("Priority must be 1 to 5, or min, low, default, high, max or urgent")
+    : leaf("priority", level)
+}
+
+const readTags = (text: string): Elements => {
+  if (!/^[\t\x20-\x7e]*$/.test(text)) return refused("Tags must be of ASCII characters")
+  const tags = text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "")
+  if (tags.length > plainTextTagsMax) return refused(`Tags has more than ${plainTextTagsMax}`)
+  return tags.length === 0 ? success("") : leaf("tags", tags.join(","))
+}
+
+const readClick = (text: string): Elements =>
+  text.length <= uriCharsMax && /^https?:\/\/[^/?#]/i.test(text) && /^[\x21-\x7e]+$/.test(text) &&
+    parseUrl(text) !== undefined
+    ? leaf("click", text)
+    : refused(`Click must be an http or https URI of at most ${uriCharsMax} characters`)
+
+const fields = [["priority", readPriority], ["tags", readTags], ["click", readClick]] as const
+
+/** The elements of the fields, as XML. Fails with 422 for a value that is none. */
+export const readTextFields = (headers: RequestHeaders): Elements => {
+  let elements = ""
+  for (const [name, read] of fields) {
+    const text = headers.get(name)?.trim() ?? ""
+    const one = text === "" ? success("") : read(text)
+    if (!one.ok) return one
+    elements += one.value
+  }
+  return success(elements)
+}
