@@ -1,4 +1,4 @@
-/** Every limit of archives and of `restante doctor`. */
+/** Every limit of archives, of `restante doctor`, and of the files of the command line. */
 
 /** Version of the format of archives; a later one is refused. */
 export const archiveFormatVersion = 1
@@ -11,6 +11,9 @@ export const trailerBytesMax = 64 * 1024
 
 /** Largest file of a secret of the command line. */
 export const secretFileBytesMax = 4 * 1024
+
+/** Largest file of contexts of the command line: hundreds of them. */
+export const contextsBytesMax = 256 * 1024
 
 /** Lines are written together in chunks of this size. */
 export const writeBytes = 128 * 1024

@@ -1,19 +1,13 @@
 /** `restante account …`: the accounts of a running service. */
-import { Console, Effect, Option, Schema } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { once } from "node:events"
 import { failed } from "../command-failure.ts"
-import { adminFlags, jsonFlag, switchFlag, textArgument, textFlag } from "./flags.ts"
-import { asAdmin, call, wrongUsage } from "./service.ts"
+import { adminFlags, jsonFlag, Slug, switchFlag, textArgument, textFlag } from "./flags.ts"
+import { asAdmin, call, wrongUsage } from "./service/index.ts"
 import { plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
 
 const accountsOfPage = 1000
-
-const Slug = Schema.String.pipe(Schema.check(
-  Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
-    message: "Expected 1 to 64 of a-z, 0-9 and -, not beginning with -"
-  })
-))
 
 const name = textArgument("name", "Name of the account").pipe(Argument.withSchema(Slug))
 

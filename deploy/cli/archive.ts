@@ -6,7 +6,7 @@ import { type CommandFailed, exitCodes, failed, reasonOf } from "../command-fail
 import { storageLocation } from "../settings/index.ts"
 import { adminFlags, jsonFlag, loadSettingsOf, storeFlags, switchFlag, textArgument,
   textFlag } from "./flags.ts"
-import { asAdmin, call, type ServiceLocation, wrongUsage } from "./service.ts"
+import { asAdmin, call, type ServiceLocation, wrongUsage } from "./service/index.ts"
 import { mustComplete, plural, printJson, progressLine, table } from "./terminal.ts"
 
 const progressIntervalMs = 500
@@ -88,26 +88,34 @@ export const backupCommand = Command.make(
     file: textArgument("file", "The new archive; the file must not exist. -: standard output"),
     url: textFlag("url", "uri", "Of the running service at this address, instead of a store"),
     "token-file": adminFlags["token-file"],
+    context: adminFlags.context,
     plain: switchFlag("plain", "Do not compress"),
-    "with-key": switchFlag("with-key", "Include the key of stored secrets; not with --url"),
+    "with-key": switchFlag(
+      "with-key",
+      "Include the key of stored secrets; not of a running service"
+    ),
     json: jsonFlag()
   },
   Effect.fnUntraced(function*(
-    { file, json, plain, "token-file": tokenFile, url, "with-key": withKey, ...flags }
+    { context, file, json, plain, "token-file": tokenFile, url, "with-key": withKey, ...flags }
   ) {
-    if (withKey && Option.isSome(url)) {
+    const isRunning = Option.isSome(url) || Option.isSome(context)
+    if (withKey && isRunning) {
       return yield* wrongUsage(
-        "--with-key cannot be used with --url: no service sends its key. Copy the key file instead"
+        "--with-key cannot be used with --url or --context: no service sends its key. Copy the " +
+          "key file instead"
       )
     }
     const { backUp, backUpRunning, rowsOf } = yield* archiveModule
-    const { settings } = yield* loadSettingsOf(Option.isNone(url) ? flags : {})
-    const store = Option.getOrElse(url, () => storageLocation(settings))
+    const { settings } = yield* loadSettingsOf(isRunning ? {} : flags)
+    const service = isRunning
+      ? yield* asAdmin({ context, "token-file": tokenFile, "base-url": url })
+      : undefined
+    const store = service?.baseUrl ?? storageLocation(settings)
     const backup = yield* withProgress(Effect.fnUntraced(function*(line) {
-      if (Option.isNone(url)) {
+      if (service === undefined) {
         return yield* backUp(settings, file, { isPlain: plain, withKey }, partsProgress(line))
       }
-      const service = yield* asAdmin({ "token-file": tokenFile, "base-url": url })
       const stream = yield* call(service, (client) => client.archive())
       const onBytes = (sum: number) => line.show(() => mebibytes(sum))
       return yield* backUpRunning(bytesOfService(service, stream), file, plain, onBytes)
@@ -133,7 +141,7 @@ export const backupCommand = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Write everything that is stored into one file: of a stopped store, a cluster, or --url"
+    "Write everything that is stored into one file: of a stopped store, a cluster, or a service"
   ),
   Command.withExamples([
     { command: "restante backup monday.restante", description: "Of the store in ./data" },

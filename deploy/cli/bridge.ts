@@ -5,7 +5,7 @@ import { createInterface } from "node:readline"
 import { type Client, pathOf, ProblemError } from "../../client/index.ts"
 import { failed } from "../command-failure.ts"
 import { accountFlags, jsonFlag, textArgument } from "./flags.ts"
-import { call, locateService, notUnderstood, pathMatching, wrongUsage } from "./service.ts"
+import { call, locateService, notUnderstood, pathMatching, wrongUsage } from "./service/index.ts"
 import { endWithReader, plain, printLine } from "./terminal.ts"
 
 const Challenge = Schema.Struct({

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { NotificationProgress, RecipientStatus } from "../../client/index.ts"
 import { type CommandFailed, failed } from "../command-failure.ts"
-import { call, type ServiceLocation } from "./service.ts"
+import { call, type ServiceLocation } from "./service/index.ts"
 import { mustComplete, plain, plural, type Screen, standardError } from "./terminal.ts"
 
 const tickMs = 1_000

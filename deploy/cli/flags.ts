@@ -43,11 +43,23 @@ export const textFlag = (name: string, metavar: string, description: string) =>
 export const secretFileFlag = (name: string, description: string) =>
   textFlag(name, "file", `${description}; - for standard input, or to type it on a terminal`)
 
+/** The name of an account or of a context. */
+export const Slug = Schema.String.pipe(Schema.check(
+  Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
+    message: "Expected 1 to 64 of a-z, 0-9 and -, not beginning with -"
+  })
+))
+
 const serviceFlags = (about: string) => ({
   ...baseUrl === undefined ? {} : {
     "base-url": baseUrl.pipe(Flag.withDescription("Where the service is (BASE_URL)"))
   },
-  "token-file": secretFileFlag("token-file", about)
+  "token-file": secretFileFlag("token-file", about),
+  context: textFlag(
+    "context",
+    "name",
+    "The context with the service and the token (RESTANTE_CONTEXT); see `restante context`"
+  )
 })
 
 /** Flags of commands for admins only. */
@@ -55,14 +67,25 @@ export const adminFlags = serviceFlags(
   "File of an admin's token, in place of ADMIN_TOKEN and RESTANTE_TOKEN"
 )
 
-/** Flags of commands for any account. */
-export const accountFlags = serviceFlags(
-  "File of the account's token, in place of RESTANTE_TOKEN and ADMIN_TOKEN"
+/** The flag with the name of the account that a token is for. */
+export const accountFlag = Flag.String("account").pipe(
+  Flag.withSchema(Slug),
+  Flag.withMetavar("name"),
+  Flag.withDescription("The account of the token (RESTANTE_ACCOUNT)"),
+  Flag.optional
 )
+
+/** Flags of commands for any account. */
+export const accountFlags = {
+  ...serviceFlags("File of the account's token, in place of RESTANTE_TOKEN and ADMIN_TOKEN"),
+  account: accountFlag
+}
 
 /** The values of these flags. */
 export interface ServiceFlags {
   readonly "token-file": Option.Option<string>
+  readonly context: Option.Option<string>
+  readonly account?: Option.Option<string>
   readonly "base-url"?: Option.Option<string>
 }
 

@@ -3,6 +3,7 @@ import { accountCommand } from "./account.ts"
 import { backupCommand, checkCommand, migrateCommand, restoreCommand } from "./archive.ts"
 import { auditCommand } from "./audit/index.ts"
 import { bridgeCommand } from "./bridge.ts"
+import { contextCommand } from "./context.ts"
 import { readCommand, registerCommand, registrationsCommand, watchCommand } from "./mailbox.ts"
 import { configCommand, doctorCommand, serveCommand } from "./node.ts"
 import { outboxCommand, sendCommand } from "./outgoing.ts"
@@ -18,6 +19,7 @@ export const commands = [
   configCommand,
   doctorCommand,
   topCommand,
+  contextCommand,
   accountCommand,
   auditCommand,
   checkCommand,

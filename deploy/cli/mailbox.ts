@@ -13,7 +13,8 @@ import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
   switchFlag, textArgument, textFlag } from "./flags.ts"
-import { call, locateService, mailboxUri, type ServiceLocation, wrongUsage } from "./service.ts"
+import { call, locateService, mailboxUri, type ServiceLocation,
+  wrongUsage } from "./service/index.ts"
 import { endWithReader, pageSizeFor, plain, printJson, printLine, printOutcome, table,
   take } from "./terminal.ts"
 
@@ -83,8 +84,9 @@ const uriOf = Effect.fnUntraced(function*(
 })
 
 /**
- * The resource of a URI or a name. Without an explicit service, the URI names the service, which
- * then receives only a token of a flag: a token of the environment belongs to another service.
+ * The resource of a URI or a name. Without a service of a flag or a variable, the URI names the
+ * service. If that is not the current context's, it receives only a token of a flag: any other
+ * token belongs to another service.
  */
 const locateMailbox = Effect.fnUntraced(function*(
   argument: string,
@@ -94,7 +96,7 @@ const locateMailbox = Effect.fnUntraced(function*(
   const passwordFile = flags["password-file"]
   yield* checkStandardInput(flags["token-file"], passwordFile, Option.some(argument))
   const nameOrUri = yield* uriOf(argument, question)
-  const { isExplicit, tokenOfFlag, ...located } = yield* locateService(flags, "account")
+  const { isExplicit, ofFlags, ...located } = yield* locateService(flags, "account")
   const uri = mailboxUri(nameOrUri, located)
   const { origin, pathname: path, protocol } = parseUrl(uri) ??
     { origin: "", pathname: "", protocol: "" }
@@ -102,14 +104,14 @@ const locateMailbox = Effect.fnUntraced(function*(
     return yield* wrongUsage(`expected ${expected}`)
   }
   const baseUrl = isExplicit ? located.baseUrl : origin
-  const token = baseUrl === located.baseUrl ? located.token : tokenOfFlag
+  const { account, token } = baseUrl === located.baseUrl ? located : ofFlags
   const secret = Option.isNone(passwordFile)
     ? undefined
     : yield* readSecret(passwordFile.value, "Password of the mailbox")
   // A password replaces the token.
   const isTokenSent = secret === undefined && (needsAccount || !path.includes("~"))
   return {
-    service: { baseUrl, token: isTokenSent ? token : undefined },
+    service: { baseUrl, account, token: isTokenSent ? token : undefined },
     path,
     password: secret && Redacted.value(secret)
   }

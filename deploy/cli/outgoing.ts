@@ -10,7 +10,7 @@ import { expectDelivered, showProgress } from "./delivery-progress.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, sinceFlag, switchFlag, textArgument,
   textFlag, wordFlag } from "./flags.ts"
 import { asAccount, call, failureOf, mailboxUri, pathMatching, type ServiceLocation,
-  wrongUsage } from "./service.ts"
+  wrongUsage } from "./service/index.ts"
 import { bytesOf, endWithReader, pageSizeFor, plain, plural, printJson, printLine, printOutcome,
   table, take, webStream } from "./terminal.ts"
 

@@ -7,7 +7,7 @@ import type { JsonObject, LoadProgress } from "../../client/index.ts"
 import { observed } from "../streams.ts"
 import { accountFlags, jsonFlag, limitFlag, switchFlag, textArgument, textFlag,
   wordFlag } from "./flags.ts"
-import { asAccount, call, locateService, wrongUsage } from "./service.ts"
+import { asAccount, call, locateService, wrongUsage } from "./service/index.ts"
 import { bytesOf, endWithReader, pageSizeFor, plain, plural, printLine, progressLine, table, take,
   webStream } from "./terminal.ts"
 

@@ -4,7 +4,7 @@ import { Command, Flag } from "effect/cli"
 import type { ClusterReport, NodeStatus } from "../../client/index.ts"
 import { exitCodes } from "../command-failure.ts"
 import { adminFlags, countFlag, jsonFlag } from "./flags.ts"
-import { asAdmin, call } from "./service.ts"
+import { asAdmin, call } from "./service/index.ts"
 import { endWithReader, plural, table } from "./terminal.ts"
 
 const clear = "\x1b[H\x1b[2J"

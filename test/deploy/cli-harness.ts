@@ -38,12 +38,16 @@ const children = new Set<ChildProcess>()
 
 export type Environment = Readonly<Record<string, string>>
 
+/** A folder of configuration without contexts: a developer's own would change the commands. */
+const noContexts = temporaryFolder()
+
 /** Runs a command as the admin; its service is `BASE_URL` of the environment. */
 export const run = (args: ReadonlyArray<string>, env: Environment = {}, input = ""): Run => {
   const child = spawn(process.execPath, [main, ...args], {
     env: {
       PATH: process.env["PATH"] ?? "",
       RESTANTE_TOKEN: adminToken,
+      XDG_CONFIG_HOME: noContexts,
       ...env
     },
     stdio: ["pipe", "pipe", "pipe"]

@@ -15,10 +15,13 @@ const main = fileURLToPath(new URL("../../dist/bin/restante.js", import.meta.url
 
 const path = process.env["PATH"]
 
+/** A folder of configuration without contexts: a developer's own would change the commands. */
+const noContexts = { XDG_CONFIG_HOME: mkdtempSync(join(tmpdir(), "restante-cli-")) }
+
 const restante = (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
   const { status, stderr, stdout } = spawnSync(process.execPath, [main, ...args], {
     encoding: "utf8",
-    env: { ...(path === undefined ? {} : { PATH: path }), ...env },
+    env: { ...(path === undefined ? {} : { PATH: path }), ...noContexts, ...env },
     timeout: 20_000
   })
   return { status, stderr, stdout }
@@ -326,7 +329,7 @@ describe("restante", () => {
     await new Promise((resolve) => other.once("listening", resolve))
     const { port } = other.address() as AddressInfo // a TCP server's address is an object
     const { execFile } = await import("node:child_process")
-    const env = { ADMIN_TOKEN: "t", BASE_URL: `http://127.0.0.1:${port}` }
+    const env = { ...noContexts, ADMIN_TOKEN: "t", BASE_URL: `http://127.0.0.1:${port}` }
     const stderr = await new Promise<string>((resolve) => {
       execFile(process.execPath, [main, "account", "list"], { env }, (_, __, text) => resolve(text))
     })

@@ -120,6 +120,8 @@ const outputs = async (steps: ReadonlyArray<Step>, { folder, here, service, toke
   const env = {
     PATH: `${shims()}:${PATH}`,
     HOME,
+    // The reader has no contexts yet.
+    XDG_CONFIG_HOME: folder,
     TOKEN: token,
     ADMIN_TOKEN: token,
     RESTANTE_TOKEN: token,

@@ -6,7 +6,7 @@ import { type CommandFailed, failed } from "../../command-failure.ts"
 import { storageLocation } from "../../settings/index.ts"
 import { adminFlags, jsonFlag, limitFlag, loadSettingsOf, sinceFlag, storeFlags, switchFlag,
   textFlag } from "../flags.ts"
-import { asAdmin, call, wrongUsage } from "../service.ts"
+import { asAdmin, call, wrongUsage } from "../service/index.ts"
 import { endWithReader, pageSizeFor, plain, printJson, printLine, table,
   take } from "../terminal.ts"
 
@@ -99,7 +99,7 @@ const verify = Command.make(
     stored: switchFlag("stored", "Of a stopped store, or of a cluster, instead of a service"),
     json: jsonFlag()
   },
-  Effect.fnUntraced(function*({ json, noted, stored, "token-file": tokenFile, ...flags }) {
+  Effect.fnUntraced(function*({ context, json, noted, stored, "token-file": tokenFile, ...flags }) {
     const text = Option.getOrUndefined(noted)
     const point = text === undefined ? undefined : pointOf(text)
     if (text !== undefined && point === undefined) {
@@ -111,7 +111,7 @@ const verify = Command.make(
     const { "base-url": baseUrl = Option.none(), ...store } = flags
     const checked = stored
       ? yield* checkStored(store)
-      : yield* checkService({ "token-file": tokenFile, "base-url": baseUrl }, point)
+      : yield* checkService({ context, "token-file": tokenFile, "base-url": baseUrl }, point)
     const { entries, fault, last, location } = checked
     if (json) yield* printJson({ location, entries, last, fault })
     if (fault !== undefined) {
