@@ -4,7 +4,8 @@ import type { NodeSettings } from "../settings/index.ts"
 import type { Finding } from "./finding.ts"
 import { adminToken, baseUrl, clock, contentBaseUrl, dataFolder, memory, openFiles, outbound,
   platform } from "./machine.ts"
-import { contentOrigin, natsServers, service, store } from "./service.ts"
+import { contentOrigin, findService, unreportedSettings } from "./running-service.ts"
+import { natsServers, store } from "./stores.ts"
 
 /** Examines everything. It changes only what opening a store changes. */
 export const examine = Effect.fnUntraced(function*(
@@ -12,6 +13,7 @@ export const examine = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ReadonlyArray<Finding>> {
   const { natsUrl } = settings
   const storage = yield* Effect.promise(() => dataFolder(settings))
+  const running = yield* Effect.promise(() => findService(settings))
   const canWrite = storage.every(({ state }) => state !== "fail")
   return [
     platform(),
@@ -22,11 +24,12 @@ export const examine = Effect.fnUntraced(function*(
     ...natsUrl === undefined
       ? canWrite ? [yield* store(settings)] : []
       : yield* natsServers(settings, natsUrl),
-    baseUrl(settings),
+    ...running.findings,
+    baseUrl(settings, running.report),
     contentBaseUrl(settings),
     adminToken(settings),
     outbound(settings),
-    ...yield* Effect.promise(() => service(settings)),
+    ...unreportedSettings(running),
     ...yield* Effect.promise(() => contentOrigin(settings))
   ]
 })

@@ -10,6 +10,7 @@ import { clockEarliestMs, diskMinBytes, diskWantedBytes, filesMin, filesWanted,
 import { openToOthers } from "../node/index.ts"
 import { adminTokenOf, adminTokenProblem, type NodeSettings } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
+import type { ServiceReport } from "./running-service.ts"
 
 const gigabytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 
@@ -77,7 +78,7 @@ export const dataFolder = async (settings: NodeSettings): Promise<ReadonlyArray<
     ? fail(name, `${near} cannot be written to`, "set DATA_DIR, or its owner and mode")
     : open !== undefined
     ? warn(name, path, open)
-    : ok(name, near === path ? path : `${path}, to be created`)
+    : ok(name, near === path ? path : `${path} can be created`)
   const { bavail, blocks, bsize } = await statfs(near)
   const bytes = bavail * bsize
   // The disk of a node of a cluster has its name alone.
@@ -106,7 +107,7 @@ export const clock = (nowMs: number): Finding => {
 /** Whether the token of the account admin is hard to guess. */
 export const adminToken = (settings: NodeSettings): Finding => {
   if (adminTokenOf(settings) === undefined) {
-    return ok("admin token", "generated at the first start, and shown once")
+    return ok("admin token", "not set: the first start generates one, and shows it once")
   }
   const problem = adminTokenProblem(settings)
   return finding("admin token", "set", problem ?? "", { fails: problem !== undefined })
@@ -115,19 +116,41 @@ export const adminToken = (settings: NodeSettings): Finding => {
 const isLocal = (host: string): boolean =>
   host === "localhost" || host.endsWith(".localhost") || host.startsWith("127.") || host === "[::1]"
 
-/** Whether clients can use the origin of the service's URIs. */
-export const baseUrl = ({ baseUrl: origin }: NodeSettings): Finding => {
-  if (origin === undefined) {
-    return warn(
-      "base URL",
-      "not set: URIs begin with http://localhost",
-      "set BASE_URL to the address by which clients reach the service, before the first use"
-    )
-  }
+const setBaseUrl = "set BASE_URL to the address by which clients reach the service"
+
+/** Whether clients can use an origin that somebody has chosen. */
+const chosenBaseUrl = (origin: string): Finding => {
   const { hostname, protocol } = new URL(origin)
   return protocol === "http:" && !isLocal(hostname)
     ? warn("base URL", `${origin}, without TLS`, "put a proxy with TLS in front of the nodes")
     : ok("base URL", origin)
+}
+
+/**
+ * Whether clients can use the origin of the service's URIs: that of the running service, if one
+ * reports it, else that of the settings.
+ */
+export const baseUrl = (
+  { baseUrl: own }: NodeSettings,
+  report: ServiceReport | undefined
+): Finding => {
+  if (report === undefined) {
+    return own === undefined
+      ? warn(
+        "base URL",
+        "not set: URIs begin with http://localhost",
+        `${setBaseUrl}, before the first use`
+      )
+      : chosenBaseUrl(own)
+  }
+  const { baseUrl: origin } = report
+  if (own !== undefined && own !== origin) {
+    const found = `URIs of the running service begin with ${origin}, but BASE_URL is ${own}`
+    return warn("base URL", found, "give the service and this command the same BASE_URL")
+  }
+  return own === undefined && isLocal(new URL(origin).hostname)
+    ? warn("base URL", `URIs of the running service begin with ${origin}`, setBaseUrl)
+    : chosenBaseUrl(origin)
 }
 
 /** Whether browsers separate the content of strangers from the service. */

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { streamFindings } from "../../deploy/doctor/stores.ts"
 import { adminToken, publicUrl, type Service, start, temporaryFolder } from "../e2e/process.ts"
 import { echoes, receiver } from "../e2e/receivers.ts"
 import { freePorts, type NatsServer, startServer } from "../runtime/nats/servers.ts"
@@ -282,10 +283,15 @@ describe("restante doctor", () => {
     readonly found: string
     readonly advice?: string
   }
+  const advices = (findings: ReadonlyArray<Finding>) =>
+    findings.flatMap(({ advice }) => advice === undefined ? [] : [advice])
   const examined = async (env: Environment) => {
     const { status, stdout } = await restante(["doctor", "--json"], env)
     const findings: ReadonlyArray<Finding> = JSON.parse(stdout)
     for (const { advice, state } of findings) expect(advice === undefined).toBe(state === "ok")
+    for (const told of [findings.map(({ name }) => name), advices(findings)]) {
+      expect(told).toEqual([...new Set(told)])
+    }
     return { status, of: (name: string) => findings.find((one) => one.name === name) }
   }
   const fresh = () => ({ DATA_DIR: join(folder, "not", "there") })
@@ -303,6 +309,61 @@ describe("restante doctor", () => {
   it("accepts a store in use", async () => {
     const { of } = await examined({ DATA_DIR: service.dataDir })
     expect(of("store")).toMatchObject({ state: "ok", found: expect.stringContaining("in use") })
+    // The advice of a start that finds another process.
+    expect(of("store")?.found).not.toContain("stop")
+  })
+
+  it("examines the base URL that the running service reports", async () => {
+    const other = await examined(fresh())
+    expect(other.of("base URL")).toMatchObject({
+      state: "warn",
+      found: `URIs of the running service begin with ${publicUrl}, but BASE_URL is ${service.url}`
+    })
+    expect(other.of("service")?.found).toMatch(/ is ready: restante \d+\.\d+\.\d+$/)
+    const unset = await examined({ ...fresh(), BASE_URL: "", PORT: String(service.port) })
+    expect(unset.of("base URL")).toMatchObject({
+      state: "warn",
+      found: `${publicUrl}, without TLS`
+    })
+    expect(unset.of("settings")?.found).toContain("the service reports only its base URL")
+  })
+
+  it("examines its own settings where no service runs, and gives each advice once", async () => {
+    const [port = 0] = await freePorts(1)
+    const { of } = await examined({ ...fresh(), BASE_URL: "", PORT: String(port) })
+    expect(of("base URL")).toMatchObject({ state: "warn", found: expect.stringContaining("not") })
+    expect(of("service")).toMatchObject({ state: "warn", advice: "start it (restante serve)" })
+    expect(of("settings")).toBeUndefined()
+  })
+
+  it("takes no other program for the service", async () => {
+    const link = { rel: "mailboxes", href: "nowhere/mailboxes" }
+    for (const text of ["{}", JSON.stringify({ version: "1.0.0", link: [link] })]) {
+      const other = await receiver((_, response) => response.end(text))
+      const { of } = await examined({ ...fresh(), BASE_URL: other })
+      expect(of("service")).toMatchObject({
+        state: "warn",
+        found: `${other} is ready, but has no service document of restante`
+      })
+      expect(of("base URL")).toMatchObject({ state: "ok", found: other })
+    }
+  })
+
+  it("reports streams together of which it finds the same", () => {
+    const stream = (name: string, replicas: number) => ({
+      cluster: { leader: "a", replicas: [] },
+      config: { name, num_replicas: replicas }
+    })
+    const streams = [stream("KV_a", 1), stream("KV_b", 3), stream("KV_c", 1)]
+    expect(streamFindings(streams, true)).toEqual([
+      {
+        name: "streams",
+        state: "warn",
+        found: "KV_a, KV_c: 1 copy each",
+        advice: expect.stringContaining("add copies")
+      },
+      { name: "streams", state: "ok", found: "KV_b: 3 copies", advice: undefined }
+    ])
   })
 
   it("reports an unusable data folder", async () => {

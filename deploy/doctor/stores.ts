@@ -1,4 +1,4 @@
-/** Findings about the store, the servers of NATS and the running service. */
+/** Findings about the store and the servers of NATS. */
 import { Context, Effect, Layer } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -7,11 +7,10 @@ import { Records, StorageUnavailable } from "../../runtime/index.ts"
 import { connection, hasContents, Nats, type NatsApi,
   natsRegistry } from "../../runtime/nats/index.ts"
 import { backendFailed, natsOptions } from "../backend/index.ts"
-import { answerBytesRead, clockFailMs, clockWarnMs, natsPayloadWantedBytes, natsRoundTripWarnMs,
-  requestMs } from "../limits.ts"
+import { natsPayloadWantedBytes, natsRoundTripWarnMs } from "../limits.ts"
 import { assertKeyOfStore, disagreementWithCluster, existingKeyringOf, keyFileOf,
   keyringOf } from "../secret-key/index.ts"
-import { baseUrlOf, natsProblem, type NodeSettings, storageLocation } from "../settings/index.ts"
+import { natsProblem, type NodeSettings, storageLocation } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
 /** Opens the store, and decrypts what only its own key decrypts. */
@@ -31,45 +30,61 @@ export const store = (settings: NodeSettings): Effect.Effect<Finding> =>
     : Effect.scoped(openStore(settings)).pipe(
       Effect.as(ok("store", `${settings.dataDir} opens, with its secret key`)),
       Effect.catch((failure) => {
+        // A running node is no fault, so that the advice of a start does not apply.
+        if (failure._tag === "StorageLocked") {
+          const user = failure.pid === undefined ? "another process" : `process ${failure.pid}`
+          return Effect.succeed(ok("store", `${settings.dataDir} is in use by ${user}`))
+        }
         const { message } = backendFailed(settings.dataDir, failure)
         const advice = "run `restante check`; restore a backup if the store is corrupted"
-        return Effect.succeed(
-          finding("store", message, advice, { fails: failure._tag !== "StorageLocked" })
-        )
+        return Effect.succeed(fail("store", message, advice))
       })
     )
 
-/** How far another clock differs from this one, as precisely as the request's round trip allows. */
-const clockOffset = (name: string, aheadMs: number, uncertaintyMs: number): Finding => {
-  const offsetMs = Math.max(0, Math.abs(aheadMs) - uncertaintyMs)
-  if (offsetMs <= clockWarnMs) return ok(name, "agrees with this machine's")
-  const found = `${(offsetMs / 1_000).toFixed(1)} s apart from this machine's`
-  const advice =
-    "synchronize the clocks by NTP (chrony, systemd-timesyncd): signatures and times " +
-    "of receipt depend on them"
-  return finding(name, found, advice, { fails: offsetMs > clockFailMs, warns: true })
+interface StreamInfo {
+  readonly cluster?: {
+    readonly leader?: string | undefined
+    readonly replicas?: ReadonlyArray<
+      { readonly name: string; readonly current: boolean; readonly offline?: boolean | undefined }
+    >
+  }
+  readonly config: { readonly name: string; readonly num_replicas: number }
 }
 
-const streamFindings = async ({ jsm, nc }: NatsApi): Promise<ReadonlyArray<Finding>> => {
-  const findings: Array<Finding> = []
-  const isCluster = (nc.info?.cluster ?? "") !== ""
-  for await (const { cluster, config } of jsm.streams.list("$KV.>")) {
-    const name = `stream ${config.name}`
-    const others = cluster?.replicas ?? []
-    const behind = others.filter(({ current, offline }) => !current || offline === true)
-    const found = `${config.num_replicas} ${config.num_replicas === 1 ? "copy" : "copies"}`
-    if (cluster?.leader === "" || cluster?.leader === undefined && isCluster) {
-      findings.push(fail(name, `${found}, no leader`, "start the missing servers"))
-    } else if (behind.length > 0) {
-      const names = behind.map((one) => one.name).join(", ")
-      findings.push(warn(name, `${found}, of which ${names} are behind or missing`, "start them"))
-    } else if (isCluster && config.num_replicas < 3) {
-      findings.push(
-        warn(name, found, "add copies, as one failed server stops it: nats stream edit --replicas")
-      )
-    } else findings.push(ok(name, found))
+/** What was found of a stream, without its name. */
+const streamFinding = ({ cluster, config }: StreamInfo, isCluster: boolean): Finding => {
+  const name = "streams"
+  const others = cluster?.replicas ?? []
+  const behind = others.filter(({ current, offline }) => !current || offline === true)
+  const found = `${config.num_replicas} ${config.num_replicas === 1 ? "copy" : "copies"}`
+  if (cluster?.leader === "" || cluster?.leader === undefined && isCluster) {
+    return fail(name, `${found}, no leader`, "start the missing servers")
   }
-  return findings
+  if (behind.length > 0) {
+    const names = behind.map((one) => one.name).join(", ")
+    return warn(name, `${found}, of which ${names} are behind or missing`, "start them")
+  }
+  return isCluster && config.num_replicas < 3
+    ? warn(name, found, "add copies, as one failed server stops it: nats stream edit --replicas")
+    : ok(name, found)
+}
+
+/** One finding for all streams of which the same was found. */
+export const streamFindings = (
+  streams: ReadonlyArray<StreamInfo>,
+  isCluster: boolean
+): ReadonlyArray<Finding> => {
+  const groups = new Map<string, { readonly finding: Finding; readonly names: Array<string> }>()
+  for (const stream of streams) {
+    const finding = streamFinding(stream, isCluster)
+    const group = groups.get(`${finding.state} ${finding.found}`) ?? { finding, names: [] }
+    group.names.push(stream.config.name)
+    groups.set(`${finding.state} ${finding.found}`, group)
+  }
+  return [...groups.values()].map(({ finding: { found, ...finding }, names }) => ({
+    ...finding,
+    found: `${names.join(", ")}: ${found}${names.length === 1 ? "" : " each"}`
+  }))
 }
 
 const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
@@ -88,7 +103,9 @@ const natsFindings = async (nats: NatsApi): Promise<ReadonlyArray<Finding>> => {
     const advice = "set max_payload to 1MB: otherwise larger documents are refused"
     findings.push(warn("NATS max_payload", `${payload} bytes`, advice))
   }
-  return [...findings, ...await streamFindings(nats)]
+  const streams: Array<StreamInfo> = []
+  for await (const stream of jsm.streams.list("$KV.>")) streams.push(stream)
+  return [...findings, ...streamFindings(streams, cluster !== "")]
 }
 
 const copyKeyFile = "set SECRET_KEY_FILE to a copy of the file that the other nodes have"
@@ -155,68 +172,4 @@ export const natsServers = (
       "servers"
     return Effect.succeed([fail("NATS", found, advice)])
   }))
-}
-
-/** Whether a service runs and responds, and how far its clock differs. */
-export const service = async (settings: NodeSettings): Promise<ReadonlyArray<Finding>> => {
-  const origin = baseUrlOf(settings, settings.port)
-  try {
-    const beforeMs = Date.now()
-    const sentMs = performance.now()
-    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(requestMs) })
-    const text = (await response.text()).trim()
-    const roundTripMs = performance.now() - sentMs
-    const date = Date.parse(response.headers.get("date") ?? "")
-    // The Date field has whole seconds: on average the clock is half a second ahead of it.
-    const aheadMs = date + 500 - (beforeMs + roundTripMs / 2)
-    const clocks = Number.isNaN(date)
-      ? []
-      : [clockOffset("service's clock", aheadMs, 500 + roundTripMs / 2)]
-    if (response.ok) return [ok("service", `${origin} is ready`), ...clocks]
-    const found = `${origin} responds ${response.status}: ${text}`
-    return [warn("service", found, "see its log, and /cluster"), ...clocks]
-  } catch {
-    const advice = "start it (restante serve), or set BASE_URL to its address"
-    return [warn("service", `nothing responds at ${origin}`, advice)]
-  }
-}
-
-/** The start of a body as text: that of somebody else's service may have any size. */
-const startOf = async (response: Response): Promise<string> => {
-  const decoder = new TextDecoder()
-  let text = ""
-  let sizeBytes = 0
-  for await (const bytes of response.body ?? []) {
-    text += decoder.decode(bytes, { stream: true })
-    sizeBytes += bytes.length
-    if (sizeBytes >= answerBytesRead) break
-  }
-  return text
-}
-
-/** Whether CONTENT_BASE_URL reaches a service that knows it: it serves content and nothing else. */
-export const contentOrigin = async (
-  { contentBaseUrl }: NodeSettings
-): Promise<ReadonlyArray<Finding>> => {
-  if (contentBaseUrl === undefined) return []
-  const name = "content origin"
-  try {
-    const response = await fetch(`${contentBaseUrl}/livez`, {
-      signal: AbortSignal.timeout(requestMs)
-    })
-    const isOwn = (await startOf(response)).includes(`${contentBaseUrl} only serves content`)
-    if (response.status === 404 && isOwn) {
-      return [ok(name, `${contentBaseUrl} serves content alone`)]
-    }
-    const what = response.status === 404
-      ? "404, but not as an origin of content does"
-      : `${response.status} instead of 404`
-    const found = `${contentBaseUrl}/livez responds ${what}`
-    const advice = "let the proxy pass on Host or X-Forwarded-Host, name it in TRUSTED_PROXIES, " +
-      "and give every node the same CONTENT_BASE_URL"
-    return [fail(name, found, advice)]
-  } catch {
-    const advice = "let CONTENT_BASE_URL lead to the service, as BASE_URL does"
-    return [warn(name, `nothing responds at ${contentBaseUrl}`, advice)]
-  }
 }

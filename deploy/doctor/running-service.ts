@@ -1,0 +1,155 @@
+/** Findings about the running service, its origin of content, and what it reports of itself. */
+import { Option, Schema } from "effect"
+import { parseUrl } from "../../actors/index.ts"
+import { answerBytesRead, clockFailMs, clockWarnMs, requestMs } from "../limits.ts"
+import { baseUrlOf, type NodeSettings } from "../settings/index.ts"
+import { fail, type Finding, finding, ok, warn } from "./finding.ts"
+
+/** What a running service reports of itself, in its service document (protocol §6). */
+export interface ServiceReport {
+  readonly version: string
+  /** The start of its URIs: its own BASE_URL. */
+  readonly baseUrl: string
+}
+
+/** The service at the address of the settings. */
+export interface RunningService {
+  readonly findings: ReadonlyArray<Finding>
+  /** Undefined where no service of this kind responds. */
+  readonly report: ServiceReport | undefined
+}
+
+const ServiceDocument = Schema.Struct({
+  version: Schema.String,
+  link: Schema.Array(Schema.Struct({ rel: Schema.String, href: Schema.String }))
+})
+
+const decodeDocument = Schema.decodeUnknownOption(Schema.fromJsonString(ServiceDocument))
+
+/** How far another clock differs from this one, as precisely as the request's round trip allows. */
+const clockOffset = (name: string, aheadMs: number, uncertaintyMs: number): Finding => {
+  const offsetMs = Math.max(0, Math.abs(aheadMs) - uncertaintyMs)
+  if (offsetMs <= clockWarnMs) return ok(name, "agrees with this machine's")
+  const found = `${(offsetMs / 1_000).toFixed(1)} s apart from this machine's`
+  const advice =
+    "synchronize the clocks by NTP (chrony, systemd-timesyncd): signatures and times " +
+    "of receipt depend on them"
+  return finding(name, found, advice, { fails: offsetMs > clockFailMs, warns: true })
+}
+
+/** The start of a body as text: that of somebody else's service may have any size. */
+const startOf = async (response: Response): Promise<string> => {
+  const decoder = new TextDecoder()
+  let text = ""
+  let sizeBytes = 0
+  for await (const bytes of response.body ?? []) {
+    text += decoder.decode(bytes, { stream: true })
+    sizeBytes += bytes.length
+    if (sizeBytes >= answerBytesRead) break
+  }
+  return text
+}
+
+/** The entry of the service document that shows where the URIs begin. */
+const shownPath = "/mailboxes"
+
+const reportOf = (text: string): ServiceReport | undefined => {
+  const document = Option.getOrUndefined(decodeDocument(text))
+  const href = document?.link.find(({ rel }) => rel === shownPath.slice(1))?.href
+  const url = href === undefined ? undefined : parseUrl(href)
+  return document === undefined || url?.pathname !== shownPath
+    ? undefined
+    : { version: document.version, baseUrl: url.origin }
+}
+
+const request = (url: string): Promise<Response> =>
+  fetch(url, {
+    headers: { accept: "application/json, text/plain;q=0.5" },
+    signal: AbortSignal.timeout(requestMs)
+  })
+
+const offsetFinding = (
+  response: Response,
+  beforeMs: number,
+  roundTripMs: number
+): ReadonlyArray<Finding> => {
+  const date = Date.parse(response.headers.get("date") ?? "")
+  // The Date field has whole seconds: on average the clock is half a second ahead of it.
+  const aheadMs = date + 500 - (beforeMs + roundTripMs / 2)
+  return Number.isNaN(date)
+    ? []
+    : [clockOffset("service's clock", aheadMs, 500 + roundTripMs / 2)]
+}
+
+/** Asks the service whether it is ready, and for its service document. */
+const askService = async (origin: string): Promise<RunningService> => {
+  const beforeMs = Date.now()
+  const sentMs = performance.now()
+  const response = await request(`${origin}/readyz`)
+  const text = (await startOf(response)).trim()
+  const clocks = offsetFinding(response, beforeMs, performance.now() - sentMs)
+  if (!response.ok) {
+    const found = `${origin} responds ${response.status}: ${text}`
+    const findings = [warn("service", found, "see its log, and /cluster"), ...clocks]
+    return { findings, report: undefined }
+  }
+  const document = await request(`${origin}/`).then(startOf).catch(() => "")
+  const report = reportOf(document)
+  if (report !== undefined) {
+    const found = `${origin} is ready: restante ${report.version}`
+    return { findings: [ok("service", found), ...clocks], report }
+  }
+  const found = `${origin} is ready, but has no service document of restante`
+  const advice = "set BASE_URL to the address of the service; repeat this if it was overloaded"
+  return { findings: [warn("service", found, advice), ...clocks], report }
+}
+
+/** The service at BASE_URL, and how far its clock differs. */
+export const findService = async (settings: NodeSettings): Promise<RunningService> => {
+  const origin = baseUrlOf(settings, settings.port)
+  try {
+    return await askService(origin)
+  } catch {
+    // Without BASE_URL, the finding of that name has the advice to set it.
+    const advice = settings.baseUrl === undefined
+      ? "start it (restante serve)"
+      : "start it (restante serve), or set BASE_URL to its address"
+    const findings = [warn("service", `nothing responds at ${origin}`, advice)]
+    return { findings, report: undefined }
+  }
+}
+
+/** Which findings are about the settings of this command, although a service runs. */
+export const unreportedSettings = ({ report }: RunningService): ReadonlyArray<Finding> =>
+  report === undefined ? [] : [ok(
+    "settings",
+    "the service reports only its base URL: its other settings are examined as this command has " +
+      "them, so run it with the environment of the service"
+  )]
+
+/** Whether CONTENT_BASE_URL reaches a service that knows it: it serves content and nothing else. */
+export const contentOrigin = async (
+  { contentBaseUrl }: NodeSettings
+): Promise<ReadonlyArray<Finding>> => {
+  if (contentBaseUrl === undefined) return []
+  const name = "content origin"
+  try {
+    const response = await fetch(`${contentBaseUrl}/livez`, {
+      signal: AbortSignal.timeout(requestMs)
+    })
+    const isOwn = (await startOf(response)).includes(`${contentBaseUrl} only serves content`)
+    if (response.status === 404 && isOwn) {
+      return [ok(name, `${contentBaseUrl} serves content alone`)]
+    }
+    const what = response.status === 404
+      ? "404, but not as an origin of content does"
+      : `${response.status} instead of 404`
+    const found = `${contentBaseUrl}/livez responds ${what}`
+    const advice = "let the proxy pass on Host or X-Forwarded-Host, name it in TRUSTED_PROXIES, " +
+      "and give every node the same CONTENT_BASE_URL"
+    return [fail(name, found, advice)]
+  } catch {
+    const advice = "let CONTENT_BASE_URL lead to the service, as BASE_URL does"
+    return [warn(name, `nothing responds at ${contentBaseUrl}`, advice)]
+  }
+}
