@@ -23,7 +23,9 @@ const rowsOfSubject: Readonly<Record<string, ReadonlyArray<number>>> = {
   "audit log and moderation": [70, 71, 72, 73],
   "the build, and security.txt": [69, 80, 182, 183],
   "removal and export of accounts": [170, 171],
-  "the origin of content": [210, 211, 212]
+  "the origin of content": [210, 211, 212],
+  "contexts of the command line": [213, 214],
+  "messages on pages": [215]
 }
 
 const rows = textOf("docs/security.md").split("\n").filter((line) => /^\| +\d+ +\|/.test(line))
