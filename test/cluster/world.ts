@@ -21,6 +21,9 @@ export interface ClusterNode {
 /** Busy servers may elect a new leader at any time. */
 const leaderWithinMs = 120_000
 
+/** In the order of a cluster's servers. */
+const serverNames = ["n1", "n2", "n3"]
+
 /** Options for starting a node. */
 type EnvOf = (name: string) => Readonly<Record<string, string>>
 
@@ -89,6 +92,10 @@ export class World<Place extends Site = ProcessSite> implements FaultTarget {
   readonly health = (): Promise<ReplicaHealth> => this.cluster.health()
 
   readonly stepDown = (stream: string): Promise<void> => this.cluster.stepDown(stream)
+
+  readonly restartServer = async (name: string): Promise<void> => {
+    await this.cluster.servers[serverNames.indexOf(name)]?.restart()
+  }
 
   /** The server that leads a stream; waits for an election. */
   leaderOf(stream: string): Promise<NatsServer> {
