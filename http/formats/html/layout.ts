@@ -93,7 +93,7 @@ export const renderPage = (content: HtmlPage): string => {
 ${links.map(headLink)}${
     content.script !== undefined && html`<script src="${content.script}" defer></script>
 `
-  }<script src="/page.js"></script>
+  }<script src="/page.js" async blocking="render"></script>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>

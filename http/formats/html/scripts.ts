@@ -109,8 +109,9 @@ if (state !== null) {
 /**
  * `/page.js`, of every page: converts times to the reader's locale and adds buttons that copy, and
  * one that switches between light and dark. Without the script a page shows times in UTC, and the
- * colors that the reader's system asks for. It runs before the page is shown, so that a page whose
- * reader has chosen colors does not begin with others.
+ * colors that the reader's system asks for. A browser that knows `blocking="render"` (WHATWG HTML
+ * §2.5.8) shows the page when the script has run, so that it does not begin in other colors than
+ * the chosen ones. The page is parsed meanwhile.
  */
 export const pageScript = `"use strict"
 {
@@ -188,7 +189,10 @@ export const pageScript = `"use strict"
     for (const node of root.querySelectorAll("time[datetime]")) localize(node)
     for (const node of root.querySelectorAll("[data-copy]")) addCopyButton(node)
   }
+  let isBegun = false
   const begin = () => {
+    if (isBegun) return
+    isBegun = true
     addThemeButton()
     enhance(document)
     new MutationObserver((changes) => {
@@ -202,6 +206,11 @@ export const pageScript = `"use strict"
       for (const node of document.querySelectorAll("time[data-ago]")) localize(node)
     }, ${relativeTimesMs})
   }
-  document.addEventListener("DOMContentLoaded", begin)
+  // After deferred scripts, which need the page as the service sent it.
+  if (document.readyState === "complete") begin()
+  else {
+    document.addEventListener("DOMContentLoaded", begin)
+    addEventListener("load", begin)
+  }
 }
 `
