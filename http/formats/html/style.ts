@@ -87,6 +87,9 @@ gap:0 1rem;align-items:center}
 .entries button.small:not(:hover){border-color:transparent;color:var(--quiet)}
 .entries>li>p:first-child>a:not(:hover){text-decoration:none}
 .entries>li>p:first-child>a{color:var(--ink)}
+.find{display:flex;flex-wrap:wrap;gap:.25rem 1rem;justify-content:space-between;margin:.5rem 0}
+.find p{margin:0;display:flex;gap:.5rem;align-items:center}
+.find input[type=search]{min-height:2.25rem;padding:.25rem .65rem;width:auto;max-width:14rem}
 .choices a,.choices b{display:inline-block;padding:.15rem .6rem;margin:0 .15rem .3rem 0;
 border:1px solid var(--line);border-radius:1rem;font-size:.95rem}
 .choices b{border-color:var(--accent)}

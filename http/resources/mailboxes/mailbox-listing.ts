@@ -11,9 +11,10 @@ import { covers, decodeItem, formatCursor, isRemoval, itemAtMs, type MailboxMess
 import { isRefusal } from "../../../runtime/index.ts"
 import { isForReader } from "../../auth/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
-import { linkedDataType, type MediaType } from "../../formats/index.ts"
+import { type FormFields, linkedDataType, type MediaType } from "../../formats/index.ts"
 import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
-import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax } from "../../limits.ts"
+import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax,
+  searchCharsMax } from "../../limits.ts"
 import { type Call, contentUri, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
@@ -31,6 +32,16 @@ export interface ListingQuery {
   readonly read: boolean
   /** Whether the browser asks for the mailbox's password. */
   readonly isDialogWanted?: boolean
+  /** Only some of the notifications, the newest first. */
+  readonly filter?: MailboxFilter | undefined
+}
+
+/** Which notifications a listing has; all conditions hold. */
+export interface MailboxFilter {
+  /** Only those without a read mark. */
+  readonly isUnread: boolean
+  /** Only those whose fields have this text, in any case. */
+  readonly text: string | undefined
 }
 
 export const wholeQuery: ListingQuery = { since: undefined, limit: undefined, read: true }
@@ -60,8 +71,56 @@ export const readListingQuery = Effect.fnUntraced(function*(
   const before = beforeText === undefined ? undefined : Number(beforeText)
   const read = fields.has("read")
   const isDialogWanted = fields.get("read") === "password"
-  return { since, before, limit: yield* readLimit(fields), read, isDialogWanted }
+  const filter = yield* readFilter(fields)
+  if (filter !== undefined && since !== undefined) {
+    return yield* httpError("malformed", "q and unread need a listing without since", firstPage)
+  }
+  return { since, before, limit: yield* readLimit(fields), read, isDialogWanted, filter }
 })
+
+/** The filter of a query; browsers send empty fields of a form, which count as none. */
+const readFilter = Effect.fnUntraced(function*(
+  fields: FormFields
+): Effect.fn.Return<MailboxFilter | undefined, HandlerFailure> {
+  const text = fields.get("q")?.trim().toLowerCase() || undefined
+  const unread = fields.get("unread") || undefined
+  if (unread !== undefined && unread !== "true") {
+    return yield* httpError("malformed", "unread must be true, or absent", firstPage)
+  }
+  if (text !== undefined && text.length > searchCharsMax) {
+    const detail = `q has more than ${searchCharsMax} characters: search for less`
+    return yield* httpError("malformed", detail, firstPage)
+  }
+  return text === undefined && unread === undefined
+    ? undefined
+    : { isUnread: unread !== undefined, text }
+})
+
+const references: ReadonlyArray<readonly [reference: string, character: string]> = [
+  ["&lt;", "<"],
+  ["&gt;", ">"],
+  ["&quot;", "\""],
+  ["&#39;", "'"],
+  ["&amp;", "&"]
+]
+
+/** The text of all fields of a stored notification, as the search sees it. */
+const searchedText = (fragment: string): string =>
+  references.reduce(
+    (text, [reference, character]) => text.replaceAll(reference, character),
+    fragment.replaceAll(/<[^>]*>/g, "\n")
+  ).toLowerCase()
+
+/** Whether a notification passes the filter. */
+const passes = (
+  { read = [] }: MailboxView,
+  filter: MailboxFilter | undefined,
+  { n, value }: StoredItem
+): boolean =>
+  filter === undefined || (
+    !(filter.isUnread && covers(read, n)) &&
+    (filter.text === undefined || searchedText(decodeItem(value).fragment).includes(filter.text))
+  )
 
 /** One notification of a listing. */
 export interface MailboxEntry {
@@ -233,8 +292,16 @@ export const nextHref = (
   const limit = query.limit === undefined ? "" : `&limit=${query.limit}`
   return page.older === undefined
     ? `${mailbox.here}?since=${encodeURIComponent(page.time)}${limit}`
-    : `${mailbox.here}?before=${page.older}${limit}`
+    : `${mailbox.here}?before=${page.older}${limit}${filterText(query.filter)}`
 }
+
+/** The filter as further fields of a query. */
+export const filterText = (filter: MailboxFilter | undefined): string =>
+  filter === undefined
+    ? ""
+    : `${filter.isUnread ? "&unread=true" : ""}${
+      filter.text === undefined ? "" : `&q=${encodeURIComponent(filter.text)}`
+    }`
 
 /**
  * The field of an answer, in every format, that has lost what followed the cursor of its request.
@@ -260,8 +327,10 @@ export const depositLinks = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
 ]
 
 /** Whether the URI of a listing, its `rel="self"`, is a topic: the public one of the mailbox. */
-const isTopic = ({ secret }: MailboxRef, { before, limit, since }: ListingQuery): boolean =>
-  secret === undefined && before === undefined && limit === undefined && since === undefined
+const isTopic = (
+  { secret }: MailboxRef,
+  { before, filter, limit, since }: ListingQuery
+): boolean => [secret, before, filter, limit, since].every((part) => part === undefined)
 
 /** A WebSub subscriber subscribes at `hub` to the representation's own `self` (WebSub §4). */
 export const pageLinks = (
@@ -374,7 +443,10 @@ export const readLatest = Effect.fnUntraced(function*(
     const from = Math.max(1, low - span)
     const above = low
     const items = yield* readItems(service, mailbox, from, above - from)
-    found = [...items.filter(({ n, value }) => n < above && !isRemoval(value)), ...found]
+    const passed = items.filter((item) =>
+      item.n < above && !isRemoval(item.value) && passes(view, query.filter, item)
+    )
+    found = [...passed, ...found]
     low = from
   }
   const isWhole = end > view.head && found.length >= most

@@ -94,9 +94,10 @@ const readerOfPage = (
   )
 
 /** Without a cursor some types begin with the newest notification, the others with the oldest. */
-const pageReaderOf = (type: MediaType | undefined, { before, since }: ListingQuery) => {
+const pageReaderOf = (type: MediaType | undefined, { before, filter, since }: ListingQuery) => {
   if (since !== undefined) return readPage
-  const isLatest = before !== undefined || (type !== undefined && latestTypes.includes(type))
+  const isLatest = before !== undefined || filter !== undefined ||
+    (type !== undefined && latestTypes.includes(type))
   return isLatest ? readLatest : readPage
 }
 
@@ -181,6 +182,13 @@ class ListingCache {
   }
 }
 
+/** The spans of the notifications in a listing, without those that a filter has left out. */
+const shownSpans = (
+  entries: ReadonlyArray<MailboxEntry>,
+  { filter }: ListingQuery
+): ReadonlyArray<NumberSpan> =>
+  filter === undefined ? spansOf(entries) : entries.flatMap((one) => spansOf([one]))
+
 /** GET of a mailbox: the listing for its readers, the page that deposits for everybody else. */
 export const getMailbox = (service: Service) => {
   const cache = new ListingCache()
@@ -196,6 +204,10 @@ export const getMailbox = (service: Service) => {
       ? yield* readerOfPage(mailboxCall, query)
       : yield* requireReader(mailboxCall)
     if (readerCall === undefined) return yield* publicAnswer(mailboxCall)
+    const waitSeconds = preferredWaitSeconds(call)
+    if (query.filter !== undefined && (type === eventStreamType || waitSeconds !== undefined)) {
+      return yield* httpError("malformed", "q and unread need a listing without wait or stream")
+    }
     if (type === eventStreamType) return yield* streamMailbox(readerCall, query)
     const key = listingKey(readerCall, query, type)
     const cached = key === undefined ? undefined : cache.get(key)
@@ -203,7 +215,6 @@ export const getMailbox = (service: Service) => {
       const { answer, notModified } = cached
       return show(mailboxCall, answer, () => reportCached(mailboxCall, cached), notModified)
     }
-    const waitSeconds = preferredWaitSeconds(call)
     const page = waitSeconds === undefined
       ? yield* pageReaderOf(type, query)(service, mailbox, readerCall.view, query)
       : yield* pollListing(readerCall, query, waitSeconds)
@@ -212,7 +223,7 @@ export const getMailbox = (service: Service) => {
       ? feedDate(service, page.view)
       : {}
     // A list of URIs shows no notification.
-    const spans = type === linkedDataType ? [] : spansOf(page.entries)
+    const spans = type === linkedDataType ? [] : shownSpans(page.entries, query)
     const whole = wholeAnswer(mailboxCall, {
       _tag: "View",
       status: 200,

@@ -6,7 +6,7 @@ import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, docum
   type RequestBodyDescription, type ResponseDescription, rootElement, type Schema,
   type ServiceDescription, sinceParameters, slug, slugPattern, text, uri, viewResponse,
   visibleText } from "../../formats/openapi/index.ts"
-import { titleCharsMax } from "../../limits.ts"
+import { searchCharsMax, titleCharsMax } from "../../limits.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { acceptPost, directDeposit, plainTextType, postMailbox } from "./deposit/index.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
@@ -274,6 +274,14 @@ const fixed: ResourceDefinition = {
         before: {
           description: "Only entries older than this one, for a page or a feed.",
           schema: digits
+        },
+        q: {
+          description: "Only those with this text in a field, in any case; the newest first.",
+          schema: { ...text, maxLength: searchCharsMax }
+        },
+        unread: {
+          description: "With `true` only those without a read mark; the newest first.",
+          schema: oneOf("true")
         },
         read: {
           description: "Makes a browser ask for the password, instead of the page for deposits.",

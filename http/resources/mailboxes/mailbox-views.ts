@@ -8,7 +8,8 @@ import { attribute, badge, type Control, copyField, deleteForm, emptyState, type
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
-import { plainTextTagsMax, slugCharsMax, titleCharsMax, uriCharsMax } from "../../limits.ts"
+import { plainTextTagsMax, searchCharsMax, slugCharsMax, titleCharsMax,
+  uriCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import type { ShownMessage } from "../content/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
@@ -200,13 +201,35 @@ ${
     })
   }`
 
+/** All, or the unread ones; and a search. A browser that asks for the password keeps `read`. */
+const findForm = (mailbox: MailboxRef, { filter }: ListingQuery): Html => {
+  const read = mailbox.secret === undefined ? "read=" : ""
+  const { isUnread = false, text = "" } = filter ?? {}
+  const choice = (name: string, isChosen: boolean, query: string): Html =>
+    isChosen
+      ? html`<b aria-current="page">${name}</b> `
+      : html`<a href="${mailbox.here}?${
+        [read, query].filter((part) => part !== "").join("&")
+      }">${name}</a> `
+  return html`<form class="find" action="${mailbox.here}" method="get" role="search">
+<p class="choices">${choice("all", !isUnread && text === "", "")}${
+    choice("● unread", isUnread, "unread=true")
+  }</p>
+<p>${read === "" ? nothing : html`<input type="hidden" name="read" value="">`}
+<input type="search" name="q" value="${text}" maxlength="${searchCharsMax}"
+aria-label="Search in this mailbox" placeholder="Search" autocomplete="off">
+<button type="submit" class="small">Search</button></p></form>
+`
+}
+
 /** Marks all notifications as read that a page of the newest begins with. */
 const readMarkButton = (
   mailbox: MailboxRef,
   { isLatest, time }: ListingPage,
+  { filter }: ListingQuery,
   summaries: ReadonlyArray<NotificationSummary>
 ): Html =>
-  isLatest === true && summaries.some(({ isRead }) => !isRead)
+  isLatest === true && filter?.text === undefined && summaries.some(({ isRead }) => !isRead)
     ? renderButton(`${mailbox.here}/read`, "Mark all as read", "in this mailbox", { time })
     : nothing
 
@@ -217,13 +240,17 @@ const readMarkButton = (
 const readerPage = (mailbox: MailboxRef, page: ListingPage, query: ListingQuery): Html => {
   const summaries = page.entries.map((each) => summaryOf(mailbox, each))
   const stream = `${mailbox.here}?since=${encodeURIComponent(page.time)}`
-  const empty = emptyState(
-    "There is nothing here.",
-    "Leave a notification below, or tell others the address of this mailbox."
-  )
+  const empty = query.filter === undefined
+    ? emptyState(
+      "There is nothing here.",
+      "Leave a notification below, or tell others the address of this mailbox."
+    )
+    : emptyState(
+      page.more ? "There is nothing on this page: see the older ones." : "Nothing is found."
+    )
   const list = (page.isLatest === true ? summaries.toReversed() : summaries).map(entry)
   return html`<h2>Notifications</h2>
-${
+${findForm(mailbox, query)}${
     page.isDiscarded === true
       ? html`<p class="quiet">${discardedNotice}</p>
 `
@@ -236,7 +263,7 @@ ${
 ${list}</ol>
 ${liveState}`
   }
-${livePart("read-marks", readMarkButton(mailbox, page, summaries))}
+${livePart("read-marks", readMarkButton(mailbox, page, query, summaries))}
 <p><a href="${mailbox.here}/registrations">Push registrations</a>: callbacks for changes</p>`
 }
 

@@ -1,0 +1,93 @@
+/** Searching a mailbox, and listing what is unread. */
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { searchCharsMax } from "../../http/limits.ts"
+import { descriptions, type Mailboxes, notification, owner,
+  startMailboxes } from "./mailbox-harness.ts"
+
+let service: Mailboxes
+
+beforeAll(async () => {
+  service = await startMailboxes()
+})
+
+afterAll(() => service.close())
+
+/** Opens a mailbox with these notifications; returns its URI. */
+const filled = async (name: string, ...abouts: ReadonlyArray<string>): Promise<string> => {
+  const { href } = await service.open(name)
+  for (const about of abouts) await service.deposit(href, about)
+  return href
+}
+
+const list = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+  service.send("GET", path, { basic: owner, headers })
+
+/** What all pages of a listing have, from the first on. */
+const allOf = async (path: string): Promise<ReadonlyArray<string>> => {
+  const answer = await list(path)
+  expect(answer.status).toBe(200)
+  const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1]
+  return [...descriptions(answer).toReversed(), ...next === undefined ? [] : await allOf(next)]
+}
+
+test("a search finds the text of any field, in any case, page by page", async () => {
+  const href = await filled("found", "Red apples", "pears &amp; plums", "GREEN APPLES", "nuts")
+  const extra = "<item><basket>of apples</basket>"
+  const body = notification("a gift", "http://far.test/x").replace("<item>", extra)
+  await service.send("POST", href, { body, type: "text/xml+rss" })
+  expect(await allOf(`${href}?q=apples`)).toEqual(["a gift", "GREEN APPLES", "Red apples"])
+  expect(await allOf(`${href}?q=apples&limit=1`)).toEqual(["a gift", "GREEN APPLES", "Red apples"])
+  expect(await allOf(`${href}?q=Pears+%26+Plums`)).toEqual(["pears & plums"])
+  expect(await allOf(`${href}?q=far.test`)).toEqual(["a gift"])
+  // Names of elements, and what stands between two fields, are no text.
+  for (const nothing of ["basket", "item", "applesa", "&amp;"]) {
+    expect(await allOf(`${href}?q=${encodeURIComponent(nothing)}`)).toEqual([])
+  }
+  expect(await allOf(`${href}?q=&unread=&limit=2`)).toHaveLength(5)
+})
+
+test("a list of what is unread changes with the marks, and with the search", async () => {
+  const href = await filled("unread", "red one", "blue two", "red three")
+  const listing = await list(href)
+  const [one] = childrenOf(listing.xml, "notification")
+  await service.send("PUT", `${one?.attributes["href"]}/read`, { basic: owner })
+  expect(await allOf(`${href}?unread=true`)).toEqual(["red three", "blue two"])
+  expect(await allOf(`${href}?unread=true&q=red`)).toEqual(["red three"])
+  const page = await service.send("GET", `${href}?read=&unread=true&q=red`, {
+    basic: owner,
+    accept: "text/html"
+  })
+  expect(page.text).toContain("name=\"q\" value=\"red\"")
+  expect(page.text).toContain("<b aria-current=\"page\">● unread</b>")
+  expect(page.text).not.toContain("blue two")
+})
+
+test("a listing begins no retention of what it leaves out", async () => {
+  const { href } = await service.open("left-out", "<receipts>retrieved</receipts>")
+  const content = []
+  for (const about of ["red one", "blue two", "red three"]) {
+    const published = await service.send("POST", "/content", { type: "text/plain", body: about })
+    content.push(/<([^>]+)>; rel="edit"/.exec(published.header("link"))?.[1] ?? "")
+    const body = notification(about, published.header("location"))
+    await service.send("POST", href, { body, type: "text/xml+rss" })
+  }
+  expect(await allOf(`${href}?q=red`)).toEqual(["red three", "red one"])
+  const [first = "", left = "", third = ""] = content
+  const receipts = async (edit: string) => (await service.send("GET", `${edit}/receipts`)).text
+  for (const shown of [first, third]) {
+    await expect.poll(() => receipts(shown)).toContain("retrieved")
+  }
+  expect(await receipts(left)).not.toContain("retrieved")
+})
+
+test.each([
+  ["since", "since=2026-01-01T00:00:00Z&q=a", {}],
+  ["a long poll", "q=a", { Prefer: "wait=1" }],
+  ["a stream", "unread=true", { Accept: "text/event-stream" }],
+  ["another unread", "unread=maybe", {}],
+  ["a long text", `q=${"a".repeat(searchCharsMax + 1)}`, {}]
+])("a search with %s is 400", async (_what, query, headers) => {
+  const href = await filled(`refused-${query.length}-${Object.keys(headers).length}`, "one")
+  expect((await list(`${href}?${query}`, headers)).status).toBe(400)
+})
