@@ -315,6 +315,9 @@ export const datedAfterMs = 5_000
 /** Log numbers that a page of the newest scans backwards, when most entries are removed. */
 export const latestScannedMax = 10_000
 
+/** Log numbers that a page of a search scans backwards: each is read and compared. */
+export const searchScannedMax = 2_000
+
 /** Length of the text that a listing is searched for. */
 export const searchCharsMax = 200
 

@@ -4,10 +4,10 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { encodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import type { MailboxView } from "../../actors/mailbox/protocol.ts"
-import { latestScannedMax } from "../../http/limits.ts"
+import { latestScannedMax, searchScannedMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { mailboxRefNamed } from "../../http/resources/mailboxes/mailbox-access.ts"
-import { readLatest } from "../../http/resources/mailboxes/mailbox-listing.ts"
+import { type MailboxFilter, readLatest } from "../../http/resources/mailboxes/mailbox-listing.ts"
 import { defaultSettings } from "../actors/mailbox-settings.ts"
 
 interface Item {
@@ -44,12 +44,18 @@ const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): 
 })
 
 /** The numbers on each page, newest first. */
-const pagesOf = (head: number, log: ReadonlyArray<Item>, notifications: number, limit: number) => {
+const pagesOf = (
+  head: number,
+  log: ReadonlyArray<Item>,
+  notifications: number,
+  limit: number,
+  filter?: MailboxFilter
+) => {
   const service = serviceOf(log)
   const place = mailboxRefNamed(service, "log")
   const pages: Array<ReadonlyArray<number>> = []
   for (let before: number | undefined; pages.length < 2000;) {
-    const query = { since: undefined, before, limit, read: true }
+    const query = { since: undefined, before, limit, read: true, filter }
     const page = Effect.runSync(
       readLatest(service, place, viewOf(head, log, notifications), query)
     )
@@ -82,6 +88,14 @@ it("scans a bounded part of a log for each page, and the next page continues", (
   const pages = pagesOf(3 * latestScannedMax + 5, log, 2, 10)
   expect(pages.flat()).toEqual([3 * latestScannedMax, 1])
   expect(pages.length).toBeGreaterThan(2)
+})
+
+it("searches a bounded part of a log for each page, and the next page continues", () => {
+  const count = searchScannedMax + 2
+  const log = Array.from({ length: count }, (_, at) => notificationAt(at + 1))
+  const first = { n: 2, value: encodeItem(2, part, part, "<item>found</item>") }
+  const pages = pagesOf(count, log.with(1, first), count, 10, { isUnread: false, text: "found" })
+  expect(pages).toEqual([[], [2]])
 })
 
 it("does not read further when it has every notification", () => {

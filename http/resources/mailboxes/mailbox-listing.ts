@@ -13,8 +13,8 @@ import { isForReader } from "../../auth/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
 import { type FormFields, linkedDataType, type MediaType } from "../../formats/index.ts"
 import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
-import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax,
-  searchCharsMax } from "../../limits.ts"
+import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax, searchCharsMax,
+  searchScannedMax } from "../../limits.ts"
 import { type Call, contentUri, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
@@ -433,14 +433,15 @@ export const readLatest = Effect.fnUntraced(function*(
   if (end > view.head + 1) return yield* unknownPosition("before")
   // The newest page cannot have more than the mailbox holds.
   const most = end > view.head ? view.notifications : limit + 1
+  const scannedMax = query.filter === undefined ? latestScannedMax : searchScannedMax
   let found: ReadonlyArray<StoredItem> = []
   let low = end
   for (
     let span = limit + 1;
-    low > 1 && found.length < Math.min(limit + 1, most) && end - low < latestScannedMax;
+    low > 1 && found.length < Math.min(limit + 1, most) && end - low < scannedMax;
     span = Math.min(span * 2, pageEntriesMax)
   ) {
-    const from = Math.max(1, low - span)
+    const from = Math.max(1, low - span, end - scannedMax)
     const above = low
     const items = yield* readItems(service, mailbox, from, above - from)
     const passed = items.filter((item) =>
