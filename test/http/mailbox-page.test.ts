@@ -63,6 +63,16 @@ test("a list links to a message elsewhere by its host, and to none of this servi
   expect(text).not.toContain(own)
 })
 
+test("a page shows no priority, tag or link that is none", async () => {
+  const { href } = await service.open("odd")
+  const odd = "<priority>constructor</priority><tags> , </tags><click>javascript:alert(1)</click>"
+  const body = notification("Odd").replace("</item>", `${odd}</item>`)
+  await service.send("POST", href, { body, type: "text/xml+rss" })
+  const text = await page(href)
+  expect(text).toContain("Odd</a>")
+  expect(text).not.toMatch(/class="badge|class="tag|href="javascript/)
+})
+
 /** Publishes content, deposits a notification of it, and returns the notification's page. */
 const pageOf = async (
   name: string,

@@ -120,7 +120,8 @@ const priorityBadges: StatusBadges<string> = {
 
 /** What a sender says of its notification: priority, tags, and what to open. */
 const marksOf = ({ click, priority = "", tags }: NotificationSummary): Html => {
-  const level = priorityBadges[priority]
+  // A sender may write anything, such as the name of a property that every object has.
+  const level = Object.hasOwn(priorityBadges, priority) ? priorityBadges[priority] : undefined
   return html`${level === undefined ? nothing : html` · ${badge(level[0], level[1])}`}${
     tags.slice(0, plainTextTagsMax).map((tag) => html` · <span class="tag">${tag}</span>`)
   }${click === undefined ? nothing : html` · ${link(click, `open ${uriName(click)}`)}`}`
