@@ -13,10 +13,11 @@ export { BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes, makeRateLi
   type Rate, RefusalCounter, RemoteReader } from "./rates/index.ts"
 export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"
-export { bootstrap } from "./resources/accounts/index.ts"
+export { bootstrap, operatorAccount } from "./resources/accounts/index.ts"
 export { keepPublishingFigures } from "./resources/cluster/index.ts"
 export { sweepReservations } from "./resources/content/index.ts"
 export { resumeLoads, watchLoads } from "./resources/customers/index.ts"
+export { type FirstMailbox, openFirstMailbox } from "./resources/mailboxes/index.ts"
 export { makeMetricsText, metricsType } from "./resources/observability/index.ts"
 export { sweepQueries } from "./resources/rows/index.ts"
 export { assertNative, documentHeaders, listen, ServerUnavailable,

@@ -11,8 +11,8 @@ import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.t
 import { hasLaterFields } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import { encodeItem, repeatKey } from "./log-item.ts"
-import type { MailboxAction, MailboxMessage, MailboxReader, MailboxReply, MailboxState,
-  MailboxView } from "./protocol.ts"
+import { firstStartRequestId, type MailboxAction, type MailboxMessage, type MailboxReader,
+  type MailboxReply, type MailboxState, type MailboxView } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
 import { markRead, markUnread } from "./read-marks.ts"
 import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
@@ -40,7 +40,7 @@ export interface MailboxLimits {
 export const mailboxTable = (limits: MailboxLimits): Mailboxes => ({
   Absent: {
     ...withoutMailbox("NotFound"),
-    Create: create,
+    Create: (_state, message, context) => createAs(1, message, context),
     TimerFired: () => stay()
   },
   Open: open(limits),
@@ -61,10 +61,7 @@ const withoutMailbox = (reason: "NotFound" | "Gone") => ({
 })
 
 const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
-  Create: (state, { requestId, owner }) =>
-    requestId === state.requestId && owner === state.owner
-      ? stay().reply(created(state, true))
-      : deny("Taken"),
+  Create: createAgain,
   Describe: describe,
   Deposit: deposit(limits),
   List: (state, { reader }, { head }) =>
@@ -144,7 +141,20 @@ const changeSecrets: Mailboxes["Open"]["ChangeSecrets"] = (state, message) => {
     .reply<MailboxReply>({ _tag: "Configured", version })
 }
 
-const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
+/** Whether only the first start has opened the mailbox, and nobody has used or changed it. */
+const isUnusedFirst = (
+  { blocks, registrations, requestId, version }: Open,
+  { head }: DecisionContext
+): boolean =>
+  requestId === firstStartRequestId && head === 0 && version === 1 && blocks.length === 0 &&
+  registrations.length === 0
+
+/** A new mailbox. A version that no answer has shown keeps entity tags and caches apart. */
+const createAs = (
+  version: number,
+  message: Variant<MailboxMessage, "Create">,
+  { nowMs }: DecisionContext
+): Decision<MailboxState, MailboxReply> => {
   const { requestId, owner, settings, passwordHash, sharedHash } = message
   const open: Open = {
     _tag: "Open",
@@ -154,7 +164,7 @@ const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
     settings,
     passwordHash,
     sharedHash,
-    version: 1,
+    version,
     lastAtMs: nowMs,
     removed: 0,
     gone: [],
@@ -169,6 +179,15 @@ const create: Mailboxes["Absent"]["Create"] = (_state, message, { nowMs }) => {
     read: []
   }
   return become<MailboxState>(open).reply(created(open, false))
+}
+
+const createAgain: Mailboxes["Open"]["Create"] = (state, message, context) => {
+  if (message.requestId === state.requestId && message.owner === state.owner) {
+    return stay().reply(created(state, true))
+  }
+  return isUnusedFirst(state, context)
+    ? createAs(state.version + 1, message, context)
+    : deny("Taken")
 }
 
 /** The state after a deposit; field by field, since a spread of so many is several times slower. */

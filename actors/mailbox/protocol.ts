@@ -5,6 +5,12 @@ import { Base64Id, Caller, Count, CountOrZero, SecretHash } from "../schemas.ts"
 import { Range, Retrieval } from "./ranges.ts"
 import { nothingWaiting, WaitingCount } from "./waiting-bytes.ts"
 
+/**
+ * The request id of the mailbox that the first start of a service opens. Until it is used, a
+ * mailbox of the same name may be created in its place.
+ */
+export const firstStartRequestId = "first-start"
+
 /** The settings of a mailbox, which its owner chooses. */
 export const OwnerSettings = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
@@ -103,7 +109,10 @@ const Removal = Schema.Struct({ n: Count, idRandom: Base64Id })
 export type Removal = typeof Removal.Type
 
 export const MailboxMessage = Schema.Union([
-  /** Creates the mailbox. A repetition with the same request id gets the same reply. */
+  /**
+   * Creates the mailbox, also in place of one that only the first start of the service has opened
+   * and nobody has used. A repetition with the same request id gets the same reply.
+   */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     owner: Schema.String,

@@ -9,10 +9,11 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { type Keyring, serviceFormat, Usage, UsageLedger } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, BlockList, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
-  DiskFloor, DocumentParser, HttpMetrics, keepPublishingFigures, listen, makeApplication,
-  makeMetricsText, makeRateLimiter, OpenAnswers, randomId, type Rate, RefusalCounter, RemoteReader,
-  resourceTable, resumeLoads, RowCaches, ServerUnavailable, type Service, type SpillSettings,
-  sweepQueries, sweepRequests, sweepReservations, watchLoads } from "../../http/index.ts"
+  DiskFloor, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen,
+  makeApplication, makeMetricsText, makeRateLimiter, OpenAnswers, openFirstMailbox, operatorAccount,
+  randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, resumeLoads, RowCaches,
+  ServerUnavailable, type Service, type SpillSettings, sweepQueries, sweepRequests,
+  sweepReservations, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -131,7 +132,12 @@ export interface ServingNode {
   readonly node: string | undefined
   /** The admin's token, when this start generated it. */
   readonly adminToken: string | undefined
+  /** The mailbox that this start opened, since it is the first one. */
+  readonly firstMailbox: FirstMailbox | undefined
 }
+
+/** What only the first start of a service makes, and shows. */
+type FirstStart = Pick<ServingNode, "adminToken" | "firstMailbox">
 
 /** Fails, with the reason, while the node is not a member of its cluster or is leaving it. */
 const checkMembership = (placement: Placement["Service"]): Effect.Effect<void, string> =>
@@ -315,14 +321,25 @@ const keepWatch = Effect.fnUntraced(function*(service: Service) {
   yield* Effect.forkScoped(diskFloor.watch)
 })
 
-/** What the store needs before the first request. Returns the admin's token, if it is new. */
+/** The service is of use without this mailbox. */
+const firstMailboxOf = (service: Service) =>
+  Effect.catch(
+    openFirstMailbox(service, operatorAccount),
+    ({ _tag }) =>
+      Effect.as(
+        Effect.logWarning(`the mailbox inbox was not opened (${_tag}): create it yourself`),
+        undefined
+      )
+  )
+
+/** What the store needs before the first request. */
 const prepareStore = Effect.fnUntraced(function*(
   settings: NodeSettings,
   service: Service,
   progress: StartProgress
 ) {
   progress.step = "adds the account admin"
-  const { token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
+  const { created, token } = yield* bootstrap(service, adminTokenOf(settings)).pipe(
     Effect.mapError((failure) => new StorageUnavailable({ detail: `no admin: ${failure._tag}` }))
   )
   // The rows of an accepted file must be in the table before the first request.
@@ -334,7 +351,9 @@ const prepareStore = Effect.fnUntraced(function*(
         Effect.logWarning("loading a file of customers did not complete; the node retries", failure)
     )
   }
-  return token
+  const firstMailbox = created ? yield* firstMailboxOf(service) : undefined
+  const first: FirstStart = { adminToken: token, firstMailbox }
+  return first
 })
 
 /** Serves with the provided layers until it is interrupted. */
@@ -350,7 +369,7 @@ const serveOver = Effect.fnUntraced(function*(
   progress.step = "reads its keys from the store"
   const httpMetrics = new HttpMetrics()
   const service = yield* makeService(settings, shared, httpMetrics)
-  const token = yield* prepareStore(settings, service, progress)
+  const first = yield* prepareStore(settings, service, progress)
   progress.step = "reads the space of the disk, and begins to listen"
   yield* keepWatch(service)
   const run = Effect.runForkWith(yield* Effect.context<never>())
@@ -392,7 +411,7 @@ const serveOver = Effect.fnUntraced(function*(
     location: storageLocation(settings),
     engine: isClustered(settings) ? undefined : service.engine,
     node: isClustered(settings) ? shared.node : undefined,
-    adminToken: token
+    ...first
   })
   return yield* Effect.never
 })

@@ -1,7 +1,7 @@
 /** `restante serve`: runs one node, and prints its address or the reason why it stopped. */
 import { Effect } from "effect"
 import { setFlagsFromString } from "node:v8"
-import type { ServerUnavailable } from "../../http/index.ts"
+import type { FirstMailbox, ServerUnavailable } from "../../http/index.ts"
 import { backendFailed, type BackendFailure } from "../backend/index.ts"
 import { type CommandFailed, exitCodes, failed } from "../command-failure.ts"
 import { heapGrowthPercent } from "../limits.ts"
@@ -11,8 +11,26 @@ import type { IssuerUnusable } from "./issuer.ts"
 import { runNode, type ServingNode } from "./node.ts"
 import { warnOfOpenFolder } from "./private-folder.ts"
 
+/**
+ * Three lines to try, in the order of the README. Who has chosen the token keeps secrets out of the
+ * output, which a log may collect: then no line has one.
+ */
+const firstMinute = (
+  { href, sharedHref }: FirstMailbox,
+  adminToken: string | undefined
+): ReadonlyArray<string> => {
+  const isChosen = adminToken === undefined
+  return [
+    "",
+    "Send something to the mailbox inbox, read it, and see it in a browser:",
+    `  curl -d "hello" ${href}`,
+    isChosen ? `  curl -u "admin:$ADMIN_TOKEN" ${href}` : `  curl ${sharedHref}`,
+    `  ${isChosen ? href : sharedHref}`
+  ]
+}
+
 const banner = (version: string, serving: ServingNode): string => {
-  const { adminToken, baseUrl, engine, host, location, node, port } = serving
+  const { adminToken, baseUrl, engine, firstMailbox, host, location, node, port } = serving
   const storeText = node === undefined
     ? `${engine} store in ${location}`
     : `node ${node} of the cluster on ${location}`
@@ -24,6 +42,7 @@ const banner = (version: string, serving: ServingNode): string => {
       `  ${adminToken}`
     )
   }
+  if (firstMailbox !== undefined) lines.push(...firstMinute(firstMailbox, adminToken))
   return `${lines.join("\n")}\n`
 }
 

@@ -3,7 +3,8 @@ import type { Block } from "../../actors/blocks.ts"
 import { expiryReadRetryMs, mailboxBlocksMax, readRangesMax, removedLocalDeliveriesMax,
   removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval, itemRepeatKey } from "../../actors/mailbox/log-item.ts"
-import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
+import { firstStartRequestId, type MailboxMessage,
+  type MailboxState } from "../../actors/mailbox/protocol.ts"
 import { nothingWaiting, savedWaiting, waitingBytesOf,
   withWaiting } from "../../actors/mailbox/waiting-bytes.ts"
 import { address, isRefusal, type Variant } from "../../runtime/index.ts"
@@ -62,6 +63,34 @@ describe("a block", () => {
     expect(naming("<url>/here</url><from>https://evil.example</from>")).toContain("evil.example")
     expect(naming("<url>https://notevil.example/evil.example</url>")).toBeUndefined()
     expect(naming("<url>https://good.example/?https://evil.example/</url>")).toBeUndefined()
+  })
+})
+
+describe("the mailbox of the first start", () => {
+  const first = { ...open, owner: "admin", requestId: firstStartRequestId }
+
+  it("yields to whoever creates one of its name, while nobody has used it", () => {
+    const { answer, nextState } = decide(first, create, { head: 0 })
+    expect(answer).toEqual({ _tag: "Created", version: 2, createdAtMs: nowMs, repeated: false })
+    expect(nextState)
+      .toEqual({ ...open, requestId: "r1", createdAtMs: nowMs, lastAtMs: nowMs, version: 2 })
+  })
+
+  it("is taken once it has been used or changed", () => {
+    expectRefused(decide(first, create, { head: 1 }), "Taken")
+    for (const used of [{ version: 2 }, { blocks: [block] }, { registrations: [part("one")] }]) {
+      expectRefused(decide({ ...first, ...used }, create, { head: 0 }), "Taken")
+    }
+  })
+
+  it("is the same for a repetition of that start's request", () => {
+    const again = { ...create, owner: "admin", requestId: firstStartRequestId }
+    expectOnlyReply(decide(first, again, { head: 0 }), {
+      _tag: "Created",
+      version: 1,
+      createdAtMs: nowMs - 10,
+      repeated: true
+    })
   })
 })
 

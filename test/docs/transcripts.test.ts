@@ -98,6 +98,8 @@ interface Site {
 const siteOf = async (service: Service): Promise<Site> => {
   const folder = temporaryFolder()
   mkdirSync(join(folder, "backup"))
+  // On a terminal curl shows no progress of what it prints there.
+  writeFileSync(join(folder, ".curlrc"), "no-progress-meter\n")
   writeFileSync(join(folder, "service.pid"), String(service.pid))
   const [port] = await freePorts(1)
   const places: ReadonlyArray<readonly [string, string]> = [
@@ -130,7 +132,8 @@ const outputs = async (steps: ReadonlyArray<Step>, { folder, here, service, toke
     DISK_FREE_MIN: "0",
     PORT: String(service.port),
     HOST: "127.0.0.1",
-    NO_PROXY: "*"
+    NO_PROXY: "*",
+    CURL_HOME: folder
   }
   const shell = ["exec 2>&1", `trap '${ending}' EXIT`, ...script].join("\n")
   const ran = promisify(execFile)("bash", ["-c", shell], { env, cwd: folder, timeout: runWithinMs })

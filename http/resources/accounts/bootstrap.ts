@@ -16,14 +16,15 @@ export interface Bootstrapped {
   readonly token?: string
 }
 
-const admin = "admin"
+/** The name of the account of the operator. */
+export const operatorAccount = "admin"
 
 /** The operator's token has a fixed id, so that another token replaces it. */
 const operatorTokenId = "operator"
 
 const askAdmin = (service: Service, message: AccountMessage) =>
   Effect.map(
-    ask<AccountReply>(service, address(accountKind, admin), message),
+    ask<AccountReply>(service, address(accountKind, operatorAccount), message),
     (reply) => expectReply(reply, "Bootstrapped")
   )
 
@@ -32,8 +33,8 @@ const recordToken = Effect.fnUntraced(function*(
   service: Service,
   tokenHash: string
 ): Effect.fn.Return<string | undefined, HandlerFailure> {
-  const before = yield* recordedHash(service, admin, operatorTokenId)
-  if (before !== tokenHash) yield* addToken(service, admin, operatorTokenId, tokenHash)
+  const before = yield* recordedHash(service, operatorAccount, operatorTokenId)
+  if (before !== tokenHash) yield* addToken(service, operatorAccount, operatorTokenId, tokenHash)
   return before
 })
 
@@ -42,7 +43,7 @@ const recordOperatorToken = (service: Service): Effect.Effect<void, HandlerFailu
   const operation = {
     account: undefined,
     action: "operator-token.set",
-    target: accountPath(admin)
+    target: accountPath(operatorAccount)
   } as const
   return recordAudit(service, undefined, operation, "done")
 }
@@ -56,7 +57,7 @@ const withOperatorToken = Effect.fnUntraced(function*(
   const before = yield* recordToken(service, tokenHash)
   const { created } = yield* askAdmin(service, {
     _tag: "Bootstrap",
-    name: admin,
+    name: operatorAccount,
     tokenId: operatorTokenId,
     tokenHash,
     enforced: true
@@ -85,20 +86,21 @@ export const bootstrap = Effect.fnUntraced(function*(
   adminToken: string | undefined
 ): Effect.fn.Return<Bootstrapped, HandlerFailure> {
   if (adminToken !== undefined) return yield* withOperatorToken(service, adminToken)
-  if (yield* accountExists(service, address(accountKind, admin))) return { created: false }
+  const to = address(accountKind, operatorAccount)
+  if (yield* accountExists(service, to)) return { created: false }
   const token = makeToken(randomIds)
   const tokenId = randomIds.id("token")
   const tokenHash = secretHash(token)
-  yield* addToken(service, admin, tokenId, tokenHash)
+  yield* addToken(service, operatorAccount, tokenId, tokenHash)
   const message: AccountMessage = {
     _tag: "Bootstrap",
-    name: admin,
+    name: operatorAccount,
     tokenId,
     tokenHash,
     enforced: false
   }
   const { created, tokenKept } = yield* askAdmin(service, message)
-  if (!tokenKept) yield* removeToken(service, admin, tokenId)
+  if (!tokenKept) yield* removeToken(service, operatorAccount, tokenId)
   if (created) yield* recordOperatorToken(service)
   return created ? { created, token } : { created }
 })

@@ -4,6 +4,7 @@ export { findPosition, listingStart, parseListingSince } from "./listing-positio
 export { authorizeReader, defineMailboxHandler, describeForReader, describeMailbox,
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
+export { type FirstMailbox, openFirstMailbox } from "./mailbox-collection.ts"
 export { discardedFields, discardedNotice, entryOf, entryXml, firstPageLink, type ListingPage,
   type MailboxEntry, readPage, reportRetrieved, spansOf, wholeQuery } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"

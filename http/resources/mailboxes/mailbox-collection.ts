@@ -3,11 +3,11 @@
  * mailboxes, settings, secrets, and the end of a mailbox (A10).
  */
 import { Effect } from "effect"
-import { type MailboxMessage, mailboxOwnersTable,
+import { firstStartRequestId, type MailboxMessage, mailboxOwnersTable,
   type MailboxReply } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { audited, type AuditedAction } from "../../audit/index.ts"
-import { type IdSource, isSlug, secretHash } from "../../auth/credentials/index.ts"
+import { type IdSource, isSlug, randomIds, secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, slugCharsMax } from "../../limits.ts"
@@ -22,6 +22,10 @@ import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing
 import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
+
+/** Enters a mailbox in an account's list. */
+const writeToOwner = ({ records }: Service, owner: string, name: string) =>
+  records.write([{ table: mailboxOwnersTable, key: `${owner}/${name}`, value: "" }])
 
 /** Removes a mailbox from an account's list. A failure leaves a hint that the list ignores. */
 const removeFromOwner = (
@@ -101,8 +105,7 @@ export const postMailboxes = defineHandler(function*(service, call) {
   const mailbox = mailboxRefNamed(service, yield* nameOf(call, field))
   const settings = yield* readSettings(field, service.settings)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
-  const key = `${account.name}/${mailbox.name}`
-  yield* service.records.write([{ table: mailboxOwnersTable, key, value: "" }])
+  yield* writeToOwner(service, account.name, mailbox.name)
   const message: MailboxMessage = {
     _tag: "Create",
     requestId: call.ids.id("request"),
@@ -126,6 +129,31 @@ export const postMailboxes = defineHandler(function*(service, call) {
     status: 201,
     headers: [["Location", mailbox.href], ...noStore]
   })
+})
+
+/** The mailbox that the first start of a service opens. */
+export interface FirstMailbox {
+  readonly href: string
+  /** Reads it without other credentials. */
+  readonly sharedHref: string
+}
+
+/**
+ * Opens the mailbox `inbox` of an account, at the first start of a service. Whoever creates a
+ * mailbox of this name before anybody has used it gets it. Undefined if the name is taken.
+ */
+export const openFirstMailbox = Effect.fnUntraced(function*(
+  service: Service,
+  owner: string
+): Effect.fn.Return<FirstMailbox | undefined, HandlerFailure> {
+  const mailbox = mailboxRefNamed(service, "inbox")
+  const { hashes, secrets: { sharedHref } } = makeSecrets(mailbox, randomIds)
+  const settings = yield* readSettings(() => undefined, service.settings)
+  yield* writeToOwner(service, owner, mailbox.name)
+  const requestId = firstStartRequestId
+  const message: MailboxMessage = { _tag: "Create", requestId, owner, settings, ...hashes }
+  const reply = yield* askOrRefusal<MailboxReply>(service, mailbox.to, message)
+  return isRefusal(reply) ? undefined : { href: mailbox.href, sharedHref }
 })
 
 /** Selects the names of existing mailboxes that the account owns. */

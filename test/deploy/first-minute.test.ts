@@ -1,0 +1,62 @@
+/** What the first start prints, typed as it stands; and the mailbox that it opens. */
+import { execFileSync } from "node:child_process"
+import { afterAll, describe, expect, it } from "vitest"
+import { asAdmin, basic, expectStatus, send } from "../e2e/client.ts"
+import { adminToken, cleanUp, command, start } from "../e2e/process.ts"
+
+afterAll(cleanUp)
+
+/** As a person's: the start makes up a token, and its URIs are of this machine. */
+const env = { ADMIN_TOKEN: "", BASE_URL: "" }
+
+const asHtml = { accept: "text/html" }
+
+const shown = /\n\nSend something .+:\n {2}(curl -d .+)\n {2}(curl .+)\n {2}(\S+)\n$/
+
+const typed = (line: string): string =>
+  execFileSync("bash", ["-c", line], {
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"] ?? "", ADMIN_TOKEN: adminToken, NO_PROXY: "*" },
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+
+describe("the first start", () => {
+  it("prints three lines that deposit, read and show a message, and prints them once", async () => {
+    const service = await start({ env })
+    const [, deposit = "", read = "", page = ""] = shown.exec(service.output) ?? []
+    expect(deposit).toBe(`curl -d "hello" http://localhost:${service.port}/mailboxes/inbox`)
+    expect(typed(deposit)).toBe("")
+    expect(typed(read)).toMatch(/<item><description>hello<\/description><url>[^<]+<\/url><\/item>/)
+    const html = await fetch(page, { headers: asHtml })
+    expect(html.status).toBe(200)
+    expect(await html.text()).toContain(">hello</a>")
+    const { dataDir } = service
+    await service.stop()
+    const second = await start({ dataDir, env })
+    expect(second.output).not.toMatch(/curl|first start/)
+    expect(typed(read.replace(String(service.port), String(second.port)))).toContain("hello")
+  })
+
+  it("prints no secret with a chosen token", async () => {
+    const { output, port, url } = await start({ env: { BASE_URL: "" } })
+    const [, , read = "", page] = shown.exec(output) ?? []
+    const inbox = `http://localhost:${port}/mailboxes/inbox`
+    expect([read, page]).toEqual([`curl -u "admin:$ADMIN_TOKEN" ${inbox}`, inbox])
+    expect(typed(read)).toContain(`<mailbox href="${inbox}"`)
+    expect((await send(url, "/mailboxes/inbox", { headers: asHtml })).status).toBe(200)
+  })
+
+  it("leaves the name to another account until somebody has used the mailbox", async () => {
+    const { url } = await start()
+    const asOperator = { RESTANTE_TOKEN: adminToken, BASE_URL: url }
+    const added = await command(["account", "add", "bob"], asOperator)
+    const [bobs = ""] = /rst_\S+/.exec(added.output) ?? []
+    const create = (authorization: string) =>
+      send(url, "/mailboxes", { method: "POST", headers: { authorization, slug: "inbox" } })
+    const listed = async () => (await send(url, "/mailboxes", { headers: asAdmin })).text
+    expect(await listed()).toContain("/mailboxes/inbox\"")
+    expectStatus(await create(basic("bob", bobs)), 201)
+    expect(await listed()).not.toContain("/mailboxes/inbox\"")
+    expectStatus(await create(asAdmin.authorization), 409)
+  })
+})
