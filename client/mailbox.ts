@@ -20,6 +20,14 @@ export interface MailboxSettings {
   readonly fetchLimitBytes?: number | undefined
   /** Which receipts the mailbox sends to publishers. */
   readonly receipts?: "none" | "received" | "retrieved" | undefined
+  /**
+   * The template of the description of webhooks, or the name of a sender such as `github`; the
+   * mailbox then takes webhooks.
+   */
+  readonly webhook?: string | undefined
+  readonly webhookLink?: string | undefined
+  readonly webhookPriority?: string | undefined
+  readonly webhookTags?: string | undefined
 }
 
 /** The secrets of a mailbox, which the service shows only once. */
@@ -78,11 +86,15 @@ export const listedMailboxOf = (document: JsonObject): ListedMailbox => ({
 })
 
 export const documentOfMailbox = (
-  { fetchLimitBytes, ...settings }: MailboxSettings
-): JsonObject => ({
-  ...defined(settings),
-  ...fetchLimitBytes === undefined ? {} : { "fetch-limit": String(fetchLimitBytes) }
-})
+  { fetchLimitBytes, webhookLink, webhookPriority, webhookTags, ...settings }: MailboxSettings
+): JsonObject =>
+  defined({
+    ...settings,
+    "fetch-limit": fetchLimitBytes === undefined ? undefined : String(fetchLimitBytes),
+    "webhook-link": webhookLink,
+    "webhook-priority": webhookPriority,
+    "webhook-tags": webhookTags
+  })
 
 const settingsOf = (document: JsonObject): MailboxSettings =>
   // The service writes only the values that it accepts.
@@ -92,7 +104,11 @@ const settingsOf = (document: JsonObject): MailboxSettings =>
     retention: optionalText(document, "retention"),
     fetch: optionalText(document, "fetch"),
     fetchLimitBytes: optionalNumber(document, "fetch-limit"),
-    receipts: optionalText(document, "receipts")
+    receipts: optionalText(document, "receipts"),
+    webhook: optionalText(document, "webhook"),
+    webhookLink: optionalText(document, "webhook-link"),
+    webhookPriority: optionalText(document, "webhook-priority"),
+    webhookTags: optionalText(document, "webhook-tags")
   }) as MailboxSettings
 
 export const secretsOf = (document: JsonObject): MailboxSecrets => ({

@@ -53,6 +53,9 @@ export const plainTextTitleCharsMax = 200
 /** Tags of a deposit of plain text. */
 export const plainTextTagsMax = 20
 
+/** Length of a template of webhooks. */
+export const webhookTemplateCharsMax = 1_024
+
 /**
  * A longer text or picture is not shown on the page of its notification, which links to it; nor is
  * a message that takes longer to read.

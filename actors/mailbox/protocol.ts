@@ -11,6 +11,17 @@ import { nothingWaiting, WaitingCount } from "./waiting-bytes.ts"
  */
 export const firstStartRequestId = "first-start"
 
+/** The templates by which the JSON of a webhook becomes a notification, as the owner wrote them. */
+export const WebhookTemplates = Schema.Struct({
+  /** Of the description; or the name of a sender whose templates the service has. */
+  description: Schema.String,
+  link: Schema.optionalKey(Schema.String),
+  priority: Schema.optionalKey(Schema.String),
+  tags: Schema.optionalKey(Schema.String)
+})
+
+export type WebhookTemplates = typeof WebhookTemplates.Type
+
 /** The settings of a mailbox, which its owner chooses. */
 export const OwnerSettings = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
@@ -23,7 +34,9 @@ export const OwnerSettings = Schema.Struct({
   fetch: Schema.Literals(["never", "eager"]),
   fetchLimitBytes: Schema.optionalKey(Count),
   /** When the mailbox sends a receipt to the URI of the content. */
-  receipts: Schema.Literals(["none", "received", "retrieved"])
+  receipts: Schema.Literals(["none", "received", "retrieved"]),
+  /** Without it the mailbox takes no webhooks. */
+  webhook: Schema.optionalKey(WebhookTemplates)
 })
 
 export type OwnerSettings = typeof OwnerSettings.Type

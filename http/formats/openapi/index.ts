@@ -9,6 +9,6 @@ export { buttonRequestBody, bytesContent, changeByForm, documentRequestBody, emp
   type Parameter, type RequestBodyDescription, type ResponseDescription, type ResponseHeader,
   seeOtherResponse, sinceParameters, viewResponse, withoutHtml } from "./operation.ts"
 export { attribute, attributes, dateTime, digits, discardedSchema, elementOrAttribute, elementText,
-  extensible, flag, formSchema, ignored, list, object, oneOf, patternUpTo, type Properties, ref,
-  rootElement, type Schema, slug, slugPattern, someOf, spacesPattern, text, uri, visibleText,
-  webUri } from "./schema.ts"
+  extensible, flag, forbidden, formSchema, ignored, list, object, oneOf, patternUpTo,
+  type Properties, ref, rootElement, type Schema, slug, slugPattern, someOf, spacesPattern, text,
+  uri, visibleText, webUri } from "./schema.ts"

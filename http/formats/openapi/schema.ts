@@ -15,8 +15,8 @@ export interface Properties {
   readonly [name: string]: Schema
 }
 
-/** Characters that XML cannot hold (XML 1.0 §2.2): no document has them. */
-const forbidden = "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff"
+/** For a class of a pattern: what XML cannot hold (XML 1.0 §2.2), so that no document has it. */
+export const forbidden = "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff"
 
 /** What the service removes at both ends of a field. */
 const spaces = "\\u0009-\\u000d\\u0020\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f"

@@ -1,12 +1,12 @@
 /** The operations of mailboxes and their notifications (A2, A9 to A11). */
 import { linkedDataType } from "../../formats/index.ts"
 import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, documentRequestBody,
-  elementOrAttribute, elementText, emptyResponse, eventContent, extensible, feedContent,
+  elementOrAttribute, elementText, emptyResponse, eventContent, extensible, feedContent, forbidden,
   formRequestBody, formSchema, ignored, list, object, oneOf, pagingParameters, patternUpTo, ref,
   type RequestBodyDescription, type ResponseDescription, rootElement, type Schema,
   type ServiceDescription, sinceParameters, slug, slugPattern, text, uri, viewResponse,
   visibleText } from "../../formats/openapi/index.ts"
-import { searchCharsMax, titleCharsMax } from "../../limits.ts"
+import { searchCharsMax, titleCharsMax, webhookTemplateCharsMax } from "../../limits.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { acceptPost, directDeposit, plainTextType, postMailbox } from "./deposit/index.ts"
 import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
@@ -17,6 +17,7 @@ import { authorizeReader } from "./mailbox-access.ts"
 import { defaultRetention } from "./mailbox-settings.ts"
 import { depositForm, openForm } from "./mailbox-views.ts"
 import { deleteRead, postReadForm, postReadUpToForm, putRead, putReadUpTo } from "./read-marks.ts"
+import { senderNames, templatePattern } from "./webhook-template.ts"
 
 /** One unit or more, in this order; or nothing, for the default. */
 const durationPattern = (() => {
@@ -35,6 +36,13 @@ const fetchLimitDigitsMax = 15
 
 const fetchLimitMax = 10 ** fetchLimitDigitsMax - 1
 
+const template = (description: string): Schema => ({
+  type: "string",
+  pattern: templatePattern.replaceAll("[^", `[^${forbidden}`),
+  maxLength: webhookTemplateCharsMax,
+  description
+})
+
 const settings = {
   deposit: oneOf("anyone", "accounts"),
   retention: {
@@ -50,7 +58,15 @@ const settings = {
     maximum: fetchLimitMax,
     description: "Bytes."
   },
-  receipts: oneOf("none", "received", "retrieved")
+  receipts: oneOf("none", "received", "retrieved"),
+  webhook: template(
+    `The description of a webhook's notification, in which {/pointer} is a value of its JSON; or ${
+      senderNames.join(", ")
+    }. Without it the mailbox takes no webhooks.`
+  ),
+  "webhook-link": template("The page that the notification links to."),
+  "webhook-priority": template("Its priority, 1 to 5 or a word."),
+  "webhook-tags": template("Its tags, with commas.")
 }
 
 /**

@@ -1,11 +1,13 @@
 /** The mailbox document, read and written (protocol §1.2). */
 import { Effect } from "effect"
-import { type OwnerSettings, parseDuration } from "../../../actors/mailbox/index.ts"
+import { type OwnerSettings, parseDuration,
+  type WebhookTemplates } from "../../../actors/mailbox/index.ts"
 import { childText, type Element, element, isText,
   optionalElement } from "../../formats/xml/index.ts"
-import { titleCharsMax } from "../../limits.ts"
+import { titleCharsMax, webhookTemplateCharsMax } from "../../limits.ts"
 import { type HttpError, type HttpSettings, type RequestInput,
   unprocessable } from "../../pipeline/index.ts"
+import { isTemplate } from "./webhook-template.ts"
 
 /** A field of a document or form by its name; undefined when it is absent or empty. */
 export type FieldReader = (name: string) => string | undefined
@@ -50,6 +52,52 @@ const readFetchLimit = (
     : unprocessable(`fetch-limit must be a number of bytes, at most ${bytesMax}`)
 }
 
+/** Where each template of webhooks is in the mailbox document. */
+const webhookFields = {
+  description: "webhook",
+  link: "webhook-link",
+  priority: "webhook-priority",
+  tags: "webhook-tags"
+} as const
+
+const readTemplate = Effect.fnUntraced(function*(
+  field: FieldReader,
+  name: string
+): Effect.fn.Return<string | undefined, HttpError> {
+  const template = field(name)
+  if (template === undefined) return undefined
+  if (template.length > webhookTemplateCharsMax || !isText(template)) {
+    return yield* unprocessable(
+      `${name} may have ${webhookTemplateCharsMax} characters at the most, none of them control`
+    )
+  }
+  if (!isTemplate(template)) {
+    return yield* unprocessable(
+      `${name} has a brace outside a pointer: write {/pointer} or {/one|/other}`
+    )
+  }
+  return template
+})
+
+/** The templates of webhooks in a document or form, if there is one; 422 for an invalid one. */
+const readWebhookTemplates = Effect.fnUntraced(function*(
+  field: FieldReader
+): Effect.fn.Return<{ readonly webhook?: WebhookTemplates }, HttpError> {
+  const description = yield* readTemplate(field, webhookFields.description)
+  const link = yield* readTemplate(field, webhookFields.link)
+  const priority = yield* readTemplate(field, webhookFields.priority)
+  const tags = yield* readTemplate(field, webhookFields.tags)
+  if ([description, link, priority, tags].every((one) => one === undefined)) return {}
+  return {
+    webhook: {
+      description: description ?? "",
+      ...link === undefined ? {} : { link },
+      ...priority === undefined ? {} : { priority },
+      ...tags === undefined ? {} : { tags }
+    }
+  }
+})
+
 const dayMs = 86_400_000
 
 /** The default retention as a duration (ISO 8601). */
@@ -75,7 +123,8 @@ export const readSettings = Effect.fnUntraced(function*(
     retentionMs,
     fetch: yield* readOption(field, "fetch", ["never", "eager"]),
     ...yield* readFetchLimit(field, defaults.contentBytesMax),
-    receipts: yield* readOption(field, "receipts", ["none", "received", "retrieved"])
+    receipts: yield* readOption(field, "receipts", ["none", "received", "retrieved"]),
+    ...yield* readWebhookTemplates(field)
   }
 })
 
@@ -86,7 +135,11 @@ export const settingsElements = (settings: OwnerSettings): ReadonlyArray<Element
     element("retention", {}, settings.retention),
     element("fetch", {}, settings.fetch),
     optionalElement("fetch-limit", settings.fetchLimitBytes),
-    element("receipts", {}, settings.receipts)
+    element("receipts", {}, settings.receipts),
+    optionalElement(webhookFields.description, settings.webhook?.description || undefined),
+    optionalElement(webhookFields.link, settings.webhook?.link),
+    optionalElement(webhookFields.priority, settings.webhook?.priority),
+    optionalElement(webhookFields.tags, settings.webhook?.tags)
   ].filter((child) => child !== undefined)
 
 /** The secrets of a mailbox; only the answer that creates them has them. */

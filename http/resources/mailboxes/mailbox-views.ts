@@ -8,8 +8,8 @@ import { attribute, badge, type Control, copyField, deleteForm, emptyState, type
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
-import { plainTextTagsMax, searchCharsMax, slugCharsMax, titleCharsMax,
-  uriCharsMax } from "../../limits.ts"
+import { plainTextTagsMax, searchCharsMax, slugCharsMax, titleCharsMax, uriCharsMax,
+  webhookTemplateCharsMax } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import type { ShownMessage } from "../content/index.ts"
 import { activityOf, writeLinkedData } from "../interop/index.ts"
@@ -18,6 +18,7 @@ import { afterOpening, depositLinks, discardedNotice, entryXml, type ListingPage
   type MailboxEntry, nextHref, openingOf, pageLinks } from "./mailbox-listing.ts"
 import { defaultRetention, mailboxDocument, type MailboxSecretUris,
   settingsElements } from "./mailbox-settings.ts"
+import { senderNames } from "./webhook-template.ts"
 
 /** The view of a page, whose XML joins the stored fragments. */
 export const listingView = (
@@ -190,7 +191,10 @@ const settingsOf = (mailbox: MailboxRef, { settings }: MailboxView): Html =>
 <dt>Who may deposit</dt><dd>${settings.deposit}</dd>
 <dt>Kept after retrieval for</dt><dd>${settings.retention}</dd>
 <dt>Fetches the messages</dt><dd>${settings.fetch}</dd>
-<dt>Receipts</dt><dd>${settings.receipts}</dd></dl>
+<dt>Receipts</dt><dd>${settings.receipts}</dd>
+<dt>Webhooks</dt><dd>${
+    settings.webhook === undefined ? "none" : settings.webhook.description || "any"
+  }</dd></dl>
 ${
     renderForm({
       id: "secrets",
@@ -392,6 +396,14 @@ export const openForm = (retention: string): HtmlForm => ({
       value: retention,
       width: "half",
       hint: "A duration of ISO 8601: P30D is thirty days, PT1H an hour."
+    },
+    {
+      name: "webhook",
+      label: "Webhooks",
+      maxlength: webhookTemplateCharsMax,
+      hint: `To take the webhooks of a service: ${
+        senderNames.join(", ")
+      }, or a line of text in which {/title} stands for a value of their JSON.`
     }
   ],
   submit: "Open"

@@ -1,6 +1,6 @@
 /**
- * A2: deposits a notification, which is a document of the protocol or JSON-LD. A request without
- * credentials takes the hot path, which starts no fiber.
+ * A2: deposits a notification: a document of the protocol, JSON-LD, text or a webhook. A request
+ * without credentials takes the hot path, which starts no fiber.
  */
 import { Effect } from "effect"
 import type { EarlierDeposit } from "../../../../actors/idempotency/index.ts"
@@ -33,6 +33,7 @@ import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, ma
   withMailboxLink } from "../mailbox-access.ts"
 import { depositedView, depositForm } from "../mailbox-views.ts"
 import { isPlainText, plainTextType, readPlainText } from "./plain-text.ts"
+import { mayBeWebhook, readWebhook } from "./webhook.ts"
 
 type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>
 
@@ -115,6 +116,28 @@ const readDeposit = (
     ? readNotification(documentParser, bytes, contentType)
     : failure(unsupportedMediaType("POST", acceptPost))
 }
+
+/** The body of a deposit that is no notification, and why. */
+interface UnreadBody {
+  readonly bytes: Uint8Array
+  readonly contentType: string
+  readonly fault: HttpError
+}
+
+/** The notification of a webhook, if the mailbox takes webhooks; fails with the fault else. */
+const readAsWebhook = Effect.fnUntraced(function*(
+  service: Service,
+  mailbox: MailboxRef,
+  { bytes, contentType, fault }: UnreadBody
+): Effect.fn.Return<NotificationDocument, HandlerFailure> {
+  if (!mayBeWebhook(contentType)) return yield* fault
+  const view = yield* describeMailbox(service, mailbox)
+  const templates = isRefusal(view) ? undefined : view.settings.webhook
+  const document = templates === undefined
+    ? undefined
+    : readWebhook(service.documentParser, bytes, contentType, templates)
+  return document ?? (yield* fault)
+})
 
 /**
  * By what a repetition of a document is recognized: its bytes, and for text the header fields that
@@ -290,13 +313,15 @@ export const postMailbox = defineMailboxHandler(function*({ call, mailbox, servi
   const bytes = yield* readBody(call)
   const { request } = call
   const contentType = request.headers.get("content-type") ?? ""
-  const document = readDeposit(service, request, bytes, contentType)
-  if (!document.ok) return yield* document.fault
+  const read = readDeposit(service, request, bytes, contentType)
+  const document = read.ok
+    ? read.value
+    : yield* readAsWebhook(service, mailbox, { bytes, contentType, fault: read.fault })
   const account = yield* authenticate(service, call)
   const { ids, key } = call
   // A key recognizes its own deposit only; without one the same document is recognized.
-  const digest = key === undefined ? digestOf(bytes, document.value) : ids.id("deposit")
-  const body = { document: document.value, digest }
+  const digest = key === undefined ? digestOf(bytes, document) : ids.id("deposit")
+  const body = { document, digest }
   const depositor = depositorOf(service, call.request, account?.name)
   const depositing = deposit(service, mailbox, ids, body, depositor, key)
   const href = yield* countingWrongCredentials(service, call, depositing)
@@ -368,10 +393,25 @@ const forkDeposit = (
   })
 }
 
+/** A deposit of a body that is no notification. */
+const depositWebhook = Effect.fnUntraced(function*(
+  { mailbox, request, service }: DirectDeposit,
+  unread: UnreadBody
+): Effect.fn.Return<string, HandlerFailure> {
+  const document = yield* readAsWebhook(service, mailbox, unread)
+  const body = { document, digest: digestOf(unread.bytes, document) }
+  return yield* deposit(service, mailbox, randomIds, body, strangerOf(service, request))
+})
+
 const depositDirectly = (direct: DirectDeposit, bytes: Uint8Array, contentType: string): void => {
   const { mailbox, request, service } = direct
   const document = readDeposit(service, request, bytes, contentType)
-  if (!document.ok) return refuseDeposit(direct, document.fault, bytes)
+  if (!document.ok) {
+    const { fault } = document
+    return mayBeWebhook(contentType)
+      ? forkDeposit(direct, bytes, depositWebhook(direct, { bytes, contentType, fault }))
+      : refuseDeposit(direct, fault, bytes)
+  }
   const digest = digestOf(bytes, document.value)
   const depositor = strangerOf(service, request)
   const { url } = document.value
@@ -426,7 +466,7 @@ export const directDeposit = (service: Service) => {
     const startedMs = performance.now()
     const direct: DirectDeposit = { service, mailbox, request, exchange, metrics, startedMs }
     const contentType = request.headers.get("content-type") ?? ""
-    if (!isAccepted(contentType)) {
+    if (!isAccepted(contentType) && !mayBeWebhook(contentType)) {
       return refuseDeposit(direct, unsupportedMediaType("POST", acceptPost))
     }
     const networkOf = () => service.clients.clientOf(request).network

@@ -28,13 +28,36 @@ const typeOf = (contentType: string): string => {
   return isKept ? type : typeOfForms
 }
 
-/** The first line that has a word. XML cannot hold a control character, so it becomes a space. */
-const titleOf = (text: string): string => {
+/**
+ * The first line that has a word, at most `plainTextTitleCharsMax` characters. XML cannot hold a
+ * control character, so it becomes a space.
+ */
+export const titleOf = (text: string): string => {
   const [line = ""] = text.trimStart().split(/[\r\n]/, 1)
   // A character has two UTF-16 units at most; a line may have many more than are taken.
   const characters = [...line.slice(0, 2 * plainTextTitleCharsMax)].slice(0, plainTextTitleCharsMax)
   return characters.map((character) => isText(character) ? character : " ").join("").trim()
 }
+
+/** A notification of a body that becomes content as it came; `extra` is XML for the item. */
+export const contentNotification = (
+  description: string,
+  type: string,
+  bytes: Uint8Array,
+  extra: string
+): NotificationDocument => ({
+  to: [],
+  from: false,
+  sender: undefined,
+  description,
+  url: "",
+  password: undefined,
+  content: { type, encoding: "base64", text: Buffer.from(bytes).toString("base64") },
+  itemAttributes: "",
+  fieldAttributes: undefined,
+  extra,
+  rootExtra: ""
+})
 
 /** The notification of plain text. Fails with 400, 413, 415, and with 422 without a word. */
 export const readPlainText = (
@@ -51,18 +74,5 @@ export const readPlainText = (
   if (description === "") {
     return failure(httpError("unprocessable", "the text has no line with a word: send some text"))
   }
-  const content = Buffer.from(bytes).toString("base64")
-  return success({
-    to: [],
-    from: false,
-    sender: undefined,
-    description,
-    url: "",
-    password: undefined,
-    content: { type: typeOf(contentType), encoding: "base64", text: content },
-    itemAttributes: "",
-    fieldAttributes: undefined,
-    extra: extra.value,
-    rootExtra: ""
-  })
+  return success(contentNotification(description, typeOf(contentType), bytes, extra.value))
 }

@@ -28,34 +28,56 @@ const priorities: ReadonlyMap<string, string> = new Map([
 /** The priority that browsers give their own requests (RFC 9218), in the field of the same name. */
 const requestPriority = /^(?:u=\d|i(?:=\?[01])?)(?:\s*,|$)/
 
+const leaf = (name: string, text: string): string => writeElement(element(name, {}, text))
+
+/** The element of a priority by its number or name; empty for a text that is none. */
+export const priorityElement = (text: string): string => {
+  const level = priorities.get(text)
+  return level === undefined ? "" : leaf("priority", level)
+}
+
+const tagsIn = (text: string): ReadonlyArray<string> =>
+  text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "")
+
+/** The element of the first tags in a text that commas separate; empty without any. */
+export const tagsElement = (text: string): string => {
+  const tags = tagsIn(text).slice(0, plainTextTagsMax)
+  return tags.length === 0 ? "" : leaf("tags", tags.join(","))
+}
+
+/** The element of what a person is to open; empty for a text that is no http or https URI. */
+export const clickElement = (text: string): string =>
+  text.length <= uriCharsMax && /^https?:\/\/[^/?#]/i.test(text) && /^[\x21-\x7e]+$/.test(text) &&
+    parseUrl(text) !== undefined
+    ? leaf("click", text)
+    : ""
+
 type Elements = Result<string, HttpError>
 
 const refused = (what: string): Elements =>
   failure(httpError("unprocessable", `${what}; nothing was stored`))
 
-const leaf = (name: string, text: string): Elements =>
-  success(writeElement(element(name, {}, text)))
-
 const readPriority = (text: string): Elements => {
   if (requestPriority.test(text)) return success("")
-  const level = priorities.get(text)
-  return level === undefined
+  const found = priorityElement(text)
+  return found === ""
     ? refused("Priority must be 1 to 5, or min, low, default, high, max or urgent")
-    : leaf("priority", level)
+    : success(found)
 }
 
 const readTags = (text: string): Elements => {
   if (!/^[\t\x20-\x7e]*$/.test(text)) return refused("Tags must be of ASCII characters")
-  const tags = text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "")
-  if (tags.length > plainTextTagsMax) return refused(`Tags has more than ${plainTextTagsMax}`)
-  return tags.length === 0 ? success("") : leaf("tags", tags.join(","))
+  return tagsIn(text).length > plainTextTagsMax
+    ? refused(`Tags has more than ${plainTextTagsMax}`)
+    : success(tagsElement(text))
 }
 
-const readClick = (text: string): Elements =>
-  text.length <= uriCharsMax && /^https?:\/\/[^/?#]/i.test(text) && /^[\x21-\x7e]+$/.test(text) &&
-    parseUrl(text) !== undefined
-    ? leaf("click", text)
-    : refused(`Click must be an http or https URI of at most ${uriCharsMax} characters`)
+const readClick = (text: string): Elements => {
+  const found = clickElement(text)
+  return found === ""
+    ? refused(`Click must be an http or https URI of at most ${uriCharsMax} characters`)
+    : success(found)
+}
 
 const fields = [["priority", readPriority], ["tags", readTags], ["click", readClick]] as const
 

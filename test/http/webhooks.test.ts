@@ -1,0 +1,217 @@
+/** Webhooks of services that do not know the protocol, and the templates of a mailbox. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
+import { fillTemplate, isTemplate, senderNames,
+  templatesOf } from "../../http/resources/mailboxes/webhook-template.ts"
+import { itemOf, type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
+
+let service: Mailboxes
+
+beforeAll(async () => {
+  service = await startMailboxes()
+})
+
+afterAll(() => service.close())
+
+const json = "application/json"
+
+const alert = {
+  receiver: "restante",
+  status: "firing",
+  alerts: [{
+    status: "firing",
+    labels: { alertname: "DiskFull", severity: "critical", job: "node" },
+    annotations: { summary: "/ is 96 % full" },
+    generatorURL: "http://prometheus.example:9090/graph?g0.expr=up&g0.tab=1"
+  }],
+  commonLabels: { alertname: "DiskFull", severity: "critical", job: "node" },
+  commonAnnotations: { summary: "/ is 96 % full" },
+  externalURL: "http://alertmanager.example:9093"
+}
+
+/** What a sender posts, and what becomes of it. */
+const webhooks: ReadonlyArray<readonly [string, unknown, Readonly<Record<string, string>>]> = [
+  ["alertmanager", alert, {
+    description: "[firing] DiskFull / is 96 % full",
+    priority: "5",
+    tags: "firing,node",
+    click: "http://prometheus.example:9090/graph?g0.expr=up&g0.tab=1"
+  }],
+  ["grafana", {
+    title: "[FIRING:1] High memory usage (zone us-1)",
+    status: "firing",
+    alerts: [{ labels: {}, panelURL: "https://grafana.example.org/d/dash?viewPanel=1" }],
+    commonLabels: { alertname: "High memory usage", severity: "warning" },
+    externalURL: "https://grafana.example.org/"
+  }, {
+    description: "[FIRING:1] High memory usage (zone us-1)",
+    priority: "4",
+    tags: "firing,High memory usage",
+    click: "https://grafana.example.org/d/dash?viewPanel=1"
+  }],
+  ["github", {
+    action: "opened",
+    issue: { title: "Spelling error", html_url: "https://github.com/o/r/issues/1" },
+    repository: { full_name: "o/r", html_url: "https://github.com/o/r" },
+    sender: { login: "octocat" }
+  }, {
+    description: "o/r opened Spelling error",
+    tags: "octocat",
+    click: "https://github.com/o/r/issues/1"
+  }],
+  ["github", {
+    ref: "refs/heads/main",
+    compare: "https://github.com/o/r/compare/1...2",
+    head_commit: { message: "Fix all of it\n\nSince it was broken." },
+    repository: { full_name: "o/r", html_url: "https://github.com/o/r" },
+    sender: { login: "octocat", "+1": 1 }
+  }, {
+    description: "o/r refs/heads/main Fix all of it",
+    tags: "octocat",
+    click: "https://github.com/o/r/compare/1...2"
+  }],
+  ["stripe", {
+    id: "evt_1",
+    object: "event",
+    type: "invoice.paid",
+    data: { object: { id: "in_1", customer_email: "a@example.org", description: null } }
+  }, {
+    description: "invoice.paid a@example.org",
+    click: "https://dashboard.stripe.com/events/evt_1"
+  }]
+]
+
+/** The fields of the only notification of a mailbox, and its content. */
+const stored = async (href: string) => {
+  const listing = await service.send("GET", href, { basic: owner })
+  const [only, ...more] = childrenOf(listing.xml, "notification")
+  expect(more).toEqual([])
+  const { url = "", ...fields } = Object.fromEntries(
+    childrenOf(itemOf(only)).flatMap((field) =>
+      typeof field === "string" ? [] : [[field.name, textOf(field)]]
+    )
+  )
+  return { fields, content: await service.send("GET", url) }
+}
+
+describe("a mailbox that takes webhooks", () => {
+  it.each(webhooks)("makes a notification of what %s posts", async (sender, sent, fields) => {
+    const { href } = await service.open(
+      `${sender}-${webhooks.findIndex(([, one]) => one === sent)}`,
+      `<webhook>${sender}</webhook>`
+    )
+    const body = JSON.stringify(sent)
+    const first = await service.send("POST", href, { body, type: `${json}; charset=utf-8` })
+    expect([first.status, first.text]).toEqual([202, ""])
+    const again = await service.send("POST", href, { body, type: json, basic: owner })
+    expect([again.status, again.header("location")]).toEqual([202, first.header("location")])
+    const { content, fields: made } = await stored(href)
+    expect(made).toEqual(fields)
+    expect([content.header("content-type"), content.text]).toEqual([json, body])
+  })
+
+  it("has templates for each sender that it names", () => {
+    expect([...new Set(webhooks.map(([sender]) => sender))].toSorted()).toEqual(senderNames)
+  })
+
+  it("uses its own templates, and those of the sender that it names for the rest", async () => {
+    const { href } = await service.open(
+      "own",
+      "<webhook>{/a/0/b} of {/none|/c}</webhook><webhook-tags>x, {/c},,</webhook-tags>" +
+        "<webhook-priority>{/level}</webhook-priority><webhook-link>{/page}</webhook-link>"
+    )
+    const body = JSON.stringify({ a: [{ b: 7 }], c: true, level: "Warn", page: "javascript:x" })
+    const type = "application/cloudevents+json"
+    expect((await service.send("POST", href, { body, type })).status).toBe(202)
+    const { content, fields } = await stored(href)
+    expect(fields).toEqual({ description: "7 of true", priority: "4", tags: "x,true" })
+    expect(content.header("content-type")).toBe(type)
+    expect(templatesOf({ description: "stripe", tags: "{/livemode}" })).toMatchObject({
+      description: expect.stringContaining("{/type}"),
+      link: expect.stringContaining("dashboard"),
+      tags: "{/livemode}"
+    })
+  })
+
+  it("refuses no webhook for what its templates make of it", async () => {
+    const { href } = await service.open("odd", "<webhook>github</webhook>")
+    for (const body of ["[]", "null", "7", "\"text\"", "{\"action\":\"\\u0001\\ud800\"}"]) {
+      expect((await service.send("POST", href, { body, type: json })).status, body).toBe(202)
+    }
+    const listing = await service.send("GET", href, { basic: owner })
+    const all = childrenOf(listing.xml, "notification").map((one) =>
+      textOf(childOf(itemOf(one), "description") ?? itemOf(one))
+    )
+    expect(all).toEqual(Array.from({ length: 5 }, () => "A webhook"))
+  })
+
+  it("still takes notifications, and refuses what is neither", async () => {
+    const { href } = await service.open("both", "<webhook>grafana</webhook>")
+    const status = async (body: string, type: string) =>
+      (await service.send("POST", href, { body, type })).status
+    expect(await status(notification("hello"), "application/xml")).toBe(202)
+    const item = { description: "in JSON", url: "http://example.org/" }
+    expect(await status(JSON.stringify({ item }), json)).toBe(202)
+    expect(await status("{\"title\":", json)).toBe(400)
+    expect(await status("<rss/>", "application/xml")).toBe(422)
+    expect(await status("PNG", "image/png")).toBe(415)
+  })
+
+  it("shows its templates to its owner, who changes and removes them", async () => {
+    const { href } = await service.open("shown", "<webhook>{/title}</webhook>")
+    const listing = await service.send("GET", href, { basic: owner })
+    expect(textOf(childOf(listing.xml, "webhook") ?? listing.xml)).toBe("{/title}")
+    const page = await service.send("GET", href, { basic: owner, accept: "text/html" })
+    expect(page.text).toContain("<dd>{/title}</dd>")
+    const link = "<mailbox><webhook-link>{/url}</webhook-link></mailbox>"
+    expect((await service.send("PUT", href, { basic: owner, body: link })).text)
+      .toContain("<webhook-link>{/url}</webhook-link></mailbox>")
+    const body = JSON.stringify({ url: "http://example.org/" })
+    expect((await service.send("POST", href, { body, type: json })).status).toBe(202)
+    await service.send("PUT", href, { basic: owner, body: "<mailbox/>" })
+    expect((await service.send("POST", href, { body, type: json })).status).toBe(422)
+    expect((await service.send("POST", href, { body, type: json, basic: owner })).status).toBe(422)
+  })
+
+  it("refuses a template with a brace outside a pointer", async () => {
+    for (const name of ["webhook", "webhook-link", "webhook-priority", "webhook-tags"]) {
+      const body = `<mailbox><${name}>{title}</${name}></mailbox>`
+      const answer = await service.send("POST", "/mailboxes", { basic: owner, body })
+      expect([answer.status, answer.child("detail")]).toEqual([
+        422,
+        expect.stringContaining(`${name} has a brace outside a pointer`)
+      ])
+    }
+    const long = `<mailbox><webhook>${"x".repeat(1025)}</webhook></mailbox>`
+    expect((await service.send("POST", "/mailboxes", { basic: owner, body: long })).status).toBe(
+      422
+    )
+  })
+})
+
+describe("a template", () => {
+  const document = {
+    "a/b": { "~": "x" },
+    list: ["one"],
+    "": "empty",
+    n: null,
+    o: {},
+    l: " two\nlines"
+  }
+
+  it.each([
+    ["{/a~1b/~0}", "x"],
+    ["{/list/0}{/list/1}{/list/length}", "one"],
+    ["{/}", "empty"],
+    ["{/n|/o|/list|/none|/l}.", "two."],
+    ["{/toString}{/__proto__}{/list/constructor}", ""],
+    ["plain", "plain"]
+  ])("%s", (template, text) => {
+    expect(isTemplate(template)).toBe(true)
+    expect(fillTemplate(template, document)).toBe(text)
+  })
+
+  it.each(["{", "}", "{}", "{a}", "{/a", "{/a|b}", "{/a~2}", "{{/a}}"])("is not %s", (text) => {
+    expect(isTemplate(text)).toBe(false)
+  })
+})
