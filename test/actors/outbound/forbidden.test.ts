@@ -41,7 +41,7 @@ describe("a redirect", () => {
     const at = await receiver((_, response) => {
       response.writeHead(code, { location: `http://127.0.0.1:${port}/` }).end()
     }, "127.0.0.2")
-    const { get, post } = await client({ allow: ["127.0.0.2"] })
+    const { get, post } = await client({ allow: ["127.0.0.2"], limits: patient })
     expect(await post(at.uri)).toEqual(notAllowed)
     expect(await get(at.uri)).toEqual(notAllowed)
     expect(at.came).toHaveLength(2)
@@ -54,7 +54,7 @@ describe("a redirect", () => {
     const at = await receiver((_, response) => {
       response.writeHead(307, { location }).end()
     }, "127.0.0.2")
-    const { get, post } = await client({ allow: ["127.0.0.2"] })
+    const { get, post } = await client({ allow: ["127.0.0.2"], limits: patient })
     expect(await post(at.uri)).toEqual(notAllowed)
     expect(await get(at.uri)).toEqual(notAllowed)
     expect(at.came).toHaveLength(2)

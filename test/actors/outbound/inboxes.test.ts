@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { inboxIn } from "../../../actors/outbound/discovery.ts"
 import type { OutboundContent } from "../../../actors/outbound/protocol.ts"
 import { notAllowed } from "../../../actors/outbound/problems.ts"
-import { answering, client, guarded, type Receiver, receiver } from "./rig.ts"
+import { answering, client, guarded, patient, type Receiver, receiver } from "./rig.ts"
 
 const uri = new URL("https://example.com/people/alice")
 
@@ -84,7 +84,7 @@ describe("sending (LDN §3.2)", () => {
     "posts JSON-LD at once where Accept-Post is %s",
     async (accepted) => {
       const at = await inboxOnly({ "accept-post": accepted })
-      const { outbound, post } = await client()
+      const { outbound, post } = await client({ limits: patient })
       expect(await post(`${at.uri}/inbox`, content))
         .toEqual({ _tag: "Delivered", code: 201, location: `${at.uri}/n/1` })
       expect(methods(at)).toEqual(["POST", "POST"])
@@ -95,7 +95,7 @@ describe("sending (LDN §3.2)", () => {
 
   it("tries JSON-LD where a 415 says no more, and the inbox may not be read", async () => {
     const at = await inboxOnly()
-    const { post } = await client()
+    const { post } = await client({ limits: patient })
     expect(await post(`${at.uri}/inbox`, content)).toMatchObject({ _tag: "Delivered", code: 201 })
     expect(methods(at)).toEqual(["POST", "GET", "POST"])
   })
@@ -103,7 +103,7 @@ describe("sending (LDN §3.2)", () => {
   it("goes to the inbox of the target that takes no posts itself", async () => {
     const at = await inboxOnly()
     const profile = await inboxOnly({ link: `<${at.uri}/inbox>; rel="${rel}"` }, 200, 405)
-    const { post } = await client()
+    const { post } = await client({ limits: patient })
     expect(await post(`${profile.uri}/me`, content)).toMatchObject({ _tag: "Delivered", code: 201 })
     expect(methods(profile)).toEqual(["POST", "GET"])
     expect(profile.came[1]?.headers.accept).toContain(ld)
@@ -114,20 +114,20 @@ describe("sending (LDN §3.2)", () => {
     const mailbox = await answering(202)
     const link = `</inbox>; rel="${rel}", <${mailbox.uri}/box>; rel=mailbox`
     const at = await inboxOnly({ link }, 200)
-    const { post } = await client()
+    const { post } = await client({ limits: patient })
     expect(await post(`${at.uri}/me`, content)).toMatchObject({ _tag: "Delivered", code: 202 })
     expect(mailbox.came).toMatchObject([{ body: "<item/>" }])
   })
 
   it("sends no JSON-LD where the receiver takes other types only", async () => {
     const at = await inboxOnly({ "accept-post": "text/turtle" })
-    const { post } = await client()
+    const { post } = await client({ limits: patient })
     expect(await post(at.uri, content)).toMatchObject({ _tag: "PermanentFailure", code: 415 })
     expect(methods(at)).toEqual(["POST", "GET"])
   })
 
   it("sends none where there is none of what is sent, nor to what takes no posts", async () => {
-    const { post } = await client()
+    const { post } = await client({ limits: patient })
     const { toLinkedData: _, ...plain } = content
     const typed = await inboxOnly({ "accept-post": ld })
     expect(await post(typed.uri, plain)).toMatchObject({ _tag: "PermanentFailure", code: 415 })
@@ -140,7 +140,7 @@ describe("sending (LDN §3.2)", () => {
   })
 
   it("ends with what the inbox answers: a fault is tried again, a refusal is the end", async () => {
-    const { post } = await client()
+    const { post } = await client({ limits: patient })
     for (const [code, tag] of [[503, "RetryableFailure"], [422, "PermanentFailure"]] as const) {
       const at = await receiver((request, response) => {
         const isLinked = request.headers["content-type"] === ld
@@ -156,7 +156,7 @@ describe("sending (LDN §3.2)", () => {
     const at = await receiver((request, response) => {
       response.writeHead(request.method === "POST" ? 405 : 200, { link }).end()
     }, "127.0.0.2")
-    const { post } = await client({ allow: ["127.0.0.2"] })
+    const { post } = await client({ allow: ["127.0.0.2"], limits: patient })
     expect(await post(at.uri, content))
       .toEqual({ _tag: "PermanentFailure", problem: notAllowed })
     expect(hits()).toBe(0)
