@@ -62,9 +62,10 @@ export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetC
   wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
-export { idempotencyKind, mailboxKind, registrationKind } from "./mailbox/index.ts"
+export { idempotencyKind, lostWebhookSecret, mailboxKind,
+  registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"
-export { notAllowed, type OutboundService } from "./outbound/index.ts"
+export { hubSignature, notAllowed, type OutboundService, webhookHeaders } from "./outbound/index.ts"
 export { parseUrl } from "./parse-url.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,
   timeInKey } from "./record-keys.ts"

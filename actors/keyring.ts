@@ -30,10 +30,10 @@ export const messagePasswordOf = (owner: Address): SealedPlace => ({
   of: keyOf(owner)
 })
 
-/** The place of the signing secrets of a registration. */
-export const signingSecretOf = (registration: Address): SealedPlace => ({
+/** The place of the signing secrets of a registration, or of the webhooks of a mailbox. */
+export const signingSecretOf = (owner: Address): SealedPlace => ({
   purpose: "signing secret",
-  of: keyOf(registration)
+  of: keyOf(owner)
 })
 
 /** Version of the form of sealed texts: `s2.<key id>.<encrypted text, base64url>`. */

@@ -53,6 +53,14 @@ export const plainTextTitleCharsMax = 200
 /** Tags of a deposit of plain text. */
 export const plainTextTagsMax = 20
 
+/** Greatest difference of the time in a webhook's signature from this node's clock. */
+export const webhookAgeMsMax = 300_000
+
+/** Lengths of the secret by which webhooks are signed. */
+export const webhookSecretCharsMin = 8
+
+export const webhookSecretCharsMax = 256
+
 /** Length of a template of webhooks. */
 export const webhookTemplateCharsMax = 1_024
 

@@ -56,7 +56,7 @@ const withoutMailbox = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "Deposit", "List", "Retrieved", "Remove", "Configure"),
   ...denyEach(reason, "ChangeSecrets", "Destroy", "Register", "Unregister", "ReadHead"),
   ...denyEach(reason, "Registrations", "CopiesChanged", "CheckNotification"),
-  ...denyEach(reason, "Block", "Unblock", "Blocks", "MarkRead", "MarkUnread"),
+  ...denyEach(reason, "Block", "Unblock", "Blocks", "MarkRead", "MarkUnread", "SetWebhookSecret"),
   Expire: () => stay()
 })
 
@@ -90,6 +90,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
       .reply<MailboxReply>({ _tag: "Configured", version: next.version })
   },
   ChangeSecrets: changeSecrets,
+  SetWebhookSecret: setWebhookSecret,
   Destroy: destroy,
   Register: register,
   Unregister: unregister,
@@ -141,6 +142,14 @@ const changeSecrets: Mailboxes["Open"]["ChangeSecrets"] = (state, message) => {
     .reply<MailboxReply>({ _tag: "Configured", version })
 }
 
+const setWebhookSecret: Mailboxes["Open"]["SetWebhookSecret"] = (state, { caller, secret }) => {
+  const reason = notOwner(state.owner, caller, false)
+  if (reason !== undefined) return deny(reason)
+  if (secret === state.webhookSecret) return stay().reply(done)
+  return become<MailboxState>({ ...state, webhookSecret: secret, version: state.version + 1 })
+    .reply(done)
+}
+
 /** Whether only the first start has opened the mailbox, and nobody has used or changed it. */
 const isUnusedFirst = (
   { blocks, registrations, requestId, version }: Open,
@@ -176,6 +185,7 @@ const createAs = (
     inlined: 0,
     waiting: nothingWaiting,
     blocks: [],
+    webhookSecret: null,
     read: []
   }
   return become<MailboxState>(open).reply(created(open, false))
@@ -211,6 +221,7 @@ const receivedAt = (state: Open, lastAtMs: number, waiting: WaitingCount): Requi
   inlined: state.inlined,
   waiting,
   blocks: state.blocks,
+  webhookSecret: state.webhookSecret,
   read: state.read
 })
 
@@ -270,8 +281,8 @@ const store = (
 const deposit =
   (limits: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
   (state, message, { nowMs, head, findDuplicate, self }) => {
-    const { digest, idRandom, account, key } = message
-    if (state.settings.deposit === "accounts" && account === undefined) {
+    const { digest, idRandom, account, isSigned = false, key } = message
+    if (state.settings.deposit === "accounts" && account === undefined && !isSigned) {
       return deny(
         "Unauthenticated",
         "this mailbox takes notifications of accounts only: send an account's name and token"
@@ -412,7 +423,8 @@ const view = (state: Open, account: string | undefined, head: number): MailboxVi
   removed: state.removed,
   fetched: state.fetched,
   notifications: stored(state, head),
-  ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {}
+  ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {},
+  ...state.webhookSecret === null ? {} : { webhookSecret: state.webhookSecret }
 })
 
 /** The view for those who may read. */

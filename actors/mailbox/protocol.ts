@@ -11,6 +11,9 @@ import { nothingWaiting, WaitingCount } from "./waiting-bytes.ts"
  */
 export const firstStartRequestId = "first-start"
 
+/** In place of the secret of webhooks that a restore had no key of: no signature is right. */
+export const lostWebhookSecret = "lost"
+
 /** The templates by which the JSON of a webhook becomes a notification, as the owner wrote them. */
 export const WebhookTemplates = Schema.Struct({
   /** Of the description; or the name of a sender whose templates the service has. */
@@ -83,6 +86,13 @@ export const MailboxState = Schema.Union([
     waiting: WaitingCount.pipe(Schema.withDecodingDefaultKey(Effect.succeed(nothingWaiting))),
     /** The depositors that the owner has blocked; `mailboxBlocksMax` at most. */
     blocks: Schema.Array(Block).pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+    /**
+     * The secret by which webhooks are signed, encrypted; `lost` if a restore had no key of it;
+     * null if webhooks need no signature.
+     */
+    webhookSecret: Schema.NullOr(Schema.String).pipe(
+      Schema.withDecodingDefaultKey(Effect.succeed(null))
+    ),
     /** The numbers of notifications that are marked as read; `readRangesMax` ranges at most. */
     read: Schema.Array(Range).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
   }),
@@ -154,6 +164,8 @@ export const MailboxMessage = Schema.Union([
     account: Schema.optionalKey(Schema.String),
     /** The client network of a sender without an account. */
     network: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,64}$/))),
+    /** A webhook whose signature is right: it counts as one of an account. */
+    isSigned: Schema.optionalKey(Schema.Boolean),
     /** The hash of the Idempotency-Key. The actor `<mailbox>=<key>` stores the key's answer. */
     key: Schema.optionalKey(SecretHash),
     /** The notification links to content that came in it: a background task watches over it. */
@@ -202,6 +214,11 @@ export const MailboxMessage = Schema.Union([
     passwordHash: SecretHash,
     sharedHash: SecretHash,
     ifVersion: Schema.optionalKey(Count)
+  }),
+  /** Replaces the secret of webhooks, which is encrypted; null removes it. It is idempotent. */
+  Schema.TaggedStruct("SetWebhookSecret", {
+    caller: Caller,
+    secret: Schema.NullOr(Schema.String)
   }),
   /** Blocks a depositor, in place of an earlier block of the same id; for the owner. */
   Schema.TaggedStruct("Block", { caller: Caller, block: Block }),
@@ -269,6 +286,8 @@ export interface MailboxView {
   readonly notifications: number
   /** All items up to this number are removed; left out if the first item is still stored. */
   readonly removedUpTo?: number
+  /** The encrypted secret of webhooks, or `lost`; if they need a signature. */
+  readonly webhookSecret?: string
   /** The numbers of notifications that are marked as read; for readers, if there are any. */
   readonly read?: ReadonlyArray<Range>
 }

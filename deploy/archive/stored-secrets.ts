@@ -2,9 +2,9 @@
  * The encrypted secrets in the parts of a store: under which keys they are; and the parts with
  * their secrets encrypted under the current key, or without those that no key opens.
  */
-import { fragmentStart, idempotencyKind, type Keyring, mailboxKind, messagePasswordOf,
-  notificationKind, registrationKind, sealedParts, type SealedPlace, sealingKeyId, signingSecretOf,
-  withoutPassword, withSealedPassword } from "../../actors/index.ts"
+import { fragmentStart, idempotencyKind, type Keyring, lostWebhookSecret, mailboxKind,
+  messagePasswordOf, notificationKind, registrationKind, sealedParts, type SealedPlace,
+  sealingKeyId, signingSecretOf, withoutPassword, withSealedPassword } from "../../actors/index.ts"
 import { type ActorPart, type Address, decodeStoredState, encodeStoredState, type ItemsPart,
   type LogItem, type RecordPart } from "../../runtime/index.ts"
 import { isServiceKey, serviceKeyPlace } from "../secret-key/index.ts"
@@ -18,6 +18,8 @@ export interface UnopenedSecrets {
   serviceKeys: number
   messagePasswords: number
   registrations: number
+  /** Secrets of mailboxes, by which webhooks are signed. */
+  webhooks: number
   /** Answers to requests with an Idempotency-Key, which only the service's key opens. */
   answers: number
 }
@@ -51,6 +53,7 @@ export class StoredSecrets {
     serviceKeys: 0,
     messagePasswords: 0,
     registrations: 0,
+    webhooks: 0,
     answers: 0
   }
   private readonly keyring: Keyring | undefined
@@ -97,6 +100,21 @@ export class StoredSecrets {
     return { n: item.n, value: before + after }
   }
 
+  private changeMailbox(address: Address, stored: string): string {
+    const { format, text } = decodeStoredState(stored)
+    if (!text.includes("\"webhookSecret\":\"s2.")) return stored
+    // The state of a mailbox is an object, as its behavior wrote it.
+    const state = JSON.parse(text) as { readonly webhookSecret?: unknown }
+    const sealed = state.webhookSecret
+    // A title may have any text.
+    if (typeof sealed !== "string" || sealingKeyId(sealed) === undefined) return stored
+    const next = this.change(signingSecretOf(address), sealed)
+    if (next === undefined) this.unopened.webhooks++
+    if (next === undefined && !this.leavesOut) return stored
+    const changed = JSON.stringify({ ...state, webhookSecret: next ?? lostWebhookSecret })
+    return encodeStoredState({ format, text: changed })
+  }
+
   private changeState(address: Address, stored: string): string {
     const { format, text } = decodeStoredState(stored)
     let isLost = false
@@ -126,10 +144,14 @@ export class StoredSecrets {
     }
     const changedItems = items.map((item) => this.changeItem(address, item))
     if (part._tag === "Items") return { ...part, items: changedItems }
-    if (address.kind !== registrationKind || part.state === undefined) {
-      return { ...part, items: changedItems }
+    const { state } = part
+    if (state === undefined) return { ...part, items: changedItems }
+    if (address.kind === registrationKind) {
+      return { ...part, items: changedItems, state: this.changeState(address, state) }
     }
-    return { ...part, state: this.changeState(address, part.state) }
+    return address.kind === mailboxKind
+      ? { ...part, items: changedItems, state: this.changeMailbox(address, state) }
+      : { ...part, items: changedItems }
   }
 }
 

@@ -39,7 +39,7 @@ const withoutSecretsFlag = switchFlag(
 
 /** What was left out, a line for each kind. */
 const linesOfLost = (
-  { answers, messagePasswords, registrations, serviceKeys }: RestoreResult["lost"]
+  { answers, messagePasswords, registrations, serviceKeys, webhooks }: RestoreResult["lost"]
 ): ReadonlyArray<string> =>
   [
     [messagePasswords, "message passwords: the notifications are without them"],
@@ -47,6 +47,7 @@ const linesOfLost = (
       registrations,
       "push registrations are suspended: rotate each one's secret, or subscribe again"
     ],
+    [webhooks, "secrets of webhooks: set each one again, the mailbox refuses webhooks until then"],
     [answers, "answers to requests with an Idempotency-Key: a repetition is a new request"],
     [serviceKeys, "service key: the first start makes a new one"]
   ].flatMap(([count, what]) => count === 0 ? [] : [`lost: ${count} ${what}`])

@@ -15,11 +15,12 @@ export interface StoreInspection {
 /** A sentence if there are secrets that no key opens. */
 export const secretFaults = ({ isWhole, missingKeys, unopened }: StoredSecrets) => {
   if (isWhole) return []
-  const { messagePasswords, registrations, serviceKeys } = unopened
+  const { messagePasswords, registrations, serviceKeys, webhooks } = unopened
   const keys = missingKeys.length === 0 ? "changed" : `under the key ${missingKeys.join(", ")}`
   return [
     `secrets that SECRET_KEY_FILE does not open (${keys}): ${serviceKeys} service key, ` +
-    `${messagePasswords} message passwords, ${registrations} push registrations`
+    `${messagePasswords} message passwords, ${registrations} push registrations, ` +
+    `${webhooks} secrets of webhooks`
   ]
 }
 

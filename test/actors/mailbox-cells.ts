@@ -33,6 +33,7 @@ export const open: Variant<MailboxState, "Open"> = {
   inlined: 0,
   waiting: nothingWaiting,
   blocks: [],
+  webhookSecret: null,
   read: []
 }
 /** A block of an account. */

@@ -358,6 +358,21 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, message), "NotFound")
       expectRefused(decide(blocking, { ...message, caller: stranger }), "Forbidden")
     },
+    "Open.SetWebhookSecret": () => {
+      const message = { _tag: "SetWebhookSecret", caller: alice, secret: "sealed" } as const
+      const { answer, nextState } = decide(open, message)
+      expect([answer, nextState]).toEqual([done, { ...open, webhookSecret: "sealed", version: 2 }])
+      expectOnlyReply(decide(open, { ...message, secret: null }), done)
+      expectRefused(decide(open, { ...message, caller: stranger }), "Forbidden")
+      const signed = { ...open, webhookSecret: "sealed" }
+      expectOnlyReply(decide(signed, describeIt, { head: 7 }), {
+        _tag: "Described",
+        view: { ...view, webhookSecret: "sealed" },
+        mayRead: false
+      })
+      expect(decide(signed, { ...message, secret: null }).nextState)
+        .toEqual({ ...open, version: 2 })
+    },
     "Open.Blocks": () => {
       const message: MailboxMessage = { _tag: "Blocks", caller: alice }
       expectOnlyReply(decide(blocking, message), { _tag: "Blocks", blocks: [block] })

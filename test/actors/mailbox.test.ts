@@ -31,6 +31,11 @@ const refusesAll = (state: MailboxState, reason: string) => ({
   Unblock: () =>
     expectRefused(decide(state, { _tag: "Unblock", caller: ownerCaller, id: block.id }), reason),
   Blocks: () => expectRefused(decide(state, { _tag: "Blocks", caller: ownerCaller }), reason),
+  SetWebhookSecret: () =>
+    expectRefused(
+      decide(state, { _tag: "SetWebhookSecret", caller: ownerCaller, secret: null }),
+      reason
+    ),
   Expire: () => expectOnlyReply(decide(state, expire({})), undefined)
 })
 const whenAbsent = refusesAll(absent, "NotFound")
@@ -64,6 +69,7 @@ describe("a mailbox that is not open", () => {
     "Absent.Block": whenAbsent.Block,
     "Absent.Unblock": whenAbsent.Unblock,
     "Absent.Blocks": whenAbsent.Blocks,
+    "Absent.SetWebhookSecret": whenAbsent.SetWebhookSecret,
     "Absent.Expire": whenAbsent.Expire,
     "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
@@ -87,6 +93,7 @@ describe("a mailbox that is not open", () => {
     "Destroyed.Block": whenDestroyed.Block,
     "Destroyed.Unblock": whenDestroyed.Unblock,
     "Destroyed.Blocks": whenDestroyed.Blocks,
+    "Destroyed.SetWebhookSecret": whenDestroyed.SetWebhookSecret,
     "Destroyed.Expire": whenDestroyed.Expire,
     "Destroyed.TimerFired": () => {
       expect(decide(destroyed, timerFired)).toMatchObject({ nextState: undefined, timerAtMs: null })

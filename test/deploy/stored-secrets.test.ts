@@ -3,12 +3,13 @@
  * byte of the data folder and of an archive is searched for them. With the key a restored store has
  * them all again; without it, everything else.
  */
+import { createHmac } from "node:crypto"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { asAdmin, expectStatus, openMailbox, postXml, send } from "../e2e/client.ts"
+import { asAdmin, expectStatus, openMailbox, postXml, putXml, send } from "../e2e/client.ts"
 import { cleanUp, command, eventually, folderWithKeyOf, keyFile, type Service, start,
   temporaryFolder } from "../e2e/process.ts"
 
@@ -19,13 +20,15 @@ const relayed = "the-relayed-password!"
 const inlinePassword = "the-password-of-inlined-content"
 const hubSecret = "the-hub-secret-of-a-subscriber"
 const published = "the-password-of-published-content"
+const webhookSecret = "the-secret-of-webhooks"
 
 const secrets = new Map([
   ["a message password", password],
   ["a relayed password", relayed],
   ["a password of inlined content", inlinePassword],
   ["a hub.secret", hubSecret],
-  ["a password of published content", published]
+  ["a password of published content", published],
+  ["a secret of webhooks", webhookSecret]
 ])
 
 /** A callback that echoes challenges, and accepts pushes. */
@@ -87,6 +90,10 @@ beforeAll(async () => {
     }
   })
   expectStatus(publication, 202)
+  const taking = "<mailbox><webhook>{/title}</webhook></mailbox>"
+  expectStatus(await putXml(url, "/mailboxes/alice", taking, asAdmin), 200)
+  const signed = `<webhook-secret><secret>${webhookSecret}</secret></webhook-secret>`
+  expectStatus(await putXml(url, "/mailboxes/alice/webhook-secret", signed, asAdmin), 204)
   const native = await postXml(
     url,
     "/mailboxes/alice/registrations",
@@ -133,6 +140,20 @@ const listing = async (folder: string): Promise<string> => {
   )
   expect((await restored.stop()).code).toBe(0)
   return text
+}
+
+/** The status of a signed webhook; an unsigned one is refused. */
+const webhookStatus = async (url: string): Promise<number> => {
+  const body = JSON.stringify({ title: crypto.randomUUID() })
+  const post = (headers: Readonly<Record<string, string>>) =>
+    send(url, "/mailboxes/alice", {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/json", ...headers }
+    })
+  expectStatus(await post({}), 403)
+  const hmac = createHmac("sha256", webhookSecret).update(body).digest("hex")
+  return (await post({ "x-hub-signature-256": `sha256=${hmac}` })).status
 }
 
 it("shows no secret in any byte of the data folder and of an archive", () => {
@@ -189,6 +210,7 @@ describe("a restore", () => {
     const restored = await start({ dataDir: folder, env })
     const { text } = await send(restored.url, "/mailboxes/alice", { headers: asAdmin })
     expect(text).toContain(`<password hint="a">${password}</password>`)
+    expect(await webhookStatus(restored.url)).toBe(202)
     await restored.stop()
   })
 
@@ -201,6 +223,7 @@ describe("a restore", () => {
       const lost of [
         "lost: 4 message passwords",
         "lost: 2 push registrations are suspended",
+        "lost: 1 secrets of webhooks",
         "lost: 1 answers to requests with an Idempotency-Key",
         "lost: 1 service key"
       ]
@@ -218,6 +241,7 @@ describe("a restore", () => {
       headers: asAdmin
     })
     expect(listed.match(/status="suspended"/g)).toHaveLength(2)
+    expect(await webhookStatus(again.url)).toBe(403)
     expect((await again.stop()).code).toBe(0)
   })
 })

@@ -71,6 +71,9 @@ const bodies: Readonly<Record<string, Sending>> = {
   "POST /mailboxes/{mailbox}/registrations": { body: callback },
   "PUT /mailboxes/{mailbox}/registrations/{registration}": { body: callback },
   "POST /mailboxes/{mailbox}/registrations/{registration}": removal,
+  "PUT /mailboxes/{mailbox}/webhook-secret": {
+    body: "<webhook-secret><secret>0123456789abcdef</secret></webhook-secret>"
+  },
   "POST /outgoing": {
     type: form,
     body: new URLSearchParams({ to: "http://192.0.2.1/", description: "d", url: "http://a.test/" })

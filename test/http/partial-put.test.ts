@@ -45,6 +45,14 @@ const puts: Readonly<
     const read = await deposited("marked")
     return { path: `${read}/read`, read, body: "" }
   },
+  "/mailboxes/{mailbox}/webhook-secret": async () => {
+    const read = await deposited("unsigned")
+    return {
+      path: read.replace(/\/notifications\/.*/, "/webhook-secret"),
+      read,
+      body: "<webhook-secret><secret>0123456789abcdef</secret></webhook-secret>"
+    }
+  },
   "/mailboxes/{mailbox}/read": async () => {
     const read = await deposited("all-marked")
     const path = read.replace(/\/notifications\/.*/, "/read")

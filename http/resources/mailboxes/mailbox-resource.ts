@@ -6,11 +6,12 @@ import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, docum
   type RequestBodyDescription, type ResponseDescription, rootElement, type Schema,
   type ServiceDescription, sinceParameters, slug, slugPattern, text, uri, viewResponse,
   visibleText } from "../../formats/openapi/index.ts"
-import { searchCharsMax, titleCharsMax, webhookTemplateCharsMax } from "../../limits.ts"
+import { searchCharsMax, titleCharsMax, webhookSecretCharsMax, webhookSecretCharsMin,
+  webhookTemplateCharsMax } from "../../limits.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { acceptPost, directDeposit, plainTextType, postMailbox } from "./deposit/index.ts"
-import { deleteMailbox, getMailboxes, postMailboxes, postPassword,
-  putMailbox } from "./mailbox-collection.ts"
+import { deleteMailbox, deleteWebhookSecret, getMailboxes, postMailboxes, postPassword, putMailbox,
+  putWebhookSecret } from "./mailbox-collection.ts"
 import { deleteNotification, getMailbox, getNotification,
   postNotificationForm } from "./mailbox-reading.ts"
 import { authorizeReader } from "./mailbox-access.ts"
@@ -237,6 +238,27 @@ const readMarks: ResourceDefinition["operations"] = {
   }
 }
 
+/** The secret by which webhooks are signed; no answer has it. */
+const webhookSecret: ResourceDefinition["operations"] = {
+  "PUT /mailboxes/{mailbox}/webhook-secret": {
+    handle: putWebhookSecret,
+    id: "setWebhookSecret",
+    summary: "Sets the secret by which the webhooks of a mailbox are signed",
+    needs: "role",
+    scopes: ["admin"],
+    body: documentRequestBody("WebhookSecret"),
+    responses: { 204: emptyResponse("Webhooks need a signature", ["Link"]) }
+  },
+  "DELETE /mailboxes/{mailbox}/webhook-secret": {
+    handle: deleteWebhookSecret,
+    id: "removeWebhookSecret",
+    summary: "Removes the secret of webhooks: they need no signature",
+    needs: "role",
+    scopes: ["admin"],
+    responses: { 204: emptyResponse("Webhooks need no signature", ["Link"]) }
+  }
+}
+
 /** What does not depend on the deployment. */
 const fixed: ResourceDefinition = {
   tag: "mailboxes",
@@ -257,6 +279,14 @@ const fixed: ResourceDefinition = {
       )
     }, ["mailbox"]),
     ReadUpTo: rootElement("read", upTo, ["time"]),
+    WebhookSecret: rootElement("webhook-secret", {
+      secret: {
+        type: "string",
+        pattern: "^[!-~]+$",
+        minLength: webhookSecretCharsMin,
+        maxLength: webhookSecretCharsMax
+      }
+    }, ["secret"]),
     NewNotification: extensible(rootElement("notification", { item }, ["item"])),
     Notification: extensible(rootElement("notification", {
       ...attributes({ href: uri, received: dateTime, mailbox: uri, read: readSchema }),
@@ -334,7 +364,7 @@ const fixed: ResourceDefinition = {
       scopes: ["deposit", "send"],
       headers: ["Priority", "Tags", "Click", "traceparent"],
       body: deposited,
-      problems: ["blocked", "quota-exceeded"],
+      problems: ["blocked", "forbidden", "quota-exceeded"],
       responses: {
         201: stored("Stored until a reader retrieves it; for JSON-LD (W3C LDN §3.3)"),
         202: stored("Stored until a reader retrieves it; a browser gets a page")
@@ -367,6 +397,7 @@ const fixed: ResourceDefinition = {
       body: buttonRequestBody,
       responses: { 200: viewResponse("Mailbox", "The new secrets, only in this answer", ["Link"]) }
     },
+    ...webhookSecret,
     "GET /mailboxes/{mailbox}/notifications/{notification}": {
       handle: getNotification,
       id: "getNotification",

@@ -185,7 +185,7 @@ export const depositForm = (name: string): HtmlForm => ({
   submit: "Deposit"
 })
 
-const settingsOf = (mailbox: MailboxRef, { settings }: MailboxView): Html =>
+const settingsOf = (mailbox: MailboxRef, { settings, webhookSecret }: MailboxView): Html =>
   html`<h2>Settings</h2>
 <dl class="facts"><dt>Address</dt><dd>${copyField("address", mailbox.href)}</dd>
 <dt>Who may deposit</dt><dd>${settings.deposit}</dd>
@@ -194,7 +194,7 @@ const settingsOf = (mailbox: MailboxRef, { settings }: MailboxView): Html =>
 <dt>Receipts</dt><dd>${settings.receipts}</dd>
 <dt>Webhooks</dt><dd>${
     settings.webhook === undefined ? "none" : settings.webhook.description || "any"
-  }</dd></dl>
+  }${webhookSecret === undefined ? nothing : ", signed"}</dd></dl>
 ${
     renderForm({
       id: "secrets",

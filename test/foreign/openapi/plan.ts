@@ -205,6 +205,11 @@ const mailboxes: ReadonlyArray<Call> = [
   }),
   call("PUT /mailboxes/{mailbox}", 200, { path: mailbox, body: { title: "B", retention: "P1D" } }),
   call("POST /mailboxes/{mailbox}/password", 200, { path: mailbox, body: {} }),
+  call("PUT /mailboxes/{mailbox}/webhook-secret", 204, {
+    path: mailbox,
+    body: { secret: "0123456789abcdef" }
+  }),
+  call("DELETE /mailboxes/{mailbox}/webhook-secret", 204, { path: mailbox }),
   ...blocksAt("/mailboxes/{mailbox}/blocks", { path: mailbox }),
   ...blocksAt("/blocks", {})
 ]

@@ -154,6 +154,13 @@ export const askMailboxes = async (calls: OperationCalls): Promise<void> => {
     form: () => ({}),
     besides: ["unfit"]
   })
+  const signed = { path: `${path}/webhook-secret` }
+  await asks("PUT /mailboxes/{mailbox}/webhook-secret", {
+    ...signed,
+    root: "webhook-secret",
+    json: () => ({ secret: "0123456789abcdef" })
+  })
+  await asks("DELETE /mailboxes/{mailbox}/webhook-secret", signed)
   await registrations(calls, path)
   await asks("DELETE /mailboxes/{mailbox}", { path })
 }

@@ -33,7 +33,7 @@ import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, ma
   withMailboxLink } from "../mailbox-access.ts"
 import { depositedView, depositForm } from "../mailbox-views.ts"
 import { isPlainText, plainTextType, readPlainText } from "./plain-text.ts"
-import { mayBeWebhook, readWebhook } from "./webhook.ts"
+import { mayBeWebhook, takeWebhook, type UnreadBody } from "./webhook.ts"
 
 type Deposited = Extract<MailboxReply, { readonly _tag: "Deposited" }>
 
@@ -117,28 +117,6 @@ const readDeposit = (
     : failure(unsupportedMediaType("POST", acceptPost))
 }
 
-/** The body of a deposit that is no notification, and why. */
-interface UnreadBody {
-  readonly bytes: Uint8Array
-  readonly contentType: string
-  readonly fault: HttpError
-}
-
-/** The notification of a webhook, if the mailbox takes webhooks; fails with the fault else. */
-const readAsWebhook = Effect.fnUntraced(function*(
-  service: Service,
-  mailbox: MailboxRef,
-  { bytes, contentType, fault }: UnreadBody
-): Effect.fn.Return<NotificationDocument, HandlerFailure> {
-  if (!mayBeWebhook(contentType)) return yield* fault
-  const view = yield* describeMailbox(service, mailbox)
-  const templates = isRefusal(view) ? undefined : view.settings.webhook
-  const document = templates === undefined
-    ? undefined
-    : readWebhook(service.documentParser, bytes, contentType, templates)
-  return document ?? (yield* fault)
-})
-
 /**
  * By what a repetition of a document is recognized: its bytes, and for text the header fields that
  * describe it, which are extra elements.
@@ -177,6 +155,8 @@ const depositAnswer = (
 interface DepositBody {
   readonly document: NotificationDocument
   readonly digest: string
+  /** A webhook with the right signature. */
+  readonly isSigned?: boolean
 }
 
 /**
@@ -187,7 +167,7 @@ const publishContent = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   ids: IdSource,
-  { digest, document }: DepositBody,
+  { digest, document, isSigned = false }: DepositBody,
   idRandom: string,
   depositor: Depositor
 ): Effect.fn.Return<InlinePublication, HandlerFailure> {
@@ -198,7 +178,7 @@ const publishContent = Effect.fnUntraced(function*(
   const message: MailboxMessage = { _tag: "Describe", reader: {}, depositor }
   const described = describeActor<MailboxView>(service, mailbox.to, message)
   const { owner, settings } = yield* failRefused(described)
-  if (settings.deposit === "accounts" && !("account" in depositor)) {
+  if (settings.deposit === "accounts" && !("account" in depositor) && !isSigned) {
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
   const sender = {
@@ -279,7 +259,7 @@ const deposit = Effect.fnUntraced(function*(
       return href
     }
   )
-  const { digest, document } = body
+  const { digest, document, isSigned = false } = body
   const seal = sealPasswordFor(service.keyring, mailbox.to)
   const fragment = yield* publishedFragment(service.documentParser, document, seal, publish)
   // Where an earlier attempt may have stored the notification, a check of the links finds out.
@@ -295,7 +275,8 @@ const deposit = Effect.fnUntraced(function*(
   if (linkedId !== undefined) yield* noteLink(service, linkedId, link)
   const message = {
     ...depositMessage({ fragment, digest, idRandom }, depositor, key),
-    ...inlinedId === undefined ? {} : { isInlined: true }
+    ...inlinedId === undefined ? {} : { isInlined: true },
+    ...isSigned ? { isSigned } : {}
   }
   const reply = yield* askOrRefusal<Deposited>(service, mailbox.to, message)
   if (isRefusal(reply)) {
@@ -314,14 +295,21 @@ export const postMailbox = defineMailboxHandler(function*({ call, mailbox, servi
   const { request } = call
   const contentType = request.headers.get("content-type") ?? ""
   const read = readDeposit(service, request, bytes, contentType)
-  const document = read.ok
-    ? read.value
-    : yield* readAsWebhook(service, mailbox, { bytes, contentType, fault: read.fault })
+  if (!read.ok && !mayBeWebhook(contentType)) return yield* read.fault
   const account = yield* authenticate(service, call)
+  const { document, isSigned } = read.ok
+    ? { document: read.value, isSigned: false }
+    : yield* takeWebhook(
+      service,
+      mailbox,
+      request,
+      { bytes, contentType, fault: read.fault },
+      account?.name
+    )
   const { ids, key } = call
   // A key recognizes its own deposit only; without one the same document is recognized.
   const digest = key === undefined ? digestOf(bytes, document) : ids.id("deposit")
-  const body = { document, digest }
+  const body = { document, digest, isSigned }
   const depositor = depositorOf(service, call.request, account?.name)
   const depositing = deposit(service, mailbox, ids, body, depositor, key)
   const href = yield* countingWrongCredentials(service, call, depositing)
@@ -398,8 +386,8 @@ const depositWebhook = Effect.fnUntraced(function*(
   { mailbox, request, service }: DirectDeposit,
   unread: UnreadBody
 ): Effect.fn.Return<string, HandlerFailure> {
-  const document = yield* readAsWebhook(service, mailbox, unread)
-  const body = { document, digest: digestOf(unread.bytes, document) }
+  const { document, isSigned } = yield* takeWebhook(service, mailbox, request, unread, undefined)
+  const body = { document, digest: digestOf(unread.bytes, document), isSigned }
   return yield* deposit(service, mailbox, randomIds, body, strangerOf(service, request))
 })
 

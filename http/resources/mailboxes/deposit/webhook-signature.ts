@@ -1,0 +1,83 @@
+/**
+ * Signatures of webhooks: those of GitHub and others (`X-Hub-Signature-256`), Grafana
+ * (`X-Grafana-Alerting-Signature`), Stripe (`Stripe-Signature`), and of Standard Webhooks and Svix
+ * (`webhook-signature`, `svix-signature`).
+ */
+import { timingSafeEqual } from "node:crypto"
+import { hubSignature, webhookHeaders } from "../../../../actors/index.ts"
+import { webhookAgeMsMax } from "../../../limits.ts"
+import type { RequestHeaders } from "../../../wire/index.ts"
+
+/** A webhook with its signature. */
+export interface SignedBody {
+  readonly headers: Pick<RequestHeaders, "get">
+  readonly text: string
+}
+
+/** Whether one of the given signatures is the expected one, in a time that does not tell which. */
+const hasSignature = (given: ReadonlyArray<string>, expected: string): boolean => {
+  const bytes = Buffer.from(expected)
+  return given.map((one) => Buffer.from(one)).some((one) =>
+    one.length === bytes.length && timingSafeEqual(one, bytes)
+  )
+}
+
+/** Seconds since 1970. Whoever has recorded a webhook cannot send it again much later. */
+const isRecent = (seconds: string, nowMs: number): boolean =>
+  /^\d{1,12}$/.test(seconds) && Math.abs(Number(seconds) * 1000 - nowMs) <= webhookAgeMsMax
+
+/** The hexadecimal HMAC-SHA256 of a text. */
+const hmacOf = (secret: string, text: string): string =>
+  hubSignature(secret, text).slice("sha256=".length)
+
+type Check = (body: SignedBody, secret: string, nowMs: number) => boolean
+
+const isHubSigned: Check = ({ headers, text }, secret) =>
+  hasSignature([headers.get("x-hub-signature-256") ?? ""], hubSignature(secret, text))
+
+const isGrafanaSigned: Check = ({ headers, text }, secret) =>
+  hasSignature([headers.get("x-grafana-alerting-signature") ?? ""], hmacOf(secret, text))
+
+/** `t=<seconds>,v1=<signature>`, with more of `v1` while a secret is rotated. */
+const isStripeSigned: Check = ({ headers, text }, secret, nowMs) => {
+  const parts = (headers.get("stripe-signature") ?? "").split(",").map((part) => part.trim())
+  const valuesOf = (name: string) =>
+    parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1))
+  const [seconds = ""] = valuesOf("t")
+  return isRecent(seconds, nowMs) &&
+    hasSignature(valuesOf("v1"), hmacOf(secret, `${seconds}.${text}`))
+}
+
+/**
+ * A secret of Standard Webhooks. Of any other, base64 would leave a part, or nothing: whoever knows
+ * that could sign by an empty key.
+ */
+const standardSecret = /^whsec_[A-Za-z0-9+/]{22,}={0,2}$/
+
+/** The specification of Standard Webhooks, whose fields Svix names by its own prefix, too. */
+const isStandardSigned =
+  (prefix: "webhook" | "svix"): Check => ({ headers, text }, secret, nowMs) => {
+    const [id = "", seconds = "", signatures = ""] = ["id", "timestamp", "signature"].map((name) =>
+      headers.get(`${prefix}-${name}`)
+    )
+    if (!standardSecret.test(secret) || id === "" || !isRecent(seconds, nowMs)) return false
+    const { "webhook-signature": expected = "" } = webhookHeaders(
+      [secret],
+      id,
+      Number(seconds),
+      text
+    )
+    return hasSignature(signatures.split(" "), expected)
+  }
+
+const checks: ReadonlyArray<Check> = [
+  isHubSigned,
+  isGrafanaSigned,
+  isStripeSigned,
+  isStandardSigned("webhook"),
+  isStandardSigned("svix")
+]
+
+/** Whether a webhook has a right signature of one of the known kinds. */
+export const isSigned: Check = (body, secret, nowMs) =>
+  checks.some((check) => check(body, secret, nowMs))
