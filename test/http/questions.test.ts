@@ -126,7 +126,7 @@ describe("href answers", () => {
       const options = basic === undefined ? { body, headers } : { body, headers, basic }
       return send("PUT", `${path}/name`, options)
     }
-    /** The first answer over the limit. The quota comes back while the requests are sent. */
+    /** The first answer over the limit, which each node of a cluster has for itself. */
     const overAfter = async (quota: number, ask: (count: number) => Promise<Answered>) => {
       for (let count = 0; count < 4 * quota; count++) {
         const answered = await ask(count)
