@@ -150,14 +150,20 @@ describe("16: secrets", () => {
       "actors/account/decide.ts: return existing.hash === tokenHash",
       "actors/audit/chain.ts: if (entry.previous !== this.previous.hash) {",
       "actors/audit/chain.ts: return n > last.n || hash === last.hash",
+      // What the owner sets, encrypted. A signature by it is compared by timingSafeEqual.
+      "actors/mailbox/decide.ts: ...state.webhookSecret === null ? {} :"
+      + " { webhookSecret: state.webhookSecret }",
+      "actors/mailbox/decide.ts: if (secret === state.webhookSecret) return stay().reply(done)",
       "deploy/settings/settings.ts: const isSecret = (kind: ValueKind<unknown>): boolean =>"
       + " kind === secret",
       "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
-      + " yield* addToken(service, admin, operatorTokenId, tokenHash)",
+      + " yield* addToken(service, operatorAccount, operatorTokenId, tokenHash)",
       "http/resources/accounts/bootstrap.ts: if (before !== tokenHash)"
       + " yield* recordOperatorToken(service)",
       "http/resources/accounts/bootstrap.ts: if (before !== undefined && before !== tokenHash)"
-      + " yield* removeHash(service, before)"
+      + " yield* removeHash(service, before)",
+      "http/resources/mailboxes/mailbox-collection.ts: secret: secret === null ? null"
+      + " : service.keyring.seal(place, secret)"
     ])
     const text = readFileSync(join(root, "actors/secret-hash.ts"), "utf8")
     expect(text).toContain("return timingSafeEqual(")
