@@ -101,8 +101,8 @@ export class StoredSecrets {
   }
 
   private changeMailbox(address: Address, stored: string): string {
+    if (!stored.includes("\"webhookSecret\":\"s2.")) return stored
     const { format, text } = decodeStoredState(stored)
-    if (!text.includes("\"webhookSecret\":\"s2.")) return stored
     // The state of a mailbox is an object, as its behavior wrote it.
     const state = JSON.parse(text) as { readonly webhookSecret?: unknown }
     const sealed = state.webhookSecret
