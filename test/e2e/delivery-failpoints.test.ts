@@ -3,8 +3,8 @@
  * and background tasks. The next process completes everything that the service accepted.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { asAdmin, childOf, expectStatus, listMailbox, type Mailbox, mailboxOf, notification,
-  openMailbox, parseXml, pathOf, postXml, send } from "./client.ts"
+import { asAdmin, expectStatus, listMailbox, type Mailbox, mailboxOf, notification, openMailbox,
+  parseXml, pathOf, postXml, send } from "./client.ts"
 import { cleanUp, command, eventually, launch, start, temporaryFolder } from "./process.ts"
 import { closeReceivers, descriptionOf, echoes, pushed, receiver,
   takesReceipts } from "./receivers.ts"
@@ -58,6 +58,8 @@ beforeAll(async () => {
   const settings = "<mailbox><name>eager</name><fetch>eager</fetch><receipts>received</receipts>" +
     "</mailbox>"
   eager = mailboxOf(expectStatus(await postXml(first.url, "/mailboxes", settings, asAdmin), 201))
+  // On a slow machine each process dies before it takes another one.
+  expectStatus(await postXml(first.url, pushing.path, notification("before")), 202)
   await first.stop()
 })
 
@@ -187,7 +189,7 @@ it("leaves a valid store, and no unfinished delivery", async () => {
   const list = await resourceOf(service.url, "/outgoing/admin?status=waiting")
   expect(list.children).toEqual([])
   const { text } = expectStatus(await send(service.url, pushing.path, { headers: asAdmin }), 200)
-  expect(childOf(parseXml(text), "notification").name).toBe("notification")
+  expect(text).toContain("<description>before</description>")
   expect((await service.stop()).code).toBe(0)
   const checked = await command(["check", "--data-dir", dataDir])
   expect(checked.output).toContain(`${dataDir}: ok`)

@@ -4,7 +4,7 @@ import { note } from "../results.ts"
 import type { StoreKind } from "./plan.ts"
 import { play } from "./report.ts"
 
-/** Seeds of one test: on a busy machine one takes more than 2 s, and the test's time is for hangs. */
+/** Seeds of one test, whose time is for hangs: one seed takes over 2 s on a busy machine. */
 const PART = 25
 
 /** Tests that run `count` seeds from `first` on. */
