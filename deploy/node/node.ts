@@ -327,7 +327,9 @@ const firstMailboxOf = (service: Service) =>
     openFirstMailbox(service, operatorAccount),
     ({ _tag }) =>
       Effect.as(
-        Effect.logWarning(`the mailbox inbox was not opened (${_tag}): create it yourself`),
+        Effect.logWarning(
+          `the mailbox inbox may not be open (${_tag}): look for it, or create it yourself`
+        ),
         undefined
       )
   )
