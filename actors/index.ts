@@ -9,6 +9,7 @@ import { idempotency } from "./idempotency/index.ts"
 import { mailboxAnonymousBytesDefault, notificationsMaxDefault } from "./limits.ts"
 import { mailbox, type MailboxLimits } from "./mailbox/index.ts"
 import { notification, type NotificationDependencies } from "./notification/index.ts"
+import { readiness } from "./readiness/index.ts"
 import { registration, type RegistrationDependencies } from "./registration/index.ts"
 import { session, type SessionDependencies } from "./session/index.ts"
 import { throttle } from "./throttle/index.ts"
@@ -44,6 +45,7 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
     ...deps.limits
   }),
   notification(deps),
+  readiness,
   registration(deps),
   session(deps),
   throttle
@@ -67,6 +69,7 @@ export { idempotencyKind, lostWebhookSecret, mailboxKind,
 export { notificationKind } from "./notification/index.ts"
 export { hubSignature, notAllowed, type OutboundService, webhookHeaders } from "./outbound/index.ts"
 export { parseUrl } from "./parse-url.ts"
+export { makeTurn } from "./readiness/index.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,
   timeInKey } from "./record-keys.ts"
 export type { Reason } from "./refusals.ts"

@@ -26,6 +26,7 @@ import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serveMetrics } from "./metrics-listener.ts"
 import { type HeldPort, holdPort } from "./port.ts"
+import { readinessOf } from "./readiness.ts"
 import { reportSlowStart, type StartProgress } from "./start-progress.ts"
 
 /** Interval of the orphan removal in a cluster. */
@@ -138,17 +139,6 @@ export interface ServingNode {
 
 /** What only the first start of a service makes, and shows. */
 type FirstStart = Pick<ServingNode, "adminToken" | "firstMailbox">
-
-/** Fails, with the reason, while the node is not a member of its cluster or is leaving it. */
-const checkMembership = (placement: Placement["Service"]): Effect.Effect<void, string> =>
-  Effect.suspend(() => {
-    if (!placement.isLeaseValid()) {
-      return Effect.fail("this node is currently not a member of its cluster")
-    }
-    const { nodes, self } = placement.view()
-    const leaves = nodes.some(({ leaving, node }) => node === self && leaving)
-    return leaves ? Effect.fail("this node is stopping") : Effect.void
-  })
 
 /**
  * Time for which a stopping node of a cluster still accepts requests, at least, while `/readyz`
@@ -267,10 +257,7 @@ const makeService = Effect.fnUntraced(function*(
     httpMetrics,
     deliveries: outbound,
     archive: () => archiveOf({ kind, contents, blobs }),
-    ready: Effect.andThen(
-      checkMembership(placement),
-      Effect.mapError(Effect.andThen(storage.health, records.health), ({ detail }) => detail)
-    ),
+    ready: readinessOf({ placement, storage, records, system }),
     nowMs
   }
 })

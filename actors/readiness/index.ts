@@ -1,0 +1,2 @@
+/** The check whether a node commits and reads (protocol §6). */
+export { makeTurn, readiness, readinessAddress } from "./actor.ts"
