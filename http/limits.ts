@@ -329,6 +329,19 @@ export const latestScannedMax = 10_000
 /** Log numbers that a page of a search scans backwards: each is read and compared. */
 export const searchScannedMax = 2_000
 
+/** Stored characters that a page of the newest, or of a search, scans backwards. */
+export const searchScannedCharsMax = 16 * 1024 * 1024
+
+/**
+ * Stored characters of the notifications on one page of a mailbox, which has one at least. A reader
+ * must not need the memory for a hundred of the largest that strangers deposit: as JSON one
+ * character can take a hundred bytes.
+ */
+export const pageCharsMax = 1024 * 1024
+
+/** Notifications that one read for a page asks for. */
+export const pageReadItems = 128
+
 /** Length of the text that a listing is searched for. */
 export const searchCharsMax = 200
 
@@ -364,6 +377,12 @@ export const knownPathsMax = 1_000
 
 /** Cached addresses of mailboxes at a node, so that a deposit need not build one. */
 export const mailboxRefsMax = 1_000
+
+/**
+ * Length of what the values of a webhook add to a template, together. It is above `uriCharsMax`: a
+ * link that is cut off is too long to be one, and does not lead elsewhere.
+ */
+export const webhookValuesCharsMax = 2 * uriCharsMax
 
 /** Length of a mailbox's title. */
 export const titleCharsMax = 200

@@ -1,9 +1,12 @@
 /** Webhooks with signatures: each kind, what is wrong with others, and the secret of a mailbox. */
 import { createHmac } from "node:crypto"
+import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { lostWebhookSecret, mailboxKind } from "../../actors/index.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { isSigned } from "../../http/resources/mailboxes/deposit/webhook-signature.ts"
+import { address } from "../../runtime/index.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
@@ -90,6 +93,20 @@ describe("a mailbox with a secret of webhooks", () => {
     expect(await count()).toBe(0)
     const text = await service.send("POST", href, { body: "hello", type: "text/plain" })
     expect(text.status).toBe(202)
+  })
+
+  it("asks to repeat later where its secret cannot be decrypted, as after a lost key", async () => {
+    const { count, post } = await open("unreadable")
+    const [node] = service.services
+    const caller = { account: "admin", admin: true }
+    const message = { _tag: "SetWebhookSecret", caller, secret: lostWebhookSecret }
+    const to = address(mailboxKind, "unreadable")
+    await Effect.runPromise(node?.system.ask(to, message) ?? Effect.die("no node"))
+    const answer = await post(right()["GitHub"] ?? {})
+    expect([answer.status, answer.child("detail")])
+      .toEqual([503, expect.stringContaining("cannot be decrypted")])
+    expect(await count()).toBe(0)
+    expect((await post({}, { basic: service.bob })).status).toBe(202)
   })
 
   it("takes those of accounts unsigned, and signed ones where only accounts may", async () => {

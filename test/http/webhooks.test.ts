@@ -1,6 +1,7 @@
 /** Webhooks of services that do not know the protocol, and the templates of a mailbox. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childOf, childrenOf, textOf } from "../../http/formats/xml/index.ts"
+import { uriCharsMax, webhookValuesCharsMax } from "../../http/limits.ts"
 import { fillTemplate, isTemplate, senderNames,
   templatesOf } from "../../http/resources/mailboxes/webhook-template.ts"
 import { itemOf, type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
@@ -209,6 +210,14 @@ describe("a template", () => {
   ])("%s", (template, text) => {
     expect(isTemplate(template)).toBe(true)
     expect(fillTemplate(template, document)).toBe(text)
+  })
+
+  it("takes a bounded part of a long value, however often it names it", () => {
+    const long = { "": "x ".repeat(100_000), link: `https://a.example/${"x".repeat(100_000)}` }
+    const filled = fillTemplate("{/}".repeat(341), long)
+    expect(filled.length).toBeLessThanOrEqual(webhookValuesCharsMax)
+    // A link that is cut is too long to be one.
+    expect(fillTemplate("{/link}", long).length).toBeGreaterThan(uriCharsMax)
   })
 
   it.each(["{", "}", "{}", "{a}", "{/a", "{/a|b}", "{/a~2}", "{{/a}}"])("is not %s", (text) => {

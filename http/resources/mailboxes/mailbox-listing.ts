@@ -13,8 +13,8 @@ import { isForReader } from "../../auth/index.ts"
 import type { PageLink } from "../../formats/html/index.ts"
 import { type FormFields, linkedDataType, type MediaType } from "../../formats/index.ts"
 import { element, escapeAttribute, writeElement } from "../../formats/xml/index.ts"
-import { datedAfterMs, latestScannedMax, pageEntriesDefault, pageEntriesMax, searchCharsMax,
-  searchScannedMax } from "../../limits.ts"
+import { datedAfterMs, latestScannedMax, pageCharsMax, pageEntriesDefault, pageEntriesMax,
+  pageReadItems, searchCharsMax, searchScannedCharsMax, searchScannedMax } from "../../limits.ts"
 import { type Call, contentUri, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
@@ -185,6 +185,39 @@ const entriesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<MailboxEntry
   return items.map((item) => makeEntry(item, formatTime))
 }
 
+const charsOf = (items: ReadonlyArray<StoredItem>): number =>
+  items.reduce((chars, { value }) => chars + value.length, 0)
+
+/** How many of the items fit on one page: `limit` at most, of `pageCharsMax`, at least one. */
+const fittingCount = (items: Iterable<StoredItem>, limit: number): number => {
+  let count = 0
+  let chars = 0
+  for (const { value } of items) {
+    chars += value.length
+    if (count === limit || (count > 0 && chars > pageCharsMax)) break
+    count++
+  }
+  return count
+}
+
+/** The items from a number on: `limit` at most, and few more than fit on a page. */
+const readPageItems = Effect.fnUntraced(function*(
+  service: Service,
+  mailbox: MailboxRef,
+  from: number,
+  limit: number
+): Effect.fn.Return<ReadonlyArray<StoredItem>, HandlerFailure> {
+  const items: Array<StoredItem> = []
+  let isEnd = false
+  while (!isEnd && items.length < limit && charsOf(items) <= pageCharsMax) {
+    const wanted = Math.min(limit - items.length, pageReadItems)
+    const read = yield* readItems(service, mailbox, (items.at(-1)?.n ?? from - 1) + 1, wanted)
+    items.push(...read)
+    isEnd = read.length < wanted
+  }
+  return items
+})
+
 /**
  * Reads a page. A notification that was deposited before `view` is on it or after its `time`: log
  * numbers follow the order of commits. Fails with 400 for a cursor that is not of this mailbox.
@@ -202,10 +235,10 @@ export const readPage = Effect.fnUntraced(function*(
   if (state === "unknown") return yield* unknownPosition("since")
   const unread = after < view.head && following === undefined
   const items = unread
-    ? yield* readItems(service, mailbox, after + 1, limit + 1)
+    ? yield* readPageItems(service, mailbox, after + 1, limit + 1)
     : following ?? []
-  const more = items.length > limit
-  const covered = more ? items.slice(0, limit) : items
+  const covered = items.slice(0, fittingCount(items, limit))
+  const more = items.length > covered.length
   const last = covered.at(-1)
   const lastAtMs = last === undefined ? 0 : itemAtMs(last.value)
   const time = more && last !== undefined
@@ -434,16 +467,20 @@ export const readLatest = Effect.fnUntraced(function*(
   // The newest page cannot have more than the mailbox holds.
   const most = end > view.head ? view.notifications : limit + 1
   const scannedMax = query.filter === undefined ? latestScannedMax : searchScannedMax
+  const spanMax = query.filter === undefined ? pageEntriesMax : pageReadItems
   let found: ReadonlyArray<StoredItem> = []
   let low = end
+  let scannedChars = 0
   for (
-    let span = limit + 1;
-    low > 1 && found.length < Math.min(limit + 1, most) && end - low < scannedMax;
-    span = Math.min(span * 2, pageEntriesMax)
+    let span = Math.min(limit + 1, pageReadItems);
+    low > 1 && found.length < Math.min(limit + 1, most) && end - low < scannedMax &&
+    scannedChars <= searchScannedCharsMax && charsOf(found) <= pageCharsMax;
+    span = Math.min(span * 2, spanMax)
   ) {
     const from = Math.max(1, low - span, end - scannedMax)
     const above = low
     const items = yield* readItems(service, mailbox, from, above - from)
+    scannedChars += charsOf(items)
     const passed = items.filter((item) =>
       item.n < above && !isRemoval(item.value) && passes(view, query.filter, item)
     )
@@ -451,10 +488,11 @@ export const readLatest = Effect.fnUntraced(function*(
     low = from
   }
   const isWhole = end > view.head && found.length >= most
-  const covered = found.slice(-limit)
+  const covered = found.slice(found.length - fittingCount(found.toReversed(), limit))
   const entries = yield* withMarks(service, mailbox.name, view, entriesOf(covered))
-  const more = found.length > limit || (low > 1 && !isWhole)
-  const older = found.length > limit ? covered[0]?.n : low
+  const isCut = found.length > covered.length
+  const more = isCut || (low > 1 && !isWhole)
+  const older = isCut ? covered[0]?.n : low
   return {
     view,
     entries,

@@ -4,6 +4,7 @@
  * its first line; an object, an array and `null` count as nothing.
  */
 import type { WebhookTemplates } from "../../../actors/mailbox/index.ts"
+import { webhookValuesCharsMax } from "../../limits.ts"
 
 /** The templates of the senders that the service knows, by the name that an owner writes. */
 const senders: ReadonlyMap<string, WebhookTemplates> = new Map([
@@ -68,19 +69,26 @@ const valueAt = (document: unknown, path: string): unknown => {
   return value
 }
 
-const textAt = (document: unknown, path: string): string => {
+/** The first line of a value, at most `charsMax` characters, counted before it is trimmed. */
+const textAt = (document: unknown, path: string, charsMax: number): string => {
   const value = valueAt(document, path)
   const isScalar = typeof value === "string" || typeof value === "number" ||
     typeof value === "boolean"
-  return isScalar ? String(value).trim().split(/[\r\n]/, 1)[0] ?? "" : ""
+  return isScalar ? String(value).slice(0, charsMax).trim().split(/[\r\n]/, 1)[0] ?? "" : ""
 }
 
-/** The text of a template for a JSON document. */
-export const fillTemplate = (template: string, document: unknown): string =>
-  template.replace(placeholder, (_, paths: string) => {
+/**
+ * The text of a template for a JSON document. A template may name one long value hundreds of times,
+ * so all values together have at most `webhookValuesCharsMax` characters; the rest is empty.
+ */
+export const fillTemplate = (template: string, document: unknown): string => {
+  let left = webhookValuesCharsMax
+  return template.replace(placeholder, (_, paths: string) => {
     for (const path of paths.split("|")) {
-      const text = textAt(document, path)
+      const text = textAt(document, path, left)
+      left -= text.length
       if (text !== "") return text
     }
     return ""
   })
+}

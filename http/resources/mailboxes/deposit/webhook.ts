@@ -78,6 +78,13 @@ const unsigned = httpError(
     + "sender the secret that the owner of the mailbox has set, and check the clocks"
 )
 
+/** A sender repeats after 503, and gives up after 403: nothing is lost because a key was. */
+const unreadable = httpError(
+  "storage-unavailable",
+  "the secret of this mailbox's webhooks cannot be decrypted, and nothing was stored: the operator "
+    + "gives the service the key back, or the owner of the mailbox sets the secret again"
+)
+
 /** A webhook as a notification; `isSigned`: its signature is right. */
 interface Webhook {
   readonly document: NotificationDocument
@@ -87,7 +94,7 @@ interface Webhook {
 /**
  * Takes a body that is no notification, in a mailbox that takes webhooks. Fails with the fault of
  * the body in any other, and with 403 where the mailbox asks for a signature, the sender has no
- * account, and the signature is not right.
+ * account, and the signature is not right; with 503 where the secret cannot be decrypted.
  */
 export const takeWebhook = Effect.fnUntraced(function*(
   service: Service,
@@ -102,12 +109,12 @@ export const takeWebhook = Effect.fnUntraced(function*(
   const text = documentParser.decode(unread.bytes, unread.contentType)
   const json = text.ok ? parseJson(text.value) : undefined
   if (!text.ok || json === undefined) return yield* unread.fault
-  const document = notificationOf(json.value, unread, view.settings.webhook)
-  if (view.webhookSecret === undefined) return { document, isSigned: false }
+  const { webhook } = view.settings
+  const document = () => notificationOf(json.value, unread, webhook)
+  if (view.webhookSecret === undefined) return { document: document(), isSigned: false }
   const secret = keyring.open(signingSecretOf(mailbox.to), view.webhookSecret)
   const isRight = secret !== undefined &&
     isSigned({ headers, text: text.value }, secret, nowMs())
-  return isRight || account !== undefined
-    ? { document, isSigned: isRight }
-    : yield* unsigned
+  if (!isRight && account === undefined) return yield* secret === undefined ? unreadable : unsigned
+  return { document: document(), isSigned: isRight }
 })

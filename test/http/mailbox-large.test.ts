@@ -1,0 +1,66 @@
+/** Pages of large notifications: they end before they need much memory, and none is left out. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { childrenOf } from "../../http/formats/xml/index.ts"
+import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
+
+let service: Mailboxes
+let href = ""
+const count = 12
+const names = Array.from({ length: count }, (_, n) => `large-${n}`)
+
+/** Valid, and of elements that a reader does not know: about 200 kB. */
+const largeNotification = (name: string): string =>
+  `<notification><item><description>${name}</description><url>http://a.example/</url>` +
+  `${`<x a="${"a".repeat(990)}"/>`.repeat(200)}</item></notification>`
+
+beforeAll(async () => {
+  service = await startMailboxes()
+  href = (await service.open("large")).href
+  for (const name of names) {
+    const answer = await service.send("POST", href, { body: largeNotification(name) })
+    expect(answer.status).toBe(202)
+  }
+})
+
+afterAll(() => service.close())
+
+const namesIn = (text: string): ReadonlyArray<string> => text.match(/large-\d+/g) ?? []
+
+/** The pages from this URI on, by their links to the next one. */
+const pagesFrom = async (first: string, accept: string): Promise<ReadonlyArray<string>> => {
+  const pages: Array<string> = []
+  for (let uri: string | undefined = first; uri !== undefined;) {
+    const answer = await service.send("GET", uri, { basic: owner, headers: { Accept: accept } })
+    expect(answer.status).toBe(200)
+    pages.push(answer.text)
+    uri = /<([^>]*)>; ?rel="next"/.exec(answer.headers.get("link") ?? "")?.[1]
+  }
+  return pages
+}
+
+describe("a mailbox of large notifications", () => {
+  it.each(["application/xml", "application/json", "text/plain"])(
+    "is listed as %s by pages that are not large",
+    async (accept) => {
+      const pages = await pagesFrom(href, accept)
+      expect(pages.length).toBeGreaterThan(1)
+      expect([...new Set(pages.flatMap(namesIn))]).toEqual(names)
+    }
+  )
+
+  it.each(["application/atom+xml", "text/html"])("is listed as %s, too", async (accept) => {
+    const pages = await pagesFrom(`${href}?read`, accept)
+    expect(pages.length).toBeGreaterThan(1)
+    expect(new Set(pages.flatMap(namesIn))).toEqual(new Set(names))
+  })
+
+  it("is searched by such pages", async () => {
+    const pages = await pagesFrom(`${href}?q=large-1`, "application/atom+xml")
+    expect(new Set(pages.flatMap(namesIn))).toEqual(new Set(["large-1", "large-10", "large-11"]))
+  })
+
+  it("has the largest alone on a page that asks for one", async () => {
+    const answer = await service.send("GET", `${href}?limit=1`, { basic: owner })
+    expect(childrenOf(answer.xml, "notification").length).toBe(1)
+  })
+})
