@@ -52,6 +52,7 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
 ]
 export { accountKind, goneQueries, queriesTable, queryOwnersTable } from "./account/index.ts"
 export { auditId, auditKind } from "./audit/index.ts"
+export { BackgroundTaskState, type CachedContent, cachedTable } from "./background-task/index.ts"
 export { type Block, type BlockedBy, blockedText, decodeBlock, findBlock,
   hostsOf } from "./blocks.ts"
 export { cabinetKind } from "./cabinet/index.ts"
@@ -64,7 +65,7 @@ export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetC
   wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
-export { idempotencyKind, lostWebhookSecret, mailboxKind,
+export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,
   registrationKind } from "./mailbox/index.ts"
 export { notificationKind } from "./notification/index.ts"
 export { hubSignature, notAllowed, type OutboundService, webhookHeaders } from "./outbound/index.ts"

@@ -1,5 +1,5 @@
 /** The contents port on the embedded store: reads all of it, for archives. */
-import { type Address, fromKey, keyOf, type LogItem } from "../actor/index.ts"
+import { type Address, fromKey, keyOf, type LogItem, SHARDS } from "../actor/index.ts"
 import { contentsItems, contentsPage } from "../limits.ts"
 import { type ActorPart, type ActorRead, type ActorSource, type ItemsPart, readActor,
   type RecordPart, type StoreContentsApi } from "../ports/index.ts"
@@ -118,29 +118,48 @@ class EmbeddedContents implements ActorSource {
   }
 
   async *actors(first: ReadonlyArray<string> = []): AsyncGenerator<ItemsPart | ActorPart> {
-    for (const kind of first) {
-      for await (const page of this.pages(`actor/${kind}/`, true)) {
-        yield* this.page(page.map(([id, record]) => [`${kind}/${id}`, record] as const))
-      }
-    }
+    for (const kind of first) yield* this.turn(kind, () => true)
     const done = new Set(first)
-    for await (const page of this.pages("actor/", true)) {
-      yield* this.page(page.filter(([key]) => !done.has(key.slice(0, key.indexOf("/")))))
+    yield* this.turn(undefined, (key) => !done.has(key.slice(0, key.indexOf("/"))))
+  }
+
+  /**
+   * The wanted actors of a kind, or of all kinds. The keys of those without a record are listed
+   * first: such an actor may get its record when the records of its page have been read.
+   */
+  private async *turn(
+    kind: string | undefined,
+    isWanted: (key: string) => boolean
+  ): AsyncGenerator<ItemsPart | ActorPart> {
+    const prefix = kind === undefined ? "" : `${kind}/`
+    const withoutRecord = new Set<string>()
+    for await (const key of this.keysWithoutRecord(prefix)) {
+      if (isWanted(key)) withoutRecord.add(key)
     }
-    for await (const page of this.pages("bare/", false)) {
-      for (const [key] of page) yield* readActor(this, fromKey(key))
+    for await (const page of this.pages(keys.actorKey(prefix), true)) {
+      const wanted = page.map(([rest, record]) => [prefix + rest, record] as const)
+        .filter(([key]) => isWanted(key))
+      for (const [key] of wanted) withoutRecord.delete(key)
+      yield* this.page(wanted)
     }
-    for (const prefix of ["timer/", "signal/"]) {
-      for await (const page of this.pages(prefix, false)) {
-        for (const [key] of page) {
-          const of = fromKey(prefix === "timer/" ? key : key.slice(key.indexOf("/") + 1))
-          const [record, bare, timer] = this.texts(of)
-          // The others were read with their records, logs or timers.
-          const isRead = record !== undefined || bare !== undefined ||
-            (prefix === "signal/" && timer !== undefined)
-          if (!isRead) yield* readActor(this, of)
-        }
+    for (const key of withoutRecord) yield* readActor(this, fromKey(key))
+  }
+
+  /** The keys, which begin with `prefix`, of actors that have a log, timer or signal only. */
+  private async *keysWithoutRecord(prefix: string): AsyncGenerator<string> {
+    const signals = Array.from({ length: SHARDS }, (_, shard) => keys.signalPrefix(shard))
+    for (const place of [keys.bareKey(""), keys.timerKey(""), ...signals]) {
+      for await (const page of this.pages(place + prefix, false)) {
+        const found = page.map(([rest]) => prefix + rest)
+        const records = this.store.database().getTexts(found.map(keys.actorKey))
+        yield* found.filter((_, at) => records[at] === undefined)
       }
+    }
+  }
+
+  async *ids(kind: string): AsyncGenerator<ReadonlyArray<string>> {
+    for await (const page of this.pages(keys.actorKey(`${kind}/`), false)) {
+      yield page.map(([id]) => id)
     }
   }
 
@@ -169,6 +188,7 @@ export const makeContents = (store: EmbeddedStore): StoreContentsApi => {
   return {
     actors: (first) => mapFailures(contents.actors(first)),
     actor: (of) => mapFailures(readActor(contents, of)),
+    ids: (kind) => mapFailures(contents.ids(kind)),
     records: () => mapFailures(contents.records())
   }
 }

@@ -48,9 +48,13 @@ export interface RecordPart {
 export interface StoreContentsApi {
   /**
    * Every actor once; the parts of one actor are consecutive. All actors of the kinds `first` are
-   * read before any other; actors of these kinds that begin meanwhile are omitted.
+   * read before any other, kind by kind; actors of these kinds that begin after their turn are
+   * omitted. An actor that had only a timer or a log when its turn began is read in every case,
+   * though it may have got a state meanwhile.
    */
   readonly actors: (first?: ReadonlyArray<string>) => AsyncIterable<ItemsPart | ActorPart>
+  /** The ids of all actors of a kind that have a state, page by page. */
+  readonly ids: (kind: string) => AsyncIterable<ReadonlyArray<string>>
   /** One actor as it is now; nothing if it does not exist. */
   readonly actor: (address: Address) => AsyncIterable<ItemsPart | ActorPart>
   readonly records: () => AsyncIterable<RecordPart>

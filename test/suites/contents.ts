@@ -178,6 +178,33 @@ export const contentsSuite = <E>(
       expect((await one(address("z", "late")))?.state).toBe("late")
     })
 
+    it("returns an actor that had only a signal, and gets a state meanwhile", async () => {
+      const [early, late] = [address("task", "p1=a"), address("task", "p1=b")]
+      await commit({ address: address("task", "p1=z"), state: "z" })
+      await commit({
+        address: address("plain", "p1"),
+        signals: [early, late].map((of) => ({ address: of, atMs: 5 }))
+      })
+      for (const first of [["task"], []]) {
+        const found: Array<string> = []
+        for await (const { address: of } of contents.actors(first)) {
+          found.push(keyOf(of))
+          // The records of the kind have been listed by now.
+          if (of.id === "p1=z") await commit({ address: early, state: "a", timer: 9 })
+        }
+        const tasks = found.filter((key) => key.startsWith("task/"))
+        expect(tasks.toSorted()).toEqual(["task/p1=a", "task/p1=b", "task/p1=z"])
+        await commit({ address: early, state: null })
+        await commit({ address: address("plain", "p1"), signals: [{ address: early, atMs: 5 }] })
+      }
+    })
+
+    it("returns the ids of the actors of a kind that have a state", async () => {
+      const ids: Array<string> = []
+      for await (const page of contents.ids("z")) ids.push(...page)
+      expect(ids.toSorted()).toEqual(["1", "2", "late"])
+    })
+
     it("returns a consistent snapshot of an actor that changes meanwhile", async () => {
       const of = address("busy", "b")
       for (const from of [1, 301, 601]) {

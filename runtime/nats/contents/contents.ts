@@ -12,8 +12,9 @@ import { recordOf, recordsKv } from "../records/index.ts"
 import { type ActorEntry, isLiveItem, itemCount, itemsOf, loadEntry, parseEntry,
   readLog } from "../storage/index.ts"
 import { acknowledgedSequence, actorBuckets, actorKeys, addressOfSignal, addressOfState,
-  type Bucket, type BucketFailure, isMarker, listSubjects, readLast, readLastOfMany, signalsOf,
-  statesOfKind, statesOfShard, type StoredMessage } from "../stream/index.ts"
+  type Bucket, type BucketFailure, idOfState, isMarker, listSubjects, readLast, readLastOfMany,
+  signalsOf, signalsOfKind, statesOfKind, statesOfShard,
+  type StoredMessage } from "../stream/index.ts"
 
 /** An actor to read, with the head of its record. */
 export interface WantedActor {
@@ -94,43 +95,62 @@ class NatsContents implements ActorSource {
 
   async *actors(first: ReadonlyArray<string> = []): AsyncGenerator<Part> {
     for (const kind of first) {
-      for (const bucket of this.buckets) yield* this.states(bucket, statesOfKind(bucket, kind))
+      for (const bucket of this.buckets) {
+        const filters = [statesOfKind(bucket, kind), signalsOfKind(bucket, kind)] as const
+        yield* this.turn(bucket, ...filters, () => true)
+      }
     }
     const returned = new Set(first)
     for (let shard = 0; shard < SHARDS; shard++) {
       const bucket = this.buckets[shard % this.buckets.length]
-      if (bucket !== undefined) yield* this.shard(bucket, shard, returned)
+      if (bucket === undefined) continue
+      const filters = [statesOfShard(bucket, shard), signalsOf(bucket, shard)] as const
+      yield* this.turn(bucket, ...filters, ({ kind }) => !returned.has(kind))
     }
   }
 
+  async *ids(kind: string): AsyncGenerator<ReadonlyArray<string>> {
+    for (const bucket of this.buckets) {
+      const pages = listSubjects(this.nats, bucket.stream, statesOfKind(bucket, kind))
+      for await (const { subjects } of pages) {
+        yield subjects.map((subject) => idOfState(bucket, subject))
+      }
+    }
+  }
+
+  /**
+   * The wanted actors with these state records or signals. Signals are listed first: an actor that
+   * has only a signal may get its record when the records have been listed.
+   */
+  private async *turn(
+    bucket: Bucket,
+    states: string,
+    signals: string,
+    isWanted: (of: Address) => boolean
+  ): AsyncGenerator<Part> {
+    const withoutRecord = new Map<string, Address>()
+    for await (const { subjects } of listSubjects(this.nats, bucket.stream, signals)) {
+      for (const subject of subjects) {
+        const of = addressOfSignal(bucket, subject)
+        if (isWanted(of)) withoutRecord.set(keyOf(of), of)
+      }
+    }
+    yield* this.states(bucket, states, (of) => {
+      withoutRecord.delete(keyOf(of))
+      return isWanted(of)
+    })
+    yield* this.each([...withoutRecord.values()])
+  }
+
   /** The wanted actors whose state records match the filter. */
-  private async *states(bucket: Bucket, filter: string, isWanted?: (of: Address) => boolean) {
+  private async *states(bucket: Bucket, filter: string, isWanted: (of: Address) => boolean) {
     for await (const page of listSubjects(this.nats, bucket.stream, filter)) {
       const all = page.subjects.map((subject) => addressOfState(bucket, subject))
-        .filter((of) => isWanted?.(of) ?? true)
+        .filter(isWanted)
       for (let at = 0; at < all.length; at += contentsKeysPerRead) {
         yield* this.page(bucket, all.slice(at, at + contentsKeysPerRead), page.lastSeq)
       }
     }
-  }
-
-  /** The actors of a shard, except the kinds in `returned`. */
-  private async *shard(bucket: Bucket, shard: number, returned: ReadonlySet<string>) {
-    const { nats } = this
-    const listed = new Set<string>()
-    yield* this.states(bucket, statesOfShard(bucket, shard), (of) => {
-      listed.add(keyOf(of))
-      return !returned.has(of.kind)
-    })
-    const withoutRecord: Array<Address> = []
-    const signals = listSubjects(nats, bucket.stream, signalsOf(bucket, shard))
-    for await (const { subjects } of signals) {
-      for (const subject of subjects) {
-        const of = addressOfSignal(bucket, subject)
-        if (!listed.has(keyOf(of))) withoutRecord.push(of)
-      }
-    }
-    yield* this.each(withoutRecord)
   }
 
   /** The actors of a page: small ones in groups, the others one by one. */
@@ -283,6 +303,7 @@ export const natsContents = (
       const api: StoreContentsApi = {
         actors: (first) => withTypedErrors(contents.actors(first)),
         actor: (of) => withTypedErrors(readActor(contents, of)),
+        ids: (kind) => withTypedErrors(contents.ids(kind)),
         records: () => withTypedErrors(contents.records())
       }
       return api

@@ -2,8 +2,8 @@
 export { actorBuckets, assertStreamConfig, type BucketFailure, bucketFailure, BucketsDiffer,
   ensureActorBuckets, ensureBucket, openBucket } from "./buckets.ts"
 export { type ActorKeys, actorKeys, addressOfSignal, addressOfState, type Bucket, bucketNamed,
-  firstKeyOf, idOfState, parseTimerKey, placeEnd, placeOf, signalsOf, statesOfKind, statesOfShard,
-  timeOfPlace, timerKey, timersFilter, timersPrefix } from "./keys.ts"
+  firstKeyOf, idOfState, parseTimerKey, placeEnd, placeOf, signalsOf, signalsOfKind, statesOfKind,
+  statesOfShard, timeOfPlace, timerKey, timersFilter, timersPrefix } from "./keys.ts"
 export { IdPager, inOrderOfId, listSubjects, pagesOf } from "./listing.ts"
 export { acknowledgedSequence, barrierReader, callApi, isMarker, nextSequence, readLast,
   readLastFromLeader, readLastOfMany, type StoredMessage, streamEnd, streamInfo,

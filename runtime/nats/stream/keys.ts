@@ -112,6 +112,10 @@ export const parseTimerKey = (
 /** The signals of a shard. */
 export const signalsOf = ({ prefix }: Bucket, shard: number): string => `${prefix}signal.${shard}.>`
 
+/** The signals to actors of a kind. */
+export const signalsOfKind = ({ prefix }: Bucket, kind: string): string =>
+  `${prefix}signal.*.${kind}.>`
+
 /** The actor of a signal's subject. */
 export const addressOfSignal = ({ prefix }: Bucket, subject: string): Address => {
   const [, , kind = "", id = ""] = subject.slice(prefix.length).split(".")
