@@ -59,10 +59,10 @@ export { cabinetKind } from "./cabinet/index.ts"
 export { contentKind } from "./content/index.ts"
 export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, sealingKeyId,
   signingSecretOf } from "./keyring.ts"
-export { answerCharsMax, auditAccountCharsMax, auditDetailCharsMax, auditTargetCharsMax,
-  blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs, cabinetMailboxesMax,
-  contentOverheadBytes, idempotencyRetentionMs, receiptsMax, reservationMs, retrievedPerDecisionMax,
-  wrongAttemptsWindowMs } from "./limits.ts"
+export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,
+  auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
+  cabinetMailboxesMax, contentOverheadBytes, idempotencyRetentionMs, mailboxBlocksMax, receiptsMax,
+  reservationMs, retrievedPerDecisionMax, wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,

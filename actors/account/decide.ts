@@ -11,8 +11,9 @@ import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.t
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
 import { ownedCells, ownedText, startOwnedRemoval } from "./owned-removal.ts"
-import type { AccountAction, AccountMessage, AccountReply, AccountState, AccountView,
-  BrowserSession, BrowserSessionView, Token, TokenRights, TokenView } from "./protocol.ts"
+import { type AccountAction, type AccountMessage, type AccountReply, type AccountState,
+  type AccountView, type BrowserSession, type BrowserSessionView, type Token, type TokenRights,
+  type TokenView, tooManyTokens } from "./protocol.ts"
 
 type Active = Variant<AccountState, "Active">
 
@@ -188,7 +189,7 @@ const addToken: Accounts["Active"]["AddToken"] = (state, message, { nowMs }) => 
   const valid = tokens.filter((token) => isValid(token, nowMs)).length
   // A timer removes expired tokens. Until then their number is bounded too.
   if (valid >= accountTokensMax || tokens.length >= 2 * accountTokensMax) {
-    return deny("Full", `an account has at most ${accountTokensMax} tokens: remove one first`)
+    return deny("Full", tooManyTokens)
   }
   return changed(state, { tokens: [...tokens, tokenFrom(message, nowMs)] })
 }

@@ -4,5 +4,5 @@ export { isOwned, type OwnedEntry, type OwnedResource, type OwnedStores,
   readOwned } from "./owned-resources.ts"
 export { AccountMessage, type AccountReply, type AccountView, type BrowserSessionView, Role,
   tokenAddition, tokenIdsTable, tokenKey, tokenRemoval, type TokenRights, TokenScope, tokensTable,
-  type TokenView } from "./protocol.ts"
+  type TokenView, tooManyTokens } from "./protocol.ts"
 export { goneQueries, queriesTable, queryOwnersTable } from "./query-records.ts"

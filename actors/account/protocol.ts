@@ -1,6 +1,7 @@
 /** The account: its state record, its messages and its replies (protocol §4). */
 import { Schema } from "effect"
 import type { RecordChange } from "../../runtime/index.ts"
+import { accountTokensMax } from "../limits.ts"
 import { Caller, Count, ifVersion, SecretHash } from "../schemas.ts"
 
 export const Role = Schema.Literals(["admin", "quotes", "customers"])
@@ -228,6 +229,9 @@ export type AccountAction =
 
 /** A token for its owner: without its hash. */
 export type TokenView = Omit<Token, "hash">
+
+/** Why an account gets no more tokens. */
+export const tooManyTokens = `an account has at most ${accountTokensMax} tokens: remove one first`
 
 /** The view of a browser that is signed in. */
 export interface BrowserSessionView extends Omit<BrowserSession, "hash" | "tokenHash"> {

@@ -41,15 +41,20 @@ export const mailboxTable = (limits: MailboxLimits): Mailboxes => ({
   Absent: {
     ...withoutMailbox("NotFound"),
     Create: (_state, message, context) => createAs(1, message, context),
+    CheckCreate: () => stay().reply(done),
     TimerFired: () => stay()
   },
   Open: open(limits),
   Destroyed: {
     ...withoutMailbox("Gone"),
-    Create: () => deny("Taken", "a mailbox of this name was destroyed; names are not reused"),
+    Create: destroyedName,
+    CheckCreate: destroyedName,
     TimerFired: (state, _message, context) => clearDestroyed(state, context)
   }
 })
+
+const destroyedName = () =>
+  deny("Taken", "a mailbox of this name was destroyed; names are not reused")
 
 /** The cells that are the same before a mailbox is created and after it is destroyed. */
 const withoutMailbox = (reason: "NotFound" | "Gone") => ({
@@ -62,6 +67,10 @@ const withoutMailbox = (reason: "NotFound" | "Gone") => ({
 
 const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
   Create: createAgain,
+  CheckCreate: (state, message, context) =>
+    isRepeated(state, message) || isUnusedFirst(state, context)
+      ? stay().reply(done)
+      : deny("Taken"),
   Describe: describe,
   Deposit: deposit(limits),
   List: (state, { reader }, { head }) =>
@@ -191,10 +200,14 @@ const createAs = (
   return become<MailboxState>(open).reply(created(open, false))
 }
 
+/** Whether the mailbox was created by this request. */
+const isRepeated = (
+  state: Open,
+  { owner, requestId }: Pick<Variant<MailboxMessage, "Create">, "owner" | "requestId">
+): boolean => requestId === state.requestId && owner === state.owner
+
 const createAgain: Mailboxes["Open"]["Create"] = (state, message, context) => {
-  if (message.requestId === state.requestId && message.owner === state.owner) {
-    return stay().reply(created(state, true))
-  }
+  if (isRepeated(state, message)) return stay().reply(created(state, true))
   return isUnusedFirst(state, context)
     ? createAs(state.version + 1, message, context)
     : deny("Taken")

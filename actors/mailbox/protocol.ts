@@ -143,6 +143,8 @@ export const MailboxMessage = Schema.Union([
     passwordHash: SecretHash,
     sharedHash: SecretHash
   }),
+  /** Returns whether Create would be refused, and changes nothing. */
+  Schema.TaggedStruct("CheckCreate", { requestId: Schema.String, owner: Schema.String }),
   /** Returns the view to any caller, and whether the caller may read the mailbox. */
   Schema.TaggedStruct("Describe", {
     reader: MailboxReader,

@@ -1,7 +1,9 @@
 /**
  * Writes the audit log (protocol §7). `audited` stores an entry before an operation, so that no
- * change is missed, and one with the outcome after it. `recordAudit` stores one entry, for what
- * changes nothing, or changes nothing that must not be missed. Neither is for the hot path.
+ * change is missed, and one with the outcome after it. `auditedIfAllowed` first checks whether the
+ * operation may happen: refusals are counted, since an account could otherwise replace the whole
+ * log by them. `recordAudit` stores one entry, for what changes nothing, or changes nothing that
+ * must not be missed. None is for the hot path.
  */
 import { Effect } from "effect"
 import { auditAccountCharsMax, auditDetailCharsMax, auditId, auditKind,
@@ -121,6 +123,25 @@ export const audited = <A>(
       Effect.tapError((failure) => end(outcomeOf(failure)))
     ))
 
+/**
+ * {@link audited}, once `allowed` has succeeded, whose result the change gets. Its refusals are
+ * counted, as those of {@link recordAdminRefused}.
+ */
+export const auditedIfAllowed = <Checked, A>(
+  service: Service,
+  origin: Origin,
+  operation: AuditedOperation,
+  allowed: Effect.Effect<Checked, HandlerFailure>,
+  change: (checked: Checked) => Effect.Effect<A, HandlerFailure>
+): Effect.Effect<A, HandlerFailure> =>
+  allowed.pipe(
+    Effect.tapError((failure) =>
+      // A check that itself failed has refused nothing.
+      outcomeOf(failure) === "refused" ? recordRefused(service, origin, operation) : Effect.void
+    ),
+    Effect.flatMap((checked) => audited(service, origin, operation, change(checked)))
+  )
+
 /** Records an operation in one entry, which is durable before this returns. */
 export const recordAudit = (
   service: Service,
@@ -134,22 +155,31 @@ export const recordAudit = (
     outcome
   }))
 
+/** Records that a client was refused an operation; many refusals are counted. */
+const recordRefused = (
+  service: Service,
+  origin: Origin,
+  operation: AuditedOperation
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { account = "", action } = operation
+    const client = `${service.clients.clientOf(origin.request).address} ${account} ${action}`
+    const counted = service.auditRefusals.count(client, service.nowMs())
+    if (counted === undefined) return Effect.void
+    const { count, omitted } = counted
+    const others = omitted === 0 ? undefined : `${omitted} refusals before this are not recorded`
+    return recordAudit(service, origin, { ...operation, detail: others, count }, "refused").pipe(
+      Effect.catch((failure) => Effect.logWarning("a refusal is not in the audit log", failure))
+    )
+  })
+
 /** Records that a client was refused what only an admin may do; many refusals are counted. */
 export const recordAdminRefused = (
   service: Service,
   origin: Origin,
   account: string | undefined
-): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const { request } = origin
-    const client = `${service.clients.clientOf(request).address} ${account ?? ""}`
-    const counted = service.auditRefusals.count(client, service.nowMs())
-    if (counted === undefined) return Effect.void
-    const { count, omitted } = counted
-    const others = omitted === 0 ? undefined : `${omitted} refusals before this are not recorded`
-    const target = `${request.method} ${request.path}`
-    const operation = { account, action: "admin.refused", target, detail: others, count } as const
-    return recordAudit(service, origin, operation, "refused").pipe(
-      Effect.catch((failure) => Effect.logWarning("a refusal is not in the audit log", failure))
-    )
-  })
+): Effect.Effect<void> => {
+  const { method, path } = origin.request
+  const target = `${method} ${path}`
+  return recordRefused(service, origin, { account, action: "admin.refused", target })
+}

@@ -1,6 +1,6 @@
 /**
- * Refused operations of admins, counted: the audit log has the first of a client within an hour,
- * the tenth, the hundredth and so on, and few of all clients together. In bounded memory.
+ * Refused operations, counted: the audit log has the first of a client within an hour, the tenth,
+ * the hundredth and so on, and few of all clients together. In bounded memory.
  */
 import { LRUCache } from "lru-cache"
 import { auditedRefusalsMax, refusalClientsMax, refusalWindowMs } from "../limits.ts"

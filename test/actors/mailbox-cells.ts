@@ -60,6 +60,7 @@ export const create: Variant<MailboxMessage, "Create"> = {
   passwordHash: hash("password"),
   sharedHash: hash("shared")
 }
+export const checkCreate = { _tag: "CheckCreate", requestId: "r1", owner: "alice" } as const
 export const part = (of: string): string => of.padEnd(22, "_")
 export const deposit = {
   _tag: "Deposit",

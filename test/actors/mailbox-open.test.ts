@@ -9,10 +9,11 @@ import { nothingWaiting, savedWaiting, waitingBytesOf,
   withWaiting } from "../../actors/mailbox/waiting-bytes.ts"
 import { address, isRefusal, type Variant } from "../../runtime/index.ts"
 import { effectsOf, expectOnlyReply, expectRefused, hash, nowMs, testCells } from "./cells.ts"
-import { absent, block, bob, changeSecrets, checkNotification, configure, create, decide, deposit,
-  describeIt, destroy, destroyed, done, expire, fetched, list, markRead, markUnread, ms30Days,
-  nobody, open, part, readHead, register, registrations, registrationSignal, remove, retrieved,
-  self, table, taskSignal, timerFired, unregister, watched } from "./mailbox-cells.ts"
+import { absent, block, bob, changeSecrets, checkCreate, checkNotification, configure, create,
+  decide, deposit, describeIt, destroy, destroyed, done, expire, fetched, list, markRead,
+  markUnread, ms30Days, nobody, open, part, readHead, register, registrations, registrationSignal,
+  remove, retrieved, self, table, taskSignal, timerFired, unregister,
+  watched } from "./mailbox-cells.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
 
 const view = {
@@ -105,6 +106,14 @@ describe("an open mailbox", () => {
       })
       expectRefused(decide(open, { ...create, requestId: "r2" }), "Taken")
       expectRefused(decide(open, { ...create, owner: "bob" }), "Taken")
+    },
+    "Open.CheckCreate": () => {
+      expectOnlyReply(decide(open, checkCreate), { _tag: "Done" })
+      expectRefused(decide(open, { ...checkCreate, requestId: "r2" }), "Taken")
+      expectRefused(decide(open, { ...checkCreate, owner: "bob" }), "Taken")
+      const first = { ...open, owner: "admin", requestId: firstStartRequestId }
+      expectOnlyReply(decide(first, checkCreate, { head: 0 }), { _tag: "Done" })
+      expectRefused(decide(first, checkCreate, { head: 1 }), "Taken")
     },
     "Open.Describe": () => {
       const seen = { _tag: "Described", view, mayRead: false }

@@ -3,9 +3,9 @@ import { mailbox } from "../../actors/mailbox/actor.ts"
 import type { MailboxState } from "../../actors/mailbox/protocol.ts"
 import { expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { address } from "../../runtime/index.ts"
-import { absent, block, changeSecrets, checkNotification, configure, create, decide, deposit,
-  describeIt, destroy, destroyed, expire, fetched, list, markRead, markUnread, open, readHead,
-  register, registrations, remove, retrieved, table, timerFired,
+import { absent, block, changeSecrets, checkCreate, checkNotification, configure, create, decide,
+  deposit, describeIt, destroy, destroyed, expire, fetched, list, markRead, markUnread, open,
+  readHead, register, registrations, remove, retrieved, table, timerFired,
   unregister } from "./mailbox-cells.ts"
 
 const ownerCaller = { account: "alice", admin: false }
@@ -50,6 +50,7 @@ describe("a mailbox that is not open", () => {
       expect(decision.answer)
         .toEqual({ _tag: "Created", version: 1, createdAtMs: nowMs, repeated: false })
     },
+    "Absent.CheckCreate": () => expectOnlyReply(decide(absent, checkCreate), { _tag: "Done" }),
     "Absent.Describe": whenAbsent.Describe,
     "Absent.Deposit": whenAbsent.Deposit,
     "Absent.List": whenAbsent.List,
@@ -74,6 +75,7 @@ describe("a mailbox that is not open", () => {
     "Absent.TimerFired": () => expectOnlyReply(decide(absent, timerFired), undefined),
 
     "Destroyed.Create": () => expectRefused(decide(destroyed, create), "Taken"),
+    "Destroyed.CheckCreate": () => expectRefused(decide(destroyed, checkCreate), "Taken"),
     "Destroyed.Describe": whenDestroyed.Describe,
     "Destroyed.Deposit": whenDestroyed.Deposit,
     "Destroyed.List": whenDestroyed.List,

@@ -130,6 +130,72 @@ describe("the audit log records", () => {
     ])
   })
 
+  it("few refused operations of an account, and each that succeeds", async () => {
+    const body = "<account><name>mallory</name></account>"
+    const created = await send("POST", "/accounts", { basic: admin, body })
+    const mallory = `mallory:${created.child("token")}`
+    await send("POST", "/mailboxes", { basic: alice, headers: { Slug: "coveted" } })
+    await send("POST", "/mailboxes", { basic: mallory, headers: { Slug: "mallorys" } })
+    const session = "/accounts/mallory/browser-sessions/unknown"
+    const token = "/accounts/mallory/tokens/unknown"
+    const secret = {
+      body: "<webhook-secret><secret>an-invented-secret</secret></webhook-secret>"
+    }
+    const slug = (name: string) => ({ headers: { Slug: name } })
+    const kinds: ReadonlyArray<readonly [string, string, number, Parameters<typeof send>[2]?]> = [
+      ["POST", "/mailboxes", 409, slug("coveted")],
+      ["POST", "/mailboxes", 409, slug("mallorys")],
+      ["DELETE", "/mailboxes/coveted", 403],
+      ["DELETE", "/mailboxes/coveted", 403, { headers: { "If-Match": "*" } }],
+      ["POST", "/mailboxes/coveted/password", 403],
+      ["POST", "/mailboxes/mallorys~wrong/password", 404],
+      ["PUT", "/mailboxes/coveted/webhook-secret", 403, secret],
+      ["DELETE", "/mailboxes/coveted/webhook-secret", 403],
+      ["DELETE", token, 404],
+      ["DELETE", session, 404]
+    ]
+    const before = (await entriesOf("account=mallory&limit=1000")).length
+    for (const [method, path, status, options] of kinds) {
+      for (let round = 0; round < 12; round++) {
+        const answer = await send(method, path, { basic: mallory, ...options })
+        expect([method, path, answer.status]).toEqual([method, path, status])
+      }
+    }
+    const entries = (await entriesOf("account=mallory&limit=1000")).slice(0, -before)
+    expect(entries.every(({ outcome }) => outcome === "refused")).toBe(true)
+    // On each node the first and the tenth of an action, of which there are five.
+    expect(entries.length).toBeLessThanOrEqual(5 * 2 * service.nodes.length)
+    expect(new Set(entries.map(({ action }) => action))).toEqual(
+      new Set(["mailbox.create", "mailbox.remove", "mailbox.secrets", "token.revoke", "sign-out"])
+    )
+    expect(await entriesOf("account=mallory&outcome=begun&action=mailbox.secrets")).toEqual([])
+    const own = "/mailboxes/mallorys/webhook-secret"
+    for (let round = 0; round < 3; round++) {
+      expect((await send("DELETE", own, { basic: mallory })).status).toBe(204)
+    }
+    for (const outcome of ["begun", "done"]) {
+      const all = await entriesOf(`account=mallory&outcome=${outcome}&action=mailbox.secrets`)
+      expect(all).toHaveLength(3)
+    }
+  })
+
+  it("few refused tokens beyond those that an account may have", async () => {
+    const body = "<account><name>hoarder</name></account>"
+    const created = await send("POST", "/accounts", { basic: admin, body })
+    const hoarder = { basic: `hoarder:${created.child("token")}` }
+    const make = () => send("POST", "/accounts/hoarder/token", hoarder)
+    let answer = await make()
+    while (answer.status === 201) answer = await make()
+    expect(answer.status).toBe(409)
+    for (let round = 0; round < 12; round++) expect((await make()).text).toBe(answer.text)
+    const refused = await entriesOf("account=hoarder&action=token.create&outcome=refused")
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused.length).toBeLessThanOrEqual(2 * service.nodes.length)
+    const begun = await entriesOf("account=hoarder&action=token.create&outcome=begun&limit=1000")
+    const done = await entriesOf("account=hoarder&action=token.create&outcome=done&limit=1000")
+    expect(begun).toHaveLength(done.length)
+  })
+
   it("no secret and no content", async () => {
     await send("POST", "/mailboxes", { basic: alice, headers: { Slug: "sealed" } })
     const opened = await send("POST", "/mailboxes/sealed/password", { basic: alice })
@@ -165,6 +231,34 @@ describe("an operation whose entry cannot be stored", () => {
     }
     expect((await send("GET", "/accounts/carol", { basic: admin })).status).toBe(404)
     expect(await entriesOf("target=/accounts/carol")).toEqual([])
+  })
+})
+
+describe("an operation of an account whose outcome is unknown", () => {
+  it("has an entry before it and one after it", async () => {
+    const headers = { Slug: "uncertain" }
+    const originals = service.services.map((one) => one.system.ask)
+    for (const { system } of service.services) {
+      const { ask } = system
+      Object.assign(system, {
+        ask: ((to, message) =>
+          to.kind === "mailbox" && "_tag" in message && message._tag === "Create"
+            ? Effect.andThen(
+              Effect.exit(ask(to, message)),
+              Effect.fail(new StorageUnavailable({ detail: "no answer" }))
+            )
+            : ask(to, message)) satisfies typeof ask
+      })
+    }
+    expect((await send("POST", "/mailboxes", { basic: alice, headers })).status).toBe(503)
+    for (const [at, one] of service.services.entries()) {
+      Object.assign(one.system, { ask: originals[at] })
+    }
+    const target = "target=/mailboxes/uncertain"
+    expect(await entriesOf(target)).toMatchObject([{ outcome: "unknown" }])
+    expect(await entriesOf(`${target}&outcome=begun`)).toHaveLength(1)
+    // Its name is in the list of the account, and the mailbox exists.
+    expect((await send("GET", "/mailboxes", { basic: alice })).text).toContain("uncertain")
   })
 })
 

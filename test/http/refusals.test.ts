@@ -65,7 +65,7 @@ const refused: ReadonlyArray<Refused> = [
     "/mailboxes/alices",
     (basic) => ({ basic, headers: { "If-Match": "\"x\"" } }),
     403,
-    /only the owner of the mailbox/
+    /does not own/
   ],
   [
     "its secrets",

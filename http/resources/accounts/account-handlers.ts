@@ -1,8 +1,10 @@
 /** Handlers of accounts and their tokens (protocol §4). */
 import { Effect } from "effect"
-import type { AccountMessage, AccountReply, TokenRights } from "../../../actors/account/index.ts"
+import { type AccountMessage, type AccountReply, type TokenRights, type TokenView,
+  tooManyTokens } from "../../../actors/account/index.ts"
+import { accountTokensMax } from "../../../actors/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { audited, type AuditedAction } from "../../audit/index.ts"
+import { audited, type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { areWithin, isSlug, makeToken, scopeWords,
   secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAdmin } from "../../auth/index.ts"
@@ -21,16 +23,19 @@ import { accountPath, accountView, collectionPath, createdView, listingView, tok
 import { describeOwned } from "./owned-resources.ts"
 import { addToken, removeToken, removeTokens } from "./token-records.ts"
 
-/** Runs a change of an account between two entries of the audit log. */
+/** Runs a change of an account between two entries of the audit log, if it is allowed. */
 const auditedOf = <A>(
   service: Service,
   call: Call,
   { caller }: AccountRef,
   action: AuditedAction,
   target: string,
+  allowed: Effect.Effect<unknown, HandlerFailure>,
   change: Effect.Effect<A, HandlerFailure>
-): Effect.Effect<A, HandlerFailure> =>
-  audited(service, call, { account: caller.name, action, target }, change)
+): Effect.Effect<A, HandlerFailure> => {
+  const operation = { account: caller.name, action, target }
+  return auditedIfAllowed(service, call, operation, allowed, () => change)
+}
 
 /* Accounts. */
 
@@ -238,13 +243,36 @@ const createToken = Effect.fnUntraced(function*(
   return createdAnswer(service, tokenPath(ref.name, tokenId), view, noStore)
 })
 
+/** 409 for an account that can have no more tokens; a repetition may have made the last one. */
+const requireRoomForToken = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: AccountRef
+): Effect.fn.Return<void, HandlerFailure> {
+  const { tokens } = yield* describeAccount(service, ref)
+  if (call.key?.earlier !== undefined || tokens.length < accountTokensMax) return
+  return yield* httpError("conflict", tooManyTokens)
+})
+
+/** The token of the path; fails with 404 without it. */
+const requireToken = Effect.fnUntraced(function*(
+  service: Service,
+  ref: AccountRef,
+  tokenId: string
+): Effect.fn.Return<TokenView, HandlerFailure> {
+  const { tokens } = yield* describeAccount(service, ref)
+  return tokens.find(({ id }) => id === tokenId) ?? (yield* httpError("not-found"))
+})
+
 export const postToken = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
   yield* requireRolesOfToken(service, ref)
   const input = yield* readTokenInput(call, service.nowMs())
   yield* requireRightsOfToken(ref, input)
+  const target = tokensPath(ref.name)
   const creation = createToken(service, call, ref, input)
-  return yield* auditedOf(service, call, ref, "token.create", tokensPath(ref.name), creation)
+  const room = requireRoomForToken(service, call, ref)
+  return yield* auditedOf(service, call, ref, "token.create", target, room, creation)
 })
 
 export const getTokens = defineHandler(function*(service, call) {
@@ -274,6 +302,7 @@ export const deleteTokens = defineHandler(function*(service, call) {
     ref,
     "token.revoke",
     tokensPath(ref.name),
+    Effect.void,
     ask<AccountReply>(service, ref.to, message)
   )
   const { tokenIds } = expectReply(reply, "Revoked")
@@ -283,11 +312,8 @@ export const deleteTokens = defineHandler(function*(service, call) {
 
 export const getToken = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
-  const { tokens } = yield* describeAccount(service, ref)
-  const token = tokens.find(({ id }) => id === call.parameters.get("token"))
-  return token === undefined
-    ? yield* httpError("not-found")
-    : viewAnswer(tokenView(service, ref.name, token), { headers: noStore })
+  const token = yield* requireToken(service, ref, call.parameters.get("token"))
+  return viewAnswer(tokenView(service, ref.name, token), { headers: noStore })
 })
 
 export const deleteToken = defineHandler(function*(service, call) {
@@ -305,6 +331,7 @@ export const deleteToken = defineHandler(function*(service, call) {
     ref,
     "token.revoke",
     tokenPath(ref.name, tokenId),
+    requireToken(service, ref, tokenId),
     ask<AccountReply>(service, ref.to, message)
   )
   yield* removeRevoked(service, ref, tokenId)

@@ -3,11 +3,11 @@
  * mailboxes, settings, secrets, and the end of a mailbox (A10).
  */
 import { Effect } from "effect"
-import { firstStartRequestId, type MailboxMessage, mailboxOwnersTable,
-  type MailboxReply } from "../../../actors/mailbox/index.ts"
+import { firstStartRequestId, type MailboxMessage, mailboxOwnersTable, type MailboxReply,
+  type MailboxView } from "../../../actors/mailbox/index.ts"
 import { signingSecretOf } from "../../../actors/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
-import { audited, type AuditedAction } from "../../audit/index.ts"
+import { type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { type IdSource, isSlug, randomIds, secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount } from "../../auth/index.ts"
 import { standardTypes } from "../../formats/index.ts"
@@ -89,16 +89,28 @@ const removeTakenName = Effect.fnUntraced(function*(
   if (isOthers) yield* removeFromOwner(service, owner, mailbox.name)
 })
 
-/** Runs a change of a mailbox between two entries of the audit log. */
-const auditedOf = <A>(
+/** Runs a change of a mailbox between two entries of the audit log, if it is allowed. */
+const auditedOf = <Checked, A>(
   { call, mailbox, service }: MailboxCall,
   account: AuthenticatedAccount,
   action: AuditedAction,
-  change: Effect.Effect<A, HandlerFailure>
+  allowed: Effect.Effect<Checked, HandlerFailure>,
+  change: (checked: Checked) => Effect.Effect<A, HandlerFailure>
 ): Effect.Effect<A, HandlerFailure> => {
   const target = `/mailboxes/${mailbox.name}`
-  return audited(service, call, { account: account.name, action, target }, change)
+  return auditedIfAllowed(service, call, { account: account.name, action, target }, allowed, change)
 }
+
+/** The mailbox, for its owner or, if `orAdmin`, an admin; fails with 403, 404 and 410. */
+const describeOwned = Effect.fnUntraced(function*(
+  { mailbox, service }: Pick<MailboxCall, "mailbox" | "service">,
+  account: AuthenticatedAccount,
+  orAdmin = false
+): Effect.fn.Return<MailboxView, HandlerFailure> {
+  const view = yield* failRefused(describeMailbox(service, mailbox, account.name))
+  if (view.isOwner || (orAdmin && account.roles.includes("admin"))) return view
+  return yield* refusalError({ _tag: "Refused", reason: "Forbidden", detail: undefined })
+})
 
 /** A9. The name enters the account's list first, so that the list never lacks a mailbox. */
 export const postMailboxes = defineHandler(function*(service, call) {
@@ -107,15 +119,10 @@ export const postMailboxes = defineHandler(function*(service, call) {
   const mailbox = mailboxRefNamed(service, yield* nameOf(call, field))
   const settings = yield* readSettings(field, service.settings)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
-  yield* writeToOwner(service, account.name, mailbox.name)
-  const message: MailboxMessage = {
-    _tag: "Create",
-    requestId: call.ids.id("request"),
-    owner: account.name,
-    settings,
-    ...hashes
-  }
-  const creation = Effect.gen(function*(): Effect.fn.Return<void, HandlerFailure> {
+  const request = { requestId: call.ids.id("request"), owner: account.name }
+  const asking = Effect.fnUntraced(function*(
+    message: MailboxMessage
+  ): Effect.fn.Return<void, HandlerFailure> {
     const reply = yield* askOrRefusal<MailboxReply>(service, mailbox.to, message)
     if (!isRefusal(reply)) return
     yield* Effect.ignore(removeTakenName(service, account.name, mailbox))
@@ -126,7 +133,17 @@ export const postMailboxes = defineHandler(function*(service, call) {
       )
       : refusalError(reply)
   })
-  yield* auditedOf({ call, mailbox, service }, account, "mailbox.create", creation)
+  yield* auditedOf(
+    { call, mailbox, service },
+    account,
+    "mailbox.create",
+    asking({ _tag: "CheckCreate", ...request }),
+    () =>
+      Effect.andThen(
+        writeToOwner(service, account.name, mailbox.name),
+        asking({ _tag: "Create", ...request, settings, ...hashes })
+      )
+  )
   return viewAnswer(secretsView(mailbox, secrets, settings), {
     status: 201,
     headers: [["Location", mailbox.href], ...noStore]
@@ -214,11 +231,8 @@ const expectedSettings = Effect.fnUntraced(function*(
   return yield* expectedVersion(
     call,
     Effect.gen(function*() {
-      const view = yield* failRefused(describeMailbox(service, mailbox, account.name))
-      // Who may not change the mailbox learns nothing of its state: the actor refuses with 403.
-      if (!view.isOwner && !account.roles.includes("admin")) {
-        return yield* httpError("forbidden", "only the owner of the mailbox or the role admin may")
-      }
+      // Who may not change the mailbox learns nothing of its state.
+      const view = yield* describeOwned({ mailbox, service }, account, true)
       const page = yield* readPage(service, mailbox, view, wholeQuery)
       const latest = yield* readLatest(service, mailbox, view, wholeQuery)
       const tags = [
@@ -252,14 +266,20 @@ export const deleteMailbox = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox, service } = mailboxCall
   const account = yield* requireAccount(service, call)
   yield* checkSecret(service, mailbox)
-  const { owner } = yield* failRefused(describeMailbox(service, mailbox, account.name))
-  const message: MailboxMessage = {
-    _tag: "Destroy",
-    caller: callerOf(account),
-    ...yield* expectedSettings(mailboxCall, account)
-  }
-  const removal = ask<MailboxReply>(service, mailbox.to, message)
-  yield* auditedOf(mailboxCall, account, "mailbox.remove", removal)
+  const allowed = Effect.gen(function*() {
+    const { owner } = yield* describeOwned(mailboxCall, account, true)
+    return { owner, ...yield* expectedSettings(mailboxCall, account) }
+  })
+  const owner = yield* auditedOf(
+    mailboxCall,
+    account,
+    "mailbox.remove",
+    allowed,
+    ({ owner, ...expected }) => {
+      const message: MailboxMessage = { _tag: "Destroy", caller: callerOf(account), ...expected }
+      return Effect.as(ask<MailboxReply>(service, mailbox.to, message), owner)
+    }
+  )
   yield* removeFromOwner(service, owner, mailbox.name)
   return emptyAnswer(204)
 })
@@ -273,15 +293,16 @@ export const postPassword = defineMailboxHandler(function*(mailboxCall) {
   const account = yield* requireAccount(service, call)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
   const caller = callerOf(account)
-  const described = failRefused(describeMailbox(service, mailbox, account.name))
-  // The path of a repetition may have the secret that the first attempt has replaced.
+  const described = describeOwned(mailboxCall, account)
   const checked = Effect.andThen(checkSecret(service, mailbox), described)
+  // The path of a repetition may have the secret that the first attempt has replaced.
+  const allowed = call.key?.earlier === undefined ? checked : described
   const version = Effect.map(checked, (view) => view.version)
   const change = failRefused(changeOnce(service, call, version, (expected) => {
     const message: MailboxMessage = { _tag: "ChangeSecrets", caller, ...hashes, ...expected }
     return askOrRefusal<MailboxReply>(service, mailbox.to, message)
   }))
-  yield* auditedOf(mailboxCall, account, "mailbox.secrets", change)
+  yield* auditedOf(mailboxCall, account, "mailbox.secrets", allowed, () => change)
   return viewAnswer(secretsView(mailbox, secrets), { headers: noStore })
 })
 
@@ -314,7 +335,8 @@ const changeWebhookSecret = (read: (call: Call) => Effect.Effect<string | null, 
       secret: secret === null ? null : service.keyring.seal(place, secret)
     }
     const change = ask<MailboxReply>(service, mailbox.to, message)
-    yield* auditedOf(mailboxCall, account, "mailbox.secrets", change)
+    const allowed = describeOwned(mailboxCall, account)
+    yield* auditedOf(mailboxCall, account, "mailbox.secrets", allowed, () => change)
     return emptyAnswer(204, [mailbox.link])
   })
 

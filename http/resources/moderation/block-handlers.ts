@@ -3,9 +3,9 @@
  * mailbox, which its owner makes. Both have the same handlers, for different scopes.
  */
 import { Effect } from "effect"
-import { type Block, decodeBlock } from "../../../actors/index.ts"
+import { type Block, decodeBlock, mailboxBlocksMax } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
-import { audited, type AuditedAction } from "../../audit/index.ts"
+import { type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAccount,
   requireAdmin } from "../../auth/index.ts"
 import { serviceBlocksMax } from "../../limits.ts"
@@ -24,6 +24,8 @@ interface BlockScope {
   readonly path: string
   readonly title: string
   readonly list: Effect.Effect<ReadonlyArray<Block>, HandlerFailure>
+  /** How many blocks there may be; undefined where `add` alone checks it. */
+  readonly blocksMax?: number
   readonly add: (block: Block) => Effect.Effect<void, HandlerFailure>
   /** Fails with 404 if there is none of this id. */
   readonly remove: (id: string) => Effect.Effect<void, HandlerFailure>
@@ -81,6 +83,7 @@ export const mailboxScope: ScopeOf = Effect.fnUntraced(function*(service, call) 
   const scope: BlockScope = {
     account,
     path: `/mailboxes/${mailbox.name}/blocks`,
+    blocksMax: mailboxBlocksMax,
     title: `Blocked at ${mailbox.name}`,
     list: Effect.map(
       asking({ _tag: "Blocks", caller }),
@@ -92,14 +95,32 @@ export const mailboxScope: ScopeOf = Effect.fnUntraced(function*(service, call) 
   return scope
 })
 
+/** 409 without room for a block; one of the same id, of an earlier attempt, is replaced. */
+const requireRoom = Effect.fnUntraced(function*(
+  { blocksMax = Infinity, list }: BlockScope,
+  block: Block
+): Effect.fn.Return<void, HandlerFailure> {
+  const others = (yield* list).filter(({ id }) => id !== block.id)
+  if (others.length < blocksMax) return
+  return yield* httpError("conflict", `a mailbox has at most ${blocksMax} blocks: remove one first`)
+})
+
 const auditedOf = <A>(
   service: Service,
   call: Call,
   { account }: BlockScope,
   action: AuditedAction,
   change: { readonly target: string; readonly detail?: string },
+  allowed: Effect.Effect<unknown, HandlerFailure>,
   effect: Effect.Effect<A, HandlerFailure>
-) => audited(service, call, { account: account.name, action, ...change }, effect)
+) =>
+  auditedIfAllowed(
+    service,
+    call,
+    { account: account.name, action, ...change },
+    allowed,
+    () => effect
+  )
 
 export const getBlocks = (scopeOf: ScopeOf) =>
   defineHandler(function*(service, call) {
@@ -115,7 +136,9 @@ export const postBlocks = (scopeOf: ScopeOf) =>
     const block = yield* readBlock(service, call)
     const target = `${scope.path}/${block.id}`
     const detail = `${block.kind} ${block.value}`
-    yield* auditedOf(service, call, scope, "block.create", { target, detail }, scope.add(block))
+    const change = { target, detail }
+    const room = requireRoom(scope, block)
+    yield* auditedOf(service, call, scope, "block.create", change, room, scope.add(block))
     return createdAnswer(service, target, blockView(service, scope.path, block), noStore)
   })
 
@@ -141,7 +164,7 @@ const removeBlock = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, HandlerFailure> {
   const { id, kind, value } = yield* blockOf(call, scope)
   const change = { target: `${scope.path}/${id}`, detail: `${kind} ${value}` }
-  yield* auditedOf(service, call, scope, "block.remove", change, scope.remove(id))
+  yield* auditedOf(service, call, scope, "block.remove", change, Effect.void, scope.remove(id))
 })
 
 export const deleteBlock = (scopeOf: ScopeOf) =>

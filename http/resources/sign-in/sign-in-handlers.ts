@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { AccountMessage, AccountReply } from "../../../actors/account/index.ts"
 import { accountKind } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
-import { audited } from "../../audit/index.ts"
+import { audited, auditedIfAllowed } from "../../audit/index.ts"
 import { type Identity, isSlug, secretHash, setSessionCookie,
   unsetSessionCookie } from "../../auth/credentials/index.ts"
 import { authenticate, authenticateCounted, type AuthenticatedAccount,
@@ -188,7 +188,13 @@ const removeSession = Effect.fnUntraced(function*(
   const sessionId = call.parameters.get("browserSession")
   const message: AccountMessage = { _tag: "RemoveBrowserSession", caller, sessionId }
   const target = browserSessionPath(ref.name, sessionId)
-  yield* audited(service, call, signOutBy(ref, target), ask<AccountReply>(service, ref.to, message))
+  const isThere = Effect.filterOrFail(
+    describeAccount(service, ref),
+    ({ browserSessions }) => browserSessions.some(({ id }) => id === sessionId),
+    () => httpError("not-found")
+  )
+  const removal = ask<AccountReply>(service, ref.to, message)
+  yield* auditedIfAllowed(service, call, signOutBy(ref, target), isThere, () => removal)
 })
 
 const removeSessions = Effect.fnUntraced(function*(
