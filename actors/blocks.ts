@@ -4,11 +4,12 @@
  */
 import { Option, Schema } from "effect"
 import { blockReasonCharsMax, blockValueCharsMax } from "./limits.ts"
+import { parseUrl } from "./parse-url.ts"
 import { Count } from "./schemas.ts"
 
 /**
- * A block: an account, the network of clients without an account (/24, /48), or the host of the
- * sender or content that a notification names.
+ * A block: an account, the network of clients without an account (/24, /48), or a host that
+ * a notification names: of its content, its sender, or what to open.
  */
 export const Block = Schema.Struct({
   id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/)),
@@ -35,17 +36,77 @@ export interface BlockedBy {
   readonly fragment: string
 }
 
-/** The texts of `url` and `from` in an item; the service writes both without a prefix. */
-const linkPattern = /<(?:url|from)\b[^>]*>([^<]*)</g
+/** A tag, with its local name, or a text. The service writes `>` in attributes as a reference. */
+const partPattern = /<(\/?)(?:[^\s/>:]*:)?([^\s/>:]+)[^>]*?(\/?)>|([^<]+)/g
 
-const hostPattern = /^\s*https?:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:\s]+)/i
+/** The elements of an item whose text is a link for readers. */
+const linkNames: ReadonlySet<string> = new Set(["url", "from", "click"])
 
-/** The hosts of the content and the sender that an item names, in small letters. */
-export const hostsOf = (fragment: string): ReadonlyArray<string> =>
-  [...fragment.matchAll(linkPattern)].flatMap(([, uri = ""]) => {
-    const [, host] = hostPattern.exec(uri) ?? []
-    return host === undefined ? [] : [host.toLowerCase().replace(/\.$/, "")]
+/** The texts of the links of an item. A reader gets the text within other elements, too. */
+const linksOf = (fragment: string): ReadonlyArray<string> => {
+  const links: Array<string> = []
+  let depth = 0
+  let text = ""
+  for (const [, closing, name = "", empty, part = ""] of fragment.matchAll(partPattern)) {
+    if (depth > 0) text += part
+    if (name === "" || empty === "/") continue
+    if (closing === "") {
+      if (depth > 0 || linkNames.has(name)) depth++
+    } else if (depth > 0 && --depth === 0) {
+      links.push(text)
+      text = ""
+    }
+  }
+  return links
+}
+
+const namedCharacters: Readonly<Record<string, string>> = {
+  amp: "&",
+  apos: "'",
+  gt: ">",
+  lt: "<",
+  quot: "\""
+}
+
+const referencePattern = /&(?:(amp|apos|gt|lt|quot)|#(\d{1,7})|#x([\da-f]{1,6}));/gi
+
+/** The text of XML character data. */
+const unescapeText = (text: string): string =>
+  text.replace(referencePattern, (reference, name = "", decimal = "", hex = "") => {
+    if (name !== "") return namedCharacters[name] ?? reference
+    const code = decimal === "" ? Number.parseInt(hex, 16) : Number(decimal)
+    return code <= 0x10ffff ? String.fromCodePoint(code) : reference
   })
+
+/** A host as HTTP URLs have it: in small letters, without escapes and without a dot at its end. */
+export const normalHost = (host: string): string | undefined =>
+  parseUrl(`http://${host}`)?.hostname.replace(/\.$/, "") || undefined
+
+/** The host of a relative link, which no link can name. */
+const noHost = "relative.invalid"
+
+/**
+ * Pages have one of these schemes. `http:host` is a path in a page of the same scheme, and a host
+ * in one of another.
+ */
+const bases = [`http://${noHost}/`, `https://${noHost}/`]
+
+/** The hosts that browsers read in a link. */
+const hostsIn = (link: string): ReadonlyArray<string> =>
+  bases.flatMap((base) => {
+    const hostname = parseUrl(link, base)?.hostname ?? ""
+    if (hostname === "" || hostname === noHost) return []
+    // The parser leaves a host of other schemes as it is.
+    return [normalHost(hostname) ?? hostname.toLowerCase()]
+  })
+
+/**
+ * The hosts of the content, of the sender and of what to open that an item names, each once, as
+ * browsers read them: another spelling of a host evades no block.
+ */
+export const hostsOf = (fragment: string): ReadonlyArray<string> => [
+  ...new Set(linksOf(fragment).flatMap((link) => hostsIn(unescapeText(link))))
+]
 
 const isInForce = ({ untilMs }: Block, nowMs: number): boolean =>
   untilMs === undefined || nowMs < untilMs

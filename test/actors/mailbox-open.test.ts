@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Block } from "../../actors/blocks.ts"
+import { type Block, hostsOf } from "../../actors/blocks.ts"
 import { expiryReadRetryMs, mailboxBlocksMax, readRangesMax, removedLocalDeliveriesMax,
   removedLocalDeliveryRetentionMs } from "../../actors/limits.ts"
 import { decodeItem, encodeRemoval, itemRepeatKey } from "../../actors/mailbox/log-item.ts"
@@ -64,6 +64,30 @@ describe("a block", () => {
     expect(naming("<url>/here</url><from>https://evil.example</from>")).toContain("evil.example")
     expect(naming("<url>https://notevil.example/evil.example</url>")).toBeUndefined()
     expect(naming("<url>https://good.example/?https://evil.example/</url>")).toBeUndefined()
+    expect(naming("<click>https://good.example/</click><url/>")).toBeUndefined()
+  })
+
+  it.each([
+    "<url>http:///evil.example/x</url>",
+    "<url>http:evil.example</url>",
+    "<url>https:\\\\evil.example/</url>",
+    "<url>//evil.example/x</url>",
+    "<url>http://evil%2Eexample/</url>",
+    "<url>http://a@b@evil.example/</url>",
+    "<url>http://ev&amp;:@evil.example/</url>",
+    "<url>http://\uff45vil\u3002example./</url>",
+    "<url>ftp://EVIL.example/</url>",
+    "<url>ht&#9;tp://evil.example/</url>",
+    "<url>good</url><from>http:////evil.example</from>",
+    "<url>good</url><click>https://evil.example/</click>",
+    "<url>good</url><x:click xmlns:x=\"urn:x\">https://evil.example/</x:click>",
+    "<url>good</url><click>http://<b/>evil<click>.</click>example/</click>"
+  ])("of a host refuses it in every spelling that browsers read: %s", (links) => {
+    const fragment = `<item><description>d</description>${links}</item>`
+    expect(refusalOf({ kind: "host", value: "evil.example" }, { fragment }))
+      .toContain("evil.example")
+    expect(refusalOf({ kind: "host", value: "good.example" }, { fragment })).toBeUndefined()
+    expect(hostsOf(fragment)).toEqual(["evil.example"])
   })
 })
 

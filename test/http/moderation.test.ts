@@ -117,6 +117,34 @@ describe("an owner", () => {
     }
   })
 
+  it.each([
+    ["http:///spam.example/x", "spam.example"],
+    ["//spam.example/x", "spam.example"],
+    ["http://spam%2Eexample/x", "spam.example"],
+    ["http://a@b@spam.example/", "spam.example"],
+    ["http://127.1/x", "0x7f000001"]
+  ])("blocks a host in each spelling: %s", async (uri, host) => {
+    const refused = () => deposit("192.0.2.3", { body: notification(uri) })
+    const click = () =>
+      send("POST", "/mailboxes/alice", {
+        body: "hi",
+        type: "text/plain",
+        headers: { Click: new URL(uri, "https://base.example").href }
+      })
+    const stored = await refused()
+    expect(stored.status).toBe(202)
+    const depositor = `${stored.header("location")}/depositor`
+    const shown = await send("GET", depositor, { basic: alice })
+    expect(childrenOf(shown.xml, "host").map(({ children }) => children.join("")))
+      .toEqual([host.startsWith("0x") ? "127.0.0.1" : host])
+    const made = await block(blocks, alice, { host })
+    expect(made.status).toBe(201)
+    expect((await refused()).status).toBe(403)
+    expect((await click()).status).toBe(403)
+    expect((await send("DELETE", made.header("location"), { basic: alice })).status).toBe(204)
+    expect((await click()).status).toBe(202)
+  })
+
   it("blocks what comes by a relay of this service, too", async () => {
     await block(blocks, alice, { account: "mordred" })
     const to = `<to>${service.base}/mailboxes/alice</to>`

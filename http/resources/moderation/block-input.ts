@@ -1,6 +1,6 @@
 /** A new block in a document or form. */
 import { Effect } from "effect"
-import { type Block, blockReasonCharsMax, blockValueCharsMax,
+import { type Block, blockReasonCharsMax, blockValueCharsMax, normalHost,
   sha256 } from "../../../actors/index.ts"
 import { isSlug } from "../../auth/credentials/index.ts"
 import { childText, isText } from "../../formats/xml/index.ts"
@@ -14,7 +14,7 @@ const hostOf = (text: string): string | undefined => {
   const [, host] =
     /^(?:https?:\/\/)?([a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::\d+)?(?:\/.*)?$/i
       .exec(text) ?? []
-  return host?.toLowerCase()
+  return host === undefined ? undefined : normalHost(host)
 }
 
 /** The value of each kind as it is compared; undefined for an invalid text. */

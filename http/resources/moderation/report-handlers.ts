@@ -69,7 +69,7 @@ export const getDepositor = defineMailboxHandler(function*(mailboxCall) {
     )
   }
   const { account: depositor, fragment, network } = yield* storedAt(mailboxCall)
-  const hosts = [...new Set(hostsOf(fragment))]
+  const hosts = hostsOf(fragment)
   const blocksPath = view.isOwner ? `/mailboxes/${mailbox.name}/blocks` : "/blocks"
   return viewAnswer(depositorView({ account: depositor, network, hosts }, blocksPath), {
     headers: [...noStore, mailbox.link]
@@ -148,7 +148,7 @@ export const postReport = (service: Service): ResourceHandler["handle"] => {
       ...reporterOf(readerCall),
       ...account === undefined ? {} : { account },
       ...network === undefined ? {} : { network },
-      hosts: [...new Set(hostsOf(fragment))]
+      hosts: hostsOf(fragment)
     })
     return emptyAnswer(202, [mailbox.link])
   })(service)
