@@ -162,11 +162,8 @@ export const linkCheckItems = 20_000
 
 export const linkCheckPageItems = 50
 
-/**
- * A notification may be dated so much earlier or later than the note of its link: clocks of nodes
- * differ, and its deposit takes a while.
- */
-export const linkSkewMs = 10 * 60_000
+/** The deposit of a notification has ended so long after its link was noted. */
+export const linkDepositMaxMs = 10 * 60_000
 
 /** A removal of blobs that was not confirmed is repeated after this time. */
 export const blobRemovalRetryMs = 60_000
@@ -395,9 +392,12 @@ holds(
   "the items of all recipients are recalled"
 )
 
-holds(linkRefreshMs < linkSkewMs, "a link is noted again before its deposit is too late for it")
+holds(
+  linkRefreshMs < linkDepositMaxMs,
+  "a link is noted again before its deposit is too late for it"
+)
 
-holds(linkSkewMs < inlinedCheckMs, "inlined content is checked after its deposit has ended")
+holds(linkDepositMaxMs < inlinedCheckMs, "inlined content is checked after its deposit has ended")
 
 holds(documentReadMs < attemptLeaseMs, "reading a document ends before its attempt counts as lost")
 holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt counts as lost")

@@ -12,6 +12,8 @@ type Published = Variant<ContentState, "Published">
 
 type LinkKey = Pick<ContentLink, "mailbox" | "idRandom">
 
+type NewLink = LinkKey & Pick<ContentLink, "afterN">
+
 const isInlined = (state: Published): boolean => state.isInlined === true
 
 /** Whether an anonymous client has published the content, so that it expires. */
@@ -72,21 +74,32 @@ const isSame = (one: LinkKey, other: LinkKey): boolean =>
   one.idRandom === other.idRandom && one.mailbox === other.mailbox
 
 /** A new link. */
-export const linkAt = ({ idRandom, mailbox }: LinkKey, nowMs: number): ContentLink => ({
+export const linkAt = ({ afterN, idRandom, mailbox }: NewLink, nowMs: number): ContentLink => ({
   mailbox,
   idRandom,
+  ...afterN === undefined ? {} : { afterN },
   fromMs: nowMs,
   toMs: nowMs
 })
 
+/**
+ * The link of a repeated deposit. An earlier attempt may have stored the notification, so a search
+ * begins where that one noted; before that only if a restore has taken the log back.
+ */
+const refreshedLink = (known: ContentLink, { afterN }: NewLink, nowMs: number): ContentLink => {
+  const isTakenBack = known.afterN !== undefined && afterN !== undefined && afterN < known.afterN
+  if (!isTakenBack && nowMs < known.toMs + linkRefreshMs) return known
+  return { ...known, ...isTakenBack ? { afterN } : {}, toMs: nowMs }
+}
+
 /** The state with a link: itself if nothing changes, undefined if it has too many. */
-export const withLink = (state: Published, key: LinkKey, nowMs: number): Published | undefined => {
+export const withLink = (state: Published, key: NewLink, nowMs: number): Published | undefined => {
   const links = linksOf(state)
   if (!isLinkable(state)) return state
   const known = links.find((one) => isSame(one, key))
   if (known !== undefined) {
-    if (nowMs < known.toMs + linkRefreshMs) return state
-    const refreshed = { ...known, toMs: nowMs }
+    const refreshed = refreshedLink(known, key, nowMs)
+    if (refreshed === known) return state
     return { ...state, links: links.map((one) => one === known ? refreshed : one) }
   }
   if (links.length < contentLinksMax) {
@@ -120,7 +133,7 @@ export const withChecks = (
       case "Kept":
         return [{ ...link, n: check.found.n }]
       case "Unknown":
-        return [{ ...link, fromMs: check.found.fromMs }]
+        return [{ ...link, afterN: check.found.afterN }]
       case "Ended":
         return []
     }
@@ -128,6 +141,10 @@ export const withChecks = (
   // The task of a stored notification removes its link from inlined content: a check of those that
   // are found is a precaution. The others may never be stored.
   const inlinedWaitMs = links.every(({ n }) => n !== undefined) ? retentionMs : inlinedCheckMs
-  const waitMs = isInlined(state) ? inlinedWaitMs : Math.ceil(retentionMs / retentionParts)
+  const partMs = Math.ceil(retentionMs / retentionParts)
+  // A search that is not over must be faster than the log grows.
+  const isSearching = checks.some(({ found }) => found._tag === "Unknown")
+  const anonymousWaitMs = isSearching ? Math.min(partMs, inlinedCheckMs) : partMs
+  const waitMs = isInlined(state) ? inlinedWaitMs : anonymousWaitMs
   return { ...state, links, checkAtMs: nowMs + waitMs }
 }

@@ -1,12 +1,12 @@
 /**
  * Checks which notifications still keep a content. A link is noted before its notification is
- * deposited, without its number in the mailbox's log: a search by time finds that.
+ * deposited, with the head of the mailbox's log: a search from there on finds its number.
  */
 import { Effect } from "effect"
 import { address, type AskFailure, isRefusal, type LogItem,
   type Peers } from "../../runtime/index.ts"
-import { linkCheckItems, linkCheckPageItems, linkSkewMs } from "../limits.ts"
-import { askMailbox, decodeItem, isRemoval, itemAtMs, mailboxKind } from "../mailbox/index.ts"
+import { linkCheckItems, linkCheckPageItems, linkDepositMaxMs } from "../limits.ts"
+import { askMailbox, decodeItem, isRemoval, mailboxKind } from "../mailbox/index.ts"
 import type { ContentAction, ContentLink, LinkFinding } from "./protocol.ts"
 
 type CheckLinks = Extract<ContentAction, { readonly _tag: "CheckLinks" }>
@@ -25,48 +25,29 @@ const ended: LinkFinding = { _tag: "Ended" }
 const isLinked = ({ value }: LogItem, { idRandom }: ContentLink): boolean =>
   !isRemoval(value) && decodeItem(value).idRandom === idRandom
 
-/** The first number of the log whose item may be of this time or later. */
-const firstSince = Effect.fnUntraced(function*(
-  { peers }: LinkCheck,
-  mailbox: string,
-  head: number,
-  sinceMs: number
-) {
-  let from = 1
-  let to = head + 1
-  // The times of a log never decrease.
-  while (from < to) {
-    const middle = Math.floor((from + to) / 2)
-    const [item] = yield* peers.read(address(mailboxKind, mailbox), middle, 1)
-    if (item !== undefined && itemAtMs(item.value) < sinceMs) from = item.n + 1
-    else to = middle
-  }
-  return Math.min(from, head + 1)
-})
-
-/** The number of the linked notification; where the search ends without it, what that means. */
+/**
+ * The number of the linked notification; where the search ends without it, what that means. Only a
+ * search that has read the whole log since the link was noted can end a link. No clock limits it:
+ * those of two nodes differ, and the time of a log never goes back when a clock is corrected.
+ */
 const search = Effect.fnUntraced(function*(check: LinkCheck, link: ContentLink, head: number) {
   const { nowMs, peers } = check
   const log = address(mailboxKind, link.mailbox)
-  let next = yield* firstSince(check, link.mailbox, head, link.fromMs - linkSkewMs)
+  // A link without a number was noted by an earlier version, or by a repeated deposit.
+  let next = (link.afterN ?? 0) + 1
   while (next <= head) {
-    if (check.itemsLeft <= 0) {
-      const [item] = yield* peers.read(log, next, 1)
-      // The next check continues here; the skew is subtracted again.
-      const fromMs = item === undefined ? link.fromMs : itemAtMs(item.value) + linkSkewMs
-      return { _tag: "Unknown", fromMs: Math.max(link.fromMs, fromMs) } as const
-    }
+    if (check.itemsLeft <= 0) return { _tag: "Unknown", afterN: next - 1 } as const
     const items = yield* peers.read(log, next, linkCheckPageItems)
     check.itemsLeft -= items.length
     const found = items.find((item) => isLinked(item, link))
     if (found !== undefined) return found.n
     const last = items.at(-1)
-    if (last === undefined || itemAtMs(last.value) > link.toMs + linkSkewMs) break
+    if (last === undefined) break
     next = last.n + 1
   }
   // The notification may be on its way to the mailbox.
-  return nowMs < link.toMs + linkSkewMs
-    ? { _tag: "Unknown", fromMs: link.fromMs } as const
+  return nowMs < link.toMs + linkDepositMaxMs
+    ? { _tag: "Unknown", afterN: next - 1 } as const
     : ended
 })
 

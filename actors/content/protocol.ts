@@ -23,12 +23,22 @@ const stale = Schema.Array(Schema.String)
 /** A notification of a mailbox of this service, by the random part of its id. */
 const LinkKey = { mailbox: Schema.String, idRandom: Base64Id }
 
+const NewLink = {
+  ...LinkKey,
+  /**
+   * The head of the mailbox's log before the deposit. Left out if it is unknown, or if an earlier
+   * attempt may have stored the notification.
+   */
+  afterN: Schema.optionalKey(Count)
+}
+
 /**
  * A notification that links to the content, or will do so: it is noted before it is deposited. The
- * deposit was attempted between `fromMs` and `toMs`.
+ * deposit was attempted between `fromMs` and `toMs`, by the clock of the content's node. Earlier
+ * versions of the service need `fromMs` to decode the record.
  */
 export const ContentLink = Schema.Struct({
-  ...LinkKey,
+  ...NewLink,
   fromMs: Count,
   toMs: Count,
   /** Its number in the mailbox's log, once a check has found it. */
@@ -91,8 +101,8 @@ export const LinkFinding = Schema.Union([
   Schema.TaggedStruct("Kept", { n: Count }),
   /** It was retrieved or removed, or was never deposited. */
   Schema.TaggedStruct("Ended", {}),
-  /** The search in the mailbox's log is not over: it continues with items of this time. */
-  Schema.TaggedStruct("Unknown", { fromMs: Count })
+  /** The search in the mailbox's log is not over: it continues after this number. */
+  Schema.TaggedStruct("Unknown", { afterN: Count })
 ])
 
 export type LinkFinding = typeof LinkFinding.Type
@@ -106,13 +116,13 @@ export const ContentMessage = Schema.Union([
     passwordHash: Schema.optionalKey(SecretHash),
     owner: Schema.optionalKey(Schema.String),
     /** The notification that is about to be deposited with this content in it. */
-    inlinedIn: Schema.optionalKey(Schema.Struct(LinkKey))
+    inlinedIn: Schema.optionalKey(Schema.Struct(NewLink))
   }),
   /**
    * A notification that links to the content is about to be deposited. Content that can expire
    * notes it; other content needs no commit.
    */
-  Schema.TaggedStruct("Link", LinkKey),
+  Schema.TaggedStruct("Link", NewLink),
   /** The notification is gone, or was not deposited. Inlined content goes with its last link. */
   Schema.TaggedStruct("Unlink", LinkKey),
   /** The result of CheckLinks. */

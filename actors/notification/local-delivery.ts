@@ -79,7 +79,12 @@ const noteLink = Effect.fnUntraced(function*(
   if (!mayNameContent(fragment)) return
   const id = links.contentOf(documents.pointerOf(fragment)?.url ?? "")
   // A refusal means that the content is gone: the notification is delivered nevertheless.
-  if (id !== undefined) yield* askContent(peers, id, { _tag: "Link", mailbox, idRandom })
+  if (id === undefined) return
+  const described = yield* askMailbox(peers, mailbox, { _tag: "Describe", reader: {} })
+  // The mailbox will refuse the deposit, too.
+  if (isRefusal(described) || described._tag !== "Described") return
+  const { head } = described.view
+  yield* askContent(peers, id, { _tag: "Link", mailbox, idRandom, afterN: head })
 })
 
 const deposit = Effect.fnUntraced(function*(

@@ -10,9 +10,9 @@ import { backgroundTask } from "../../actors/background-task/actor.ts"
 import type { BackgroundTaskMessage } from "../../actors/background-task/protocol.ts"
 import { content } from "../../actors/content/actor.ts"
 import type { ContentMessage } from "../../actors/content/protocol.ts"
-import { backgroundTaskLeaseMs, inlinedCheckMs, linkSkewMs } from "../../actors/limits.ts"
+import { backgroundTaskLeaseMs, inlinedCheckMs, linkDepositMaxMs } from "../../actors/limits.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
-import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage, MailboxReply } from "../../actors/mailbox/protocol.ts"
 import { covers } from "../../actors/mailbox/ranges.ts"
 import { type Address, address, isRefusal, keyOf, type Peers,
   StorageUnavailable } from "../../runtime/index.ts"
@@ -35,6 +35,8 @@ class LifetimeWorld {
   nowMs = beganAtMs
   fate: Fate = "done"
   readonly isInlined: boolean
+  /** The latest time so far: the clock may be set back. */
+  private latestMs = beganAtMs
   private names = 0
   /** Notifications whose link is noted, and which are not deposited yet. */
   private noted: Array<string> = []
@@ -99,7 +101,7 @@ class LifetimeWorld {
   /** A deposit begins: it brings the content, or notes that it links to it. */
   note(): void {
     const idRandom = part(`n${this.names++}`)
-    const key = { mailbox: "alice", idRandom }
+    const key = { mailbox: "alice", idRandom, afterN: this.headOfLog() }
     const message: ContentMessage = this.isInlined
       ? { ...this.publish(), owner: "alice", inlinedIn: key }
       : { _tag: "Link", ...key }
@@ -112,7 +114,15 @@ class LifetimeWorld {
   /** A deposit that links to the content begins, and fails. */
   link(): void {
     const idRandom = part(`n${this.names++}`)
-    this.content.send({ _tag: "Link", mailbox: "alice", idRandom }, this.nowMs)
+    const afterN = this.headOfLog()
+    this.content.send({ _tag: "Link", mailbox: "alice", idRandom, afterN }, this.nowMs)
+  }
+
+  private headOfLog(): number {
+    const message: MailboxMessage = { _tag: "Describe", reader: {} }
+    const described = this.mailbox.send(message, this.nowMs) as MailboxReply // of an open one
+    if (described._tag !== "Described") throw new Error(described._tag)
+    return described.view.head
   }
 
   deposit(at: number): void {
@@ -161,7 +171,8 @@ class LifetimeWorld {
   /** Time passes. A deposit that has not ended by then has failed. */
   pass(byMs: number): void {
     this.nowMs += byMs
-    if (byMs >= linkSkewMs) this.noted = []
+    this.latestMs = Math.max(this.latestMs, this.nowMs)
+    if (byMs >= linkDepositMaxMs) this.noted = []
     this.mailbox.fireTimer(this.nowMs)
     this.signal()
     this.content.fireTimer(this.nowMs)
@@ -219,7 +230,8 @@ class LifetimeWorld {
 
   /** When nothing needs it any more, the content goes, and then its tombstone too. */
   async expectGone(): Promise<void> {
-    this.pass(linkSkewMs)
+    this.nowMs = this.latestMs
+    this.pass(linkDepositMaxMs)
     this.retrieve()
     // Inlined content stays until the retention of its notifications has passed.
     await this.settle(2 * dayMs)
@@ -253,7 +265,19 @@ const neverStored: ReadonlyArray<ReadonlyArray<Step>> = [
 
 const does = constantFrom<string>(
   ...["note", "note", "deposit", "deposit", "deposit", "perform", "perform", "deliver", "deliver"],
-  ...["retrieve", "remove", "read", "crash", "lose", "link", "minute", "hour", "day", "days"]
+  ...[
+    "retrieve",
+    "remove",
+    "read",
+    "crash",
+    "lose",
+    "link",
+    "minute",
+    "hour",
+    "day",
+    "days",
+    "back"
+  ]
 )
 
 it("stays as long as a notification needs it, and not longer", async () => {
@@ -277,6 +301,7 @@ it("stays as long as a notification needs it, and not longer", async () => {
         else if (does === "read") world.read()
         else if (does === "link") world.link()
         else if (does === "crash") world.crash()
+        else if (does === "back") world.pass(-3_600_000)
         else if (does === "minute") world.pass(60_000)
         else if (does === "hour") world.pass(3_600_000)
         else if (does === "day") world.pass(dayMs)

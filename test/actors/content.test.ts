@@ -51,7 +51,10 @@ const inlined: Variant<ContentState, "Published"> = {
   links: [noted(key)],
   checkAtMs: nowMs + inlinedCheckMs
 }
-const link = (of: typeof key): ContentMessage => ({ _tag: "Link", ...of })
+const link = (of: typeof key & { readonly afterN?: number }): ContentMessage => ({
+  _tag: "Link",
+  ...of
+})
 const unlink = (of: typeof key): ContentMessage => ({ _tag: "Unlink", ...of })
 const linksChecked = (found: LinkFinding, toMs = nowMs): ContentMessage => ({
   _tag: "LinksChecked",
@@ -136,6 +139,8 @@ describe("the content's table", () => {
       expect(decision.timerAtMs).toBeUndefined()
       expect(decide(absent, { ...publish, inlinedIn: key }))
         .toMatchObject({ nextState: inlined, timerAtMs: nowMs + inlinedCheckMs })
+      expect(decide(absent, { ...publish, inlinedIn: { ...key, afterN: 4 } }).nextState)
+        .toEqual({ ...inlined, links: [{ ...noted(key), afterN: 4 }] })
     },
     "Absent.Describe": whenAbsent.Describe,
     "Absent.Authorize": whenAbsent.Authorize,
@@ -189,6 +194,17 @@ describe("the content's table", () => {
       const later = nowMs + linkRefreshMs
       expect(decide(linked, link(key), { nowMs: later }).nextState)
         .toEqual({ ...linked, links: [{ ...noted(key), toMs: later }] })
+      // A search begins after the number that was first noted, or a lower one after a restore.
+      const numbered = { ...open, links: [{ ...noted(key), afterN: 4 }] }
+      expect(decide(open, link({ ...key, afterN: 4 })).nextState).toEqual(numbered)
+      for (const afterN of [{}, { afterN: 5 }]) {
+        expectOnlyReply(decide(numbered, link({ ...key, ...afterN })), { _tag: "Done" })
+        expect(decide(numbered, link({ ...key, ...afterN }), { nowMs: later }).nextState)
+          .toEqual({ ...numbered, links: [{ ...noted(key), afterN: 4, toMs: later }] })
+      }
+      expect(decide(numbered, link({ ...key, afterN: 3 })).nextState)
+        .toEqual({ ...numbered, links: [{ ...noted(key), afterN: 3 }] })
+      expectOnlyReply(decide(linked, link({ ...key, afterN: 3 })), { _tag: "Done" })
       // Its owner keeps it: that costs no commit.
       expectOnlyReply(decide(kept, link(key)), { _tag: "Done" })
       const full = { ...open, links: Array.from({ length: contentLinksMax }, () => noted(key)) }
@@ -220,8 +236,8 @@ describe("the content's table", () => {
         nextState: { ...linked, links: [{ ...noted(key), n: 7 }], checkAtMs: nextAtMs },
         timerAtMs: nextAtMs
       })
-      expect(check(linked, { _tag: "Unknown", fromMs: nowMs + 9 }).nextState)
-        .toMatchObject({ links: [{ ...key, fromMs: nowMs + 9, toMs: nowMs }] })
+      expect(check(linked, { _tag: "Unknown", afterN: 9 }).nextState)
+        .toMatchObject({ links: [{ ...noted(key), afterN: 9 }] })
       // It was noted again while the check ran.
       expect(check(linked, ended, nowMs - 1).nextState).toMatchObject({ links: [noted(key)] })
       // It was read meanwhile.

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { checkLinks } from "../../actors/content/link-check.ts"
 import type { ContentLink, LinkFinding } from "../../actors/content/protocol.ts"
-import { linkCheckItems, linkSkewMs } from "../../actors/limits.ts"
+import { linkCheckItems, linkDepositMaxMs } from "../../actors/limits.ts"
 import { encodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
 import { type Peers, refuse } from "../../runtime/index.ts"
 import { nowMs } from "./cells.ts"
@@ -62,16 +62,17 @@ const check = async (
   return checked?.found
 }
 
-const agoMs = nowMs - 86_400_000
+const hourMs = 3_600_000
+const agoMs = nowMs - 24 * hourMs
 
 describe("a check of a link", () => {
-  it("finds the notification by its time, and whether it was retrieved", async () => {
+  it("finds the notification after the number it notes, and whether it was retrieved", async () => {
     const log = new MailboxLog()
     for (let n = 0; n < 500; n++) log.receive(agoMs - 500_000_000 + n * 1_000_000, `other${n}`)
-    // The mailbox's clock is behind that of the depositor.
-    const n = log.receive(agoMs - linkSkewMs + 1, "one")
+    const afterN = log.items.length
+    const n = log.receive(agoMs, "one")
     for (let more = 0; more < 500; more++) log.receive(nowMs, `more${more}`)
-    const link = linkOf("one", agoMs)
+    const link = { ...linkOf("one", agoMs), afterN }
     expect(await check(log, link)).toEqual({ _tag: "Kept", n })
     expect(log.reads).toBeLessThan(200)
     log.retrieved.add(n)
@@ -90,12 +91,27 @@ describe("a check of a link", () => {
     expect(await check(log, linkOf("one", agoMs))).toEqual({ _tag: "Ended" })
   })
 
+  it("does not end a link because of a clock that is wrong", async () => {
+    for (const noted of [{}, { afterN: 1 }]) {
+      // The time of a log never goes back: it stays where a clock that was ahead has put it.
+      const ahead = new MailboxLog()
+      for (let n = 0; n < 60; n++) ahead.receive(agoMs + hourMs, `other${n}`)
+      const afterAhead = ahead.receive(agoMs + hourMs, "one")
+      const link = { ...linkOf("one", agoMs), ...noted }
+      expect(await check(ahead, link)).toEqual({ _tag: "Kept", n: afterAhead })
+      // The clock of the mailbox's node is behind that of the content's node.
+      const behind = new MailboxLog()
+      const n = behind.receive(agoMs - 2 * linkDepositMaxMs, "one")
+      expect(await check(behind, link)).toEqual({ _tag: "Kept", n })
+    }
+  })
+
   it("does not end a link whose deposit may be on its way", async () => {
     const log = new MailboxLog()
     const link = linkOf("late", agoMs)
-    const unknown = { _tag: "Unknown", fromMs: agoMs }
-    expect(await check(log, link, { atMs: agoMs + linkSkewMs - 1 })).toEqual(unknown)
-    expect(await check(log, link, { atMs: agoMs + linkSkewMs })).toEqual({ _tag: "Ended" })
+    const unknown = { _tag: "Unknown", afterN: log.items.length }
+    expect(await check(log, link, { atMs: agoMs + linkDepositMaxMs - 1 })).toEqual(unknown)
+    expect(await check(log, link, { atMs: agoMs + linkDepositMaxMs })).toEqual({ _tag: "Ended" })
   })
 
   it("continues a search that reads too much, and finds the notification in the end", async () => {
@@ -103,12 +119,12 @@ describe("a check of a link", () => {
     const count = 2 * linkCheckItems + 100
     for (let n = 0; n < count; n++) log.receive(agoMs + n, `other${n}`)
     const n = log.receive(agoMs + count, "one")
-    let link: ContentLink = { ...linkOf("one", agoMs), toMs: agoMs + count }
+    let link: ContentLink = linkOf("one", agoMs)
     let found = await check(log, link)
     let checks = 1
     for (; found?._tag === "Unknown" && checks < 5; checks++) {
-      expect(found.fromMs).toBeGreaterThan(link.fromMs)
-      link = { ...link, fromMs: found.fromMs }
+      expect(found.afterN).toBeGreaterThan(link.afterN ?? 0)
+      link = { ...link, afterN: found.afterN }
       found = await check(log, link)
     }
     expect([found, checks]).toEqual([{ _tag: "Kept", n }, 3])

@@ -1,6 +1,6 @@
 /** How long content of strangers is kept, and content that deposits bring (protocol §7). */
 import { Effect } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { StorageUnavailable } from "../../runtime/index.ts"
 import type { Answered, Sending } from "./harness.ts"
@@ -307,5 +307,52 @@ describe("content that a deposit brings", () => {
     } finally {
       await full.close()
     }
+  })
+
+  it("stays with its notification if a clock was ahead before", async () => {
+    const published: Array<string> = []
+    let isFailing = false
+    const shifted = await startMailboxes((one) => ({
+      ...one,
+      system: {
+        ...one.system,
+        ask: (to, message) => {
+          if (!isFailing) return one.system.ask(to, message)
+          if (message._tag === "Publish") published.push(to.id)
+          return message._tag === "Deposit"
+            ? Effect.fail(new StorageUnavailable({ detail: "planned" }))
+            : one.system.ask(to, message)
+        }
+      }
+    }))
+    const trueMs = Date.now.bind(Date)
+    let offMs = 0
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => trueMs() + offMs)
+    onTestFinished(async () => {
+      clock.mockRestore()
+      await shifted.close()
+    })
+    const hourMs = 3_600_000
+    const { href } = await shifted.open("ahead")
+    const text = (body: string) => shifted.send("POST", href, { body, type: "text/plain" })
+    offMs = hourMs
+    await shifted.deposit(href, "from the future")
+    offMs = 0
+    // The mailbox dates all of them as the first one, since its time does not go back.
+    for (let n = 0; n < 60; n++) await shifted.deposit(href, `other ${n}`)
+    const location = (await text("the text")).header("location")
+    const url = urlOf(await shifted.send("GET", location, { basic: owner }))
+    isFailing = true
+    expect((await text("never deposited")).status).toBe(503)
+    isFailing = false
+    offMs = 2 * hourMs
+    // The same check removes the content of a deposit that has failed.
+    expect(published).toHaveLength(1)
+    const never = `/content/${published[0]}`
+    await eventually(
+      `${never} is gone`,
+      async () => (await shifted.send("GET", never)).status === 410 ? true : undefined
+    )
+    expect((await shifted.send("GET", url)).text).toBe("the text")
   })
 })

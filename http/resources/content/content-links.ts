@@ -28,7 +28,12 @@ export const linkedContent = (service: Service, url: string): string | undefined
 export const noteLink = (
   service: Service,
   contentId: string,
-  notification: { readonly mailbox: string; readonly idRandom: string }
+  notification: {
+    readonly mailbox: string
+    readonly idRandom: string
+    /** The head of the mailbox's log before the deposit; see the protocol of content. */
+    readonly afterN?: number
+  }
 ): Effect.Effect<void, HandlerFailure> => {
   const message: ContentMessage = { _tag: "Link", ...notification }
   return Effect.asVoid(

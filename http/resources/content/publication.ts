@@ -142,6 +142,8 @@ interface Publication {
 interface InlinedIn {
   readonly mailbox: string
   readonly idRandom: string
+  /** The head of the mailbox's log before the deposit; see the protocol of content. */
+  readonly afterN?: number
 }
 
 /** Who sends a body, and how long it is; see {@link Charge}. */

@@ -159,6 +159,24 @@ interface DepositBody {
   readonly isSigned?: boolean
 }
 
+/** One attempt of a deposit; an earlier one may have stored the notification with this id. */
+interface DepositAttempt {
+  readonly idRandom: string
+  readonly isRepeated: boolean
+}
+
+/** Notes at the linked content that the notification is about to be deposited. */
+const noteDeposit = Effect.fnUntraced(function*(
+  service: Service,
+  mailbox: MailboxRef,
+  contentId: string,
+  { idRandom, isRepeated }: DepositAttempt
+): Effect.fn.Return<void, HandlerFailure> {
+  const { head } = yield* failRefused(describeMailbox(service, mailbox))
+  const link = { mailbox: mailbox.name, idRandom, ...isRepeated ? {} : { afterN: head } }
+  yield* noteLink(service, contentId, link)
+})
+
 /**
  * Publishes inlined content under ids derived from the document, so that a repeated deposit
  * publishes it once; under new ids when that content has been removed since.
@@ -168,7 +186,7 @@ const publishContent = Effect.fnUntraced(function*(
   mailbox: MailboxRef,
   ids: IdSource,
   { digest, document, isSigned = false }: DepositBody,
-  idRandom: string,
+  { idRandom, isRepeated }: DepositAttempt,
   depositor: Depositor
 ): Effect.fn.Return<InlinePublication, HandlerFailure> {
   const inlined = yield* inlinedContent(document)
@@ -177,7 +195,7 @@ const publishContent = Effect.fnUntraced(function*(
   if (blocked !== undefined) return yield* blocked
   const message: MailboxMessage = { _tag: "Describe", reader: {}, depositor }
   const described = describeActor<MailboxView>(service, mailbox.to, message)
-  const { owner, settings } = yield* failRefused(described)
+  const { head, owner, settings } = yield* failRefused(described)
   if (settings.deposit === "accounts" && !("account" in depositor) && !isSigned) {
     return yield* refusalError({ _tag: "Refused", reason: "Unauthenticated", detail: undefined })
   }
@@ -185,7 +203,12 @@ const publishContent = Effect.fnUntraced(function*(
     account: "account" in depositor ? depositor.account : undefined,
     network: "account" in depositor || depositor.isLocal ? undefined : depositor.network
   }
-  const content = { ...inlined, owner, sender, inlinedIn: { mailbox: mailbox.name, idRandom } }
+  const inlinedIn = {
+    mailbox: mailbox.name,
+    idRandom,
+    ...isRepeated ? {} : { afterN: head }
+  }
+  const content = { ...inlined, owner, sender, inlinedIn }
   const derived = derivedIds(service.serviceKey, `inline\n${mailbox.name}\n${digest}`)
   const first = yield* publishInline(service, derived, content)
   return first.isRemoved ? yield* publishInline(service, ids, content) : first
@@ -250,10 +273,10 @@ const deposit = Effect.fnUntraced(function*(
     : yield* findByKey(service, mailbox, ids, key.earlier)
   if (earlier !== undefined) return earlier
   const idRandom = ids.id("notification")
-  const link = { mailbox: mailbox.name, idRandom }
+  const attempt = { idRandom, isRepeated: key?.earlier !== undefined }
   let inlinedId: string | undefined
   const publish = Effect.map(
-    publishContent(service, mailbox, ids, body, idRandom, depositor),
+    publishContent(service, mailbox, ids, body, attempt, depositor),
     ({ href, id }) => {
       inlinedId = id
       return href
@@ -263,16 +286,16 @@ const deposit = Effect.fnUntraced(function*(
   const seal = sealPasswordFor(service.keyring, mailbox.to)
   const fragment = yield* publishedFragment(service.documentParser, document, seal, publish)
   // Where an earlier attempt may have stored the notification, a check of the links finds out.
-  const unlink = inlinedId === undefined || key?.earlier !== undefined
+  const unlink = inlinedId === undefined || attempt.isRepeated
     ? Effect.void
-    : removeLink(service, inlinedId, link)
+    : removeLink(service, inlinedId, { mailbox: mailbox.name, idRandom })
   const blocked = serviceBlock(service, depositor, fragment)
   if (blocked !== undefined) {
     yield* unlink
     return yield* blocked
   }
   const linkedId = inlinedId === undefined ? linkedContent(service, document.url) : undefined
-  if (linkedId !== undefined) yield* noteLink(service, linkedId, link)
+  if (linkedId !== undefined) yield* noteDeposit(service, mailbox, linkedId, attempt)
   const message = {
     ...depositMessage({ fragment, digest, idRandom }, depositor, key),
     ...inlinedId === undefined ? {} : { isInlined: true },
