@@ -15,8 +15,8 @@ import { firstStartRequestId, type MailboxAction, type MailboxMessage, type Mail
   type MailboxReply, type MailboxState, type MailboxView } from "./protocol.ts"
 import { covers, subtract } from "./ranges.ts"
 import { markRead, markUnread } from "./read-marks.ts"
-import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, nextTimerMs,
-  recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
+import { beginExpiry, clearDestroyed, findRemovedLocalDelivery, finishExpiry, hasForgottenRemovals,
+  nextTimerMs, recordRetrieval, rememberLocalDeliveries, removeItems } from "./removal.ts"
 import { isSaveDue, nothingWaiting, savedWaiting, waitingBytes, waitingBytesOf, type WaitingCount,
   withWaiting } from "./waiting-bytes.ts"
 import { isWatched, partOf, signalBackgroundTasks, signalDeposit, signalKey,
@@ -294,7 +294,7 @@ const store = (
 const deposit =
   (limits: MailboxLimits): Mailboxes["Open"]["Deposit"] =>
   (state, message, { nowMs, head, findDuplicate, self }) => {
-    const { digest, idRandom, account, isSigned = false, key } = message
+    const { digest, idRandom, account, isSigned = false, key, missing } = message
     if (state.settings.deposit === "accounts" && account === undefined && !isSigned) {
       return deny(
         "Unauthenticated",
@@ -306,7 +306,8 @@ const deposit =
     const first = findDuplicate(repeatKey(digest))
     // The digest of a keyed deposit is that of its key: the item is of an earlier attempt, also
     // when it is removed by now.
-    if (first !== undefined && (key !== undefined || !covers(state.gone, first))) {
+    const isGone = first !== undefined && (first === missing || covers(state.gone, first))
+    if (first !== undefined && (key !== undefined || !isGone)) {
       return stay().reply<MailboxReply>({
         _tag: "Deposited",
         n: first,
@@ -422,8 +423,12 @@ const forReader = <Message extends { readonly reader: MailboxReader }>(
 const readerDenied = (reader: MailboxReader): Reason =>
   reader.account === undefined ? "Unauthenticated" : "Forbidden"
 
-/** How many notifications are stored; the log has removal events too. */
-const stored = (state: Open, head: number): number => head - state.removed - state.events
+/**
+ * How many notifications are stored; the log has removal events too. A record of an earlier version
+ * may have counted removals twice.
+ */
+const stored = (state: Open, head: number): number =>
+  Math.max(0, head - state.removed - state.events)
 
 const view = (state: Open, account: string | undefined, head: number): MailboxView => ({
   owner: state.owner,
@@ -436,6 +441,7 @@ const view = (state: Open, account: string | undefined, head: number): MailboxVi
   removed: state.removed,
   fetched: state.fetched,
   notifications: stored(state, head),
+  ...hasForgottenRemovals(state) ? { isEstimate: true } : {},
   ...state.gone[0]?.from === 1 ? { removedUpTo: state.gone[0].to } : {},
   ...state.webhookSecret === null ? {} : { webhookSecret: state.webhookSecret }
 })

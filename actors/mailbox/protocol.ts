@@ -171,7 +171,12 @@ export const MailboxMessage = Schema.Union([
     /** The hash of the Idempotency-Key. The actor `<mailbox>=<key>` stores the key's answer. */
     key: Schema.optionalKey(SecretHash),
     /** The notification links to content that came in it: a background task watches over it. */
-    isInlined: Schema.optionalKey(Schema.Boolean)
+    isInlined: Schema.optionalKey(Schema.Boolean),
+    /**
+     * The number of an earlier deposit of the document, as a reply has named it, whose item is not
+     * in the log: its removal is forgotten. Then this one is stored.
+     */
+    missing: Schema.optionalKey(Count)
   }),
   /** Returns the view, with the head of the log, if the caller may read the mailbox (A11). */
   Schema.TaggedStruct("List", { reader: MailboxReader }),
@@ -286,6 +291,11 @@ export interface MailboxView {
   readonly fetched: number
   /** How many notifications are stored. */
   readonly notifications: number
+  /**
+   * Whether `notifications` may be too low: the mailbox has forgotten which items were removed, and
+   * in earlier versions counted some of them twice.
+   */
+  readonly isEstimate?: boolean
   /** All items up to this number are removed; left out if the first item is still stored. */
   readonly removedUpTo?: number
   /** The encrypted secret of webhooks, or `lost`; if they need a signature. */

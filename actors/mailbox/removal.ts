@@ -28,6 +28,12 @@ export const nextTimerMs = (state: Open): number | null => {
   return Math.min(...state.retrieved.map(({ atMs }) => atMs)) + state.settings.retentionMs
 }
 
+/**
+ * Whether `gone` lacks removed items, because of its bound. Then an item that it does not have may
+ * have been removed, too.
+ */
+export const hasForgottenRemovals = ({ gone, removed }: Open): boolean => total(gone) < removed
+
 /** Each number as a range of one. */
 const singleRanges = (numbers: ReadonlyArray<number>): ReadonlyArray<Range> =>
   numbers.map((n) => ({ from: n, to: n }))
@@ -220,7 +226,8 @@ export const recordRetrieval = (
 /**
  * Removes expired items, as many as one commit can; the timer fires again for the others. If
  * removal events may be among them or must name them, or a relay among them may be repeated, the
- * items are read first, and {@link finishExpiry} removes them.
+ * items are read first, and {@link finishExpiry} removes them. So are they if some may be removed
+ * already: each removal counts once.
  */
 export const beginExpiry = (
   state: Open,
@@ -241,7 +248,8 @@ export const beginExpiry = (
     return stay<MailboxState>().setTimer(nextTimerMs(state))
   }
   const hasEvents = state.registrations.length > 0 || state.events > 0
-  if (numbers.length > 0 && (hasEvents || expiresEarly(state))) {
+  const mustRead = hasEvents || expiresEarly(state) || hasForgottenRemovals(state)
+  if (numbers.length > 0 && mustRead) {
     return stay<MailboxState>()
       .perform<MailboxAction>({ _tag: "ReadExpired", numbers })
       .deferTimer(nowMs + expiryReadRetryMs)

@@ -176,6 +176,13 @@ describe("an open mailbox", () => {
       const first = { ...open, gone: [{ from: 2, to: 2 }], removed: 1 }
       expect(decide(first, deposit, { head: 3, findDuplicate }).answer)
         .toMatchObject({ n: 4, repeated: false })
+      // The removal of the first one is forgotten, and the sender has not found it in the log.
+      expect(decide(open, { ...deposit, missing: 2 }, { head: 2, findDuplicate }).answer)
+        .toMatchObject({ n: 3, repeated: false })
+      expectOnlyReply(
+        decide(open, { ...deposit, missing: 1 }, { head: 3, findDuplicate }),
+        repeated
+      )
       // The item of an earlier attempt with the same key, though it is removed.
       const keyed = { ...deposit, key: "key".padEnd(43, "_") }
       expectOnlyReply(decide(first, keyed, { head: 3, findDuplicate }), {
@@ -526,7 +533,10 @@ describe("an open mailbox", () => {
       expect(second.nextState).toMatchObject({ removed: 600, retrieved: [young] })
       expect(second.timerAtMs).toBe(nowMs - 1 + ms30Days)
       const short = { ...defaultSettings, retentionMs: removedLocalDeliveryRetentionMs - 1 }
-      for (const reading of [watched, { ...open, events: 1 }, { ...open, settings: short }]) {
+      // Some removals are forgotten: an item that is gone must not be counted again.
+      const forgetful: MailboxState = { ...open, removed: 2, gone: [{ from: 5, to: 5 }] }
+      const byReading = [watched, { ...open, events: 1 }, { ...open, settings: short }, forgetful]
+      for (const reading of byReading) {
         const read = decide({ ...reading, retrieved: [{ ...old, to: 2 }] }, timerFired, { head: 9 })
         expect(effectsOf(read)).toEqual({
           actions: [{ _tag: "ReadExpired", numbers: [1, 2] }],

@@ -1,7 +1,8 @@
 import { type Arbitrary, array, assert, constant, constantFrom, integer, nat, oneof, property,
   record } from "fast-check"
 import { describe, expect, it } from "vitest"
-import { eventRetentionMs, retentionSteps } from "../../actors/limits.ts"
+import { eventRetentionMs, expiryReadRetryMs, removedRangesMax,
+  retentionSteps } from "../../actors/limits.ts"
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { decodeItem, decodeRemoval, isRemoval, itemAtMs,
   notificationId } from "../../actors/mailbox/log-item.ts"
@@ -51,6 +52,24 @@ const commands: Arbitrary<ReadonlyArray<Command>> = array(
   ),
   { maxLength: 80, size: "max" }
 )
+
+/** What the actor finds when it reads expired items. */
+const readExpired = (
+  log: ReadonlyMap<number, string>,
+  numbers: ReadonlyArray<number>
+): MailboxMessage => {
+  const items = numbers.map((n) => ({ n, value: log.get(n) }))
+  return {
+    _tag: "Expire",
+    removed: items.flatMap(({ n, value }) =>
+      value === undefined || isRemoval(value)
+        ? []
+        : [{ n, idRandom: decodeItem(value).idRandom }]
+    ),
+    events: items.flatMap(({ n, value }) => value !== undefined && isRemoval(value) ? [n] : []),
+    missing: items.flatMap(({ n, value }) => value === undefined ? [n] : [])
+  }
+}
 
 /** What the simple model knows of one log item. */
 interface Known {
@@ -109,17 +128,7 @@ class World {
   perform(): boolean {
     const actions = this.actor.actions.splice(0)
     for (const { numbers } of actions) {
-      const items = numbers.map((n) => ({ n, value: this.actor.log.get(n) }))
-      const found: MailboxMessage = {
-        _tag: "Expire",
-        removed: items.flatMap(({ n, value }) =>
-          value === undefined || isRemoval(value)
-            ? []
-            : [{ n, idRandom: decodeItem(value).idRandom }]
-        ),
-        events: items.flatMap(({ n, value }) => value !== undefined && isRemoval(value) ? [n] : []),
-        missing: items.flatMap(({ n, value }) => value === undefined ? [n] : [])
-      }
+      const found = readExpired(this.actor.log, numbers)
       this.actor.send(found, this.nowMs)
       this.actor.send(found, this.nowMs)
     }
@@ -252,6 +261,41 @@ describe("a mailbox", () => {
       }),
       { numRuns: 100 }
     )
+  })
+
+  it("counts what it has, also after it has forgotten which items were removed", () => {
+    const actor = new Model(mailbox({ notificationsMax: 10_000, anonymousBytesMax: 1e9 }))
+    const secrets = { passwordHash: hash("password"), sharedHash: hash("shared") }
+    const create = { requestId: "r", owner: "alice", settings: defaultSettings, ...secrets }
+    actor.send({ _tag: "Create", ...create }, startMs)
+    const partOf = (n: number) => `${n}`.padEnd(22, "_")
+    const deposit = (n: number, nowMs: number) =>
+      actor.send(
+        { _tag: "Deposit", fragment: "<item/>", digest: partOf(n), idRandom: partOf(n) },
+        nowMs
+      )
+    const expectCounted = () =>
+      expect(actor.send({ _tag: "List", reader }, startMs))
+        .toMatchObject({ view: { notifications: actor.log.size } })
+    const count = 2 * (removedRangesMax + 200)
+    for (let n = 1; n <= count; n++) deposit(n, startMs)
+    actor.send({ _tag: "Retrieved", from: 1, to: count }, startMs)
+    for (let n = 2; n <= count; n += 2) {
+      actor.send({ _tag: "Remove", n, idRandom: partOf(n), reader }, startMs)
+    }
+    expectCounted()
+    const laterMs = startMs + 2 * defaultSettings.retentionMs
+    for (let round = 0; round < 20; round++) {
+      // A lost read is repeated after a while.
+      actor.fireTimer(laterMs + round * expiryReadRetryMs)
+      for (const { numbers } of actor.actions.splice(0)) {
+        actor.send(readExpired(actor.log, numbers), laterMs)
+        expectCounted()
+      }
+    }
+    expect(actor.log.size).toBe(0)
+    for (let n = count + 1; n <= count + 100; n++) deposit(n, laterMs)
+    expectCounted()
   })
 
   it("removes all that it held when it is destroyed, restarts or not", () => {

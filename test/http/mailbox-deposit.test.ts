@@ -1,4 +1,5 @@
 /** Depositing in mailboxes (A2), and one notification. */
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
 import { childText, descriptions, itemOf, type Mailboxes, notification, owner,
@@ -407,4 +408,28 @@ describe("one notification", () => {
     expect((await service.send("GET", kept, { basic: owner, headers: link })).status)
       .toBe(200)
   })
+})
+
+test("a document is stored again if the removal of its first copy is forgotten", async () => {
+  const forgetful = await startMailboxes((one) => ({
+    ...one,
+    system: {
+      ...one.system,
+      // The mailbox has the first item in its window, and the log does not have it.
+      read: (to, from, limit) =>
+        Effect.map(one.system.read(to, from, limit), (items) => items.filter(({ n }) => n !== 1))
+    }
+  }))
+  try {
+    const { href } = await forgetful.open("forgetful")
+    expect((await forgetful.deposit(href, "again")).header("location")).toMatch(/\/1-[^/]+$/)
+    const second = await forgetful.deposit(href, "again")
+    expect(second.status).toBe(202)
+    expect(second.header("location")).toMatch(/\/2-[^/]+$/)
+    // From now on this one is repeated.
+    expect((await forgetful.deposit(href, "again")).header("location"))
+      .toBe(second.header("location"))
+  } finally {
+    await forgetful.close()
+  }
 })

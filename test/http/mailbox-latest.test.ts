@@ -30,7 +30,10 @@ const serviceOf = (log: ReadonlyArray<Item>): Service =>
     // The tested function uses nothing else of a service.
   }) as unknown as Service
 
-const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): MailboxView => ({
+/** How many notifications the mailbox has counted, and whether that may be wrong. */
+type Counted = number | { readonly notifications: number; readonly isEstimate: true }
+
+const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: Counted): MailboxView => ({
   owner: "admin",
   isOwner: true,
   settings: defaultSettings,
@@ -40,14 +43,14 @@ const viewOf = (head: number, log: ReadonlyArray<Item>, notifications: number): 
   lastAtMs: head,
   removed: head - log.length,
   fetched: 0,
-  notifications
+  ...typeof notifications === "number" ? { notifications } : notifications
 })
 
 /** The numbers on each page, newest first. */
 const pagesOf = (
   head: number,
   log: ReadonlyArray<Item>,
-  notifications: number,
+  notifications: Counted,
   limit: number,
   filter?: MailboxFilter
 ) => {
@@ -102,4 +105,10 @@ it("does not read further when it has every notification", () => {
   const head = 3 * latestScannedMax
   expect(pagesOf(head, [notificationAt(head)], 1, 10)).toEqual([[head]])
   expect(pagesOf(head, [], 0, 10)).toEqual([[]])
+})
+
+it("shows what is there where the mailbox may have counted wrongly", () => {
+  const log = Array.from({ length: 5 }, (_, at) => notificationAt(at + 11))
+  expect(pagesOf(15, log, { notifications: 0, isEstimate: true }, 3).flat())
+    .toEqual([15, 14, 13, 12, 11])
 })

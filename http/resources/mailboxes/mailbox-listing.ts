@@ -465,7 +465,7 @@ export const readLatest = Effect.fnUntraced(function*(
   const end = query.before ?? view.head + 1
   if (end > view.head + 1) return yield* unknownPosition("before")
   // The newest page cannot have more than the mailbox holds.
-  const most = end > view.head ? view.notifications : limit + 1
+  const most = end > view.head && view.isEstimate !== true ? view.notifications : limit + 1
   const scannedMax = query.filter === undefined ? latestScannedMax : searchScannedMax
   const spanMax = query.filter === undefined ? pageEntriesMax : pageReadItems
   let found: ReadonlyArray<StoredItem> = []

@@ -222,13 +222,17 @@ const findDeposited = Effect.fnUntraced(function*(
   reply: Deposited
 ): Effect.fn.Return<string, HandlerFailure> {
   let deposited = reply
-  // The first copy may be removed between the reply and the read; then the deposit is repeated.
+  let missing: number | undefined
+  // The first copy may be removed between the reply and the read; then the deposit is repeated. If
+  // the mailbox names the same item again, it has forgotten that this is removed.
   for (let attempt = 0; attempt < 3; attempt++) {
     const { idRandom, n } = deposited
     if (idRandom !== undefined) return notificationHref(mailbox, n, idRandom)
     const [item] = yield* service.system.read(mailbox.to, n, 1)
     if (item?.n === n) return notificationHref(mailbox, n, decodeItem(item.value).idRandom)
-    deposited = yield* ask<Deposited>(service, mailbox.to, message)
+    const again = n === missing ? { ...message, missing } : message
+    missing = n
+    deposited = yield* ask<Deposited>(service, mailbox.to, again)
   }
   return yield* httpError("overloaded")
 })
