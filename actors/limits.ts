@@ -42,7 +42,7 @@ export const removedLocalDeliveriesMax = 200
 export const removedLocalDeliveryRetentionMs = 30 * hourMs
 
 /**
- * Ranges of notifications that a mailbox remembers as read. Beyond them the shortest are forgotten:
+ * Ranges of notifications that a mailbox remembers as read. Beyond them the oldest are forgotten:
  * their notifications count as unread again.
  */
 export const readRangesMax = 256

@@ -45,6 +45,22 @@ export const subtract = (whole: Range, ranges: ReadonlyArray<Range>): Array<Rang
   return parts
 }
 
+/** The ranges, joined where the gap between two of them is wholly in `filled`. */
+export const joinAcross = (
+  ranges: ReadonlyArray<Range>,
+  filled: ReadonlyArray<Range>
+): ReadonlyArray<Range> => {
+  const joined: Array<Range> = []
+  for (const range of ranges) {
+    const last = joined.at(-1)
+    const isJoined = last !== undefined &&
+      subtract({ from: last.to + 1, to: range.from - 1 }, filled).length === 0
+    if (isJoined) joined[joined.length - 1] = { from: last.from, to: range.to }
+    else joined.push(range)
+  }
+  return joined
+}
+
 /** How many numbers the ranges hold. */
 export const total = (ranges: ReadonlyArray<Range>): number =>
   ranges.reduce((sum, range) => sum + size(range), 0)

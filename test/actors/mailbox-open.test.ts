@@ -444,7 +444,19 @@ describe("an open mailbox", () => {
         to: 3 * at + 2
       }))
       const full = decide({ ...open, read: apart }, markRead(4_000, 4_000), { head: 5_000 })
-      expect(full.nextState).toEqual({ ...open, read: apart })
+      const added = { from: 4_000, to: 4_000 }
+      // The oldest marks are forgotten, or none where only removed notifications are between some.
+      expect(full.nextState).toEqual({ ...open, read: [...apart.slice(1), added] })
+      const higher = apart.map(({ from, to }) => ({ from: from + 9, to: to + 9 }))
+      expect(decide({ ...open, read: higher }, markRead(1, 1), { head: 5_000 }).nextState)
+        .toEqual({ ...open, read: [{ from: 1, to: 1 }, ...higher.slice(1)] })
+      const between = { ...open, removed: 1, gone: [{ from: 6, to: 6 }], read: apart }
+      const joined = [{ from: 1, to: 2 }, { from: 4, to: 8 }, ...apart.slice(3)]
+      expect(decide(between, markRead(4_000, 4_000), { head: 5_000 }).nextState)
+        .toEqual({ ...between, read: [...joined, added] })
+      const prefix = { ...open, removed: 5, gone: [{ from: 1, to: 5 }], read: apart }
+      expect(decide(prefix, markRead(4_000, 4_000), { head: 5_000 }).nextState)
+        .toEqual({ ...prefix, read: [...apart.slice(2), added] })
     },
     "Open.MarkUnread": () => {
       const state = { ...open, read: [{ from: 1, to: 3 }] }

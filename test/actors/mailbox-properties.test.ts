@@ -6,7 +6,8 @@ import { eventRetentionMs, expiryReadRetryMs, removedRangesMax,
 import { mailbox } from "../../actors/mailbox/actor.ts"
 import { decodeItem, decodeRemoval, isRemoval, itemAtMs,
   notificationId } from "../../actors/mailbox/log-item.ts"
-import type { MailboxMessage, MailboxState } from "../../actors/mailbox/protocol.ts"
+import type { MailboxMessage, MailboxReply, MailboxState } from "../../actors/mailbox/protocol.ts"
+import { covers } from "../../actors/mailbox/ranges.ts"
 import { type DecodedState, laterFields } from "../../actors/schemas.ts"
 import { hash, nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
@@ -249,6 +250,22 @@ class World {
   }
 }
 
+const partOf = (n: number): string => `${n}`.padEnd(22, "_")
+
+/** An open mailbox with room for many notifications, and a deposit of item `n`. */
+const openModel = () => {
+  const actor = new Model(mailbox({ notificationsMax: 10_000, anonymousBytesMax: 1e9 }))
+  const secrets = { passwordHash: hash("password"), sharedHash: hash("shared") }
+  const create = { requestId: "r", owner: "alice", settings: defaultSettings, ...secrets }
+  actor.send({ _tag: "Create", ...create }, startMs)
+  const deposit = (n: number, nowMs: number): unknown =>
+    actor.send(
+      { _tag: "Deposit", fragment: "<item/>", digest: partOf(n), idRandom: partOf(n) },
+      nowMs
+    )
+  return { actor, deposit }
+}
+
 describe("a mailbox", () => {
   it("equals a simple model in any interleaving of deposits, reads, deletions, restarts", () => {
     assert(
@@ -264,16 +281,7 @@ describe("a mailbox", () => {
   })
 
   it("counts what it has, also after it has forgotten which items were removed", () => {
-    const actor = new Model(mailbox({ notificationsMax: 10_000, anonymousBytesMax: 1e9 }))
-    const secrets = { passwordHash: hash("password"), sharedHash: hash("shared") }
-    const create = { requestId: "r", owner: "alice", settings: defaultSettings, ...secrets }
-    actor.send({ _tag: "Create", ...create }, startMs)
-    const partOf = (n: number) => `${n}`.padEnd(22, "_")
-    const deposit = (n: number, nowMs: number) =>
-      actor.send(
-        { _tag: "Deposit", fragment: "<item/>", digest: partOf(n), idRandom: partOf(n) },
-        nowMs
-      )
+    const { actor, deposit } = openModel()
     const expectCounted = () =>
       expect(actor.send({ _tag: "List", reader }, startMs))
         .toMatchObject({ view: { notifications: actor.log.size } })
@@ -296,6 +304,29 @@ describe("a mailbox", () => {
     expect(actor.log.size).toBe(0)
     for (let n = count + 1; n <= count + 100; n++) deposit(n, laterMs)
     expectCounted()
+  })
+
+  it.each([0, 1])("marks as read after 300 times of marks and expiry, %i stays", (staying) => {
+    const { actor, deposit } = openModel()
+    for (let n = 1; n <= staying; n++) deposit(n, startMs)
+    let nowMs = startMs
+    let head = staying
+    const mark = (from: number, to: number): unknown =>
+      actor.send({ _tag: "MarkRead", from, to, reader }, nowMs)
+    for (let time = 0; time < 300; time++) {
+      for (let n = 1; n <= 3; n++) deposit(head + n, nowMs)
+      mark(head + 1, head + 2)
+      actor.send({ _tag: "Retrieved", from: head + 1, to: head + 3 }, nowMs)
+      nowMs += defaultSettings.retentionMs
+      actor.fireTimer(nowMs)
+      expect(actor.log.size).toBe(staying)
+      head += 3
+    }
+    deposit(head + 1, nowMs)
+    mark(head + 1, head + 1)
+    const listed = actor.send({ _tag: "List", reader }, nowMs) as MailboxReply // of a reader
+    if (listed._tag !== "Listed") throw new Error(listed._tag)
+    expect(covers(listed.view.read ?? [], head + 1)).toBe(true)
   })
 
   it("removes all that it held when it is destroyed, restarts or not", () => {
