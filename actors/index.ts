@@ -70,7 +70,7 @@ export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,
 export { notificationKind } from "./notification/index.ts"
 export { hubSignature, notAllowed, type OutboundService, webhookHeaders } from "./outbound/index.ts"
 export { parseUrl } from "./parse-url.ts"
-export { makeTurn } from "./readiness/index.ts"
+export { makeTurn, readinessKind } from "./readiness/index.ts"
 export { cursorOf, cursorTimeDigits, cursorTimeMaxMs, keyTimeDigits,
   timeInKey } from "./record-keys.ts"
 export type { Reason } from "./refusals.ts"

@@ -6,7 +6,7 @@ import { codecsOf } from "../schemas.ts"
 import { readinessTable } from "./decide.ts"
 import { ReadinessMessage, type ReadinessReply, ReadinessState } from "./protocol.ts"
 
-const readinessKind = "readiness"
+export const readinessKind = "readiness"
 
 /** The check of one shard. */
 export const readiness: Behavior<ReadinessState, ReadinessMessage, ReadinessReply, Tagged> = {

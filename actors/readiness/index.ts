@@ -1,2 +1,2 @@
 /** The check whether a node commits and reads (protocol §6). */
-export { makeTurn, readiness, readinessAddress } from "./actor.ts"
+export { makeTurn, readiness, readinessAddress, readinessKind } from "./actor.ts"

@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import { ContentState } from "../../actors/content/index.ts"
 import { accountKind, backgroundTaskKind, BackgroundTaskState, type CachedContent, cachedTable,
-  contentKind, idempotencyKind, mailboxKind, notificationKind,
+  contentKind, idempotencyKind, mailboxKind, notificationKind, readinessKind,
   registrationKind } from "../../actors/index.ts"
 import { type ActorPart, BlobMissing, type BlobsApi, decodeStoredState, type ItemsPart,
   type RecordPart, StorageCorrupted, type StoreContentsApi } from "../../runtime/index.ts"
@@ -156,6 +156,7 @@ class StoreReader {
   private async *actors(): AsyncGenerator<ArchivePart> {
     let isLong = false
     for await (const part of this.source.contents.actors(referringKinds)) {
+      if (part.address.kind === readinessKind) continue // a node makes its checks again
       // The items of a long log are parts of their own, before the part of their actor.
       if (part._tag === "Items" || isLong) {
         if (part._tag === "Actor") this.noteContent(part, "")
