@@ -200,7 +200,10 @@ const fittingCount = (items: Iterable<StoredItem>, limit: number): number => {
   return count
 }
 
-/** The items from a number on: `limit` at most, and few more than fit on a page. */
+/**
+ * The items from a number on: `limit` at most, and few more than fit on a page. Where not all of
+ * the log fits, one that does not is among them, which shows that there is a next page.
+ */
 const readPageItems = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
@@ -209,7 +212,9 @@ const readPageItems = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ReadonlyArray<StoredItem>, HandlerFailure> {
   const items: Array<StoredItem> = []
   let isEnd = false
-  while (!isEnd && items.length < limit && charsOf(items) <= pageCharsMax) {
+  while (
+    !isEnd && items.length < limit && (items.length === 1 || charsOf(items) <= pageCharsMax)
+  ) {
     const wanted = Math.min(limit - items.length, pageReadItems)
     const read = yield* readItems(service, mailbox, (items.at(-1)?.n ?? from - 1) + 1, wanted)
     items.push(...read)
