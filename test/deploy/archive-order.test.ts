@@ -14,17 +14,7 @@ import { type Address, address, Blobs, Records, Storage,
 import type { Commit } from "../../runtime/ports/storage.ts"
 import { contentsPage } from "../../runtime/limits.ts"
 import { embedded } from "../../runtime/embedded/index.ts"
-
-const nothing = {
-  state: undefined,
-  head: 0,
-  append: [],
-  remove: [],
-  timer: undefined,
-  signals: [],
-  consumedSignal: undefined,
-  firedTimer: undefined
-} as const
+import { nothing } from "../suites/contents.ts"
 
 const mailbox = address("mailbox", "m")
 

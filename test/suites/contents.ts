@@ -12,7 +12,8 @@ interface Whole extends Pick<ActorPart, "state" | "head" | "timer" | "steady"> {
   readonly items: ReadonlyArray<string>
 }
 
-const nothing = {
+/** A commit that changes nothing of a new actor. */
+export const nothing = {
   state: undefined,
   head: 0,
   append: [],
