@@ -34,23 +34,16 @@ const httpSuites = (...names: ReadonlyArray<string>): string =>
   long ? http : `test/http/{${names.join(",")}}.test.ts`
 
 /** What differs between stores, for LevelDB and for memory, which no setting selects. */
-const httpOnStore = httpSuites("content", "customers", "mailbox-cursors", "mailboxes", "sessions")
+const httpOnStore = httpSuites("content", "mailbox-cursors", "mailboxes", "sessions")
 
 /** What depends on which of three nodes answers. */
 const httpOnCluster = httpSuites(
   "cluster",
   "content",
-  "content-repeated",
-  "customers",
-  "mailbox-cursors",
   "mailbox-deposit",
-  "mailbox-live",
-  "mailbox-removals",
   "mailboxes",
-  "outgoing",
   "outgoing-send",
   "registrations",
-  "registrations-changes",
   "sessions",
   "sign-in"
 )
@@ -61,16 +54,12 @@ const httpOnNats = httpSuites(
   "audit",
   "background-tasks",
   "cabinets",
-  "cabinets-changes",
-  "forms-repeated",
   "idempotency",
   "limit-usage",
   "moderation",
   "queries",
   "quotes",
   "record-formats",
-  "rows-repeated",
-  "secrets-repeated",
   "tokens"
 )
 
@@ -84,6 +73,12 @@ const units = "test/{actors,histories,queries,suites}/**/*.test.ts"
  * alone. Those that compute run beside those that wait for processes.
  */
 const longest = [
+  "simulation/seeds-1.long",
+  "simulation/seeds-2.long",
+  "faults/embedded.long",
+  "simulation/seeds-jetstream.long",
+  "simulation/planted",
+  "wire/platforms.long",
   "e2e/failpoints",
   "simulation/seeds-1",
   "faults/cluster",

@@ -16,7 +16,7 @@ const seeds = Array.from({ length: SEEDS_MAX }, (_, at) => at + 1)
 
 /**
  * The seed that found each bug last. It is tried first, which saves minutes. When the plans change,
- * the search finds another one; `npm run test:long` always searches from the first seed.
+ * the search goes on from the first seed, and says which one to write here.
  */
 const lastSeeds: Readonly<Record<string, number>> = {
   "no-fence": 146,
@@ -37,7 +37,7 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "settled-at-the-end": 169,
   "jetstream-no-expectations": 11,
   "jetstream-lost-is-refused": 418,
-  "jetstream-no-barrier": 121,
+  "jetstream-no-barrier": 175,
   "timers-all-read": 15,
   "timers-not-earliest": 15,
   "blob-removed-in-doubt": 11,
@@ -45,9 +45,9 @@ const lastSeeds: Readonly<Record<string, number>> = {
   "key-abandoned": 16,
   "lost-signal-believed": 418,
   "own-end-refused": 65,
-  "record-refused-in-doubt": 23,
-  "record-removed-in-doubt": 44,
-  "index-apart": 72
+  "record-refused-in-doubt": 11,
+  "record-removed-in-doubt": 103,
+  "index-apart": 26
 }
 
 /** The first seed that fails with the bug. */
@@ -55,11 +55,13 @@ const foundWith = async (
   name: string
 ): Promise<{ readonly plan: Plan; readonly result: Result }> => {
   const seams = planted[name] ?? {}
-  const last = long ? undefined : lastSeeds[name]
+  const last = lastSeeds[name]
   for (const seed of [...last === undefined ? [] : [last], ...seeds]) {
     const plan = planOf(seed, { minutes: minutesDefault, store: seams.store ?? "contract" })
     const result = await simulate(plan, { seams })
-    if (result.violations.length > 0) return { plan, result }
+    if (result.violations.length === 0) continue
+    if (seed !== last) process.stderr.write(`${name} is found by seed ${seed} now, not ${last}\n`)
+    return { plan, result }
   }
   return expect.fail(`${name} was not found within ${SEEDS_MAX} seeds`)
 }

@@ -1,0 +1,5 @@
+/** Half of the seeds that only the long test run plays. */
+import { describe } from "vitest"
+import { playSeeds } from "./seeds.ts"
+
+describe("a cluster in simulation", () => playSeeds(101, 450))
