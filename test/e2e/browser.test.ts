@@ -221,22 +221,22 @@ describe("every page", () => {
     ["accounts", "/accounts", 200]
   ] as const
 
-  for (const at of ["phone", "desk"] as const) {
-    for (const scheme of ["light", "dark"] as const) {
-      it(`fits a ${at} in ${scheme}`, async () => {
-        const tab = (await openTab(browser, { admin: true, at, scheme })).expects(404).expects(409)
-        await tab.page.goto(`${base}/mailboxes`)
-        await tab.page.getByLabel("Name").fill("carol")
-        await tab.page.getByRole("button", { name: "Open" }).click()
-        await tab.page.getByText(/not shown again|is taken/).waitFor()
-        await tab.inspect(`mailbox-opened-or-taken-${at}-${scheme}`)
-        for (const [name, path, status] of pages) {
-          const answer = await tab.page.goto(`${base}${path}`)
-          expect(answer?.status()).toBe(status)
-          await tab.inspect(`${name}-${at}-${scheme}`)
-        }
-        await tab.close()
-      })
+  /** `pages.test.ts` checks the pages in the other scheme at each width, too. */
+  it.each([["phone", "dark"], ["desk", "light"]] as const)(
+    "fits a %s in %s",
+    async (at, scheme) => {
+      const tab = (await openTab(browser, { admin: true, at, scheme })).expects(404).expects(409)
+      await tab.page.goto(`${base}/mailboxes`)
+      await tab.page.getByLabel("Name").fill("carol")
+      await tab.page.getByRole("button", { name: "Open" }).click()
+      await tab.page.getByText(/not shown again|is taken/).waitFor()
+      await tab.inspect(`mailbox-opened-or-taken-${at}-${scheme}`)
+      for (const [name, path, status] of pages) {
+        const answer = await tab.page.goto(`${base}${path}`)
+        expect(answer?.status()).toBe(status)
+        await tab.inspect(`${name}-${at}-${scheme}`)
+      }
+      await tab.close()
     }
-  }
+  )
 })

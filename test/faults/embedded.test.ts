@@ -11,20 +11,18 @@ import { RunStatistics } from "./run-statistics.ts"
 import { runSingleNode, SingleNode } from "./single-node.ts"
 
 const testMs = 400_000
-const kills = (count: number) => Array.from({ length: count }, () => "killed")
 const names = {
   rocksdb: [
-    ...kills(2),
+    "killed",
     "killedAtFailpoint",
     "killedDuringStart",
     "paused",
     "clockForward",
-    ...kills(2),
+    "killed",
     "clockBack",
-    "stopped",
-    "killed"
+    "stopped"
   ],
-  leveldb: ["killed", "killedAtFailpoint", "killedDuringStart", "stopped", "killed"]
+  leveldb: ["killedAtFailpoint", "killedDuringStart", "stopped", "killed"]
 } as const
 
 afterAll(() => {

@@ -112,7 +112,7 @@ export class Tab {
       `[...document.querySelectorAll(".scroll:not(.rows, .figures)")]` +
         `.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)`
     )
-    expect(hidden, `${name} has a table of which a part is out of samplePage`).toEqual([])
+    expect(hidden, `${name} has a table of which a part is out of sight`).toEqual([])
     mkdirSync(screenshots, { recursive: true })
     await capture(page, `${screenshots}${name}.png`)
     expect(this.faults, `${name} has errors`).toEqual([])
