@@ -68,7 +68,7 @@ const withoutMailbox = (reason: "NotFound" | "Gone") => ({
 const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
   Create: createAgain,
   CheckCreate: (state, message, context) =>
-    isRepeated(state, message) || isUnusedFirst(state, context)
+    isRepeated(state, message) || mayReplace(state, message, context)
       ? stay().reply(done)
       : deny("Taken"),
   Describe: describe,
@@ -159,6 +159,16 @@ const setWebhookSecret: Mailboxes["Open"]["SetWebhookSecret"] = (state, { caller
     .reply(done)
 }
 
+/** What Create and CheckCreate say of the creator. */
+type Creator = Pick<Variant<MailboxMessage, "Create">, "isAdmin" | "owner" | "requestId">
+
+/**
+ * Whether a new mailbox may take the place of this one. Neither a read nor a passed-on address
+ * shows in the state, so that another account could take the name of one that is in use.
+ */
+const mayReplace = (state: Open, { isAdmin, owner }: Creator, context: DecisionContext): boolean =>
+  (isAdmin === true || owner === state.owner) && isUnusedFirst(state, context)
+
 /** Whether only the first start has opened the mailbox, and nobody has used or changed it. */
 const isUnusedFirst = (
   { blocks, registrations, requestId, version }: Open,
@@ -201,14 +211,12 @@ const createAs = (
 }
 
 /** Whether the mailbox was created by this request. */
-const isRepeated = (
-  state: Open,
-  { owner, requestId }: Pick<Variant<MailboxMessage, "Create">, "owner" | "requestId">
-): boolean => requestId === state.requestId && owner === state.owner
+const isRepeated = (state: Open, { owner, requestId }: Creator): boolean =>
+  requestId === state.requestId && owner === state.owner
 
 const createAgain: Mailboxes["Open"]["Create"] = (state, message, context) => {
   if (isRepeated(state, message)) return stay().reply(created(state, true))
-  return isUnusedFirst(state, context)
+  return mayReplace(state, message, context)
     ? createAs(state.version + 1, message, context)
     : deny("Taken")
 }

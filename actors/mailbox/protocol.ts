@@ -6,8 +6,8 @@ import { Range, Retrieval } from "./ranges.ts"
 import { nothingWaiting, WaitingCount } from "./waiting-bytes.ts"
 
 /**
- * The request id of the mailbox that the first start of a service opens. Until it is used, a
- * mailbox of the same name may be created in its place.
+ * The request id of the mailbox that the first start of a service opens. Until it is used, its
+ * owner or an admin may create a mailbox of the same name in its place.
  */
 export const firstStartRequestId = "first-start"
 
@@ -133,18 +133,24 @@ export type Removal = typeof Removal.Type
 
 export const MailboxMessage = Schema.Union([
   /**
-   * Creates the mailbox, also in place of one that only the first start of the service has opened
-   * and nobody has used. A repetition with the same request id gets the same reply.
+   * Creates the mailbox. Its owner and admins also create it in place of one that only the first
+   * start of the service has opened and nobody has used. A repetition with the same request id gets
+   * the same reply.
    */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
     owner: Schema.String,
+    isAdmin: Schema.optionalKey(Schema.Boolean),
     settings: OwnerSettings,
     passwordHash: SecretHash,
     sharedHash: SecretHash
   }),
   /** Returns whether Create would be refused, and changes nothing. */
-  Schema.TaggedStruct("CheckCreate", { requestId: Schema.String, owner: Schema.String }),
+  Schema.TaggedStruct("CheckCreate", {
+    requestId: Schema.String,
+    owner: Schema.String,
+    isAdmin: Schema.optionalKey(Schema.Boolean)
+  }),
   /** Returns the view to any caller, and whether the caller may read the mailbox. */
   Schema.TaggedStruct("Describe", {
     reader: MailboxReader,

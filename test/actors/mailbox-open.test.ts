@@ -94,17 +94,30 @@ describe("a block", () => {
 describe("the mailbox of the first start", () => {
   const first = { ...open, owner: "admin", requestId: firstStartRequestId }
 
-  it("yields to whoever creates one of its name, while nobody has used it", () => {
-    const { answer, nextState } = decide(first, create, { head: 0 })
+  const byAdmin = { ...create, isAdmin: true }
+
+  it.each([
+    ["its owner", { ...create, owner: "admin" }],
+    ["an admin", byAdmin]
+  ])("is replaced by one that %s creates, while nobody has used it", (_who, message) => {
+    const { answer, nextState } = decide(first, message, { head: 0 })
     expect(answer).toEqual({ _tag: "Created", version: 2, createdAtMs: nowMs, repeated: false })
+    const { owner } = message
     expect(nextState)
-      .toEqual({ ...open, requestId: "r1", createdAtMs: nowMs, lastAtMs: nowMs, version: 2 })
+      .toEqual({ ...open, owner, requestId: "r1", createdAtMs: nowMs, lastAtMs: nowMs, version: 2 })
+  })
+
+  it("is taken for any other account, used or not", () => {
+    for (const head of [0, 1]) {
+      expectRefused(decide(first, create, { head }), "Taken")
+      expectRefused(decide(first, { ...create, isAdmin: false }, { head }), "Taken")
+    }
   })
 
   it("is taken once it has been used or changed", () => {
-    expectRefused(decide(first, create, { head: 1 }), "Taken")
+    expectRefused(decide(first, byAdmin, { head: 1 }), "Taken")
     for (const used of [{ version: 2 }, { blocks: [block] }, { registrations: [part("one")] }]) {
-      expectRefused(decide({ ...first, ...used }, create, { head: 0 }), "Taken")
+      expectRefused(decide({ ...first, ...used }, byAdmin, { head: 0 }), "Taken")
     }
   })
 
@@ -136,8 +149,12 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, { ...checkCreate, requestId: "r2" }), "Taken")
       expectRefused(decide(open, { ...checkCreate, owner: "bob" }), "Taken")
       const first = { ...open, owner: "admin", requestId: firstStartRequestId }
-      expectOnlyReply(decide(first, checkCreate, { head: 0 }), { _tag: "Done" })
-      expectRefused(decide(first, checkCreate, { head: 1 }), "Taken")
+      expectRefused(decide(first, checkCreate, { head: 0 }), "Taken")
+      for (const mayReplace of [{ isAdmin: true }, { owner: "admin" }]) {
+        const check = { ...checkCreate, ...mayReplace }
+        expectOnlyReply(decide(first, check, { head: 0 }), { _tag: "Done" })
+        expectRefused(decide(first, check, { head: 1 }), "Taken")
+      }
     },
     "Open.Describe": () => {
       const seen = { _tag: "Described", view, mayRead: false }

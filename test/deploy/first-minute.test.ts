@@ -46,7 +46,7 @@ describe("the first start", () => {
     expect((await send(url, "/mailboxes/inbox", { headers: asHtml })).status).toBe(200)
   })
 
-  it("leaves the name to another account until somebody has used the mailbox", async () => {
+  it("leaves the name of the unused mailbox to admins, and to no other account", async () => {
     const { url } = await start()
     const asOperator = { RESTANTE_TOKEN: adminToken, BASE_URL: url }
     const added = await command(["account", "add", "bob"], asOperator)
@@ -55,8 +55,10 @@ describe("the first start", () => {
       send(url, "/mailboxes", { method: "POST", headers: { authorization, slug: "inbox" } })
     const listed = async () => (await send(url, "/mailboxes", { headers: asAdmin })).text
     expect(await listed()).toContain("/mailboxes/inbox\"")
-    expectStatus(await create(basic("bob", bobs)), 201)
-    expect(await listed()).not.toContain("/mailboxes/inbox\"")
+    expectStatus(await create(basic("bob", bobs)), 409)
+    expect(await listed()).toContain("/mailboxes/inbox\"")
+    expectStatus(await create(asAdmin.authorization), 201)
+    expect(await listed()).toContain("/mailboxes/inbox\"")
     expectStatus(await create(asAdmin.authorization), 409)
   })
 })

@@ -119,7 +119,11 @@ export const postMailboxes = defineHandler(function*(service, call) {
   const mailbox = mailboxRefNamed(service, yield* nameOf(call, field))
   const settings = yield* readSettings(field, service.settings)
   const { hashes, secrets } = makeSecrets(mailbox, call.ids)
-  const request = { requestId: call.ids.id("request"), owner: account.name }
+  const request = {
+    requestId: call.ids.id("request"),
+    owner: account.name,
+    ...account.roles.includes("admin") ? { isAdmin: true } : {}
+  }
   const asking = Effect.fnUntraced(function*(
     message: MailboxMessage
   ): Effect.fn.Return<void, HandlerFailure> {
@@ -158,8 +162,8 @@ export interface FirstMailbox {
 }
 
 /**
- * Opens the mailbox `inbox` of an account, at the first start of a service. Whoever creates a
- * mailbox of this name before anybody has used it gets it. Undefined if the name is taken.
+ * Opens the mailbox `inbox` of an account, at the first start of a service. Until somebody has used
+ * it, that account or an admin may create a mailbox in its place. Undefined if the name is taken.
  */
 export const openFirstMailbox = Effect.fnUntraced(function*(
   service: Service,
