@@ -233,6 +233,19 @@ export const auditLapsedMax = 50
 /** Entries of the audit log; beyond them the oldest are removed before their time. */
 export const auditEntriesMax = 2_000_000
 
+/**
+ * Changes of one account that is no admin, of which the audit log has two entries each, within a
+ * day (UTC). So one account fills the log's two million entries in 500 days at the earliest: it
+ * pushes out no entry before its age of 365 days, which is the default.
+ */
+export const auditedChangesPerDayMax = 2_000
+
+/**
+ * Revocations of tokens beyond these. Only a token with the scope `admin` spends them: whoever
+ * found a narrower one may sign in until the rest is spent, and the owner can still revoke it.
+ */
+export const auditedRevocationsPerDayMax = 100
+
 /** How often the audit log removes old entries, and when a lost removal is repeated. */
 export const auditTrimIntervalMs = 24 * hourMs
 
@@ -409,6 +422,12 @@ holds(browserSessionIdleMs < browserSessionLifetimeMs, "a session ends after the
 holds(wrongTokensMax < wrongAccountTokensMax, "one address alone does not throttle an account")
 
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")
+
+holds(
+  // Two entries of each, for as long as entries are kept by default.
+  2 * 365 * (auditedChangesPerDayMax + auditedRevocationsPerDayMax) < auditEntriesMax,
+  "one account replaces no entry of the audit log before its age"
+)
 
 holds(auditLapsedMax <= auditOpenMax, "lapsed operations are among those under way")
 

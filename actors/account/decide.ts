@@ -10,6 +10,7 @@ import { accountTokensMax, browserSessionIdleMs, browserSessionLifetimeMs, brows
 import { deny, denyEach, isOutdated, notOwner, type Reason } from "../refusals.ts"
 import type { Caller } from "../schemas.ts"
 import { sameHash } from "../secret-hash.ts"
+import { countOneMore } from "./change-budget.ts"
 import { ownedCells, ownedText, startOwnedRemoval } from "./owned-removal.ts"
 import { type AccountAction, type AccountMessage, type AccountReply, type AccountState,
   type AccountView, type BrowserSession, type BrowserSessionView, type Token, type TokenRights,
@@ -147,6 +148,17 @@ const recordUse: Accounts["Active"]["RecordUse"] = (state, { tokenHash }, { nowM
   if (used === undefined || !isUseDue(used, nowMs)) return stay().reply(done)
   const tokens = state.tokens.map((token) => token === used ? { ...used, usedAtMs: nowMs } : token)
   return become<AccountState>({ ...state, tokens }).reply(done)
+}
+
+/** The version stays: the count is in no view. */
+const countChange: Accounts["Active"]["CountChange"] = (state, message, { nowMs }) => {
+  const budget = countOneMore(state.changes, message.isRevocation === true, nowMs)
+  if (budget._tag === "Spent") {
+    const { count, untilMs } = budget
+    return stay().reply<AccountReply>({ _tag: "ChangesSpent", count, untilMs })
+  }
+  return become<AccountState>({ ...state, changes: budget.changes })
+    .reply<AccountReply>({ _tag: "ChangeCounted" })
 }
 
 const bootstrap: Accounts["Active"]["Bootstrap"] = (state, message, { nowMs }) => {
@@ -321,6 +333,8 @@ const withoutAccount = (reason: "NotFound" | "Gone") => ({
   ...denyEach(reason, "Describe", "AddToken", "RemoveToken", "RemoveTokens", "Remove"),
   ...denyEach(reason, "TouchBrowserSession", "RemoveBrowserSession", "RemoveBrowserSessions"),
   ...denyEach("Unauthenticated", "Authenticate", "AddBrowserSession", "AuthenticateBrowser"),
+  // Its request was authenticated just before the account was removed.
+  CountChange: () => deny("Unauthenticated", "the account was removed"),
   RecordUse: () => stay().reply(done),
   TokenRecordsRemoved: () => stay()
 })
@@ -382,6 +396,7 @@ export const accountTable: Accounts = {
     },
     Authenticate: authenticate,
     RecordUse: recordUse,
+    CountChange: countChange,
     // The issuer's admin must not become the operator of this service.
     Admit: ({ founder }) =>
       founder

@@ -100,6 +100,11 @@ const OwnedRemoval = Schema.Struct({
 
 export type OwnedRemoval = typeof OwnedRemoval.Type
 
+/** Changes of the account that the audit log has, on one day: the days since 1970-01-01 (UTC). */
+const CountedChanges = Schema.Struct({ day: Count, count: Count })
+
+export type CountedChanges = typeof CountedChanges.Type
+
 export const AccountState = Schema.Union([
   Schema.TaggedStruct("Absent", {}),
   Schema.TaggedStruct("Active", {
@@ -117,7 +122,9 @@ export const AccountState = Schema.Union([
     founder: Schema.Boolean,
     version: Count,
     /** The browsers that are signed in, oldest first; `browserSessionsMax` at most. */
-    browserSessions: Schema.optionalKey(Schema.Array(BrowserSession))
+    browserSessions: Schema.optionalKey(Schema.Array(BrowserSession)),
+    /** Left out for an account that has changed nothing yet, and for admins. */
+    changes: Schema.optionalKey(CountedChanges)
   }),
   Schema.TaggedStruct("Removed", {
     /** Left out for an account that an older version has removed. */
@@ -163,6 +170,11 @@ export const AccountMessage = Schema.Union([
   Schema.TaggedStruct("RemoveToken", { caller: Caller, tokenId: Schema.String, ...ifVersion }),
   /** Removes every token; the caller must be an admin or the account itself. */
   Schema.TaggedStruct("RemoveTokens", { caller: Caller, ...ifVersion }),
+  /**
+   * Counts a change that the audit log is to record, before it happens. The reply says when the
+   * next one is allowed if the account has made the most of a day.
+   */
+  Schema.TaggedStruct("CountChange", { isRevocation: Schema.optionalKey(Schema.Boolean) }),
   /** Signs a browser in, if the token is one of the account's. Removes the oldest of too many. */
   Schema.TaggedStruct("AddBrowserSession", {
     ...browserSession,
@@ -264,6 +276,9 @@ export type AccountReply =
     readonly isUseDue: boolean
   }
   | { readonly _tag: "Admitted" }
+  | { readonly _tag: "ChangeCounted" }
+  /** The change must not happen: the account has made `count` on this day. */
+  | { readonly _tag: "ChangesSpent"; readonly count: number; readonly untilMs: number }
   /** The ids of the removed tokens. The caller removes the records of these tokens. */
   | { readonly _tag: "Revoked"; readonly tokenIds: ReadonlyArray<string> }
   | { readonly _tag: "Done" }

@@ -2,17 +2,19 @@
  * Writes the audit log (protocol §7). `audited` stores an entry before an operation, so that no
  * change is missed, and one with the outcome after it. `auditedIfAllowed` first checks whether the
  * operation may happen: refusals are counted, since an account could otherwise replace the whole
- * log by them. `recordAudit` stores one entry, for what changes nothing, or changes nothing that
+ * log by them. For the same reason the operations of an account that is no admin are bounded for
+ * each day. `recordAudit` stores one entry, for what changes nothing, or changes nothing that
  * must not be missed. None is for the hot path.
  */
 import { Effect } from "effect"
-import { auditAccountCharsMax, auditDetailCharsMax, auditId, auditKind,
+import type { AccountMessage, AccountReply } from "../../actors/account/index.ts"
+import { accountKind, auditAccountCharsMax, auditDetailCharsMax, auditId, auditKind,
   auditTargetCharsMax } from "../../actors/index.ts"
 import type { AuditMessage, AuditOperation, AuditOutcome,
   AuditReply } from "../../actors/audit/index.ts"
 import { address } from "../../runtime/index.ts"
 import { withoutSecrets } from "../formats/index.ts"
-import { ask, type Call, expectReply, type HandlerFailure, type Service,
+import { ask, type Call, expectReply, type HandlerFailure, overLimit, type Service,
   toHttpError } from "../pipeline/index.ts"
 
 /** What the audit log records. Programs search for these names, so they never change. */
@@ -41,10 +43,16 @@ export const auditActions = [
 
 export type AuditedAction = typeof auditActions[number]
 
+/** Who asks for an operation, as `callerOf` says it: anonymous without an account. */
+interface AuditedCaller {
+  readonly account?: string | undefined
+  /** Whether the request has the rights of an admin, whose operations are not bounded. */
+  readonly admin: boolean
+}
+
 /** An operation, as a handler names it. It must have no secret and no content. */
 export interface AuditedOperation {
-  /** The account that asks for it; undefined for an anonymous client. */
-  readonly account: string | undefined
+  readonly caller: AuditedCaller
   readonly action: AuditedAction
   /** The path of what it changes; secrets after `~` are removed. */
   readonly target: string
@@ -61,7 +69,7 @@ type Origin = Pick<Call, "request">
 const operationOf = (
   { clients }: Service,
   origin: Origin | undefined,
-  { account, action, count, detail, target }: AuditedOperation
+  { action, caller: { account }, count, detail, target }: AuditedOperation
 ): AuditOperation => ({
   ...account === undefined ? {} : { account: account.slice(0, auditAccountCharsMax) },
   ...origin === undefined
@@ -91,12 +99,44 @@ export interface BegunOperation {
   readonly end: (outcome: AuditOutcome) => Effect.Effect<void>
 }
 
-/** Records that an operation begins; the operation must not happen if this fails. */
+/**
+ * Counts an operation of an account that is no admin; fails with 429 beyond those of a day. The
+ * count stays if the operation then does not begin, since that may be unknown.
+ */
+const countChange = Effect.fnUntraced(function*(
+  service: Service,
+  { action, caller: { account, admin } }: AuditedOperation
+): Effect.fn.Return<void, HandlerFailure> {
+  if (admin || account === undefined) return
+  const message: AccountMessage = {
+    _tag: "CountChange",
+    ...action === "token.revoke" ? { isRevocation: true } : {}
+  }
+  const reply = yield* ask<AccountReply>(service, address(accountKind, account), message)
+  if (reply._tag !== "ChangesSpent") return
+  const { count, untilMs } = reply
+  const detail =
+    `the account ${account} has made ${count} changes today (UTC) that the audit log ` +
+    "records, of mailboxes, secrets, blocks, tokens and sign-ins, and may make no more: nothing " +
+    `was changed; repeat the request from ${new Date(untilMs).toISOString()} on`
+  const waitMs = untilMs - service.nowMs()
+  return yield* overLimit({ policy: "audited-changes", detail, waitMs })
+})
+
+/**
+ * Records that an operation begins; the operation must not happen if this fails. Fails with 429 for
+ * an account that has made its operations of the day, which the log has as other refusals.
+ */
 export const beginAudited = Effect.fnUntraced(function*(
   service: Service,
   origin: Origin,
   audited: AuditedOperation
 ): Effect.fn.Return<BegunOperation, HandlerFailure> {
+  yield* Effect.tapError(
+    countChange(service, audited),
+    (failure) =>
+      outcomeOf(failure) === "refused" ? recordRefused(service, origin, audited) : Effect.void
+  )
   const operation = operationOf(service, origin, audited)
   const n = yield* write(service, { _tag: "Begin", operation })
   return {
@@ -162,7 +202,7 @@ const recordRefused = (
   operation: AuditedOperation
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const { account = "", action } = operation
+    const { action, caller: { account = "" } } = operation
     const client = `${service.clients.clientOf(origin.request).address} ${account} ${action}`
     const counted = service.auditRefusals.count(client, service.nowMs())
     if (counted === undefined) return Effect.void
@@ -181,5 +221,6 @@ export const recordAdminRefused = (
 ): Effect.Effect<void> => {
   const { method, path } = origin.request
   const target = `${method} ${path}`
-  return recordRefused(service, origin, { account, action: "admin.refused", target })
+  const caller: AuditedCaller = { account, admin: false }
+  return recordRefused(service, origin, { caller, action: "admin.refused", target })
 }

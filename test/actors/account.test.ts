@@ -3,9 +3,9 @@ import { accountTable as table } from "../../actors/account/decide.ts"
 import { ownedText } from "../../actors/account/owned-removal.ts"
 import type { AccountAction, AccountMessage, AccountReply,
   AccountState } from "../../actors/account/protocol.ts"
-import { accountTokensMax, browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax,
-  browserSessionTouchMs, ownedRemovalRetryMs, tokenRemovalRetryMs,
-  tokenUseIntervalMs } from "../../actors/limits.ts"
+import { accountTokensMax, auditedChangesPerDayMax, auditedRevocationsPerDayMax,
+  browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax, browserSessionTouchMs,
+  ownedRemovalRetryMs, tokenRemovalRetryMs, tokenUseIntervalMs } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
   testCells } from "./cells.ts"
@@ -66,6 +66,13 @@ const create: Variant<AccountMessage, "Create"> = {
 const describeIt: Variant<AccountMessage, "Describe"> = { _tag: "Describe", caller: self }
 const authenticate = (id: string): AccountMessage => ({ _tag: "Authenticate", tokenHash: hash(id) })
 const recordUse = (id: string): AccountMessage => ({ _tag: "RecordUse", tokenHash: hash(id) })
+const countChange: AccountMessage = { _tag: "CountChange" }
+const countRevocation: AccountMessage = { _tag: "CountChange", isRevocation: true }
+const day = Math.floor(nowMs / 86_400_000)
+const changedTimes = (count: number, onDay = day): AccountState => ({
+  ...alice,
+  changes: { day: onDay, count }
+})
 const addToken: Variant<AccountMessage, "AddToken"> = {
   _tag: "AddToken",
   caller: self,
@@ -142,6 +149,7 @@ const refusesAll = (state: AccountState, reason: string) => ({
   Describe: () => expectRefused(decide(state, describeIt), reason),
   Authenticate: () => expectRefused(decide(state, authenticate("t1")), "Unauthenticated"),
   RecordUse: () => expectOnlyReply(decide(state, recordUse("t1")), done),
+  CountChange: () => expectRefused(decide(state, countChange), "Unauthenticated"),
   AddToken: () => expectRefused(decide(state, addToken), reason),
   RemoveToken: () => expectRefused(decide(state, removeToken), reason),
   RemoveTokens: () => expectRefused(decide(state, removeTokens), reason),
@@ -200,6 +208,7 @@ describe("the account's table", () => {
     "Absent.Describe": whenAbsent.Describe,
     "Absent.Authenticate": whenAbsent.Authenticate,
     "Absent.RecordUse": whenAbsent.RecordUse,
+    "Absent.CountChange": whenAbsent.CountChange,
     "Absent.Admit": () => {
       const decision = decide(absent, admit)
       expect(decision.nextState)
@@ -296,6 +305,31 @@ describe("the account's table", () => {
       expectOnlyReply(decide(alice, recordUse("t9")), done)
       const over = { nowMs: expiring.expiresAtMs }
       expectOnlyReply(decide(brief, recordUse("t3"), over), done)
+    },
+    "Active.CountChange": () => {
+      const counted = (state: AccountState, message = countChange, atMs = nowMs) => {
+        const decision = decide(state, message, { nowMs: atMs })
+        expect(decision.answer).toEqual({ _tag: "ChangeCounted" })
+        // A restart must not give the account its changes again.
+        expect(decision.durable).toBe(true)
+        return decision.nextState
+      }
+      const most = auditedChangesPerDayMax
+      expect(counted(alice)).toEqual(changedTimes(1))
+      expect(counted(changedTimes(most - 1))).toEqual(changedTimes(most))
+      const spent = { _tag: "ChangesSpent", count: most, untilMs: (day + 1) * 86_400_000 }
+      expectOnlyReply(decide(changedTimes(most), countChange), spent)
+      const endOfDay = { nowMs: spent.untilMs - 1 }
+      expectOnlyReply(decide(changedTimes(most), countChange, endOfDay), spent)
+      expect(counted(changedTimes(most), countChange, spent.untilMs))
+        .toEqual(changedTimes(1, day + 1))
+      // The clock was ahead, and was set back.
+      expect(counted(changedTimes(most, day + 400))).toEqual(changedTimes(1))
+      // A revocation may follow, and makes no room for other changes.
+      expect(counted(changedTimes(most), countRevocation)).toEqual(changedTimes(most + 1))
+      const all = most + auditedRevocationsPerDayMax
+      expectOnlyReply(decide(changedTimes(most + 1), countChange), { ...spent, count: most + 1 })
+      expectOnlyReply(decide(changedTimes(all), countRevocation), { ...spent, count: all })
     },
     "Active.Admit": () => {
       expectOnlyReply(decide(alice, admit), { _tag: "Admitted" })
@@ -516,6 +550,7 @@ describe("the account's table", () => {
     },
     "Removed.Authenticate": whenRemoved.Authenticate,
     "Removed.RecordUse": whenRemoved.RecordUse,
+    "Removed.CountChange": whenRemoved.CountChange,
     "Removed.Admit": () => expectRefused(decide(removed, admit), "Unauthenticated"),
     "Removed.AddToken": whenRemoved.AddToken,
     "Removed.RemoveToken": whenRemoved.RemoveToken,

@@ -1,6 +1,7 @@
 /** The handler of an export: who may read it, how many are made at once, and the audit log. */
 import { Effect } from "effect"
 import { beginAudited, type BegunOperation } from "../../audit/index.ts"
+import { callerOf } from "../../auth/index.ts"
 import { exportsAtOnceMax } from "../../limits.ts"
 import { emptySource, type HandlerAnswer, type HandlerFailure, httpError, noStore,
   type ResourceHandler, type Service } from "../../pipeline/index.ts"
@@ -53,7 +54,7 @@ export const getExport = (service: Service): ResourceHandler["handle"] => {
     yield* requireRoom(ref)
     if (call.request.method === "HEAD") return exportAnswer(ref.name, emptySource)
     const operation = {
-      account: ref.caller.name,
+      caller: callerOf(ref.caller),
       action: "account.export",
       target: accountPath(ref.name)
     } as const

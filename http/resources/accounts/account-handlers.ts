@@ -33,7 +33,7 @@ const auditedOf = <A>(
   allowed: Effect.Effect<unknown, HandlerFailure>,
   change: Effect.Effect<A, HandlerFailure>
 ): Effect.Effect<A, HandlerFailure> => {
-  const operation = { account: caller.name, action, target }
+  const operation = { caller: callerOf(caller), action, target }
   return auditedIfAllowed(service, call, operation, allowed, () => change)
 }
 
@@ -117,7 +117,7 @@ export const postAccounts = defineHandler(function*(service, call) {
   const admin = yield* requireAdmin(service, call)
   const input = yield* readAccountInput(call)
   const operation = {
-    account: admin.name,
+    caller: callerOf(admin),
     action: "account.create",
     target: accountPath(input.name),
     detail: input.roles.length === 0 ? "no role" : `roles: ${input.roles.join(", ")}`
@@ -185,7 +185,7 @@ export const deleteAccount = defineHandler(function*(service, call) {
     if (isRefusal(reply)) yield* refusalError(reply)
   })
   const operation = {
-    account: ref.caller.name,
+    caller: callerOf(ref.caller),
     action: "account.remove",
     target: accountPath(ref.name),
     ...isOwnedToo ? { detail: "with everything that it owns" } : {}

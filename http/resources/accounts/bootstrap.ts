@@ -41,7 +41,7 @@ const recordToken = Effect.fnUntraced(function*(
 /** A start has set the token: whoever can start a node is the operator, and no client. */
 const recordOperatorToken = (service: Service): Effect.Effect<void, HandlerFailure> => {
   const operation = {
-    account: undefined,
+    caller: { admin: true },
     action: "operator-token.set",
     target: accountPath(operatorAccount)
   } as const

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { type Address, address, isActorId } from "../../../runtime/index.ts"
 import { audited } from "../../audit/index.ts"
-import { requireAdmin } from "../../auth/index.ts"
+import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
 import { type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError, noStore, seeOther,
   type Service, viewAnswer } from "../../pipeline/index.ts"
@@ -38,10 +38,10 @@ export const getQuarantine = defineHandler(function*(service, call) {
 })
 
 export const liftQuarantine = defineHandler(function*(service, call) {
-  const { name } = yield* requireAdmin(service, call)
+  const admin = yield* requireAdmin(service, call)
   const actor = yield* actorOf(service, call)
   const operation = {
-    account: name,
+    caller: callerOf(admin),
     action: "quarantine.lift",
     target: `/cluster/quarantine/${actor.kind}/${actor.id}`
   } as const

@@ -327,7 +327,11 @@ const removeContent = Effect.fnUntraced(function*(
   }
   const removal = ask<ContentReply>(service, to, message)
   const { account, editHash, isAdmin } = access
-  const operation = { account, action: "content.remove", target: `/content/${to.id}` } as const
+  const operation = {
+    caller: { account, admin: isAdmin === true },
+    action: "content.remove",
+    target: `/content/${to.id}`
+  } as const
   // Whoever has the edit URI removes its own. An admin without it moderates.
   yield* isAdmin === true && editHash === undefined
     ? audited(service, call, operation, removal)

@@ -98,7 +98,8 @@ const auditedOf = <Checked, A>(
   change: (checked: Checked) => Effect.Effect<A, HandlerFailure>
 ): Effect.Effect<A, HandlerFailure> => {
   const target = `/mailboxes/${mailbox.name}`
-  return auditedIfAllowed(service, call, { account: account.name, action, target }, allowed, change)
+  const operation = { caller: callerOf(account), action, target }
+  return auditedIfAllowed(service, call, operation, allowed, change)
 }
 
 /** The mailbox, for its owner or, if `orAdmin`, an admin; fails with 403, 404 and 410. */

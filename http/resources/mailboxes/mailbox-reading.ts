@@ -310,7 +310,7 @@ const removeNotification = Effect.fnUntraced(function*(
   // What a reader removes is the reader's own. An admin moderates, also in a mailbox of its own.
   yield* isAdmin === true
     ? audited(service, call, {
-      account,
+      caller: { account, admin: true },
       action: "notification.remove",
       target: `/mailboxes/${mailbox.name}/notifications/${notificationId(n, idRandom)}`
     }, removal)

@@ -117,7 +117,7 @@ const auditedOf = <A>(
   auditedIfAllowed(
     service,
     call,
-    { account: account.name, action, ...change },
+    { caller: callerOf(account), action, ...change },
     allowed,
     () => effect
   )

@@ -8,7 +8,8 @@ import { decodeItem, isRemoval, parseNotificationId,
   type StoredNotification } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { audited } from "../../audit/index.ts"
-import { type AuthenticatedAccount, requireAccount, requireAdmin } from "../../auth/index.ts"
+import { type AuthenticatedAccount, callerOf, requireAccount,
+  requireAdmin } from "../../auth/index.ts"
 import { childText, isText } from "../../formats/xml/index.ts"
 import { reportReasonCharsMax, reportsMax, reportsPerClient } from "../../limits.ts"
 import { isCursor } from "../../newest-first-index.ts"
@@ -187,11 +188,11 @@ export const getReport = defineHandler(function*(service, call) {
 const dismissReport = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  { name }: AuthenticatedAccount
+  admin: AuthenticatedAccount
 ): Effect.fn.Return<void, HandlerFailure> {
   const { id, report: { mailbox, notification } } = yield* readReport(service, call)
   const operation = {
-    account: name,
+    caller: callerOf(admin),
     action: "report.remove",
     target: reportPath(id),
     detail: `/mailboxes/${mailbox}/notifications/${notification}`

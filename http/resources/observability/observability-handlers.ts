@@ -1,7 +1,7 @@
 /** Observability: `/livez`, `/readyz` and `/metrics` (protocol §6); and `/archive`. */
 import { Effect } from "effect"
 import { beginAudited, type BegunOperation } from "../../audit/index.ts"
-import { requireAdmin } from "../../auth/index.ts"
+import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { defineHandler, emptySource, type HandlerAnswer, type HandlerFailure, httpError, noStore,
   type ResourceHandler, type Service } from "../../pipeline/index.ts"
 
@@ -41,10 +41,14 @@ export const getArchive = (service: Service): ResourceHandler["handle"] => {
     }
   }
   return Effect.fnUntraced(function*(call): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
-    const { name } = yield* requireAdmin(service, call)
+    const admin = yield* requireAdmin(service, call)
     if (isRunning) return yield* httpError("conflict", "an archive is being made at this node")
     if (call.request.method === "HEAD") return archiveAnswer(emptySource)
-    const operation = { account: name, action: "backup.take", target: "/archive" } as const
+    const operation = {
+      caller: callerOf(admin),
+      action: "backup.take",
+      target: "/archive"
+    } as const
     const begun = yield* beginAudited(service, call, operation)
     return archiveAnswer(source(begun))
   })

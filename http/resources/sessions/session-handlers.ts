@@ -108,7 +108,7 @@ export const deleteSession = defineHandler(function*(service, call) {
   const message: SessionMessage = { _tag: "Delete", caller, ...expected }
   const removal = ask<SessionReply>(service, addressOf(id), message)
   const operation = {
-    account: caller.account,
+    caller,
     action: "session.remove",
     target: sessionPath(id)
   } as const

@@ -55,9 +55,9 @@ const authenticateForm = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
   identity: Extract<Identity, { readonly _tag: "Basic" }>
-): Effect.fn.Return<void, HandlerFailure> {
+): Effect.fn.Return<AuthenticatedAccount, HandlerFailure> {
   const account = yield* authenticateCounted(service, { ...call, identity })
-  if (account === undefined) return yield* wrongCredentials
+  return account ?? (yield* wrongCredentials)
 })
 
 /** The name of the browser on one line, shortened: it is for people. */
@@ -90,10 +90,11 @@ export const postSignIn = defineHandler(function*(service, call) {
   const user = (fields.get("account") ?? "").trim()
   const password = (fields.get("token") ?? "").trim()
   if (!isSlug(user) || password === "") return yield* wrongCredentials
-  yield* authenticateForm(service, call, { _tag: "Basic", user, password })
+  const account = yield* authenticateForm(service, call, { _tag: "Basic", user, password })
   const sessionId = call.ids.id("browser-session")
   const secret = call.ids.secret("browser-session")
-  const operation = { account: user, action: "sign-in", target: signInPath } as const
+  const caller = callerOf(account)
+  const operation = { caller, action: "sign-in", target: signInPath } as const
   yield* audited(
     service,
     call,
@@ -132,7 +133,7 @@ const endOwn = (
   const message: AccountMessage = { _tag: "RemoveBrowserSession", caller, sessionId }
   const to = address(accountKind, account.name)
   const ended = Effect.asVoid(askOrRefusal<AccountReply>(service, to, message))
-  const operation = { account: account.name, action: "sign-out", target: signOutPath } as const
+  const operation = { caller, action: "sign-out", target: signOutPath } as const
   return audited(service, call, operation, ended)
 }
 
@@ -177,7 +178,7 @@ export const getBrowserSession = defineHandler(function*(service, call) {
 
 /** The sign-out of a browser by the account itself or an admin, as the audit log has it. */
 const signOutBy = ({ caller }: AccountRef, target: string) =>
-  ({ account: caller.name, action: "sign-out", target }) as const
+  ({ caller: callerOf(caller), action: "sign-out", target }) as const
 
 const removeSession = Effect.fnUntraced(function*(
   service: Service,
