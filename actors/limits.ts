@@ -241,8 +241,9 @@ export const auditEntriesMax = 2_000_000
 export const auditedChangesPerDayMax = 2_000
 
 /**
- * Revocations of tokens beyond these. Only a token with the scope `admin` spends them: whoever
- * found a narrower one may sign in until the rest is spent, and the owner can still revoke it.
+ * Revocations of tokens, and sign-outs, beyond these. Whoever found a token of a narrow scope may
+ * sign in until the rest is spent; of these it can spend only one for each of its open sessions, so
+ * the owner can still revoke it.
  */
 export const auditedRevocationsPerDayMax = 100
 

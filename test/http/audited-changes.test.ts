@@ -58,8 +58,7 @@ describe("the changes of an account on a day", () => {
     ["new secrets", "POST", "/mailboxes/alices/password", {}],
     ["the end of a mailbox", "DELETE", "/mailboxes/alices", {}],
     ["a token", "POST", "/accounts/alice/token", {}],
-    ["an export", "GET", "/accounts/alice/export", {}],
-    ["a sign-out", "DELETE", "/accounts/alice/browser-sessions", {}]
+    ["an export", "GET", "/accounts/alice/export", {}]
   ])("end with 429, which says whose and until when: %s", async (_what, method, path, headers) => {
     const before = await entriesOf("account=alice&outcome=begun&limit=1000")
     const answer = await service.send(method, path, { basic: alice, headers })
@@ -87,7 +86,7 @@ describe("the changes of an account on a day", () => {
       .toContainEqual(["mailbox.create", "refused"])
   })
 
-  it("leave the account its reads, deposits and the revocation of its tokens", async () => {
+  it("leave the account its reads, deposits, sign-outs and the revocation of its tokens", async () => {
     const body = "<notification><item><description>d</description>" +
       "<url>http://example.org/</url></item></notification>"
     const deposit = { basic: alice, body, type: "text/xml+rss" }
@@ -98,6 +97,8 @@ describe("the changes of an account on a day", () => {
     expect((await open(carol, "carols")).status).toBe(429)
     const token = new URL(made.header("location")).pathname
     expect((await service.send("DELETE", token, { basic: carol })).status).toBe(204)
+    const browsers = "/accounts/carol/browser-sessions"
+    expect((await service.send("DELETE", browsers, { basic: carol })).status).toBe(204)
   })
 
   it("are no limit of another account, nor of an admin", async () => {
