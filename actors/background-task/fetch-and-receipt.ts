@@ -67,9 +67,17 @@ const fetchOwn = Effect.fnUntraced(function*(
   if (source === undefined) {
     return { _tag: "RetryableFailure", problem: "the content is being replaced" }
   }
-  const bytes = yield* Effect.promise(() => buffer(source))
-  const fetched: Fetched = { uri: pointer.url, code: 200, type, bytes }
-  return { _tag: "Fetched", fetched }
+  return yield* Effect.tryPromise(() => buffer(source)).pipe(Effect.match({
+    // A receipt may show this problem to others: it has no detail of the store.
+    onFailure: (): FetchOutcome => ({
+      _tag: "RetryableFailure",
+      problem: "the store could not read the content"
+    }),
+    onSuccess: (bytes): FetchOutcome => {
+      const fetched: Fetched = { uri: pointer.url, code: 200, type, bytes }
+      return { _tag: "Fetched", fetched }
+    }
+  }))
 })
 
 /** Fetches the content, up to the mailbox's limit; `memory` bounds the bytes of all fetches. */

@@ -11,7 +11,7 @@ import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, BlockList, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
   DiskFloor, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen,
   makeApplication, makeMetricsText, makeRateLimiter, OpenAnswers, openFirstMailbox, operatorAccount,
-  randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, resumeLoads, RowCaches,
+  randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches,
   ServerUnavailable, type Service, type SpillSettings, sweepQueries, sweepRequests,
   sweepReservations, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
@@ -333,13 +333,7 @@ const prepareStore = Effect.fnUntraced(function*(
   )
   // The rows of an accepted file must be in the table before the first request.
   progress.step = "reads accepted files of customers"
-  if (!isClustered(settings)) {
-    yield* Effect.catch(
-      resumeLoads(service),
-      (failure) =>
-        Effect.logWarning("loading a file of customers did not complete; the node retries", failure)
-    )
-  }
+  if (!isClustered(settings)) yield* retryLoads(service)
   const firstMailbox = created ? yield* firstMailboxOf(service) : undefined
   const first: FirstStart = { adminToken: token, firstMailbox }
   return first

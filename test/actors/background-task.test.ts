@@ -1,8 +1,9 @@
-import { Effect } from "effect"
+import { Effect, Semaphore } from "effect"
 import { describe, expect, it } from "vitest"
 import { newCopy } from "../../actors/background-task/content-copy.ts"
 import { backgroundTaskTable } from "../../actors/background-task/decide.ts"
-import { sendReceipt } from "../../actors/background-task/fetch-and-receipt.ts"
+import { fetchContent, sendReceipt,
+  type TaskInput } from "../../actors/background-task/fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskMessage, type BackgroundTaskReply,
   type BackgroundTaskState, cachedKey } from "../../actors/background-task/protocol.ts"
 import { content } from "../../actors/content/actor.ts"
@@ -271,6 +272,41 @@ describe("a receipt for content of this service", () => {
     await send("k1", "problem")
     await send("k2", "received")
     expect(message.log.size).toBe(3)
+  })
+})
+
+describe("the fetch of content of this service", () => {
+  it("is repeated when the store cannot read the bytes to their end", async () => {
+    const view = {
+      body: { blobId: "c1=a", lengthBytes: 2, type: "text/plain", digest: "digest" },
+      lastModifiedMs: nowMs,
+      hasPassword: false
+    }
+    const peers: Peers = { ...noPeers, ask: () => Effect.succeed({ _tag: "Described", view }) }
+    async function* failing(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("a")
+      throw new Error("EIO")
+    }
+    const open = () => Effect.succeed(failing())
+    const deps = { ...noDependencies, blobs: { ...noDependencies.blobs, open } }
+    const input: TaskInput = {
+      pointer: { url: "http://post.test/content/AAAAAAAAAAAAAAAAAAAAAA", password: undefined },
+      mailbox: "http://post.test/mailboxes/alice",
+      settings: {
+        deposit: "anyone",
+        retention: "PT1M",
+        retentionMs: 60_000,
+        fetch: "eager",
+        receipts: "none"
+      },
+      key: "key",
+      bounds: {}
+    }
+    const fetching = fetchContent(deps, peers, Semaphore.makeUnsafe(1_000), input)
+    expect(await Effect.runPromise(fetching)).toEqual({
+      _tag: "RetryableFailure",
+      problem: "the store could not read the content"
+    })
   })
 })
 

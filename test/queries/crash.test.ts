@@ -1,6 +1,15 @@
-/** kill -9 during the load of a file: afterwards all of its rows exist, or none. */
+/**
+ * A start with an interrupted load. After kill -9 all rows of the file exist, or none. A file that
+ * is corrupted does not prevent the start.
+ */
+import { Effect } from "effect"
+import { statSync, truncateSync } from "node:fs"
 import { afterAll, expect, it } from "vitest"
-import { adminToken, cleanUp, pause, start, temporaryFolder } from "../e2e/process.ts"
+import { loadChanges } from "../../http/resources/customers/load.ts"
+import { embedded } from "../../runtime/embedded/index.ts"
+import { Blobs } from "../../runtime/ports/blobs.ts"
+import { Records } from "../../runtime/ports/records.ts"
+import { adminToken, blobFiles, cleanUp, pause, start, temporaryFolder } from "../e2e/process.ts"
 
 const rows = 5_000
 const pageRows = 1_000
@@ -71,5 +80,45 @@ it("leaves all of a file or nothing, and all of an acknowledged file", async () 
     expected.set(age, found)
   }
   for (const [age, found] of expected) expect(await counted(service.url, age)).toBe(found)
+  expect((await service.stop()).code).toBe(0)
+})
+
+const loadId = "AAAAAAAAAAAAAAAAAAAAAA"
+
+/** Stores a file as a load that is pending. */
+const storePending = Effect.gen(function*() {
+  const [blobs, records] = [yield* Blobs, yield* Records]
+  async function* bytes() {
+    yield Buffer.from(file(9))
+  }
+  const blob = `load=${loadId}=x`
+  yield* blobs.put(blob, bytes(), 10_000_000)
+  yield* records.write(loadChanges(loadId, {
+    state: "pending",
+    format: "csv",
+    blob,
+    rows,
+    skipped: 0,
+    problems: [],
+    at: 0,
+    created: 0,
+    replaced: 0,
+    startedMs: 0,
+    touchedMs: 0
+  }))
+})
+
+it("serves with a load whose file is truncated, and reports the load", async () => {
+  const dataDir = temporaryFolder()
+  expect((await (await start({ dataDir })).stop()).code).toBe(0)
+  await Effect.runPromise(Effect.provide(storePending, embedded(dataDir)))
+  const [path = ""] = blobFiles(dataDir)
+  truncateSync(path, statSync(path).size >> 1)
+  const service = await start({ dataDir })
+  const answer = await fetch(`${service.url}/loads/${loadId}`, { headers: { authorization } })
+  expect([answer.status, await answer.text()]).toEqual([
+    200,
+    expect.stringContaining("the file is corrupted; this row and those after it were not loaded")
+  ])
   expect((await service.stop()).code).toBe(0)
 })

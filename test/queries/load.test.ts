@@ -1,14 +1,16 @@
 /** An interrupted load, at any step: exactly one of several nodes continues it. */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
+import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { loadsPage } from "../../http/limits.ts"
+import { loadIdleMs, loadsPage, loadWatchMs } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { customersTable } from "../../http/resources/customers/customer-table.ts"
-import { applyLoad, resumeLoads } from "../../http/resources/customers/load-application.ts"
+import { applyLoad, resumeLoads, retryLoads,
+  watchLoads } from "../../http/resources/customers/load-application.ts"
 import { type CustomerLoad, isBlobOfPendingLoad, loadBlob, loadChanges, loadsTable,
   parseLoad } from "../../http/resources/customers/load.ts"
-import { StorageUnavailable } from "../../runtime/index.ts"
+import { StorageCorrupted, StorageUnavailable } from "../../runtime/index.ts"
 import { makeMemoryBlobs } from "../../runtime/memory/blobs.ts"
 import { makeMemoryRecords } from "../../runtime/memory/records.ts"
 
@@ -135,3 +137,98 @@ it("continues all loads, however many there are", async () => {
     expect(await run(isBlobOfPendingLoad(all.service, loadBlob(one, "first")))).toBe(false)
   }
 })
+
+/** As `service`, but the file fails after its first chunk, as often as `faults` says. */
+const withFaults = ({ service }: Awaited<ReturnType<typeof world>>, faults: number): Service => {
+  let left = faults
+  async function* failing(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of source) {
+      yield chunk.subarray(0, chunk.length >> 1)
+      throw new Error("EIO")
+    }
+  }
+  const open: Service["blobs"]["open"] = (...parameters) =>
+    Effect.map(
+      service.blobs.open(...parameters),
+      (source) => left-- > 0 ? failing(source) : source
+    )
+  return { ...service, blobs: { ...service.blobs, open } }
+}
+
+it("reads a file again after failed reads, without a restart", async () => {
+  const all = await world()
+  let nowMs = 0
+  // Nobody has continued the load for long, whenever the watcher looks for it.
+  const service: Service = {
+    ...withFaults(all, 2),
+    nowMs: () => nowMs += 2 * loadIdleMs
+  }
+  const pending = async () =>
+    parseLoad((await run(all.records.get(loadsTable, id))) ?? "{}").state === "pending"
+  await run(
+    Effect.gen(function*() {
+      yield* Effect.forkChild(watchLoads(service))
+      for (let passes = 0; passes < 9 && (yield* Effect.promise(pending)); passes++) {
+        yield* TestClock.adjust(loadWatchMs)
+        // The steps of a load are promises, which the test clock does not wait for.
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      }
+    }).pipe(Effect.provide(TestClock.layer()))
+  )
+  await expectWhole(all)
+})
+
+it("fails with StorageUnavailable while the file cannot be read", async () => {
+  const all = await world()
+  expect(await run(Effect.flip(applyLoad(withFaults(all, 1), id, all.load))))
+    .toMatchObject({ _tag: "StorageUnavailable", detail: expect.stringContaining("EIO") })
+  await run(resumeLoads(all.service))
+  await expectWhole(all)
+})
+
+it("continues the other loads when the record of one cannot be read", async () => {
+  const all = await world()
+  const other = "0000000000000000000000"
+  const broken = { table: loadsTable, key: other, value: "{" }
+  await run(all.records.write([...loadChanges(other, all.load), broken]))
+  expect(Exit.isFailure(await Effect.runPromiseExit(resumeLoads(all.service)))).toBe(true)
+  await run(retryLoads(all.service))
+  expect(parseLoad((await run(all.records.get(loadsTable, id))) ?? "{}").state).toBe("done")
+})
+
+/** A file of the same length that is not what was uploaded. */
+const changed = async function*(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) yield Buffer.from(chunk).fill("x", chunk.length - 9)
+}
+
+const ended = async function*(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) yield chunk.subarray(0, chunk.length >> 1)
+  throw new StorageCorrupted({ detail: "planned" })
+}
+
+const unparsable = async function*(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    yield chunk.subarray(0, chunk.length >> 1)
+    yield Buffer.alloc((chunk.length + 1) >> 1, 0xff)
+  }
+}
+
+it.each([["changed", changed], ["ended", ended], ["unparsable", unparsable]])(
+  "ends a load whose file is corrupted (%s), and says after which row",
+  async (_, corrupted) => {
+    const all = await world()
+    const { blobs } = all.service
+    const open: typeof blobs.open = (...parameters) =>
+      Effect.map(blobs.open(...parameters), corrupted)
+    await run(resumeLoads({ ...all.service, blobs: { ...blobs, open } }))
+    const load = parseLoad((await run(all.records.get(loadsTable, id))) ?? "{}")
+    const detail = expect.stringContaining("the file is corrupted")
+    expect(load).toMatchObject({ state: "done", problems: [{ row: load.at + 1, detail }] })
+    expect(load.at).toBeGreaterThan(0)
+    expect(load.at).toBeLessThan(rows)
+    expect(await run(all.records.keys("loads-pending", [{ limit: 9 }]))).toEqual([[]])
+    const stored = await run(all.records.range(customersTable.name, { limit: 1_000 }))
+    expect(stored).toHaveLength(load.created)
+    expect(await run(all.records.get(customersTable.name, `r${(load.at - 1) % 40}`))).toBeDefined()
+  }
+)

@@ -2,5 +2,5 @@
 export { customerResource } from "./customer-resource.ts"
 export { customersTable } from "./customer-table.ts"
 export { findForm } from "./customer-views.ts"
-export { resumeLoads, watchLoads } from "./load-application.ts"
+export { retryLoads, watchLoads } from "./load-application.ts"
 export { isBlobOfPendingLoad, isLoadBlob } from "./load.ts"

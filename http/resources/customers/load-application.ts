@@ -3,8 +3,10 @@
  * the rows of a step and the progress of the load. So a node that continues after a crash begins
  * at the right row, and of two nodes only one succeeds.
  */
-import { Effect, Schedule } from "effect"
-import type { RecordChange } from "../../../runtime/index.ts"
+import { Cause, Effect, Exit, Result, Schedule } from "effect"
+import { createHash } from "node:crypto"
+import { type RecordChange, StorageCorrupted, type StorageFailure,
+  StorageUnavailable } from "../../../runtime/index.ts"
 import { changesPerRow, loadBatchRows, loadIdleMs, loadRetentionMs, loadRetryMs, loadsPage,
   loadWatchMs } from "../../limits.ts"
 import type { HandlerFailure, Service } from "../../pipeline/index.ts"
@@ -25,14 +27,24 @@ interface LoadBatch {
   readonly at: number
 }
 
-/** The rows of a file after the first `from`, in batches. */
+/** The stored file of a load, and the digest of what was uploaded. */
+interface StoredFile {
+  readonly source: AsyncIterable<Uint8Array>
+  readonly digest: string
+}
+
+/**
+ * The rows of a file after the first `from`, in batches. Throws StorageCorrupted if the file is not
+ * what was uploaded. A file that cannot be parsed is read to its end to find that out.
+ */
 async function* batchesOf(
   { documentParser }: Service,
   { format }: CustomerLoad,
-  source: AsyncIterable<Uint8Array>,
+  { digest, source }: StoredFile,
   from: number,
   size: number
-): AsyncGenerator<LoadBatch> {
+): AsyncGenerator<LoadBatch, void> {
+  const checksum = createHash("sha256")
   let at = 0
   let rows: Array<NumberedRow> = []
   let ready: Array<LoadBatch> = []
@@ -45,10 +57,21 @@ async function* batchesOf(
     ready.push({ rows, at })
     rows = []
   })
+  let broken: unknown
   for await (const bytes of source) {
-    reader.write(bytes)
+    checksum.update(bytes)
+    if (broken !== undefined) continue
+    try {
+      reader.write(bytes)
+    } catch (error) {
+      broken = error
+    }
     for (const batch of ready.splice(0)) yield batch
   }
+  if (checksum.digest("base64url") !== digest) {
+    throw new StorageCorrupted({ detail: "the file does not match its digest" })
+  }
+  if (broken !== undefined) throw broken
   reader.end()
   yield* ready
   yield { rows, at }
@@ -59,20 +82,6 @@ async function* batchesOf(
 interface PreparedBatch extends LoadBatch {
   readonly before: ReadonlyArray<string | undefined>
 }
-
-/** Reads the next batch and the records that it replaces; undefined at the end. */
-const readBatch = (
-  { records }: Service,
-  batches: AsyncGenerator<LoadBatch>
-): Effect.Effect<PreparedBatch | undefined, HandlerFailure> =>
-  Effect.flatMap(
-    Effect.promise(() => batches.next()),
-    ({ done, value }) =>
-      done === true ? Effect.succeed(undefined) : Effect.map(
-        records.getMany(customersTable.name, value.rows.map(({ id }) => id)),
-        (before) => ({ ...value, before })
-      )
-  )
 
 interface LoadStep {
   readonly load: CustomerLoad
@@ -149,34 +158,106 @@ const writeSteps = Effect.fnUntraced(function*(
   return true
 })
 
+/** What a node reads next of a file: the steps of a batch, the end, or why the rest is lost. */
+type LoadReading =
+  | { readonly _tag: "Batch"; readonly from: CustomerLoad; readonly steps: ReadonlyArray<LoadStep> }
+  | { readonly _tag: "End" }
+  | FileLoss
+
+interface FileLoss {
+  readonly _tag: "Lost"
+  readonly why: "lost" | "corrupted"
+}
+
+const missing: LoadReading = { _tag: "Lost", why: "lost" }
+
+const corrupted: LoadReading = { _tag: "Lost", why: "corrupted" }
+
+/** A file that is corrupted stays so. After any other failure the node reads it again. */
+const asFileFailure = (error: unknown): StorageCorrupted | StorageUnavailable =>
+  error instanceof StorageCorrupted || error instanceof StorageUnavailable
+    ? error
+    : new StorageUnavailable({ detail: `the file of a load cannot be read: ${String(error)}` })
+
+/** The next batch; undefined at the end. */
+const nextBatch = (batches: AsyncGenerator<LoadBatch, void>) =>
+  Effect.tryPromise({
+    try: async () => (await batches.next()).value ?? undefined,
+    catch: asFileFailure
+  })
+
+/** Reads the next batch and the records that it replaces, and plans its steps. */
+const readSteps = Effect.fnUntraced(function*(
+  { records }: Service,
+  planner: LoadPlanner,
+  batches: AsyncGenerator<LoadBatch, void>
+): Effect.fn.Return<LoadReading, StorageFailure> {
+  const next = yield* Effect.result(nextBatch(batches))
+  if (Result.isFailure(next)) {
+    return next.failure instanceof StorageCorrupted ? corrupted : yield* next.failure
+  }
+  const batch = next.success
+  if (batch === undefined) return { _tag: "End" }
+  const before = yield* records.getMany(customersTable.name, batch.rows.map(({ id }) => id))
+  const from = planner.load
+  return { _tag: "Batch", from, steps: planner.stepsOf({ ...batch, before }) }
+})
+
+/** Opens the file of a load; the effect that it returns reads its next batch. */
+const openFile = (
+  service: Service,
+  planner: LoadPlanner
+): Effect.Effect<Effect.Effect<LoadReading, StorageFailure>, StorageFailure> => {
+  const { blobs, records } = service
+  const { load } = planner
+  const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
+  const opened = Effect.all([blobs.info(load.blob), blobs.open(load.blob)])
+  return Effect.map(opened, ([info, source]) => {
+    if (info === undefined) return Effect.succeed(missing)
+    const file = { source, digest: info.digest }
+    return readSteps(service, planner, batchesOf(service, load, file, load.at, size))
+  }).pipe(Effect.catchTags({
+    BlobMissing: () => Effect.succeed(Effect.succeed(missing)),
+    StorageCorrupted: () => Effect.succeed(Effect.succeed(corrupted))
+  }))
+}
+
+/** A load whose file cannot be read to its end is done with a problem. */
+const endedEarly = (load: CustomerLoad, { why }: FileLoss): CustomerLoad => ({
+  ...load,
+  state: "done",
+  problems: [
+    ...load.problems,
+    { row: load.at + 1, detail: `the file is ${why}; this row and those after it were not loaded` }
+  ]
+})
+
 /**
  * Applies the rest of a load, and returns the completed load; undefined when another node applies
- * it. The next batch is read while one is written.
+ * it. The next batch is read while one is written. If that fails, the write still ends: the rows
+ * before the failure are loaded.
  */
 export const applyLoad = Effect.fnUntraced(function*(
   service: Service,
   id: string,
   pending: CustomerLoad
 ): Effect.fn.Return<CustomerLoad | undefined, HandlerFailure> {
-  const { blobs, records } = service
-  const size = Math.min(loadBatchRows, Math.floor((records.changesMax - 2) / changesPerRow))
-  const batches = batchesOf(service, pending, yield* blobs.open(pending.blob), pending.at, size)
   const planner = new LoadPlanner(service, pending)
-  const ready = Effect.map(readBatch(service, batches), (batch) => {
-    if (batch === undefined) return undefined
-    const from = planner.load
-    return { from, steps: planner.stepsOf(batch) }
-  })
-  let next = yield* ready
-  while (next !== undefined) {
+  const reading = yield* openFile(service, planner)
+  let next = yield* reading
+  while (next._tag === "Batch") {
     const writing = writeSteps(service, id, next.from, next.steps)
-    const [isWritten, after] = yield* Effect.all([writing, ready], { concurrency: 2 })
+    const [isWritten, after] = yield* Effect.all([writing, Effect.exit(reading)], {
+      concurrency: 2
+    })
     if (!isWritten) return
-    next = after
+    next = yield* after
   }
-  const done: CustomerLoad = { ...planner.load, state: "done" }
+  const done: CustomerLoad = next._tag === "Lost"
+    ? endedEarly(planner.load, next)
+    : { ...planner.load, state: "done" }
   if (!(yield* writeStep(service, id, planner.load, { load: done, changes: [] }))) return
-  yield* Effect.ignore(blobs.remove(pending.blob))
+  yield* Effect.ignore(service.blobs.remove(pending.blob))
   return done
 })
 
@@ -191,12 +272,7 @@ const resumeLoad = Effect.fnUntraced(function*(
   if (value === undefined) return
   const load = parseLoad(value)
   if (load.state !== "pending" || nowMs() - load.touchedMs < idleMs) return
-  yield* applyLoad(service, id, load).pipe(
-    Effect.catchTag(
-      "BlobMissing",
-      () => writeStep(service, id, load, { load: endedWithoutFile(load), changes: [] })
-    )
-  )
+  yield* applyLoad(service, id, load)
 })
 
 /**
@@ -206,42 +282,46 @@ const resumeLoad = Effect.fnUntraced(function*(
 export const continueLoad = (service: Service, id: string): Effect.Effect<void> =>
   resumeLoad(service, id, 0).pipe(
     Effect.retry(Schedule.upTo(Schedule.spaced(loadRetryMs), { duration: loadIdleMs })),
-    Effect.ignore,
+    Effect.catchCause((cause) =>
+      Effect.logWarning(`the load ${id} did not complete; the node retries`, Cause.squash(cause))
+    ),
     Effect.forkDetach,
     Effect.asVoid
   )
 
-/** A load whose file is missing ends with a problem. */
-const endedWithoutFile = (load: CustomerLoad): CustomerLoad => ({
-  ...load,
-  state: "done",
-  problems: [
-    ...load.problems,
-    { row: load.at + 1, detail: "the file is lost; this row and those after it were not loaded" }
-  ]
-})
-
-/** Continues all interrupted loads; fails with the last failure. */
+/**
+ * Continues all interrupted loads; fails with the last failure. No load prevents the others, not
+ * even by a defect.
+ */
 export const resumeLoads = Effect.fnUntraced(function*(
   service: Service,
   idleMs = 0
 ): Effect.fn.Return<void, HandlerFailure> {
-  let failed: HandlerFailure | undefined
+  let failed: Cause.Cause<HandlerFailure> | undefined
   let after: string | undefined
   for (;;) {
     const range = { limit: loadsPage, ...after === undefined ? {} : { after } }
     const [ids = []] = yield* service.records.keys(pendingLoads, [range])
     for (const id of ids) {
-      failed = yield* resumeLoad(service, id, idleMs).pipe(
-        Effect.as(failed),
-        Effect.catch((failure: HandlerFailure) => Effect.succeed(failure))
-      )
+      const exit = yield* Effect.exit(resumeLoad(service, id, idleMs))
+      if (Exit.isFailure(exit)) failed = exit.cause
     }
     after = ids.at(-1)
     if (ids.length < loadsPage) break
   }
-  if (failed !== undefined) return yield* Effect.fail(failed)
+  if (failed !== undefined) return yield* Effect.failCause(failed)
 })
+
+/** Continues all loads, and logs why one of them did not complete. */
+export const retryLoads = (service: Service, idleMs = 0): Effect.Effect<void> =>
+  Effect.catchCause(
+    resumeLoads(service, idleMs),
+    (cause) =>
+      Effect.logWarning(
+        "loading a file of customers did not complete; the node retries",
+        Cause.squash(cause)
+      )
+  )
 
 /** Removes the records of loads after their retention. */
 const removeOldLoads = Effect.fnUntraced(function*(
@@ -270,8 +350,13 @@ const removeOldLoads = Effect.fnUntraced(function*(
 export const watchLoads = (service: Service): Effect.Effect<never> =>
   Effect.ignore(service.records.range(customersTable.name, { limit: 1 })).pipe(
     Effect.andThen(Effect.forever(
-      Effect.ignore(Effect.andThen(resumeLoads(service, loadIdleMs), removeOldLoads(service))).pipe(
-        Effect.andThen(Effect.sleep(loadWatchMs))
-      )
+      Effect.andThen(
+        retryLoads(service, loadIdleMs),
+        Effect.catchCause(
+          removeOldLoads(service),
+          (cause) =>
+            Effect.logWarning("old loads were not removed; the node retries", Cause.squash(cause))
+        )
+      ).pipe(Effect.andThen(Effect.sleep(loadWatchMs)))
     ))
   )

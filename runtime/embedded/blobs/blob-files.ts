@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { BlobAborted, BlobTooLarge } from "../../actor/index.ts"
+import { BlobAborted, BlobTooLarge, StorageCorrupted } from "../../actor/index.ts"
 import { blobUnreadMs, embeddedBlobChunkBytes, inlineBlobBytesMax } from "../../limits.ts"
 import type { BlobInfo, ByteRange } from "../../ports/index.ts"
 import { syncFolder } from "../folders.ts"
@@ -160,7 +160,8 @@ export const openFile = async (
         for (let at = range?.start ?? 0; at <= end;) {
           const chunk = Buffer.allocUnsafe(Math.min(embeddedBlobChunkBytes, end - at + 1))
           const { bytesRead } = await file.read(chunk, 0, chunk.length, at)
-          if (bytesRead === 0) throw new BlobAborted({ detail: `${path} ends too early` })
+          // Nothing writes to a file that has its name.
+          if (bytesRead === 0) throw new StorageCorrupted({ detail: `${path} ends too early` })
           at += bytesRead
           yield chunk.subarray(0, bytesRead)
         }
