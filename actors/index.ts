@@ -79,6 +79,7 @@ export { fragmentStart, openItems, sealedParts, type SealPassword, sealPasswordF
 export { sameHash, sha256 } from "./secret-hash.ts"
 export { bridge, scriptProgress, sessionKind } from "./session/index.ts"
 export { throttleKind } from "./throttle/index.ts"
-export { contentListingTable, everyoneKey, networkKey, networksTable, ownerKey, type OwnerUse,
-  type QuotaExceeded, reservationsTable, Usage, UsageLedger, type UsageLimits,
-  type UsageTotal } from "./usage/index.ts"
+export { addToTotals, contentListingTable, everyoneKey, networkKey, networksTable, ownerKey,
+  type OwnerUse, parseUsageEntry, type QuotaExceeded, reservationsTable, Usage, type UsageEntry,
+  UsageLedger, type UsageLimits, usageTable, type UsageTotal,
+  usageTotalsTable } from "./usage/index.ts"

@@ -180,8 +180,24 @@ const isSettledEntry = (reply: object & { readonly _tag: string } | Refusal, isS
   !isRefusal(reply) || reply.reason === "Gone" || reply.reason === "Forbidden" ||
   (reply.reason === "NotFound" && isSettled)
 
-const removeEntry = Effect.fnUntraced(function*(
+/**
+ * Whether the ledger counts no content of this id. It removes its entry when the bytes are removed.
+ * A ledger that was restored may count content that does not exist: the tombstone of such content
+ * says that it has nothing, for as often as it takes.
+ */
+const isUncounted = Effect.fnUntraced(function*(
   { usage }: OwnedStores,
+  peers: Asking,
+  id: string,
+  isGone: boolean
+) {
+  if ((yield* usage.entry(id)) === undefined) return true
+  if (isGone) yield* askContent(peers, id, { _tag: "Withdraw", requestId: id })
+  return false
+})
+
+const removeEntry = Effect.fnUntraced(function*(
+  stores: OwnedStores,
   peers: Asking,
   { account, isSettled, kind }: RemoveOwned,
   entry: OwnedEntry
@@ -192,8 +208,8 @@ const removeEntry = Effect.fnUntraced(function*(
   const reply = yield* deleteResource(peers, account, kind, id)
   const isDeleted = !isRefusal(reply)
   const mayGo = isSettledEntry(reply, isSettled) &&
-    // The ledger removes the entry of content when its bytes are removed.
-    (kind !== "content" || (yield* usage.entry(id)) === undefined)
+    (kind !== "content" ||
+      (yield* isUncounted(stores, peers, id, isRefusal(reply) && reply.reason === "Gone")))
   return { isDeleted, changes: mayGo ? entryRemoval(account, kind, entry) : [] }
 })
 

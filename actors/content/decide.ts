@@ -24,6 +24,8 @@ type ContentTable = BehaviorTable<ContentState, ContentMessage, ContentReply, Co
 
 const done: ContentReply = { _tag: "Done" }
 
+const countRemoved: ContentAction = { _tag: "CountBody", stored: { _tag: "Removed" } }
+
 const overwritten: ContentReply = { _tag: "Overwritten" }
 
 const mayEdit = (state: Published, { editHash, account }: ContentAccess): boolean =>
@@ -192,8 +194,11 @@ const absent = (retentionMs: number): ContentTable["Absent"] => ({
     return (timerMs === null ? decision : decision.setTimer(timerMs)).reply(publishedReply(created))
   },
   ...withoutContent("NotFound"),
-  // The tombstone refuses a Publish that comes later.
-  Withdraw: () => become<ContentState>({ _tag: "Removed", stale: [], receiptsLeft: 0 }).reply(done),
+  // The tombstone refuses a Publish that comes later. So what the ledger counts does not exist.
+  Withdraw: () =>
+    become<ContentState>({ _tag: "Removed", stale: [], receiptsLeft: 0 })
+      .perform<ContentAction>(countRemoved)
+      .reply(done),
   HasBlob: () => stay<ContentState>().removeActor().reply(hasBlobReply(false)),
   LinksChecked: () => stay(),
   Measure: () =>
@@ -364,7 +369,11 @@ const removed = (retentionMs: number): ContentTable["Removed"] => ({
   // The id is random: only a repetition of the request that published the content has it.
   Publish: () => stay().reply<ContentReply>({ _tag: "PublishedOnce" }),
   ...withoutContent("Gone"),
-  Withdraw: () => stay().reply(done),
+  // An earlier count may have failed. The removal of stale blobs counts by itself.
+  Withdraw: ({ stale }) =>
+    stale.length > 0
+      ? stay().reply(done)
+      : stay<ContentState>().perform<ContentAction>(countRemoved).reply(done),
   LinksChecked: () => stay(),
   Measure: (state, { isCertain }) => measure(state, isCertain, retentionMs),
   HasBlob: (state, { blobId }) => replyHasBlob(state, state.stale.includes(blobId)),

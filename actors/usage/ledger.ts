@@ -27,7 +27,7 @@ export const contentListingTable = "content-listing"
 
 export const reservationsTable = "content-reservations"
 
-const totalsTable = "usage-totals"
+export const usageTotalsTable = "usage-totals"
 
 export const networksTable = "usage-networks"
 
@@ -56,8 +56,10 @@ const reservationKey = (contentId: string, { dueMs }: Reservation): string =>
   `${timeInKey(dueMs)}/${contentId}`
 
 // Only the ledger writes these records.
+export const parseUsageEntry = (value: string): UsageEntry => JSON.parse(value) as UsageEntry
+
 const entryOf = (value: string | undefined): UsageEntry | undefined =>
-  value === undefined ? undefined : JSON.parse(value) as UsageEntry
+  value === undefined ? undefined : parseUsageEntry(value)
 
 const totalOf = (value: string | undefined): UsageTotal =>
   value === undefined ? { bytes: 0, contents: 0 } : JSON.parse(value) as UsageTotal
@@ -142,7 +144,7 @@ export class UsageLedger {
 
   /** What all contents of an account count, or those of anonymous clients. */
   readonly total = (owner: string | undefined): Effect.Effect<UsageTotal, StorageFailure> =>
-    Effect.map(this.records.get(totalsTable, ownerKey(owner)), totalOf)
+    Effect.map(this.records.get(usageTotalsTable, ownerKey(owner)), totalOf)
 
   /** The total of anonymous clients as it was last read; undefined before the first time. */
   get anonymousTotal(): UsageTotal | undefined {
@@ -174,7 +176,7 @@ export class UsageLedger {
   /** The accounts that have stored most. */
   readonly largestAccounts: Effect.Effect<ReadonlyArray<OwnerUse>, StorageFailure> = Effect
     .suspend(() =>
-      largest(this.records, totalsTable, ownerKey(""), (value) => totalOf(value).bytes)
+      largest(this.records, usageTotalsTable, ownerKey(""), (value) => totalOf(value).bytes)
     )
 
   /** Writes the change with others that wait; an earlier group may have written it. */
@@ -258,7 +260,7 @@ const readDraft = Effect.fnUntraced(function*(
   const reserving = changes.flatMap((change) => change._tag === "Reserve" ? [change] : [])
   const publications = reserving.flatMap(({ publication }) => publication ?? [])
   const totals = yield* readAll(
-    totalsTable,
+    usageTotalsTable,
     unique([...known, ...publications].map(({ owner }) => ownerKey(owner)))
   )
   const reservations = [
@@ -286,7 +288,7 @@ const changesOf = (read: ReadValues, draft: UsageDraft) => {
     (entry === undefined ? undefined : JSON.stringify(entry)) !== read.entries.get(id)
   )
   const sums = [
-    ...changedValues(totalsTable, read.totals, draft.totals, JSON.stringify),
+    ...changedValues(usageTotalsTable, read.totals, draft.totals, JSON.stringify),
     ...changedValues(networksTable, read.networks, draft.networks, String)
   ]
   return {

@@ -132,6 +132,13 @@ const addToNetwork = ({ networks }: UsageDraft, key: string | undefined, bytes: 
   networks.set(key, Math.max(0, (networks.get(key) ?? 0) + bytes))
 }
 
+/** Adds an entry to its owner's total, for a sum of entries. */
+export const addToTotals = (totals: Map<string, UsageTotal>, entry: UsageEntry): void => {
+  const key = ownerKey(entry.owner)
+  const { bytes, contents } = totals.get(key) ?? noTotal
+  totals.set(key, { bytes: bytes + chargeOfEntry(entry), contents: contents + 1 })
+}
+
 /** Replaces an entry, and adds the difference to its owner's total. */
 const replace = (draft: UsageDraft, id: string, next: UsageEntry | undefined): void => {
   const earlier = draft.entries.get(id)

@@ -9,6 +9,7 @@ import { accountKind, backgroundTaskKind, BackgroundTaskState, type CachedConten
   registrationKind } from "../../actors/index.ts"
 import { type ActorPart, BlobMissing, type BlobsApi, decodeStoredState, type ItemsPart,
   type RecordPart, StorageCorrupted, type StoreContentsApi } from "../../runtime/index.ts"
+import { ArchivedUsage } from "./archived-usage.ts"
 import { blobReadsMax, blobsPage } from "../limits.ts"
 import { version } from "../version.ts"
 import { BlobRemoved, Encoder, type Header, headerOf } from "./format.ts"
@@ -139,6 +140,11 @@ class StoreReader {
   private readonly tasks = new TasksBefore()
   /** The blob that was returned with each published content; empty if there was none. */
   private readonly blobOfContent = new Map<string, string>()
+  /** Contents that were returned as removed: their bytes may count still. */
+  private readonly removedContents = new Set<string>()
+  private readonly usage = new ArchivedUsage((id) =>
+    this.blobOfContent.has(id) || this.removedContents.has(id)
+  )
 
   constructor(source: ArchiveSource) {
     this.source = source
@@ -148,8 +154,10 @@ class StoreReader {
     await this.tasks.list(this.source)
     yield* this.actors()
     for await (const record of this.source.contents.records()) {
-      if (this.isReadable(record)) yield record
+      const archived = this.isReadable(record) ? this.usage.recordOf(record) : undefined
+      if (archived !== undefined) yield archived
     }
+    yield* this.usage.totalRecords()
     yield* this.otherBlobs()
   }
 
@@ -179,7 +187,9 @@ class StoreReader {
   }
 
   private noteContent(part: ActorPart, blobRead: string): void {
-    if (blobOf(part) !== undefined) this.blobOfContent.set(part.address.id, blobRead)
+    const { address: { id, kind }, state } = part
+    if (blobOf(part) !== undefined) this.blobOfContent.set(id, blobRead)
+    else if (kind === contentKind && state !== undefined) this.removedContents.add(id)
   }
 
   /** False for the entry of a copy that was stored too late for the archive. */

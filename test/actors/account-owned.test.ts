@@ -40,6 +40,9 @@ class World {
   /** Resources whose actors do not answer. */
   readonly unavailable = new Set<string>()
   readonly records = new Map<string, string>()
+  /** The contents that the ledger counts, and how often it is unavailable to them. */
+  readonly counted = new Set<string>()
+  countsLost = 0
   atMs = nowMs
   readonly actor: Model<AccountState, AccountMessage, AccountReply, AccountAction>
   private readonly behavior = account({
@@ -58,7 +61,12 @@ class World {
           for (const { key, table } of changes) this.records.delete(`${table}/${key}`)
         })
     },
-    usage: { entry: () => Effect.succeed(undefined) }
+    usage: {
+      entry: (id) =>
+        Effect.sync(() =>
+          this.counted.has(id) ? { publishedAtMs: nowMs, reservations: [] } : undefined
+        )
+    }
   })
 
   constructor() {
@@ -87,6 +95,7 @@ class World {
         }
         const owner = this.owners.get(name)
         const isWithdrawal = "_tag" in message && message._tag === "Withdraw"
+        if (isWithdrawal && this.countsLost-- <= 0) this.counted.delete(to.id)
         const reason = owner === "alice" || isWithdrawal
           ? undefined
           : owner === undefined
@@ -188,6 +197,20 @@ describe("a removed account", () => {
     expect(world.owners.get("mailbox/under-way")).toBeNull()
     expect(world.leftOf("alice")).toEqual([])
   })
+
+  it.each([0, 1, 2])(
+    "ends with content that the ledger counts, and that does not exist (%i lost counts)",
+    async (lost) => {
+      const world = new World()
+      world.list("content", "alice", "absent")
+      world.counted.add("absent")
+      world.countsLost = lost
+      world.actor.send({ _tag: "Remove", caller: admin }, world.atMs)
+      await world.finish()
+      expect([world.counted.size, world.leftOf("alice")]).toEqual([0, []])
+      expect(ownedText(startOf(world))).toContain("are deleted")
+    }
+  )
 
   it("has no token records left, whatever was lost", async () => {
     const world = new World()

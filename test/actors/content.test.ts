@@ -151,9 +151,13 @@ describe("the content's table", () => {
     "Absent.Unlink": whenAbsent.Unlink,
     "Absent.LinksChecked": whenAbsent.LinksChecked,
     // It was not published yet, and is not any more.
-    "Absent.Withdraw": () =>
-      expect(decide(absent, withdraw))
-        .toMatchObject({ nextState: removed, durable: true, answer: { _tag: "Done" } }),
+    "Absent.Withdraw": () => {
+      const decision = decide(absent, withdraw)
+      expect(decision)
+        .toMatchObject({ nextState: removed, durable: true, answer: { _tag: "Done" } })
+      // A ledger that was restored without the content may count it.
+      expect(decision.actions).toEqual([{ _tag: "CountBody", stored: { _tag: "Removed" } }])
+    },
     // A commit: it fails if the store has more than the actor knows.
     "Absent.HasBlob": () => {
       const decision = decide(absent, holds("b1"))
@@ -431,7 +435,13 @@ describe("the content's table", () => {
     "Removed.Link": whenRemoved.Link,
     "Removed.Unlink": whenRemoved.Unlink,
     "Removed.LinksChecked": whenRemoved.LinksChecked,
-    "Removed.Withdraw": () => expectOnlyReply(decide(removed, withdraw), { _tag: "Done" }),
+    "Removed.Withdraw": () => {
+      const decision = decide(removed, withdraw)
+      expect(decision).toMatchObject({ durable: false, answer: { _tag: "Done" } })
+      expect(decision.actions).toEqual([{ _tag: "CountBody", stored: { _tag: "Removed" } }])
+      // Bytes count until they are removed.
+      expectOnlyReply(decide({ ...removed, stale: ["b1"] }, withdraw), { _tag: "Done" })
+    },
     "Removed.BlobsRemoved": () => {
       const state: ContentState = { ...removed, stale: ["b1", "b2"] }
       expect(decide(state, blobsRemoved("b1", "b2")))

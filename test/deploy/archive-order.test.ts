@@ -7,6 +7,8 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { UsageLedger } from "../../actors/usage/ledger.ts"
+import type { UsageChange } from "../../actors/usage/usage.ts"
 import type { ArchivePart } from "../../deploy/archive/parts.ts"
 import { partsOf } from "../../deploy/archive/store-reader.ts"
 import { type Address, address, Blobs, Records, Storage,
@@ -176,6 +178,60 @@ describe("the archive of a store that changes meanwhile", () => {
     })
     expect(archive.found(inlined)).toMatchObject({ state: undefined, timer: 3 })
     expect(missing(archive)).toEqual([])
+  })
+
+  it("counts no content that was published after the contents were read", async () => {
+    const records = await runtime.runPromise(Records)
+    const ledger = new UsageLedger(records, {
+      anonymousBytesMax: 1e9,
+      networkBytesMax: 1e9,
+      accountBytesMax: 1e9
+    })
+    const submit = (change: UsageChange) => Effect.runPromise(ledger.submit(change))
+    const reserve = (contentId: string, owner: string) =>
+      submit({
+        _tag: "Reserve",
+        contentId,
+        reservation: { id: `${contentId}=x`, bytes: 1, dueMs: 9 },
+        publication: { owner, atMs: 5 }
+      })
+    const count = async (contentId: string, owner: string) => {
+      await reserve(contentId, owner)
+      const stored = { _tag: "Body", blobId: `${contentId}=x`, generation: 1, lengthBytes: 1 }
+      await submit({ _tag: "Settle", contentId, stored } as UsageChange)
+    }
+    await count("c1", "alice")
+    await commit({
+      address: address("content", "c2"),
+      state: stored({ _tag: "Removed", stale: ["c2=x"], receiptsLeft: 0 }),
+      timer: 7
+    })
+    await count("c2", "alice")
+    const one = await Effect.runPromise(ledger.total("alice"))
+    const archive = await readParts({
+      content: async () => {
+        for (const id of ["a-late", "b-late"]) {
+          await commit({ address: address("content", id), state: stored(published(id)) })
+          await count(id, id.startsWith("a") ? "alice" : "bob")
+        }
+        await reserve("on-its-way", "alice")
+      }
+    })
+    const found = archive.parts.filter((part) => part._tag === "Record")
+    const keysOf = (of: string) =>
+      found.filter(({ table }) => table === of).map(({ key }) => key.replace(/^(.*)\d{13}./, "$1"))
+    expect(keysOf("content-usage").sort()).toEqual(["c1", "c2", "on-its-way"])
+    expect(keysOf("content-listing").sort()).toEqual([
+      "account=alice/c1",
+      "account=alice/c2",
+      "all/c1",
+      "all/c2"
+    ])
+    expect(keysOf("content-reservations")).toHaveLength(1)
+    const totals = found.filter(({ table }) => table === "usage-totals")
+    expect(totals.map(({ key, value }) => [key, JSON.parse(value)])).toEqual([
+      ["account=alice", { bytes: one.bytes / 2 * 3, contents: 3 }]
+    ])
   })
 
   it("lists no copy that was stored after the contents were read", async () => {
