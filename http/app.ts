@@ -6,8 +6,8 @@
 import { Cause, Effect, type Exit } from "effect"
 import type { EarlierDeposit } from "../actors/idempotency/index.ts"
 import { type Identity, identityOf, randomIds } from "./auth/credentials/index.ts"
-import { authenticate, browserIdentity, isForbiddenOrigin, keyOwnerOf, lookUpBrowser,
-  requireAccount } from "./auth/index.ts"
+import { authenticate, authenticateCounted, browserIdentity, isForbiddenOrigin, keyOwnerOf,
+  lookUpBrowser, requireAccount } from "./auth/index.ts"
 import { ContentOrigin, redirectingRoutes } from "./content-origin.ts"
 import { chooseFormat, type FormatChoice, type FormatOffer, formatTypes } from "./formats/index.ts"
 import { type Call, compileRoutes, diskLow, type HandlerAnswer, type HandlerFailure,
@@ -140,7 +140,7 @@ const refuseStranger = Effect.fnUntraced(function*(
   service: Service,
   call: Call
 ): Effect.fn.Return<void, HandlerFailure> {
-  const account = yield* authenticate(service, call)
+  const account = yield* authenticateCounted(service, call)
   if (account === undefined) return yield* diskLow
 })
 
@@ -159,7 +159,9 @@ const handleOnce = Effect.fnUntraced(function*(
 ): Effect.fn.Return<PlainAnswer, HandlerFailure> {
   const { body, parameters, request } = call
   const isStream = handler.body === "stream"
-  const owner = yield* keyOwnerOf(service, call)
+  // With a secret URI the handler's own check looks at no other credentials.
+  const isPassword = handler.authorize !== undefined && parameters.secret("mailbox") === undefined
+  const owner = yield* keyOwnerOf(service, call, isPassword ? authenticate : authenticateCounted)
   if (handler.needsAccount === true) yield* requireAccount(service, call)
   const { keyBeside } = handler
   const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)

@@ -146,8 +146,10 @@ const identify = Effect.fnUntraced(function*(
 
 /**
  * The account of the request's credentials. It is undefined without credentials, and for a wrong
- * name and token by Basic. Fails with 401 for a wrong Bearer token, with 403 for a token without a
- * scope that the operation needs, and with 429 after too many wrong ones.
+ * name and token by Basic. It does not count these: the caller does, unless they are the password
+ * of a mailbox, since any answer may tell a right token. Fails with 401 for a wrong Bearer token,
+ * with 403 for a token without a scope that the operation needs, and with 429 after too many wrong
+ * ones.
  */
 export const authenticate = (
   service: Service,
@@ -186,19 +188,6 @@ export const optionalAccount = Effect.fnUntraced(function*(
   return account
 })
 
-/** Counts the wrong name and token of a request that fails because it has no account. */
-export const countingWrongCredentials = <A>(
-  service: Service,
-  call: Call,
-  handled: Effect.Effect<A, HandlerFailure>
-): Effect.Effect<A, HandlerFailure> =>
-  call.identity._tag !== "Basic"
-    ? handled
-    : Effect.tapError(handled, (failure): Effect.Effect<void, HandlerFailure> =>
-      failure._tag === "HttpError" && failure.problem.slug === "unauthenticated"
-        ? Effect.asVoid(authenticateCounted(service, call))
-        : Effect.void)
-
 /** The account; fails with 401 without one. */
 export const requireAccount = (
   service: Service,
@@ -233,17 +222,19 @@ export const callerOf = (
 
 /**
  * Identifies the owner of an Idempotency-Key: the account, whichever of its tokens it shows; or the
- * credentials of no account, such as a mailbox's password. Fails as {@link authenticate} does, so
- * that a revoked token repeats nothing.
+ * credentials of no account, such as a mailbox's password. Fails as {@link authenticateCounted}
+ * does, so that a revoked token repeats nothing. `authenticateBy` is {@link authenticate} where
+ * something else counts wrong credentials.
  *
  * An issuer renews its tokens every few minutes: those of the same name, roles and scope are one.
  */
 export const keyOwnerOf = Effect.fnUntraced(function*(
   service: Service,
-  call: Call
+  call: Call,
+  authenticateBy: typeof authenticate = authenticateCounted
 ): Effect.fn.Return<KeyOwner, HandlerFailure> {
   const { identity } = call
-  const account = yield* authenticate(service, call)
+  const account = yield* authenticateBy(service, call)
   const anonymousOwner: KeyOwner = { scope: undefined, credentials: "" }
   // `authenticate` has refused one that cannot be read.
   if (identity._tag === "Anonymous" || identity._tag === "Unreadable") return anonymousOwner

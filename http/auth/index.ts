@@ -1,7 +1,7 @@
 /** Authentication, and protection against guessing and CSRF. */
 export { browserIdentity, lookUpBrowser, refreshedCall } from "./browser-identity.ts"
 export { isForbiddenOrigin, isForReader } from "./fetch-metadata.ts"
-export { authenticate, authenticateCounted, type AuthenticatedAccount, callerOf,
-  countingWrongCredentials, keyOwnerOf, optionalAccount, requireAccount,
-  requireAdmin } from "./identity.ts"
-export { checkPasswordThrottle, countWrongPassword } from "./throttle.ts"
+export { authenticate, authenticateCounted, type AuthenticatedAccount, callerOf, keyOwnerOf,
+  optionalAccount, requireAccount, requireAdmin } from "./identity.ts"
+export { checkBasicPassword, checkPasswordThrottle, countWrongPassword,
+  countWrongToken } from "./throttle.ts"

@@ -118,7 +118,10 @@ export const countWrongToken = Effect.fnUntraced(function*(
   yield* countForAccount(service, call, tokenHash)
 })
 
-/** Counts a wrong password; with Basic it may also be a wrong token of an account. */
+/**
+ * Counts a wrong password; with Basic it may also be a wrong token of an account. Fails with 429 if
+ * there were too many wrong tokens.
+ */
 export const countWrongPassword = Effect.fnUntraced(function*(
   service: Service,
   call: Call
@@ -127,6 +130,19 @@ export const countWrongPassword = Effect.fnUntraced(function*(
   const client = clientOf(service, call)
   yield* askThrottle(service, client, { _tag: "RecordFailure", of: "passwords" })
   if (identity._tag !== "Basic") return
-  service.credentialCache.markSuspect(client)
-  yield* countForAccount(service, call, secretHash(identity.password))
+  yield* countWrongToken(service, call, secretHash(identity.password))
 })
+
+/**
+ * {@link checkPasswordThrottle} for a password by Basic that is no token of an account. Over the
+ * limit it counts as a wrong token: the right one passes, so that uncounted guesses would find it.
+ */
+export const checkBasicPassword = (
+  service: Service,
+  call: Call,
+  password: string
+): Effect.Effect<void, HandlerFailure> =>
+  Effect.tapError(
+    checkPasswordThrottle(service, call),
+    () => countWrongToken(service, call, secretHash(password))
+  )

@@ -15,6 +15,9 @@ const from = (client: string) => ({ "X-Forwarded-For": client })
 const tried = (name: string, token: string, headers = {}): Promise<Answered> =>
   service.send("GET", "/mailboxes", { basic: `${name}:${token}`, headers })
 
+const deposit = "<notification><item><description>d</description>" +
+  "<url>http://example.org/</url></item></notification>"
+
 const expectWait = (answered: Answered, detail: RegExp) => {
   expect([answered.status, answered.child("detail")]).toEqual([429, expect.stringMatching(detail)])
   const seconds = Number(answered.header("retry-after"))
@@ -95,13 +98,140 @@ describe("wrong tokens", () => {
     const basic = `admin:${adminToken}`
     const body = "<mailbox><name>members</name><deposit>accounts</deposit></mailbox>"
     expect((await service.send("POST", "/mailboxes", { basic, body })).status).toBe(201)
-    const deposit = "<notification><item><description>d</description>" +
-      "<url>http://example.org/</url></item></notification>"
     const statuses = new Set<number>()
     for (let n = 0; n <= wrongTokensMax; n += 1) {
       const guess = { basic: `admin:guess-${n}`, body: deposit }
       statuses.add((await service.send("POST", "/mailboxes/members", guess)).status)
     }
     expect([...statuses]).toEqual([401, 429])
+  })
+})
+
+/** Sends requests with different tokens to one node, up to the limit of wrong tokens. */
+const exhaust = async (
+  send: (token: string) => Promise<Answered>
+): Promise<ReadonlyArray<number>> => {
+  const statuses = new Set<number>()
+  for (let n = 0; n < wrongTokensMax; n += 1) statuses.add((await send(`guess-${n}`)).status)
+  return [...statuses]
+}
+
+const openMailbox = async (name: string, settings = ""): Promise<string> => {
+  const body = `<mailbox><name>${name}</name>${settings}</mailbox>`
+  const opened = await service.send("POST", "/mailboxes", { basic: `admin:${adminToken}`, body })
+  expect(opened.status).toBe(201)
+  return opened.child("password") ?? ""
+}
+
+describe("wrong tokens where Basic may be a password", () => {
+  it("of an accepted deposit count, whether or not the account exists", async () => {
+    await start(["127.0.0.0/8"])
+    const token = await open("alice")
+    await openMailbox("anyone")
+    const [node] = service.nodes
+    for (const [client, name] of [["192.0.2.1", "alice"], ["192.0.2.2", "nobody"]] as const) {
+      const send = (guess: string) =>
+        service.send("POST", `${node}/mailboxes/anyone`, {
+          basic: `${name}:${guess}`,
+          body: deposit,
+          headers: from(client)
+        })
+      expect([name, ...await exhaust(send)]).toEqual([name, 202])
+      expectWait(await send("another"), /from this address/)
+      // The right one is no different.
+      expectWait(await send(token), /from this address/)
+    }
+  })
+
+  it("of a webhook without a signature count", async () => {
+    await start()
+    const token = await open("alice")
+    await openMailbox("hooks", "<webhook>{/a}</webhook>")
+    const secret = await service.send("PUT", "/mailboxes/hooks/webhook-secret", {
+      basic: `admin:${adminToken}`,
+      body: "<webhook-secret><secret>a-long-random-text</secret></webhook-secret>"
+    })
+    expect(secret.status).toBe(204)
+    const [node] = service.nodes
+    const send = (guess: string) =>
+      service.send("POST", `${node}/mailboxes/hooks`, {
+        basic: `alice:${guess}`,
+        body: "{\"a\":1}",
+        type: "application/json"
+      })
+    expect(await exhaust(send)).toEqual([403])
+    expectWait(await send("another"), /from this address/)
+    expectWait(await send(token), /from this address/)
+  })
+
+  it("of a reader of a mailbox count, also beyond the limit of wrong passwords", async () => {
+    await start()
+    const token = await open("alice")
+    await openMailbox("members")
+    const [node] = service.nodes
+    const send = (guess: string) =>
+      service.send("GET", `${node}/mailboxes/members`, { basic: `alice:${guess}` })
+    expect(await exhaust(send)).toEqual([401, 429])
+    expectWait(await send(token), /from this address/)
+  })
+
+  it("of a request with a key count, and the password of its mailbox does not", async () => {
+    await start()
+    const token = await open("alice")
+    const published = await service.send("POST", "/content", { body: "x", type: "text/plain" })
+    const { pathname } = new URL(published.header("location"))
+    const passwords = []
+    for (let n = 0; n <= wrongTokensMax; n += 1) passwords.push(await openMailbox(`box-${n}`))
+    const [node] = service.nodes
+    const keyed = (guess: string) => ({
+      basic: `alice:${guess}`,
+      headers: { "Idempotency-Key": "a-key-of-enough-characters" }
+    })
+    for (const [n, password] of passwords.entries()) {
+      const options = { ...keyed(password), body: deposit }
+      expect((await service.send("POST", `${node}/mailboxes/box-${n}`, options)).status).toBe(202)
+    }
+    const send = (guess: string) =>
+      service.send("POST", node + pathname, {
+        ...keyed(guess),
+        body: "<receipt status=\"received\"/>"
+      })
+    expect(await exhaust(send)).toEqual([202])
+    expectWait(await send("another"), /from this address/)
+    expectWait(await send(token), /from this address/)
+  })
+
+  it("are not checked for content that needs no account", async () => {
+    const policy = { quota: 1_000, windowMs: 60_000 }
+    service = await startService(resourceTable, {
+      trustedProxies: ["127.0.0.0/8"],
+      rateLimits: { address: policy, account: policy }
+    })
+    const token = await open("alice")
+    const publish = async (headers = {}): Promise<string> => {
+      const options = {
+        body: "x",
+        type: "text/plain",
+        headers: { ...from("192.0.2.1"), ...headers }
+      }
+      return new URL((await service.send("POST", "/content", options)).header("location")).pathname
+    }
+    const [node] = service.nodes
+    const policyOf = async (path: string) => {
+      const options = { basic: `alice:${token}`, headers: from("192.0.2.2") }
+      const answered = await service.send("GET", node + path, options)
+      return [answered.status, answered.header("ratelimit-policy").split(";")[0]]
+    }
+    for (const path of [await publish(), await publish({ "Message-Password": token })]) {
+      // The second answer would show that the first one has found a right token.
+      for (let n = 0; n < 2; n += 1) expect(await policyOf(path)).toEqual([200, "\"address\""])
+    }
+    // So readers of many messages, each with its password and any user name, guess nothing.
+    for (let n = 0; n <= wrongTokensMax; n += 1) {
+      const password = `the-password-of-message-${n}`
+      const path = await publish({ "Message-Password": password })
+      const options = { basic: `alice:${password}`, headers: from("192.0.2.2") }
+      expect((await service.send("GET", node + path, options)).status).toBe(200)
+    }
   })
 })

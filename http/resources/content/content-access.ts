@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import type { ContentAccess, ContentMessage, ContentReply,
   ContentView } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
-import { type Address, address, isActorId, isRefusal } from "../../../runtime/index.ts"
+import { type Address, address, isActorId, isRefusal,
+  type Refusal } from "../../../runtime/index.ts"
 import { secretHash } from "../../auth/credentials/index.ts"
 import { authenticate, authenticateCounted, checkPasswordThrottle,
   countWrongPassword } from "../../auth/index.ts"
@@ -29,18 +30,25 @@ const offeredPassword = ({ identity, request }: Call): string | undefined => {
   return password === undefined || password.length > passwordCharsMax ? undefined : password
 }
 
+/** The secret of the edit URI and the password of the request. */
+const secretsOf = (call: Call): ContentAccess => {
+  const secret = call.parameters.secret("content")
+  const password = offeredPassword(call)
+  return {
+    ...secret === undefined ? {} : { editHash: secretHash(secret) },
+    ...password === undefined ? {} : { passwordHash: secretHash(password) }
+  }
+}
+
 /** The credentials of the request: the secret of the edit URI, a password, an account. */
 const accessOf = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
-  authenticateBy: typeof authenticate = authenticate
+  authenticateBy: typeof authenticate
 ): Effect.fn.Return<ContentAccess, HandlerFailure> {
-  const secret = call.parameters.secret("content")
-  const password = offeredPassword(call)
   const account = yield* authenticateBy(service, call)
   return {
-    ...secret === undefined ? {} : { editHash: secretHash(secret) },
-    ...password === undefined ? {} : { passwordHash: secretHash(password) },
+    ...secretsOf(call),
     ...account === undefined ? {} : { account: account.name },
     ...account?.roles.includes("admin") === true ? { isAdmin: true } : {}
   }
@@ -51,6 +59,32 @@ const withMessageChallenge = ({ identity }: Call, failure: HandlerFailure): Hand
   identity._tag === "Unreadable" && identity.scheme === "Basic" && failure._tag === "HttpError"
     ? httpError("unauthenticated", failure.problem.detail, messageChallenge)
     : failure
+
+/**
+ * Asks the content's actor with the credentials of the request. What Basic names is authenticated
+ * only if the content is not readable without an account: who reads a message by its password, with
+ * any user name, guesses no token; and who guesses a token learns nothing from content that anybody
+ * may read, or whose password is the guess. A wrong name and token then counts.
+ */
+const askWithAccess = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  to: Address,
+  message: (access: ContentAccess) => ContentMessage
+): Effect.fn.Return<ContentReply | Refusal, HandlerFailure> {
+  const askWith = (access: ContentAccess) =>
+    askOrRefusal<ContentReply>(service, to, message(access))
+  if (call.identity._tag !== "Basic") {
+    return yield* askWith(yield* accessOf(service, call, authenticate))
+  }
+  const secrets = secretsOf(call)
+  const reply = yield* askWith(secrets)
+  const isAccountNeeded = isRefusal(reply) && (reply.reason === "Unauthenticated" ||
+    (reply.reason === "NotFound" && secrets.editHash !== undefined))
+  if (!isAccountNeeded) return reply
+  const access = yield* accessOf(service, call, authenticateCounted)
+  return access.account === undefined ? reply : yield* askWith(access)
+})
 
 /**
  * Asks the content's actor as a reader. A wrong password is 401 with its own challenge and counts
@@ -64,11 +98,10 @@ export const askAsReader = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ContentReply, HandlerFailure> {
   const hasPassword = offeredPassword(call) !== undefined
   if (hasPassword) yield* checkPasswordThrottle(service, call)
-  const access = yield* Effect.mapError(
-    accessOf(service, call),
+  const reply = yield* Effect.mapError(
+    askWithAccess(service, call, to, message),
     (failure) => withMessageChallenge(call, failure)
   )
-  const reply = yield* askOrRefusal<ContentReply>(service, to, message(access))
   if (!isRefusal(reply)) return reply
   if (reply.reason !== "Unauthenticated") return yield* refusalError(reply)
   if (hasPassword) yield* countWrongPassword(service, call)

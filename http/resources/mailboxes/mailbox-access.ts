@@ -5,7 +5,7 @@ import { mailboxKind, openItems } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isRefusal } from "../../../runtime/index.ts"
 import { isSlug, secretHash } from "../../auth/credentials/index.ts"
-import { authenticate, checkPasswordThrottle, countWrongPassword } from "../../auth/index.ts"
+import { authenticate, checkBasicPassword, countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { mailboxRefsMax } from "../../limits.ts"
 import { absoluteUri, type Call, challenges, describeActor, formatFault, type HandlerAnswer,
@@ -165,7 +165,7 @@ export const requireReader = Effect.fnUntraced(function*(
   const password = identity._tag === "Basic" && account === undefined
     ? identity.password
     : undefined
-  if (password !== undefined) yield* checkPasswordThrottle(service, call)
+  if (password !== undefined) yield* checkBasicPassword(service, call, password)
   const reader: MailboxReader = {
     ...account === undefined ? {} : { account: account.name },
     ...password === undefined ? {} : { secretHash: secretHash(password) }

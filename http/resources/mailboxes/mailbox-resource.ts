@@ -9,7 +9,8 @@ import { attributes, buttonRequestBody, dateTime, digits, discardedSchema, docum
 import { searchCharsMax, titleCharsMax, webhookSecretCharsMax, webhookSecretCharsMin,
   webhookTemplateCharsMax } from "../../limits.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
-import { acceptPost, directDeposit, plainTextType, postMailbox } from "./deposit/index.ts"
+import { acceptPost, authorizeDeposit, directDeposit, plainTextType,
+  postMailbox } from "./deposit/index.ts"
 import { deleteMailbox, deleteWebhookSecret, getMailboxes, postMailboxes, postPassword, putMailbox,
   putWebhookSecret } from "./mailbox-collection.ts"
 import { deleteNotification, getMailbox, getNotification,
@@ -354,6 +355,7 @@ const fixed: ResourceDefinition = {
     },
     "POST /mailboxes/{mailbox}": {
       handle: postMailbox,
+      authorize: authorizeDeposit,
       direct: directDeposit,
       keyBeside: "mailbox",
       form: ({ parameters }) => depositForm(parameters.get("mailbox")),

@@ -8,19 +8,19 @@ import { blockedText, sealPasswordFor } from "../../../../actors/index.ts"
 import { decodeItem, type MailboxMessage, type MailboxReply, type MailboxView,
   notificationId } from "../../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../../runtime/index.ts"
-import { derivedIds, documentDigest, type IdSource,
-  randomIds } from "../../../auth/credentials/index.ts"
-import { authenticate, countingWrongCredentials } from "../../../auth/index.ts"
+import { derivedIds, documentDigest, type IdSource, randomIds,
+  secretHash } from "../../../auth/credentials/index.ts"
+import { authenticate, countWrongToken } from "../../../auth/index.ts"
 import { acceptedBodies, bodyKind, linkedDataType, mediaTypeOf, negotiate,
   standardTypes } from "../../../formats/index.ts"
 import { failure, type NotificationDocument, type Result } from "../../../formats/xml/index.ts"
 import { indeterminateSearchItemsMax, keyedSearchItemsMax } from "../../../limits.ts"
 import { fragmentToStore, inlinedContent, needsPublication, publishedFragment,
   readNotification } from "../../../notification-body.ts"
-import { ask, askOrRefusal, attachForm, bodyError, type CallKey, countRequest, describeActor,
-  emptyAnswer, failRefused, type HandlerFailure, type HttpError, httpError, type Parameters,
-  type PlainAnswer, readBody, refusalError, renderFailure, renderView, type RouteMetrics,
-  type Service, submittedFields, unsupportedMediaType,
+import { ask, askOrRefusal, attachForm, bodyError, type Call, type CallKey, countRequest,
+  describeActor, emptyAnswer, failRefused, type HandlerFailure, type HttpError, httpError,
+  type Parameters, type PlainAnswer, readBody, refusalError, renderFailure, renderView,
+  type RouteMetrics, type Service, submittedFields, unsupportedMediaType,
   type ViewAnswer } from "../../../pipeline/index.ts"
 import { traceparentOf } from "../../../trace-context.ts"
 import { type Exchange, type HttpReply, type HttpRequest, keepFields, type KeptFields,
@@ -29,8 +29,8 @@ import { type InlinePublication, linkedContent, noteLink, publishInline,
   removeLink } from "../../content/index.ts"
 import { isLinkedData, readLinkedData } from "../../interop/index.ts"
 import { findDeposit, type ReadLog } from "./deposit-search.ts"
-import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxRef, mailboxRefCache,
-  withMailboxLink } from "../mailbox-access.ts"
+import { checkSecret, defineMailboxHandler, describeForReader, describeMailbox, type MailboxCall,
+  type MailboxRef, mailboxRefCache, mailboxRefOf, withMailboxLink } from "../mailbox-access.ts"
 import { depositedView, depositForm } from "../mailbox-views.ts"
 import { isPlainText, plainTextType, readPlainText } from "./plain-text.ts"
 import { mayBeWebhook, takeWebhook, type UnreadBody } from "./webhook.ts"
@@ -316,6 +316,33 @@ const deposit = Effect.fnUntraced(function*(
   return href
 })
 
+/**
+ * The name of the depositing account; undefined for anonymous clients. A wrong name and token by
+ * Basic deposits anonymously, and counts as a guess even if the deposit is accepted: a webhook
+ * without a signature, or the limits that the deposit counts for, would tell a right token. The
+ * mailbox's password, which some clients send with every request, is no guess.
+ */
+const depositingAccount = Effect.fnUntraced(function*(
+  { call, mailbox, service }: MailboxCall
+): Effect.fn.Return<string | undefined, HandlerFailure> {
+  const account = yield* authenticate(service, call)
+  const { identity } = call
+  if (account !== undefined || identity._tag !== "Basic") return account?.name
+  const hash = secretHash(identity.password)
+  const readable = yield* describeForReader(service, mailbox, { secretHash: hash })
+  if (isRefusal(readable)) yield* countWrongToken(service, call, hash)
+  return undefined
+})
+
+/** {@link depositingAccount} of a request with a key. */
+export const authorizeDeposit =
+  (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {
+    const mailbox = mailboxRefOf(service, call.parameters)
+    return mailbox === undefined
+      ? Effect.fail(httpError("not-found"))
+      : depositingAccount({ call, mailbox, service })
+  }
+
 /** A2 through the whole pipeline: with credentials, or with an Idempotency-Key. */
 export const postMailbox = defineMailboxHandler(function*({ call, mailbox, service }) {
   const bytes = yield* readBody(call)
@@ -323,7 +350,7 @@ export const postMailbox = defineMailboxHandler(function*({ call, mailbox, servi
   const contentType = request.headers.get("content-type") ?? ""
   const read = readDeposit(service, request, bytes, contentType)
   if (!read.ok && !mayBeWebhook(contentType)) return yield* read.fault
-  const account = yield* authenticate(service, call)
+  const account = yield* depositingAccount({ call, mailbox, service })
   const { document, isSigned } = read.ok
     ? { document: read.value, isSigned: false }
     : yield* takeWebhook(
@@ -331,15 +358,14 @@ export const postMailbox = defineMailboxHandler(function*({ call, mailbox, servi
       mailbox,
       request,
       { bytes, contentType, fault: read.fault },
-      account?.name
+      account
     )
   const { ids, key } = call
   // A key recognizes its own deposit only; without one the same document is recognized.
   const digest = key === undefined ? digestOf(bytes, document) : ids.id("deposit")
   const body = { document, digest, isSigned }
-  const depositor = depositorOf(service, call.request, account?.name)
-  const depositing = deposit(service, mailbox, ids, body, depositor, key)
-  const href = yield* countingWrongCredentials(service, call, depositing)
+  const depositor = depositorOf(service, call.request, account)
+  const href = yield* deposit(service, mailbox, ids, body, depositor, key)
   return depositAnswer(service, mailbox, call.request, href)
 })
 

@@ -1,3 +1,4 @@
 /** Deposits of notifications (A2). */
-export { acceptPost, directDeposit, postMailbox, serviceBlock } from "./deposit.ts"
+export { acceptPost, authorizeDeposit, directDeposit, postMailbox,
+  serviceBlock } from "./deposit.ts"
 export { plainTextType } from "./plain-text.ts"
