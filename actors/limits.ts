@@ -129,6 +129,11 @@ export const wrongTokensMax = 30
 export const wrongAccountTokensMax = 100
 
 export const wrongAttemptsWindowMs = 60_000
+/**
+ * Message passwords of notifications that a node checks at once: so many more than
+ * {@link wrongPasswordsMax} may be wrong in a window.
+ */
+export const passwordChecksMax = 4
 
 /** Characters of one answer of a session. */
 export const answerCharsMax = 8192

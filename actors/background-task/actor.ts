@@ -1,8 +1,7 @@
 /** The background task bound to the runtime: what it fetches, reports and copies. */
-import { Effect, Semaphore } from "effect"
+import { Effect } from "effect"
 import { type Address, address, type AskFailure, type Behavior, isRefusal, type Peers,
   type StorageFailure } from "../../runtime/index.ts"
-import { fetchBytesInFlightMax, fetchPermitBytes } from "../limits.ts"
 import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
   type OwnerSettings } from "../mailbox/index.ts"
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
@@ -12,7 +11,8 @@ import { admitFetch, admitReceipt, boundsOf, makeRequestHistory,
   type RequestHistory } from "./admission.ts"
 import { listCopy, newCopy, removeCopy, removeInlined, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
-import { accessOf, fetchContent, sendReceipt, type TaskInput } from "./fetch-and-receipt.ts"
+import { accessOf, fetchContent, type FetchResources, makeFetchResources, sendReceipt,
+  type TaskInput } from "./fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundTaskMessage,
   type BackgroundTaskReply, BackgroundTaskState, targetOf, type TaskTarget } from "./protocol.ts"
 
@@ -49,8 +49,7 @@ const askBackgroundTask = askerOf<BackgroundTaskMessage, BackgroundTaskReply>(ba
 
 /** What the tasks of a node share. */
 interface NodeResources {
-  /** Bounds the bytes of all fetches. */
-  readonly memory: Semaphore.Semaphore
+  readonly fetches: FetchResources
   readonly history: RequestHistory
 }
 
@@ -75,7 +74,7 @@ const findInlined = Effect.fnUntraced(function*(
 const attempt = Effect.fnUntraced(function*(
   deps: BackgroundTaskDependencies,
   peers: Peers,
-  { history, memory }: NodeResources,
+  { fetches, history }: NodeResources,
   self: Address,
   problem: string | undefined
 ) {
@@ -100,12 +99,21 @@ const attempt = Effect.fnUntraced(function*(
   if (admission !== "admitted") return attempted(admission, random)
   const mailbox = links.mailbox(target.mailbox)
   const bounds = boundsOf(history, notification)
-  const input: TaskInput = { pointer, mailbox, settings, key: notification.idRandom, bounds }
+  const { account = owner, network } = notification
+  const guesser = network === undefined ? `account ${account}` : `network ${network}`
+  const input: TaskInput = {
+    pointer,
+    mailbox,
+    settings,
+    key: notification.idRandom,
+    bounds,
+    guesser
+  }
   if (isReceipt) {
     const status = target.kind === "fetch" ? "problem" : target.kind
     return attempted(yield* sendReceipt(deps, peers, input, status, problem), random)
   }
-  const outcome = yield* fetchContent(deps, peers, memory, input)
+  const outcome = yield* fetchContent(deps, peers, fetches, input)
   if (outcome._tag !== "Fetched") return attempted(outcome, random)
   // An earlier attempt may have named the copy.
   const named = yield* askBackgroundTask(peers, self.id, { _tag: "CopyNamed", copy: newCopy() })
@@ -151,7 +159,7 @@ export const backgroundTask = (
   BackgroundTaskAction
 > => {
   const resources: NodeResources = {
-    memory: Semaphore.makeUnsafe(Math.ceil(fetchBytesInFlightMax / fetchPermitBytes)),
+    fetches: makeFetchResources(),
     history: makeRequestHistory()
   }
   return {

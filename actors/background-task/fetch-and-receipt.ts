@@ -1,14 +1,17 @@
 /** The two kinds of background tasks: to fetch content (A3), and to send a receipt (A4). */
-import { Effect, type Semaphore } from "effect"
+import { Clock, Effect, Semaphore } from "effect"
 import { buffer } from "node:stream/consumers"
 import { type AskFailure, isRefusal, type Peers, type Refusal,
   type StorageFailure } from "../../runtime/index.ts"
-import { askContent, type ContentMessage } from "../content/index.ts"
-import { cachedBytesDefault, cachedBytesMax, fetchPermitBytes } from "../limits.ts"
+import { askContent, type ContentMessage, type ContentReply } from "../content/index.ts"
+import { cachedBytesDefault, cachedBytesMax, fetchBytesInFlightMax, fetchPermitBytes,
+  passwordChecksMax, wrongAttemptsWindowMs } from "../limits.ts"
 import type { OwnerSettings } from "../mailbox/index.ts"
-import type { DeliveryFailure, DeliveryOutcome, Fetched, FetchOutcome,
+import type { Deferred, DeliveryFailure, DeliveryOutcome, Fetched, FetchOutcome,
   RequestBounds } from "../outbound/index.ts"
+import { askerOf } from "../schemas.ts"
 import { sha256 } from "../secret-hash.ts"
+import { throttleKind, type ThrottleMessage, type ThrottleReply } from "../throttle/index.ts"
 import type { BackgroundTaskDependencies, OutgoingReceipt, Pointer } from "./protocol.ts"
 
 /** The parts of the notification and mailbox that a task reads. */
@@ -21,7 +24,22 @@ export interface TaskInput {
   readonly key: string
   /** Where its requests may go. */
   readonly bounds: RequestBounds
+  /** The depositor that a wrong message password counts for. */
+  readonly guesser: string
 }
+
+/** What the fetches of a node share. */
+export interface FetchResources {
+  /** Bounds the bytes of all fetches. */
+  readonly memory: Semaphore.Semaphore
+  /** Bounds the passwords that are checked before one of them can count as wrong. */
+  readonly passwords: Semaphore.Semaphore
+}
+
+export const makeFetchResources = (): FetchResources => ({
+  memory: Semaphore.makeUnsafe(Math.ceil(fetchBytesInFlightMax / fetchPermitBytes)),
+  passwords: Semaphore.makeUnsafe(passwordChecksMax)
+})
 
 /** The access to a message's content that its password gives. */
 export const accessOf = ({ password }: Pointer) =>
@@ -48,20 +66,52 @@ const tooLarge = (bytesMax: number): DeliveryFailure => ({
   problem: `the content is larger than ${bytesMax} bytes`
 })
 
-const fetchOwn = Effect.fnUntraced(function*(
-  { blobs }: BackgroundTaskDependencies,
+const askThrottle = askerOf<ThrottleMessage, ThrottleReply>(throttleKind)
+
+/**
+ * Describes content with the password of the notification. Whoever reads the mailbox sees by the
+ * copy that the password is right. So wrong ones count by depositor, as direct guesses do by
+ * address, and over the limit the fetch waits: no password is checked, and none is lost.
+ */
+const describeByPassword = Effect.fnUntraced(function*(
+  { random }: BackgroundTaskDependencies,
   peers: Peers,
-  { pointer }: TaskInput,
+  { guesser, pointer }: TaskInput,
+  id: string
+): Effect.fn.Return<ContentReply | Refusal | Deferred, AskFailure> {
+  const throttleId = sha256(`deposited passwords\n${guesser}`)
+  const check = yield* askThrottle(peers, throttleId, { _tag: "Check", of: "passwords" })
+  if (isRefusal(check)) throw new Error(`the throttle refused: ${check.reason}`)
+  if (check.waitMs > 0) {
+    // Spread, so that many that wait are not all repeated at once.
+    const waitMs = check.waitMs + Math.floor(random() * wrongAttemptsWindowMs)
+    return { _tag: "Deferred", untilMs: (yield* Clock.currentTimeMillis) + waitMs }
+  }
+  const reply = yield* askContent(peers, id, { _tag: "Describe", access: accessOf(pointer) })
+  if (isRefusal(reply) && reply.reason === "Unauthenticated") {
+    yield* askThrottle(peers, throttleId, { _tag: "RecordFailure", of: "passwords" })
+  }
+  return reply
+})
+
+const fetchOwn = Effect.fnUntraced(function*(
+  deps: BackgroundTaskDependencies,
+  peers: Peers,
+  passwords: Semaphore.Semaphore,
+  input: TaskInput,
   id: string,
   bytesMax: number
 ): Effect.fn.Return<FetchOutcome, AskFailure | StorageFailure> {
-  const message: ContentMessage = { _tag: "Describe", access: accessOf(pointer) }
-  const reply = yield* askContent(peers, id, message)
+  const { pointer } = input
+  const reply = yield* pointer.password === undefined
+    ? askContent(peers, id, { _tag: "Describe", access: {} })
+    : passwords.withPermits(1)(describeByPassword(deps, peers, input, id))
+  if (reply._tag === "Deferred") return reply
   if (isRefusal(reply)) return outcomeOf(reply)
   if (reply._tag !== "Described") throw new Error(`content replied ${reply._tag}`)
   const { blobId, lengthBytes, type } = reply.view.body
   if (lengthBytes > bytesMax) return tooLarge(bytesMax)
-  const source = yield* blobs.open(blobId).pipe(
+  const source = yield* deps.blobs.open(blobId).pipe(
     Effect.catchTag("BlobMissing", () => Effect.succeed(undefined))
   )
   if (source === undefined) {
@@ -80,11 +130,11 @@ const fetchOwn = Effect.fnUntraced(function*(
   }))
 })
 
-/** Fetches the content, up to the mailbox's limit; `memory` bounds the bytes of all fetches. */
+/** Fetches the content, up to the mailbox's limit. */
 export const fetchContent = (
   deps: BackgroundTaskDependencies,
   peers: Peers,
-  memory: Semaphore.Semaphore,
+  { memory, passwords }: FetchResources,
   input: TaskInput
 ): Effect.Effect<FetchOutcome, AskFailure | StorageFailure> => {
   const { bounds, pointer, settings } = input
@@ -98,7 +148,7 @@ export const fetchContent = (
       bytesMax,
       ...bounds
     })
-    : fetchOwn(deps, peers, input, id, bytesMax)
+    : fetchOwn(deps, peers, passwords, input, id, bytesMax)
   return memory.withPermits(Math.max(1, Math.ceil(bytesMax / fetchPermitBytes)))(fetching)
 }
 

@@ -1,14 +1,21 @@
-import { Effect, Semaphore } from "effect"
+import { Effect } from "effect"
+import { Readable } from "node:stream"
 import { describe, expect, it } from "vitest"
 import { newCopy } from "../../actors/background-task/content-copy.ts"
 import { backgroundTaskTable } from "../../actors/background-task/decide.ts"
-import { fetchContent, sendReceipt,
+import { fetchContent, makeFetchResources, sendReceipt,
   type TaskInput } from "../../actors/background-task/fetch-and-receipt.ts"
-import { type BackgroundTaskAction, type BackgroundTaskMessage, type BackgroundTaskReply,
-  type BackgroundTaskState, cachedKey } from "../../actors/background-task/protocol.ts"
+import { type BackgroundTaskAction, type BackgroundTaskDependencies, type BackgroundTaskMessage,
+  type BackgroundTaskReply, type BackgroundTaskState,
+  cachedKey } from "../../actors/background-task/protocol.ts"
 import { content } from "../../actors/content/actor.ts"
 import type { ContentMessage } from "../../actors/content/protocol.ts"
-import { backgroundTaskLeaseMs } from "../../actors/limits.ts"
+import { backgroundTaskLeaseMs, passwordChecksMax, wrongPasswordsMax } from "../../actors/limits.ts"
+import { sha256 } from "../../actors/secret-hash.ts"
+import { throttle } from "../../actors/throttle/actor.ts"
+import { throttleTable } from "../../actors/throttle/decide.ts"
+import type { ThrottleMessage, ThrottleReply,
+  ThrottleState } from "../../actors/throttle/protocol.ts"
 import { address, type DecisionContext, type Peers } from "../../runtime/index.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
   testCells } from "./cells.ts"
@@ -262,7 +269,8 @@ describe("a receipt for content of this service", () => {
           receipts: "received"
         },
         key,
-        bounds: {}
+        bounds: {},
+        guesser: "account bob"
       } as const
       return Effect.runPromise(sendReceipt(noDependencies, peers, input, status, undefined))
     }
@@ -300,13 +308,80 @@ describe("the fetch of content of this service", () => {
         receipts: "none"
       },
       key: "key",
-      bounds: {}
+      bounds: {},
+      guesser: "account alice"
     }
-    const fetching = fetchContent(deps, peers, Semaphore.makeUnsafe(1_000), input)
+    const fetching = fetchContent(deps, peers, makeFetchResources(), input)
     expect(await Effect.runPromise(fetching)).toEqual({
       _tag: "RetryableFailure",
       problem: "the store could not read the content"
     })
+  })
+})
+
+type Describe = Extract<ContentMessage, { readonly _tag: "Describe" }>
+
+/** Content of this service with the message password `right`, and the throttles of its guessers. */
+const peersOfProtected = (): Peers => {
+  const throttles = new Map<string, ThrottleState>()
+  const body = { blobId: "b1", lengthBytes: 1, type: "text/plain" }
+  return {
+    ...noPeers,
+    ask: ({ id, kind }, asked) => {
+      if (kind !== throttle.kind) {
+        const { access } = asked as unknown as Describe // the only message of a fetch
+        return Effect.succeed(
+          access.passwordHash === sha256("right")
+            ? { _tag: "Described", view: { body } }
+            : { _tag: "Refused", reason: "Unauthenticated" }
+        )
+      }
+      const decided = decider<ThrottleState, ThrottleMessage, ThrottleReply>(throttleTable)(
+        throttles.get(id) ?? throttle.initial,
+        asked as ThrottleMessage
+      )
+      if (decided.nextState !== undefined) throttles.set(id, decided.nextState)
+      return Effect.succeed(decided.answer)
+    }
+  }
+}
+
+describe("content of this service with a message password", () => {
+  const peers = peersOfProtected()
+  const blobs = { ...noDependencies.blobs, open: () => Effect.succeed(Readable.from(["x"])) }
+  const resources = makeFetchResources()
+  const fetched = async (guesser: string, password: string) => {
+    const url = "http://post.test/content/c1"
+    const settings = {
+      deposit: "anyone",
+      retention: "P1D",
+      retentionMs: 86_400_000,
+      fetch: "eager",
+      receipts: "none"
+    } as const
+    const mailbox = "http://post.test/mailboxes/alice"
+    const input = { pointer: { url, password }, mailbox, settings, key: "k1", bounds: {}, guesser }
+    const deps = { ...noDependencies, blobs } as unknown as BackgroundTaskDependencies
+    return (await Effect.runPromise(fetchContent(deps, peers, resources, input)))._tag
+  }
+
+  it("is fetched with few wrong passwords of a depositor, and then waits", async () => {
+    for (let n = 0; n < wrongPasswordsMax; n += 1) {
+      expect(await fetched("account mallory", `guess-${n}`)).toBe("PermanentFailure")
+    }
+    // The right one is no different from a wrong one.
+    expect(await fetched("account mallory", "right")).toBe("Deferred")
+    expect(await fetched("account mallory", "another")).toBe("Deferred")
+    for (let n = 0; n <= wrongPasswordsMax; n += 1) {
+      expect(await fetched("account bob", "right")).toBe("Fetched")
+    }
+  })
+
+  it("is checked for few at once, so that guesses at once are bounded too", async () => {
+    const guesses = Array.from({ length: 100 }, (_, n) => fetched("account eve", `guess-${n}`))
+    const checked = (await Promise.all(guesses)).filter((tag) => tag === "PermanentFailure")
+    expect(checked.length).toBeGreaterThanOrEqual(wrongPasswordsMax)
+    expect(checked.length).toBeLessThan(wrongPasswordsMax + passwordChecksMax)
   })
 })
 

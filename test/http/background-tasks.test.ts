@@ -87,6 +87,20 @@ describe("a mailbox that fetches eagerly", () => {
     }
   })
 
+  it("copies content of this service with its message password", async () => {
+    const headers = { "Message-Password": "the-right-password" }
+    const options = { body: "own secret", type: "text/plain", headers }
+    const created = await service.send("POST", "/content", options)
+    const { href } = await service.open("eager-own-secret", eager)
+    const body = notification("hush", created.header("location")).replace(
+      "</item>",
+      "<password>the-right-password</password></item>"
+    )
+    expect((await service.send("POST", href, { body })).status).toBe(202)
+    const copy = (await copyIn(href)).attributes["href"] ?? ""
+    expect((await service.send("GET", copy, { headers })).text).toBe("own secret")
+  })
+
   it("retries after a fault", async () => {
     const { href } = await service.open("eager-flaky", eager)
     await service.send("POST", href, {
