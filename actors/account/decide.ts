@@ -433,9 +433,14 @@ export const accountTable: Accounts = {
       const reason = notAdmin(message.caller)
       if (reason !== undefined) return deny(reason)
       if (isOutdated(state, message)) return deny("PreconditionFailed")
-      return state.founder
-        ? deny("LastAdmin", "the first account of the service cannot be removed")
-        : startOwnedRemoval(state.name, nowMs).reply(done)
+      if (state.founder) {
+        return deny("LastAdmin", "the first account of the service cannot be removed")
+      }
+      const removed = { _tag: "Removed" } as const
+      // The caller saw that it owns nothing, but a request under way may have created something.
+      return message.name === undefined
+        ? become<AccountState>(removed).setTimer(null).reply(done)
+        : startOwnedRemoval(removed, state.name, nowMs).reply(done)
     },
     OwnedRemoved: () => stay(),
     TimerFired: timerFired
@@ -449,7 +454,7 @@ export const accountTable: Accounts = {
       const reason = notAdmin(caller)
       if (reason !== undefined) return deny(reason)
       if (state.owned !== undefined) return deny("Gone", ownedText(state.owned))
-      return name === undefined ? deny("Gone") : startOwnedRemoval(name, nowMs).reply(done)
+      return name === undefined ? deny("Gone") : startOwnedRemoval(state, name, nowMs).reply(done)
     },
     Bootstrap: () => deny("Gone"),
     Create: () => deny("Taken", "an account of this name was removed; names are not reused"),

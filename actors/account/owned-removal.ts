@@ -32,9 +32,13 @@ const stored = (
   timerMs: number | null
 ): Decision<AccountState> => become<AccountState>({ ...state, owned }).setTimer(timerMs)
 
-/** The account is removed from now on, and begins to delete what it owned. */
-export const startOwnedRemoval = (account: string, nowMs: number): Decision<AccountState> =>
-  stored({ _tag: "Removed" }, {
+/** The removed account begins to delete what it owned. */
+export const startOwnedRemoval = (
+  state: Removed,
+  account: string,
+  nowMs: number
+): Decision<AccountState> =>
+  stored(state, {
     account,
     startedAtMs: nowMs,
     passAtMs: nowMs,

@@ -127,7 +127,7 @@ export const AccountState = Schema.Union([
     changes: Schema.optionalKey(CountedChanges)
   }),
   Schema.TaggedStruct("Removed", {
-    /** Left out for an account that an older version has removed. */
+    /** Left out while nobody has asked for the deletion. */
     owned: Schema.optionalKey(OwnedRemoval)
   })
 ])
@@ -199,8 +199,8 @@ export const AccountMessage = Schema.Union([
     keptHashes: Schema.optionalKey(Schema.Array(SecretHash))
   }),
   /**
-   * Removes the account, and then deletes what it owns; the caller must be an admin. `name` also
-   * begins that for an account that an older version has removed.
+   * Removes the account; the caller must be an admin. Only with `name` it then deletes what the
+   * account owns, also if the account was removed without it before.
    */
   Schema.TaggedStruct("Remove", {
     caller: Caller,

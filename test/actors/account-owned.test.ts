@@ -149,6 +149,9 @@ class World {
   }
 }
 
+/** A removal that says that everything is deleted. */
+const removeAll = { _tag: "Remove", caller: admin, name: "alice" } as const
+
 const steps = ["perform", "perform", "lose", "crash", "wait"] as const
 
 describe("a removed account", () => {
@@ -168,7 +171,7 @@ describe("a removed account", () => {
           // A name of her list is another account's mailbox; two actors do not answer for a while.
           world.list("mailbox", "alice", "b0")
           for (const { id, kind } of own.slice(0, 2)) world.unavailable.add(`${kind}/a${id}`)
-          world.actor.send({ _tag: "Remove", caller: admin }, world.atMs)
+          world.actor.send(removeAll, world.atMs)
           for (const does of sequence) await world.step(does)
           // A request was under way.
           const isUnderWay = world.atMs < nowMs + ownedSettledMs
@@ -189,7 +192,7 @@ describe("a removed account", () => {
   it("keeps an entry whose resource a request may still create", async () => {
     const world = new World()
     world.list("mailbox", "alice", "under-way")
-    world.actor.send({ _tag: "Remove", caller: admin }, world.atMs)
+    world.actor.send(removeAll, world.atMs)
     for (let n = 0; n < 12; n++) await world.step("perform")
     expect(world.leftOf("alice")).toHaveLength(1)
     world.create("mailbox", "alice", "under-way")
@@ -205,18 +208,31 @@ describe("a removed account", () => {
       world.list("content", "alice", "absent")
       world.counted.add("absent")
       world.countsLost = lost
-      world.actor.send({ _tag: "Remove", caller: admin }, world.atMs)
+      world.actor.send(removeAll, world.atMs)
       await world.finish()
       expect([world.counted.size, world.leftOf("alice")]).toEqual([0, []])
       expect(ownedText(startOf(world))).toContain("are deleted")
     }
   )
 
+  it("keeps what requests have created since its owner had nothing", async () => {
+    const world = new World()
+    for (const kind of kinds) world.create(kind, "alice", "late")
+    const kept = world.leftOf("alice")
+    world.actor.send({ _tag: "Remove", caller: admin }, world.atMs)
+    world.actor.restart()
+    await world.finish()
+    expect(world.leftOf("alice")).toEqual(kept)
+    world.actor.send(removeAll, world.atMs)
+    await world.finish()
+    expect(world.leftOf("alice")).toEqual([])
+  })
+
   it("has no token records left, whatever was lost", async () => {
     const world = new World()
     world.records.set("token-ids/alice.t1", hash("t1"))
     world.records.set(`tokens/${hash("t1")}`, "alice")
-    world.actor.send({ _tag: "Remove", caller: admin }, world.atMs)
+    world.actor.send(removeAll, world.atMs)
     await world.finish()
     expect([...world.records.keys()]).toEqual([])
   })

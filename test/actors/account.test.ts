@@ -501,10 +501,13 @@ describe("the account's table", () => {
       expectOnlyReply(decide(alice, forgotten("t3")), undefined)
     },
     "Active.Remove": () => {
-      const decision = decide(alice, remove)
+      const decision = decide(alice, { ...remove, name: "alice" })
       expect(decision.nextState).toEqual(deleting)
       expect(decision.timerAtMs).toBe(nowMs)
       expect(decision.answer).toEqual(done)
+      // Nobody has asked for the deletion of what it may own.
+      const alone = decide(alice, remove)
+      expect([alone.nextState, alone.timerAtMs, alone.answer]).toEqual([removed, null, done])
       expectRefused(decide(founder, remove), "LastAdmin")
       expectRefused(decide(alice, { ...remove, ifVersion: 9 }), "PreconditionFailed")
       expectRefused(decide(alice, { ...remove, caller: self }), "Forbidden")
@@ -563,7 +566,7 @@ describe("the account's table", () => {
     "Removed.TokenRecordsRemoved": whenRemoved.TokenRecordsRemoved,
     "Removed.Remove": () => {
       whenRemoved.Remove()
-      // An older version has removed the account alone.
+      // The account was removed alone.
       expect(decide(removed, { ...remove, name: "alice" }).nextState).toEqual(deleting)
       expectRefused(decide(deleting, { ...remove, name: "alice" }), "Gone")
       adminOnly(remove, removed)

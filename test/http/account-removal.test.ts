@@ -1,12 +1,31 @@
 /** The removal of an account that owns something (protocol §7). */
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { childrenOf } from "../../http/formats/xml/index.ts"
-import { type Mailboxes, notification, owner as admin, startMailboxes } from "./mailbox-harness.ts"
+import { childOf, childrenOf } from "../../http/formats/xml/index.ts"
+import type { Service } from "../../http/pipeline/service.ts"
+import { descriptions, type Mailboxes, notification, owner as admin,
+  startMailboxes } from "./mailbox-harness.ts"
 import { eventually } from "./receiver.ts"
 
 let service: Mailboxes
 
-beforeAll(async () => void (service = await startMailboxes()))
+/** Runs once before the removal of an account, after the check that it owns nothing. */
+let beforeRemoval: (() => Promise<unknown>) | undefined
+
+const withStepBeforeRemoval = (one: Service): Service => ({
+  ...one,
+  system: {
+    ...one.system,
+    ask: (to, message) => {
+      const step = to.kind === "account" && message._tag === "Remove" ? beforeRemoval : undefined
+      if (step === undefined) return one.system.ask(to, message)
+      beforeRemoval = undefined
+      return Effect.andThen(Effect.promise(step), one.system.ask(to, message))
+    }
+  }
+})
+
+beforeAll(async () => void (service = await startMailboxes(withStepBeforeRemoval)))
 afterAll(() => service.close())
 
 const send: Mailboxes["send"] = (...request) => service.send(...request)
@@ -159,4 +178,29 @@ it("an account that owned something once, and nothing now, is removed as any oth
   }
   expect((await send("DELETE", "/accounts/tidy", { basic: admin })).status).toBe(204)
   expect(await statusOf("/accounts/tidy")).toBe(410)
+})
+
+it("what requests create beside the removal stays, until an admin has it deleted", async () => {
+  const basic = await join("racer")
+  let box = ""
+  let shared = ""
+  beforeRemoval = async () => {
+    const opened = await send("POST", "/mailboxes", { basic, headers: { Slug: "racer-box" } })
+    box = new URL(opened.header("location")).pathname
+    shared = childOf(opened.xml, "shared")?.attributes["href"] ?? ""
+    expect((await service.deposit(box, "unread")).status).toBe(202)
+  }
+  const removed = await send("DELETE", "/accounts/racer", { basic: admin })
+  expect(beforeRemoval).toBeUndefined()
+  expect(removed.status).toBe(409)
+  for (const part of ["is removed", "1 mailbox", "/accounts/racer?owned=delete"]) {
+    expect(removed.text).toContain(part)
+  }
+  expect(await statusOf("/mailboxes", basic)).toBe(401)
+  const kept = await send("GET", "/accounts/racer", { basic: admin })
+  expect([kept.status, kept.text.includes("1 mailbox")]).toEqual([410, true])
+  expect((await send("DELETE", "/accounts/racer", { basic: admin })).status).toBe(409)
+  expect(descriptions(await send("GET", shared))).toEqual(["unread"])
+  expect((await send("DELETE", "/accounts/racer?owned=delete", { basic: admin })).status).toBe(202)
+  await allGone([box])
 })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type AccountMessage, type AccountReply, type TokenRights, type TokenView,
   tooManyTokens } from "../../../actors/account/index.ts"
 import { accountTokensMax } from "../../../actors/index.ts"
-import { isRefusal } from "../../../runtime/index.ts"
+import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import { audited, type AuditedAction, auditedIfAllowed } from "../../audit/index.ts"
 import { areWithin, isSlug, makeToken, scopeWords,
   secretHash } from "../../auth/credentials/index.ts"
@@ -128,8 +128,12 @@ export const postAccounts = defineHandler(function*(service, call) {
 
 export const getAccount = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
-  const account = yield* describeAccount(service, ref)
-  return viewAnswer(accountView(service, account), { headers: noStore })
+  const account = yield* describeOrRefusal(service, ref)
+  if (!isRefusal(account)) return viewAnswer(accountView(service, account), { headers: noStore })
+  const owned = isRemovedAlone(account) ? yield* describeOwned(service, ref.name) : undefined
+  return yield* owned === undefined
+    ? refusalError(account)
+    : httpError("gone", keptText(ref.name, owned))
 })
 
 /** Whether a removal also deletes what the account owns: `?owned=delete`; 400 for other values. */
@@ -143,13 +147,32 @@ const deletesOwned = Effect.fnUntraced(function*(
   return owned === "delete"
 })
 
-/** 409 for an account that owns something, unless the request says what becomes of it. */
+/** Whether the account was removed, and nobody has asked for the deletion of what it owned. */
+const isRemovedAlone = ({ detail, reason }: Refusal): boolean =>
+  reason === "Gone" && detail === undefined
+
+/** What a removed account owns: requests under way have created it beside the removal. */
+const keptText = (name: string, owned: string): string =>
+  `the account ${name} is removed; what requests created beside the removal is kept: ${owned}; ` +
+  `DELETE ${accountPath(name)}?owned=delete deletes all of it`
+
+/**
+ * 409 for an account that owns something, unless the request says what becomes of it; also for one
+ * that is removed.
+ */
 const requireNothingOwned = Effect.fnUntraced(function*(
   service: Service,
-  { name }: AccountRef
+  ref: AccountRef
 ): Effect.fn.Return<void, HandlerFailure> {
+  const { name } = ref
   const owned = yield* describeOwned(service, name)
   if (owned === undefined) return
+  const account = yield* describeOrRefusal(service, ref)
+  if (isRefusal(account)) {
+    return yield* isRemovedAlone(account)
+      ? httpError("conflict", keptText(name, owned))
+      : refusalError(account)
+  }
   const path = accountPath(name)
   return yield* httpError(
     "conflict",
@@ -159,7 +182,11 @@ const requireNothingOwned = Effect.fnUntraced(function*(
   )
 })
 
-/** Removes an account. Its actor deletes what it owned, also after a crash. */
+/**
+ * Removes an account. With `?owned=delete` its actor deletes what it owned, also after a crash.
+ * Without it the actor deletes nothing: a request under way may create a resource after the first
+ * look, and the second look reports it.
+ */
 export const deleteAccount = defineHandler(function*(service, call) {
   yield* requireAdmin(service, call)
   const ref = yield* accountRefOf(service, call)
@@ -191,6 +218,7 @@ export const deleteAccount = defineHandler(function*(service, call) {
     ...isOwnedToo ? { detail: "with everything that it owns" } : {}
   } as const
   yield* audited(service, call, operation, removal)
+  if (!isOwnedToo) yield* requireNothingOwned(service, ref)
   return emptyAnswer(isOwnedToo ? 202 : 204)
 })
 
