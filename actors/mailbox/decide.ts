@@ -103,10 +103,7 @@ const open = (limits: MailboxLimits): Mailboxes["Open"] => ({
   Destroy: destroy,
   Register: register,
   Unregister: unregister,
-  ReadHead: ({ lastAtMs, registrations }, { id }, { head }) =>
-    registrations.includes(partOf(id))
-      ? stay().reply<MailboxReply>({ _tag: "Head", head, lastAtMs })
-      : deny("NotFound"),
+  ReadHead: readHead,
   Registrations: (state, { reader }) =>
     mayRead(state, reader)
       ? stay().reply<MailboxReply>({ _tag: "Registrations", ids: state.registrations })
@@ -138,7 +135,8 @@ const describe: Mailboxes["Open"]["Describe"] = (state, message, { head, nowMs }
   })
 }
 
-const changeSecrets: Mailboxes["Open"]["ChangeSecrets"] = (state, message) => {
+/** Replaces the secrets. Registrations that were made by the old ones learn it from the signal. */
+const changeSecrets: Mailboxes["Open"]["ChangeSecrets"] = (state, message, { self }) => {
   const { caller, passwordHash, sharedHash } = message
   const reason = notOwner(state.owner, caller, false)
   if (reason !== undefined) return deny(reason)
@@ -147,8 +145,11 @@ const changeSecrets: Mailboxes["Open"]["ChangeSecrets"] = (state, message) => {
   }
   if (isOutdated(state, message)) return deny("PreconditionFailed")
   const version = state.version + 1
-  return become<MailboxState>({ ...state, passwordHash, sharedHash, version })
-    .reply<MailboxReply>({ _tag: "Configured", version })
+  const secretsVersion = state.secretsVersion + 1
+  const next: Open = { ...state, passwordHash, sharedHash, version, secretsVersion }
+  const decision = become<MailboxState>(next)
+  signalRegistrations(decision, self, state.registrations, undefined)
+  return decision.reply<MailboxReply>({ _tag: "Configured", version })
 }
 
 const setWebhookSecret: Mailboxes["Open"]["SetWebhookSecret"] = (state, { caller, secret }) => {
@@ -193,6 +194,7 @@ const createAs = (
     passwordHash,
     sharedHash,
     version,
+    secretsVersion: 0,
     lastAtMs: nowMs,
     removed: 0,
     gone: [],
@@ -231,6 +233,7 @@ const receivedAt = (state: Open, lastAtMs: number, waiting: WaitingCount): Requi
   passwordHash: state.passwordHash,
   sharedHash: state.sharedHash,
   version: state.version,
+  secretsVersion: state.secretsVersion,
   lastAtMs,
   removed: state.removed,
   gone: state.gone,
@@ -383,6 +386,14 @@ const register: Mailboxes["Open"]["Register"] = (state, { id, reader }) => {
   return become<MailboxState>({ ...state, registrations }).reply(done)
 }
 
+const readHead: Mailboxes["Open"]["ReadHead"] = (state, message, { head }) => {
+  const { id, secretsVersion = state.secretsVersion } = message
+  if (!state.registrations.includes(partOf(id))) return deny("NotFound")
+  return secretsVersion < state.secretsVersion
+    ? deny("Forbidden")
+    : stay().reply<MailboxReply>({ _tag: "Head", head, lastAtMs: state.lastAtMs })
+}
+
 const unregister: Mailboxes["Open"]["Unregister"] = (state, { id }) => {
   const part = partOf(id)
   if (!state.registrations.includes(part)) return stay().reply(done)
@@ -444,6 +455,7 @@ const view = (state: Open, account: string | undefined, head: number): MailboxVi
   settings: state.settings,
   createdAtMs: state.createdAtMs,
   version: state.version,
+  ...state.secretsVersion === 0 ? {} : { secretsVersion: state.secretsVersion },
   head,
   lastAtMs: state.lastAtMs,
   removed: state.removed,

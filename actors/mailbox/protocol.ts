@@ -60,6 +60,8 @@ export const MailboxState = Schema.Union([
     sharedHash: SecretHash,
     /** 1 at first, one more after each change of the settings or secrets. */
     version: Count,
+    /** How often the secrets have changed: registrations by an earlier secret have ended. */
+    secretsVersion: CountOrZero,
     /** When the last notification was received. The log is newer: a deposit stores no state. */
     lastAtMs: Count,
     /** How many log items have been removed. */
@@ -201,8 +203,14 @@ export const MailboxMessage = Schema.Union([
   Schema.TaggedStruct("Register", { id: RegistrationId, reader: MailboxReader }),
   /** Removes a registration that has ended; the registration sends it. */
   Schema.TaggedStruct("Unregister", { id: RegistrationId }),
-  /** Returns the head of the log to a registration; NotFound if the mailbox does not list it. */
-  Schema.TaggedStruct("ReadHead", { id: RegistrationId }),
+  /**
+   * Returns the head of the log to a registration; NotFound if the mailbox does not list it, and
+   * Forbidden if the secrets have changed since `secretsVersion`.
+   */
+  Schema.TaggedStruct("ReadHead", {
+    id: RegistrationId,
+    secretsVersion: Schema.optionalKey(Count)
+  }),
   /** Lists the registrations, if the caller may read the mailbox. */
   Schema.TaggedStruct("Registrations", { reader: MailboxReader }),
   /** The cached copies have changed. A background task sends it. */
@@ -288,6 +296,8 @@ export interface MailboxView {
   readonly createdAtMs: number
   /** Changes with the settings and the secrets. */
   readonly version: number
+  /** How often the secrets have changed; left out if they never have. */
+  readonly secretsVersion?: number
   /** The number of the last log item, 0 before the first. A cursor has it, and `lastAtMs`. */
   readonly head: number
   readonly lastAtMs: number

@@ -46,6 +46,9 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Pushed: pushed(schedule),
     Skipped: skipped,
     Detached: detached,
+    Revoked: (state, { secretsVersion }, { nowMs }) =>
+      // A late result does not count: the subscriber may have renewed by a new secret.
+      state.secretsVersion === secretsVersion ? end(state, nowMs, secretsChanged) : stay(),
     Unavailable: (state, { untilMs }, { nowMs }) =>
       state.running?.untilMs === untilMs ? retrySoon(state, nowMs) : stay(),
     TimerFired: timerFired
@@ -60,6 +63,7 @@ const unregistered = (reason: "NotFound" | "Gone") => ({
   Checked: () => stay(),
   Pushed: () => stay(),
   Skipped: () => stay(),
+  Revoked: () => stay(),
   Detached: () => stay<RegistrationState>().setTimer(null),
   Unavailable: () => stay(),
   TimerFired: (
@@ -105,6 +109,7 @@ const register = (
     callback,
     ...topicOf(message),
     ...account === undefined ? {} : { account },
+    ...secretsVersionOf(message),
     secrets: form === "websub" || secret === undefined ? [] : [{ value: secret }],
     status: "unverified",
     version: previous._tag === "Removed" ? previous.version + 1 : 1,
@@ -121,6 +126,11 @@ const register = (
 const topicOf = (
   { topicFormat }: Pick<Registered, "topicFormat">
 ): Pick<Registered, "topicFormat"> => topicFormat === undefined ? {} : { topicFormat }
+
+/** Which secrets of the mailbox have allowed it; nothing if its owner has. */
+const secretsVersionOf = (
+  { secretsVersion }: Pick<Registered, "secretsVersion">
+): Pick<Registered, "secretsVersion"> => secretsVersion === undefined ? {} : { secretsVersion }
 
 /** The intent to subscribe. A WebSub secret signs pushes once the callback has echoed. */
 const subscription = (
@@ -143,8 +153,16 @@ const renew: Row["Create"] = (state, message, { nowMs }) => {
   const isSame = callback === state.callback && topicFormat === state.topicFormat
   if (form !== "websub" || state.form !== form || !isSame) return deny("Taken")
   const isUnverified = state.status === "unverified"
+  // A subscription of the owner remains one, whoever renews it.
+  const renewedBy = state.secretsVersion === undefined ? {} : secretsVersionOf(message)
   const next: Registered = {
-    ...without(state, "verifyingUntilMs", ...isUnverified ? ["leaseUntilMs"] as const : []),
+    ...without(
+      state,
+      "verifyingUntilMs",
+      "secretsVersion",
+      ...isUnverified ? ["leaseUntilMs"] as const : []
+    ),
+    ...renewedBy,
     requestId,
     version: state.version + 1,
     intent: subscription(message, message, nowMs),
@@ -192,9 +210,12 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
         "pushing",
         "verifyingUntilMs",
         "leaseUntilMs",
+        // Whoever chooses the callback decides where the changes go.
+        ...isMoved ? ["secretsVersion"] as const : [],
         // The result of a push to the previous callback does not count.
         ...state.running?.kind === "push" ? ["running"] as const : []
       ),
+      ...isMoved ? secretsVersionOf(message) : {},
       status: "unverified",
       intent: subscription({ form: state.form, secret }, { challenge, leaseSeconds }, nowMs)
     }
@@ -312,6 +333,8 @@ const echoed = (
 
 const mailboxIsGone = "the mailbox has been removed"
 
+const secretsChanged = "the secret of the mailbox that allowed the subscription is no longer valid"
+
 /** The result of a check; or of a push that has found the mailbox removed. */
 const checked: Row["Checked"] = (state, message, { nowMs }) => {
   const { from, mailboxGone, more, untilMs, upTo } = message
@@ -405,7 +428,8 @@ const retrySoon = (state: Registered, nowMs: number): RegistrationDecision => {
   const laterMs = nowMs + unavailableRetryMs
   const idle = without(state, "running")
   const isPushing = state.pushing !== undefined
-  const next = isPushing ? { ...idle, nextAtMs: laterMs } : idle
+  const nextAtMs = Math.max(laterMs, state.nextAtMs ?? 0)
+  const next = isPushing ? { ...idle, nextAtMs } : idle
   return proceed(next, nowMs, { isChanged: isPushing, laterMs })
 }
 
@@ -502,9 +526,16 @@ const beginPushOrCheck = (
   const { callback, cursor, form, mailboxGone, nextAtMs = 0, pushing, status } = state
   const untilMs = nowMs + registrationLeaseMs
   if (isPushing(state) && pushing !== undefined) {
-    if (nextAtMs > nowMs) return without(state, "running")
+    if (nextAtMs > nowMs) {
+      const waiting = without(state, "running")
+      // The secret that allowed it may have changed; the attempt would find that out too.
+      return checks && state.secretsVersion !== undefined
+        ? beginCheck(waiting, false, untilMs, actions)
+        : waiting
+    }
     const secrets = validSecrets(state, nowMs)
-    const changes = { from: cursor, upTo: pushing, mailboxGone, untilMs }
+    const allowed = secretsVersionOf(state)
+    const changes = { from: cursor, upTo: pushing, mailboxGone, ...allowed, untilMs }
     actions.push({ _tag: "Push", form, callback, ...topicOf(state), secrets, ...changes })
     const begun: Registered = { ...state, running: { kind: "push", untilMs } }
     return checks ? { ...begun, checkAgain: true } : begun
@@ -512,13 +543,18 @@ const beginPushOrCheck = (
   const idle = without(state, "running", "checkAgain")
   if (!checks) return idle
   // A registration that is not active only checks that the mailbox still exists.
-  actions.push({
-    _tag: "CheckMailbox",
-    from: cursor,
-    readsChanges: status === "active",
-    untilMs
-  })
-  return { ...idle, running: { kind: "check", untilMs } }
+  return beginCheck(idle, status === "active", untilMs, actions)
+}
+
+const beginCheck = (
+  state: Registered,
+  readsChanges: boolean,
+  untilMs: number,
+  actions: Array<RegistrationAction>
+): Registered => {
+  const allowed = secretsVersionOf(state)
+  actions.push({ _tag: "CheckMailbox", from: state.cursor, readsChanges, ...allowed, untilMs })
+  return { ...state, running: { kind: "check", untilMs } }
 }
 
 const isPushing = ({ pushing, status }: Registered): boolean =>

@@ -158,16 +158,26 @@ const readChanges = Effect.fnUntraced(function*(
   return { items, more: false }
 })
 
-/** The head of the log; or a message if the mailbox is removed or has no such registration. */
+/**
+ * The head of the log; or a message if the mailbox is removed, has no such registration, or has
+ * other secrets than the one that allowed it.
+ */
 export const readHead = Effect.fnUntraced(function*(
   peers: Peers,
   self: Address,
-  { from, untilMs }: CheckMailboxAction | PushAction
+  { from, secretsVersion, untilMs }: CheckMailboxAction | PushAction
 ): Effect.fn.Return<
   RegistrationMessage | Extract<MailboxReply, { readonly _tag: "Head" }>,
   AskFailure
 > {
-  const reply = yield* askMailbox(peers, mailboxOf(self), { _tag: "ReadHead", id: self.id })
+  const reply = yield* askMailbox(peers, mailboxOf(self), {
+    _tag: "ReadHead",
+    id: self.id,
+    ...secretsVersion === undefined ? {} : { secretsVersion }
+  })
+  if (isRefusal(reply) && reply.reason === "Forbidden" && secretsVersion !== undefined) {
+    return { _tag: "Revoked", secretsVersion }
+  }
   if (!isRefusal(reply) && reply._tag === "Head") return reply
   return withoutMailbox(reply, from, untilMs)
 })

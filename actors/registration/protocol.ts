@@ -67,6 +67,11 @@ export const RegistrationState = Schema.Union([
     topicFormat: Schema.optionalKey(TopicFormat),
     /** The account that registered the callback; left out if the mailbox's password was used. */
     account: Schema.optionalKey(Schema.String),
+    /**
+     * How often the mailbox's secrets had changed when one of them allowed the registration, which
+     * ends when they change again; left out if the owner of the mailbox has made it.
+     */
+    secretsVersion: Schema.optionalKey(Count),
     /** The secrets that sign pushes, the newest first. */
     secrets: Schema.Array(Secret),
     status: RegistrationStatus,
@@ -122,6 +127,11 @@ export const RegistrationMessage = Schema.Union([
     callback: Schema.String,
     topicFormat: Schema.optionalKey(TopicFormat),
     account: Schema.optionalKey(Schema.String),
+    /**
+     * How often the mailbox's secrets had changed when one of them allowed this request; left out
+     * for the owner of the mailbox.
+     */
+    secretsVersion: Schema.optionalKey(Count),
     /** `whsec_…` of the service, or the subscriber's hub.secret, which may be missing. */
     secret: Schema.optionalKey(Schema.String),
     /** The requested lease; 0 for none. */
@@ -141,6 +151,8 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Update", {
     callback: Schema.optionalKey(Schema.String),
     challenge: Schema.String,
+    /** As in Create: it counts for another callback. */
+    secretsVersion: Schema.optionalKey(Count),
     ...ifVersion
   }),
   /**
@@ -179,6 +191,8 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Skipped", { untilMs: Count, upTo: Count }),
   /** The mailbox does not list the registration: the result of a Detach, a check or a push. */
   Schema.TaggedStruct("Detached", { untilMs: Count }),
+  /** The mailbox's secrets have changed since `secretsVersion`: the result of a check or a push. */
+  Schema.TaggedStruct("Revoked", { secretsVersion: Count }),
   /** The store or the mailbox was unavailable: this check or push was not made. */
   Schema.TaggedStruct("Unavailable", { untilMs: Count }),
   Schema.TaggedStruct("TimerFired", {})
@@ -227,6 +241,7 @@ export type RegistrationAction =
     readonly _tag: "CheckMailbox"
     readonly from: number
     readonly readsChanges: boolean
+    readonly secretsVersion?: number
     /** When the check counts as lost. */
     readonly untilMs: number
   }
@@ -240,6 +255,8 @@ export type RegistrationAction =
     readonly from: number
     readonly upTo: number
     readonly mailboxGone: boolean
+    /** The push is sent only if the mailbox's secrets have not changed since; undefined: always. */
+    readonly secretsVersion?: number
     /** When the push counts as lost. */
     readonly untilMs: number
   }

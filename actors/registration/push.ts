@@ -151,6 +151,37 @@ const topicContent = Effect.fnUntraced(function*(
 const isContent = (found: OutboundContent | RegistrationMessage): found is OutboundContent =>
   "body" in found
 
+/** What another registration's push of the same changes has sent. */
+const cachedContent = (
+  { batches }: PushResources,
+  self: Address,
+  action: PushAction
+): OutboundContent | undefined =>
+  action.mailboxGone
+    ? undefined
+    : batches.get(batchKey(self, action))?.contents?.get(contentKey(action))
+
+/**
+ * The content of a push, if the mailbox still has the secrets that allowed the registration; or the
+ * message to return.
+ */
+const allowedContent = Effect.fnUntraced(function*(
+  deps: PushDependencies,
+  resources: PushResources,
+  peers: Peers,
+  self: Address,
+  action: PushAction,
+  nowMs: number
+): Effect.fn.Return<OutboundContent | RegistrationMessage, MailboxReadFailure> {
+  if (action.secretsVersion !== undefined && !action.mailboxGone) {
+    const reply = yield* readHead(peers, self, action)
+    if (reply._tag !== "Head") return reply
+  }
+  return cachedContent(resources, self, action) ?? (yield* action.form === "native"
+    ? changesContent(deps, resources, peers, self, action, nowMs)
+    : topicContent(deps, resources, peers, self, action))
+})
+
 /** Sends a push. Returns its outcome as a message; or another message if nothing was sent. */
 export const push = (
   deps: PushDependencies,
@@ -159,21 +190,18 @@ export const push = (
   self: Address,
   action: PushAction
 ): Effect.Effect<RegistrationMessage> => {
-  const { callback, form, mailboxGone, upTo } = action
-  const { batches, pushes } = resources
+  const { callback, form, secretsVersion, upTo } = action
+  const { pushes } = resources
   let notSent: RegistrationMessage | undefined
   const loadAt = (clock: Clock.Clock) => () => {
     // The push may have been withdrawn while it waited for its permit.
     if (!pushes.isCurrent(self.id, action)) return undefined
     const nowMs = clock.currentTimeMillisUnsafe()
-    const cached = mailboxGone
-      ? undefined
-      : batches.get(batchKey(self, action))?.contents?.get(contentKey(action))
+    const cached = secretsVersion === undefined
+      ? cachedContent(resources, self, action)
+      : undefined
     if (cached !== undefined) return signed(cached, self, action, nowMs)
-    const content = form === "native"
-      ? changesContent(deps, resources, peers, self, action, nowMs)
-      : topicContent(deps, resources, peers, self, action)
-    return content.pipe(
+    return allowedContent(deps, resources, peers, self, action, nowMs).pipe(
       Effect.catch(() => unavailable(action)),
       Effect.map((found): OutboundContent | undefined => {
         if (isContent(found)) return signed(found, self, action, nowMs)

@@ -22,6 +22,7 @@ export const open: Variant<MailboxState, "Open"> = {
   passwordHash: hash("password"),
   sharedHash: hash("shared"),
   version: 1,
+  secretsVersion: 0,
   lastAtMs: nowMs - 5,
   removed: 0,
   gone: [],
@@ -93,7 +94,10 @@ export const register: Variant<MailboxMessage, "Register"> = {
   reader: { account: "alice" }
 }
 export const unregister: MailboxMessage = { _tag: "Unregister", id: "alice=registration-1" }
-export const readHead: MailboxMessage = { _tag: "ReadHead", id: "alice=registration-1" }
+export const readHead: Variant<MailboxMessage, "ReadHead"> = {
+  _tag: "ReadHead",
+  id: "alice=registration-1"
+}
 export const registrations = (
   reader: Variant<MailboxMessage, "List">["reader"]
 ): MailboxMessage => ({

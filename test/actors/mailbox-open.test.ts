@@ -337,9 +337,14 @@ describe("an open mailbox", () => {
       expectRefused(decide(open, { ...configure, caller: nobody }), "Unauthenticated")
     },
     "Open.ChangeSecrets": () => {
+      const secrets = { passwordHash: hash("p2"), sharedHash: hash("s2"), secretsVersion: 1 }
+      const changed = { ...open, ...secrets, version: 2 }
+      // Registrations that an old secret allowed learn it.
+      expect(decide(watched, changeSecrets).signals).toMatchObject([
+        { address: { kind: "registration" }, hint: undefined }
+      ])
       expect(decide(open, changeSecrets).nextState)
-        .toEqual({ ...open, version: 2, passwordHash: hash("p2"), sharedHash: hash("s2") })
-      const changed = { ...open, version: 2, passwordHash: hash("p2"), sharedHash: hash("s2") }
+        .toEqual(changed)
       const repeated = { ...changeSecrets, ifVersion: 1 }
       expect(decide(open, repeated).nextState).toEqual(changed)
       expectOnlyReply(decide(changed, repeated), { _tag: "Configured", version: 2 })
@@ -387,6 +392,10 @@ describe("an open mailbox", () => {
       const reply = { _tag: "Head", head: 9, lastAtMs: nowMs - 5 }
       expectOnlyReply(decide(watched, readHead, { head: 9 }), reply)
       expectRefused(decide(open, readHead, { head: 9 }), "NotFound")
+      const changed = { ...watched, secretsVersion: 2 }
+      expectOnlyReply(decide(changed, readHead, { head: 9 }), reply)
+      expectOnlyReply(decide(changed, { ...readHead, secretsVersion: 2 }, { head: 9 }), reply)
+      expectRefused(decide(changed, { ...readHead, secretsVersion: 1 }, { head: 9 }), "Forbidden")
     },
     "Open.Registrations": () => {
       const ids = { _tag: "Registrations", ids: ["registration-1"] }

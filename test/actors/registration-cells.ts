@@ -117,6 +117,7 @@ export const skipped: Variant<RegistrationMessage, "Skipped"> = {
   upTo: 8
 }
 export const detached: RegistrationMessage = { _tag: "Detached", untilMs: leaseEndMs }
+export const revoked: RegistrationMessage = { _tag: "Revoked", secretsVersion: 1 }
 export const away: RegistrationMessage = { _tag: "Unavailable", untilMs: leaseEndMs }
 export const timerFired: RegistrationMessage = { _tag: "TimerFired" }
 

@@ -15,7 +15,8 @@ import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../actors/registration/protocol.ts"
 import { notificationDocuments } from "../../http/documents.ts"
 import { address, type SystemApi } from "../../runtime/index.ts"
-import { dropAll, start, until } from "../runtime/rig.ts"
+import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
+import { dropAll, type Rig, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
 import { contentOf } from "./contents.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
@@ -67,16 +68,19 @@ class Receiver implements Outbound {
 
 class World {
   readonly receiver = new Receiver()
-  private readonly system: SystemApi
+  private readonly storage = makeMemoryStorage()
+  private rig: Rig | undefined
   private deposits = 0
 
-  private constructor(system: SystemApi, receiver: Receiver) {
-    this.system = system
-    this.receiver = receiver
+  private get system(): SystemApi {
+    if (this.rig === undefined) throw new Error("the system does not run")
+    return this.rig.system
   }
 
-  static async make(): Promise<World> {
-    const receiver = new Receiver()
+  /** Starts a system on the store, in place of the one that runs. */
+  async restart(): Promise<void> {
+    await this.rig?.drop()
+    const { receiver, storage } = this
     const links = linksUnder(base)
     const documents = notificationDocuments
     const deps = {
@@ -91,8 +95,12 @@ class World {
       mailbox({ notificationsMax: 1_000, anonymousBytesMax: 1e9 }),
       registration(deps)
     ]
-    const { system } = await start({ behaviors })
-    const world = new World(system, receiver)
+    this.rig = await start({ behaviors }, { storage })
+  }
+
+  static async make(): Promise<World> {
+    const world = new World()
+    await world.restart()
     await world.tell({
       _tag: "Create",
       requestId: "m",
@@ -124,14 +132,16 @@ class World {
   async register(
     form: "native" | "websub" = "native",
     leaseSeconds = 0,
-    topicFormat?: "atom"
+    topicFormat?: "atom",
+    secretsVersion?: number
   ): Promise<void> {
     await this.ask({
       _tag: "Create",
-      requestId: "q",
+      requestId: `q${secretsVersion ?? ""}`,
       form,
       callback,
       ...topicFormat === undefined ? {} : { topicFormat },
+      ...secretsVersion === undefined ? {} : { secretsVersion },
       secret,
       leaseSeconds,
       challenge: "the challenge",
@@ -256,6 +266,30 @@ describe("a registration in a system", () => {
     await until(async () => (await world.listed()).length === 0)
     await world.deposit()
     expect(world.receiver.posts.length).toBe(1)
+  })
+
+  it("pushes nothing once the secret that allowed it has changed, over restarts", async () => {
+    const world = await World.make()
+    await world.register("native", 0, undefined, 0)
+    await until(async () => (await world.view()).status === "active")
+    world.receiver.outcomes.push({ _tag: "RetryableFailure", problem: "busy", retryAfterMs: 1e9 })
+    await world.deposit()
+    // The push waits for its next attempt.
+    await until(async () => (await world.view()).attempts === 1)
+    await world.restart()
+    await world.tell({
+      _tag: "ChangeSecrets",
+      caller: { account: "alice", admin: false },
+      passwordHash: hash("p2"),
+      sharedHash: hash("s2")
+    })
+    await world.deposit()
+    await until(async () => (await world.listed()).length === 0)
+    expect(world.receiver.posts).toHaveLength(1)
+    await world.register("native", 0, undefined, 1)
+    await world.restart()
+    await world.deposit()
+    expect(await world.pushes(2)).toHaveLength(2)
   })
 
   it("signs as WebSub does, and leaves when the subscriber says so", async () => {

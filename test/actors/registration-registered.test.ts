@@ -5,9 +5,9 @@ import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
   detached, expectBegun, expectEnd, expectNothing, expectUndone, faulted, found, hubCreate,
-  leaseEndMs, look, looking, push, pushed, pushing, refused, type Registered, remove, rotate,
-  skipped, subscribed, suspended, table, timerFired, toPush, unsubscribe, unverified, update,
-  verified, verify, verifying } from "./registration-cells.ts"
+  leaseEndMs, look, looking, push, pushed, pushing, refused, type Registered, remove, revoked,
+  rotate, skipped, subscribed, suspended, table, timerFired, toPush, unsubscribe, unverified,
+  update, verified, verify, verifying } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {
@@ -240,6 +240,37 @@ describe("a registration", () => {
       expect(decide(looking, detached).timerAtMs).toBe(nowMs + unavailableRetryMs)
       expectUndone(decide({ ...looking, createdAtMs: nowMs - registeringMaxMs }, detached))
       expectNothing(decide({ ...active, createdAtMs: 0 }, detached))
+    },
+    "Registered.Revoked": () => {
+      const allowed = { secretsVersion: 1 }
+      for (const state of [pushing, toPush, suspended, looking, unverified]) {
+        expectEnd(decide({ ...state, ...allowed }, revoked))
+      }
+      // The owner has made it, or it was renewed in the meantime.
+      expectNothing(decide(pushing, revoked))
+      expectNothing(decide({ ...pushing, secretsVersion: 2 }, revoked))
+      // Whoever chooses the callback is the one that must be allowed.
+      const moved = { ...update, callback: `${callback}/2` }
+      expect(decide(active, { ...moved, ...allowed }).nextState).toMatchObject(allowed)
+      expect(decide(active, { ...update, ...allowed }).nextState)
+        .not.toHaveProperty("secretsVersion")
+      expect(decide({ ...active, ...allowed }, moved).nextState)
+        .not.toHaveProperty("secretsVersion")
+      const theirs = { ...subscribed, ...allowed }
+      expect(decide(theirs, { ...hubCreate, secretsVersion: 2 }).nextState)
+        .toMatchObject({ secretsVersion: 2 })
+      expect(decide(theirs, hubCreate).nextState).not.toHaveProperty("secretsVersion")
+      expect(decide(subscribed, { ...hubCreate, ...allowed }).nextState)
+        .not.toHaveProperty("secretsVersion")
+      expectBegun(decide({ ...toPush, ...allowed }, timerFired), { ...push, ...allowed })
+      expectBegun(decide({ ...active, ...allowed }, timerFired), { ...look, ...allowed })
+      // A push that waits is not made sooner, and need not be waited for.
+      const waiting = { ...toPush, ...allowed, nextAtMs: leaseEndMs + 9 }
+      const checking = { ...look, ...allowed, readsChanges: false }
+      expectBegun(decide(waiting, timerFired), checking)
+      const begun = { ...waiting, running: { kind: "check", untilMs: leaseEndMs } } as const
+      expect(decide(begun, found(3)).timerAtMs).toBe(waiting.nextAtMs)
+      expect(decide(begun, away).nextState).toMatchObject({ nextAtMs: waiting.nextAtMs })
     },
     "Registered.Unavailable": () => {
       expect(effectsOf(decide(looking, away)))

@@ -2,8 +2,9 @@ import { describe, expect } from "vitest"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
 import { absent, away, callback, create, decide, delivered, describeIt, detach, detached,
-  expectBegun, expectNothing, found, hubCreate, pushed, remove, removed, rotate, skipped, table,
-  timerFired, unsubscribe, update, verified, verify, verifying } from "./registration-cells.ts"
+  expectBegun, expectNothing, found, hubCreate, pushed, remove, removed, revoked, rotate, skipped,
+  table, timerFired, unsubscribe, update, verified, verify,
+  verifying } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
 const none = (state: RegistrationState, reason: string) => ({
@@ -33,6 +34,7 @@ const none = (state: RegistrationState, reason: string) => ({
   Pushed: () => expectNothing(decide(state, pushed(delivered))),
   Skipped: () => expectNothing(decide(state, skipped)),
   Detached: () => expect(effectsOf(decide(state, detached))).toEqual({ timerAtMs: null }),
+  Revoked: () => expectNothing(decide(state, revoked)),
   Unavailable: () => expectNothing(decide(state, away)),
   TimerFired: () => expectBegun(decide(state, timerFired), detach)
 })
@@ -52,6 +54,7 @@ describe("a registration that is not there", () => {
     "Absent.Pushed": whenAbsent.Pushed,
     "Absent.Skipped": whenAbsent.Skipped,
     "Absent.Detached": whenAbsent.Detached,
+    "Absent.Revoked": whenAbsent.Revoked,
     "Absent.Unavailable": whenAbsent.Unavailable,
     "Absent.TimerFired": whenAbsent.TimerFired,
 
@@ -66,6 +69,7 @@ describe("a registration that is not there", () => {
     "Removed.Pushed": whenRemoved.Pushed,
     "Removed.Skipped": whenRemoved.Skipped,
     "Removed.Detached": whenRemoved.Detached,
+    "Removed.Revoked": whenRemoved.Revoked,
     "Removed.Unavailable": whenRemoved.Unavailable,
     "Removed.TimerFired": whenRemoved.TimerFired
   })

@@ -230,6 +230,63 @@ describe("who may", () => {
   })
 })
 
+describe("registrations by a secret of the mailbox", () => {
+  const shows = async (href: string) =>
+    childrenOf((await get(`${href}/registrations`)).xml).map(({ attributes }) => attributes["href"])
+
+  it("end when it changes, and those of the owner stay", async () => {
+    const { href, password, shared } = await service.open("leaked")
+    const basic = `anyone:${password}`
+    const [mine, theirs, bobs, moved, hub] = Array.from({ length: 5 }, () => subscriber.at("echo"))
+    const register = async (callback = "", at = href, options: Sending = {}) => {
+      const created = await service.register(at, callback, options)
+      expect(created.status).toBe(201)
+      const { pathname } = new URL(created.header("location"))
+      return `${href}/registrations/${pathname.split("/").at(-1)}`
+    }
+    const kept = await register(mine)
+    const stolen = await register(subscriber.at("echo"))
+    const ending = [
+      await register(theirs, href, { basic }),
+      await register(bobs, shared, { basic: service.bob }),
+      stolen
+    ]
+    const body = registration(moved ?? "")
+    expect((await service.send("PUT", stolen, { basic, body })).status).toBe(200)
+    const subscribed = await service.send("POST", `${href}/registrations`, {
+      basic,
+      type: formType,
+      body: new URLSearchParams({
+        "hub.mode": "subscribe",
+        "hub.topic": href,
+        "hub.callback": hub ?? ""
+      }).toString()
+    })
+    expect(subscribed.status).toBe(202)
+    ending.push(subscribed.header("location"))
+    for (const one of [kept, ...ending]) await service.until(one, isActive)
+    const changed = await service.send("POST", `${href}/password`, { basic: owner })
+    expect(changed.status).toBe(200)
+    const late = subscriber.at("echo")
+    const renewed = await register(late, href, { basic: `anyone:${changed.child("password")}` })
+    await service.until(renewed, isActive)
+    const deposited = (await service.deposit(href, "for those who may")).header("location")
+    for (const one of ending) await service.until(one, ({ status }) => status === 410)
+    for (const callback of [mine, late]) {
+      const pushes = await eventually(
+        () => subscriber.pushes(callback ?? ""),
+        (all) => all.length > 0
+      )
+      expect(broughtBy(pushes)).toEqual([deposited])
+    }
+    for (const callback of [theirs, bobs, moved, hub]) {
+      expect(subscriber.pushes(callback ?? "")).toEqual([])
+    }
+    await eventually(() => shows(href), (all) => all.length === 2)
+    expect(await shows(href)).toEqual([kept, renewed])
+  })
+})
+
 describe("pushes", () => {
   it("contain the deposits, in order, signed by Standard Webhooks", async () => {
     const { href } = await service.open("pushed")

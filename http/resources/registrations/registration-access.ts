@@ -63,6 +63,12 @@ export const requireSubscriber = Effect.fnUntraced(function*(
   return { ...yield* requireReader({ ...mailboxCall, mailbox: publicRef }), mailbox }
 })
 
+/** Which secrets of the mailbox allow a request; nothing for the owner of the mailbox. */
+export const allowedBy = (
+  { reader, view }: ReaderCall
+): { readonly secretsVersion?: number } =>
+  reader.account === view.owner ? {} : { secretsVersion: view.secretsVersion ?? 0 }
+
 /** A registration, or the refusal of its actor. */
 export const describeRegistration = (service: Service, to: Address) => {
   const message: RegistrationMessage = { _tag: "Describe" }
@@ -75,18 +81,24 @@ export interface DescribedRegistration {
   readonly view: RegistrationView
 }
 
+/** A registration that a request may use, and which secrets allow that. */
+export interface AllowedRegistration extends DescribedRegistration {
+  readonly allowed: ReturnType<typeof allowedBy>
+}
+
 const idPattern = /^[A-Za-z0-9_-]{8,64}$/
 
 /** The registration of the path; 404 for one that never existed, 410 for one that has ended. */
 export const registrationAt = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall
-): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
+): Effect.fn.Return<AllowedRegistration, HandlerFailure> {
   const { call, mailbox, service } = mailboxCall
-  yield* requireSubscriber(mailboxCall)
+  const allowed = allowedBy(yield* requireSubscriber(mailboxCall))
   const id = call.parameters.get("registration")
   if (!idPattern.test(id) || call.parameters.secret("registration") !== undefined) {
     return yield* httpError("not-found")
   }
   const registration = registrationNamed(mailbox, id)
-  return { registration, view: yield* failRefused(describeRegistration(service, registration.to)) }
+  const view = yield* failRefused(describeRegistration(service, registration.to))
+  return { registration, view, allowed }
 })

@@ -13,8 +13,8 @@ import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVers
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, type MailboxRef,
   type ReaderCall } from "../mailboxes/index.ts"
-import { collectionPath, type DescribedRegistration, describeRegistration, registrationAt,
-  registrationNamed, type RegistrationRef, requireSubscriber,
+import { allowedBy, type AllowedRegistration, collectionPath, type DescribedRegistration,
+  describeRegistration, registrationAt, registrationNamed, type RegistrationRef, requireSubscriber,
   subscriptionNamed } from "./registration-access.ts"
 import { callbackIn, type HubRequest, isHubRequest, readCallback,
   readHubRequest } from "./registration-input.ts"
@@ -53,13 +53,17 @@ const createRegistration = Effect.fnUntraced(function*(
 })
 
 /** The common part of every new registration; pushes begin after the mailbox's head. */
-const createMessage = ({ call: { ids }, reader, view }: ReaderCall) => ({
-  _tag: "Create" as const,
-  requestId: ids.id("request"),
-  challenge: ids.id("challenge"),
-  cursor: view.head,
-  ...reader.account === undefined ? {} : { account: reader.account }
-})
+const createMessage = (readerCall: ReaderCall) => {
+  const { call: { ids }, reader, view } = readerCall
+  return {
+    _tag: "Create" as const,
+    requestId: ids.id("request"),
+    challenge: ids.id("challenge"),
+    cursor: view.head,
+    ...reader.account === undefined ? {} : { account: reader.account },
+    ...allowedBy(readerCall)
+  }
+}
 
 const createNative = Effect.fnUntraced(function*(
   readerCall: ReaderCall,
@@ -220,11 +224,12 @@ const changeRegistration = Effect.fnUntraced(function*(
 /** Verifies the registration again, with the callback of the input if it has one. */
 const updateRegistration = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall,
-  found: DescribedRegistration,
+  found: AllowedRegistration,
   input: RequestInput
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
   return yield* changeRegistration(mailboxCall, found.registration, {
     _tag: "Update",
+    ...found.allowed,
     challenge: mailboxCall.call.ids.id("challenge"),
     ...yield* changedCallback(input, found)
   })
