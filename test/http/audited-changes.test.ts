@@ -86,7 +86,7 @@ describe("the changes of an account on a day", () => {
       .toContainEqual(["mailbox.create", "refused"])
   })
 
-  it("leave the account its reads, deposits, sign-outs and the revocation of its tokens", async () => {
+  it("leave the account its reads, deposits, sign-outs and revocations of tokens", async () => {
     const body = "<notification><item><description>d</description>" +
       "<url>http://example.org/</url></item></notification>"
     const deposit = { basic: alice, body, type: "text/xml+rss" }
