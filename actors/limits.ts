@@ -287,10 +287,19 @@ export const cachedBytesDefault = 1024 * 1024
 
 export const cachedBytesMax = 16 * 1024 * 1024
 
-/** Bytes that all running fetches may hold, and bytes of one permit. */
+/** A task has an attempt at a time; one that has not ended after this time is given up. */
+export const backgroundTaskAttemptMaxMs = 10 * 60_000
+
+/** Bytes that all running fetches may hold, and those for one mailbox or one sender. */
 export const fetchBytesInFlightMax = 128 * 1024 * 1024
 
-export const fetchPermitBytes = 64 * 1024
+export const fetchBytesPerHolderMax = 32 * 1024 * 1024
+
+/** A fetch for whose bytes there was no room is repeated after this time. */
+export const fetchMemoryRetryMs = 10_000
+
+/** Memory for the body of a response grows by this much. */
+export const bodyBlockBytes = 64 * 1024
 
 /** Attempts of one outgoing notification that run at the same time. */
 export const attemptsAtOnceMax = 32
@@ -421,6 +430,14 @@ holds(linkDepositMaxMs < inlinedCheckMs, "inlined content is checked after its d
 holds(documentReadMs < attemptLeaseMs, "reading a document ends before its attempt counts as lost")
 holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt counts as lost")
 
+holds(
+  // The body as it came, and decompressed.
+  2 * cachedBytesMax <= fetchBytesPerHolderMax && cachedBytesMax % bodyBlockBytes === 0,
+  "a fetch of the largest content has room"
+)
+
+holds(4 * fetchBytesPerHolderMax <= fetchBytesInFlightMax, "one sender leaves room for others")
+
 holds(statusHintsPerWriteMax <= statusHintsWaitingMax, "hints wait before they are written")
 
 holds(browserSessionTouchMs < browserSessionIdleMs, "a browser in use stays signed in")
@@ -473,6 +490,11 @@ export const deliveryLimits = {
   /** With more open connections, none is kept for the next request. */
   connectionsKeptMax: 1_024
 }
+
+holds(
+  2 * (deliveryLimits.waitMs + deliveryLimits.attemptMs) < backgroundTaskAttemptMaxMs,
+  "the two requests of a receipt end before their attempt is given up"
+)
 
 export type DeliveryLimits = Readonly<typeof deliveryLimits>
 

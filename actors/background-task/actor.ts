@@ -1,9 +1,10 @@
 /** The background task bound to the runtime: what it fetches, reports and copies. */
-import { Effect } from "effect"
+import { Effect, type Semaphore } from "effect"
 import { type Address, address, type AskFailure, type Behavior, isRefusal, type Peers,
   type StorageFailure } from "../../runtime/index.ts"
-import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind,
-  type OwnerSettings } from "../mailbox/index.ts"
+import { backgroundTaskAttemptMaxMs } from "../limits.ts"
+import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind, type OwnerSettings,
+  type StoredNotification } from "../mailbox/index.ts"
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
 import { askerOf, codecsOf } from "../schemas.ts"
 import { openItems } from "../sealed-fragment.ts"
@@ -11,8 +12,9 @@ import { admitFetch, admitReceipt, boundsOf, makeRequestHistory,
   type RequestHistory } from "./admission.ts"
 import { listCopy, newCopy, removeCopy, removeInlined, storeCopy } from "./content-copy.ts"
 import { backgroundTaskTable } from "./decide.ts"
-import { accessOf, fetchContent, type FetchResources, makeFetchResources, sendReceipt,
+import { accessOf, fetchContent, type FetchResources, memoryDeferred, passwordChecks, sendReceipt,
   type TaskInput } from "./fetch-and-receipt.ts"
+import { FetchBudget, FetchReservation } from "./fetch-budget.ts"
 import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundTaskMessage,
   type BackgroundTaskReply, BackgroundTaskState, targetOf, type TaskTarget } from "./protocol.ts"
 
@@ -49,9 +51,23 @@ const askBackgroundTask = askerOf<BackgroundTaskMessage, BackgroundTaskReply>(ba
 
 /** What the tasks of a node share. */
 interface NodeResources {
-  readonly fetches: FetchResources
+  /** Bounds the bytes of all fetches. */
+  readonly memory: FetchBudget
+  readonly passwords: Semaphore.Semaphore
   readonly history: RequestHistory
+  /** The ids of tasks with a running attempt. */
+  readonly running: Set<string>
 }
+
+/** The mailbox and the sender of a fetch: each may hold a part of the memory. */
+const holdersOf = (
+  mailbox: string,
+  { account, network }: StoredNotification
+): ReadonlyArray<string> => [
+  `mailbox ${mailbox}`,
+  ...account === undefined ? [] : [`account ${account}`],
+  ...network === undefined ? [] : [`network ${network}`]
+]
 
 /** Finds the content that came with the notification. */
 const findInlined = Effect.fnUntraced(function*(
@@ -70,11 +86,29 @@ const findInlined = Effect.fnUntraced(function*(
   return message
 })
 
+/** Fetches the content and stores a copy; its bytes count until both have ended. */
+const fetchAndStore = Effect.fnUntraced(function*(
+  deps: BackgroundTaskDependencies,
+  peers: Peers,
+  resources: FetchResources & { readonly memory: FetchReservation },
+  self: Address,
+  input: TaskInput,
+  owner: string
+): Effect.fn.Return<DeliveryOutcome | undefined, AskFailure | StorageFailure> {
+  const outcome = yield* fetchContent(deps, peers, resources, input)
+  if (outcome._tag !== "Fetched") return outcome
+  // An earlier attempt may have named the copy.
+  const named = yield* askBackgroundTask(peers, self.id, { _tag: "CopyNamed", copy: newCopy() })
+  if (isRefusal(named)) return undefined
+  const access = { owner, ...accessOf(input.pointer) }
+  return yield* storeCopy(deps, peers, named.copy, access, outcome.fetched)
+}, (effect, _deps, _peers, { memory }) => Effect.ensuring(effect, Effect.sync(() => memory.end())))
+
 /** Fetches the content or sends a receipt; with a `problem`, sends a receipt of that. */
 const attempt = Effect.fnUntraced(function*(
   deps: BackgroundTaskDependencies,
   peers: Peers,
-  { fetches, history }: NodeResources,
+  { history, memory, passwords }: NodeResources,
   self: Address,
   problem: string | undefined
 ) {
@@ -88,13 +122,16 @@ const attempt = Effect.fnUntraced(function*(
   const pointer = documents.pointerOf(notification.fragment)
   if (pointer === undefined || pointer.url === "") return obsolete
   const isReceipt = problem !== undefined || target.kind !== "fetch"
+  const reservation = new FetchReservation(memory, holdersOf(target.mailbox, notification))
+  const random = deps.random()
+  // Before admission: an attempt that makes no request takes nothing of its sender's budget.
+  if (!isReceipt && !reservation.hasRoom) return attempted(yield* memoryDeferred, random)
   const admission = yield* (isReceipt ? admitReceipt : admitFetch)(
     deps,
     history,
     notification,
     pointer
   )
-  const random = deps.random()
   if (admission === "never") return obsolete
   if (admission !== "admitted") return attempted(admission, random)
   const mailbox = links.mailbox(target.mailbox)
@@ -113,14 +150,46 @@ const attempt = Effect.fnUntraced(function*(
     const status = target.kind === "fetch" ? "problem" : target.kind
     return attempted(yield* sendReceipt(deps, peers, input, status, problem), random)
   }
-  const outcome = yield* fetchContent(deps, peers, fetches, input)
-  if (outcome._tag !== "Fetched") return attempted(outcome, random)
-  // An earlier attempt may have named the copy.
-  const named = yield* askBackgroundTask(peers, self.id, { _tag: "CopyNamed", copy: newCopy() })
-  if (isRefusal(named)) return
-  const access = { owner, ...accessOf(pointer) }
-  return attempted(yield* storeCopy(deps, peers, named.copy, access, outcome.fetched), random)
+  const outcome = yield* fetchAndStore(
+    deps,
+    peers,
+    { memory: reservation, passwords },
+    self,
+    input,
+    owner
+  )
+  return outcome === undefined ? undefined : attempted(outcome, random)
 })
+
+/**
+ * Makes an attempt, unless one of the task is running: an actor that was loaded again does not know
+ * of it, and the timer fires again while it is slow. The running attempt reports the outcome.
+ */
+const attemptOnce = (
+  deps: BackgroundTaskDependencies,
+  peers: Peers,
+  resources: NodeResources,
+  self: Address,
+  problem: string | undefined
+): Effect.Effect<BackgroundTaskMessage | undefined> => {
+  const { running } = resources
+  const deferred = Effect.map(deferredOutcome, (outcome) => attempted(outcome, deps.random()))
+  const attempting = attempt(deps, peers, resources, self, problem).pipe(
+    // A call that never ends would keep the attempt running, so that none begins again.
+    Effect.timeoutOrElse({ duration: backgroundTaskAttemptMaxMs, orElse: () => deferred }),
+    // A store or actor is unavailable: nothing is counted, and the attempt is repeated soon.
+    Effect.catch(() => deferred)
+  )
+  return Effect.acquireUseRelease(
+    Effect.sync(() => {
+      if (running.has(self.id)) return false
+      running.add(self.id)
+      return true
+    }),
+    (begins) => begins ? attempting : Effect.succeed(undefined),
+    (begins) => Effect.sync(() => void (begins && running.delete(self.id)))
+  )
+}
 
 const performOnCopy = (
   deps: BackgroundTaskDependencies,
@@ -159,8 +228,10 @@ export const backgroundTask = (
   BackgroundTaskAction
 > => {
   const resources: NodeResources = {
-    fetches: makeFetchResources(),
-    history: makeRequestHistory()
+    memory: new FetchBudget(),
+    passwords: passwordChecks(),
+    history: makeRequestHistory(),
+    running: new Set()
   }
   return {
     kind: backgroundTaskKind,
@@ -169,12 +240,7 @@ export const backgroundTask = (
     ...codecsOf(BackgroundTaskState, BackgroundTaskMessage),
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") {
-        return attempt(deps, peers, resources, self, action.problem).pipe(
-          // A store or actor is unavailable: nothing is counted, and the attempt is repeated soon.
-          Effect.catch(() =>
-            Effect.map(deferredOutcome, (outcome) => attempted(outcome, deps.random()))
-          )
-        )
+        return attemptOnce(deps, peers, resources, self, action.problem)
       }
       // If it fails, the deferred timer fires it again.
       return Effect.catch(performOnCopy(deps, peers, targetOf(self), action), () => Effect.void)

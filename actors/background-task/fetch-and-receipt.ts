@@ -4,10 +4,10 @@ import { buffer } from "node:stream/consumers"
 import { type AskFailure, isRefusal, type Peers, type Refusal,
   type StorageFailure } from "../../runtime/index.ts"
 import { askContent, type ContentMessage, type ContentReply } from "../content/index.ts"
-import { cachedBytesDefault, cachedBytesMax, fetchBytesInFlightMax, fetchPermitBytes,
-  passwordChecksMax, wrongAttemptsWindowMs } from "../limits.ts"
+import { cachedBytesDefault, cachedBytesMax, fetchMemoryRetryMs, passwordChecksMax,
+  wrongAttemptsWindowMs } from "../limits.ts"
 import type { OwnerSettings } from "../mailbox/index.ts"
-import type { Deferred, DeliveryFailure, DeliveryOutcome, Fetched, FetchOutcome,
+import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, Fetched, FetchOutcome,
   RequestBounds } from "../outbound/index.ts"
 import { askerOf } from "../schemas.ts"
 import { sha256 } from "../secret-hash.ts"
@@ -28,18 +28,15 @@ export interface TaskInput {
   readonly guesser: string
 }
 
-/** What the fetches of a node share. */
+/** What bounds a fetch. */
 export interface FetchResources {
-  /** Bounds the bytes of all fetches. */
-  readonly memory: Semaphore.Semaphore
-  /** Bounds the passwords that are checked before one of them can count as wrong. */
+  /** Counts the bytes of this fetch. */
+  readonly memory: BodyMemory
+  /** Bounds the passwords that a node checks before one of them can count as wrong. */
   readonly passwords: Semaphore.Semaphore
 }
 
-export const makeFetchResources = (): FetchResources => ({
-  memory: Semaphore.makeUnsafe(Math.ceil(fetchBytesInFlightMax / fetchPermitBytes)),
-  passwords: Semaphore.makeUnsafe(passwordChecksMax)
-})
+export const passwordChecks = (): Semaphore.Semaphore => Semaphore.makeUnsafe(passwordChecksMax)
 
 /** The access to a message's content that its password gives. */
 export const accessOf = ({ password }: Pointer) =>
@@ -65,6 +62,12 @@ const tooLarge = (bytesMax: number): DeliveryFailure => ({
   _tag: "PermanentFailure",
   problem: `the content is larger than ${bytesMax} bytes`
 })
+
+/** There is no room for the bytes of a fetch: it is repeated later, and not counted. */
+export const memoryDeferred: Effect.Effect<Deferred> = Effect.map(
+  Clock.currentTimeMillis,
+  (nowMs) => ({ _tag: "Deferred", untilMs: nowMs + fetchMemoryRetryMs })
+)
 
 const askThrottle = askerOf<ThrottleMessage, ThrottleReply>(throttleKind)
 
@@ -97,7 +100,7 @@ const describeByPassword = Effect.fnUntraced(function*(
 const fetchOwn = Effect.fnUntraced(function*(
   deps: BackgroundTaskDependencies,
   peers: Peers,
-  passwords: Semaphore.Semaphore,
+  { memory, passwords }: FetchResources,
   input: TaskInput,
   id: string,
   bytesMax: number
@@ -111,6 +114,7 @@ const fetchOwn = Effect.fnUntraced(function*(
   if (reply._tag !== "Described") throw new Error(`content replied ${reply._tag}`)
   const { blobId, lengthBytes, type } = reply.view.body
   if (lengthBytes > bytesMax) return tooLarge(bytesMax)
+  if (!memory.reserve(lengthBytes)) return yield* memoryDeferred
   const source = yield* deps.blobs.open(blobId).pipe(
     Effect.catchTag("BlobMissing", () => Effect.succeed(undefined))
   )
@@ -130,26 +134,26 @@ const fetchOwn = Effect.fnUntraced(function*(
   }))
 })
 
-/** Fetches the content, up to the mailbox's limit. */
+/** Fetches the content, up to the mailbox's limit; `memory` counts its bytes. */
 export const fetchContent = (
   deps: BackgroundTaskDependencies,
   peers: Peers,
-  { memory, passwords }: FetchResources,
+  resources: FetchResources,
   input: TaskInput
 ): Effect.Effect<FetchOutcome, AskFailure | StorageFailure> => {
   const { bounds, pointer, settings } = input
   const bytesMax = Math.min(settings.fetchLimitBytes ?? cachedBytesDefault, cachedBytesMax)
   const id = deps.links.contentOf(pointer.url)
   const headers = pointer.password === undefined ? {} : { "Message-Password": pointer.password }
-  const fetching = id === undefined
+  return id === undefined
     ? deps.outbound.get({
       uri: pointer.url,
       headers: { Accept: "*/*", ...headers },
       bytesMax,
+      memory: resources.memory,
       ...bounds
     })
-    : fetchOwn(deps, peers, passwords, input, id, bytesMax)
-  return memory.withPermits(Math.max(1, Math.ceil(bytesMax / fetchPermitBytes)))(fetching)
+    : fetchOwn(deps, peers, resources, input, id, bytesMax)
 }
 
 /** Characters of a request id of content; see `Base64Id`. */

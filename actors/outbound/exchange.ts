@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { promisify } from "node:util"
 import { brotliDecompress, gunzip, inflate } from "node:zlib"
 import { type Agent, type Dispatcher, errors } from "undici"
-import { answerBytesMax, type DeliveryLimits } from "../limits.ts"
+import { answerBytesMax, bodyBlockBytes, type DeliveryLimits } from "../limits.ts"
 import { connectionFailureOf, ForbiddenAddress, noAnswerInTime, notAllowed } from "./problems.ts"
-import type { DeliveryFailure } from "./protocol.ts"
+import type { BodyMemory, DeliveryFailure } from "./protocol.ts"
 
 /** Why a body cannot be decompressed. */
 export type DecodingFailure = "TooLarge" | "Unknown" | "Corrupted"
@@ -23,14 +23,21 @@ const isSupported = (encoding: string): encoding is keyof typeof decoders =>
 const isTooLarge = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
 
+const nameOf = (encoding: string | undefined): string =>
+  (encoding ?? "identity").trim().toLowerCase()
+
+/** Whether a Content-Encoding leaves the bytes as they are. */
+export const isIdentity = (encoding: string | undefined): boolean =>
+  ["identity", ""].includes(nameOf(encoding))
+
 /** Undoes a Content-Encoding that was not requested; stops at `bytesMax`. */
 export const decoded = (
   encoding: string | undefined,
   bytes: Uint8Array,
   bytesMax: number
 ): Effect.Effect<Uint8Array, DecodingFailure> => {
-  const name = (encoding ?? "identity").trim().toLowerCase()
-  if (name === "identity" || name === "") return Effect.succeed(bytes)
+  if (isIdentity(encoding)) return Effect.succeed(bytes)
+  const name = nameOf(encoding)
   if (!isSupported(name)) return Effect.fail("Unknown")
   return Effect.tryPromise({
     try: () => decoders[name](bytes, { maxOutputLength: Math.max(1, bytesMax) }),
@@ -52,6 +59,8 @@ export interface ExchangeRequest {
    */
   readonly keep: "nothing" | "start" | "all"
   readonly bytesMax: number
+  /** Asked for the memory of a body that is kept; by default there is room. */
+  readonly memory?: BodyMemory | undefined
 }
 
 /** The peer has responded: its head is complete. */
@@ -61,6 +70,8 @@ export interface ExchangeResponse {
   readonly headers: Headers
   readonly bytes: Uint8Array
   readonly isTooLarge: boolean
+  /** There was no memory for the body. */
+  readonly lacksMemory: boolean
   /** Why a body that was to be kept is incomplete. */
   readonly broken?: string
 }
@@ -101,6 +112,41 @@ const retryableFailure = (problem: string, isLocal: boolean): ExchangeFailure =>
   health: isLocal ? "unknown" : "failing"
 })
 
+/**
+ * The bytes of a body, in blocks: a body that comes in chunks of a byte takes no more memory than
+ * any other.
+ */
+class Body {
+  private readonly blockBytes: number
+  private readonly reserve: (bytes: number) => boolean
+  private readonly blocks: Array<Buffer> = []
+  private length = 0
+
+  constructor({ bytesMax, memory }: ExchangeRequest) {
+    this.blockBytes = Math.max(1, Math.min(bodyBlockBytes, bytesMax))
+    this.reserve = (bytes) => memory?.reserve(bytes) ?? true
+  }
+
+  /** False if there is no memory for the chunk. */
+  add(chunk: Buffer): boolean {
+    for (let from = 0; from < chunk.length;) {
+      const used = this.length % this.blockBytes
+      if (used === 0) {
+        if (!this.reserve(this.blockBytes)) return false
+        this.blocks.push(Buffer.allocUnsafe(this.blockBytes))
+      }
+      const copied = chunk.copy(this.blocks.at(-1) ?? chunk, used, from)
+      from += copied
+      this.length += copied
+    }
+    return true
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.blocks, this.length)
+  }
+}
+
 /** The handler of one exchange, which settles once. */
 class Handler implements Dispatcher.DispatchHandler {
   private readonly request: ExchangeRequest
@@ -111,7 +157,7 @@ class Handler implements Dispatcher.DispatchHandler {
   private head:
     | { readonly code: number; readonly headers: Headers; readonly keeps: boolean }
     | undefined
-  private chunks: Array<Buffer> = []
+  private readonly body: Body
   private size = 0
   private settled = false
   private timer: NodeJS.Timeout
@@ -123,6 +169,7 @@ class Handler implements Dispatcher.DispatchHandler {
     settle: (result: ExchangeResult) => void
   ) {
     this.request = request
+    this.body = new Body(request)
     this.limits = limits
     this.settle = settle
     this.endMs = performance.now() + timeoutMs
@@ -166,8 +213,10 @@ class Handler implements Dispatcher.DispatchHandler {
       if (this.size > answerBytesMax) this.respond({})
       return
     }
-    this.chunks.push(chunk)
-    if (this.size > bytesMax) this.respond({ isTooLarge: keep === "all" })
+    const isTooLarge = this.size > bytesMax
+    if (isTooLarge && keep === "all") return this.respond({ isTooLarge })
+    if (!this.body.add(chunk)) return this.respond({ lacksMemory: true })
+    if (isTooLarge) this.respond({})
   }
 
   onResponseEnd(): void {
@@ -195,17 +244,20 @@ class Handler implements Dispatcher.DispatchHandler {
     this.end(retryableFailure(noAnswerInTime, false))
   }
 
-  private respond(rest: { readonly isTooLarge?: boolean; readonly broken?: string }): void {
+  private respond(
+    rest: Partial<Pick<ExchangeResponse, "isTooLarge" | "lacksMemory" | "broken">>
+  ): void {
     const head = this.head
     if (head === undefined) return
-    const { broken, isTooLarge = false } = rest
-    const bytes = isTooLarge ? Buffer.alloc(0) : Buffer.concat(this.chunks)
+    const { broken, isTooLarge = false, lacksMemory = false } = rest
+    const bytes = isTooLarge || lacksMemory ? Buffer.alloc(0) : this.body.bytes()
     this.end({
       _tag: "Response",
       code: head.code,
       headers: head.headers,
       bytes: bytes.subarray(0, this.request.bytesMax),
       isTooLarge,
+      lacksMemory,
       ...broken === undefined || !head.keeps ? {} : { broken }
     })
   }

@@ -28,7 +28,7 @@ export const DeliveryOutcome = Schema.Union([
   }),
   /**
    * The attempt was not made, or not to its end: the origin's queue is full, its circuit is open,
-   * or a redirect has to wait. Retry at `untilMs`, a time of day.
+   * a redirect has to wait, or memory is short. Retry at `untilMs`, a time of day.
    */
   Schema.TaggedStruct("Deferred", { untilMs: Count })
 ])
@@ -100,11 +100,20 @@ export interface Fetched {
   readonly bytes: Uint8Array
 }
 
+/** Counts the memory that the body of a response takes; its owner releases what is left. */
+export interface BodyMemory {
+  /** False if there is no room for so many bytes more. */
+  readonly reserve: (bytes: number) => boolean
+  readonly release: (bytes: number) => void
+}
+
 export interface OutboundGet extends RequestBounds {
   readonly uri: string
   readonly headers?: Readonly<Record<string, string>>
   /** A body with more bytes, after decompression, is a permanent failure. */
   readonly bytesMax: number
+  /** Asked for memory as bytes arrive. Without room the outcome is Deferred. */
+  readonly memory?: BodyMemory
   /** Whether a redirect is a permanent failure; by default it is followed. */
   readonly refusesRedirects?: boolean
 }

@@ -5,15 +5,15 @@
  */
 import { Effect } from "effect"
 import type { Agent } from "undici"
-import { answerBytesMax, type DeliveryLimits, redirectsMax } from "../limits.ts"
+import { answerBytesMax, type DeliveryLimits, fetchMemoryRetryMs, redirectsMax } from "../limits.ts"
 import type { Connector } from "./connector.ts"
 import type { Destination, DestinationCache } from "./destination.ts"
 import { inboxIn, mailboxIn } from "./discovery.ts"
 import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type ExchangeResponse,
-  type ExchangeResult, type Headers } from "./exchange.ts"
+  type ExchangeResult, type Headers, isIdentity } from "./exchange.ts"
 import type { OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
-import type { Deferred, DeliveryFailure, DeliveryOutcome, FetchOutcome, HeadOutcome,
+import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, FetchOutcome, HeadOutcome,
   OutboundContent, OutboundGet, OutboundHead, OutboundPost, RequestBounds } from "./protocol.ts"
 import { acceptPostOf, outcomeOf, redirectOf, valueOf } from "./response.ts"
 
@@ -33,7 +33,7 @@ type RequestContent = Pick<ExchangeRequest, "headers" | "body">
 type LoadedContent = RequestContent | undefined | Effect.Effect<RequestContent | undefined>
 
 /** A request before its redirects. `load` is called on each hop; see `BodySource`. */
-type HttpRequest = Pick<ExchangeRequest, "method" | "keep" | "bytesMax"> & {
+type HttpRequest = Pick<ExchangeRequest, "method" | "keep" | "bytesMax" | "memory"> & {
   readonly uri: string
   readonly load: () => LoadedContent
   readonly refusesRedirects?: boolean
@@ -88,20 +88,27 @@ export const post = Effect.fnUntraced(function*(
 /** Makes a GET and decompresses its body. */
 export const get = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { admitRedirect, bytesMax, headers = {}, refusesRedirects = false, uri }: OutboundGet
+  { admitRedirect, bytesMax, headers = {}, memory, refusesRedirects = false, uri }: OutboundGet
 ): Effect.fn.Return<FetchOutcome> {
   const request: HttpRequest = {
     uri,
     method: "GET",
     keep: "all",
     bytesMax,
+    memory,
     refusesRedirects,
     admitRedirect,
     load: () => ({ headers })
   }
   const final = yield* send(resources, request, timeOf(resources))
   const outcome = outcomeAt(resources, final)
-  if (final._tag === "Final" && outcome._tag === "Delivered") return yield* fetched(final, bytesMax)
+  if (final._tag === "Final" && outcome._tag === "Delivered") {
+    const deferred: Deferred = {
+      _tag: "Deferred",
+      untilMs: resources.nowMs() + fetchMemoryRetryMs
+    }
+    return yield* fetched(final, bytesMax, memory, deferred)
+  }
   // Only a response is Delivered, and that was returned above.
   return outcome as Exclude<typeof outcome, { readonly _tag: "Delivered" }>
 })
@@ -176,7 +183,7 @@ const healthOf = (result: ExchangeResult): OriginHealth =>
 /** Loads the content and exchanges it for a response; the request holds its permit. */
 const loadAndExchange = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { bytesMax, keep, load, method }: HttpRequest,
+  { bytesMax, keep, load, memory, method }: HttpRequest,
   { origin, path }: Destination,
   isSameOrigin: boolean,
   time: TimeLeft
@@ -186,7 +193,7 @@ const loadAndExchange = Effect.fnUntraced(function*(
   const content = Effect.isEffect(loaded) ? yield* loaded : loaded
   if (content === undefined) return obsolete
   const headers = headersOf(content.headers, userAgent, isSameOrigin)
-  const request = { origin, path, method, keep, bytesMax, headers, body: content.body }
+  const request = { origin, path, method, keep, bytesMax, memory, headers, body: content.body }
   const keepsConnection = connector.openCount() < limits.connectionsKeptMax
   const sentMs = performance.now()
   const result = yield* exchange(agent, request, time.sendMs, keepsConnection, limits)
@@ -314,27 +321,37 @@ const acceptsLinkedData = (headers: Headers): boolean | undefined =>
     type === "application/ld+json" || type === "application/*" || type === "*/*"
   )
 
-/** The decompressed body of a GET's 2xx response. */
+/** The decompressed body of a GET's 2xx response; `deferred` if there is no memory for it. */
 const fetched = (
   { response, url }: FinalResponse,
-  bytesMax: number
+  bytesMax: number,
+  memory: BodyMemory | undefined,
+  deferred: Deferred
 ): Effect.Effect<FetchOutcome> => {
-  const { broken, bytes, code, headers, isTooLarge } = response
+  const { broken, bytes, code, headers, isTooLarge, lacksMemory } = response
   const failures: Readonly<Record<DecodingFailure, DeliveryFailure>> = {
     TooLarge: { _tag: "PermanentFailure", problem: `larger than ${bytesMax} bytes` },
     Unknown: { _tag: "PermanentFailure", code, problem: "the content encoding is not supported" },
     Corrupted: { _tag: "RetryableFailure", code, problem: "the content encoding is corrupted" }
   }
+  if (lacksMemory) return Effect.succeed(deferred)
   if (isTooLarge) return Effect.succeed(failures.TooLarge)
   if (broken !== undefined) {
     return Effect.succeed({ _tag: "RetryableFailure", code, problem: broken })
   }
   const type = valueOf(headers, "content-type") ?? "application/octet-stream"
-  return Effect.match(decoded(valueOf(headers, "content-encoding"), bytes, bytesMax), {
-    onSuccess: (plain): FetchOutcome => ({
-      _tag: "Fetched",
-      fetched: { uri: url.href, code, type, bytes: plain }
-    }),
-    onFailure: (failure): FetchOutcome => failures[failure]
+  const encoding = valueOf(headers, "content-encoding")
+  // The length of the decompressed body is not known before.
+  const reserved = isIdentity(encoding) ? 0 : bytesMax
+  if (memory?.reserve(reserved) === false) return Effect.succeed(deferred)
+  return Effect.match(decoded(encoding, bytes, bytesMax), {
+    onSuccess: (plain): FetchOutcome => {
+      if (reserved > 0) memory?.release(reserved - plain.length)
+      return { _tag: "Fetched", fetched: { uri: url.href, code, type, bytes: plain } }
+    },
+    onFailure: (failure): FetchOutcome => {
+      memory?.release(reserved)
+      return failures[failure]
+    }
   })
 }

@@ -3,7 +3,7 @@ import { Readable } from "node:stream"
 import { describe, expect, it } from "vitest"
 import { newCopy } from "../../actors/background-task/content-copy.ts"
 import { backgroundTaskTable } from "../../actors/background-task/decide.ts"
-import { fetchContent, makeFetchResources, sendReceipt,
+import { fetchContent, type FetchResources, passwordChecks, sendReceipt,
   type TaskInput } from "../../actors/background-task/fetch-and-receipt.ts"
 import { type BackgroundTaskAction, type BackgroundTaskDependencies, type BackgroundTaskMessage,
   type BackgroundTaskReply, type BackgroundTaskState,
@@ -283,6 +283,12 @@ describe("a receipt for content of this service", () => {
   })
 })
 
+/** Room for every fetch, and a node's checks of passwords. */
+const fetchResources = (): FetchResources => ({
+  memory: { reserve: () => true, release: () => undefined },
+  passwords: passwordChecks()
+})
+
 describe("the fetch of content of this service", () => {
   it("is repeated when the store cannot read the bytes to their end", async () => {
     const view = {
@@ -311,7 +317,7 @@ describe("the fetch of content of this service", () => {
       bounds: {},
       guesser: "account alice"
     }
-    const fetching = fetchContent(deps, peers, makeFetchResources(), input)
+    const fetching = fetchContent(deps, peers, fetchResources(), input)
     expect(await Effect.runPromise(fetching)).toEqual({
       _tag: "RetryableFailure",
       problem: "the store could not read the content"
@@ -349,7 +355,7 @@ const peersOfProtected = (): Peers => {
 describe("content of this service with a message password", () => {
   const peers = peersOfProtected()
   const blobs = { ...noDependencies.blobs, open: () => Effect.succeed(Readable.from(["x"])) }
-  const resources = makeFetchResources()
+  const resources = fetchResources()
   const fetched = async (guesser: string, password: string) => {
     const url = "http://post.test/content/c1"
     const settings = {

@@ -1,8 +1,9 @@
 /** What a get finds, and its bounds (protocol §5). */
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
-import { describe, expect, it } from "vitest"
-import { answering, client, receiver, speaking } from "./rig.ts"
+import { describe, expect, it, vi } from "vitest"
+import { bodyBlockBytes, fetchMemoryRetryMs } from "../../../actors/limits.ts"
+import { answering, client, patient, receiver, speaking } from "./rig.ts"
 
 describe("a get finds", () => {
   it("the bytes with their type", async () => {
@@ -65,6 +66,72 @@ describe("a get finds", () => {
           .toEqual([size, size > 1_000 ? "PermanentFailure" : "Fetched"])
       }
     }
+  })
+})
+
+/** Memory of so many bytes, and how many of them are in use. */
+const memoryOf = (bytesMax: number) => {
+  let used = 0
+  let most = 0
+  return {
+    used: () => used,
+    most: () => most,
+    reserve: (bytes: number) => {
+      if (used + bytes > bytesMax) return false
+      used += bytes
+      most = Math.max(most, used)
+      return true
+    },
+    release: (bytes: number) => void (used -= bytes)
+  }
+}
+
+describe("the memory of a get", () => {
+  const bytesMax = 1024 * 1024
+  const nowMs = 1_000_000
+  const deferred = { _tag: "Deferred", untilMs: nowMs + fetchMemoryRetryMs }
+
+  it("is that of the bytes that have arrived", async () => {
+    const { uri } = await speaking((socket) => {
+      socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\nx"))
+    })
+    const { outbound } = await client({ limits: patient })
+    const memory = memoryOf(bytesMax)
+    const getting = Effect.runFork(outbound.get({ uri, bytesMax, memory }))
+    await vi.waitFor(() => expect(memory.used()).toBe(bodyBlockBytes))
+    await Effect.runPromise(Fiber.interrupt(getting))
+    expect(memory.most()).toBe(bodyBlockBytes)
+  })
+
+  it("is the same in whatever chunks a body comes", async () => {
+    const body = "0123456789".repeat(20_000)
+    const { uri } = await speaking((socket) => {
+      socket.once("data", () => {
+        const chunks = [...body].map((one) => `1\r\n${one}\r\n`).join("")
+        socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
+      })
+    })
+    const { outbound } = await client({ limits: patient })
+    const memory = memoryOf(bytesMax)
+    const found = await Effect.runPromise(outbound.get({ uri, bytesMax, memory }))
+    expect(found._tag === "Fetched" && Buffer.from(found.fetched.bytes).toString()).toBe(body)
+    expect(memory.used()).toBe(Math.ceil(body.length / bodyBlockBytes) * bodyBlockBytes)
+  })
+
+  it.each(["identity", "gzip"])("defers it if there is no room for its body (%s)", async (name) => {
+    const plain = Buffer.alloc(200_000, "x")
+    const bytes = name === "gzip" ? gzipSync(plain) : plain
+    const at = await answering(200, { "content-encoding": name }, bytes)
+    const { outbound } = await client({ limits: patient, nowMs: () => nowMs })
+    const getWith = (roomBytes: number) => {
+      const memory = memoryOf(roomBytes)
+      const getting = outbound.get({ uri: at.uri, bytesMax, memory })
+      return Effect.map(getting, (outcome) => ({ outcome, memory }))
+    }
+    expect((await Effect.runPromise(getWith(100_000))).outcome).toEqual(deferred)
+    const { memory, outcome } = await Effect.runPromise(getWith(bytesMax + bodyBlockBytes))
+    expect(outcome._tag).toBe("Fetched")
+    expect(memory.used()).toBe(name === "gzip" ? bodyBlockBytes + plain.length : 4 * bodyBlockBytes)
   })
 })
 

@@ -112,7 +112,7 @@ export const receiver = async (answer: RequestListener, host = "127.0.0.1"): Pro
 export const answering = (
   code: number,
   headers: Readonly<Record<string, string>> = {},
-  body = ""
+  body: string | Uint8Array = ""
 ): Promise<Receiver> =>
   receiver((_, response) => {
     response.writeHead(code, headers).end(body)
