@@ -52,7 +52,8 @@ export const behaviors = (deps: Dependencies): ReadonlyArray<AnyBehavior> => [
 ]
 export { accountKind, goneQueries, queriesTable, queryOwnersTable } from "./account/index.ts"
 export { auditId, auditKind } from "./audit/index.ts"
-export { BackgroundTaskState, type CachedContent, cachedTable } from "./background-task/index.ts"
+export { BackgroundTaskState, type CachedContent, cachedTable,
+  DroppedRequests } from "./background-task/index.ts"
 export { type Block, type BlockedBy, blockedText, decodeBlock, findBlock, hostsOf,
   normalHost } from "./blocks.ts"
 export { cabinetKind } from "./cabinet/index.ts"

@@ -268,6 +268,9 @@ export const anonymousBudgetsMax = 10_000
 /** Origins of these that one client network may have. */
 export const anonymousOriginsMax = 1_000
 
+/** A node logs dropped requests of anonymous deposits once in this time. */
+export const droppedRequestsLogMs = hourMs
+
 /** How long a node remembers whether a message takes receipts, and of how many messages. */
 export const receiptAcceptanceFreshMs = 24 * hourMs
 

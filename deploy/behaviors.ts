@@ -20,7 +20,10 @@ export const outboundOf = (allow: ReadonlyArray<string>, ca?: string) =>
 export const behaviorsOf = (
   settings: NodeSettings,
   baseUrl: string,
-  ports: Pick<Dependencies, "blobs" | "keyring" | "outbound" | "records" | "usage">
+  ports: Pick<
+    Dependencies,
+    "blobs" | "droppedRequests" | "keyring" | "outbound" | "records" | "usage"
+  >
 ): ReadonlyArray<AnyBehavior> =>
   behaviors({
     ...ports,

@@ -230,7 +230,7 @@ export const backgroundTask = (
   const resources: NodeResources = {
     memory: new FetchBudget(),
     passwords: passwordChecks(),
-    history: makeRequestHistory(),
+    history: makeRequestHistory(deps.droppedRequests),
     running: new Set()
   }
   return {

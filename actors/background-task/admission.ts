@@ -5,6 +5,7 @@ import type { StoredNotification } from "../mailbox/index.ts"
 import type { Deferred, DeliveryOutcome, RequestBounds } from "../outbound/index.ts"
 import { parseUrl } from "../parse-url.ts"
 import { AnonymousBudget } from "./anonymous-budget.ts"
+import { DroppedRequests } from "./dropped-requests.ts"
 import type { BackgroundTaskDependencies, Pointer } from "./protocol.ts"
 import { namesReceipts, ReceiptAcceptance } from "./receipt-acceptance.ts"
 
@@ -15,11 +16,13 @@ export type RequestAdmission = DeliveryOutcome | "admitted" | "never"
 export interface RequestHistory {
   readonly budget: AnonymousBudget
   readonly acceptance: ReceiptAcceptance
+  readonly dropped: DroppedRequests
 }
 
-export const makeRequestHistory = (): RequestHistory => ({
+export const makeRequestHistory = (dropped = new DroppedRequests()): RequestHistory => ({
   budget: new AnonymousBudget(),
-  acceptance: new ReceiptAcceptance()
+  acceptance: new ReceiptAcceptance(),
+  dropped
 })
 
 /**
@@ -28,19 +31,24 @@ export const makeRequestHistory = (): RequestHistory => ({
  * would take all of it, and each redirect would then have to wait.
  */
 const admit = (
-  { budget }: RequestHistory,
+  { budget, dropped }: RequestHistory,
   { atMs, network }: StoredNotification,
   url: string,
   kept = redirectsMax
 ): Effect.Effect<Deferred | "admitted" | "never"> =>
-  Effect.map(Clock.currentTimeMillis, (nowMs) => {
-    if (network === undefined) return "admitted"
-    const leftMs = atMs + anonymousRequestsMs - nowMs
-    if (leftMs <= 0) return "never"
-    const waitMs = budget.take(network, parseUrl(url)?.origin ?? "", nowMs, kept)
-    if (waitMs === 0) return "admitted"
-    return waitMs < leftMs ? { _tag: "Deferred", untilMs: nowMs + waitMs } : "never"
-  })
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (nowMs): Effect.Effect<Deferred | "admitted" | "never"> => {
+      if (network === undefined) return Effect.succeed("admitted")
+      const leftMs = atMs + anonymousRequestsMs - nowMs
+      if (leftMs <= 0) return Effect.succeed("never")
+      const waitMs = budget.take(network, parseUrl(url)?.origin ?? "", nowMs, kept)
+      if (waitMs === 0) return Effect.succeed("admitted")
+      return waitMs < leftMs
+        ? Effect.succeed({ _tag: "Deferred", untilMs: nowMs + waitMs })
+        : Effect.as(dropped.note(), "never")
+    }
+  )
 
 /**
  * Where the requests for a notification may go. An anonymous sender causes requests to public

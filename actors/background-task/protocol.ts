@@ -12,6 +12,7 @@ import type { Links } from "../links.ts"
 import { DeliveryOutcome, type Outbound, type Schedule } from "../outbound/index.ts"
 import { Base64Id, Count, CountOrZero } from "../schemas.ts"
 import type { UsageLedger } from "../usage/index.ts"
+import type { DroppedRequests } from "./dropped-requests.ts"
 
 /** The dependencies of background tasks. */
 export interface BackgroundTaskDependencies {
@@ -25,6 +26,8 @@ export interface BackgroundTaskDependencies {
   readonly records: Pick<RecordsApi, "write" | "get">
   readonly usage: Pick<UsageLedger, "submit">
   readonly random: () => number
+  /** Counts the requests that are never made; a node reports the number. */
+  readonly droppedRequests?: DroppedRequests
 }
 
 /** The notification that a task is for, and what the task does. */

@@ -6,7 +6,8 @@
 import { Effect, Layer } from "effect"
 import { statfs } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
-import { type Keyring, serviceFormat, Usage, UsageLedger } from "../../actors/index.ts"
+import { DroppedRequests, type Keyring, serviceFormat, Usage,
+  UsageLedger } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, BlockList, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
   DiskFloor, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen,
@@ -71,12 +72,16 @@ interface Shared {
   /** The node's name, the same at each start. */
   readonly node: string
   readonly outbound: OutboundService
+  readonly droppedRequests: DroppedRequests
   readonly issuer: Service["issuer"]
   /** Encrypts stored secrets. */
   readonly keyring: Keyring
 }
 
-const systemLayer = (settings: NodeSettings, { baseUrl, keyring, outbound }: Shared) =>
+const systemLayer = (
+  settings: NodeSettings,
+  { baseUrl, droppedRequests, keyring, outbound }: Shared
+) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
     return System.layer({
@@ -86,7 +91,8 @@ const systemLayer = (settings: NodeSettings, { baseUrl, keyring, outbound }: Sha
         records: yield* Records,
         usage: yield* Usage,
         keyring,
-        outbound
+        outbound,
+        droppedRequests
       }),
       limits: {
         ...groupLimits(settings),
@@ -212,7 +218,7 @@ const diskFloorOf = (settings: NodeSettings): DiskFloor | undefined =>
 
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  { baseUrl, issuer, keyring, node, outbound }: Shared,
+  { baseUrl, droppedRequests, issuer, keyring, node, outbound }: Shared,
   httpMetrics: HttpMetrics
 ): Effect.fn.Return<
   Service,
@@ -251,6 +257,7 @@ const makeService = Effect.fnUntraced(function*(
       httpMetrics,
       nowMs,
       delivery: outbound.metrics,
+      droppedRequests,
       diskFloor,
       usage
     }),
@@ -414,6 +421,7 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
       baseUrl: baseUrlOf(settings, held.port),
       node: yield* nodeNameOf(settings),
       outbound: yield* outboundOf(settings.outboundAllow),
+      droppedRequests: new DroppedRequests(),
       issuer: yield* issuerOf(settings),
       keyring: yield* keyringOfNode(settings)
     }

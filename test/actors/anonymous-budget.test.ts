@@ -33,9 +33,9 @@ it("lets a hundred through in a day", () => {
 it("forgets nothing of the last day: new origins wait while its memory is full", () => {
   const budget = new AnonymousBudget()
   for (let n = 0; n < anonymousPerMinuteMax; n++) expect(budget.take("a", victim, 1)).toBe(0)
+  // No network has more than another, so that none has room for others.
   for (let n = 1; n < anonymousBudgetsMax; n++) {
-    const network = `n${Math.floor(n / anonymousOriginsMax)}`
-    expect(budget.take(network, `https://${n}.example`, 1 + n)).toBe(0)
+    expect(budget.take(`n${n}`, `https://${n}.example`, 1 + n)).toBe(0)
   }
   // The first to end is the victim's, a day after its last request.
   expect(budget.take("a", "https://new.example", 20_000)).toBe(1 + dayMs - 20_000)
@@ -54,6 +54,39 @@ it("forgets nothing of the last day: new origins wait while its memory is full",
   expect(budget.take("a", victim, 2 + dayMs)).toBe(minuteMs)
 })
 
+it("has room for an eleventh network when ten have filled it", () => {
+  const budget = new AnonymousBudget()
+  const networks = Array.from(
+    { length: anonymousBudgetsMax / anonymousOriginsMax },
+    (_, n) => `n${n}`
+  )
+  const origins = Array.from({ length: anonymousOriginsMax }, (_, n) => `https://${n}.example`)
+  for (const network of networks) {
+    for (const origin of origins) expect(budget.take(network, origin, 1)).toBe(0)
+  }
+  for (const origin of origins) {
+    for (let n = 1; n < anonymousPerMinuteMax; n++) budget.take("n0", origin, 1)
+  }
+  expect(budget.take("honest", "https://honest.example", 2)).toBe(0)
+  // No network of the ten gets a second budget for any of its origins, known or not.
+  const through = networks.map((network) =>
+    origins.map((origin) =>
+      Array.from({ length: 2 * anonymousPerMinuteMax }, () => budget.take(network, origin, 3))
+        .filter((waitMs) => waitMs === 0).length
+    )
+  )
+  expect(Math.max(...through[0] ?? [])).toBe(0)
+  expect(Math.max(...through.flat())).toBe(anonymousPerMinuteMax - 1)
+  // An eleventh, and each later one, gets as much as the others have.
+  for (let n = 11; n < 40; n++) {
+    for (let at = 0; at < 100; at++) {
+      expect(budget.take(`n${n}`, `https://${at}.example`, 4)).toBe(0)
+    }
+  }
+  // After a day all have room again.
+  for (const network of networks) expect(budget.take(network, victim, 4 + dayMs)).toBe(0)
+})
+
 it("lets no network take all the room", () => {
   const budget = new AnonymousBudget()
   for (let n = 0; n < anonymousOriginsMax; n++) {
@@ -65,6 +98,28 @@ it("lets no network take all the room", () => {
   // The second origin is the first to end, then the third.
   expect([budget.take("a", victim, dayMs), budget.take("a", victim, dayMs + 1)]).toEqual([1, 0])
   expect(budget.take("a", "https://other.example", dayMs + 1)).toBe(1)
+})
+
+it("never lets more through while the room is short, and never takes more room", () => {
+  const step = tuple(constantFrom("a", "b", "c", "d"), nat(8), nat(4 * 60 * minuteMs))
+  assert(property(array(step, { minLength: 50, maxLength: 400 }), (all) => {
+    const limits = { pairsMax: 8, originsMax: 5 }
+    const budget = new AnonymousBudget(limits)
+    const through = new Map<string, Array<number>>()
+    let nowMs = 0
+    for (const [network, at, stepMs] of all) {
+      nowMs += stepMs
+      // Each request leaves one for the pair, so that a second budget would be seen.
+      const kept = anonymousPerDayMax - 1
+      const waitMs = budget.take(network, `https://${at}.example`, nowMs, kept)
+      expect(budget.size).toBeLessThanOrEqual(limits.pairsMax)
+      if (waitMs > 0) continue
+      const pair = `${network} ${at}`
+      const times = through.get(pair) ?? []
+      expect(times.filter((time) => time > nowMs - dayMs)).toEqual([])
+      through.set(pair, [...times, nowMs])
+    }
+  }))
 })
 
 it("never lets more through in any minute or day", () => {

@@ -1,13 +1,14 @@
 /** The requests of background tasks for anonymous deposits, by a clock of the test's. */
-import { Clock, Effect, ManagedRuntime } from "effect"
+import { Clock, Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it, onTestFinished } from "vitest"
 import { backgroundTask } from "../../actors/background-task/actor.ts"
 import { admitFetch, admitReceipt,
   makeRequestHistory } from "../../actors/background-task/admission.ts"
+import { DroppedRequests } from "../../actors/background-task/dropped-requests.ts"
 import type { BackgroundTaskAction, BackgroundTaskMessage, BackgroundTaskReply,
   BackgroundTaskState } from "../../actors/background-task/protocol.ts"
-import { anonymousPerDayMax, anonymousPerMinuteMax, anonymousRequestsMs,
+import { anonymousPerDayMax, anonymousPerMinuteMax, anonymousRequestsMs, droppedRequestsLogMs,
   redirectsMax } from "../../actors/limits.ts"
 import { encodeItem, type StoredNotification } from "../../actors/mailbox/log-item.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
@@ -23,6 +24,15 @@ const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
 const network = "198.51.100.0/24"
+
+const anonymous: StoredNotification = {
+  atMs: beganAtMs,
+  idRandom: "random",
+  digest: "digest",
+  fragment: "<item/>",
+  network,
+  account: undefined
+}
 
 type TaskModel = Model<
   BackgroundTaskState,
@@ -122,6 +132,32 @@ it("causes at most 10 requests a minute and 100 a day to one origin, for an hour
   expect(world.isBusy).toBe(false)
 })
 
+it("counts what is dropped for want of a budget, and logs it once in a while", async () => {
+  const logged: Array<unknown> = []
+  const logger = Logger.make(({ message }) => void logged.push(message))
+  const logging = Logger.layer([logger])
+  const runtime = ManagedRuntime.make(Layer.mergeAll(TestClock.layer(), logging))
+  onTestFinished(() => runtime.dispose())
+  const dropped = new DroppedRequests()
+  const history = makeRequestHistory(dropped)
+  const admit = async (atMs: number) => {
+    await runtime.runPromise(TestClock.setTime(atMs))
+    const stored = { ...anonymous, atMs }
+    const pointer = { url: "https://victim.example/1", password: undefined }
+    return runtime.runPromise(admitFetch(noDependencies, history, stored, pointer))
+  }
+  const perDay = anonymousPerDayMax - redirectsMax
+  for (let n = 0; n < perDay; n++) expect(await admit(beganAtMs + n * minuteMs)).toBe("admitted")
+  expect([dropped.total, logged]).toEqual([0, []])
+  const fullMs = beganAtMs + perDay * minuteMs
+  for (let n = 0; n < 10; n++) expect(await admit(fullMs + n)).toBe("never")
+  expect(dropped.total).toBe(10)
+  expect(logged).toHaveLength(1)
+  expect(await admit(fullMs + droppedRequestsLogMs)).toBe("never")
+  expect(logged).toHaveLength(2)
+  expect(String(logged[1])).toContain("11 since the start")
+})
+
 it("ends the retries an hour after the deposit, however few requests were made", async () => {
   const { madeAtMs, outbound } = countingOutbound()
   const world = new RequestWorld(outbound, ["https://slow.example/1"])
@@ -176,14 +212,6 @@ it("fetches in the end what redirects within its origin, however much at once", 
 })
 
 it("never admits what is an hour old, or would be", async () => {
-  const stored: StoredNotification = {
-    atMs: beganAtMs,
-    idRandom: "random",
-    digest: "digest",
-    fragment: "<item/>",
-    network,
-    account: undefined
-  }
   const pointer = { url: "https://victim.example/1", password: undefined }
   const runtime = ManagedRuntime.make(TestClock.layer())
   onTestFinished(() => runtime.dispose())
@@ -192,7 +220,7 @@ it("never admits what is an hour old, or would be", async () => {
     const deps = { ...noDependencies, outbound }
     const admitAt = async (nowMs: number, history: ReturnType<typeof makeRequestHistory>) => {
       await runtime.runPromise(TestClock.setTime(nowMs))
-      return runtime.runPromise(admit(deps, history, stored, pointer))
+      return runtime.runPromise(admit(deps, history, anonymous, pointer))
     }
     expect(await admitAt(beganAtMs + anonymousRequestsMs, makeRequestHistory())).toBe("never")
     expect(madeAtMs).toEqual([])

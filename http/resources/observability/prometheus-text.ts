@@ -235,22 +235,31 @@ export interface MetricsSources {
   readonly httpMetrics: HttpMetrics
   readonly nowMs: () => number
   readonly delivery?: OutboundService["metrics"]
+  /** The requests for anonymous deposits that were dropped for want of a budget. */
+  readonly droppedRequests?: { readonly total: number }
   readonly diskFloor?: DiskFloor | undefined
   readonly usage?: Pick<UsageLedger, "anonymousTotal" | "limits">
 }
 
 /** Returns a function that renders the current metrics. */
-export const makeMetricsText =
-  ({ delivery, diskFloor, httpMetrics, nowMs, system, usage }: MetricsSources) => (): string => {
-    const snapshot = system.snapshot()
-    return [
-      ...actorMetrics(snapshot),
-      ...commitMetrics(snapshot),
-      ...natsMetrics(snapshot),
-      ...nodeMetrics(snapshot, system.cluster(), nowMs()),
-      ...diskMetrics(diskFloor?.figures),
-      ...usage === undefined ? [] : usageMetrics(usage),
-      ...httpMetricsOf(httpMetrics),
-      ...delivery === undefined ? [] : deliveryMetrics(delivery())
-    ].join("")
-  }
+export const makeMetricsText = (sources: MetricsSources) => (): string => {
+  const { delivery, diskFloor, droppedRequests, httpMetrics, nowMs, system, usage } = sources
+  const snapshot = system.snapshot()
+  return [
+    ...actorMetrics(snapshot),
+    ...commitMetrics(snapshot),
+    ...natsMetrics(snapshot),
+    ...nodeMetrics(snapshot, system.cluster(), nowMs()),
+    ...diskMetrics(diskFloor?.figures),
+    ...usage === undefined ? [] : usageMetrics(usage),
+    ...httpMetricsOf(httpMetrics),
+    ...delivery === undefined ? [] : deliveryMetrics(delivery()),
+    ...droppedRequests === undefined ? [] : [
+      counter(
+        "anonymous_requests_dropped",
+        "Fetches and receipts of anonymous deposits that were dropped for want of a budget",
+        droppedRequests.total
+      )
+    ]
+  ].join("")
+}
