@@ -1,11 +1,20 @@
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** Suites that take minutes are named `*.long.ts` and run with `npm run test:long` only. */
+/**
+ * Suites that take minutes are named `*.long.ts` and run with `npm run test:long` only. That runs
+ * what `npm test` does not: these, the suites of HTTP on the other backends, and {@link deeper}.
+ */
 const long = process.env["TEST_LONG"] === "1"
 /** The soak is measured: `TEST_LONG=soak` runs it and nothing beside it. */
 const soak = "test/disk/soak.long.ts"
 const onlySoak = process.env["TEST_LONG"] === "soak"
+
+/** Paths of suites, and of those among them that do not run. */
+interface TestSuites {
+  readonly include: Array<string>
+  readonly exclude: Array<string>
+}
 
 /** The black-box suites of HTTP, which run on each backend. */
 const http = "test/http/**/*.test.ts"
@@ -16,22 +25,24 @@ const http = "test/http/**/*.test.ts"
  */
 const onBackend = (
   name: string,
-  include: string,
+  suites: TestSuites,
   { globalSetup }: { readonly globalSetup?: string } = {}
 ) => ({
   extends: true as const,
   test: {
     name,
-    include: [include],
+    ...suites,
     isolate: false,
     env: { TEST_BACKEND: name },
     ...(globalSetup === undefined ? {} : { globalSetup })
   }
 })
 
-/** Suites of HTTP by their names. The long form runs all of them on every backend. */
-const httpSuites = (...names: ReadonlyArray<string>): string =>
-  long ? http : `test/http/{${names.join(",")}}.test.ts`
+/** The suites of HTTP that the short form runs on a backend, by name; the long form runs the others. */
+const httpSuites = (...names: ReadonlyArray<string>): TestSuites => {
+  const named = `test/http/{${names.join(",")}}.test.ts`
+  return long ? { include: [http], exclude: [named] } : { include: [named], exclude: [] }
+}
 
 /** What differs between stores, for LevelDB and for memory, which no setting selects. */
 const httpOnStore = httpSuites("content", "mailbox-cursors", "mailboxes", "sessions")
@@ -62,6 +73,19 @@ const httpOnNats = httpSuites(
   "record-formats",
   "tokens"
 )
+
+/** Suites that try more in the long form: more seeds, positions, steps or kills. */
+const deeper = [
+  "test/actors/notification-schedule.test.ts",
+  "test/disk/power-loss.test.ts",
+  "test/e2e/delivery-crash.test.ts",
+  "test/e2e/delivery-failpoints.test.ts",
+  "test/e2e/failpoints.test.ts",
+  "test/runtime/embedded/corruption.test.ts",
+  "test/runtime/embedded/crash.test.ts",
+  "test/runtime/embedded/random-corruption.test.ts",
+  "test/simulation/planted.test.ts"
+]
 
 const natsSetup = { globalSetup: "test/http/nats-setup.ts" }
 
@@ -129,17 +153,24 @@ export default defineConfig({
           globalSetup: "test/bundle.mjs",
           include: onlySoak
             ? [soak]
-            : ["test/**/*.test.ts", ...(long ? ["test/**/*.long.ts"] : [])],
+            : long
+            ? ["test/**/*.long.ts", ...deeper]
+            : ["test/**/*.test.ts"],
           exclude: ["test/http/**", units, ...(onlySoak ? [] : [soak])]
         }
       },
       ...(onlySoak ? [] : [
         {
           extends: true as const,
-          test: { name: "units", globalSetup: "test/bundle.mjs", include: [units], isolate: false }
+          test: {
+            name: "units",
+            globalSetup: "test/bundle.mjs",
+            include: long ? deeper.filter((path) => path.startsWith("test/actors/")) : [units],
+            isolate: false
+          }
         },
         onBackend("memory", httpOnStore),
-        onBackend("embedded", http),
+        ...(long ? [] : [onBackend("embedded", { include: [http], exclude: [] })]),
         onBackend("leveldb", httpOnStore),
         onBackend("nats", httpOnNats, natsSetup),
         onBackend("cluster", httpOnCluster, natsSetup)

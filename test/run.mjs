@@ -3,7 +3,8 @@
  * `npm test`: tests everything, from a fresh clone. It installs packages, builds, checks format,
  * lint and dead code, and runs every suite. The last line is `N passed, M failed`, where each check
  * counts as one; the exit code is 1 after any failure. A missing tool is a failure, never a skip.
- * Options: `--long` adds the suites that take minutes; vitest receives all other arguments.
+ * Options: `--long` runs the suites that the short form leaves out; vitest receives all other
+ * arguments.
  */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
@@ -109,7 +110,7 @@ const haveTool = ({ isThere, name, packages }) => () => {
 
 /**
  * Runs vitest and adds its counts; a suite that fails to load counts as one failure.
- * `which`: undefined, `1` to add the long suites, or `soak` for only the soak.
+ * `which`: undefined, `1` for what only the long form runs, or `soak` for only the soak.
  */
 const runSuites = (which) => {
   const folder = mkdtempSync(join(tmpdir(), "restante-test-"))

@@ -120,6 +120,14 @@ describe("the source tree", () => {
     }
   })
 
+  it("runs in the long form each suite that tries more there", () => {
+    const deeper = matching(/process\.env\["TEST_LONG"\]/)
+      .filter((file) => file.endsWith(".test.ts"))
+    expect(deeper.length).toBeGreaterThan(0)
+    const named = textOf("vitest.config.ts")
+    expect(deeper.filter((file) => !named.includes(`"${file}"`))).toEqual([])
+  })
+
   it.each([...folders, "runtime/embedded", "runtime/nats"])("%s/ has a README.md", (folder) => {
     expect(files).toContain(`${folder}/README.md`)
   })
