@@ -1,7 +1,7 @@
 /** Cabinets (protocol §1.5): several mailboxes read as one. */
-import { type Notification, notificationOf } from "./notifications.ts"
-import { type CursorListingOptions, defined, type JsonObject, linkOf, listOf, optionalText,
-  RemoteResource, textOf, withQuery } from "./transport/index.ts"
+import { type Notification, notificationFrom } from "./notifications.ts"
+import { type CursorListingOptions, defined, type HttpTransport, type JsonObject, linkOf, listOf,
+  optionalText, RemoteResource, textOf, withQuery } from "./transport/index.ts"
 
 /** The definition of a cabinet. */
 export interface CabinetContents {
@@ -46,9 +46,10 @@ export const documentOfCabinet = (
   ...contains === undefined && since === undefined ? {} : { query: defined({ contains, since }) }
 })
 
-const filedOf = (document: JsonObject): Filed => ({
-  ...notificationOf(document),
-  mailbox: textOf(document, "mailbox")
+/** Reads a notification in an answer of the cabinet `source`. */
+const filedFrom = (transport: HttpTransport, source: string) => (document: JsonObject): Filed => ({
+  ...notificationFrom(transport, source)(document),
+  mailbox: transport.resolve(textOf(document, "mailbox"), source)
 })
 
 /** A cabinet, by its URI. */
@@ -72,13 +73,15 @@ export class Cabinet extends RemoteResource {
         readable: optionalText(one, "readable") !== "false",
         discarded: optionalText(one, "discarded") === "true"
       })),
-      notifications: listOf(document, "notification").map(filedOf)
+      notifications: listOf(document, "notification")
+        .map(filedFrom(this.transport, this.href))
     }
   }
 
   /** All its notifications, page by page. Throws UnknownCursor as `read` does. */
   notifications(options: CursorListingOptions = {}): AsyncGenerator<Filed, void, void> {
-    return this.transport.list(this.href, "notification", filedOf, options)
+    const decode = filedFrom(this.transport, this.href)
+    return this.transport.list(this.href, "notification", decode, options)
   }
 
   async replace(contents: CabinetContents): Promise<void> {

@@ -1,6 +1,6 @@
 /** Mailboxes (protocol §1.2): opening, depositing, reading, watching, settings, the end. */
 import { longPollSeconds, pageEntries, responseMs } from "./limits.ts"
-import { itemOf, type Notification, type NotificationInput, notificationOf, Watch,
+import { itemOf, type Notification, notificationFrom, type NotificationInput, Watch,
   type Watching } from "./notifications.ts"
 import { type NewRegistration, Registration, type RegistrationInfo,
   registrationInfoOf } from "./registration.ts"
@@ -131,7 +131,8 @@ export class Mailbox extends RemoteResource {
   /** A2: deposits a notification and returns its URI. */
   async deposit(notification: NotificationInput, options: PostOptions = {}): Promise<string> {
     const document = { item: itemOf(notification) }
-    return locationOf(await this.transport.post(this.href, document, options))
+    const location = locationOf(await this.transport.post(this.href, document, options))
+    return this.transport.resolve(location, this.href)
   }
 
   /** A11: one page. Throws UnknownCursor if `after` is a cursor that is not of this mailbox. */
@@ -150,7 +151,8 @@ export class Mailbox extends RemoteResource {
       more: linkOf(headers.get("link"), "next") !== undefined,
       discarded: optionalText(document, "discarded") === "true",
       etag: headers.get("etag") ?? undefined,
-      notifications: listOf(document, "notification").map(notificationOf)
+      notifications: listOf(document, "notification")
+        .map(notificationFrom(this.reader, this.href))
     }
   }
 
@@ -159,7 +161,8 @@ export class Mailbox extends RemoteResource {
     { pageSize = pageEntries, ...options }: CursorListingOptions = {}
   ): AsyncGenerator<Notification, void, void> {
     const listing = { ...options, pageSize }
-    return this.reader.list(this.href, "notification", notificationOf, listing)
+    const decode = notificationFrom(this.reader, this.href)
+    return this.reader.list(this.href, "notification", decode, listing)
   }
 
   /** Its notifications, and new ones as they arrive; see Watch. */
@@ -175,15 +178,19 @@ export class Mailbox extends RemoteResource {
     return this.read({ after, waitSeconds: longPollSeconds, signal })
   }
 
-  /** One notification, by its URI. */
+  /** One notification. Throws UnexpectedAnswer for a URI that is not of this mailbox. */
   async get(href: string, signal?: AbortSignal): Promise<Notification> {
-    return notificationOf(await this.reader.get(href, signal))
+    const uri = this.reader.below(this.href, "notifications", href)
+    return notificationFrom(this.reader, this.href)(await this.reader.get(uri, signal))
   }
 
-  /** Removes a notification. A notification that is already gone is not a failure. */
-  remove(notification: string | Notification): Promise<void> {
+  /**
+   * Removes a notification. A notification that is already gone is not a failure. Throws
+   * UnexpectedAnswer for a notification whose URI is not of this mailbox.
+   */
+  async remove(notification: string | Notification): Promise<void> {
     const href = typeof notification === "string" ? notification : notification.href
-    return this.reader.remove(href)
+    await this.reader.remove(this.reader.below(this.href, "notifications", href))
   }
 
   /** Registers a callback for changes (A12). The service shows the secret only once. */
@@ -194,7 +201,8 @@ export class Mailbox extends RemoteResource {
     const { document } = await this.reader.post(uri, { callback }, options)
     const state = registrationInfoOf(document)
     const secret = textOf(document, "secret")
-    return { registration: this.registration(state.href), secret, state }
+    const href = this.reader.follow(state.href, this.href)
+    return { registration: this.registration(href), secret, state }
   }
 
   /** The states of the registrations of all readers. */
@@ -207,9 +215,9 @@ export class Mailbox extends RemoteResource {
     return infos
   }
 
-  /** A registration by its URI. */
+  /** A registration by its URI. Throws UnexpectedAnswer for a URI that is not of this mailbox. */
   registration(href: string): Registration {
-    return new Registration(this.reader, href)
+    return new Registration(this.reader, this.reader.below(this.href, "registrations", href))
   }
 
   /** The settings by its owner. */

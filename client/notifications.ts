@@ -29,26 +29,31 @@ export interface Notification {
   readonly item: JsonObject
 }
 
-const cachedOf = (document: JsonObject): CachedCopy | undefined => {
+const cachedOf = (
+  document: JsonObject,
+  resolve: (reference: string) => string
+): CachedCopy | undefined => {
   const cached = optionalObject(document, "cached")
   return cached === undefined ? undefined : {
-    href: textOf(cached, "href"),
+    href: resolve(textOf(cached, "href")),
     type: optionalText(cached, "type"),
     lengthBytes: optionalNumber(cached, "length")
   }
 }
 
-/** Reads a notification of a listing, an event or a push. */
-export const notificationOf = (document: JsonObject): Notification => {
+const unresolved = (reference: string): string => reference
+
+/** Reads a notification of a listing, an event or a push; `resolve` makes its URIs absolute. */
+export const notificationOf = (document: JsonObject, resolve = unresolved): Notification => {
   const item = objectOf(document, "item")
   return {
-    href: textOf(document, "href"),
+    href: resolve(textOf(document, "href")),
     received: textOf(document, "received"),
     description: textOf(item, "description"),
-    url: textOf(item, "url"),
+    url: resolve(textOf(item, "url")),
     password: optionalText(item, "password"),
     from: optionalText(item, "from"),
-    cached: cachedOf(document),
+    cached: cachedOf(document, resolve),
     item
   }
 }
@@ -248,6 +253,11 @@ export interface Watched {
   readonly now: () => Promise<string>
 }
 
+/** Reads a notification in an answer of the resource `source`. */
+export const notificationFrom =
+  (transport: HttpTransport, source: string) => (document: JsonObject): Notification =>
+    notificationOf(document, (reference) => transport.resolve(reference, source))
+
 /** Whether a retry cannot succeed. */
 const isFinal = (error: unknown): boolean =>
   error instanceof UnexpectedAnswer ||
@@ -354,7 +364,8 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
     if (type === "gone") throw deleted(this.watched.href)
     if (type === "position") this.continueAt(xmlToJson(data), lastId)
     if (type !== "notification") return undefined
-    return { ...notificationOf(xmlToJson(data)), cursor: lastId }
+    const { href, transport } = this.watched
+    return { ...notificationFrom(transport, href)(xmlToJson(data)), cursor: lastId }
   }
 
   /** The service cannot continue exactly after the cursor. */
@@ -369,7 +380,9 @@ export class Watch implements AsyncIterable<ReceivedNotification> {
   private async removeHandled(): Promise<void> {
     const { handled, signal } = this
     if (handled === undefined) return
-    await this.watched.transport.remove(handled, { signal })
+    const { href, transport } = this.watched
+    const uri = transport.below(href, "notifications", transport.follow(handled, href))
+    await transport.remove(uri, { signal })
     this.handled = undefined
   }
 

@@ -117,7 +117,7 @@ export const readPush = (body: string, id = ""): Push => {
     id,
     mailbox: textOf(document, "mailbox"),
     cursor: textOf(document, "time"),
-    notifications: listOf(document, "notification").map(notificationOf),
+    notifications: listOf(document, "notification").map((one) => notificationOf(one)),
     removed: listOf(document, "removed").map((one) => textOf(one, "href")),
     deleted: document["deleted"] !== undefined
   }
@@ -147,7 +147,7 @@ const readTopic = (body: string): Push => {
     id: "",
     mailbox: textOf(document, "href"),
     cursor: textOf(document, "time"),
-    notifications: listOf(document, "notification").map(notificationOf),
+    notifications: listOf(document, "notification").map((one) => notificationOf(one)),
     removed: [],
     deleted: false
   }

@@ -25,10 +25,13 @@ export const linkOf = (field: string | null, relation: string): string | undefin
   return undefined
 }
 
-/** The URL of a text; undefined if it is not one. `actors/parse-url.ts` says why not `canParse`. */
-export const parseUrl = (text: string): URL | undefined => {
+/**
+ * The URL of a text, which is relative to `base`; undefined if it is not one. `actors/parse-url.ts`
+ * says why not `canParse`.
+ */
+export const parseUrl = (text: string, base?: string): URL | undefined => {
   try {
-    return new URL(text)
+    return new URL(text, base)
   } catch {
     return undefined
   }

@@ -6,7 +6,7 @@ import { backoffMsFirst, backoffMsMax, documentBytesMax, problemBytesMax, respon
   retryAfterMsMax } from "../limits.ts"
 import { ConnectionError, ProblemError, problemError, RestanteError } from "./errors.ts"
 import { type JsonObject, listOf, parseObject, unexpected } from "./json.ts"
-import { type CursorListingOptions, linkOf, parseUrl, pathOf, withQuery } from "./pages.ts"
+import { type CursorListingOptions, linkOf, parseUrl, withQuery } from "./pages.ts"
 
 /** All bytes of a body; undefined, with the rest unread, when there are more than `bytesMax`. */
 export const readBytes = async (
@@ -216,16 +216,64 @@ export class HttpTransport {
   /** The URL for a request, and whether it is of this service. Throws TypeError. */
   locate(uri: string): { readonly url: string; readonly isOwn: boolean } {
     const { publicUrl, url } = this.endpoint
-    if (uri.startsWith("/")) return { url: url + uri, isOwn: true }
-    for (const base of [publicUrl, url]) {
-      if (uri === base || uri.startsWith(`${base}/`)) {
-        return { url: url + uri.slice(base.length), isOwn: true }
-      }
-    }
-    if (!/^https?:\/\//i.test(uri) || parseUrl(uri) === undefined) {
+    const isPath = uri.startsWith("/")
+    const parsed = parseUrl(isPath ? url + uri : uri)
+    if (parsed === undefined || !(isPath || /^https?:\/\//i.test(uri))) {
       throw new TypeError("expected an http or https URI, or a path of the service")
     }
-    return { url: uri, isOwn: false }
+    // Compared as `fetch` sends it: dot segments may lead out of the base URL.
+    const { href } = parsed
+    for (const base of [publicUrl, url]) {
+      if (href === base || href.startsWith(`${base}/`)) {
+        return { url: url + href.slice(base.length), isOwn: true }
+      }
+    }
+    return { url: href, isOwn: false }
+  }
+
+  /**
+   * The URI of a reference in an answer of another service, which is relative to the URI that
+   * answered. A reference in an answer of this service stays as it is.
+   */
+  resolve(reference: string, source: string): string {
+    const { isOwn, url } = this.locate(source)
+    return isOwn ? reference : parseUrl(reference, url)?.href ?? reference
+  }
+
+  /**
+   * The URI to request for a reference in an answer. A service names its own resources only: a
+   * reference of another service to this one would be requested with the account's credentials. A
+   * link of this service to itself is requested at `url`, whatever origin it has. Throws
+   * UnexpectedAnswer.
+   */
+  follow(reference: string, source: string): string {
+    const { isOwn, url } = this.locate(source)
+    const target = parseUrl(reference, url)
+    if (target === undefined || !/^https?:$/.test(target.protocol)) {
+      return unexpected("a link is no http or https URI")
+    }
+    const isTargetOwn = this.locate(target.href).isOwn
+    if (isOwn) return isTargetOwn ? target.href : target.pathname + target.search
+    return !isTargetOwn && target.origin === parseUrl(url)?.origin
+      ? target.href
+      : unexpected("a link leads to another service")
+  }
+
+  /**
+   * The URI of a resource directly below another one, such as `<parent>/notifications/1`; either
+   * may have the secret part of the parent. Throws UnexpectedAnswer for any other URI.
+   */
+  below(parent: string, folder: string, reference: string): string {
+    const uri = this.resolve(reference, parent)
+    const { isOwn, url } = this.locate(parent)
+    const prefix = `${withoutSecret(url)}/${folder}/`
+    if (/^(?:https?:\/\/|\/)/i.test(uri) && parseUrl(uri, url) !== undefined) {
+      const target = this.locate(uri)
+      const path = withoutSecret(target.url)
+      const isBelow = path.startsWith(prefix) && /^[^/?#]+$/.test(path.slice(prefix.length))
+      if (target.isOwn === isOwn && isBelow) return uri
+    }
+    return unexpected(`a URI is not one of the ${folder} of its mailbox`)
   }
 
   /** The URI as the service writes it. */
@@ -300,7 +348,7 @@ export class HttpTransport {
       if (response.headers.get("discarded") === "true") onDiscarded?.()
       yield* listOf(response.document, name).map(decode)
       const next = linkOf(response.headers.get("link"), "next")
-      page = next !== undefined && this.locate(uri).isOwn ? pathOf(next) : next
+      page = next === undefined ? undefined : this.follow(next, page)
     }
   }
 
@@ -457,6 +505,9 @@ const retryAfterAttempt = (
   if (!transientStatuses.has(status) && !isInProgress) return undefined
   return (retryAfterMs ?? 0) > retryAfterMsMax ? undefined : retryAfterMs ?? backoffMs(attempt)
 }
+
+/** The URI without the secret part of its path. */
+const withoutSecret = (uri: string): string => uri.replace(/(?:~|%7e)[^/?#]*/i, "")
 
 /** Error messages are logged, and the part of a URI after `~` is secret. */
 const redactSecret = (text: string): string => text.replace(/(?:~|%7e)[^/\s?#:]*/gi, "~…")

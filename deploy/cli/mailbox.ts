@@ -117,12 +117,18 @@ const locateMailbox = Effect.fnUntraced(function*(
   }
 })
 
+/** A notification or registration of a mailbox, in the path of it. */
+const inMailbox = /\/(?:notifications|registrations)\/[^/]+$/
+
+/** The mailbox of a location, which may be of a notification or registration in it. */
 const callMailbox = <A>(
   { password, path, service }: MailboxLocation,
   use: (mailbox: Mailbox, client: Client) => Promise<A>,
   messages?: Readonly<Record<number, string>>
-): Effect.Effect<A, CommandFailed> =>
-  call(service, (client) => use(client.mailbox(path, { password }), client), messages)
+): Effect.Effect<A, CommandFailed> => {
+  const mailboxPath = path.replace(inMailbox, "")
+  return call(service, (client) => use(client.mailbox(mailboxPath, { password }), client), messages)
+}
 
 const mailboxArgument = textArgument(
   "mailbox",
