@@ -125,9 +125,10 @@ export class Client {
 
   /**
    * A3: reads a message by its URI, at this service or another; or the message of a notification,
-   * with the notification's password. Only this service receives the account's credentials.
+   * with the notification's password. Only content of this service receives the account's
+   * credentials: a stranger chooses the URI of a message, which may be any of this service.
    */
-  get(
+  async get(
     message: string | { readonly url: string; readonly password?: string | undefined },
     options: ReadContentOptions = {}
   ): Promise<Content> {
@@ -143,6 +144,7 @@ export class Client {
         range: range === undefined ? undefined : `bytes=${range.from}-${range.to ?? ""}`
       },
       redirect: password === undefined ? "follow" : "error",
+      authorization: this.transport.authorizationForMessage(href),
       signal
     } as const
     return this.transport.send(request, (response) => {
@@ -194,7 +196,8 @@ export class Client {
     }
   ): Promise<string | undefined> {
     const { headers } = await this.transport.post(href, receipt, {
-      headers: { "message-password": password }
+      headers: { "message-password": password },
+      authorization: this.transport.authorizationForMessage(href)
     })
     return headers.get("location") ?? undefined
   }

@@ -276,6 +276,16 @@ export class HttpTransport {
     return unexpected(`a URI is not one of the ${folder} of its mailbox`)
   }
 
+  /**
+   * The `authorization` for a message, whose URI a stranger may have chosen: undefined,
+   * the account's, for content of this service, and null, none, for anything else.
+   */
+  authorizationForMessage(uri: string): null | undefined {
+    const { isOwn, url } = this.locate(uri)
+    const path = url.slice(this.endpoint.url.length)
+    return isOwn && /^\/content\/[\w~=-]+$/.test(path) ? undefined : null
+  }
+
   /** The URI as the service writes it. */
   absolute(uri: string): string {
     return uri.startsWith("/") ? this.endpoint.publicUrl + uri : uri
@@ -356,12 +366,13 @@ export class HttpTransport {
   post(
     uri: string,
     document?: object,
-    options: PostOptions & Pick<ServiceRequest, "headers"> = {}
+    options: PostOptions & Pick<ServiceRequest, "authorization" | "headers"> = {}
   ): Promise<DocumentResponse> {
-    const { headers, idempotencyKey = newIdempotencyKey(), signal } = options
+    const { authorization, headers, idempotencyKey = newIdempotencyKey(), signal } = options
     return this.request({
       method: "POST",
       uri,
+      authorization,
       headers: {
         ...headers,
         "content-type": document === undefined ? undefined : "application/json",

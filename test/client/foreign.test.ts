@@ -197,3 +197,39 @@ it("acknowledges at the own service by whatever base URL it writes", async () =>
   const foreign = `${other}/mailboxes/alice/notifications/1`
   expect(await rejection(mailbox.remove(foreign))).toBeInstanceOf(UnexpectedAnswer)
 })
+
+const byStranger = [
+  "/mailboxes/alice?limit=1000",
+  `${own}/mailboxes/alice?limit=1000`,
+  `${own}/archive`,
+  "/content/../archive",
+  "/content/%2e%2e/archive",
+  "/content/..%2farchive",
+  "/content/1/../../archive",
+  "/content/1/receipts",
+  "/content",
+  "/content/"
+]
+
+it.each(byStranger)(
+  "reads or reports no message with credentials beside content: %s",
+  async (url) => {
+    const { client, requests } = asAlice(() => new Response("theirs"))
+    await client.get({ url })
+    await client.report(url, { status: "retrieved" })
+    expect(requests.map(({ authorization }) => authorization)).toEqual([null, null])
+  }
+)
+
+it("reads and reports content of the own service with the account's credentials", async () => {
+  for (const base of [own, `${own}/restante`]) {
+    const { client, requests } = asAlice(() => new Response("mine"), base)
+    for (const url of ["/content/x_Y-9", `${base}/content/x_Y-9`]) {
+      await client.get({ url })
+      await client.report(url, { status: "retrieved" })
+    }
+    expect(requests.map(({ url }) => url)).toEqual(Array(4).fill(`${base}/content/x_Y-9`))
+    expect(requests.map(isOwn)).not.toContain(false)
+    expect(requests.map(({ authorization }) => authorization)).not.toContain(null)
+  }
+})
