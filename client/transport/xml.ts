@@ -144,7 +144,10 @@ const objectOf = ({ attributes, children, name }: Node, place: Place): JsonObjec
     if (typeof child === "string") text += child
     else {
       const value = jsonOf(child, placeIn(name, place, child.name))
-      groups.set(child.name, [...groups.get(child.name) ?? [], value])
+      // A stranger may deposit thousands of equal children: a copy for each takes quadratic time.
+      const group = groups.get(child.name)
+      if (group === undefined) groups.set(child.name, [value])
+      else group.push(value)
     }
   }
   const entries: Array<[string, Json]> = attributes.map(([key, value]) => {
