@@ -4,7 +4,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
-import { checkArguments, commands, presenter } from "./cli/index.ts"
+import { checkArguments, commands, plainLines, presenter } from "./cli/index.ts"
 import { CommandFailed, exitCodes } from "./command-failure.ts"
 import { version } from "./version.ts"
 
@@ -36,7 +36,8 @@ const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     const failure = Cause.squash(cause)
     if (CliError.isCliError(failure)) return // the command line has printed it
     const text = failure instanceof CommandFailed ? failure.message : Cause.pretty(cause)
-    process.stderr.write(text.replace(/^(?=\S)/gm, "restante: ") + "\n")
+    // A message may quote what another service has answered.
+    process.stderr.write(plainLines(text).replace(/^(?=\S)/gm, "restante: ") + "\n")
   })
 
 const commandLine = Layer.merge(

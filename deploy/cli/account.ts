@@ -5,7 +5,7 @@ import { once } from "node:events"
 import { failed } from "../command-failure.ts"
 import { adminFlags, jsonFlag, Slug, switchFlag, textArgument, textFlag } from "./flags.ts"
 import { asAdmin, call, wrongUsage } from "./service/index.ts"
-import { plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
+import { jsonText, plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
 
 const accountsOfPage = 1000
 
@@ -17,7 +17,7 @@ const common = { ...adminFlags, name, json: jsonFlag() }
 const printToken = Effect.fnUntraced(function*(account: string, token: string, json: boolean) {
   if (json) return yield* printJson({ account, token })
   yield* Console.error(`Token of ${account}, shown only this once:`)
-  yield* Console.log(token)
+  yield* Console.log(plain(token))
 })
 
 const add = Command.make(
@@ -42,7 +42,9 @@ const list = Command.make(
     yield* call(yield* asAdmin(flags), async ({ accounts }) => {
       for await (const { name, roles } of accounts.list({ pageSize: accountsOfPage })) {
         printLine(
-          json ? JSON.stringify({ name, role: roles }) : `${name}\t${roles.join(",")}`.trimEnd()
+          json
+            ? jsonText({ name, role: roles })
+            : [name, roles.join(",")].map(plain).join("\t").trimEnd()
         )
       }
     })

@@ -6,7 +6,7 @@ import { type Client, pathOf, ProblemError } from "../../client/index.ts"
 import { failed } from "../command-failure.ts"
 import { accountFlags, jsonFlag, textArgument } from "./flags.ts"
 import { call, locateService, notUnderstood, pathMatching, wrongUsage } from "./service/index.ts"
-import { endWithReader, plain, printLine } from "./terminal.ts"
+import { endWithReader, jsonText, plain, printLine } from "./terminal.ts"
 
 const Challenge = Schema.Struct({
   p: Schema.String,
@@ -83,7 +83,7 @@ class Bridge {
     while (challenge.method === "PUT" && challenge.uri !== undefined) {
       const line = await this.nextLine()
       if (line === undefined) {
-        printError(`Continue the session with: restante bridge ${first.session}`)
+        printError(plain(`Continue the session with: restante bridge ${first.session}`))
         throw notCrossed()
       }
       const reply = await this.request("PUT", challenge.uri, documentOf(line))
@@ -107,7 +107,7 @@ class Bridge {
   }
 
   private print(challenge: Challenge): Challenge {
-    printLine(this.json ? JSON.stringify(challenge) : plain(challenge.p))
+    printLine(this.json ? jsonText(challenge) : plain(challenge.p))
     return challenge
   }
 

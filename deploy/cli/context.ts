@@ -10,7 +10,7 @@ import { checkedToken, type Context, type ContextList, contextNamed, readContext
   tokenOfEnvironment, writeContexts, wrongUsage } from "./service/index.ts"
 import { accountFlag, accountFlags, jsonFlag, secretFileFlag, Slug, switchFlag,
   textArgument } from "./flags.ts"
-import { plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
+import { jsonText, plain, printJson, printLine, printOutcome, table } from "./terminal.ts"
 
 const name = textArgument("name", "Name of the context").pipe(Argument.withSchema(Slug))
 
@@ -138,7 +138,7 @@ const list = Command.make(
     const entries = Object.entries(all.contexts).toSorted(([a], [b]) => a < b ? -1 : 1)
     if (json) {
       for (const [name, context] of entries) {
-        printLine(JSON.stringify(documentOf(name, context, all)))
+        printLine(jsonText(documentOf(name, context, all)))
       }
       return
     }

@@ -11,7 +11,7 @@ import { loadCommand, queryCommand } from "./tables.ts"
 import { topCommand } from "./top.ts"
 
 export { checkArguments } from "./flags.ts"
-export { presenter } from "./terminal.ts"
+export { plainLines, presenter } from "./terminal.ts"
 
 /** The commands, in the order in which the help lists them. */
 export const commands = [

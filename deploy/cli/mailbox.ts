@@ -15,7 +15,7 @@ import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, s
   switchFlag, textArgument, textFlag } from "./flags.ts"
 import { call, locateService, mailboxUri, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
-import { endWithReader, pageSizeFor, plain, printJson, printLine, printOutcome, table,
+import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, printOutcome, table,
   take } from "./terminal.ts"
 
 const verificationMs = 15_000
@@ -209,7 +209,7 @@ export const readCommand = Command.make(
     const options = { after, onDiscarded, pageSize: pageSizeFor(limit) }
     yield* callMailbox(location, async (mailbox) => {
       for await (const notification of take(mailbox.notifications(options), limit)) {
-        if (json) printLine(JSON.stringify(documentOf(notification)))
+        if (json) printLine(jsonText(documentOf(notification)))
         else rows.push([...cells(notification), notification.href])
       }
     }, readerRefusals)
@@ -249,7 +249,7 @@ const runFor = (
 ): Promise<void> =>
   new Promise((resolve) => {
     const end = (problem?: string): void => {
-      if (problem !== undefined) process.stderr.write(`restante: ${problem} for ${href}\n`)
+      if (problem !== undefined) process.stderr.write(`restante: ${problem} for ${plain(href)}\n`)
       resolve()
     }
     const variables = {
@@ -300,7 +300,7 @@ export const watchCommand = Command.make(
       const after = Option.getOrUndefined(since)
       for await (const notification of mailbox.watch({ after, onConnection, onDiscarded })) {
         const { description, href, received, url } = notification
-        const document = JSON.stringify({ href, received, description, url })
+        const document = jsonText({ href, received, description, url })
         if (Option.isSome(exec)) await runFor(exec.value, notification, document)
         else printLine(json ? document : cells(notification).join("\t"))
       }
@@ -365,7 +365,7 @@ export const registerCommand = Command.make(
     if (json) yield* printJson({ ...registrationDocument(state), secret })
     else {
       yield* Console.error("The registration, and the secret of its signatures, shown only once:")
-      yield* Console.log(`${state.href}\n${secret}`)
+      yield* Console.log([state.href, secret].map(plain).join("\n"))
     }
     if (!wait) return
     yield* callMailbox(
@@ -415,7 +415,7 @@ const listRegistrations = Command.make(
     const location = yield* locateMailbox(mailbox, flags, registrars)
     const infos = yield* callMailbox(location, (mailbox) => mailbox.registrations())
     if (json) {
-      for (const info of infos) yield* Console.log(JSON.stringify(registrationDocument(info)))
+      for (const info of infos) yield* Console.log(jsonText(registrationDocument(info)))
     } else if (infos.length === 0) yield* Console.error("The mailbox has no registrations.")
     else yield* Console.log(table([heading, ...infos.map(registrationCells)]))
   })
@@ -441,7 +441,7 @@ export const registrationsCommand = Command.make("registrations").pipe(
       "rotate",
       "Create a new secret; both sign for a day",
       (registration) => registration.renewSecret(),
-      (secret, json) => json ? printJson({ secret }) : Console.log(secret)
+      (secret, json) => json ? printJson({ secret }) : Console.log(plain(secret))
     ),
     registrationCommand(
       "delete",

@@ -11,8 +11,8 @@ import { accountFlags, jsonFlag, limitFlag, secretFileFlag, sinceFlag, switchFla
   textFlag, wordFlag } from "./flags.ts"
 import { asAccount, call, failureOf, mailboxUri, pathMatching, type ServiceLocation,
   wrongUsage } from "./service/index.ts"
-import { bytesOf, endWithReader, pageSizeFor, plain, plural, printJson, printLine, printOutcome,
-  table, take, webStream } from "./terminal.ts"
+import { bytesOf, endWithReader, jsonText, pageSizeFor, plain, plural, printJson, printLine,
+  printOutcome, table, take, webStream } from "./terminal.ts"
 
 const types: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
@@ -183,7 +183,7 @@ export const sendCommand = Command.make(
     yield* checkStandardInput(options["token-file"], options["password-file"], options.content)
     const service = yield* asAccount(options)
     const href = yield* Effect.scoped(send(service, options))
-    if (!json) yield* Console.log(href)
+    if (!json) yield* Console.log(plain(href))
     else if (!wait) yield* printJson({ href })
     if (!wait) return
     const progress = yield* showProgress(service, pathOf(href))
@@ -250,7 +250,7 @@ const show = Command.make(
     const { href, recipients, status, time } = progress
     const heading = ["STATUS", "ATTEMPTS", "LAST", "NEXT", "CODE", "RECIPIENT", "PROBLEM"]
     yield* json ? printJson(documentOf(progress)) : Console.log(
-      `${time}  ${status}  ${plain(href)}\n${table([heading, ...recipients.map(cells)])}`
+      `${plain(time)}  ${status}  ${plain(href)}\n${table([heading, ...recipients.map(cells)])}`
     )
     if (watch) yield* expectDelivered(progress)
   })
@@ -309,7 +309,7 @@ const list = (
           .join(" ")
         const row = { href, time, status: summary.status, counts }
         const cells = [time, summary.status, counts, href].map(plain)
-        printLine(json ? JSON.stringify(row) : cells.join("\t"))
+        printLine(json ? jsonText(row) : cells.join("\t"))
       }
     }
     let batch: Array<Sent> = []

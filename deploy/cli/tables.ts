@@ -8,8 +8,8 @@ import { observed } from "../streams.ts"
 import { accountFlags, jsonFlag, limitFlag, switchFlag, textArgument, textFlag,
   wordFlag } from "./flags.ts"
 import { asAccount, call, locateService, wrongUsage } from "./service/index.ts"
-import { bytesOf, endWithReader, pageSizeFor, plain, plural, printLine, progressLine, table, take,
-  webStream } from "./terminal.ts"
+import { bytesOf, endWithReader, jsonText, pageSizeFor, plain, plural, printLine, progressLine,
+  table, take, webStream } from "./terminal.ts"
 
 const progressIntervalMs = 100
 
@@ -74,7 +74,7 @@ export const loadCommand = Command.make(
     for (const { detail, row } of problems) yield* Console.error(`row ${row}: ${plain(detail)}`)
     yield* Console.log(
       json
-        ? JSON.stringify({ href, rows, created, replaced, skipped, problems })
+        ? jsonText({ href, rows, created, replaced, skipped, problems })
         : summaryOf(load)
     )
   })
@@ -144,7 +144,7 @@ export const queryCommand = Command.make(
     }
     yield* call(service, async ({ queries }) => {
       for await (const row of take(queries.rows(table, options), limit)) {
-        if (json) printLine(JSON.stringify(row))
+        if (json) printLine(jsonText(row))
         else rows.push(row)
       }
     })

@@ -23,13 +23,23 @@ export async function* take<A>(
   }
 }
 
+/** The controls that JSON does not escape itself, and that some terminals obey. */
+const unescapedControls = /[\u007f-\u009f]/g
+
+/** A document as JSON without control characters, since a terminal may show it. */
+export const jsonText = (document: unknown, indent?: number): string =>
+  JSON.stringify(document, null, indent).replace(
+    unescapedControls,
+    (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
+
 /** Prints a JSON document, for programs. */
 export const printJson = (document: unknown): Effect.Effect<void> =>
-  Console.log(JSON.stringify(document, null, 2))
+  Console.log(jsonText(document, 2))
 
 /** Prints the outcome of a command: a JSON document for programs, or a message for people. */
 export const printOutcome = (json: boolean, document: object, message: string) =>
-  json ? printJson(document) : Console.error(message)
+  json ? printJson(document) : Console.error(plain(message))
 
 /** Prints one line to standard output. */
 export const printLine = (line: string): boolean => process.stdout.write(`${line}\n`)
@@ -40,8 +50,12 @@ const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
 /** Foreign text as one line without effects on the terminal. */
 export const plain = (text: string): string => text.replace(unprintable, " ")
 
-/** Rows in aligned columns. */
-export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+/** Foreign text of several lines, each without effects on the terminal. */
+export const plainLines = (text: string): string => text.split("\n").map(plain).join("\n")
+
+/** Rows in aligned columns, without effects on the terminal. */
+export const table = (cells: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const rows = cells.map((row) => row.map(plain))
   const widths: Array<number> = []
   for (const row of rows) {
     for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length)

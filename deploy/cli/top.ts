@@ -5,7 +5,7 @@ import type { ClusterReport, NodeStatus } from "../../client/index.ts"
 import { exitCodes } from "../command-failure.ts"
 import { adminFlags, countFlag, jsonFlag } from "./flags.ts"
 import { asAdmin, call } from "./service/index.ts"
-import { endWithReader, plural, table } from "./terminal.ts"
+import { endWithReader, jsonText, plain, plural, table } from "./terminal.ts"
 
 const clear = "\x1b[H\x1b[2J"
 
@@ -101,7 +101,7 @@ const screenOf = (
   const summary = `${time}  ${plural(lines.length, "node")}, ${owned} of ${shards} shards owned`
   const headings = columns.map(([heading]) => heading)
   const rows = lines.map((line) => columns.map(([, cell]) => cell(line)))
-  const notices = noticesOf(cluster, lines).map((notice) => `! ${notice}`)
+  const notices = noticesOf(cluster, lines).map((notice) => plain(`! ${notice}`))
   return [summary, "", table([headings, ...rows]), ...notices].join("\n")
 }
 
@@ -139,7 +139,7 @@ export const topCommand = Command.make(
       if (!json) return screenOf(cluster, lines, time)
       const { owned, shards } = cluster
       const notices = noticesOf(cluster, lines)
-      return JSON.stringify({ time, shards, owned, nodes: lines, notices })
+      return jsonText({ time, shards, owned, nodes: lines, notices })
     })
     const run = Effect.gen(function*() {
       for (let at = 0; at < samples; at++) {
@@ -151,7 +151,7 @@ export const topCommand = Command.make(
           if (before === undefined || exitCode !== exitCodes.unavailable) {
             return yield* result.failure
           }
-          yield* Console.error(message)
+          yield* Console.error(plain(message))
         } else yield* Console.log(isLive ? `${clear}${result.success}` : result.success)
       }
     })

@@ -7,7 +7,7 @@ import { storageLocation } from "../../settings/index.ts"
 import { adminFlags, jsonFlag, limitFlag, loadSettingsOf, sinceFlag, storeFlags, switchFlag,
   textFlag } from "../flags.ts"
 import { asAdmin, call, wrongUsage } from "../service/index.ts"
-import { endWithReader, pageSizeFor, plain, printJson, printLine, table,
+import { endWithReader, jsonText, pageSizeFor, plain, printJson, printLine, table,
   take } from "../terminal.ts"
 
 const list = Command.make(
@@ -38,7 +38,7 @@ const list = Command.make(
         const entries = audit.list(filter, { pageSize: pageSizeFor(limit) })
         for await (const entry of take(entries, limit)) {
           if (json) {
-            printLine(JSON.stringify(entry))
+            printLine(jsonText(entry))
             continue
           }
           const { account = "", detail = "", from = "" } = entry
@@ -123,7 +123,7 @@ const verify = Command.make(
     }
     if (json) return
     yield* Console.log(`entries: ${entries}`)
-    if (last !== undefined) yield* Console.log(`last: ${last.number}:${last.hash}`)
+    if (last !== undefined) yield* Console.log(`last: ${last.number}:${plain(last.hash)}`)
     yield* Console.log(`${location}: ok`)
   })
 ).pipe(
