@@ -475,9 +475,14 @@ export const deliveryLimits = {
   /** Requests in flight: to one origin (protocol §1.3), and of this node. */
   perOriginMax: 8,
   inFlightMax: 256,
-  /** Requests that wait for a permit: of one origin, of this node, and for how long. */
+  /** Of these: those that anonymous clients cause, and those that readers with a password cause. */
+  anonymousInFlightMax: 32,
+  mailboxesInFlightMax: 128,
+  /** Requests that wait for a permit: of a cause to an origin, of this node, and for how long. */
   waitingPerOriginMax: 4_096,
   waitingMax: 16_384,
+  anonymousWaitingMax: 2_048,
+  mailboxesWaitingMax: 8_192,
   waitMs: 30_000,
   /** When a request to a full queue is retried; retries a second while the queue is served. */
   fullRetryMs: 1_000,
@@ -541,7 +546,8 @@ export const makeDeliveryLimits = (replaced: Partial<DeliveryLimits> = {}): Deli
     if (!relation) throw new RangeError(`delivery limits: ${what} does not hold`)
   }
   holds(limits.connectMs <= limits.attemptMs, "connecting fits an attempt")
-  holds(limits.perOriginMax <= limits.inFlightMax, "an origin's attempts fit the node")
+  // One cause alone may hold half of the permits.
+  holds(2 * limits.perOriginMax <= limits.inFlightMax, "an origin's attempts fit one cause")
   holds(limits.waitingPerOriginMax <= limits.waitingMax, "an origin's queue fits the node's")
   holds(limits.openMs <= limits.openMaxMs, "a circuit's first opening is the shortest")
   for (const [name, value] of Object.entries(limits)) {

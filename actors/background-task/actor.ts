@@ -121,6 +121,7 @@ const attempt = Effect.fnUntraced(function*(
   if (problem === undefined && !isWanted(settings, target.kind)) return obsolete
   const pointer = documents.pointerOf(notification.fragment)
   if (pointer === undefined || pointer.url === "") return obsolete
+  const bounds = boundsOf(history, notification, target.mailbox)
   const isReceipt = problem !== undefined || target.kind !== "fetch"
   const reservation = new FetchReservation(memory, holdersOf(target.mailbox, notification))
   const random = deps.random()
@@ -130,12 +131,12 @@ const attempt = Effect.fnUntraced(function*(
     deps,
     history,
     notification,
-    pointer
+    pointer,
+    bounds
   )
   if (admission === "never") return obsolete
   if (admission !== "admitted") return attempted(admission, random)
   const mailbox = links.mailbox(target.mailbox)
-  const bounds = boundsOf(history, notification)
   const { account = owner, network } = notification
   const guesser = network === undefined ? `account ${account}` : `network ${network}`
   const input: TaskInput = {

@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import { anonymousRequestsMs, redirectsMax } from "../limits.ts"
 import type { StoredNotification } from "../mailbox/index.ts"
-import type { Deferred, DeliveryOutcome, RequestBounds } from "../outbound/index.ts"
+import type { Deferred, DeliveryOutcome, RequestBounds, RequestCause } from "../outbound/index.ts"
 import { parseUrl } from "../parse-url.ts"
 import { AnonymousBudget } from "./anonymous-budget.ts"
 import { DroppedRequests } from "./dropped-requests.ts"
@@ -50,23 +50,35 @@ const admit = (
     }
   )
 
+/** Whoever deposited the notification. The mailbox if that is not known, as of a signed webhook. */
+const causeOf = ({ account, network }: StoredNotification, mailbox: string): RequestCause => {
+  if (account !== undefined) return { kind: "account", id: account }
+  return network === undefined
+    ? { kind: "mailbox", id: mailbox }
+    : { kind: "network", id: network }
+}
+
 /**
- * Where the requests for a notification may go. An anonymous sender causes requests to public
- * addresses only, whatever the operator allows; and each redirect is a request to its own origin,
- * since a stranger's many origins could all redirect to one victim.
+ * Who causes the requests for a notification of `mailbox`, and where they may go. An anonymous
+ * sender causes requests to public addresses only, whatever the operator allows; and each redirect
+ * is a request to its own origin, since a stranger's many origins could all redirect to one victim.
  */
 export const boundsOf = (
   history: RequestHistory,
-  notification: StoredNotification
-): RequestBounds =>
-  notification.network === undefined ? { reach: "allowed" } : {
+  notification: StoredNotification,
+  mailbox: string
+): RequestBounds => {
+  const cause = causeOf(notification, mailbox)
+  return notification.network === undefined ? { reach: "allowed", cause } : {
     reach: "public",
+    cause,
     admitRedirect: (uri) =>
       Effect.map(admit(history, notification, uri, 0), (admission) => {
         if (admission === "admitted") return undefined
         return admission === "never" ? lastDeferred(notification) : admission
       })
   }
+}
 
 /** Until the notification is too old for another request. */
 const lastDeferred = ({ atMs }: StoredNotification): Deferred => ({
@@ -93,7 +105,8 @@ export const admitReceipt = Effect.fnUntraced(function*(
   { links, outbound }: BackgroundTaskDependencies,
   history: RequestHistory,
   notification: StoredNotification,
-  pointer: Pointer
+  pointer: Pointer,
+  bounds: RequestBounds
 ): Effect.fn.Return<RequestAdmission> {
   const { password, url } = pointer
   if (links.contentOf(url) !== undefined) return "admitted"
@@ -103,11 +116,7 @@ export const admitReceipt = Effect.fnUntraced(function*(
     const admission = yield* admit(history, notification, url)
     if (admission !== "admitted") return admission
     const headers = password === undefined ? {} : { "Message-Password": password }
-    const outcome = yield* outbound.head({
-      uri: url,
-      headers,
-      ...boundsOf(history, notification)
-    })
+    const outcome = yield* outbound.head({ uri: url, headers, ...bounds })
     if (outcome._tag === "RetryableFailure" || outcome._tag === "Deferred") return outcome
     accepts = outcome._tag === "Probed" && namesReceipts(outcome.acceptPost)
     acceptance.record(pointer, accepts, yield* Clock.currentTimeMillis)

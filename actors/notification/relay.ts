@@ -158,7 +158,7 @@ class RelayAttempt {
    */
   private post(): Effect.Effect<AttemptOutcome> {
     const { documents, links, outbound } = this.deps
-    const { to } = this.action
+    const { account, to } = this.action
     let notSent: "obsolete" | "unavailable" | "unopened" | undefined
     const contentOf = (document: string | undefined): OutboundContent | undefined => {
       if (document === undefined || this.isObsolete()) {
@@ -175,6 +175,7 @@ class RelayAttempt {
     }
     const posted = outbound.post({
       uri: to,
+      cause: { kind: "account", id: account },
       discovers: true,
       load: () => {
         const cached = this.cachedDocument()

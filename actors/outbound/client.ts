@@ -6,7 +6,7 @@ import { answerHeadBytesMax, type DeliveryLimits, keepAliveMaxMs, keepAliveMs,
 import { makeConnector, makeNameResolver } from "./connector.ts"
 import { addressRules, DestinationCache } from "./destination.ts"
 import { OriginLimiter, type OriginLimiterMetrics, type OriginMetrics } from "./origin-limiter.ts"
-import type { DeliveryOutcome, Outbound, Reach } from "./protocol.ts"
+import type { DeliveryOutcome, Outbound, Reach, RequestCause } from "./protocol.ts"
 import { get, head, type OutboundResources, post } from "./request.ts"
 
 export interface OutboundOptions {
@@ -139,16 +139,19 @@ export interface Read {
  * at most `bytesMax` bytes. It fails with the problem, for people.
  */
 export const readerOf =
-  (outbound: Pick<Outbound, "get">, reach: Reach) =>
+  (outbound: Pick<Outbound, "get">, reach: Reach, cause: RequestCause) =>
   (uri: string, accept: string, bytesMax: number): Effect.Effect<Read, string> =>
-    Effect.flatMap(outbound.get({ uri, headers: { accept }, bytesMax, reach }), (outcome) => {
-      switch (outcome._tag) {
-        case "Fetched":
-          return Effect.succeed({ type: outcome.fetched.type, bytes: outcome.fetched.bytes })
-        case "Deferred":
-          return Effect.fail("requests to the other service are suspended: retry later")
-        case "PermanentFailure":
-        case "RetryableFailure":
-          return Effect.fail(outcome.problem)
+    Effect.flatMap(
+      outbound.get({ uri, headers: { accept }, bytesMax, reach, cause }),
+      (outcome) => {
+        switch (outcome._tag) {
+          case "Fetched":
+            return Effect.succeed({ type: outcome.fetched.type, bytes: outcome.fetched.bytes })
+          case "Deferred":
+            return Effect.fail("requests to the other service are suspended: retry later")
+          case "PermanentFailure":
+          case "RetryableFailure":
+            return Effect.fail(outcome.problem)
+        }
       }
-    })
+    )

@@ -3,7 +3,7 @@ export { makeOutbound, type OutboundService, readerOf } from "./client.ts"
 export { addressRules } from "./destination.ts"
 export { notAllowed } from "./problems.ts"
 export { type BodyMemory, type Deferred, type DeliveryFailure, DeliveryOutcome, type Fetched,
-  type FetchOutcome, type Outbound, type OutboundContent, type Reach,
-  type RequestBounds } from "./protocol.ts"
+  type FetchOutcome, type Outbound, type OutboundContent, type Reach, type RequestBounds,
+  type RequestCause } from "./protocol.ts"
 export { deferredOutcome, dueAtMs, type Schedule, waitMs } from "./schedule.ts"
 export { hubSignature, webhookHeaders } from "./signatures.ts"

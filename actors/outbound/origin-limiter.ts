@@ -1,10 +1,11 @@
 /**
  * Limits the requests to each origin: how many are in flight, how many wait, and a circuit breaker
- * for origins that fail. Origins take turns, so that no origin delays another one.
+ * for origins that fail. Causes take turns, and so do the origins of each, so that neither an
+ * origin nor a cause delays another one.
  */
 import { Effect, Exit } from "effect"
 import { deferredJitterMs, type DeliveryLimits } from "../limits.ts"
-import type { Deferred } from "./protocol.ts"
+import type { Deferred, RequestCause } from "./protocol.ts"
 
 /** The evidence of one request about its origin. */
 export type OriginHealth = "healthy" | "failing" | "unknown"
@@ -180,38 +181,90 @@ interface Origin {
   readonly circuit: CircuitBreaker
   readonly retries: RetrySlots
   readonly service: ServiceRate
+  readonly queues: Map<Cause, RequestQueue>
+  /** The queues that wait for room at the origin; the first is next. Empty while it has room. */
+  readonly blocked: Set<RequestQueue>
+  inFlight: number
+  waiting: number
+}
+
+/** All causes of one kind, and what they may hold together. */
+interface CauseGroup {
+  readonly inFlightMax: number
+  readonly waitingMax: number
+  readonly causes: Map<string, Cause>
+  /** Causes with a ready queue; the first is next. */
+  readonly ready: Set<Cause>
+  inFlight: number
+  waiting: number
+}
+
+/** The requests of one cause. */
+interface Cause {
+  readonly id: string
+  readonly group: CauseGroup
+  /** Queues that do not wait for room at their origin, as far as is known; the first is next. */
+  readonly ready: Set<RequestQueue>
+  inFlight: number
+  waiting: number
+}
+
+/** The waiting requests of one cause to one origin. The queue is `ready` or `blocked`. */
+interface RequestQueue {
+  readonly cause: Cause
+  readonly origin: Origin
   /** In the order of their arrival. */
   readonly waiting: Set<Permit>
-  inFlight: number
 }
 
 /** One request's permit to its origin. */
 interface Permit {
   readonly _tag: "Permit"
   readonly origin: Origin
+  readonly cause: Cause
   readonly sinceMs: number
   readonly resume: (result: Effect.Effect<Permit | Deferred>) => void
   state: "waiting" | "granted" | "over"
+  queue: RequestQueue | undefined
   isProbe: boolean
   timer: NodeJS.Timeout | undefined
 }
+
+const groupOf = (inFlightMax: number, waitingMax: number): CauseGroup => ({
+  inFlightMax,
+  waitingMax,
+  causes: new Map(),
+  ready: new Set(),
+  inFlight: 0,
+  waiting: 0
+})
 
 export class OriginLimiter {
   private readonly options: OriginLimiterOptions
   private readonly retryPacing: RetryPacing
   /** In the order of their last use. */
   private readonly origins = new Map<string, Origin>()
+  private readonly groups: Readonly<Record<RequestCause["kind"], CauseGroup>>
+  /** The same, in the order of their turns. */
+  private readonly turns: Array<CauseGroup>
   /** All that wait, in the order of their arrival. */
   private readonly waiting = new Set<Permit>()
-  /** Origins with a waiting request and room for one in flight; the first is next. */
-  private readonly ready = new Set<Origin>()
+  /** Origins with blocked queues that have room again. */
+  private readonly freed = new Set<Origin>()
   private readonly open = new Set<Origin>()
   private inFlight = 0
   private isGranting = false
 
   constructor(options: OriginLimiterOptions) {
+    const { limits } = options
     this.options = options
-    this.retryPacing = new RetryPacing(options.limits.deferredPerSecond, options.random)
+    this.retryPacing = new RetryPacing(limits.deferredPerSecond, options.random)
+    this.groups = {
+      account: groupOf(limits.inFlightMax, limits.waitingMax),
+      mailbox: groupOf(limits.mailboxesInFlightMax, limits.mailboxesWaitingMax),
+      network: groupOf(limits.anonymousInFlightMax, limits.anonymousWaitingMax)
+    }
+    this.turns = Object.values(this.groups)
   }
 
   metrics(): OriginLimiterMetrics {
@@ -230,14 +283,16 @@ export class OriginLimiter {
   /** The origins with open circuits or the most requests, those first; at most `max`. */
   busiest(max: number): ReadonlyArray<OriginMetrics> {
     const rank = ({ circuit, inFlight, waiting }: Origin): number =>
-      (circuit.isOpen ? 1e9 : 0) + waiting.size * 1e3 + inFlight
+      (circuit.isOpen ? 1e9 : 0) + waiting * 1e3 + inFlight
     const busy = [...this.origins.values()].filter((one) => rank(one) > 0)
     const nowMs = this.options.monotonicMs()
     return busy.sort((a, b) => rank(b) - rank(a)).slice(0, max).map((one) => {
-      const { circuit: { isOpen: circuitOpen }, inFlight, origin, waiting } = one
-      const [{ sinceMs } = { sinceMs: nowMs }] = waiting
-      const oldestWaitingMs = Math.max(0, nowMs - sinceMs)
-      return { origin, inFlight, waiting: waiting.size, oldestWaitingMs, circuitOpen }
+      const { circuit: { isOpen: circuitOpen }, inFlight, origin, queues, waiting } = one
+      let oldestMs = nowMs
+      for (const { waiting: [first] } of queues.values()) {
+        oldestMs = Math.min(oldestMs, first?.sinceMs ?? nowMs)
+      }
+      return { origin, inFlight, waiting, oldestWaitingMs: nowMs - oldestMs, circuitOpen }
     })
   }
 
@@ -248,13 +303,14 @@ export class OriginLimiter {
    */
   withPermit<A>(
     origin: string,
+    cause: RequestCause,
     waitMs: number,
     use: Effect.Effect<A>,
     healthOf: (result: A) => OriginHealth
   ): Effect.Effect<A | Deferred> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(
-        restore(this.acquire(origin, waitMs)),
+        restore(this.acquire(origin, cause, waitMs)),
         (permit): Effect.Effect<A | Deferred> =>
           permit._tag === "Deferred"
             ? Effect.succeed(permit)
@@ -266,45 +322,73 @@ export class OriginLimiter {
     )
   }
 
-  private acquire(origin: string, waitMs: number): Effect.Effect<Permit | Deferred> {
+  private acquire(
+    origin: string,
+    cause: RequestCause,
+    waitMs: number
+  ): Effect.Effect<Permit | Deferred> {
     return Effect.callback((resume) => {
-      const permit = this.enqueue(origin, Math.max(0, waitMs), resume)
+      const permit = this.enqueue(origin, cause, Math.max(0, waitMs), resume)
       return Effect.sync(() => this.release(permit, "unknown"))
     })
   }
 
-  private enqueue(name: string, waitMs: number, resume: Permit["resume"]): Permit {
+  private enqueue(
+    name: string,
+    requestCause: RequestCause,
+    waitMs: number,
+    resume: Permit["resume"]
+  ): Permit {
     const { limits, monotonicMs } = this.options
     const sinceMs = monotonicMs()
     const origin = this.origin(name)
+    const cause = this.cause(requestCause)
     const permit: Permit = {
       _tag: "Permit",
       origin,
+      cause,
       resume,
       sinceMs,
       state: "waiting",
+      queue: undefined,
       isProbe: false,
       timer: undefined
     }
     const retryAtMs = origin.circuit.retryAtMs(sinceMs, limits.fullRetryMs)
-    const isFull = origin.waiting.size >= limits.waitingPerOriginMax ||
-      this.waiting.size >= limits.waitingMax
+    const queue = origin.queues.get(cause)
     if (retryAtMs !== undefined) this.defer(permit, retryAtMs)
-    else if (
-      this.inFlight < limits.inFlightMax && origin.waiting.size === 0 && this.hasRoom(origin)
-    ) {
+    else if (queue === undefined && this.hasRoom(origin) && this.mayHoldMore(cause)) {
       this.grant(permit)
-    } else if (isFull) this.deferFull(permit, sinceMs)
-    else {
-      origin.waiting.add(permit)
-      this.waiting.add(permit)
-      permit.timer = setTimeout(
-        () => this.defer(permit, monotonicMs() + limits.fullRetryMs),
-        waitMs
-      )
-      if (this.hasRoom(origin)) this.ready.add(origin)
-    }
+    } else if (this.isFull(cause, queue)) this.deferFull(permit, sinceMs)
+    else this.wait(permit, queue, waitMs)
     return permit
+  }
+
+  private wait(permit: Permit, existing: RequestQueue | undefined, waitMs: number): void {
+    const { cause, origin } = permit
+    const queue: RequestQueue = existing ?? { cause, origin, waiting: new Set() }
+    permit.queue = queue
+    queue.waiting.add(permit)
+    this.waiting.add(permit)
+    origin.waiting += 1
+    cause.waiting += 1
+    cause.group.waiting += 1
+    permit.timer = setTimeout(
+      () => this.defer(permit, this.options.monotonicMs() + this.options.limits.fullRetryMs),
+      waitMs
+    )
+    if (existing !== undefined) return
+    origin.queues.set(cause, queue)
+    this.place(queue)
+  }
+
+  private cause({ id, kind }: RequestCause): Cause {
+    const group = this.groups[kind]
+    const existing = group.causes.get(id)
+    if (existing !== undefined) return existing
+    const cause: Cause = { id, group, ready: new Set(), inFlight: 0, waiting: 0 }
+    group.causes.set(id, cause)
+    return cause
   }
 
   private origin(name: string): Origin {
@@ -316,8 +400,10 @@ export class OriginLimiter {
         circuit: new CircuitBreaker(limits),
         retries: { lastMs: 0 },
         service: new ServiceRate(this.options.monotonicMs()),
-        waiting: new Set(),
-        inFlight: 0
+        queues: new Map(),
+        blocked: new Set(),
+        inFlight: 0,
+        waiting: 0
       }
     this.origins.delete(name)
     this.origins.set(name, origin)
@@ -328,7 +414,7 @@ export class OriginLimiter {
   /** Forgets the origin that has been idle for longest, but not this one. */
   private forgetIdle(newest: Origin): void {
     for (const origin of this.origins.values()) {
-      if (origin === newest || origin.inFlight > 0 || origin.waiting.size > 0) continue
+      if (origin === newest || origin.inFlight > 0 || origin.waiting > 0) continue
       this.forget(origin)
       return
     }
@@ -343,11 +429,33 @@ export class OriginLimiter {
     return origin.inFlight < this.options.limits.perOriginMax
   }
 
+  /**
+   * Whether the cause may have another request in flight: while it holds fewer permits than are
+   * free (dynamic thresholds, Choudhury and Hahne 1998). So one cause alone holds half of them, n
+   * causes hold n parts of n + 1, and a cause that holds none finds a free one at once, although
+   * each permit may be held for as long as an attempt lasts.
+   */
+  private mayHoldMore({ group, inFlight }: Cause): boolean {
+    const free = this.options.limits.inFlightMax - this.inFlight
+    return inFlight < Math.min(free, group.inFlightMax - group.inFlight)
+  }
+
+  /** Whether no other request of the cause may wait in the queue: the same rule, or its bound. */
+  private isFull({ group, waiting }: Cause, queue: RequestQueue | undefined): boolean {
+    const { limits } = this.options
+    const free = limits.waitingMax - this.waiting.size
+    return waiting >= Math.min(free, group.waitingMax - group.waiting) ||
+      (queue?.waiting.size ?? 0) >= limits.waitingPerOriginMax
+  }
+
   private grant(permit: Permit): void {
+    const { cause, origin } = permit
     this.dequeue(permit)
     permit.state = "granted"
-    permit.isProbe = permit.origin.circuit.begin()
-    permit.origin.inFlight += 1
+    permit.isProbe = origin.circuit.begin()
+    origin.inFlight += 1
+    cause.inFlight += 1
+    cause.group.inFlight += 1
     this.inFlight += 1
     permit.resume(Effect.succeed(permit))
   }
@@ -355,6 +463,7 @@ export class OriginLimiter {
   private defer(permit: Permit, earliestMs: number, originStepMs?: number): void {
     this.dequeue(permit)
     permit.state = "over"
+    this.forgetCause(permit.cause)
     const { retries } = permit.origin
     const nowMs = this.options.monotonicMs()
     const atMs = this.retryPacing.next(retries, earliestMs, nowMs, originStepMs)
@@ -373,33 +482,51 @@ export class OriginLimiter {
       return this.defer(permit, nowMs + fullRetryMs)
     }
     const perSecond = Math.max(fullRetriesPerSecond, (served ?? 0) * retriesPerServed)
-    const halfEmptyMs = permit.origin.waiting.size * 500 / perSecond
+    const halfEmptyMs = permit.origin.waiting * 500 / perSecond
     this.defer(permit, nowMs + Math.min(halfEmptyMs, fullRetryMs), 1_000 / perSecond)
   }
 
   private dequeue(permit: Permit): void {
+    const { cause, origin, queue } = permit
+    if (queue === undefined) return
     clearTimeout(permit.timer)
-    permit.origin.waiting.delete(permit)
+    permit.queue = undefined
+    queue.waiting.delete(permit)
     this.waiting.delete(permit)
-    if (permit.origin.waiting.size === 0) this.ready.delete(permit.origin)
+    origin.waiting -= 1
+    cause.waiting -= 1
+    cause.group.waiting -= 1
+    if (queue.waiting.size > 0) return
+    origin.queues.delete(cause)
+    origin.blocked.delete(queue)
+    this.removeReady(queue)
   }
 
   /** Ends a permit, granted or still waiting. A second call has no effect. */
   private release(permit: Permit, health: OriginHealth): void {
-    const { origin, state } = permit
+    const { cause, origin, state } = permit
     if (state === "over") return
     permit.state = "over"
     if (state === "waiting") this.dequeue(permit)
     else {
       origin.inFlight -= 1
+      cause.inFlight -= 1
+      cause.group.inFlight -= 1
       this.inFlight -= 1
       origin.service.count(this.options.monotonicMs())
       this.updateCircuit(permit, health)
+      if (origin.blocked.size > 0) this.freed.add(origin)
+      this.grantNext()
     }
-    if (origin.waiting.size > 0 && this.hasRoom(origin)) this.ready.add(origin)
-    this.grantNext()
-    const isIdle = origin.inFlight === 0 && origin.waiting.size === 0 && origin.circuit.isBlank
+    this.forgetCause(cause)
+    const isIdle = origin.inFlight === 0 && origin.waiting === 0 && origin.circuit.isBlank
     if (isIdle && origin.retries.lastMs <= this.options.monotonicMs()) this.forget(origin)
+  }
+
+  private forgetCause(cause: Cause): void {
+    const { group, id, inFlight, waiting } = cause
+    if (inFlight > 0 || waiting > 0 || group.causes.get(id) !== cause) return
+    group.causes.delete(id)
   }
 
   private updateCircuit({ isProbe, origin }: Permit, health: OriginHealth): void {
@@ -409,24 +536,96 @@ export class OriginLimiter {
     if (!hasOpened) return
     const nowMs = monotonicMs()
     const retryAtMs = origin.circuit.retryAtMs(nowMs, limits.fullRetryMs) ?? nowMs
-    for (const permit of origin.waiting) this.defer(permit, retryAtMs)
+    for (const { waiting } of origin.queues.values()) {
+      for (const permit of waiting) this.defer(permit, retryAtMs)
+    }
   }
 
-  /** Grants permits while there is room; an origin that got one goes to the end. */
+  /** Puts a queue behind those that wait for the same: for its origin, or for its cause's turn. */
+  private place(queue: RequestQueue): void {
+    const { cause, origin } = queue
+    if (!this.hasRoom(origin) || origin.blocked.size > 0) {
+      origin.blocked.add(queue)
+      return
+    }
+    cause.ready.add(queue)
+    cause.group.ready.add(cause)
+  }
+
+  private removeReady(queue: RequestQueue): void {
+    const { cause } = queue
+    cause.ready.delete(queue)
+    if (cause.ready.size === 0) cause.group.ready.delete(cause)
+  }
+
+  /** Grants permits while there is room. */
   private grantNext(): void {
     // A request may end inside its grant: the running loop then grants the next one.
     if (this.isGranting) return
     this.isGranting = true
-    const { limits, monotonicMs } = this.options
-    for (const origin of this.ready) {
-      if (this.inFlight >= limits.inFlightMax) break
-      this.ready.delete(origin)
-      const [permit] = origin.waiting
-      if (permit === undefined) continue
-      const retryAtMs = origin.circuit.retryAtMs(monotonicMs(), limits.fullRetryMs)
-      retryAtMs === undefined ? this.grant(permit) : this.defer(permit, retryAtMs)
-      if (origin.waiting.size > 0 && this.hasRoom(origin)) this.ready.add(origin)
-    }
+    do {
+      for (const origin of this.freed) this.fill(origin)
+    } while (this.grantByTurn())
     this.isGranting = false
+  }
+
+  /**
+   * Gives the room of an origin to its queues, in turn. A queue whose cause may hold no more, or
+   * has others for which it waited, becomes ready: it waits for its turn among these.
+   */
+  private fill(origin: Origin): void {
+    this.freed.delete(origin)
+    for (const queue of origin.blocked) {
+      if (!this.hasRoom(origin)) return
+      origin.blocked.delete(queue)
+      const { cause } = queue
+      if (cause.ready.size === 0 && this.mayHoldMore(cause)) this.serve(queue)
+      else {
+        cause.ready.add(queue)
+        cause.group.ready.add(cause)
+      }
+    }
+  }
+
+  /** Grants one permit to the cause whose turn it is; returns whether there was one. */
+  private grantByTurn(): boolean {
+    for (const group of this.turns) {
+      if (this.inFlight >= this.options.limits.inFlightMax) return false
+      if (group.inFlight >= group.inFlightMax) continue
+      for (const cause of group.ready) {
+        if (!this.mayHoldMore(cause)) continue
+        group.ready.delete(cause)
+        if (!this.serveFirst(cause)) continue
+        if (cause.ready.size > 0) group.ready.add(cause)
+        this.turns.splice(this.turns.indexOf(group), 1)
+        this.turns.push(group)
+        return true
+      }
+    }
+    return false
+  }
+
+  /** Serves the first queue of the cause whose origin has room; returns whether there was one. */
+  private serveFirst(cause: Cause): boolean {
+    for (const queue of cause.ready) {
+      cause.ready.delete(queue)
+      if (this.hasRoom(queue.origin)) {
+        this.serve(queue)
+        return true
+      }
+      queue.origin.blocked.add(queue)
+    }
+    return false
+  }
+
+  /** Grants the first request of the queue, or defers it; the queue goes to the end. */
+  private serve(queue: RequestQueue): void {
+    const { limits, monotonicMs } = this.options
+    const { origin, waiting } = queue
+    const [permit] = waiting
+    if (permit === undefined) return
+    const retryAtMs = origin.circuit.retryAtMs(monotonicMs(), limits.fullRetryMs)
+    retryAtMs === undefined ? this.grant(permit) : this.defer(permit, retryAtMs)
+    if (waiting.size > 0) this.place(queue)
   }
 }

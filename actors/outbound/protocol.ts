@@ -60,8 +60,19 @@ export interface BodySource {
 /** Addresses that a request may reach: public ones, or also those that the operator has allowed. */
 export type Reach = "public" | "allowed"
 
-/** Where a request may go, beside the rules of all requests. */
+/**
+ * Who causes a request. Causes share the permits of a node, so that none of them delays another.
+ * `mailbox` names the mailbox of a request whose account is not known, such as a push to a callback
+ * that was registered with the mailbox's password; `network` the network of an anonymous client.
+ */
+export interface RequestCause {
+  readonly kind: "account" | "mailbox" | "network"
+  readonly id: string
+}
+
+/** Who causes a request and where it may go, beside the rules of all requests. */
 export interface RequestBounds {
+  readonly cause: RequestCause
   /** The addresses that it may reach; by default also those that the operator has allowed. */
   readonly reach?: Reach
   /**

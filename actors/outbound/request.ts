@@ -14,7 +14,8 @@ import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type Exc
 import type { OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
 import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, FetchOutcome, HeadOutcome,
-  OutboundContent, OutboundGet, OutboundHead, OutboundPost, RequestBounds } from "./protocol.ts"
+  OutboundContent, OutboundGet, OutboundHead, OutboundPost, RequestBounds,
+  RequestCause } from "./protocol.ts"
 import { acceptPostOf, outcomeOf, redirectOf, valueOf } from "./response.ts"
 
 /** The resources that all requests of a node share. */
@@ -36,6 +37,7 @@ type LoadedContent = RequestContent | undefined | Effect.Effect<RequestContent |
 type HttpRequest = Pick<ExchangeRequest, "method" | "keep" | "bytesMax" | "memory"> & {
   readonly uri: string
   readonly load: () => LoadedContent
+  readonly cause: RequestCause
   readonly refusesRedirects?: boolean
   readonly admitRedirect?: RequestBounds["admitRedirect"] | undefined
 }
@@ -71,6 +73,7 @@ export const post = Effect.fnUntraced(function*(
     method: "POST",
     keep: "nothing",
     bytesMax: answerBytesMax,
+    cause: outboundPost.cause,
     refusesRedirects: outboundPost.refusesRedirects === true,
     admitRedirect: outboundPost.admitRedirect,
     load: "load" in outboundPost ? outboundPost.load : () => outboundPost
@@ -88,7 +91,8 @@ export const post = Effect.fnUntraced(function*(
 /** Makes a GET and decompresses its body. */
 export const get = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { admitRedirect, bytesMax, headers = {}, memory, refusesRedirects = false, uri }: OutboundGet
+  { admitRedirect, bytesMax, cause, headers = {}, memory, refusesRedirects = false, uri }:
+    OutboundGet
 ): Effect.fn.Return<FetchOutcome> {
   const request: HttpRequest = {
     uri,
@@ -96,6 +100,7 @@ export const get = Effect.fnUntraced(function*(
     keep: "all",
     bytesMax,
     memory,
+    cause,
     refusesRedirects,
     admitRedirect,
     load: () => ({ headers })
@@ -116,13 +121,14 @@ export const get = Effect.fnUntraced(function*(
 /** Makes a HEAD, to learn what a POST to the URI may carry. */
 export const head = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { admitRedirect, headers = {}, uri }: OutboundHead
+  { admitRedirect, cause, headers = {}, uri }: OutboundHead
 ): Effect.fn.Return<HeadOutcome> {
   const request: HttpRequest = {
     uri,
     method: "HEAD",
     keep: "nothing",
     bytesMax: answerBytesMax,
+    cause,
     admitRedirect,
     load: () => ({ headers })
   }
@@ -155,6 +161,7 @@ const send = Effect.fnUntraced(function*(
     const enteredMs = performance.now()
     const result: ExchangeResult | Deferred = yield* resources.limiter.withPermit(
       origin,
+      request.cause,
       time.waitMs,
       Effect.suspend(() => {
         time.waitMs -= performance.now() - enteredMs
@@ -273,6 +280,7 @@ const sendElsewhere = Effect.fnUntraced(function*(
     method: "GET",
     keep: "start",
     bytesMax: answerBytesMax,
+    cause: request.cause,
     admitRedirect: request.admitRedirect,
     load: () => ({ headers: { accept: pageTypes } })
   }, time)

@@ -7,7 +7,7 @@ import { askMailbox, registrationKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, FetchOutcome, Schedule } from "../outbound/index.ts"
 import { codecsOf } from "../schemas.ts"
 import { registrationTable } from "./decide.ts"
-import { checkMailbox, mailboxOf, PushResources, unavailable } from "./mailbox-reader.ts"
+import { causeOf, checkMailbox, mailboxOf, PushResources, unavailable } from "./mailbox-reader.ts"
 import { type RegistrationAction, RegistrationMessage, type RegistrationReply,
   RegistrationState } from "./protocol.ts"
 import { push, type PushDependencies } from "./push.ts"
@@ -41,8 +41,9 @@ const echoOutcome = (outcome: FetchOutcome, challenge: string): DeliveryOutcome 
 const verify = (
   { links, outbound, random }: RegistrationDependencies,
   self: Address,
-  { callback, challenge, leaseSeconds, mode, topicFormat }: Verify
+  action: Verify
 ): Effect.Effect<RegistrationMessage> => {
+  const { callback, challenge, leaseSeconds, mode, topicFormat } = action
   const lease = leaseSeconds === 0 ? unendingLeaseSeconds : leaseSeconds
   const uri = withQuery(callback, {
     "hub.mode": mode,
@@ -50,7 +51,8 @@ const verify = (
     "hub.challenge": challenge,
     ...mode === "subscribe" ? { "hub.lease_seconds": String(lease) } : {}
   })
-  const get = { uri, bytesMax: challengeBytesMax, refusesRedirects: true }
+  const cause = causeOf(self, action)
+  const get = { uri, cause, bytesMax: challengeBytesMax, refusesRedirects: true }
   return Effect.map(outbound.get(get), (outcome) => ({
     _tag: "Verified",
     challenge,
@@ -63,14 +65,17 @@ const verify = (
 const notifyDenied = (
   { links, outbound }: RegistrationDependencies,
   self: Address,
-  { callback, reason, topicFormat }: Extract<RegistrationAction, { readonly _tag: "Deny" }>
+  action: Extract<RegistrationAction, { readonly _tag: "Deny" }>
 ): Effect.Effect<void> => {
+  const { callback, reason, topicFormat } = action
   const uri = withQuery(callback, {
     "hub.mode": "denied",
     "hub.topic": links.topic(mailboxOf(self), topicFormat),
     "hub.reason": reason
   })
-  return Effect.asVoid(outbound.get({ uri, bytesMax: challengeBytesMax, refusesRedirects: true }))
+  const cause = causeOf(self, action)
+  const get = { uri, cause, bytesMax: challengeBytesMax, refusesRedirects: true }
+  return Effect.asVoid(outbound.get(get))
 }
 
 const codecs = codecsOf(RegistrationState, RegistrationMessage)

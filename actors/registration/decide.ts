@@ -13,7 +13,7 @@ import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, reg
   secretOverlapMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
 import { type DeliveryFailure, dueAtMs, type Schedule } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
-import type { RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
+import type { Callee, RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
 
 type Registrations = BehaviorTable<
@@ -131,6 +131,13 @@ const topicOf = (
 const secretsVersionOf = (
   { secretsVersion }: Pick<Registered, "secretsVersion">
 ): Pick<Registered, "secretsVersion"> => secretsVersion === undefined ? {} : { secretsVersion }
+
+/** Where a request of the registration goes, and the account that causes it. */
+const calleeOf = (state: Registered): Callee => ({
+  callback: state.callback,
+  ...state.account === undefined ? {} : { account: state.account },
+  ...topicOf(state)
+})
 
 /** The intent to subscribe. A WebSub secret signs pushes once the callback has echoed. */
 const subscription = (
@@ -505,13 +512,13 @@ const beginVerification = (
   nowMs: number,
   actions: Array<RegistrationAction>
 ): Registered => {
-  const { callback, intent, verifyingUntilMs = 0 } = state
+  const { intent, verifyingUntilMs = 0 } = state
   if (verifyingUntilMs > nowMs) return state
   if (intent?.nextAtMs === undefined || intent.nextAtMs > nowMs) {
     return without(state, "verifyingUntilMs")
   }
   const { challenge, leaseSeconds, mode } = intent
-  actions.push({ _tag: "Verify", callback, ...topicOf(state), mode, challenge, leaseSeconds })
+  actions.push({ _tag: "Verify", ...calleeOf(state), mode, challenge, leaseSeconds })
   return { ...state, verifyingUntilMs: nowMs + registrationLeaseMs }
 }
 
@@ -523,7 +530,7 @@ const beginPushOrCheck = (
   actions: Array<RegistrationAction>
 ): Registered => {
   if ((state.running?.untilMs ?? 0) > nowMs) return checks ? { ...state, checkAgain: true } : state
-  const { callback, cursor, form, mailboxGone, nextAtMs = 0, pushing, status } = state
+  const { cursor, form, mailboxGone, nextAtMs = 0, pushing, status } = state
   const untilMs = nowMs + registrationLeaseMs
   if (isPushing(state) && pushing !== undefined) {
     if (nextAtMs > nowMs) {
@@ -536,7 +543,7 @@ const beginPushOrCheck = (
     const secrets = validSecrets(state, nowMs)
     const allowed = secretsVersionOf(state)
     const changes = { from: cursor, upTo: pushing, mailboxGone, ...allowed, untilMs }
-    actions.push({ _tag: "Push", form, callback, ...topicOf(state), secrets, ...changes })
+    actions.push({ _tag: "Push", form, ...calleeOf(state), secrets, ...changes })
     const begun: Registered = { ...state, running: { kind: "push", untilMs } }
     return checks ? { ...begun, checkAgain: true } : begun
   }
@@ -586,7 +593,7 @@ const end = (
   reason?: string,
   mayRepeat = false
 ): RegistrationDecision => {
-  const { callback, form, requestId, version } = state
+  const { form, requestId, version } = state
   const decision: RegistrationDecision = become<RegistrationState>({
     _tag: "Removed",
     removedAtMs: nowMs,
@@ -598,7 +605,7 @@ const end = (
     .perform<RegistrationAction>({ _tag: "Detach" })
   return reason === undefined || form !== "websub" || isRejected(state)
     ? decision
-    : decision.perform<RegistrationAction>({ _tag: "Deny", callback, ...topicOf(state), reason })
+    : decision.perform<RegistrationAction>({ _tag: "Deny", ...calleeOf(state), reason })
 }
 
 type OptionalKey = {

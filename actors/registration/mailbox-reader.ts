@@ -7,9 +7,9 @@ import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
   pushReadItems } from "../limits.ts"
 import { askMailbox, mailboxKind, type MailboxReply } from "../mailbox/index.ts"
 import type { Keyring } from "../keyring.ts"
-import type { OutboundContent } from "../outbound/index.ts"
+import type { OutboundContent, RequestCause } from "../outbound/index.ts"
 import { openItems } from "../sealed-fragment.ts"
-import type { RegistrationAction, RegistrationMessage } from "./protocol.ts"
+import type { Callee, RegistrationAction, RegistrationMessage } from "./protocol.ts"
 
 /** The changes of a mailbox that one push sends. */
 export interface ChangeBatch {
@@ -107,6 +107,12 @@ export type MailboxReadFailure = AskFailure | StorageFailure
 
 /** The name of the mailbox of a registration. */
 export const mailboxOf = (self: Address): string => placingPart(self.id)
+
+/** Who causes the requests of a registration; its mailbox if no account registered the callback. */
+export const causeOf = (self: Address, { account }: Callee): RequestCause =>
+  account === undefined
+    ? { kind: "mailbox", id: mailboxOf(self) }
+    : { kind: "account", id: account }
 
 /** The cache key of the changes after item `from`, up to `upTo`. */
 export const batchKey = (

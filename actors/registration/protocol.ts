@@ -226,12 +226,17 @@ export type RegistrationReply =
   | { readonly _tag: "Described"; readonly view: RegistrationView }
   | { readonly _tag: "Done" }
 
+/** Where a request goes, and the account that registered the callback, if it is known. */
+export interface Callee {
+  readonly callback: string
+  readonly account?: string
+  readonly topicFormat?: TopicFormat
+}
+
 export type RegistrationAction =
   /** Verifies the intent: a GET that the callback must echo (WebSub §5.3). */
-  | {
+  | Callee & {
     readonly _tag: "Verify"
-    readonly callback: string
-    readonly topicFormat?: TopicFormat
     readonly mode: "subscribe" | "unsubscribe"
     readonly challenge: string
     readonly leaseSeconds: number
@@ -246,11 +251,9 @@ export type RegistrationAction =
     readonly untilMs: number
   }
   /** Pushes the changes after `from` up to `upTo`. */
-  | {
+  | Callee & {
     readonly _tag: "Push"
     readonly form: RegistrationForm
-    readonly callback: string
-    readonly topicFormat?: TopicFormat
     readonly secrets: ReadonlyArray<string>
     readonly from: number
     readonly upTo: number
@@ -263,9 +266,7 @@ export type RegistrationAction =
   /** Removes the registration from the mailbox's list. Its result is Detached. */
   | { readonly _tag: "Detach" }
   /** Notifies the callback that the subscription has ended (WebSub §5.2). */
-  | {
+  | Callee & {
     readonly _tag: "Deny"
-    readonly callback: string
-    readonly topicFormat?: TopicFormat
     readonly reason: string
   }

@@ -7,7 +7,7 @@ import { hubSignature, type Outbound, type OutboundContent,
   webhookHeaders } from "../outbound/index.ts"
 import type { Keyring } from "../keyring.ts"
 import { sha256 } from "../secret-hash.ts"
-import { batchKey, mailboxOf, type MailboxReadFailure, type PushAction, type PushResources,
+import { batchKey, causeOf, mailboxOf, type MailboxReadFailure, type PushAction, type PushResources,
   readBatch, readHead, readMailbox, unavailable } from "./mailbox-reader.ts"
 import type { RegistrationMessage, TopicFormat } from "./protocol.ts"
 import { changesDocument, deletedDocument } from "./push-document.ts"
@@ -192,6 +192,7 @@ export const push = (
 ): Effect.Effect<RegistrationMessage> => {
   const { callback, form, secretsVersion, upTo } = action
   const { pushes } = resources
+  const cause = causeOf(self, action)
   let notSent: RegistrationMessage | undefined
   const loadAt = (clock: Clock.Clock) => () => {
     // The push may have been withdrawn while it waited for its permit.
@@ -214,7 +215,7 @@ export const push = (
     pushes.begin(self.id, action)
     // WebSub §7: content that is not answered with a 2xx is not delivered, and redirects are not.
     const refusesRedirects = form === "websub"
-    return deps.outbound.post({ uri: callback, load: loadAt(clock), refusesRedirects })
+    return deps.outbound.post({ uri: callback, cause, load: loadAt(clock), refusesRedirects })
   }).pipe(
     Effect.map((outcome): RegistrationMessage =>
       notSent ?? { _tag: "Pushed", callback, upTo, outcome, random: deps.random() }

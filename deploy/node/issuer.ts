@@ -22,6 +22,9 @@ const fileText = (file: string): Effect.Effect<string, string> =>
  */
 const everyNetwork = ["0.0.0.0/0", "::/0"]
 
+/** The cause of these requests: nobody else uses the client. */
+const operator = "operator"
+
 /** Reads URLs of the issuer by its own client, which allows every address. */
 const makeReader = Effect.fnUntraced(function*(
   caFile: string | undefined
@@ -30,7 +33,8 @@ const makeReader = Effect.fnUntraced(function*(
     fileText(caFile),
     (reason) => new IssuerUnusable({ message: `auth.ca cannot be read: ${reason}` })
   )
-  const read = readerOf(yield* outboundOf(everyNetwork, ca), "allowed")
+  const cause = { kind: "account", id: operator } as const
+  const read = readerOf(yield* outboundOf(everyNetwork, ca), "allowed", cause)
   const accept = "application/jwk-set+json, application/json;q=0.9, */*;q=0.1"
   return (url) =>
     Effect.map(read(url, accept, keySetBytesMax), ({ bytes }) => new TextDecoder().decode(bytes))

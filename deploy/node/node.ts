@@ -200,8 +200,8 @@ const limitsOfClients = (
     openAnswers: new OpenAnswers(clients),
     rateLimiter: makeRateLimiter(rateLimits, { credentialCache, clients, refused: rateLimited }),
     remoteReader: new RemoteReader({
-      forAnyone: readerOf(outbound, "public"),
-      forAccounts: readerOf(outbound, "allowed"),
+      forAnyone: (id) => readerOf(outbound, "public", { kind: "network", id }),
+      forAccounts: (id) => readerOf(outbound, "allowed", { kind: "account", id }),
       clients
     })
   }

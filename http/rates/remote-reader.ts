@@ -27,10 +27,10 @@ const explained = (reason: string): string =>
   reason === notAllowed ? `${reason} to clients without an account` : reason
 
 interface Readers {
-  /** Reaches public addresses only. */
-  readonly forAnyone: ReadResource
-  /** Reaches what the operator has allowed, too. */
-  readonly forAccounts: ReadResource
+  /** For the clients of a network: reaches public addresses only. */
+  readonly forAnyone: (network: string) => ReadResource
+  /** For an account: reaches what the operator has allowed, too. */
+  readonly forAccounts: (account: string) => ReadResource
 }
 
 interface Dependencies extends Readers {
@@ -67,8 +67,8 @@ export class RemoteReader {
         const excess = this.spend(request, account)
         if (excess !== undefined) return Effect.fail(excess)
         return account === undefined
-          ? Effect.mapError(forAnyone(...what), explained)
-          : forAccounts(...what)
+          ? Effect.mapError(forAnyone(this.clients.clientOf(request).network)(...what), explained)
+          : forAccounts(account)(...what)
       })
   }
 

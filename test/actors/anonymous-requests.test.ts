@@ -3,7 +3,7 @@ import { Clock, Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, it, onTestFinished } from "vitest"
 import { backgroundTask } from "../../actors/background-task/actor.ts"
-import { admitFetch, admitReceipt,
+import { admitFetch, admitReceipt, boundsOf,
   makeRequestHistory } from "../../actors/background-task/admission.ts"
 import { DroppedRequests } from "../../actors/background-task/dropped-requests.ts"
 import type { BackgroundTaskAction, BackgroundTaskMessage, BackgroundTaskReply,
@@ -213,6 +213,7 @@ it("fetches in the end what redirects within its origin, however much at once", 
 
 it("never admits what is an hour old, or would be", async () => {
   const pointer = { url: "https://victim.example/1", password: undefined }
+  const bounds = boundsOf(makeRequestHistory(), anonymous, "alice")
   const runtime = ManagedRuntime.make(TestClock.layer())
   onTestFinished(() => runtime.dispose())
   for (const admit of [admitFetch, admitReceipt]) {
@@ -220,7 +221,7 @@ it("never admits what is an hour old, or would be", async () => {
     const deps = { ...noDependencies, outbound }
     const admitAt = async (nowMs: number, history: ReturnType<typeof makeRequestHistory>) => {
       await runtime.runPromise(TestClock.setTime(nowMs))
-      return runtime.runPromise(admit(deps, history, anonymous, pointer))
+      return runtime.runPromise(admit(deps, history, anonymous, pointer, bounds))
     }
     expect(await admitAt(beganAtMs + anonymousRequestsMs, makeRequestHistory())).toBe("never")
     expect(madeAtMs).toEqual([])

@@ -269,7 +269,7 @@ describe("a receipt for content of this service", () => {
           receipts: "received"
         },
         key,
-        bounds: {},
+        bounds: { cause: { kind: "account", id: "bob" } },
         guesser: "account bob"
       } as const
       return Effect.runPromise(sendReceipt(noDependencies, peers, input, status, undefined))
@@ -314,7 +314,7 @@ describe("the fetch of content of this service", () => {
         receipts: "none"
       },
       key: "key",
-      bounds: {},
+      bounds: { cause: { kind: "account", id: "alice" } },
       guesser: "account alice"
     }
     const fetching = fetchContent(deps, peers, fetchResources(), input)
@@ -366,7 +366,8 @@ describe("content of this service with a message password", () => {
       receipts: "none"
     } as const
     const mailbox = "http://post.test/mailboxes/alice"
-    const input = { pointer: { url, password }, mailbox, settings, key: "k1", bounds: {}, guesser }
+    const bounds = { cause: { kind: "account", id: "alice" } } as const
+    const input = { pointer: { url, password }, mailbox, settings, key: "k1", bounds, guesser }
     const deps = { ...noDependencies, blobs } as unknown as BackgroundTaskDependencies
     return (await Effect.runPromise(fetchContent(deps, peers, resources, input)))._tag
   }

@@ -163,7 +163,7 @@ it("reads no content of this service for which there is no room", async () => {
     mailbox: "http://post.test/mailboxes/alice",
     settings: { ...defaultSettings, fetch: "eager" as const },
     key: "k",
-    bounds: {},
+    bounds: { cause: { kind: "account" as const, id: "alice" } },
     guesser: "account alice"
   }
   const fetchWith = (hasRoom: boolean) =>

@@ -57,11 +57,12 @@ it("makes at most ten requests a minute for a network to one origin, a HEAD coun
   const { deps, heads } = asked(["application/xml"])
   const stranger = stored("198.51.100.0/24")
   const history = makeRequestHistory()
+  const bounds = boundsOf(history, stranger, "alice")
   const admissions: Array<unknown> = []
   for (let n = 0; n < anonymousPerMinuteMax; n++) {
     const pointer = { url: `https://victim.example/${n}`, password: undefined }
     const admit = n % 2 === 0 ? admitReceipt : admitFetch
-    admissions.push(await Effect.runPromise(admit(deps, history, stranger, pointer)))
+    admissions.push(await Effect.runPromise(admit(deps, history, stranger, pointer, bounds)))
   }
   const admitted = admissions.filter((one) => one === "admitted").length
   expect(admitted + heads.length).toBe(anonymousPerMinuteMax - redirectsMax)
@@ -69,8 +70,8 @@ it("makes at most ten requests a minute for a network to one origin, a HEAD coun
   // Nothing is counted where an account deposits.
   for (let n = 0; n < 2 * anonymousPerMinuteMax; n++) {
     const pointer = { url: `https://victim.example/known/${n}`, password: undefined }
-    expect(await Effect.runPromise(admitReceipt(deps, history, stored(undefined), pointer)))
-      .toBe("admitted")
+    const admission = admitReceipt(deps, history, stored(undefined), pointer, bounds)
+    expect(await Effect.runPromise(admission)).toBe("admitted")
   }
 })
 
@@ -79,11 +80,21 @@ it("asks a message once whether it takes receipts, at an address in reach", asyn
   const history = makeRequestHistory()
   const pointer = { url: "https://sender.example/1", password: "secret" }
   for (let n = 0; n < 3; n++) {
-    const admission = admitReceipt(deps, history, stored("198.51.100.0/24"), pointer)
+    const stranger = stored("198.51.100.0/24")
+    const bounds = boundsOf(history, stranger, "alice")
+    const admission = admitReceipt(deps, history, stranger, pointer, bounds)
     expect(await Effect.runPromise(admission)).toBe("never")
   }
   const headers = { "Message-Password": "secret" }
   const admitRedirect = expect.any(Function)
-  expect(heads).toEqual([{ uri: pointer.url, headers, reach: "public", admitRedirect }])
-  expect(boundsOf(history, stored(undefined))).toEqual({ reach: "allowed" })
+  const cause = { kind: "network", id: "198.51.100.0/24" }
+  expect(heads).toEqual([{ uri: pointer.url, headers, cause, reach: "public", admitRedirect }])
+})
+
+it("counts requests for whoever deposited, or else for the mailbox", () => {
+  const unknown = stored(undefined)
+  expect(boundsOf(makeRequestHistory(), { ...unknown, account: "bob" }, "alice"))
+    .toEqual({ reach: "allowed", cause: { kind: "account", id: "bob" } })
+  expect(boundsOf(makeRequestHistory(), unknown, "alice"))
+    .toEqual({ reach: "allowed", cause: { kind: "mailbox", id: "alice" } })
 })

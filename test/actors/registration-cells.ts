@@ -124,6 +124,7 @@ export const timerFired: RegistrationMessage = { _tag: "TimerFired" }
 export const verify = {
   _tag: "Verify",
   callback,
+  account: "alice",
   mode: "subscribe",
   challenge: "c1",
   leaseSeconds: 0
@@ -138,6 +139,7 @@ export const push: RegistrationAction = {
   _tag: "Push",
   form: "native",
   callback,
+  account: "alice",
   secrets: ["whsec_1"],
   from: 3,
   upTo: 8,

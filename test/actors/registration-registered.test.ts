@@ -125,7 +125,7 @@ describe("a registration", () => {
       expect(decision.answer).toEqual({ _tag: "Done" })
       expectUndone(decide(pushing, { ...remove, isUndo: true }))
       const reason = "the subscription has been removed"
-      expectEnd(decide(subscribed, remove), { _tag: "Deny", callback, reason })
+      expectEnd(decide(subscribed, remove), { _tag: "Deny", callback, account: "alice", reason })
       expectUndone(decide(subscribed, { ...remove, isUndo: true }))
       // The request that made it does not make it again; another request does.
       const ended = decision.nextState ?? absent
@@ -194,7 +194,12 @@ describe("a registration", () => {
       expectBegun(gone, { ...push, upTo: 3, mailboxGone: true })
       expectEnd(decide(looksOn, found(3, false, true)))
       // A topic has no document of a removed mailbox: the subscription is denied.
-      const deny = { _tag: "Deny", callback, reason: "the mailbox has been removed" } as const
+      const deny = {
+        _tag: "Deny",
+        callback,
+        account: "alice",
+        reason: "the mailbox has been removed"
+      } as const
       const websub: Registered = { ...looking, form: "websub", topicFormat: "rss" }
       expectEnd(decide(websub, found(3, false, true)), { ...deny, topicFormat: "rss" })
       const during: Registered = { ...pushing, form: "websub" }

@@ -170,8 +170,8 @@ export const startNode = async (options: Options): Promise<Node> => {
     documentParser: new DocumentParser(defaultDocumentLimits),
     rowCaches: new RowCaches(records),
     remoteReader: new RemoteReader({
-      forAnyone: readerOf(outbound, "public"),
-      forAccounts: readerOf(outbound, "allowed"),
+      forAnyone: (id) => readerOf(outbound, "public", { kind: "network", id }),
+      forAccounts: (id) => readerOf(outbound, "allowed", { kind: "account", id }),
       clients,
       // No quota comes back, however slowly a machine sends the requests of a test.
       nowMs: () => 0

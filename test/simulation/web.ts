@@ -69,8 +69,8 @@ const credentialCache = new CredentialCache()
 const clients = new Clients([])
 
 const remoteReader = new RemoteReader({
-  forAnyone: () => Effect.fail("nothing is outside"),
-  forAccounts: () => Effect.fail("nothing is outside"),
+  forAnyone: () => () => Effect.fail("nothing is outside"),
+  forAccounts: () => () => Effect.fail("nothing is outside"),
   clients
 })
 

@@ -3,7 +3,7 @@ import { Effect, Fiber } from "effect"
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 import { describe, expect, it, vi } from "vitest"
 import { bodyBlockBytes, fetchMemoryRetryMs } from "../../../actors/limits.ts"
-import { answering, client, patient, receiver, speaking } from "./rig.ts"
+import { answering, cause, client, patient, receiver, speaking } from "./rig.ts"
 
 describe("a get finds", () => {
   it("the bytes with their type", async () => {
@@ -97,7 +97,7 @@ describe("the memory of a get", () => {
     })
     const { outbound } = await client({ limits: patient })
     const memory = memoryOf(bytesMax)
-    const getting = Effect.runFork(outbound.get({ uri, bytesMax, memory }))
+    const getting = Effect.runFork(outbound.get({ uri, cause, bytesMax, memory }))
     await vi.waitFor(() => expect(memory.used()).toBe(bodyBlockBytes))
     await Effect.runPromise(Fiber.interrupt(getting))
     expect(memory.most()).toBe(bodyBlockBytes)
@@ -113,7 +113,7 @@ describe("the memory of a get", () => {
     })
     const { outbound } = await client({ limits: patient })
     const memory = memoryOf(bytesMax)
-    const found = await Effect.runPromise(outbound.get({ uri, bytesMax, memory }))
+    const found = await Effect.runPromise(outbound.get({ uri, cause, bytesMax, memory }))
     expect(found._tag === "Fetched" && Buffer.from(found.fetched.bytes).toString()).toBe(body)
     expect(memory.used()).toBe(Math.ceil(body.length / bodyBlockBytes) * bodyBlockBytes)
   })
@@ -125,7 +125,7 @@ describe("the memory of a get", () => {
     const { outbound } = await client({ limits: patient, nowMs: () => nowMs })
     const getWith = (roomBytes: number) => {
       const memory = memoryOf(roomBytes)
-      const getting = outbound.get({ uri: at.uri, bytesMax, memory })
+      const getting = outbound.get({ uri: at.uri, cause, bytesMax, memory })
       return Effect.map(getting, (outcome) => ({ outcome, memory }))
     }
     expect((await Effect.runPromise(getWith(100_000))).outcome).toEqual(deferred)
@@ -204,7 +204,7 @@ describe("a get fails", () => {
 describe("a head finds", () => {
   const headOf = async (uri: string) => {
     const { outbound } = await client()
-    return Effect.runPromise(outbound.head({ uri, headers: { "Message-Password": "p" } }))
+    return Effect.runPromise(outbound.head({ uri, cause, headers: { "Message-Password": "p" } }))
   }
 
   it("the types of Accept-Post, with one request that has no body", async () => {

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
 import type { Reach } from "../../../actors/outbound/protocol.ts"
 import { nameServer } from "./nameserver.ts"
-import { answering, client, closedPort, guarded, patient, receiver } from "./rig.ts"
+import { answering, cause, client, closedPort, guarded, patient, receiver } from "./rig.ts"
 import { spellings } from "./spellings.ts"
 
 const notAllowed = {
@@ -97,7 +97,7 @@ describe("a request that may reach public addresses only", () => {
   const open = async () => {
     const dns = await nameServer((_, type) => type === "A" ? ["127.0.0.1"] : [])
     const { outbound } = await client({ dnsServers: [dns.address], limits: patient })
-    const request = { headers: {}, bytesMax: 1_000, body: "<item/>" }
+    const request = { cause, headers: {}, bytesMax: 1_000, body: "<item/>" }
     return (uri: string, reach: Reach) =>
       Promise.all(
         [outbound.get, outbound.head, outbound.post].map((make) =>

@@ -1,10 +1,13 @@
 /** The origin limiter: permits, queues, deferrals and circuits. */
 import { Deferred as Latch, Effect, Fiber } from "effect"
 import { describe, expect, it } from "vitest"
-import { type DeliveryLimits, makeDeliveryLimits } from "../../../actors/limits.ts"
+import { type DeliveryLimits, deliveryLimits, makeDeliveryLimits } from "../../../actors/limits.ts"
 import { type OriginHealth, OriginLimiter } from "../../../actors/outbound/origin-limiter.ts"
+import type { RequestCause } from "../../../actors/outbound/protocol.ts"
 
-const small = { perOriginMax: 2, inFlightMax: 4, waitingPerOriginMax: 3, waitingMax: 5 }
+const small = { perOriginMax: 2, inFlightMax: 8, waitingPerOriginMax: 3, waitingMax: 10 }
+
+const accountOf = (id: string): RequestCause => ({ kind: "account", id })
 
 const startMs = 1_000_000
 
@@ -19,13 +22,18 @@ const limiterOf = (limits: Partial<DeliveryLimits> = {}) => {
   })
   const begun: Array<string> = []
   /** Begins a request; `end` ends it with this health. */
-  const attempt = (origin: string, name = origin, waitMs = 60_000) => {
+  const attempt = (
+    origin: string,
+    name = origin,
+    waitMs = 60_000,
+    cause = accountOf("alice")
+  ) => {
     const latch = Latch.makeUnsafe<OriginHealth>()
     const use = Effect.suspend(() => {
       begun.push(name)
       return Latch.await(latch)
     })
-    const fiber = Effect.runFork(limiter.withPermit(origin, waitMs, use, (health) => health))
+    const fiber = Effect.runFork(limiter.withPermit(origin, cause, waitMs, use, (health) => health))
     return {
       fiber,
       end: async (health: OriginHealth = "healthy") => {
@@ -105,10 +113,13 @@ describe("an origin", () => {
 
   it("defers what the node's queue does not hold", async () => {
     const { attempt, limiter } = limiterOf()
-    for (let n = 0; n < 5; n++) attempt("one")
-    for (let n = 0; n < 4; n++) attempt("two")
-    expect(limiter.metrics()).toMatchObject({ inFlight: 4, waiting: 5 })
-    expect(await attempt("three").result()).toMatchObject({ _tag: "Deferred" })
+    for (const cause of ["a", "b", "c", "d", "e"].map(accountOf)) {
+      for (let n = 0; n < 5; n++) attempt("one", "one", 60_000, cause)
+      for (let n = 0; n < 5; n++) attempt("two", "two", 60_000, cause)
+    }
+    expect(limiter.metrics()).toMatchObject({ inFlight: 4, waiting: 10 })
+    const late = attempt("one", "one", 60_000, accountOf("f"))
+    expect(await late.result()).toMatchObject({ _tag: "Deferred" })
   })
 
   it("defers what has waited too long", async () => {
@@ -134,7 +145,13 @@ describe("an origin", () => {
 
   it("releases the permit of a request that dies", async () => {
     const { limiter } = limiterOf()
-    const died = limiter.withPermit("o", 10, Effect.die("bug"), () => "healthy")
+    const died = limiter.withPermit(
+      "o",
+      accountOf("alice"),
+      10,
+      Effect.die("bug"),
+      () => "healthy"
+    )
     expect((await Effect.runPromiseExit(died))._tag).toBe("Failure")
     expect(limiter.metrics()).toMatchObject({ inFlight: 0, origins: 0 })
   })
@@ -142,14 +159,18 @@ describe("an origin", () => {
   it("grants ten thousand permits in a row without a deep stack", async () => {
     const { attempt, limiter } = limiterOf({
       perOriginMax: 1,
-      inFlightMax: 1,
+      inFlightMax: 2,
       waitingPerOriginMax: 10_000,
-      waitingMax: 10_000
+      waitingMax: 20_000
     })
+    const alice = accountOf("alice")
     const first = attempt("o")
     const others = Array.from(
       { length: 10_000 },
-      () => Effect.runPromise(limiter.withPermit("o", 60_000, Effect.succeed(1), () => "healthy"))
+      () =>
+        Effect.runPromise(
+          limiter.withPermit("o", alice, 60_000, Effect.succeed(1), () => "healthy")
+        )
     )
     await first.end()
     expect(new Set(await Promise.all(others))).toEqual(new Set([1]))
@@ -159,7 +180,7 @@ describe("an origin", () => {
 describe("between origins", () => {
   it("permits alternate", async () => {
     const { attempt, begun } = limiterOf({
-      inFlightMax: 2,
+      inFlightMax: 4,
       waitingPerOriginMax: 100,
       waitingMax: 100
     })
@@ -176,7 +197,7 @@ describe("between origins", () => {
   })
 
   it("a full queue delays no other origin", () => {
-    const { attempt, begun } = limiterOf({ waitingPerOriginMax: 1_000, waitingMax: 1_000 })
+    const { attempt, begun } = limiterOf({ waitingPerOriginMax: 1_000, waitingMax: 2_000 })
     for (let n = 0; n < 500; n++) attempt("dead")
     attempt("healthy")
     expect(begun).toEqual(["dead", "dead", "healthy"])
@@ -192,6 +213,91 @@ describe("between origins", () => {
     await fail("o0", 1)
     expect(limiter.metrics().circuitsOpen).toBe(1)
     await busy.end()
+  })
+})
+
+/** Origins at which the requests of a cause hang. */
+const hanging = (kind: RequestCause["kind"], ids: ReadonlyArray<string>, origins: number) => {
+  const made = limiterOf({ ...deliveryLimits })
+  for (const id of ids) {
+    for (let n = 0; n < origins; n++) {
+      made.attempt(`evil:${n}`, "evil", 60_000, { kind, id })
+    }
+  }
+  return made
+}
+
+describe("between causes", () => {
+  const permits = deliveryLimits.inFlightMax
+
+  it("one account with a thousand hanging origins holds half, and delays nobody", () => {
+    const { attempt, begun, limiter } = hanging("account", ["mallory"], 1_000)
+    expect(limiter.metrics()).toMatchObject({ inFlight: permits / 2, waiting: 1_000 - permits / 2 })
+    attempt("healthy", "healthy", 60_000, accountOf("bob"))
+    expect(begun.at(-1)).toBe("healthy")
+  })
+
+  it("several accounts with hanging origins leave a permit for another", () => {
+    const ids = Array.from({ length: 7 }, (_, n) => `mallory${n}`)
+    const { attempt, begun } = hanging("account", ids, 300)
+    attempt("healthy", "healthy", 60_000, accountOf("bob"))
+    expect(begun.at(-1)).toBe("healthy")
+  })
+
+  it("all anonymous clients together hold a small part", () => {
+    const networks = Array.from({ length: 50 }, (_, n) => `198.51.${n}.0/24`)
+    const { attempt, begun, limiter } = hanging("network", networks, 1_000)
+    const { anonymousInFlightMax, anonymousWaitingMax } = deliveryLimits
+    const { inFlight, waiting } = limiter.metrics()
+    expect(inFlight).toBeLessThanOrEqual(anonymousInFlightMax)
+    expect(waiting).toBeLessThanOrEqual(anonymousWaitingMax)
+    for (let n = 0; n < permits / 4; n++) {
+      attempt(`healthy:${n}`, `healthy:${n}`, 60_000, accountOf("bob"))
+      expect(begun.at(-1)).toBe(`healthy:${n}`)
+    }
+  })
+
+  it("one anonymous client with a thousand hanging origins delays no other", () => {
+    const { attempt, begun } = hanging("network", ["198.51.100.0/24"], 1_000)
+    expect(begun).toHaveLength(deliveryLimits.anonymousInFlightMax / 2)
+    attempt("healthy", "healthy", 60_000, { kind: "network", id: "203.0.113.0/24" })
+    expect(begun.at(-1)).toBe("healthy")
+  })
+
+  it("one account gets its whole share again and again", async () => {
+    const { attempt, begun, limiter } = limiterOf({ ...deliveryLimits })
+    const running = Array.from({ length: 1_000 }, (_, n) => attempt(`o${n % 100}`))
+    for (const { end } of running.slice(0, 800)) await end()
+    expect(begun).toHaveLength(800 + permits / 2)
+    expect(limiter.metrics().inFlight).toBe(permits / 2)
+    for (const { end } of running.slice(800)) await end()
+    expect(limiter.metrics()).toMatchObject({ inFlight: 0, waiting: 0, origins: 0 })
+  })
+
+  it("accounts take turns at one origin, however many requests one has", async () => {
+    const { attempt, begun } = limiterOf({ ...deliveryLimits, perOriginMax: 1 })
+    const first = attempt("o", "mallory", 60_000, accountOf("mallory"))
+    const more = Array.from(
+      { length: 100 },
+      () => attempt("o", "mallory", 60_000, accountOf("mallory"))
+    )
+    const other = attempt("o", "bob", 60_000, accountOf("bob"))
+    await first.end()
+    await more[0]?.end()
+    expect(begun).toEqual(["mallory", "mallory", "bob"])
+    await other.end()
+    expect(begun).toEqual(["mallory", "mallory", "bob", "mallory"])
+  })
+
+  it("a queue whose cause may hold no more leaves its origin to the others", async () => {
+    const { attempt, begun } = limiterOf({ ...deliveryLimits, perOriginMax: 1, inFlightMax: 6 })
+    const held = ["a", "b", "c"].map((origin) => attempt(origin))
+    const first = attempt("o", "bob's first", 60_000, accountOf("bob"))
+    attempt("o", "alice's")
+    attempt("o", "bob's second", 60_000, accountOf("bob"))
+    await first.end()
+    expect(begun.slice(3)).toEqual(["bob's first", "bob's second"])
+    for (const { end } of held) await end()
   })
 })
 

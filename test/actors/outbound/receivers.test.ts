@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { gzipSync } from "node:zlib"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { answering, client, closedPort, connectionIsFree, receiver, speaking } from "./rig.ts"
+import { answering, cause, client, closedPort, connectionIsFree, receiver,
+  speaking } from "./rig.ts"
 
 const faulted = (problem: string) => ({ _tag: "RetryableFailure", problem })
 
@@ -253,7 +254,7 @@ it("a client that ends leaves nothing behind", async () => {
   const { uri } = await speaking(() => undefined)
   const { outbound } = await client()
   const cut = await Effect.runPromise(
-    outbound.post({ uri, headers: {}, body: "" }).pipe(Effect.timeoutOption(50))
+    outbound.post({ uri, cause, headers: {}, body: "" }).pipe(Effect.timeoutOption(50))
   )
   expect(cut._tag).toBe("None")
   expect(outbound.metrics()).toMatchObject({ inFlight: 0, waiting: 0 })

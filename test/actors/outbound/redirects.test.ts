@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import type { DeliveryOutcome } from "../../../actors/outbound/protocol.ts"
-import { answering, client, receiver } from "./rig.ts"
+import { answering, cause, client, receiver } from "./rig.ts"
 
 /** Redirects n times with this code, counting down in the path, and takes the last request. */
 const chain = (code: number) =>
@@ -119,7 +119,7 @@ describe("a get", () => {
     })
     const { outbound } = await client()
     const headers = { "Message-Password": "sixteen characters", Accept: "text/plain" }
-    await Effect.runPromise(outbound.get({ uri: at.uri, headers, bytesMax: 10 }))
+    await Effect.runPromise(outbound.get({ uri: at.uri, cause, headers, bytesMax: 10 }))
     const seen = [...at.came, ...target.came].map(({ headers }) => [
       headers.accept,
       headers["message-password"]
@@ -137,7 +137,7 @@ it.each([307, 308])("a post that refuses redirects ends with %d", async (code) =
   const at = await answering(code, { location: target.uri })
   const { outbound } = await client()
   const problem = `answered ${code}, a redirect that is not followed`
-  const post = outbound.post({ uri: at.uri, headers: {}, body: "", refusesRedirects: true })
+  const post = outbound.post({ uri: at.uri, cause, headers: {}, body: "", refusesRedirects: true })
   expect(await Effect.runPromise(post)).toEqual({ _tag: "PermanentFailure", code, problem })
   expect(target.came).toEqual([])
 })
@@ -147,7 +147,7 @@ it.each([301, 302, 303, 307, 308])("a get that refuses redirects ends with %d", 
   const at = await answering(code, { location: target.uri })
   const { outbound } = await client()
   const problem = `answered ${code}, a redirect that is not followed`
-  const get = outbound.get({ uri: at.uri, bytesMax: 1_000, refusesRedirects: true })
+  const get = outbound.get({ uri: at.uri, cause, bytesMax: 1_000, refusesRedirects: true })
   expect(await Effect.runPromise(get)).toEqual({
     _tag: "PermanentFailure",
     code,

@@ -5,8 +5,8 @@ import { type AddressInfo, createServer as createTcp, type Server, type Socket }
 import { onTestFinished } from "vitest"
 import { makeOutbound, type OutboundOptions,
   type OutboundService } from "../../../actors/outbound/client.ts"
-import type { BodySource, DeliveryOutcome, FetchOutcome, OutboundContent,
-  OutboundPost } from "../../../actors/outbound/protocol.ts"
+import type { BodySource, DeliveryOutcome, FetchOutcome, OutboundContent, OutboundPost,
+  RequestCause } from "../../../actors/outbound/protocol.ts"
 
 /** Limits that end quickly. */
 export const quick = {
@@ -21,6 +21,9 @@ export const quick = {
 /** Limits for outcomes that do not depend on time, however slow the machine is. */
 export const patient = { connectMs: 20_000, attemptMs: 40_000, nameTimeoutMs: 20_000 }
 
+/** The account that causes the requests of most tests. */
+export const cause: RequestCause = { kind: "account", id: "alice" }
+
 const loopback = ["127.0.0.0/8"]
 
 type Options = Pick<OutboundPost, "discovers" | "toLinkedData" | "deliverLocally">
@@ -29,7 +32,7 @@ export interface Client {
   readonly outbound: OutboundService
   readonly post: (
     uri: string,
-    more?: Partial<OutboundContent & BodySource> & Options
+    more?: Partial<OutboundContent & BodySource & Pick<OutboundPost, "cause">> & Options
   ) => Promise<DeliveryOutcome>
   readonly get: (uri: string, bytesMax?: number) => Promise<FetchOutcome>
 }
@@ -51,8 +54,8 @@ export const client = async (options: Partial<OutboundOptions> = {}): Promise<Cl
   return {
     outbound,
     post: (uri, more) =>
-      Effect.runPromise(outbound.post({ uri, headers: {}, body: "<item/>", ...more })),
-    get: (uri, bytesMax = 1_000) => Effect.runPromise(outbound.get({ uri, bytesMax }))
+      Effect.runPromise(outbound.post({ uri, cause, headers: {}, body: "<item/>", ...more })),
+    get: (uri, bytesMax = 1_000) => Effect.runPromise(outbound.get({ uri, cause, bytesMax }))
   }
 }
 
