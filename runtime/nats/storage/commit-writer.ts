@@ -291,14 +291,18 @@ export class BucketWriter {
       }
       const isOver = failure._tag === "StorageFull" ||
         performance.now() - job.sinceMs > giveUpMs
-      if (isOver && !job.mayBeStored) return this.finish(queue, job, refused(failure))
-      if (needsRead || job.mayBeStored) return this.resolve(member)
+      // A conflict is read even when the time is over: the rejected write may have been stored.
+      if (needsRead || job.mayBeStored) return this.resolve(member, isOver ? failure : undefined)
+      if (isOver) return this.finish(queue, job, refused(failure))
       this.placeAgain(member)
     }))
   }
 
-  /** Reads from the leader whether a commit was stored, and its actor. */
-  private async resolve(member: WrittenMember): Promise<void> {
+  /**
+   * Reads from the leader whether a commit was stored, and its actor. With `overdue`, the time of
+   * the commit is over: if nothing was stored, and no write can still arrive, it is refused.
+   */
+  private async resolve(member: WrittenMember, overdue?: StorageFailure): Promise<void> {
     const { entry, job, plan, queue } = member
     const { commit } = job
     let fresh: ActorEntry
@@ -313,7 +317,7 @@ export class BucketWriter {
       trim = await planTrim(this.nats, this.bucket, fresh, commit)
       consumedSignal = await this.removableSignal(commit)
     } catch (error) {
-      return this.retryResolve(member, error)
+      return this.retryResolve(member, error, overdue)
     }
     if (wasStored) {
       this.timers.note(plan.timers)
@@ -327,6 +331,9 @@ export class BucketWriter {
       const isIndeterminate = job.mayBeStored &&
         (isLarge(plan) || mayBeOverwritten(entry, fresh, commit))
       return this.finish(queue, job, isIndeterminate ? indeterminate : conflict(found))
+    }
+    if (overdue !== undefined && !job.mayBeStored) {
+      return this.finish(queue, job, refused(overdue))
     }
     const work = { ...workOf(job, trim), commit: { ...commit, consumedSignal } }
     this.placeAgain({ queue, job, entry: fresh, plan: planCommit(this.bucket, fresh, work) })
@@ -359,13 +366,17 @@ export class BucketWriter {
     return await commitOfKey(this.nats, this.bucket, log + first.n) === id
   }
 
-  private async retryResolve(member: WrittenMember, error: unknown): Promise<void> {
+  private async retryResolve(
+    member: WrittenMember,
+    error: unknown,
+    overdue?: StorageFailure
+  ): Promise<void> {
     const { job, queue } = member
     if (job.abandoned) return this.next(queue)
     // Not sent yet. A rejected write is read again: while leaders change, it may have been stored.
     if (job.failures === 0) return this.finish(queue, job, refused(asStorageUnavailable(error)))
     if (this.nats.nc.isClosed()) return this.finish(queue, job, indeterminate)
     await wait(retryDelayMs)
-    return this.resolve(member)
+    return this.resolve(member, overdue)
   }
 }

@@ -1,7 +1,8 @@
 import type { Msg } from "@nats-io/transport-node"
 import { Effect, Layer, Result } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { address, shardOf } from "../../../runtime/actor/address.ts"
+import { giveUpMs } from "../../../runtime/limits.ts"
 import { natsBlobs } from "../../../runtime/nats/blobs/blobs.ts"
 import { connection, Nats } from "../../../runtime/nats/connection/connection.ts"
 import { NoReply } from "../../../runtime/nats/connection/requests.ts"
@@ -230,6 +231,39 @@ describe("one server", () => {
     expect(await run(api.read(alice, 1, 10))).toEqual(itemsOf(1, 2))
     await close()
   })
+
+  it.each([true, false])(
+    "reads whether a late rejected commit was stored: %s",
+    async (isStored) => {
+      const steps = ["no leader", "rejected"]
+      let skippedMs = 0
+      const now = performance.now.bind(performance)
+      const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + skippedMs)
+      const electing = interceptRequests("$KV.", async (ask, subject) => {
+        const step = steps.shift()
+        if (step === undefined) return ask()
+        if (step === "no leader") throw new NoReply(subject, "no responders")
+        if (isStored) await ask()
+        // The election took this long.
+        skippedMs = giveUpMs + 1
+        const error = { code: 400, err_code: 10_071, description: "wrong last sequence" }
+        return { string: () => JSON.stringify({ error }) } as Msg // all that is read of it
+      })
+      const { api, close } = await onNats(Storage, Layer.provide(natsStorage(), electing), urls)()
+      const commit = commitOf({ expected: 0, head: 1, state: "1", append: itemsOf(1, 1) })
+      const outcomes = await run(api.commit([commit])).finally(() => clock.mockRestore())
+      expect(steps).toEqual([])
+      expect(outcomes).toMatchObject([
+        isStored
+          ? { _tag: "Committed" }
+          : { _tag: "Refused", failure: { _tag: "StorageUnavailable" } }
+      ])
+      expect(await run(api.load(alice))).toMatchObject(
+        isStored ? { state: "1", head: 1 } : { revision: 0, head: 0 }
+      )
+      await close()
+    }
+  )
 
   it("sends a lost commit again only while no other node can own its actor", async () => {
     const { deaf, layer } = deafNats()
