@@ -102,3 +102,6 @@ export const announcedKeysMax = 32
 
 /** Files of the data folder that others may read, of which one warning has the names. */
 export const openEntriesNamedMax = 5
+
+/** Interval of the removal of orphaned blobs in a cluster. */
+export const orphanSweepIntervalMs = 6 * 3_600_000

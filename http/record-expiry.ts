@@ -1,7 +1,7 @@
 /** Records that end at a time. A table lists them by that time: its keys are `<ms>/<name>`. */
 import { Effect } from "effect"
 import { keyTimeDigits } from "../actors/index.ts"
-import type { RecordEntry } from "../runtime/index.ts"
+import { logFailure, type RecordEntry } from "../runtime/index.ts"
 import { expiryPage, expirySweepMs } from "./limits.ts"
 import type { HandlerFailure, Service } from "./pipeline/index.ts"
 
@@ -27,6 +27,9 @@ export const removeExpired = Effect.fnUntraced(function*(
   }
 })
 
-/** Repeats a removal at intervals, for as long as the service runs. */
+/** Repeats a removal at intervals, for as long as the service runs. A failed one is logged. */
 export const sweep = (removal: Effect.Effect<void, HandlerFailure>): Effect.Effect<never> =>
-  Effect.forever(Effect.andThen(Effect.ignore(removal), Effect.sleep(expirySweepMs)))
+  Effect.forever(Effect.andThen(
+    logFailure(removal, "expired records were not removed; the node retries"),
+    Effect.sleep(expirySweepMs)
+  ))

@@ -13,6 +13,7 @@ export { clusterPlacement, type ClusterPlacementOptions, type ClusterView, NodeN
   type NodeStatusApi, type NodeView, Placement, singleNodePlacement } from "./cluster/index.ts"
 export { HmacSha256 } from "./hmac.ts"
 export { type Limits, makeLimits } from "./limits.ts"
+export { logFailure } from "./logged-failure.ts"
 export { Histogram, type KindMetrics, type RuntimeMetrics } from "./metrics.ts"
 export type { Snapshot, SystemOptions } from "./node.ts"
 export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type ByteRange, type Commit,

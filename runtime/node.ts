@@ -12,6 +12,7 @@ import { type Clocks, type Fork, laterWith, runWithin, waitUntil } from "./clock
 import type { PlacementApi } from "./cluster/index.ts"
 import { Committer, withLeaseGuard } from "./commit/index.ts"
 import { type Limits, makeLimits } from "./limits.ts"
+import { logFailure } from "./logged-failure.ts"
 import { RuntimeMetrics } from "./metrics.ts"
 import type { Serve, ShardClaim, StorageApi, Traffic, TransportApi } from "./ports/index.ts"
 import { RemoteAsks } from "./remote-ask.ts"
@@ -134,12 +135,15 @@ export class Node {
 
   start(): () => void {
     const { committer, effects, fork, storage, timers } = this.context
-    const sweep = Effect.map(Effect.sleep(this.limits.sweepMs), () => {
+    const sweep = Effect.sync(() => {
       this.directory.sweep()
       this.supervisor.sweep()
       timers.sweep()
     })
-    const sweeper = fork(Effect.forever(sweep))
+    const sweeper = fork(Effect.forever(Effect.andThen(
+      Effect.sleep(this.limits.sweepMs),
+      logFailure(sweep, "the sweep of idle actors and timers failed; the node retries")
+    )))
     const unfollow = this.shards.follow(this.placement)
     const unfollowLateCommits = storage.followLateCommits?.((shard) => timers.rescan(shard))
     return () => {

@@ -13,7 +13,7 @@
  * - `usage-networks`: `<day>/<network>`
  */
 import { Context, Effect, Semaphore } from "effect"
-import { type RecordChange, type RecordsApi, type StorageFailure,
+import { logFailure, type RecordChange, type RecordsApi, type StorageFailure,
   StorageUnavailable } from "../../runtime/index.ts"
 import { largestPage, largestScannedMax, largestShownMax, ledgerAttemptsMax, ledgerGroupMax,
   ledgerRetryMs, usageShownMs } from "../limits.ts"
@@ -158,9 +158,12 @@ export class UsageLedger {
 
   /** After a failure the last reading stays. */
   readonly readAnonymous: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.ignore(Effect.map(this.total(undefined), (total) => {
-      this.lastAnonymous = total
-    }))
+    logFailure(
+      Effect.map(this.total(undefined), (total) => {
+        this.lastAnonymous = total
+      }),
+      "what clients without an account have stored was not read; the node retries"
+    )
   )
 
   /** The entry of a content; undefined for one that is not counted. */

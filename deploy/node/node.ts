@@ -9,12 +9,12 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { DroppedRequests, type Keyring, serviceFormat, Usage,
   UsageLedger } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
-import { assertNative, BlockList, bootstrap, Clients, collectBlobs, countRequest, CredentialCache,
-  DiskFloor, DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen,
-  makeApplication, makeMetricsText, makeRateLimiter, OpenAnswers, openFirstMailbox, operatorAccount,
-  randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches,
-  ServerUnavailable, type Service, type SpillSettings, sweepQueries, sweepRequests,
-  sweepReservations, watchLoads } from "../../http/index.ts"
+import { assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache, DiskFloor,
+  DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen, makeApplication,
+  makeMetricsText, makeRateLimiter, OpenAnswers, openFirstMailbox, operatorAccount, randomId,
+  type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches, ServerUnavailable,
+  type Service, type SpillSettings, sweepQueries, sweepRequests, sweepReservations,
+  watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -26,39 +26,10 @@ import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serveMetrics } from "./metrics-listener.ts"
+import { orphanRemoval } from "./orphan-removal.ts"
 import { type HeldPort, holdPort } from "./port.ts"
 import { readinessOf } from "./readiness.ts"
 import { reportSlowStart, type StartProgress } from "./start-progress.ts"
-
-/** Interval of the orphan removal in a cluster. */
-const orphanSweepIntervalMs = 6 * 3_600_000
-
-/** Removes orphaned blobs. */
-const removeOrphans = (service: Service): Effect.Effect<void> =>
-  collectBlobs(service).pipe(
-    Effect.flatMap((collected) =>
-      collected.removed + collected.unanswered === 0
-        ? Effect.void
-        : Effect.logInfo("orphaned blobs removed", collected)
-    ),
-    Effect.catch((failure) => Effect.logWarning("the removal of orphaned blobs failed", failure))
-  )
-
-/**
- * Removes orphaned blobs: once at the start on an embedded store. In a cluster the node that owns
- * the first shard removes them at intervals.
- */
-const orphanRemoval = (
-  settings: NodeSettings,
-  service: Service,
-  placement: Placement["Service"]
-): Effect.Effect<void> =>
-  !isClustered(settings)
-    ? removeOrphans(service)
-    : Effect.suspend(() => placement.owns(0) ? removeOrphans(service) : Effect.void).pipe(
-      Effect.delay(orphanSweepIntervalMs),
-      Effect.forever
-    )
 
 /** The longest interval at which the node looks for idle actors. */
 const sweepMsMax = 5_000
@@ -393,7 +364,7 @@ const serveOver = Effect.fnUntraced(function*(
   )
   yield* serveMetrics(settings.metricsListen, service.metricsText)
   yield* keepPublishingFigures(service)
-  yield* Effect.forkScoped(orphanRemoval(settings, service, placement))
+  yield* Effect.forkScoped(orphanRemoval(isClustered(settings), service, placement))
   onServing({
     baseUrl,
     host: settings.host,

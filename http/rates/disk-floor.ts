@@ -4,6 +4,7 @@
  * A reading serves all requests of some seconds: no request asks the file system.
  */
 import { Effect } from "effect"
+import { logFailure } from "../../runtime/index.ts"
 import { diskCheckMs, diskShownMs } from "../limits.ts"
 
 /** The space of a file system. */
@@ -42,11 +43,11 @@ export class DiskFloor {
 
   /** Reads the space. After a failure the last reading stays. */
   readonly check: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.tryPromise(() => this.read()).pipe(
-      Effect.map((space) => {
+    logFailure(
+      Effect.map(Effect.tryPromise(() => this.read()), (space) => {
         this.last = { freeBytes: space.freeBytes, floorBytes: floorBytes(this.min, space) }
       }),
-      Effect.catch((failure) => Effect.logWarning("the free disk space cannot be read", failure))
+      "the free disk space cannot be read"
     )
   )
 

@@ -3,9 +3,9 @@
  * the rows of a step and the progress of the load. So a node that continues after a crash begins
  * at the right row, and of two nodes only one succeeds.
  */
-import { Cause, Effect, Exit, Result, Schedule } from "effect"
+import { type Cause, Effect, Exit, Result, Schedule } from "effect"
 import { createHash } from "node:crypto"
-import { type RecordChange, StorageCorrupted, type StorageFailure,
+import { logFailure, type RecordChange, StorageCorrupted, type StorageFailure,
   StorageUnavailable } from "../../../runtime/index.ts"
 import { changesPerRow, loadBatchRows, loadIdleMs, loadRetentionMs, loadRetryMs, loadsPage,
   loadWatchMs } from "../../limits.ts"
@@ -282,9 +282,7 @@ const resumeLoad = Effect.fnUntraced(function*(
 export const continueLoad = (service: Service, id: string): Effect.Effect<void> =>
   resumeLoad(service, id, 0).pipe(
     Effect.retry(Schedule.upTo(Schedule.spaced(loadRetryMs), { duration: loadIdleMs })),
-    Effect.catchCause((cause) =>
-      Effect.logWarning(`the load ${id} did not complete; the node retries`, Cause.squash(cause))
-    ),
+    (applying) => logFailure(applying, `the load ${id} did not complete; the node retries`),
     Effect.forkDetach,
     Effect.asVoid
   )
@@ -314,13 +312,9 @@ export const resumeLoads = Effect.fnUntraced(function*(
 
 /** Continues all loads, and logs why one of them did not complete. */
 export const retryLoads = (service: Service, idleMs = 0): Effect.Effect<void> =>
-  Effect.catchCause(
+  logFailure(
     resumeLoads(service, idleMs),
-    (cause) =>
-      Effect.logWarning(
-        "loading a file of customers did not complete; the node retries",
-        Cause.squash(cause)
-      )
+    "loading a file of customers did not complete; the node retries"
   )
 
 /** Removes the records of loads after their retention. */
@@ -348,15 +342,14 @@ const removeOldLoads = Effect.fnUntraced(function*(
  * customers first, because a node fills its view of the records from the first read on.
  */
 export const watchLoads = (service: Service): Effect.Effect<never> =>
-  Effect.ignore(service.records.range(customersTable.name, { limit: 1 })).pipe(
+  logFailure(
+    service.records.range(customersTable.name, { limit: 1 }),
+    "the table of customers was not read"
+  ).pipe(
     Effect.andThen(Effect.forever(
       Effect.andThen(
         retryLoads(service, loadIdleMs),
-        Effect.catchCause(
-          removeOldLoads(service),
-          (cause) =>
-            Effect.logWarning("old loads were not removed; the node retries", Cause.squash(cause))
-        )
+        logFailure(removeOldLoads(service), "old loads were not removed; the node retries")
       ).pipe(Effect.andThen(Effect.sleep(loadWatchMs)))
     ))
   )

@@ -6,6 +6,7 @@
 import { Effect, Schedule, type Scope } from "effect"
 import { StorageCorrupted, StorageUnavailable } from "../../actor/index.ts"
 import { blobsBucket, recordsBucket, restorerRenewMs, restorerTtlMs } from "../../limits.ts"
+import { logFailure } from "../../logged-failure.ts"
 import { Registry } from "../../ports/index.ts"
 import { asStorageUnavailable, Nats, type NatsApi,
   retryUntilDeadline } from "../connection/index.ts"
@@ -94,11 +95,13 @@ const claimRestore = Effect.fnUntraced(function*(isEmpty: boolean) {
 const renewLease = Effect.fnUntraced(function*(first: number) {
   const registry = yield* Registry
   let revision = first
-  yield* Effect.suspend(() => registry.put(leaseKey, "held", revision, restorerTtlMs)).pipe(
-    Effect.map((next) => {
+  const renewal = Effect.map(
+    Effect.suspend(() => registry.put(leaseKey, "held", revision, restorerTtlMs)),
+    (next) => {
       revision = next
-    }),
-    Effect.ignore,
+    }
+  )
+  yield* logFailure(renewal, "the lease of this restore was not renewed; the process retries").pipe(
     Effect.repeat(Schedule.spaced(restorerRenewMs)),
     Effect.forkScoped
   )
