@@ -29,7 +29,10 @@ export interface ListedToken {
 export interface TokenOptions {
   /** The purpose of the token. */
   readonly name?: string | undefined
-  /** A time (RFC 3339), a duration (ISO 8601) or seconds; never by default. */
+  /**
+   * A time (RFC 3339), a duration (ISO 8601) or seconds; by default, and at the latest, when the
+   * token of the request expires, or never.
+   */
   readonly expires?: string | undefined
   /**
    * What the token is for: words of `admin`, `send`, `read`, `deposit` and one `mailbox:NAME`,

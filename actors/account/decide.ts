@@ -373,8 +373,10 @@ export const accountTable: Accounts = {
       const { requestId, name, roles } = message
       const tokens = [tokenFrom(message, nowMs)]
       const account = newAccount(name, nowMs, { requestId, roles, tokens })
-      return become<AccountState>(account)
+      const decision = become<AccountState>(account)
         .reply<AccountReply>({ _tag: "Created", view: view(account, nowMs), repeated: false })
+      const endMs = firstEnd(account)
+      return endMs === null ? decision : decision.setTimer(endMs)
     },
     Admit: (_state, { name }, { nowMs }) =>
       become<AccountState>(newAccount(name, nowMs, {})).reply<AccountReply>({ _tag: "Admitted" })

@@ -26,11 +26,15 @@ const TokenRights = Schema.Struct(tokenRights)
 
 export type TokenRights = typeof TokenRights.Type
 
+const tokenExpiry = {
+  /** From this time on the token is invalid, 0 if it is revoked; without it, it does not expire. */
+  expiresAtMs: Schema.optionalKey(Count)
+}
+
 const tokenProperties = {
   /** The name that the owner chose. */
   label: Schema.optionalKey(Schema.String),
-  /** From this time on the token is invalid, 0 if it is revoked; without it, it does not expire. */
-  expiresAtMs: Schema.optionalKey(Count),
+  ...tokenExpiry,
   ...tokenRights
 }
 
@@ -144,13 +148,17 @@ export const AccountMessage = Schema.Union([
    * then replaces the token of the same id in an existing account.
    */
   Schema.TaggedStruct("Bootstrap", { name: Schema.String, ...token, enforced: Schema.Boolean }),
-  /** Creates the account, whose first token has these rights; the caller must be an admin. */
+  /**
+   * Creates the account, whose first token has these rights and this expiry; the caller must be an
+   * admin.
+   */
   Schema.TaggedStruct("Create", {
     caller: Caller,
     requestId: Schema.String,
     name: Schema.String,
     roles,
     ...token,
+    ...tokenExpiry,
     ...tokenRights
   }),
   /** Returns the view; the caller must be an admin or the account itself. */

@@ -110,7 +110,7 @@ const token = Command.make(
     expires: textFlag(
       "expires",
       "time|duration",
-      "When it expires: P30D, 2030-01-31T12:00:00Z, or seconds; never by default"
+      "When it expires: P30D, 2030-01-31T12:00:00Z, or seconds; by default with your token"
     ),
     scope: Flag.String("scope").pipe(
       Flag.withMetavar("admin|send|read|deposit|mailbox:NAME"),

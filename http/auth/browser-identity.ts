@@ -18,6 +18,19 @@ const touch = ({ system }: Service, to: Address, sessionId: string): void => {
   system.askByCallback(to, message, () => {})
 }
 
+/** What a request may do with a token of an account. */
+export const signedInBy = (
+  { roles, token }: Extract<AccountReply, { readonly _tag: "Authenticated" }>
+): Omit<SignedIn, "name"> => {
+  const { expiresAtMs, id } = token
+  return {
+    roles,
+    rights: token,
+    tokenId: id,
+    ...expiresAtMs === undefined ? {} : { expiresAtMs }
+  }
+}
+
 /** The account of a cookie; undefined if its session has ended. */
 export const authenticateBrowser = Effect.fnUntraced(function*(
   service: Service,
@@ -29,8 +42,7 @@ export const authenticateBrowser = Effect.fnUntraced(function*(
   const reply = yield* askOrRefusal<AccountReply>(service, to, message)
   if (isRefusal(reply) || reply._tag !== "Authenticated") return undefined
   if (isUse && reply.isUseDue) touch(service, to, sessionId)
-  const { roles, token } = reply
-  return { name: account, roles, rights: token, tokenId: token.id }
+  return { name: account, ...signedInBy(reply) }
 })
 
 /**

@@ -8,7 +8,7 @@ import { recordAdminRefused } from "../audit/index.ts"
 import { keysPauseMs } from "../limits.ts"
 import { askOrRefusal, type Call, challenges, type HandlerFailure, type HttpError, httpError,
   invalidTokenError, type KeyOwner, type Service } from "../pipeline/index.ts"
-import { authenticateBrowser } from "./browser-identity.ts"
+import { authenticateBrowser, signedInBy } from "./browser-identity.ts"
 import { isSlug, scopeWords, secretHash } from "./credentials/index.ts"
 import { isJwt, type Issuer } from "./issuer/index.ts"
 import { scopeFault } from "./scopes.ts"
@@ -23,6 +23,8 @@ export interface AuthenticatedAccount {
   readonly rights: TokenRights
   /** The id of its token, of this service. */
   readonly tokenId?: string
+  /** When its token expires; what the token makes expires then at the latest. */
+  readonly expiresAtMs?: number
   /** Whether the issuer's token named it: its roles are then those of the token. */
   readonly isFederated?: boolean
 }
@@ -134,8 +136,7 @@ const identify = Effect.fnUntraced(function*(
     if (!isRefusal(reply) && reply._tag === "Authenticated") {
       credentialCache.remember(tokenHash, name)
       if (reply.isUseDue) yield* recordUse(service, name, tokenHash)
-      const { roles, token } = reply
-      return { name, roles, rights: token, tokenId: token.id }
+      return { name, ...signedInBy(reply) }
     }
   }
   credentialCache.forget(tokenHash)

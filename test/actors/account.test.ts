@@ -203,6 +203,12 @@ describe("the account's table", () => {
       expect(decision.answer).toEqual({ _tag: "Created", view, repeated: false })
       expect(decide(absent, { ...create, ...rights }).nextState)
         .toEqual({ ...alice, tokens: [{ ...tokenOf("t1"), ...rights }] })
+      // A timer removes the first token when it has expired.
+      const { expiresAtMs } = about
+      const expires = decide(absent, { ...create, expiresAtMs })
+      expect(expires.nextState)
+        .toEqual({ ...alice, tokens: [{ ...tokenOf("t1"), expiresAtMs }] })
+      expect([decision.timerAtMs ?? null, expires.timerAtMs]).toEqual([null, expiresAtMs])
       adminOnly(create, absent)
     },
     "Absent.Describe": whenAbsent.Describe,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { accountTokensMax } from "../../actors/limits.ts"
 import { childrenOf, textOf } from "../../http/formats/xml/index.ts"
 import { adminToken, type Answered, type Harness } from "./harness.ts"
-import { loseNoMoreReplies, loseReply, repeatLost, startLosing } from "./lost-replies.ts"
+import { keyed, loseNoMoreReplies, loseReply, repeatLost, startLosing } from "./lost-replies.ts"
 
 const basic = `admin:${adminToken}`
 
@@ -65,6 +65,49 @@ describe("a token", () => {
     const token = textOf(answered.xml)
     expect((await send("GET", `/accounts/${name}`, { basic: `${name}:${token}` })).status).toBe(200)
     expect((await send("GET", `/accounts/${name}`, { basic: own })).status).toBe(200)
+  })
+
+  describe("of an account with a token that expires", () => {
+    const expiring = async (name: string) => {
+      const lasting = await open(name)
+      const sending = { basic: lasting, body: "<token scope=\"admin\" expires=\"P30D\"/>" }
+      const { xml } = await send("POST", `/accounts/${name}/token`, sending)
+      return { basic: `${name}:${textOf(xml)}`, endMs: Date.parse(xml.attributes["expires"] ?? "") }
+    }
+
+    it.each(["", " expires=\"P31D\""])(
+      "is not shown to it if it expires later (%s)",
+      async (ends) => {
+        const name = `later-${ends.length}`
+        const { basic: brief } = await expiring(name)
+        const path = `/accounts/${name}/token`
+        const body = `<token scope="admin"${ends}/>`
+        const { xml } = await send("POST", path, { basic, body: "<token/>" })
+        loseReply("AddToken", true)
+        const first = keyed("later", { basic: `${name}:${textOf(xml)}`, body })
+        expect((await send("POST", path, first)).status).toBe(503)
+        const repeated = await send("POST", path, keyed("later", { basic: brief, body }))
+        expect([repeated.status, repeated.text]).toEqual([403, expect.not.stringContaining("rst_")])
+        expect((await send("POST", path, first)).status).toBe(201)
+      }
+    )
+
+    it("is created once, though a duration would now end too late", async () => {
+      const { basic: brief, endMs } = await expiring("duration")
+      const seconds = Math.floor((endMs - Date.now()) / 1000) - 2
+      const isLate = () => Date.now() + seconds * 1000 > endMs
+      const answered = await repeatLost(
+        service,
+        {
+          ...post("duration"),
+          sending: { basic: brief, body: `<token scope="admin" expires="${seconds}"/>` }
+        },
+        kept("AddToken"),
+        () => expect.poll(isLate, { timeout: 60_000 }).toBe(true)
+      )
+      expect(answered.status).toBe(201)
+      expect(Date.parse(answered.xml.attributes["expires"] ?? "")).toBeLessThanOrEqual(endMs)
+    })
   })
 
   it("is created by the key that was refused before", async () => {

@@ -125,6 +125,106 @@ describe("a token", () => {
   })
 })
 
+describe("what a token that expires makes", () => {
+  /** A token of an admin's account that expires, and when. */
+  const expiring = async (name: string, expires: string) => {
+    const body = `<account><name>${name}</name><role>admin</role></account>`
+    const created = await service.send("POST", "/accounts", { basic: admin, body })
+    const basic = `${name}:${created.child("token")}`
+    const wish = `<token scope="admin" expires="${expires}"/>`
+    const { status, xml } = await make(name, { basic, body: wish })
+    expect(status).toBe(201)
+    return { basic: `${name}:${textOf(xml)}`, lasting: basic, end: xml.attributes["expires"] ?? "" }
+  }
+  const endOf = ({ status, xml }: Answered) => [status, xml.attributes["expires"]]
+  const openBy = async (basic: string, name: string) => {
+    const body = `<account><name>${name}</name><role>admin</role></account>`
+    const created = await service.send("POST", "/accounts", { basic, body })
+    const [first] = childrenOf(created.xml, "token")
+    if (first === undefined) throw new Error(`${created.status} without a token`)
+    return { basic: `${name}:${textOf(first)}`, end: first.attributes["expires"] }
+  }
+
+  it("expires with it at the latest", async () => {
+    const { basic, end, lasting } = await expiring("mortal", "P30D")
+    expect(endOf(await make("mortal", { basic, body: "<token scope=\"admin\"/>" })))
+      .toEqual([201, end])
+    const within = (expires: string) => `<token scope="admin" expires="${expires}"/>`
+    expect(endOf(await make("mortal", { basic, body: within(end) }))).toEqual([201, end])
+    const sooner = await make("mortal", { basic, body: within("P1D") })
+    expect([sooner.status, Math.round(lifetimeMs(sooner) / dayMs)]).toEqual([201, 1])
+    for (const name of ["mortal", "admin"]) {
+      const { length } = childrenOf((await list(name, { basic: admin })).xml)
+      const refused = await make(name, { basic, body: within("P31D") })
+      expect([refused.status, refused.child("detail")]).toEqual([
+        403,
+        `this token expires at ${end}, and the new one may not expire later: ` +
+        "name no time or an earlier one, or use another token"
+      ])
+      expect(childrenOf((await list(name, { basic: admin })).xml)).toHaveLength(length)
+    }
+    expect(endOf(await make("admin", { basic, body: "<token scope=\"admin\"/>" })))
+      .toEqual([201, end])
+    for (const unbounded of [lasting, admin]) {
+      expect(endOf(await make("mortal", { basic: unbounded }))).toEqual([201, undefined])
+      const later = await make("mortal", { basic: unbounded, body: within("P31D") })
+      expect([later.status, Math.round(lifetimeMs(later) / dayMs)]).toEqual([201, 31])
+    }
+  })
+
+  it("is an account whose first token expires with it, too", async () => {
+    const { basic, end, lasting } = await expiring("mortal-opener", "P30D")
+    const first = await openBy(basic, "mortal-heir")
+    expect(first.end).toBe(end)
+    const body = "<token scope=\"admin\"/>"
+    expect(endOf(await make("mortal-heir", { basic: first.basic, body }))).toEqual([201, end])
+    const later = await make("mortal-heir", {
+      basic: first.basic,
+      body: "<token scope=\"admin\" expires=\"P31D\"/>"
+    })
+    expect(later.status).toBe(403)
+    for (const unbounded of [lasting, admin]) {
+      const { end: none } = await openBy(unbounded, `heir-of-${unbounded.split(":")[0]}`)
+      expect(none).toBe(undefined)
+    }
+  })
+
+  it("expires with it in a browser that is signed in with it, too", async () => {
+    const { basic, end } = await expiring("mortal-browser", "P30D")
+    const [account = "", token = ""] = basic.split(":")
+    const type = "application/x-www-form-urlencoded"
+    const origin = { "Sec-Fetch-Site": "same-origin" }
+    const signedIn = await service.send("POST", "/sign-in", {
+      body: new URLSearchParams({ account, token }).toString(),
+      type,
+      headers: origin
+    })
+    expect(signedIn.status).toBe(303)
+    const Cookie = signedIn.header("set-cookie").split(";")[0] ?? ""
+    const submit = (expires: string) =>
+      make(account, {
+        body: new URLSearchParams({ scope: "admin", expires }).toString(),
+        type,
+        headers: { ...origin, Cookie }
+      })
+    expect(endOf(await submit(""))).toEqual([201, end])
+    expect((await submit("P90D")).status).toBe(403)
+  })
+
+  it("is worth nothing when it has expired, and its records are removed", async () => {
+    const { basic } = await expiring("mortal-soon", "5")
+    const first = await openBy(basic, "mortal-soon-heir")
+    const status = async () => (await list("mortal-soon-heir", { basic: first.basic })).status
+    const polling = { timeout: 60_000 }
+    await expect.poll(status, polling).toBe(401)
+    const left = service.service.records.range("token-ids", {
+      prefix: "mortal-soon-heir.",
+      limit: 10
+    })
+    await expect.poll(async () => (await service.run(left)).length, polling).toBe(0)
+  })
+})
+
 describe("the tokens of an account", () => {
   it("are listed without themselves: for the account itself and admins", async () => {
     const basic = await open("lister")

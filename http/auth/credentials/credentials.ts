@@ -59,6 +59,8 @@ export interface SignedIn {
   /** The rights and the id of the token that it was signed in with. */
   readonly rights: TokenRights
   readonly tokenId: string
+  /** When this token expires; undefined if it does not. */
+  readonly expiresAtMs?: number
 }
 
 /** 128 bits. */

@@ -8,6 +8,7 @@ import { audited, type AuditedAction, auditedIfAllowed } from "../../audit/index
 import { areWithin, isSlug, makeToken, scopeWords,
   secretHash } from "../../auth/credentials/index.ts"
 import { type AuthenticatedAccount, callerOf, requireAdmin } from "../../auth/index.ts"
+import { isoTime } from "../../formats/xml/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, createdAnswer, defineHandler, emptyAnswer,
   expectReply, failRefused, type HandlerAnswer, type HandlerFailure, httpError, nextLink, noStore,
@@ -91,6 +92,19 @@ const rightsOf = ({ rights: { mailbox, scopes } }: AuthenticatedAccount): TokenR
   ...mailbox === undefined ? {} : { mailbox }
 })
 
+/** A token creates no token that expires later than it does (403). */
+const requireExpiryOfToken = (
+  { caller: { expiresAtMs: latestMs } }: AccountRef,
+  expiresAtMs: number | undefined
+): Effect.Effect<void, HandlerFailure> =>
+  latestMs === undefined || expiresAtMs !== undefined && expiresAtMs <= latestMs
+    ? Effect.void
+    : Effect.fail(httpError(
+      "forbidden",
+      `this token expires at ${isoTime(latestMs)}, and the new one may not expire later: ` +
+        "name no time or an earlier one, or use another token"
+    ))
+
 const createAccount = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
@@ -100,15 +114,17 @@ const createAccount = Effect.fnUntraced(function*(
   const admin = ref.caller
   const caller = callerOf(admin)
   const requestId = call.ids.id("request")
-  // The first token has no more rights than the one that creates it.
-  const rights = rightsOf(admin)
+  // The first token has no more rights than the one that creates it, and expires with it.
+  const { expiresAtMs } = admin
+  const rights = { ...rightsOf(admin), ...expiresAtMs === undefined ? {} : { expiresAtMs } }
   const { reply, token, tokenId } = yield* failRefused(addNewToken(service, call, ref, (added) => (
     { _tag: "Create", caller, requestId, ...input, ...added, ...rights }
   )))
   const { view: created } = expectReply(reply, "Created")
-  if (!created.tokens.some(({ id }) => id === tokenId)) {
-    return yield* revokedToken(service, ref, tokenId)
-  }
+  const first = created.tokens.find(({ id }) => id === tokenId)
+  if (first === undefined) return yield* revokedToken(service, ref, tokenId)
+  // A repetition by another token of the admin finds the token that the first attempt has made.
+  yield* requireExpiryOfToken(ref, first.expiresAtMs)
   const view = createdView(service, created, tokenId, token)
   return createdAnswer(service, accountPath(input.name), view, noStore)
 })
@@ -250,6 +266,28 @@ const requireRightsOfToken = (
       "name a scope within it, or use another token"
   ))
 
+/**
+ * The new token with its expiry: that of the token that makes it, unless it names an earlier one;
+ * 403 for a later one. To a repetition, a duration from now names a later time than it did to the
+ * first attempt: if this one has made the token, `createToken` looks at what was made.
+ */
+const expiringToken = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  ref: AccountRef,
+  input: TokenInput
+): Effect.fn.Return<TokenInput, HandlerFailure> {
+  const latestMs = ref.caller.expiresAtMs
+  if (latestMs === undefined) return input
+  const { expiresAtMs = latestMs } = input
+  if (expiresAtMs <= latestMs) return { ...input, expiresAtMs }
+  if (call.key?.earlier === undefined) yield* requireExpiryOfToken(ref, expiresAtMs)
+  const { tokens } = yield* describeAccount(service, ref)
+  const tokenId = call.ids.id("token")
+  if (!tokens.some(({ id }) => id === tokenId)) yield* requireExpiryOfToken(ref, expiresAtMs)
+  return { ...input, expiresAtMs: latestMs }
+})
+
 const createToken = Effect.fnUntraced(function*(
   service: Service,
   call: Call,
@@ -267,6 +305,7 @@ const createToken = Effect.fnUntraced(function*(
   const { tokens } = yield* describeAccount(service, ref)
   const added = tokens.find(({ id }) => id === tokenId)
   if (added === undefined) return yield* revokedToken(service, ref, tokenId)
+  yield* requireExpiryOfToken(ref, added.expiresAtMs)
   const view = tokenView(service, ref.name, added, token)
   return createdAnswer(service, tokenPath(ref.name, tokenId), view, noStore)
 })
@@ -295,8 +334,9 @@ const requireToken = Effect.fnUntraced(function*(
 export const postToken = defineHandler(function*(service, call) {
   const ref = yield* accountRefOf(service, call)
   yield* requireRolesOfToken(service, ref)
-  const input = yield* readTokenInput(call, service.nowMs())
-  yield* requireRightsOfToken(ref, input)
+  const asked = yield* readTokenInput(call, service.nowMs())
+  yield* requireRightsOfToken(ref, asked)
+  const input = yield* expiringToken(service, call, ref, asked)
   const target = tokensPath(ref.name)
   const creation = createToken(service, call, ref, input)
   const room = requireRoomForToken(service, call, ref)

@@ -14,7 +14,8 @@ export const expirySchema: Schema = {
   type: "string",
   pattern: "^([0-9]{1,12}|P[0-9YMWDTHS]+"
     + "|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:.]+([Zz]|[+-][0-9]{2}:[0-9]{2}))?$",
-  description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now; never by default"
+  description: "A time (RFC 3339), a duration (ISO 8601), or seconds from now; by default when the "
+    + "token of the request expires, which is also the latest; if it does not expire, never"
 }
 
 const words = TokenScope.literals.join("|")

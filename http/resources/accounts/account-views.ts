@@ -95,7 +95,7 @@ export const tokenForm = (name: string): HtmlForm => ({
         ["P30D", "in 30 days"],
         ["P90D", "in 90 days"],
         ["P365D", "in a year"],
-        ["", "never"]
+        ["", "never, or with the token that you use"]
       ]
     },
     ...TokenScope.literals.map((scope): Control => ({
