@@ -515,6 +515,12 @@ export const answerHeadBytesMax = 16 * 1024
 /** Redirects that are followed (protocol §1.3). */
 export const redirectsMax = 3
 
+/**
+ * An origin is blamed for no answer if it had this share of an attempt's time. A server that
+ * redirects in the last moment cannot open the circuit of another one.
+ */
+export const blamedShare = 0.5
+
 /** Characters of a URI that is requested or passed on. */
 export const uriCharsMax = 8_192
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { promisify } from "node:util"
 import { brotliDecompress, gunzip, inflate } from "node:zlib"
 import { type Agent, type Dispatcher, errors } from "undici"
-import { answerBytesMax, bodyBlockBytes, type DeliveryLimits } from "../limits.ts"
+import { answerBytesMax, blamedShare, bodyBlockBytes, type DeliveryLimits } from "../limits.ts"
 import { connectionFailureOf, ForbiddenAddress, noAnswerInTime, notAllowed } from "./problems.ts"
 import type { BodyMemory, DeliveryFailure } from "./protocol.ts"
 
@@ -106,10 +106,10 @@ const permanentFailure = (problem: string): ExchangeFailure => ({
   health: "unknown"
 })
 
-const retryableFailure = (problem: string, isLocal: boolean): ExchangeFailure => ({
+const retryableFailure = (problem: string, isBlameless: boolean): ExchangeFailure => ({
   _tag: "Failed",
   outcome: { _tag: "RetryableFailure", problem },
-  health: isLocal ? "unknown" : "failing"
+  health: isBlameless ? "unknown" : "failing"
 })
 
 /**
@@ -147,12 +147,16 @@ class Body {
   }
 }
 
+type ExchangeLimits = Pick<DeliveryLimits, "attemptMs" | "drainMs">
+
 /** The handler of one exchange, which settles once. */
 class Handler implements Dispatcher.DispatchHandler {
   private readonly request: ExchangeRequest
-  private readonly limits: Pick<DeliveryLimits, "drainMs">
+  private readonly limits: ExchangeLimits
   private readonly settle: (result: ExchangeResult) => void
   private readonly endMs: number
+  /** The hops before have left too little time to blame this origin for what it does not answer. */
+  private readonly isHurried: boolean
   private controller: Dispatcher.DispatchController | undefined
   private head:
     | { readonly code: number; readonly headers: Headers; readonly keeps: boolean }
@@ -165,7 +169,7 @@ class Handler implements Dispatcher.DispatchHandler {
   constructor(
     request: ExchangeRequest,
     timeoutMs: number,
-    limits: Pick<DeliveryLimits, "drainMs">,
+    limits: ExchangeLimits,
     settle: (result: ExchangeResult) => void
   ) {
     this.request = request
@@ -173,6 +177,7 @@ class Handler implements Dispatcher.DispatchHandler {
     this.limits = limits
     this.settle = settle
     this.endMs = performance.now() + timeoutMs
+    this.isHurried = timeoutMs < limits.attemptMs * blamedShare
     this.timer = setTimeout(() => this.timedOut(), timeoutMs)
   }
 
@@ -241,7 +246,7 @@ class Handler implements Dispatcher.DispatchHandler {
 
   private timedOut(): void {
     if (this.head !== undefined) return this.respond({ broken: noAnswerInTime })
-    this.end(retryableFailure(noAnswerInTime, false))
+    this.end(retryableFailure(noAnswerInTime, this.isHurried))
   }
 
   private respond(
@@ -277,7 +282,7 @@ export const exchange = (
   request: ExchangeRequest,
   timeoutMs: number,
   keepsConnection: boolean,
-  limits: Pick<DeliveryLimits, "drainMs">
+  limits: ExchangeLimits
 ): Effect.Effect<ExchangeResult> =>
   Effect.callback((resume) => {
     const handler = new Handler(

@@ -60,6 +60,23 @@ it("an origin that answers with errors keeps its circuit closed", async () => {
   expect(outbound.metrics().circuitsOpen).toBe(0)
 })
 
+it("an origin that redirects in the last moment opens no circuit of its target", async () => {
+  const attemptMs = 4_000
+  const target = await receiver((request, response) => {
+    // The time of the attempt ends before its answer to what was redirected.
+    if (request.url === "/") response.writeHead(204).end()
+  })
+  const late = await receiver((_, response) => {
+    const redirect = () => response.writeHead(307, { location: `${target.uri}/slow` }).end()
+    setTimeout(redirect, attemptMs * 0.55)
+  })
+  const { post } = await client({ limits: { attemptMs, connectMs: attemptMs, failuresMax: 2 } })
+  const redirected = await Promise.all(Array.from({ length: 4 }, () => post(late.uri)))
+  expect(redirected.map(({ _tag }) => _tag)).toEqual(Array(4).fill("RetryableFailure"))
+  expect(target.came.length).toBeGreaterThan(0)
+  expect(await post(target.uri)).toMatchObject({ _tag: "Delivered" })
+})
+
 it("a forbidden name neither opens a circuit nor is remembered", async () => {
   const { outbound, post } = await client({ allow: [], limits: { failuresMax: 1 } })
   for (let n = 0; n < 3; n++) {
