@@ -245,10 +245,12 @@ export const auditEntriesMax = 2_000_000
  */
 export const auditedChangesPerDayMax = 2_000
 
+/** Sign-outs beyond these. */
+export const auditedSignOutsPerDayMax = 100
+
 /**
- * Revocations of tokens, and sign-outs, beyond these. Whoever found a token of a narrow scope may
- * sign in until the rest is spent; of these it can spend only one for each of its open sessions, so
- * the owner can still revoke it.
+ * Revocations of tokens, which have a bound of their own and need the scope `admin`: whoever found
+ * a token of a narrower scope may spend the others, and the owner can still revoke it.
  */
 export const auditedRevocationsPerDayMax = 100
 
@@ -451,7 +453,8 @@ holds(pushReadItems <= pushItemsMax, "a push is read in parts")
 
 holds(
   // Two entries of each, for as long as entries are kept by default.
-  2 * 365 * (auditedChangesPerDayMax + auditedRevocationsPerDayMax) < auditEntriesMax,
+  2 * 365 * (auditedChangesPerDayMax + auditedSignOutsPerDayMax + auditedRevocationsPerDayMax) <
+    auditEntriesMax,
   "one account replaces no entry of the audit log before its age"
 )
 

@@ -76,8 +76,8 @@ export class Accounts {
 
   /**
    * Removes an account. One that owns something is refused (409) unless `owned` says that all of
-   * it is deleted, which the service then does in the background. 409 also reports what a request
-   * has created beside a removal without `owned`: it is kept.
+   * it is deleted, which the service then does in the background. What a request under way has
+   * created beside a removal without `owned` is kept; another removal says so (409).
    */
   remove(name: string, { owned }: AccountRemoval = {}): Promise<void> {
     return this.transport.remove(accountPath(name) + (owned === undefined ? "" : `?owned=${owned}`))

@@ -4,8 +4,9 @@
  * with them the trace of what it did. The count is one number in the account's own record, so it is
  * durable, the same for all nodes, and nobody else spends it. Pure.
  */
-import { auditedChangesPerDayMax, auditedRevocationsPerDayMax } from "../limits.ts"
-import type { CountedChanges } from "./protocol.ts"
+import { auditedChangesPerDayMax, auditedRevocationsPerDayMax,
+  auditedSignOutsPerDayMax } from "../limits.ts"
+import type { AccountMessage, CountedChanges } from "./protocol.ts"
 
 const dayMs = 24 * 60 * 60 * 1000
 
@@ -14,19 +15,31 @@ export type ChangeBudget =
   | { readonly _tag: "Counted"; readonly changes: CountedChanges }
   | { readonly _tag: "Spent"; readonly count: number; readonly untilMs: number }
 
+type ChangeKind = Extract<AccountMessage, { readonly _tag: "CountChange" }>["kind"]
+
 /**
- * Counts one more change. On another day than the stored one the count starts at 0, also on an
- * earlier one: a clock that was far ahead must not keep an owner out until then.
+ * Counts one more change. Revocations have a count of their own: whoever holds a token of a narrow
+ * scope can spend the other one, and the owner still revokes that token. On another day than the
+ * stored one the count starts at 0, also on an earlier one: a clock that was far ahead must not
+ * keep an owner out until then.
  */
 export const countOneMore = (
   counted: CountedChanges | undefined,
-  isRevocation: boolean,
+  kind: ChangeKind,
   nowMs: number
 ): ChangeBudget => {
   const day = Math.floor(nowMs / dayMs)
-  const count = counted?.day === day ? counted.count : 0
-  const most = auditedChangesPerDayMax + (isRevocation ? auditedRevocationsPerDayMax : 0)
+  const today = counted?.day === day ? counted : { day, count: 0 }
+  const untilMs = (day + 1) * dayMs
+  if (kind === "revocation") {
+    const { revocations: count = 0 } = today
+    return count < auditedRevocationsPerDayMax
+      ? { _tag: "Counted", changes: { ...today, revocations: count + 1 } }
+      : { _tag: "Spent", count, untilMs }
+  }
+  const { count } = today
+  const most = auditedChangesPerDayMax + (kind === "sign-out" ? auditedSignOutsPerDayMax : 0)
   return count < most
-    ? { _tag: "Counted", changes: { day, count: count + 1 } }
-    : { _tag: "Spent", count, untilMs: (day + 1) * dayMs }
+    ? { _tag: "Counted", changes: { ...today, count: count + 1 } }
+    : { _tag: "Spent", count, untilMs }
 }

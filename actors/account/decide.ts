@@ -152,7 +152,7 @@ const recordUse: Accounts["Active"]["RecordUse"] = (state, { tokenHash }, { nowM
 
 /** The version stays: the count is in no view. */
 const countChange: Accounts["Active"]["CountChange"] = (state, message, { nowMs }) => {
-  const budget = countOneMore(state.changes, message.isRevocation === true, nowMs)
+  const budget = countOneMore(state.changes, message.kind, nowMs)
   if (budget._tag === "Spent") {
     const { count, untilMs } = budget
     return stay().reply<AccountReply>({ _tag: "ChangesSpent", count, untilMs })

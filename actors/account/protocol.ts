@@ -105,7 +105,12 @@ const OwnedRemoval = Schema.Struct({
 export type OwnedRemoval = typeof OwnedRemoval.Type
 
 /** Changes of the account that the audit log has, on one day: the days since 1970-01-01 (UTC). */
-const CountedChanges = Schema.Struct({ day: Count, count: Count })
+const CountedChanges = Schema.Struct({
+  day: Count,
+  count: Count,
+  /** Revocations of tokens, which do not count with the others. */
+  revocations: Schema.optionalKey(Count)
+})
 
 export type CountedChanges = typeof CountedChanges.Type
 
@@ -182,7 +187,9 @@ export const AccountMessage = Schema.Union([
    * Counts a change that the audit log is to record, before it happens. The reply says when the
    * next one is allowed if the account has made the most of a day.
    */
-  Schema.TaggedStruct("CountChange", { isRevocation: Schema.optionalKey(Schema.Boolean) }),
+  Schema.TaggedStruct("CountChange", {
+    kind: Schema.optionalKey(Schema.Literals(["revocation", "sign-out"]))
+  }),
   /** Signs a browser in, if the token is one of the account's. Removes the oldest of too many. */
   Schema.TaggedStruct("AddBrowserSession", {
     ...browserSession,

@@ -432,8 +432,9 @@ export class OriginLimiter {
   /**
    * Whether the cause may have another request in flight: while it holds fewer permits than are
    * free (dynamic thresholds, Choudhury and Hahne 1998). So one cause alone holds half of them, n
-   * causes hold n parts of n + 1, and a cause that holds none finds a free one at once, although
-   * each permit may be held for as long as an attempt lasts.
+   * causes that share alike hold n parts of n + 1, although each permit may be held for as long as
+   * an attempt lasts. Causes that come one after the other may hold all: half, a quarter, and so
+   * on. Another one then gets the next that is free.
    */
   private mayHoldMore({ group, inFlight }: Cause): boolean {
     const free = this.options.limits.inFlightMax - this.inFlight
@@ -563,10 +564,13 @@ export class OriginLimiter {
     // A request may end inside its grant: the running loop then grants the next one.
     if (this.isGranting) return
     this.isGranting = true
-    do {
-      for (const origin of this.freed) this.fill(origin)
-    } while (this.grantByTurn())
-    this.isGranting = false
+    try {
+      do {
+        for (const origin of this.freed) this.fill(origin)
+      } while (this.grantByTurn())
+    } finally {
+      this.isGranting = false
+    }
   }
 
   /**

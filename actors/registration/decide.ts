@@ -361,7 +361,9 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
   if (!isCurrent) return stay()
   const idle = without(state, "running")
   if (upTo <= from || state.status !== "active") {
-    return proceed(idle, nowMs, { checks: checkAgain, isChanged: false })
+    // A push that became due meanwhile begins, and then looks for what the check did not read.
+    const isDue = isPushing(idle) && (idle.nextAtMs ?? 0) <= nowMs
+    return proceed(idle, nowMs, { checks: checkAgain || isDue, isChanged: false })
   }
   const next: Registered = { ...idle, pushing: upTo }
   return proceed(next, nowMs, { checks: checkAgain || more })

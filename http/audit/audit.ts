@@ -108,10 +108,10 @@ const countChange = Effect.fnUntraced(function*(
   { action, caller: { account, admin } }: AuditedOperation
 ): Effect.fn.Return<void, HandlerFailure> {
   if (admin || account === undefined) return
-  const isRevocation = action === "token.revoke" || action === "sign-out"
   const message: AccountMessage = {
     _tag: "CountChange",
-    ...isRevocation ? { isRevocation } : {}
+    ...action === "token.revoke" ? { kind: "revocation" } : {},
+    ...action === "sign-out" ? { kind: "sign-out" } : {}
   }
   const reply = yield* ask<AccountReply>(service, address(accountKind, account), message)
   if (reply._tag !== "ChangesSpent") return

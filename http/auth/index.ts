@@ -4,4 +4,4 @@ export { isForbiddenOrigin, isForReader } from "./fetch-metadata.ts"
 export { authenticate, authenticateCounted, type AuthenticatedAccount, callerOf, keyOwnerOf,
   optionalAccount, requireAccount, requireAdmin } from "./identity.ts"
 export { checkBasicPassword, checkPasswordThrottle, countWrongPassword,
-  countWrongToken } from "./throttle.ts"
+  isBasicPassword } from "./throttle.ts"

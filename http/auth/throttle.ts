@@ -134,6 +134,28 @@ export const countWrongPassword = Effect.fnUntraced(function*(
 })
 
 /**
+ * Whether the password by Basic, which is no token of an account, is the one that `isPassword`
+ * knows. A wrong one counts both as a password and as a token; over the limit of passwords none is
+ * checked, and each counts as a token. Fails with 429 if there were too many wrong tokens.
+ */
+export const isBasicPassword = Effect.fnUntraced(function*(
+  service: Service,
+  call: Call,
+  hash: string,
+  isPassword: Effect.Effect<boolean, HandlerFailure>
+): Effect.fn.Return<boolean, HandlerFailure> {
+  const client = clientOf(service, call)
+  const waitMs = yield* askThrottle(service, client, { _tag: "Check", of: "passwords" })
+  if (waitMs <= 0) {
+    if (yield* isPassword) return true
+    const once = hash.slice(0, tryChars)
+    yield* askThrottle(service, client, { _tag: "RecordFailure", of: "passwords", try: once })
+  }
+  yield* countWrongToken(service, call, hash)
+  return false
+})
+
+/**
  * {@link checkPasswordThrottle} for a password by Basic that is no token of an account. Over the
  * limit it counts as a wrong token: the right one passes, so that uncounted guesses would find it.
  */

@@ -4,8 +4,9 @@ import { ownedText } from "../../actors/account/owned-removal.ts"
 import type { AccountAction, AccountMessage, AccountReply,
   AccountState } from "../../actors/account/protocol.ts"
 import { accountTokensMax, auditedChangesPerDayMax, auditedRevocationsPerDayMax,
-  browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax, browserSessionTouchMs,
-  ownedRemovalRetryMs, tokenRemovalRetryMs, tokenUseIntervalMs } from "../../actors/limits.ts"
+  auditedSignOutsPerDayMax, browserSessionIdleMs, browserSessionLifetimeMs, browserSessionsMax,
+  browserSessionTouchMs, ownedRemovalRetryMs, tokenRemovalRetryMs,
+  tokenUseIntervalMs } from "../../actors/limits.ts"
 import type { Variant } from "../../runtime/index.ts"
 import { decider, effectsOf, expectOnlyReply, expectRefused, hash, nowMs,
   testCells } from "./cells.ts"
@@ -66,8 +67,10 @@ const create: Variant<AccountMessage, "Create"> = {
 const describeIt: Variant<AccountMessage, "Describe"> = { _tag: "Describe", caller: self }
 const authenticate = (id: string): AccountMessage => ({ _tag: "Authenticate", tokenHash: hash(id) })
 const recordUse = (id: string): AccountMessage => ({ _tag: "RecordUse", tokenHash: hash(id) })
-const countChange: AccountMessage = { _tag: "CountChange" }
-const countRevocation: AccountMessage = { _tag: "CountChange", isRevocation: true }
+type CountChange = Variant<AccountMessage, "CountChange">
+const countChange: CountChange = { _tag: "CountChange" }
+const countRevocation: CountChange = { _tag: "CountChange", kind: "revocation" }
+const countSignOut: CountChange = { _tag: "CountChange", kind: "sign-out" }
 const day = Math.floor(nowMs / 86_400_000)
 const changedTimes = (count: number, onDay = day): AccountState => ({
   ...alice,
@@ -331,11 +334,19 @@ describe("the account's table", () => {
         .toEqual(changedTimes(1, day + 1))
       // The clock was ahead, and was set back.
       expect(counted(changedTimes(most, day + 400))).toEqual(changedTimes(1))
-      // A revocation may follow, and makes no room for other changes.
-      expect(counted(changedTimes(most), countRevocation)).toEqual(changedTimes(most + 1))
-      const all = most + auditedRevocationsPerDayMax
+      // A sign-out may follow, and makes no room for other changes.
+      expect(counted(changedTimes(most), countSignOut)).toEqual(changedTimes(most + 1))
       expectOnlyReply(decide(changedTimes(most + 1), countChange), { ...spent, count: most + 1 })
-      expectOnlyReply(decide(changedTimes(all), countRevocation), { ...spent, count: all })
+      const all = most + auditedSignOutsPerDayMax
+      expectOnlyReply(decide(changedTimes(all), countSignOut), { ...spent, count: all })
+      // No other change takes the room of revocations.
+      const revokedTimes = (revocations: number): AccountState => (
+        { ...alice, changes: { day, count: all, revocations } }
+      )
+      expect(counted(changedTimes(all), countRevocation)).toEqual(revokedTimes(1))
+      const last = revokedTimes(auditedRevocationsPerDayMax)
+      const allRevoked = { ...spent, count: auditedRevocationsPerDayMax }
+      expectOnlyReply(decide(last, countRevocation), allRevoked)
     },
     "Active.Admit": () => {
       expectOnlyReply(decide(alice, admit), { _tag: "Admitted" })

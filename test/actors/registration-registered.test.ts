@@ -275,6 +275,10 @@ describe("a registration", () => {
       expectBegun(decide(waiting, timerFired), checking)
       const begun = { ...waiting, running: { kind: "check", untilMs: leaseEndMs } } as const
       expect(decide(begun, found(3)).timerAtMs).toBe(waiting.nextAtMs)
+      // The push is due by now: after it, what the check has not read is looked for.
+      const due = decide({ ...begun, nextAtMs: nowMs }, found(3))
+      expectBegun(due, { ...push, ...allowed })
+      expect(due.nextState).toMatchObject({ checkAgain: true })
       expect(decide(begun, away).nextState).toMatchObject({ nextAtMs: waiting.nextAtMs })
     },
     "Registered.Unavailable": () => {

@@ -1,6 +1,6 @@
 /** Brute force on accounts' tokens, by address and by account, at any node. */
 import { afterEach, describe, expect, it } from "vitest"
-import { wrongAccountTokensMax, wrongTokensMax } from "../../actors/limits.ts"
+import { wrongAccountTokensMax, wrongPasswordsMax, wrongTokensMax } from "../../actors/limits.ts"
 import { resourceTable } from "../../http/resource-table.ts"
 import { adminToken, type Answered, type Harness, startService } from "./harness.ts"
 
@@ -141,6 +141,24 @@ describe("wrong tokens where Basic may be a password", () => {
       // The right one is no different.
       expectWait(await send(token), /from this address/)
     }
+  })
+
+  it("of a deposit count as wrong passwords too, over whose limit none is checked", async () => {
+    await start()
+    const password = await openMailbox("guessed")
+    const [node] = service.nodes
+    const send = (guess: string) =>
+      service.send("POST", `${node}/mailboxes/guessed`, {
+        basic: `Not a name:${guess}`,
+        body: deposit
+      })
+    for (let n = 0; n < wrongPasswordsMax; n += 1) await send(`guess-${n}`)
+    const read = await service.send("GET", `${node}/mailboxes/guessed`, { basic: "x y:wrong" })
+    expectWait(read, /wrong passwords from this address/)
+    // The right one then counts as any other.
+    for (let n = wrongPasswordsMax; n < wrongTokensMax - 2; n += 1) await send(`guess-${n}`)
+    expect((await send(password)).status).toBe(202)
+    expectWait(await send("another"), /wrong tokens from this address/)
   })
 
   it("of a webhook without a signature count", async () => {

@@ -1,7 +1,7 @@
 /** A bad origin delays no other: the client with receivers that hang, are gone or are slow. */
 import { expect, it } from "vitest"
 import type { DeliveryOutcome } from "../../../actors/outbound/protocol.ts"
-import { answering, client, closedPort, receiver, speaking } from "./rig.ts"
+import { answering, client, closedPort, patient, receiver, speaking } from "./rig.ts"
 
 it("a hanging origin with a thousand posts delays no healthy one", async () => {
   const hanging = await speaking(() => undefined)
@@ -97,7 +97,7 @@ it("no more than its share of requests is at an origin at a time", async () => {
       response.writeHead(204).end()
     }, 5)
   })
-  const { outbound, post } = await client()
+  const { outbound, post } = await client({ limits: patient })
   const outcomes = await Promise.all(Array.from({ length: 100 }, () => post(at.uri)))
   expect(new Set(outcomes.map(({ _tag }) => _tag))).toEqual(new Set(["Delivered"]))
   expect(most).toBe(8)

@@ -8,7 +8,7 @@ import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { address } from "../../../runtime/actor/address.ts"
-import { BlobAborted } from "../../../runtime/actor/errors.ts"
+import { BlobAborted, StorageCorrupted } from "../../../runtime/actor/errors.ts"
 import { embedded, type EngineName, engineNames, inspect } from "../../../runtime/embedded/index.ts"
 import { Blobs } from "../../../runtime/ports/blobs.ts"
 import { Storage } from "../../../runtime/ports/storage.ts"
@@ -85,7 +85,10 @@ const contents = Effect.gen(function*() {
         for await (const chunk of chunks) all.push(chunk)
         return all
       },
-      catch: (error) => error instanceof BlobAborted ? error : new BlobAborted({ detail: "" })
+      catch: (error) =>
+        error instanceof BlobAborted || error instanceof StorageCorrupted
+          ? error
+          : new BlobAborted({ detail: "" })
     })
     digests.push(digestOf(parts))
   }

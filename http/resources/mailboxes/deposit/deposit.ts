@@ -10,7 +10,7 @@ import { decodeItem, type MailboxMessage, type MailboxReply, type MailboxView,
 import { isRefusal } from "../../../../runtime/index.ts"
 import { derivedIds, documentDigest, type IdSource, randomIds,
   secretHash } from "../../../auth/credentials/index.ts"
-import { authenticate, countWrongToken } from "../../../auth/index.ts"
+import { authenticate, isBasicPassword } from "../../../auth/index.ts"
 import { acceptedBodies, bodyKind, linkedDataType, mediaTypeOf, negotiate,
   standardTypes } from "../../../formats/index.ts"
 import { failure, type NotificationDocument, type Result } from "../../../formats/xml/index.ts"
@@ -329,8 +329,8 @@ const depositingAccount = Effect.fnUntraced(function*(
   const { identity } = call
   if (account !== undefined || identity._tag !== "Basic") return account?.name
   const hash = secretHash(identity.password)
-  const readable = yield* describeForReader(service, mailbox, { secretHash: hash })
-  if (isRefusal(readable)) yield* countWrongToken(service, call, hash)
+  const readable = describeForReader(service, mailbox, { secretHash: hash })
+  yield* isBasicPassword(service, call, hash, Effect.map(readable, (reply) => !isRefusal(reply)))
   return undefined
 })
 
