@@ -112,6 +112,7 @@ const longest = [
   "faults/",
   "simulation/",
   "actors/notification-schedule",
+  "queries/view-crash",
   "cluster/content-failpoints",
   "runtime/nats/storage",
   "runtime/nats/archive",

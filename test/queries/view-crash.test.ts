@@ -75,8 +75,9 @@ it(
         for (const name of names) truncateSync(join(view, name), 1_000)
       }
     ]
+    const loads: Array<string> = []
     for (const [at, corruption] of corruptions.entries()) {
-      const path = await load(service.url, at + 2)
+      loads.push(await load(service.url, at + 2))
       await pause(50 + 40 * at)
       await service.kill()
       corruption()
@@ -92,15 +93,17 @@ it(
       expect(await found(service.url, 100)).toEqual(
         [...corruptions.keys()].slice(0, at + 1).map((n) => `z${n}`)
       )
-      expect(path).toMatch(/^\/loads\//)
     }
+    // Accepted loads go on in the background, and would change what is read twice.
+    for (const path of loads) await done(service, path)
+    const ages = [1, ...corruptions.map((_, at) => at + 2)]
+    const late = corruptions.map((_, at) => `z${at}`)
     const remaining = await found(service.url, 1)
-    expect(remaining.filter((id) => id.startsWith("f1-"))).toEqual(idsOf(1))
-    expect([...new Set(remaining)].sort()).toEqual(remaining)
+    expect(remaining).toEqual([...ages.flatMap(idsOf), ...late])
     expect((await service.stop()).code).toBe(0)
     service = await start(options)
     expect(await found(service.url, 1)).toEqual(remaining)
     expect((await service.stop()).code).toBe(0)
   },
-  120_000
+  300_000
 )
