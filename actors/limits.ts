@@ -270,6 +270,12 @@ export const anonymousBudgetsMax = 10_000
 /** Origins of these that one client network may have. */
 export const anonymousOriginsMax = 1_000
 
+/**
+ * Budgets of a node that networks have for all origins beyond these: one for a network, or for some
+ * networks together.
+ */
+export const anonymousSharedBudgetsMax = 10_000
+
 /** A node logs dropped requests of anonymous deposits once in this time. */
 export const droppedRequestsLogMs = hourMs
 
