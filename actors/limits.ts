@@ -301,10 +301,12 @@ export const cachedBytesMax = 16 * 1024 * 1024
 /** A task has an attempt at a time; one that has not ended after this time is given up. */
 export const backgroundTaskAttemptMaxMs = 10 * 60_000
 
-/** Bytes that all running fetches may hold, and those for one mailbox or one sender. */
+/** Bytes that all running fetches may hold, those into one mailbox, and those for one sender. */
 export const fetchBytesInFlightMax = 128 * 1024 * 1024
 
-export const fetchBytesPerHolderMax = 32 * 1024 * 1024
+export const fetchBytesPerMailboxMax = 64 * 1024 * 1024
+
+export const fetchBytesPerSenderMax = 32 * 1024 * 1024
 
 /** A fetch for whose bytes there was no room is repeated after this time. */
 export const fetchMemoryRetryMs = 10_000
@@ -443,11 +445,16 @@ holds(deferredInMemoryMs < attemptLeaseMs, "a deferral ends before its attempt c
 
 holds(
   // The body as it came, and decompressed.
-  2 * cachedBytesMax <= fetchBytesPerHolderMax && cachedBytesMax % bodyBlockBytes === 0,
+  2 * cachedBytesMax <= fetchBytesPerSenderMax && cachedBytesMax % bodyBlockBytes === 0,
   "a fetch of the largest content has room"
 )
 
-holds(4 * fetchBytesPerHolderMax <= fetchBytesInFlightMax, "one sender leaves room for others")
+holds(
+  // Of the largest fetch, too.
+  2 * fetchBytesPerSenderMax <= fetchBytesPerMailboxMax,
+  "one sender leaves room for others in a mailbox"
+)
+holds(2 * fetchBytesPerMailboxMax <= fetchBytesInFlightMax, "one mailbox leaves room for others")
 
 holds(statusHintsPerWriteMax <= statusHintsWaitingMax, "hints wait before they are written")
 

@@ -2,7 +2,8 @@
 import { Effect, type Semaphore } from "effect"
 import { type Address, address, type AskFailure, type Behavior, isRefusal, type Peers,
   type StorageFailure } from "../../runtime/index.ts"
-import { backgroundTaskAttemptMaxMs } from "../limits.ts"
+import { backgroundTaskAttemptMaxMs, fetchBytesPerMailboxMax,
+  fetchBytesPerSenderMax } from "../limits.ts"
 import { askMailbox, backgroundTaskKind, decodeItem, isRemoval, mailboxKind, type OwnerSettings,
   type StoredNotification } from "../mailbox/index.ts"
 import { deferredOutcome, type DeliveryOutcome } from "../outbound/index.ts"
@@ -14,7 +15,7 @@ import { listCopy, newCopy, removeCopy, removeInlined, storeCopy } from "./conte
 import { backgroundTaskTable } from "./decide.ts"
 import { accessOf, fetchContent, type FetchResources, memoryDeferred, passwordChecks, sendReceipt,
   type TaskInput } from "./fetch-and-receipt.ts"
-import { FetchBudget, FetchReservation } from "./fetch-budget.ts"
+import { FetchBudget, type FetchHolder, FetchReservation } from "./fetch-budget.ts"
 import { type BackgroundTaskAction, type BackgroundTaskDependencies, BackgroundTaskMessage,
   type BackgroundTaskReply, BackgroundTaskState, targetOf, type TaskTarget } from "./protocol.ts"
 
@@ -59,15 +60,24 @@ interface NodeResources {
   readonly running: Set<string>
 }
 
-/** The mailbox and the sender of a fetch: each may hold a part of the memory. */
+/**
+ * The mailbox and the sender of a fetch: each may hold a part of the memory. Where the sender is
+ * not known, as of a signed webhook, all of the mailbox are one: they leave room for the others.
+ */
 const holdersOf = (
   mailbox: string,
   { account, network }: StoredNotification
-): ReadonlyArray<string> => [
-  `mailbox ${mailbox}`,
-  ...account === undefined ? [] : [`account ${account}`],
-  ...network === undefined ? [] : [`network ${network}`]
-]
+): ReadonlyArray<FetchHolder> => {
+  const senders = [
+    ...account === undefined ? [] : [`account ${account}`],
+    ...network === undefined ? [] : [`network ${network}`]
+  ]
+  if (senders.length === 0) senders.push(`unknown sender to ${mailbox}`)
+  return [
+    { name: `mailbox ${mailbox}`, bytesMax: fetchBytesPerMailboxMax },
+    ...senders.map((name) => ({ name, bytesMax: fetchBytesPerSenderMax }))
+  ]
+}
 
 /** Finds the content that came with the notification. */
 const findInlined = Effect.fnUntraced(function*(

@@ -1,27 +1,34 @@
 /**
  * The memory of eager fetches. Bytes count once they have arrived: a server that sends nothing
- * holds nothing. A mailbox or sender whose content is slow leaves room for those of others.
+ * holds nothing. A mailbox whose content is slow leaves room for other mailboxes, and a sender for
+ * other senders, also to the same mailbox.
  */
-import { fetchBytesInFlightMax, fetchBytesPerHolderMax } from "../limits.ts"
+import { fetchBytesInFlightMax } from "../limits.ts"
 import type { BodyMemory } from "../outbound/index.ts"
 
-/** The bytes that the fetches of a node hold, by holder: a mailbox, or a sender. */
+/** A mailbox or a sender, and the bytes that its fetches may hold. */
+export interface FetchHolder {
+  readonly name: string
+  readonly bytesMax: number
+}
+
+/** The bytes that the fetches of a node hold, by holder. */
 export class FetchBudget {
   private used = 0
   private readonly usedBy = new Map<string, number>()
 
-  hasRoom(holders: ReadonlyArray<string>, bytes: number): boolean {
+  hasRoom(holders: ReadonlyArray<FetchHolder>, bytes: number): boolean {
     return this.used + bytes <= fetchBytesInFlightMax &&
-      holders.every((one) => (this.usedBy.get(one) ?? 0) + bytes <= fetchBytesPerHolderMax)
+      holders.every(({ bytesMax, name }) => (this.usedBy.get(name) ?? 0) + bytes <= bytesMax)
   }
 
   /** Counts bytes for all their holders; fewer if `bytes` is negative. */
-  count(holders: ReadonlyArray<string>, bytes: number): void {
+  count(holders: ReadonlyArray<FetchHolder>, bytes: number): void {
     this.used += bytes
-    for (const one of holders) {
-      const used = (this.usedBy.get(one) ?? 0) + bytes
-      if (used === 0) this.usedBy.delete(one)
-      else this.usedBy.set(one, used)
+    for (const { name } of holders) {
+      const used = (this.usedBy.get(name) ?? 0) + bytes
+      if (used === 0) this.usedBy.delete(name)
+      else this.usedBy.set(name, used)
     }
   }
 }
@@ -29,10 +36,10 @@ export class FetchBudget {
 /** The memory of one fetch, until `end`. */
 export class FetchReservation implements BodyMemory {
   private readonly budget: FetchBudget
-  private readonly holders: ReadonlyArray<string>
+  private readonly holders: ReadonlyArray<FetchHolder>
   private bytes = 0
 
-  constructor(budget: FetchBudget, holders: ReadonlyArray<string>) {
+  constructor(budget: FetchBudget, holders: ReadonlyArray<FetchHolder>) {
     this.budget = budget
     this.holders = holders
   }

@@ -4,9 +4,11 @@ import { TestClock } from "effect/testing"
 import { expect, it, onTestFinished } from "vitest"
 import { backgroundTask } from "../../actors/background-task/actor.ts"
 import { fetchContent, passwordChecks } from "../../actors/background-task/fetch-and-receipt.ts"
-import { FetchBudget, FetchReservation } from "../../actors/background-task/fetch-budget.ts"
+import { FetchBudget, type FetchHolder,
+  FetchReservation } from "../../actors/background-task/fetch-budget.ts"
 import { backgroundTaskAttemptMaxMs, backgroundTaskLeaseMs, bodyBlockBytes, cachedBytesMax,
-  fetchBytesInFlightMax, fetchBytesPerHolderMax, fetchMemoryRetryMs } from "../../actors/limits.ts"
+  fetchBytesInFlightMax, fetchBytesPerMailboxMax, fetchBytesPerSenderMax,
+  fetchMemoryRetryMs } from "../../actors/limits.ts"
 import { encodeItem } from "../../actors/mailbox/log-item.ts"
 import type { FetchOutcome, OutboundGet } from "../../actors/outbound/protocol.ts"
 import { address, type Peers } from "../../runtime/index.ts"
@@ -18,8 +20,17 @@ const gone: FetchOutcome = { _tag: "PermanentFailure", code: 404, problem: "not 
 
 const ended = { _tag: "Attempted", outcome: gone }
 
+/** Whoever deposited a notification; nobody knows that of a signed webhook. */
+interface Depositor {
+  readonly account?: string
+  readonly network?: string
+}
+
 /** The tasks of a node; `get` is how the other services answer, by the name of the mailbox. */
-const nodeOf = async (get: (mailbox: string, get: OutboundGet) => Effect.Effect<FetchOutcome>) => {
+const nodeOf = async (
+  get: (mailbox: string, get: OutboundGet) => Effect.Effect<FetchOutcome>,
+  depositorOf: (mailbox: string, n: number) => Depositor = (id) => ({ account: `sender-of-${id}` })
+) => {
   const runtime = ManagedRuntime.make(TestClock.layer())
   onTestFinished(() => runtime.dispose())
   await runtime.runPromise(TestClock.setTime(beganAtMs))
@@ -31,7 +42,7 @@ const nodeOf = async (get: (mailbox: string, get: OutboundGet) => Effect.Effect<
     read: ({ id }, n) => {
       const fragment = `<item><url>https://${id}.example/${n}</url></item>`
       const parts = [hash("random").slice(0, 22), hash("digest").slice(0, 22)] as const
-      const value = encodeItem(beganAtMs, ...parts, fragment, { account: `sender-of-${id}` })
+      const value = encodeItem(beganAtMs, ...parts, fragment, depositorOf(id, n))
       return Effect.succeed([{ n, value }])
     }
   }
@@ -90,10 +101,10 @@ it("begins a new attempt of a task whose attempt never ends", async () => {
 
 it("defers fetches while all memory is held, with one attempt of a task at a time", async () => {
   const releases: Array<() => void> = []
-  const holding = fetchBytesInFlightMax / fetchBytesPerHolderMax
+  const holding = fetchBytesInFlightMax / fetchBytesPerSenderMax
   const { attempt, begin, gets, pass } = await nodeOf((mailbox, { memory }) => {
     if (!mailbox.startsWith("evil")) return Effect.succeed(gone)
-    expect(memory?.reserve(fetchBytesPerHolderMax)).toBe(true)
+    expect(memory?.reserve(fetchBytesPerSenderMax)).toBe(true)
     return Effect.callback((resume) => void releases.push(() => resume(Effect.succeed(gone))))
   })
   for (let n = 1; n <= holding; n++) begin(`evil${n}`, 1)
@@ -117,7 +128,7 @@ it("keeps room for other senders and mailboxes from one that holds its part", as
     expect(memory?.reserve(cachedBytesMax)).toBe(true)
     return Effect.never
   })
-  const holding = fetchBytesPerHolderMax / cachedBytesMax
+  const holding = fetchBytesPerSenderMax / cachedBytesMax
   for (let n = 1; n <= holding; n++) begin("evil", n)
   await pass(0)
   const deferred = { outcome: { _tag: "Deferred" } }
@@ -126,22 +137,65 @@ it("keeps room for other senders and mailboxes from one that holds its part", as
   expect(await attempt("good", 1)).toMatchObject(ended)
 })
 
+it.each<Depositor>([{ account: "evil" }, { network: "198.51.100.0/24" }, {}])(
+  "keeps room for other senders to a mailbox from %o, whose content is slow",
+  async (evil) => {
+    // Fewer than the requests of a network to one origin.
+    const slow = 4
+    const { attempt, begin, gets, pass } = await nodeOf(
+      (_, { memory, uri }) => {
+        if (uri.endsWith("/1000")) return Effect.succeed(gone)
+        expect(memory?.reserve(fetchBytesPerSenderMax / slow)).toBe(true)
+        return Effect.never
+      },
+      (_, n) => n === 1_000 ? { account: "good" } : evil
+    )
+    for (let n = 1; n <= slow; n++) begin("shared", n)
+    await pass(0)
+    expect(await attempt("shared", 999)).toMatchObject({ outcome: { _tag: "Deferred" } })
+    expect(gets).toHaveLength(slow)
+    expect(await attempt("shared", 1_000)).toMatchObject(ended)
+  }
+)
+
+it("leaves room for other mailboxes, however many senders a mailbox has", async () => {
+  const { attempt, begin, gets, pass } = await nodeOf((mailbox, { memory }) => {
+    if (mailbox !== "evil") return Effect.succeed(gone)
+    expect(memory?.reserve(fetchBytesPerSenderMax)).toBe(true)
+    return Effect.never
+  }, (mailbox, n) => ({ account: `${mailbox}-${n}` }))
+  const holding = fetchBytesPerMailboxMax / fetchBytesPerSenderMax
+  for (let n = 1; n <= holding; n++) begin("evil", n)
+  await pass(0)
+  expect(await attempt("evil", 100)).toMatchObject({ outcome: { _tag: "Deferred" } })
+  expect(gets).toHaveLength(holding)
+  expect(await attempt("good", 1)).toMatchObject(ended)
+})
+
 it("counts the memory of each holder, and gives all of it back", () => {
   const budget = new FetchBudget()
-  const of = (...holders: ReadonlyArray<string>) => new FetchReservation(budget, holders)
-  const first = of("mailbox a", "account bob")
-  expect(first.reserve(fetchBytesPerHolderMax)).toBe(true)
+  const mailbox = (name: string) => ({ name, bytesMax: fetchBytesPerMailboxMax })
+  const bob = { name: "account bob", bytesMax: fetchBytesPerSenderMax }
+  const of = (...holders: ReadonlyArray<FetchHolder>) => new FetchReservation(budget, holders)
+  const first = of(mailbox("a"), bob)
+  expect(first.reserve(fetchBytesPerSenderMax)).toBe(true)
   expect([first.hasRoom, first.reserve(1)]).toEqual([false, false])
-  expect([of("mailbox a").hasRoom, of("mailbox b", "account bob").hasRoom]).toEqual([false, false])
+  expect([of(mailbox("a")).hasRoom, of(mailbox("b"), bob).hasRoom]).toEqual([true, false])
   first.release(bodyBlockBytes)
-  expect(of("mailbox b", "account bob").reserve(bodyBlockBytes)).toBe(true)
-  const others = ["c", "d", "e"].map((name) => of(`mailbox ${name}`))
-  for (const one of others) expect(one.reserve(fetchBytesPerHolderMax)).toBe(true)
-  expect(of("mailbox f").hasRoom).toBe(false)
+  expect(of(mailbox("b"), bob).reserve(bodyBlockBytes)).toBe(true)
+  const rest = fetchBytesPerMailboxMax - fetchBytesPerSenderMax + bodyBlockBytes
+  expect(of(mailbox("a")).reserve(rest + 1)).toBe(false)
+  const second = of(mailbox("a"))
+  expect(second.reserve(rest)).toBe(true)
+  expect(of(mailbox("a")).hasRoom).toBe(false)
+  const left = fetchBytesInFlightMax - fetchBytesPerMailboxMax - bodyBlockBytes
+  expect(of(mailbox("c")).reserve(left)).toBe(true)
+  expect(of(mailbox("f")).hasRoom).toBe(false)
   first.end()
   first.end()
-  expect(of("mailbox a").reserve(fetchBytesPerHolderMax - bodyBlockBytes)).toBe(true)
-  expect(of("mailbox f").hasRoom).toBe(false)
+  second.end()
+  expect(of(mailbox("a")).reserve(fetchBytesPerMailboxMax)).toBe(true)
+  expect(of(mailbox("f")).hasRoom).toBe(false)
 })
 
 it("reads no content of this service for which there is no room", async () => {
