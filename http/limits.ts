@@ -333,9 +333,9 @@ export const searchScannedMax = 2_000
 export const searchScannedCharsMax = 16 * 1024 * 1024
 
 /**
- * Stored characters of the notifications on one page of a mailbox, which has one at least. A reader
- * must not need the memory for a hundred of the largest that strangers deposit: as JSON one
- * character can take a hundred bytes.
+ * Stored characters of the notifications on one page of a mailbox or a cabinet; the first is on it
+ * whatever its length. A reader must not need the memory for a hundred of the largest that
+ * strangers deposit: as JSON one character can take a hundred bytes.
  */
 export const pageCharsMax = 1024 * 1024
 
@@ -407,6 +407,12 @@ export const cabinetScanItemsMax = 10_000
 
 /** Stored characters of the notifications that one answer of a cabinet scans. */
 export const cabinetScanCharsMax = 16 * 1024 * 1024
+
+/**
+ * Stored characters after which the scan of a cabinet lets other work go on: to parse as many takes
+ * tens of milliseconds, if they are elements without text.
+ */
+export const cabinetTurnCharsMax = 64 * 1024
 
 /** The fewest notifications that a cabinet reads from one mailbox in one request. */
 export const cabinetChunkItemsMin = 10

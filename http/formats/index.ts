@@ -9,6 +9,6 @@ export { accountChallenge, hasProblemPage, makeProblem, pagelessProblemReply, ty
   type ProblemExtensions, problemReply, problemTypeView, withoutSecrets } from "./problem.ts"
 export { chooseFormat, type FormatChoice, type FormatOffer, formatParameter, formatsOf, formatTypes,
   representationLinks } from "./representation-uris.ts"
-export { contentTypeOf, entityTag, feedTypes, type LinkedData, linkedDataType, linkHeader,
-  notificationTypes, render, type RenderContext, represent, type ResourceView,
-  standardTypes } from "./representations.ts"
+export { contentTypeOf, contextTypes, entityTag, feedTypes, hasEntityTag, type LinkedData,
+  linkedDataType, linkHeader, notificationTypes, render, type RenderContext, represent,
+  type ResourceView, standardTypes } from "./representations.ts"

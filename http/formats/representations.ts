@@ -157,6 +157,13 @@ export const render = (
   }
 }
 
+/** The types whose text depends on the context, as it has the links. */
+export const contextTypes: ReadonlyArray<MediaType> = [
+  "text/html",
+  "application/atom+xml",
+  "application/rss+xml"
+]
+
 /** A body with its type and its strong entity tag. */
 export interface Representation {
   readonly bytes: Uint8Array
@@ -177,6 +184,10 @@ export const entityTag = (bytes: Uint8Array, type?: MediaType): string => {
     : bytes
   return `"${hash("sha256", hashed, "base64url").slice(0, 22)}"`
 }
+
+/** Whether a field of a request names a tag of the form of `entityTag`. */
+export const hasEntityTag = (field: string | undefined): boolean =>
+  field !== undefined && /"[\w-]{22}"/.test(field)
 
 /** The bytes of a view, their type and entity tag. */
 export const represent = (

@@ -17,8 +17,9 @@ export { chooseRange, contentRange, evaluatePreconditions, httpDate,
 export { bodyError, documentError, nextLink, type PageRequest, readBody, readDocument,
   readFormMethod, readInput, readLimit, readPageRequest, readQuery, type RequestInput, streamError,
   unsupportedMediaType } from "./request-input.ts"
-export { conditionFailed, entityTags, expectedVersion, isConditional, notModifiedOf,
-  preconditionsHold, renderFailure, renderView, renderWhole, underConditions } from "./responses.ts"
+export { conditionFailed, entityTags, entityTagsOfPages, expectedVersion, isConditional,
+  notModifiedOf, preconditionsHold, renderFailure, renderView, renderWhole,
+  underConditions } from "./responses.ts"
 export { compileRoutes, type Match, type Parameters, type Route } from "./routing.ts"
 export { absoluteUri, ask, askOrRefusal, contentUri, describeActor, expectReply, failRefused,
   type HttpSettings, localPath, type Service } from "./service.ts"

@@ -1,9 +1,10 @@
 /** Renders a handler's answer: negotiation, validators, preconditions, problems. */
 import { Effect } from "effect"
-import { entityTag, type FormatChoice, formatsOf, linkHeader, type MediaType, negotiate,
-  pageCaching, pageReaderOf, problemReply, render, type RenderContext, represent,
-  representationLinks, type ResourceView, standardTypes } from "../formats/index.ts"
+import { contextTypes, entityTag, type FormatChoice, formatsOf, hasEntityTag, linkHeader,
+  type MediaType, negotiate, pageCaching, pageReaderOf, problemReply, render, type RenderContext,
+  represent, representationLinks, type ResourceView, standardTypes } from "../formats/index.ts"
 import { linkFieldCharsMax } from "../limits.ts"
+import { pause } from "../query-engine/index.ts"
 import type { HttpRequest, ReplyHeaders } from "../wire/index.ts"
 import { type Call, emptyAnswer, isRead, type PlainAnswer, type ViewAnswer } from "./call.ts"
 import { firstPage, firstPageOf, type HandlerFailure, httpError,
@@ -146,23 +147,54 @@ export const renderWhole = (
   return { _tag: "Plain", status: answer.status, headers, body: bytes }
 }
 
-/** The strong entity tags of all representations of a view at the path of the call. */
-export const entityTags = (
+/** Makes the entity tag of each representation of a view at the path of the call. */
+const tagMakersOf = (
   { request }: Pick<Call, "request">,
-  view: ResourceView,
-  offered: ReadonlyArray<MediaType> = standardTypes
-): ReadonlyArray<string> => {
+  { offered, view }: OfferedView
+): ReadonlyArray<() => string> => {
   const { choice } = request
   return offered.flatMap((type) => {
     const [format] = formatsOf([type])
-    const choices = choice === undefined || format === undefined
+    // Other types have the same bytes at every URI.
+    const hasContext = contextTypes.includes(type)
+    const choices = choice === undefined || format === undefined || !hasContext
       ? [choice]
       : [choice, { ...choice, format }]
-    return choices.map((one) =>
+    return choices.map((one) => () =>
       entityTag(Buffer.from(render(view, type, contextOf(view, request, one, type))), type)
     )
   })
 }
+
+/** The strong entity tags of all representations of a view at the path of the call. */
+export const entityTags = (
+  call: Pick<Call, "request">,
+  view: ResourceView,
+  offered: ReadonlyArray<MediaType> = standardTypes
+): ReadonlyArray<string> => tagMakersOf(call, { view, offered }).map((makeTag) => makeTag())
+
+/** A view, and the types in which the resource offers it. */
+interface OfferedView {
+  readonly view: ResourceView
+  readonly offered: ReadonlyArray<MediaType>
+}
+
+/**
+ * The same for pages of notifications, each of which takes long to render: other work goes on
+ * between two of them. Where the conditions name no tag that this service can have made, no page is
+ * read, and the one tag returned stands for all: they compare with it as with any other.
+ */
+export const entityTagsOfPages = Effect.fnUntraced(function*(
+  call: Pick<Call, "request">,
+  pages: Effect.Effect<ReadonlyArray<OfferedView>, HandlerFailure>
+): Effect.fn.Return<ReadonlyArray<string>, HandlerFailure> {
+  const { headers } = call.request
+  if (!hasEntityTag(headers.get("if-match")) && !hasEntityTag(headers.get("if-none-match"))) {
+    return [entityTag(new Uint8Array())]
+  }
+  const makers = (yield* pages).flatMap((page) => tagMakersOf(call, page))
+  return yield* Effect.forEach(makers, (makeTag) => Effect.map(pause, makeTag))
+})
 
 /**
  * Whether the conditions of a PUT or DELETE hold (RFC 9110 §13.1). `tags` are those of all current

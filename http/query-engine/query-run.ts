@@ -50,7 +50,7 @@ export interface QueryLimits {
 const defaultLimits: QueryLimits = { scannedRowsMax, sortedRowsMax, chunkRows, probeRows }
 
 /** Yields to the event loop. */
-const pause = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+export const pause = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
 type IndexedTable = TableSchema & { readonly index: NonNullable<TableSchema["index"]> }
 

@@ -9,7 +9,8 @@ import type { CabinetQuery, CabinetView } from "../../actors/cabinet/protocol.ts
 import { encodeItem, encodeRemoval, notificationId,
   partChars } from "../../actors/mailbox/log-item.ts"
 import type { MailboxView } from "../../actors/mailbox/protocol.ts"
-import { cabinetScanCharsMax, cabinetScanItemsMax } from "../../http/limits.ts"
+import { cabinetScanCharsMax, cabinetScanItemsMax, cabinetTurnCharsMax,
+  pageCharsMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { cursorKey, formatCabinetCursor,
   parseCabinetSince } from "../../http/resources/cabinets/cabinet-cursor.ts"
@@ -274,8 +275,54 @@ describe("a page", () => {
     const first = await world.read(["a"], undefined, 100, { contains: "y" })
     expect([first.entries.length, first.hasMore]).toEqual([0, true])
     const shown = await world.read(["a"], undefined, 100)
-    expect([shown.entries.length, shown.hasMore]).toEqual([4, true])
-    expect(shownOn(await world.read(["a"], shown.time, 100))).toEqual(["a/5", "a/6"])
+    expect([shownOn(shown), shown.hasMore]).toEqual([["a/1"], true])
+    expect(shownOn(await world.read(["a"], shown.time, 100))).toEqual(["a/2"])
+  })
+
+  it("shows a bounded amount of text, and on its next pages the rest, each once", async () => {
+    const length = fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 1.5 * pageCharsMax }))
+    const deposits = fc.array(fc.record({ name, length }), { minLength: 1, maxLength: 20 })
+    const filters = fc.constantFrom<CabinetQuery | undefined>(undefined, { contains: "Y" })
+    await fc.assert(
+      fc.asyncProperty(deposits, filters, async (all, query) => {
+        const world = new World()
+        const wanted = new Set<string>()
+        all.forEach(({ length, name }, at) => {
+          const isWanted = query === undefined || at % 3 !== 0
+          const key = world.deposit(name, startMs, `${"x".repeat(length)}${isWanted ? "y" : ""}`)
+          if (isWanted) wanted.add(key)
+        })
+        const seen: Array<string> = []
+        let time: string | undefined
+        for (let hasMore = true; hasMore;) {
+          const page: MergedPage = await world.read(["a", "b", "c", "d"], time, 100, query)
+          const chars = page.entries.reduce((sum, { entry }) => sum + entry.fragment.length, 0)
+          expect(page.entries.length === 1 || chars <= pageCharsMax).toBe(true)
+          seen.push(...shownOn(page))
+          ;({ hasMore, time } = page)
+        }
+        expect(seen.length).toBe(wanted.size)
+        expect(new Set(seen)).toEqual(wanted)
+      }),
+      { numRuns: 30 }
+    )
+  })
+
+  it("lets other work go on while it looks for a text", async () => {
+    const world = new World()
+    const count = 12
+    const text = "x".repeat(cabinetTurnCharsMax)
+    for (let at = 0; at < count; at++) world.deposit("a", startMs, text)
+    let turns = 0
+    let isDone = false
+    const nextTurn = () => {
+      turns++
+      if (!isDone) setImmediate(nextTurn)
+    }
+    setImmediate(nextTurn)
+    await world.read(["a"], undefined, 100, { contains: "y" })
+    isDone = true
+    expect(turns).toBeGreaterThanOrEqual(count - 1)
   })
 
   it("reports the shown entries as runs, without those that the query excludes", async () => {

@@ -1,13 +1,17 @@
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { parseForm } from "../../http/formats/form-fields.ts"
 import { renderForm } from "../../http/formats/html/forms.ts"
 import { html, isLinkable, link } from "../../http/formats/html/template.ts"
 import { makeProblem, problemReply, problemTypeView } from "../../http/formats/problem.ts"
-import { entityTag, feedTypes, linkHeader, render,
-  represent } from "../../http/formats/representations.ts"
+import type { Feed } from "../../http/formats/feeds.ts"
+import { formatsOf } from "../../http/formats/representation-uris.ts"
+import { entityTag, feedTypes, linkHeader, render, represent,
+  type ResourceView } from "../../http/formats/representations.ts"
 import { element, parseText } from "../../http/formats/xml/index.ts"
 import { chooseRange, contentRange, evaluatePreconditions,
   isIfRangeSatisfied } from "../../http/pipeline/preconditions.ts"
+import { entityTags, entityTagsOfPages } from "../../http/pipeline/responses.ts"
 import { compileRoutes } from "../../http/pipeline/routing.ts"
 import { RequestHeaders } from "../../http/wire/request.ts"
 
@@ -192,6 +196,74 @@ describe("representations", () => {
     )
     expect(linkHeader([])).toBe(undefined)
   })
+})
+
+describe("the entity tags of a page", () => {
+  /** The request of a change with this `If-Match`, of a resource whose types a query can choose. */
+  const callWith = (ifMatch: string) => ({
+    request: {
+      path: "/cabinets/c",
+      query: "",
+      headers: new RequestHeaders(["if-match", ifMatch]),
+      choice: {
+        formats: formatsOf(feedTypes),
+        format: undefined,
+        fault: undefined,
+        uri: "http://h/cabinets/c"
+      }
+    }
+  } as unknown as Parameters<typeof entityTags>[0])
+
+  /** A page that notes the turn of the event loop in which each type is rendered. */
+  const startPage = () => {
+    const rendered: Array<number> = []
+    let turn = 0
+    let isDone = false
+    const nextTurn = () => {
+      turn++
+      if (!isDone) setImmediate(nextTurn)
+    }
+    setImmediate(nextTurn)
+    const note = <A>(value: A) => () => {
+      rendered.push(turn)
+      return value
+    }
+    const feed: Feed = { href: "/c", title: "c", updated: "2030-01-01T00:00:00Z", entries: [] }
+    const view: ResourceView = {
+      title: "c",
+      tree: note(element("cabinet", {})),
+      body: note(html`<p>c</p>`),
+      feed: note(feed)
+    }
+    return { rendered, view, end: () => void (isDone = true) }
+  }
+
+  const tagOfOurs = `"${"x".repeat(22)}"`
+
+  it("are the same as those of a small view, each made in a turn of its own", async () => {
+    const { end, rendered, view } = startPage()
+    const call = callWith(tagOfOurs)
+    const pages = Effect.succeed([{ view, offered: feedTypes }])
+    const tags = await Effect.runPromise(entityTagsOfPages(call, pages))
+    end()
+    expect(new Set(rendered).size).toBe(rendered.length)
+    expect(tags).toEqual(entityTags(call, view, feedTypes))
+    for (const type of ["application/xml", "text/xml", "application/json", "text/plain"] as const) {
+      expect(tags).toContain(represent(view, type).etag)
+    }
+  })
+
+  it.each(["*", "\"x\"", "\"\"", `"${"x".repeat(23)}"`])(
+    "are not made for %s, which is the form of none",
+    async (ifMatch) => {
+      const pages = Effect.die("the page was read")
+      const tags = await Effect.runPromise(entityTagsOfPages(callWith(ifMatch), pages))
+      const [etag] = tags
+      const fields = new Map([["if-match", ifMatch]])
+      expect(evaluatePreconditions("PUT", fields, { exists: true, etag }))
+        .toBe(ifMatch === "*" ? "proceed" : "failed")
+    }
+  )
 })
 
 describe("problems", () => {

@@ -9,9 +9,9 @@ import { feedTypes } from "../../formats/index.ts"
 import { pageEntriesDefault } from "../../limits.ts"
 import { addEntry, listResources } from "../../newest-first-index.ts"
 import { absoluteUri, actorIdOf, ask, askOrRefusal, type Call, createdAnswer, defineHandler,
-  describeActor, emptyAnswer, entityTags, expectedVersion, expectReply, failRefused, firstPage,
-  type HandlerFailure, httpError, isConditional, readerHeaders, readInput, readPageRequest,
-  readQuery, renderView, type RequestInput, seeOther, type Service,
+  describeActor, emptyAnswer, entityTagsOfPages, expectedVersion, expectReply, failRefused,
+  firstPage, type HandlerFailure, httpError, isConditional, readerHeaders, readInput,
+  readPageRequest, readQuery, renderView, type RequestInput, seeOther, type Service,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { discardedFields, reportRetrieved, spansOf } from "../mailboxes/index.ts"
@@ -132,10 +132,12 @@ const checkedVersion = Effect.fnUntraced(function*(
   yield* expectedVersion(
     call,
     Effect.gen(function*() {
-      const limit = pageEntriesDefault
-      const page = yield* readCabinet(service, cabinet, { id: ref.id, since: undefined, limit })
-      const view = pageView(service, ref.id, cabinet, page, limit)
-      return { version, tags: entityTags(call, view, feedTypes) }
+      const pages = Effect.gen(function*() {
+        const limit = pageEntriesDefault
+        const page = yield* readCabinet(service, cabinet, { id: ref.id, since: undefined, limit })
+        return [{ view: pageView(service, ref.id, cabinet, page, limit), offered: feedTypes }]
+      })
+      return { version, tags: yield* entityTagsOfPages(call, pages) }
     })
   )
   return version

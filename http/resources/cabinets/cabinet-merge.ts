@@ -9,11 +9,11 @@ import { type MailboxView, parseSince } from "../../../actors/mailbox/index.ts"
 import { isRefusal } from "../../../runtime/index.ts"
 import { type Element, parseFragment } from "../../formats/xml/index.ts"
 import { askedAtOnceMax, cabinetChunkItemsMin, cabinetScanCharsMax, cabinetScanItemsMax,
-  pageEntriesMax } from "../../limits.ts"
+  cabinetTurnCharsMax, pageEntriesMax } from "../../limits.ts"
 import { type HandlerFailure, type Service, unknownCursor } from "../../pipeline/index.ts"
-import { fold } from "../../query-engine/index.ts"
-import { describeForReader, findPosition, type ListingPage, listingStart, type MailboxEntry,
-  type MailboxRef, mailboxRefNamed, readPage } from "../mailboxes/index.ts"
+import { fold, pause } from "../../query-engine/index.ts"
+import { describeForReader, findPosition, hasRoom, type ListingPage, listingStart,
+  type MailboxEntry, type MailboxRef, mailboxRefNamed, readPage } from "../mailboxes/index.ts"
 import { type CabinetSince, cursorKey, formatCabinetCursor, timeOf } from "./cabinet-cursor.ts"
 
 /* Which notifications a cabinet's query matches. */
@@ -211,6 +211,10 @@ class PageMerge {
   private readonly matches: EntryFilter
   private scannedItems = 0
   private scannedChars = 0
+  private shownChars = 0
+  /** Whether the next notification is for the next page, as this one has no room for it. */
+  private isOverfull = false
+  private turnEndChars = cabinetTurnCharsMax
 
   constructor(sources: ReadonlyArray<MailboxSource>, limit: number, matches: EntryFilter) {
     this.sources = sources
@@ -219,8 +223,17 @@ class PageMerge {
   }
 
   get isFull(): boolean {
-    return this.entries.length >= this.limit || this.scannedItems >= cabinetScanItemsMax ||
-      this.scannedChars >= cabinetScanCharsMax
+    return this.isOverfull || this.entries.length >= this.limit ||
+      this.scannedItems >= cabinetScanItemsMax || this.scannedChars >= cabinetScanCharsMax
+  }
+
+  /** Whether the merge has scanned so much that other work should go on before the rest. */
+  get isTurnOver(): boolean {
+    return this.scannedChars >= this.turnEndChars
+  }
+
+  beginTurn(): void {
+    this.turnEndChars = this.scannedChars + cabinetTurnCharsMax
   }
 
   /** Counts a read that found no entry, so that the number of those is bounded too. */
@@ -237,9 +250,12 @@ class PageMerge {
     return this.sources.every((source) => !source.needsRead && source.next === undefined)
   }
 
-  /** Merges until the page is full, a log must be read further, or all logs are at their end. */
+  /**
+   * Merges until the page is full, the turn is over, a log must be read further, or all logs are at
+   * their end.
+   */
   advance(): void {
-    while (!this.isFull) {
+    while (!this.isFull && !this.isTurnOver) {
       let source: MailboxSource | undefined
       let entry: MailboxEntry | undefined
       for (const other of this.sources) {
@@ -251,12 +267,22 @@ class PageMerge {
         }
       }
       if (source === undefined || entry === undefined) return
-      this.scannedItems++
-      this.scannedChars += entry.fragment.length
-      const isShown = this.matches(entry)
-      source.advance(entry, isShown)
-      if (isShown) this.entries.push({ mailbox: source.mailbox, entry })
+      this.scan(source, entry)
     }
+  }
+
+  /** Moves past an entry, unless it is to be shown and the page has no room for it. */
+  private scan(source: MailboxSource, entry: MailboxEntry): void {
+    const chars = entry.fragment.length
+    this.scannedItems++
+    this.scannedChars += chars
+    const isShown = this.matches(entry)
+    this.isOverfull = isShown && !hasRoom(this.entries.length, this.shownChars + chars)
+    if (this.isOverfull) return
+    source.advance(entry, isShown)
+    if (!isShown) return
+    this.entries.push({ mailbox: source.mailbox, entry })
+    this.shownChars += chars
   }
 }
 
@@ -302,6 +328,9 @@ export const readCabinet = Effect.fnUntraced(function*(
   while (!merge.isFull && !merge.isComplete) {
     yield* readSources(service, merge, chunk)
     merge.advance()
+    if (!merge.isTurnOver) continue
+    yield* pause
+    merge.beginTurn()
   }
   const sinceMs = since?._tag === "Behind" ? since.atMs : 0
   const times = sources.map((source) => source.atMs)

@@ -5,8 +5,9 @@ export { authorizeReader, defineMailboxHandler, describeForReader, describeMailb
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
 export { type FirstMailbox, openFirstMailbox } from "./mailbox-collection.ts"
-export { discardedFields, discardedNotice, entryOf, entryXml, firstPageLink, type ListingPage,
-  type MailboxEntry, readPage, reportRetrieved, spansOf, wholeQuery } from "./mailbox-listing.ts"
+export { discardedFields, discardedNotice, entryOf, entryXml, firstPageLink, hasRoom,
+  type ListingPage, type MailboxEntry, readPage, reportRetrieved, spansOf,
+  wholeQuery } from "./mailbox-listing.ts"
 export { mailboxReaderHeaders } from "./mailbox-reading.ts"
 export { mailboxResource } from "./mailbox-resource.ts"
 export { defaultRetention, fieldsOf, mailboxDocument, readTitle } from "./mailbox-settings.ts"

@@ -14,7 +14,7 @@ import { standardTypes } from "../../formats/index.ts"
 import { askedAtOnceMax, slugCharsMax, webhookSecretCharsMax,
   webhookSecretCharsMin } from "../../limits.ts"
 import { absoluteUri, ask, askOrRefusal, type Call, conditionFailed, defineHandler, emptyAnswer,
-  entityTags, expectedVersion, failRefused, type HandlerFailure, httpError, noStore,
+  entityTagsOfPages, expectedVersion, failRefused, type HandlerFailure, httpError, noStore,
   preconditionsHold, readerHeaders, readInput, readPageRequest, refusalError, type Service,
   unprocessable, viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce } from "../../request-record.ts"
@@ -238,13 +238,15 @@ const expectedSettings = Effect.fnUntraced(function*(
     Effect.gen(function*() {
       // Who may not change the mailbox learns nothing of its state.
       const view = yield* describeOwned({ mailbox, service }, account, true)
-      const page = yield* readPage(service, mailbox, view, wholeQuery)
-      const latest = yield* readLatest(service, mailbox, view, wholeQuery)
-      const tags = [
-        ...entityTags(call, listingView(mailbox, page, wholeQuery), standardTypes),
-        ...entityTags(call, listingView(mailbox, latest, wholeQuery), latestTypes)
-      ]
-      return { version: view.version, tags }
+      const pages = Effect.gen(function*() {
+        const page = yield* readPage(service, mailbox, view, wholeQuery)
+        const latest = yield* readLatest(service, mailbox, view, wholeQuery)
+        return [
+          { view: listingView(mailbox, page, wholeQuery), offered: standardTypes },
+          { view: listingView(mailbox, latest, wholeQuery), offered: latestTypes }
+        ]
+      })
+      return { version: view.version, tags: yield* entityTagsOfPages(call, pages) }
     })
   )
 })

@@ -188,13 +188,17 @@ const entriesOf = (items: ReadonlyArray<StoredItem>): ReadonlyArray<MailboxEntry
 const charsOf = (items: ReadonlyArray<StoredItem>): number =>
   items.reduce((chars, { value }) => chars + value.length, 0)
 
+/** Whether a page of some notifications, of `chars` with the next one, has room for that one. */
+export const hasRoom = (count: number, chars: number): boolean =>
+  count === 0 || chars <= pageCharsMax
+
 /** How many of the items fit on one page: `limit` at most, of `pageCharsMax`, at least one. */
 const fittingCount = (items: Iterable<StoredItem>, limit: number): number => {
   let count = 0
   let chars = 0
   for (const { value } of items) {
     chars += value.length
-    if (count === limit || (count > 0 && chars > pageCharsMax)) break
+    if (count === limit || !hasRoom(count, chars)) break
     count++
   }
   return count
