@@ -62,8 +62,9 @@ export { type Keyring, messagePasswordOf, newKey, parseKeys, type SealedPlace, s
   signingSecretOf } from "./keyring.ts"
 export { accountTokensMax, answerCharsMax, auditAccountCharsMax, auditDetailCharsMax,
   auditTargetCharsMax, blockReasonCharsMax, blockValueCharsMax, browserSessionLifetimeMs,
-  cabinetMailboxesMax, contentOverheadBytes, idempotencyRetentionMs, mailboxBlocksMax, receiptsMax,
-  reservationMs, retrievedPerDecisionMax, wrongAttemptsWindowMs } from "./limits.ts"
+  cabinetMailboxesMax, contentOverheadBytes, idempotencyRetentionMs, mailboxBlocksMax,
+  receiptDescriptionCharsMax, receiptsMax, reservationMs, retrievedPerDecisionMax,
+  wrongAttemptsWindowMs } from "./limits.ts"
 export { type Links, linksUnder } from "./links.ts"
 export { type ListingTables, removeListingEntry } from "./listing-entry.ts"
 export { backgroundTaskKind, idempotencyKind, lostWebhookSecret, mailboxKind,

@@ -141,6 +141,9 @@ export const answerCharsMax = 8192
 /** Receipts kept for one content resource. */
 export const receiptsMax = 1000
 
+/** Characters of the description of one receipt. */
+export const receiptDescriptionCharsMax = 1000
+
 /** Blobs of one content resource that wait for their removal. */
 export const staleBlobsMax = 64
 

@@ -9,9 +9,9 @@ import { Outgoing, type Sending, type SendOptions, type SentNotification } from 
 import { Queries } from "./queries.ts"
 import { type ListedSession, listedSessionOf, Session } from "./session.ts"
 import { basicAuthorization, createdOf, defined, type Fetch, HttpTransport, type JsonObject,
-  type ListingOptions, listOf, locationOf, newIdempotencyKey, optionalText, pathOf,
-  type PostOptions, type RequestContentBody, type ServiceRequest, type ServiceResponse, textOf,
-  unexpected, type WriteCondition } from "./transport/index.ts"
+  type ListingOptions, locationOf, newIdempotencyKey, optionalText, pathOf, type PostOptions,
+  type RequestContentBody, type ServiceRequest, type ServiceResponse, textOf, unexpected,
+  type WriteCondition } from "./transport/index.ts"
 
 /** The address of the service, and the credentials. */
 export interface ConnectOptions {
@@ -176,10 +176,12 @@ export class Client {
     return this.transport.remove(edit, options)
   }
 
-  /** The receipts of a message, by its edit URI. */
+  /** The receipts of a message, of all pages, by its edit URI. */
   async receipts(edit: string, signal?: AbortSignal): Promise<ReadonlyArray<Receipt>> {
-    const document = await this.transport.get(`${edit}/receipts`, signal)
-    return listOf(document, "receipt").map(receiptOf)
+    const receipts: Array<Receipt> = []
+    const pages = this.transport.list(`${edit}/receipts`, "receipt", receiptOf, { signal })
+    for await (const receipt of pages) receipts.push(receipt)
+    return receipts
   }
 
   /**

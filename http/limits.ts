@@ -333,13 +333,14 @@ export const searchScannedMax = 2_000
 export const searchScannedCharsMax = 16 * 1024 * 1024
 
 /**
- * Stored characters of the notifications on one page of a mailbox or a cabinet; the first is on it
- * whatever its length. A reader must not need the memory for a hundred of the largest that
+ * Stored characters of the notifications on one page of a mailbox or a cabinet, or of the receipts
+ * on one page; the first is on it whatever its length. A reader must not need the memory for a
+ * hundred of the largest that
  * strangers deposit: as JSON one character can take a hundred bytes.
  */
 export const pageCharsMax = 1024 * 1024
 
-/** Notifications that one read for a page asks for. */
+/** Notifications or receipts that one read for a page asks for. */
 export const pageReadItems = 128
 
 /** Length of the text that a listing is searched for. */

@@ -5,7 +5,7 @@ import { type AskFailure, isRefusal, type Peers, type Refusal,
   type StorageFailure } from "../../runtime/index.ts"
 import { askContent, type ContentMessage, type ContentReply } from "../content/index.ts"
 import { cachedBytesDefault, cachedBytesMax, fetchMemoryRetryMs, passwordChecksMax,
-  wrongAttemptsWindowMs } from "../limits.ts"
+  receiptDescriptionCharsMax, wrongAttemptsWindowMs } from "../limits.ts"
 import type { OwnerSettings } from "../mailbox/index.ts"
 import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, Fetched, FetchOutcome,
   RequestBounds } from "../outbound/index.ts"
@@ -163,6 +163,10 @@ const requestIdChars = 22
 const receiptKey = (key: string, status: OutgoingReceipt["status"]): string =>
   sha256(`${key} ${status}`)
 
+/** A description that content takes: it refuses a longer one, and half of a surrogate pair. */
+const receiptDescription = (problem: string): string =>
+  problem.slice(0, receiptDescriptionCharsMax).replace(/[\uD800-\uDBFF]$/, "")
+
 /** Sends a receipt to the message's URI. */
 export const sendReceipt = (
   { documents, links, outbound }: BackgroundTaskDependencies,
@@ -174,7 +178,7 @@ export const sendReceipt = (
   const receipt: OutgoingReceipt = {
     status,
     mailbox,
-    ...problem === undefined ? {} : { description: problem }
+    ...problem === undefined ? {} : { description: receiptDescription(problem) }
   }
   const id = links.contentOf(pointer.url)
   if (id === undefined) {

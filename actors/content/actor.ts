@@ -7,7 +7,7 @@ import type { StoredUsage, UsageLedger } from "../usage/index.ts"
 import { contentTable } from "./decide.ts"
 import { checkLinks } from "./link-check.ts"
 import { type ContentAction, ContentMessage, type ContentReply, ContentState,
-  receiptRequestId } from "./protocol.ts"
+  receiptKeyOf } from "./protocol.ts"
 
 export const contentKind = "content"
 
@@ -34,7 +34,7 @@ export const content = (
     table: contentTable(anonymousRetentionMs),
     ...codecsOf(ContentState, ContentMessage),
     // All receipts of a content fit the window, and none is removed before the content.
-    recall: { items: receiptsMax, keyOf: receiptRequestId, restore: (state) => state },
+    recall: { items: receiptsMax, keyOf: receiptKeyOf, restore: (state) => state },
     perform: (action, self, peers) => {
       if (action._tag === "CountBody") {
         return Effect.catch(

@@ -14,7 +14,7 @@ import { expiryOf, forgetAtMs, hasEnded, lifetimeAtMs, linkAt, linksOf, readAt, 
   withLink, withoutLink } from "./lifetime.ts"
 import type { StoredUsage } from "../usage/index.ts"
 import { type ContentAccess, type ContentAction, type ContentMessage, type ContentReply,
-  type ContentState, type ContentSummary, encodeReceipt } from "./protocol.ts"
+  type ContentState, type ContentSummary, encodeReceipt, receiptKey } from "./protocol.ts"
 
 type Published = Variant<ContentState, "Published">
 
@@ -339,15 +339,17 @@ const published = (retentionMs: number): ContentTable["Published"] => ({
   },
   Withdraw: (state, { requestId }, context) =>
     requestId === state.requestId ? remove(state, context, retentionMs) : deny("NotFound"),
-  Receipt: (state, { access, requestId, value }, { findDuplicate, head, nowMs }) => {
+  Receipt: (state, { access, isDryRun, requestId, value }, { findDuplicate, head, nowMs }) => {
     const reason = readRefusal(state, access)
     if (reason !== undefined) return deny(reason)
-    const storedAs = requestId === undefined ? undefined : findDuplicate(requestId)
+    const key = requestId === undefined ? undefined : receiptKey(requestId)
+    const storedAs = key === undefined ? undefined : findDuplicate(key)
     if (storedAs !== undefined) {
       return stay().reply<ContentReply>({ _tag: "Received", n: storedAs })
     }
     if (head >= receiptsMax) return deny("Full", "the message has the maximum number of receipts")
-    return append<ContentState>(encodeReceipt(nowMs, value, requestId))
+    if (isDryRun === true) return stay().reply(done)
+    return append<ContentState>(encodeReceipt(nowMs, value, requestId), key)
       .reply<ContentReply>({ _tag: "Received", n: head + 1 })
   },
   Measure: (state, { isCertain }) => measure(state, isCertain, retentionMs),

@@ -165,7 +165,12 @@ export const ContentMessage = Schema.Union([
      * The id of a request that has an Idempotency-Key or comes from a mailbox: its repetition gets
      * the number of the first receipt.
      */
-    requestId: Schema.optionalKey(Base64Id)
+    requestId: Schema.optionalKey(Base64Id),
+    /**
+     * Stores nothing, and replies `Done` if the receipt would be stored. A node of an earlier
+     * version stores the receipt.
+     */
+    isDryRun: Schema.optionalKey(Schema.Boolean)
   }),
   /**
    * Asks what the content stores, for listings and quotas; for the service alone. With `isCertain`
@@ -250,9 +255,21 @@ export const encodeReceipt = (
   requestId: string | undefined
 ): string => `${atMs.toString(36)}${requestId === undefined ? "" : ` ${requestId}`}\n${value}`
 
-/** The id of the request in the log item of a receipt; undefined if there is none. */
-export const receiptRequestId = (item: string): string | undefined =>
-  item.slice(0, item.indexOf("\n")).split(" ")[1]
+/**
+ * Characters of a request id in the deduplication window: 72 bits. V8 copies a substring of up to
+ * 12 characters. A longer one would be a view of the whole item, and would keep it in memory.
+ */
+const receiptKeyChars = 12
+
+/** The key of a request id in the deduplication window. */
+export const receiptKey = (requestId: string): string => requestId.slice(0, receiptKeyChars)
+
+/** The {@link receiptKey} of the log item of a receipt; undefined if it has no request id. */
+export const receiptKeyOf = (item: string): string | undefined => {
+  const end = item.indexOf("\n")
+  const from = item.indexOf(" ") + 1
+  return from === 0 || from > end ? undefined : receiptKey(item.slice(from, end))
+}
 
 /** The receipt of a log item. */
 export const decodeReceipt = (item: string): StoredReceipt => {

@@ -9,8 +9,9 @@ import { type BackgroundTaskAction, type BackgroundTaskDependencies, type Backgr
   type BackgroundTaskReply, type BackgroundTaskState,
   cachedKey } from "../../actors/background-task/protocol.ts"
 import { content } from "../../actors/content/actor.ts"
-import type { ContentMessage } from "../../actors/content/protocol.ts"
-import { backgroundTaskLeaseMs, passwordChecksMax, wrongPasswordsMax } from "../../actors/limits.ts"
+import { type ContentMessage, decodeReceipt } from "../../actors/content/protocol.ts"
+import { backgroundTaskLeaseMs, passwordChecksMax, receiptDescriptionCharsMax,
+  wrongPasswordsMax } from "../../actors/limits.ts"
 import { sha256 } from "../../actors/secret-hash.ts"
 import { throttle } from "../../actors/throttle/actor.ts"
 import { throttleTable } from "../../actors/throttle/decide.ts"
@@ -257,7 +258,7 @@ describe("a receipt for content of this service", () => {
       ask: (_to, asked) =>
         Effect.sync(() => message.send(asked as unknown as ContentMessage, nowMs))
     }
-    const send = (key: string, status: "received" | "problem") => {
+    const send = (key: string, status: "received" | "problem", problem?: string) => {
       const input = {
         pointer: { url: "http://post.test/content/c1", password: undefined },
         mailbox: "http://post.test/mailboxes/alice",
@@ -272,7 +273,7 @@ describe("a receipt for content of this service", () => {
         bounds: { cause: { kind: "account", id: "bob" } },
         guesser: "account bob"
       } as const
-      return Effect.runPromise(sendReceipt(noDependencies, peers, input, status, undefined))
+      return Effect.runPromise(sendReceipt(noDependencies, peers, input, status, problem))
     }
     const sent = { _tag: "Delivered", code: 202 }
     expect([await send("k1", "received"), await send("k1", "received")]).toEqual([sent, sent])
@@ -280,6 +281,11 @@ describe("a receipt for content of this service", () => {
     await send("k1", "problem")
     await send("k2", "received")
     expect(message.log.size).toBe(3)
+    // Content refuses a longer description. A character above U+FFFF is not cut in two.
+    const kept = "x".repeat(receiptDescriptionCharsMax - 1)
+    await send("k3", "problem", `${kept}\u{1F600}`)
+    expect(JSON.parse(decodeReceipt(message.log.get(4) ?? "").value))
+      .toMatchObject({ status: "problem", description: kept })
   })
 })
 

@@ -37,6 +37,9 @@ it("publishes content, reads it, overwrites it and removes it", async () => {
   expect(new Uint8Array(await again.response.arrayBuffer())).toEqual(bytes)
   await admin.report(href, { status: "retrieved", description: "seen", ...reading })
   expect(await admin.receipts(edit)).toMatchObject([{ status: "retrieved", description: "seen" }])
+  // More than one page.
+  for (let n = 0; n < 100; n++) await admin.report(href, { status: "received", ...reading })
+  expect(await admin.receipts(edit)).toHaveLength(101)
   await admin.remove(edit)
   await admin.remove(edit)
   expect(await rejection(admin.get(href))).toBeInstanceOf(Gone)

@@ -246,6 +246,74 @@ describe("the quotas of strangers", () => {
     expect((await begin("another")).status).toBe(507)
   })
 
+  it("count the receipts of a network for its day, whatever content they are of", async () => {
+    const receipt = "<receipt status=\"received\"/>"
+    const receiptBytes = charge(JSON.stringify({ status: "received" }).length)
+    const served = await startService(resourceTable, {
+      quotas: { ...quotas, networkBytesMax: 2 * receiptBytes },
+      trustedProxies: ["127.0.0.1"]
+    })
+    onTestFinished(() => served.close())
+    const published = await served.send("POST", "/content", { body: "x", type: "text/plain" })
+    const guarded = await served.send("POST", "/content", {
+      body: "x",
+      type: "text/plain",
+      headers: { "Message-Password": "the-message-password" }
+    })
+    const send = (address?: string, basic?: string, to = published, password?: string) =>
+      served.send("POST", to.header("location"), {
+        body: receipt,
+        accept: "application/json",
+        ...basic === undefined ? {} : { basic },
+        headers: {
+          ...address === undefined ? {} : { "X-Forwarded-For": address },
+          ...password === undefined ? {} : { "Message-Password": password }
+        }
+      })
+    // A refused receipt does not count.
+    expect((await send("192.0.2.7", undefined, guarded)).status).toBe(401)
+    expect((await send("192.0.2.7")).status).toBe(202)
+    expect((await send("192.0.2.7", undefined, guarded, "the-message-password")).status).toBe(202)
+    const refused = await send("192.0.2.99")
+    expect(refused.status).toBe(507)
+    expect(refused.json).toMatchObject({ quota: "network", "used-bytes": 2 * receiptBytes })
+    // The password of a message, with any name, is no account; a wrong token neither.
+    const byPassword = "reader:the-message-password"
+    expect((await send("192.0.2.7", byPassword, guarded)).status).toBe(507)
+    expect((await send("192.0.2.7", "admin:wrong")).status).toBe(507)
+    // Neither another network, nor an account, nor this machine.
+    for (
+      const one of [
+        send("198.51.100.1"),
+        send("198.51.100.1", byPassword, guarded),
+        send("192.0.2.7", admin),
+        send()
+      ]
+    ) expect((await one).status).toBe(202)
+  })
+
+  it("count a receipt once when a repetition finds it, as its reply was lost", async () => {
+    const served = await startLosing({
+      quotas: { ...quotas, networkBytesMax: contentOverheadBytes + 100 },
+      trustedProxies: ["127.0.0.1"]
+    })
+    onTestFinished(() => served.close())
+    const published = await served.send("POST", "/content", { body: "x", type: "text/plain" })
+    const send = (key: string) =>
+      served.send(
+        "POST",
+        published.header("location"),
+        keyed(key, {
+          body: "<receipt status=\"received\"/>",
+          headers: { "X-Forwarded-For": "192.0.2.7" }
+        })
+      )
+    loseReply("Receipt", true)
+    expect((await send("lost")).status).toBe(503)
+    expect((await send("lost")).header("location")).toContain("/receipts/1")
+    expect((await send("another")).status).toBe(507)
+  })
+
   it("bound an IPv6 network by its /48, and not another one", async () => {
     // What the tests before have left, once what they deleted is removed.
     const before = charge(1 * kib)

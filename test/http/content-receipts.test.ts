@@ -2,11 +2,14 @@
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { ContentMessage } from "../../actors/content/index.ts"
+import { contentKind } from "../../actors/index.ts"
+import { receiptDescriptionCharsMax } from "../../actors/limits.ts"
 import { collectBlobs } from "../../http/blob-garbage.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
-import { StorageUnavailable } from "../../runtime/index.ts"
+import { address, StorageUnavailable } from "../../runtime/index.ts"
 import { type Contents, editOf, locationOf, startContents } from "./content-harness.ts"
-import type { Sending } from "./harness.ts"
+import type { Answered, Sending } from "./harness.ts"
 
 let service: Contents
 
@@ -17,6 +20,18 @@ afterAll(() => service.close())
 
 const send: Contents["send"] = (...request) => service.send(...request)
 const publish: Contents["publish"] = (...parameters) => service.publish(...parameters)
+
+/** The receipts of all pages of a listing, page by page. */
+const followPages = async (first: string): Promise<Array<ReadonlyArray<string>>> => {
+  const found: Array<ReadonlyArray<string>> = []
+  for (let next: string | undefined = first; next !== undefined;) {
+    const page: Answered = await send("GET", next)
+    expect(page.status).toBe(200)
+    found.push(childrenOf(page.xml, "receipt").map(({ attributes }) => attributes["href"] ?? ""))
+    next = /<([^>]+)>; rel="next"/.exec(page.headers.get("link") ?? "")?.[1]
+  }
+  return found
+}
 
 describe("A4: receipts", () => {
   const receipt = (attributes: string, inside = "") => ({
@@ -54,6 +69,36 @@ describe("A4: receipts", () => {
     expect((await send("GET", `${edit}/receipts/x`)).status).toBe(404)
   })
 
+  it("are listed in pages, oldest first", async () => {
+    const published = await publish("x")
+    for (let n = 1; n <= 5; n++) {
+      const sent = await send("POST", locationOf(published), receipt("status=\"received\""))
+      expect(sent.status).toBe(202)
+    }
+    const uri = `${editOf(published)}/receipts`
+    const found = await followPages(`${uri}?limit=2`)
+    expect(found.map((hrefs) => hrefs.length)).toEqual([2, 2, 1])
+    expect(found.flat()).toEqual([1, 2, 3, 4, 5].map((n) => `${uri}/${n}`))
+    for (const query of ["limit=0", "after=x", "after=", "after=-1"]) {
+      expect([query, (await send("GET", `${uri}?${query}`)).status]).toEqual([query, 400])
+    }
+  })
+
+  it("that an earlier version stored have pages of a bounded size", async () => {
+    const published = await publish("x")
+    const { system } = service.service
+    const id = locationOf(published).split("/").at(-1) ?? ""
+    const value = JSON.stringify({ status: "problem", description: "x".repeat(250 * 1024) })
+    for (let n = 1; n <= 6; n++) {
+      const message: ContentMessage = { _tag: "Receipt", access: {}, value }
+      await service.run(system.ask(address(contentKind, id), message))
+    }
+    const uri = `${editOf(published)}/receipts`
+    const found = await followPages(uri)
+    expect(found.map((hrefs) => hrefs.length)).toEqual([4, 2])
+    expect(found.flat()).toEqual([1, 2, 3, 4, 5, 6].map((n) => `${uri}/${n}`))
+  })
+
   it("must follow the document's rules", async () => {
     const href = locationOf(await publish("x"))
     const status = async (sending: Sending) => (await send("POST", href, sending)).status
@@ -61,6 +106,12 @@ describe("A4: receipts", () => {
     expect(await status(receipt(""))).toBe(422)
     expect(await status(receipt("status=\"received\" mailbox=\"javascript:1\""))).toBe(422)
     expect(await status(receipt("status=\"received\"", "<other/>"))).toBe(422)
+    const described = (text: string) =>
+      receipt("status=\"problem\"", `<description>${text}</description>`)
+    expect(await status(described("x".repeat(receiptDescriptionCharsMax)))).toBe(202)
+    const long = await send("POST", href, described("x".repeat(receiptDescriptionCharsMax + 1)))
+    expect(long.status).toBe(422)
+    expect(long.text).toContain("the description has 1001 characters")
     expect(await status({ body: "<notification/>" })).toBe(422)
     expect(await status({ body: "<receipt" })).toBe(400)
     const typed = await send("POST", href, { type: "text/csv", body: "a" })

@@ -63,7 +63,9 @@ const withLostReplies = (service: Service): Service => {
     Effect.suspend(() => {
       asked++
       const isSignalLate = isToLose(message._tag) && lost.isSignalLate === true
-      return losing(message._tag, ask(to, isSignalLate ? { ...message, key: undefined } : message))
+      const sent = isSignalLate ? { ...message, key: undefined } : message
+      // A dry run changes nothing: it is another message.
+      return "isDryRun" in message ? ask(to, sent) : losing(message._tag, ask(to, sent))
     })
   return {
     ...service,

@@ -55,7 +55,11 @@ describe("the service enforces the bounds", () => {
     const cabinet = new URL(
       (await send("POST", "/cabinets", { basic: admin, body })).header("location")
     ).pathname
+    const content = new URL(
+      (await send("POST", "/content", { basic: admin, body: "x" })).header("location")
+    ).pathname
     const paths: Record<string, string> = {
+      "/content/{content}/receipts": `${content}/receipts`,
       "/mailboxes/{mailbox}": mailbox,
       "/cabinets/{cabinet}": cabinet,
       "/outgoing/{account}": "/outgoing/admin"

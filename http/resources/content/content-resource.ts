@@ -1,4 +1,5 @@
 /** The operations of content and its receipts (A1, A3, A4). */
+import { receiptDescriptionCharsMax } from "../../../actors/index.ts"
 import { attributes, buttonRequestBody, bytesContent, dateTime, digits, documentRequestBody,
   emptyResponse, list, oneOf, pagingParameters, ref, type RequestBodyDescription,
   type ResponseHeader, rootElement, seeOtherResponse, slug, text, uri, viewResponse,
@@ -64,7 +65,7 @@ export const contentResource: ResourceDefinition = {
     }, ["href", "content"]),
     NewReceipt: rootElement("receipt", {
       ...attributes({ status, mailbox: webUri }),
-      description: text
+      description: { ...text, maxLength: receiptDescriptionCharsMax }
     }, ["status"]),
     Receipt: rootElement("receipt", {
       ...attributes({ href: uri, received: dateTime, status, mailbox: uri }),
@@ -151,6 +152,7 @@ export const contentResource: ResourceDefinition = {
       scopes: ["read"],
       body: documentRequestBody("NewReceipt"),
       acceptPost,
+      problems: ["quota-exceeded"],
       responses: { 202: viewResponse("Receipt", "Stored", ["Location"]) }
     },
     "PUT /content/{content}": {
@@ -188,7 +190,8 @@ export const contentResource: ResourceDefinition = {
       needs: "anyone",
       scopes: ["deposit", "send", "read"],
       problems: ["forbidden"],
-      responses: { 200: viewResponse("Receipts", "All receipts, oldest first") }
+      query: pagingParameters,
+      responses: { 200: viewResponse("Receipts", "A page of the receipts, oldest first") }
     },
     "GET /content/{content}/receipts/{receipt}": {
       handle: getReceipt,
