@@ -89,6 +89,8 @@ export interface QuotaExceeded {
   readonly usedBytes: number
   readonly wantedBytes: number
   readonly maxBytes: number
+  /** A publication may send as much again as its content has stored, whatever the quota. */
+  readonly repeatableBytes?: number
 }
 
 export type UsageReply =
@@ -230,8 +232,10 @@ const reserve = (
   const added = charge(reservation.bytes) - (replaced === undefined ? 0 : charge(replaced.bytes))
   // One replacement at a time may use the bytes that it gives back.
   const returned = publication === undefined && others.length === 0 ? entry.body : undefined
-  // A repeated publication stores nothing more: its content is there, and its body is removed.
-  const isRepetition = publication !== undefined && entry.body !== undefined
+  // A repeated publication stores nothing more: its content is there, and its body is removed. A
+  // larger body is no repetition: without this bound it would pass every quota until it is refused.
+  const repeatableBytes = publication === undefined ? undefined : entry.body?.bytes
+  const isRepetition = repeatableBytes !== undefined && reservation.bytes <= repeatableBytes
   const exceeded = isRepetition || added <= 0
     ? undefined
     : exceededQuota(draft, limits, {
@@ -240,7 +244,9 @@ const reserve = (
       added,
       returned: returned === undefined ? 0 : charge(returned.bytes)
     })
-  if (exceeded !== undefined) return exceeded
+  if (exceeded !== undefined) {
+    return repeatableBytes === undefined ? exceeded : { ...exceeded, repeatableBytes }
+  }
   addToNetwork(draft, reservation.network, added)
   replace(draft, contentId, { ...entry, reservations: [...others, reservation] })
   return counted

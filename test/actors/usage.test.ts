@@ -127,6 +127,24 @@ describe("a reservation", () => {
     expect(await run(ledger.total(undefined))).toEqual({ bytes: counts(20_000), contents: 1 })
   })
 
+  it("of a repetition passes a full quota with what is stored, and with no more", async () => {
+    const gib = 1024 ** 3
+    const quotas = { ...limits, anonymousBytesMax: counts(1), networkBytesMax: counts(1) }
+    const ledger = new UsageLedger(await openRecords(), quotas)
+    const network = "192.0.2.0/24"
+    const repeat = (id: string, bytes: number) =>
+      run(ledger.submit(reserve("c", id, bytes, undefined, network)))
+    await repeat("b1", 1)
+    await run(ledger.submit(settle("c", body("b1", 1, 1))))
+    expect(await repeat("b2", gib)).toMatchObject({ _tag: "QuotaExceeded", repeatableBytes: 1 })
+    expect(await repeat("b2", 2)).toMatchObject({ _tag: "QuotaExceeded" })
+    expect(await repeat("b2", 1)).toEqual({ _tag: "Counted" })
+    // It cannot grow beyond that either, as a body in chunks does.
+    expect(await repeat("b2", gib)).toMatchObject({ _tag: "QuotaExceeded" })
+    // What was never stored is no repetition.
+    expect(await run(ledger.submit(reserve("d", "b1", 1)))).not.toHaveProperty("repeatableBytes")
+  })
+
   it("of a replacement may use the bytes that it gives back, but one at a time", async () => {
     const ledger = new UsageLedger(await openRecords(), limits)
     await run(ledger.submit(reserve("c", "b1", 60_000, "alice")))

@@ -314,6 +314,29 @@ describe("the quotas of strangers", () => {
     expect((await send("another")).status).toBe(507)
   })
 
+  it("let a body in chunks that has used all of it be repeated", async () => {
+    const anonymousBytesMax = charge(4 * kib)
+    const served = await startLosing({ quotas: { ...quotas, anonymousBytesMax } })
+    onTestFinished(() => served.close())
+    async function* chunk() {
+      yield Buffer.alloc(4 * kib)
+    }
+    const send = async (): Promise<number> => {
+      const headers = { "Idempotency-Key": "\"the key of a body in chunks\"" }
+      const init = { method: "POST", headers, body: chunk(), duplex: "half" }
+      // Node's fetch takes an async iterable as a body; the DOM's types do not say so.
+      return (await fetch(`${served.base}/content`, init as unknown as RequestInit)).status
+    }
+    loseReply("Publish", true)
+    expect(await send()).toBe(503)
+    const { usage } = served.service
+    await until(async () => {
+      const { bytes } = await served.run(usage.total(undefined))
+      return bytes === anonymousBytesMax
+    })
+    expect(await send()).toBe(202)
+  })
+
   it("bound an IPv6 network by its /48, and not another one", async () => {
     // What the tests before have left, once what they deleted is removed.
     const before = charge(1 * kib)

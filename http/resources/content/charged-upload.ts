@@ -106,7 +106,10 @@ export class ChargedUpload {
     throw new Error(`the body was cut: ${Cause.pretty(exit.cause)}`)
   }
 
-  /** Reserves at least `lengthBytes`: twice as much as before, or all that the quota leaves. */
+  /**
+   * Reserves at least `lengthBytes`: twice as much as before, or all that the quota leaves. A
+   * repetition may always send what is stored.
+   */
   private grow(lengthBytes: number): Effect.Effect<void, HandlerFailure> {
     const { contentBytesMax } = this.service.settings
     const doubled = Math.min(
@@ -114,9 +117,10 @@ export class ChargedUpload {
       Math.max(lengthBytes, 2 * this.reservedBytes, reservationBytesMin)
     )
     const all = (exceeded: QuotaExceeded) => {
-      const left = exceeded.maxBytes - exceeded.usedBytes
-      const free = doubled - exceeded.wantedBytes + left
-      return left > 0 && free >= Math.max(lengthBytes, 1) && free < doubled
+      const { maxBytes, repeatableBytes = 0, usedBytes, wantedBytes } = exceeded
+      const left = maxBytes - usedBytes
+      const free = Math.max(left > 0 ? doubled - wantedBytes + left : 0, repeatableBytes)
+      return free >= Math.max(lengthBytes, 1) && free < doubled
         ? this.reserve(free)
         : Effect.fail(exceeded)
     }
