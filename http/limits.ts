@@ -613,7 +613,7 @@ export const attemptsMax = 20
 /** Retention of a query that has no owner. */
 export const anonymousQueryRetentionMs = 30 * 24 * 60 * 60 * 1000
 
-/** Queries without an owner that one address may have at a time. */
+/** Queries without an owner that one client network may have at a time. */
 export const anonymousQueriesMax = 1_000
 
 /** How often the service removes expired records: queries, and records of requests. */

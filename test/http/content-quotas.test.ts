@@ -337,6 +337,48 @@ describe("the quotas of strangers", () => {
     expect(await send()).toBe(202)
   })
 
+  it("count the queries of a network for its day, as they are stored", async () => {
+    const served = await startService(resourceTable, { quotas, trustedProxies: ["127.0.0.1"] })
+    onTestFinished(() => served.close())
+    /** About so many KiB as stored: values of 200 characters. */
+    const queryOf = (size: number) => {
+      const one = `<where field="name" op="contains" value="${bytes(190)}"/>`
+      return `<query on="customers"><any>${one.repeat(size * 4)}</any></query>`
+    }
+    const create = (size: number, { address, basic }: From = {}) =>
+      served.send("POST", "/queries", {
+        body: queryOf(size),
+        accept: "application/json",
+        ...basic === undefined ? {} : { basic },
+        headers: address === undefined ? {} : { "X-Forwarded-For": address }
+      })
+    const [one, other] = ["2001:db8:7:1::1", "2001:db8:7:2::1"]
+    const first = await create(16, { address: one })
+    expect(first.status).toBe(201)
+    const small = await create(1, { address: other })
+    expect(small.status).toBe(201)
+    const refused = await create(24, { address: other })
+    expect(refused.status).toBe(507)
+    expect(refused.json).toMatchObject({ quota: "network", "max-bytes": 40 * kib })
+    expect(refused.text).toContain("2001:db8:7::/48")
+    // A query that grows counts its growth; one that shrinks gives nothing back.
+    const replace = (query: Answered, size: number) =>
+      served.send("PUT", editOf(query), {
+        body: queryOf(size),
+        headers: { "X-Forwarded-For": one }
+      })
+    expect((await replace(small, 24)).status).toBe(507)
+    expect((await replace(small, 0)).status).toBe(200)
+    expect((await replace(small, 8)).status).toBe(200)
+    expect((await served.send("DELETE", editOf(first))).status).toBe(204)
+    expect((await create(16, { address: one })).status).toBe(507)
+    // Neither another network, nor an account, nor this machine.
+    const allowed = [{ address: "2001:db8:8::1" }, { address: one, basic: admin }, {}]
+    for (const from of allowed) expect((await create(16, from)).status).toBe(201)
+    const own = await create(1, { address: one, basic: admin })
+    expect((await replace(own, 24)).status).toBe(200)
+  })
+
   it("bound an IPv6 network by its /48, and not another one", async () => {
     // What the tests before have left, once what they deleted is removed.
     const before = charge(1 * kib)

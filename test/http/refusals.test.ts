@@ -5,7 +5,7 @@ import { anonymousQueriesMax } from "../../http/limits.ts"
 import { toHttpError } from "../../http/pipeline/http-error.ts"
 import { DiskFloor } from "../../http/rates/disk-floor.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { addressHash, creationChanges,
+import { creationChanges, networkHash,
   type StoredQuery } from "../../http/resources/rows/query-store.ts"
 import { framingOf } from "../../http/wire/request.ts"
 import { MessageTooLarge, ValueTooLarge } from "../../runtime/index.ts"
@@ -173,10 +173,10 @@ describe("a refusal names its check", () => {
     }
   })
 
-  it("of too many queries of one address, with the time", async () => {
+  it("of too many queries of one network, with the time", async () => {
     const stored: StoredQuery = {
       query: { on: "customers" },
-      address: addressHash("203.0.113.77"),
+      address: networkHash("203.0.113.0/24"),
       editHash: "",
       createdMs: Date.now()
     }
@@ -186,14 +186,14 @@ describe("a refusal names its check", () => {
       await service.run(service.service.records.write(changes))
     }
     const answer = await service.send("POST", "/queries", {
-      headers: { "X-Forwarded-For": "203.0.113.77" },
+      headers: { "X-Forwarded-For": "203.0.113.78" },
       body: "<query on=\"customers\"/>"
     })
     expect(Number(answer.header("retry-after"))).toBeGreaterThan(0)
     expect([answer.status, answer.child("detail")]).toEqual([
       429,
       expect.stringMatching(
-        new RegExp(`^this address has ${anonymousQueriesMax} queries .* try again at ${time}$`)
+        new RegExp(`^this network has ${anonymousQueriesMax} queries .* try again at ${time}$`)
       )
     ])
   })

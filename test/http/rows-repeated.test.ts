@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { anonymousQueriesMax } from "../../http/limits.ts"
-import { addressHash, creationChanges, type StoredQuery } from "../../http/resources/rows/index.ts"
+import { creationChanges, networkHash, type StoredQuery } from "../../http/resources/rows/index.ts"
 import { customer } from "./customers-harness.ts"
 import { adminToken, type Answered, type Harness } from "./harness.ts"
 import { repeatLost, startLosing } from "./lost-replies.ts"
@@ -138,7 +138,7 @@ describe("a query", () => {
     const others = Array.from({ length: anonymousQueriesMax - 1 }, (_, at) => `filling-${at}-query`)
     const stored: StoredQuery = {
       query: { on: "customers" },
-      address: addressHash("127.0.0.1"),
+      address: networkHash("127.0.0.0/24"),
       editHash: "",
       createdMs: Date.now()
     }

@@ -11,8 +11,8 @@ import { absoluteUri, type Call, createdAnswer, defineHandler, emptyAnswer, type
   seeOther, type Service, viewAnswer } from "../../pipeline/index.ts"
 import { isChangeMade } from "../../request-record.ts"
 import { queryIn, type RowQuery } from "../../query-engine/index.ts"
-import { addressHash, collectionPath, createQuery, isExpired, parseQuery, queryPath, readRecord,
-  type RecordResource, removalChanges, removeRecord, replaceRecord,
+import { chargeQuery, collectionPath, createQuery, isExpired, networkHash, parseQuery, queryPath,
+  readRecord, type RecordResource, removalChanges, removeRecord, replaceRecord,
   type StoredQuery } from "../rows/index.ts"
 import { queryElementOf, sentForm, tables } from "./query-forms.ts"
 import { queriesView, queryView } from "./query-views.ts"
@@ -25,7 +25,8 @@ interface QueryRef {
 }
 
 /** Fails with 404 for a path that cannot name a query. */
-const queryRefOf = ({ parameters }: Call): Effect.Effect<QueryRef, HandlerFailure> => {
+const queryRefOf = (call: Call): Effect.Effect<QueryRef, HandlerFailure> => {
+  const { parameters } = call
   const id = parameters.get("query")
   if (!isRandomId(id)) return Effect.fail(httpError("not-found"))
   const secret = parameters.secret("query")
@@ -34,6 +35,7 @@ const queryRefOf = ({ parameters }: Call): Effect.Effect<QueryRef, HandlerFailur
     goneTable: goneQueries,
     view: (service, key, value) => queryView(service, key, value, secret),
     changes: (key, value) => [{ table: queriesTable, key, value }],
+    charge: (service, value, before) => chargeQuery(service, call, value, before),
     removal: removalChanges,
     isExpired: ({ nowMs }, value) => isExpired(parseQuery(value), nowMs())
   }
@@ -98,11 +100,11 @@ export const postQueries = defineHandler(function*(service, call) {
   const account = yield* optionalAccount(service, call)
   const query = yield* queryOf(call, yield* readInput(call, "query", { form: true }))
   const { ids, request } = call
-  const client = service.clients.clientOf(request).address
+  const { network } = service.clients.clientOf(request)
   const [id, secret] = [ids.id("query"), ids.secret("edit")]
   const stored = yield* createQuery(service, call, id, (createdMs) => ({
     query,
-    ...account === undefined ? { address: addressHash(client) } : { owner: account.name },
+    ...account === undefined ? { address: networkHash(network) } : { owner: account.name },
     editHash: secretHash(secret),
     createdMs
   }))

@@ -91,6 +91,7 @@ export const queryResource: ResourceDefinition = {
       needs: "anyone",
       scopes: ["admin"],
       body: documentRequestBody("Query", { form }),
+      problems: ["quota-exceeded"],
       responses: { 201: viewResponse("Query", "The query", ["Link"]) }
     },
     "GET /queries/{query}": {
@@ -106,12 +107,14 @@ export const queryResource: ResourceDefinition = {
       needs: "anyone",
       scopes: ["admin"],
       body: documentRequestBody("Query"),
+      problems: ["quota-exceeded"],
       responses: { 200: viewResponse("Query", "The changed query", ["Link"]) }
     },
     "POST /queries/{query}": {
       handle: postQueryForm,
       form: sentQueryForm,
-      ...changeByForm("Query", "Query", form, "anyone", ["admin"])
+      ...changeByForm("Query", "Query", form, "anyone", ["admin"]),
+      problems: ["precondition-failed", "quota-exceeded"]
     },
     "DELETE /queries/{query}": {
       handle: deleteQuery,

@@ -1,6 +1,7 @@
 /** Shared by customers, quotes and queries: records as resources, rows and their listings. */
-export { addressHash, collectionPath, createQuery, creationChanges, expiryMs, isExpired, parseQuery,
-  queryPath, removalChanges, type StoredQuery, sweepQueries } from "./query-store.ts"
+export { chargeQuery, collectionPath, createQuery, creationChanges, expiryMs, isExpired,
+  networkHash, parseQuery, queryPath, removalChanges, type StoredQuery,
+  sweepQueries } from "./query-store.ts"
 export { readRecord, type RecordResource, removeRecord, replaceRecord } from "./record-resource.ts"
 export { requireRole, rowAnswer, rowOperations, type RowResource } from "./row-handlers.ts"
 export { listRows, readRowQuery, type RowListing, rowQuery } from "./row-listing.ts"

@@ -1,15 +1,15 @@
 /**
- * Queries as records. A query that has no owner expires, and each client address has a bounded
- * number of them. The tables, and their keys:
+ * Queries as records. A query that has no owner expires. Each client network has a bounded number
+ * of them, and their bytes count for its day. The tables, and their keys:
  *
  * - `queries`: `<id>`
  * - `queries-by-owner`: `<account>/<id>`
  * - `queries-ending` and `queries-by-address`, for queries without an owner, by the time of their
- *   expiry: `<ms>/<id>` and `<hash of the address>/<ms>/<id>`
+ *   expiry: `<ms>/<id>` and `<hash of the network>/<ms>/<id>`
  * - `queries-gone`: the ids of removed queries, whose URIs answer 410
  */
 import { Effect } from "effect"
-import { goneQueries, queriesTable, queryOwnersTable, sha256,
+import { contentOverheadBytes, goneQueries, queriesTable, queryOwnersTable, sha256,
   timeInKey } from "../../../actors/index.ts"
 import type { RecordChange } from "../../../runtime/index.ts"
 import { isRandomId } from "../../auth/credentials/index.ts"
@@ -19,6 +19,7 @@ import { type Call, type HandlerFailure, httpError, localPath,
 import type { RowQuery, TableSchema } from "../../query-engine/index.ts"
 import { beginRequest } from "../../request-record.ts"
 import { nameInKey, removeExpired, sweep, timeOfKey } from "../../record-expiry.ts"
+import { chargeNetwork } from "../content/index.ts"
 
 export const expiryTable = "queries-ending"
 
@@ -33,7 +34,7 @@ export interface StoredQuery {
   readonly query: RowQuery
   /** The name of the account that created it. */
   readonly owner?: string
-  /** Without an owner: a hash of the client's address. */
+  /** Without an owner: a hash of the client's network, in older records of its address. */
   readonly address?: string
   readonly editHash: string
   /** ms since the epoch. */
@@ -43,8 +44,8 @@ export interface StoredQuery {
 // Only this service writes these records.
 export const parseQuery = (value: string): StoredQuery => JSON.parse(value) as StoredQuery
 
-/** The stored form of a client's address. */
-export const addressHash = (client: string): string => sha256(client)
+/** The stored form of a client's network. */
+export const networkHash = (network: string): string => sha256(network)
 
 /** When a query expires, ms since the epoch; undefined for one with an owner. */
 export const expiryMs = ({ createdMs, owner }: StoredQuery): number | undefined =>
@@ -56,7 +57,7 @@ export const isExpired = (stored: StoredQuery, nowMs: number): boolean =>
 
 type QueryRecords = Pick<Service, "nowMs" | "records">
 
-/** The change of the index entry of a query by its owner, or by its address. */
+/** The change of the index entry of a query by its owner, or by its network. */
 const indexChange = (id: string, stored: StoredQuery, value: "" | null): RecordChange => {
   const { address = "", owner } = stored
   const entry = owner === undefined
@@ -113,12 +114,12 @@ export const readNamedQuery = Effect.fnUntraced(function*(
     : yield* httpError("unprocessable", `the query is on ${query.on}, not on ${table.name}`)
 })
 
-/** Fails with 429 when the address has its maximum number of queries without an owner. */
-export const assertAddressQuota = Effect.fnUntraced(function*(
+/** Fails with 429 when the network has its maximum number of queries without an owner. */
+export const assertNetworkQuota = Effect.fnUntraced(function*(
   { nowMs, records }: QueryRecords,
-  address: string
+  hash: string
 ): Effect.fn.Return<void, HandlerFailure> {
-  const prefix = `${address}/`
+  const prefix = `${hash}/`
   const after = `${prefix}${timeInKey(nowMs() + 1)}`
   const range = { prefix, after, limit: anonymousQueriesMax }
   const [keys = []] = yield* records.keys(addressesTable, [range])
@@ -126,10 +127,26 @@ export const assertAddressQuota = Effect.fnUntraced(function*(
   if (keys.length < anonymousQueriesMax || first === undefined) return
   const atMs = timeOfKey(first.slice(prefix.length))
   const waitSeconds = Math.max(1, Math.ceil((atMs - nowMs()) / 1000))
-  const detail = `this address has ${anonymousQueriesMax} queries without an account: ` +
+  const detail = `this network has ${anonymousQueriesMax} queries without an account: ` +
     `remove some by their edit URIs, sign in, or try again at ${new Date(atMs).toISOString()}`
   return yield* httpError("too-many-requests", detail, [["Retry-After", String(waitSeconds)]])
 })
+
+/**
+ * Counts what a query without an owner stores, beyond the record before, for the day of the
+ * client's network; fails with 507. The count of an earlier record stays when it shrinks.
+ */
+export const chargeQuery = (
+  service: Service,
+  call: Call,
+  value: string,
+  before?: string
+): Effect.Effect<void, HandlerFailure> => {
+  if (parseQuery(value).owner !== undefined) return Effect.void
+  const bytes = Buffer.byteLength(value) -
+    (before === undefined ? -contentOverheadBytes : Buffer.byteLength(before))
+  return bytes > 0 ? chargeNetwork(service, call, bytes) : Effect.void
+}
 
 const usedBefore = httpError(
   "conflict",
@@ -138,8 +155,8 @@ const usedBefore = httpError(
 
 /**
  * Creates the query that `make` returns for the time of its creation, and returns it. A repetition
- * of a request that has created it changes nothing. Fails with 429, and with 409 if an ended key
- * had the same id.
+ * of a request that has created it changes nothing. Fails with 429 or 507, and with 409 if an ended
+ * key had the same id.
  */
 export const createQuery = Effect.fnUntraced(function*(
   service: Service,
@@ -148,6 +165,7 @@ export const createQuery = Effect.fnUntraced(function*(
   make: (createdMs: number) => StoredQuery
 ): Effect.fn.Return<StoredQuery, HandlerFailure> {
   const { records } = service
+  let isCharged = false
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     // Read before the record of the request: another attempt writes both at once.
     const known = [yield* records.get(queriesTable, id), yield* records.get(goneQueries, id)]
@@ -156,7 +174,9 @@ export const createQuery = Effect.fnUntraced(function*(
     // Somebody may have changed or removed it since.
     if (earlier !== undefined) return stored
     if (known.some((value) => value !== undefined)) return yield* usedBefore
-    if (stored.address !== undefined) yield* assertAddressQuota(service, stored.address)
+    if (stored.address !== undefined) yield* assertNetworkQuota(service, stored.address)
+    if (!isCharged) yield* chargeQuery(service, call, JSON.stringify(stored))
+    isCharged = true
     const isWritten = yield* records.writeIf(
       [{ table: queriesTable, key: id, value: null }, ...expected],
       [...creationChanges(id, stored), ...changes]

@@ -21,6 +21,12 @@ export interface RecordResource {
     value: string,
     before: string | undefined
   ) => ReadonlyArray<RecordChange>
+  /** Counts what a change will store for its client; it may refuse. */
+  readonly charge?: (
+    service: Service,
+    value: string,
+    before: string | undefined
+  ) => Effect.Effect<void, HandlerFailure>
   readonly removal: (key: string, before: string) => ReadonlyArray<RecordChange>
   /** Whether a record has expired, though it still exists. */
   readonly isExpired?: (service: Service, value: string) => boolean
@@ -66,8 +72,8 @@ export interface ReplacedRecord {
 
 /**
  * Creates or replaces the record by the value of `make` for the time of the change; fails with 412,
- * or as `make` does. A repetition of a request that has written the record writes nothing, and
- * returns the value that this request makes for the time of the first attempt.
+ * or as `make` and the charge do. A repetition of a request that has written the record writes
+ * nothing, and returns the value that this request makes for the time of the first attempt.
  */
 export const replaceRecord = Effect.fnUntraced(function*(
   service: Service,
@@ -84,6 +90,7 @@ export const replaceRecord = Effect.fnUntraced(function*(
     const value = yield* make(before, atMs)
     if (earlier !== undefined) return { value, isNew: false }
     yield* checkPreconditions(service, call, resource, key, before)
+    yield* resource.charge?.(service, value, before) ?? Effect.void
     const isWritten = yield* records.writeIf(
       [{ table, key, value: before ?? null }, ...expected],
       [...resource.changes(key, value, before), ...changes]
