@@ -584,6 +584,14 @@ export const spareRows = 8
 /** Rows scanned in one turn of the event loop. */
 export const turnRows = 1_000
 
+/** Conditions that one query compares with rows in one turn of the event loop. */
+export const turnComparisonsMax = 20_000
+
+assertRelation(
+  conditionNodesMax < turnComparisonsMax / spareRows,
+  "a turn tests some rows with the most conditions"
+)
+
 /** Rows, and characters, of one block of cached rows. */
 export const blockRows = 128
 

@@ -56,12 +56,42 @@ export const fold = (text: string): string => text.normalize("NFC").toLowerCase(
 
 type Value = string | number | undefined
 
-const textTest = (op: Operator, wanted: string): (text: string) => boolean => {
+/** A test of a folded text. */
+const textTest = (op: Operator, wanted: string): (folded: string) => boolean => {
   const value = fold(wanted)
-  if (op === "contains") return (text) => fold(text).includes(value)
+  if (op === "contains") return (folded) => folded.includes(value)
   return op === "starts"
-    ? (text) => fold(text).startsWith(value)
-    : (text) => fold(text).endsWith(value)
+    ? (folded) => folded.startsWith(value)
+    : (folded) => folded.endsWith(value)
+}
+
+/**
+ * The folded texts of the row that a filter tests. To fold a text costs more than to search it, so
+ * each is folded once for all conditions, and only if one of them needs it.
+ */
+class FoldedTexts {
+  private readonly foldText: typeof fold
+  private readonly names: Array<string> = []
+  private readonly texts: Array<string | undefined> = []
+
+  constructor(foldText: typeof fold) {
+    this.foldText = foldText
+  }
+
+  get isEmpty(): boolean {
+    return this.names.length === 0
+  }
+
+  /** Reads the text of a field of the current row. */
+  reader(name: string): (value: Value) => string {
+    const at = this.names.includes(name) ? this.names.indexOf(name) : this.names.push(name) - 1
+    return (value) => this.texts[at] ??= this.foldText(String(value ?? ""))
+  }
+
+  /** The next row is another one. */
+  clear(): void {
+    this.texts.fill(undefined)
+  }
 }
 
 const orderTest = (field: TableField, op: Operator, wanted: string): (value: Value) => boolean => {
@@ -83,19 +113,22 @@ const orderTest = (field: TableField, op: Operator, wanted: string): (value: Val
   }
 }
 
-/** A condition as a filter. A missing text counts as empty. */
-export const filterOf = (table: TableSchema, condition: RowCondition): RowFilter => {
+const filterWith = (
+  table: TableSchema,
+  condition: RowCondition,
+  texts: FoldedTexts
+): RowFilter => {
   switch (condition._tag) {
     case "all": {
-      const filters = condition.of.map((one) => filterOf(table, one))
+      const filters = condition.of.map((one) => filterWith(table, one, texts))
       return (row, key) => filters.every((filter) => filter(row, key))
     }
     case "any": {
-      const filters = condition.of.map((one) => filterOf(table, one))
+      const filters = condition.of.map((one) => filterWith(table, one, texts))
       return (row, key) => filters.some((filter) => filter(row, key))
     }
     case "not": {
-      const filter = filterOf(table, condition.of)
+      const filter = filterWith(table, condition.of, texts)
       return (row, key) => !filter(row, key)
     }
     case "where": {
@@ -105,11 +138,44 @@ export const filterOf = (table: TableSchema, condition: RowCondition): RowFilter
       const valueOf = (row: Row, key: string) => name === table.key ? key : row[name]
       if (textOperators.has(op)) {
         const test = textTest(op, value)
-        return (row, key) => test(String(valueOf(row, key) ?? ""))
+        const folded = texts.reader(name)
+        return (row, key) => test(folded(valueOf(row, key)))
       }
       const test = orderTest(field, op, value)
       return (row, key) => test(valueOf(row, key))
     }
+  }
+}
+
+/**
+ * A condition as a filter. A missing text counts as empty. The filter keeps the folded texts of the
+ * row that it tests: a test of a row must end before the next one begins.
+ */
+export const filterOf = (
+  table: TableSchema,
+  condition: RowCondition,
+  foldText: typeof fold = fold
+): RowFilter => {
+  const texts = new FoldedTexts(foldText)
+  const filter = filterWith(table, condition, texts)
+  if (texts.isEmpty) return filter
+  return (row, key) => {
+    texts.clear()
+    return filter(row, key)
+  }
+}
+
+/** Comparisons of values that a condition has: the most that a filter makes for one row. */
+export const comparisonsOf = (condition: RowCondition | undefined): number => {
+  if (condition === undefined) return 0
+  switch (condition._tag) {
+    case "all":
+    case "any":
+      return condition.of.reduce((sum, one) => sum + comparisonsOf(one), 0)
+    case "not":
+      return comparisonsOf(condition.of)
+    case "where":
+      return 1
   }
 }
 

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { byBytes, type RecordsApi, type StorageFailure } from "../../runtime/index.ts"
 import { chunkRows, cursorCharsMax, probeFactorMax, probeRows, queryLimitMax, scannedRowsMax,
-  sortedRowsMax, spareRows, turnRows } from "../limits.ts"
+  sortedRowsMax, spareRows, turnComparisonsMax, turnRows } from "../limits.ts"
 import type { NumberRange, Order, RowFilter } from "./condition.ts"
 import type { CachedSource, RowCache } from "./row-cache.ts"
 import { inOrder, merge, type RowEntry, type RowScan, type RowSource, scan } from "./row-sources.ts"
@@ -22,6 +22,8 @@ export interface Cursor {
 export interface RowRequest {
   readonly table: TableSchema
   readonly filter: RowFilter
+  /** Comparisons of values that the filter makes for one row, at the most. */
+  readonly comparisons?: number
   /** Bounds of the indexed field for all rows that the filter accepts. */
   readonly span: NumberRange
   readonly order: Order
@@ -71,22 +73,29 @@ interface Gathered {
 const nextRows = (needed: number, found: number, scanned: number): number =>
   Math.ceil(1.25 * needed * scanned / Math.max(found, 1)) + spareRows
 
+/** Rows that a request may test in one turn of the event loop. */
+const testedRowsMax = ({ comparisons = 1 }: Pick<RowRequest, "comparisons">): number =>
+  Math.max(1, Math.floor(turnComparisonsMax / Math.max(1, comparisons)))
+
 /** Reads a source until `limit` rows match or `scannedMax` rows are scanned. */
 const gather = Effect.fnUntraced(function*(
   source: RowSource,
-  filter: RowFilter,
+  request: Pick<RowRequest, "comparisons" | "filter">,
   limit: number,
   scannedMax: number,
   chunk: number,
   firstRows = limit
 ): Effect.fn.Return<Gathered, StorageFailure> {
+  const { filter } = request
+  const turnMax = testedRowsMax(request)
   const entries: Array<RowEntry> = []
   let paused = 0
   for (let scanned = 0;;) {
     const next = scanned === 0
       ? firstRows
       : nextRows(limit - entries.length, entries.length, scanned)
-    const wanted = Math.min(chunk, next, scannedMax - scanned)
+    const leftInTurn = Math.max(1, turnMax - (scanned - paused))
+    const wanted = Math.min(chunk, next, scannedMax - scanned, leftInTurn)
     const found = yield* source(wanted)
     scanned += found.scanned
     for (const entry of found.entries) {
@@ -96,7 +105,7 @@ const gather = Effect.fnUntraced(function*(
     }
     if (found.isLast) return { entries, last: undefined }
     if (scanned >= scannedMax) return { entries, last: found.last }
-    if (scanned - paused < turnRows) continue
+    if (scanned - paused < Math.min(turnRows, turnMax)) continue
     paused = scanned
     yield* pause
   }
@@ -133,34 +142,35 @@ const cacheThenStore = (
 /** Scans the first `rows`, and more when their matches promise to fill the page soon. */
 const probed = Effect.fnUntraced(function*(
   source: RowSource,
-  filter: RowFilter,
-  limit: number,
+  request: Pick<RowRequest, "comparisons" | "filter" | "limit">,
   rows: number
 ): Effect.fn.Return<Gathered, StorageFailure> {
-  const first = yield* gather(source, filter, limit, rows, rows)
+  const { limit } = request
+  const first = yield* gather(source, request, limit, rows, rows)
   const hits = first.entries.length
   // Twice what the page needs at the rate of matches so far.
   const more = Math.ceil(2 * (limit - hits) * rows / Math.max(hits, 1))
   if (first.last === undefined || more > probeFactorMax * rows) return first
   const needed = limit - hits
-  const second = yield* gather(source, filter, needed, more, more, nextRows(needed, hits, rows))
+  const second = yield* gather(source, request, needed, more, more, nextRows(needed, hits, rows))
   return { entries: [...first.entries, ...second.entries], last: second.last }
 })
 
 /** Reads the rows of a restricted span from the store, in the order of their keys. */
 const readSpan = Effect.fnUntraced(function*(
   rowScan: RowScan,
-  { filter, limit, span, table: { index } }: RowRequest & { readonly table: IndexedTable },
+  request: RowRequest & { readonly table: IndexedTable },
   { chunkRows: chunk, probeRows: probes, scannedRowsMax: most }: QueryLimits
 ): Effect.fn.Return<Gathered, StorageFailure> {
+  const { limit, span, table: { index } } = request
   const probe = probes === 0
     ? { entries: [], last: rowScan.after ?? "" }
-    : yield* probed(scan(rowScan), filter, limit, Math.max(probes, 2 * limit))
+    : yield* probed(scan(rowScan), request, Math.max(probes, 2 * limit))
   const { entries, last: from } = probe
   if (from === undefined) return probe
   const rest = limit - entries.length
   const continued = { ...rowScan, after: from === "" ? undefined : from }
-  const merged = yield* gather(merge(continued, index, span, rest), filter, rest, most, chunk)
+  const merged = yield* gather(merge(continued, index, span, rest), request, rest, most, chunk)
   return { entries: [...entries, ...merged.entries], last: merged.last }
 })
 
@@ -171,7 +181,7 @@ const pageByKey = Effect.fnUntraced(function*(
   limits: QueryLimits,
   cache: RowCache | undefined
 ): Effect.fn.Return<RowPage, StorageFailure> {
-  const { after, filter, limit, order: { descending: reverse }, span, table } = request
+  const { after, limit, order: { descending: reverse }, span, table } = request
   const rowScan: RowScan = { records, table, reverse, after: after?.key }
   const { chunkRows: chunk, scannedRowsMax: most } = limits
   const toPage = ({ entries, last }: Gathered) =>
@@ -180,10 +190,10 @@ const pageByKey = Effect.fnUntraced(function*(
   if (!isIndexed(request) || !isRestricted(request)) {
     const scanned = (from: string | undefined) => scan({ ...rowScan, after: from })
     const source = first === undefined ? scan(rowScan) : cacheThenStore(first, scanned)
-    return toPage(yield* gather(source, filter, limit, most, chunk))
+    return toPage(yield* gather(source, request, limit, most, chunk))
   }
   if (first === undefined) return toPage(yield* readSpan(rowScan, request, limits))
-  const found = yield* gather(first.next, filter, limit, most, chunk)
+  const found = yield* gather(first.next, request, limit, most, chunk)
   const missed = first.missedAt()
   if (missed === undefined) return toPage(found)
   const rest = { ...request, limit: limit - found.entries.length }
@@ -194,15 +204,22 @@ const pageByKey = Effect.fnUntraced(function*(
 /** A page in the order of the index. */
 const pageByIndex = Effect.fnUntraced(function*(
   records: RecordsApi,
-  { after, filter, limit, order, span, table }: RowRequest,
+  request: RowRequest,
   { chunkRows: chunk, scannedRowsMax: most }: QueryLimits
 ): Effect.fn.Return<RowPage, StorageFailure> {
+  const { after, limit, order, span, table } = request
   const { index } = table
   if (index === undefined) throw new Error(`${table.name} have no index`)
   const cursorOf = ({ key, row }: RowEntry): Cursor => ({ key, value: row[index.field] ?? 0 })
   const start = after === undefined ? undefined : indexKey(Number(after.value), after.key)
   const rowScan: RowScan = { records, table, reverse: order.descending, after: start }
-  const { entries, last } = yield* gather(inOrder(rowScan, index, span), filter, limit, most, chunk)
+  const { entries, last } = yield* gather(
+    inOrder(rowScan, index, span),
+    request,
+    limit,
+    most,
+    chunk
+  )
   if (last === undefined) return page(entries, limit, cursorOf)
   const slash = last.indexOf("/")
   const nextCursor = { key: last.slice(slash + 1), value: Number(last.slice(0, slash)) }
@@ -240,7 +257,7 @@ const sortedPage = Effect.fnUntraced(function*(
   const compareEntries = (one: RowEntry, other: RowEntry) => compare(cursorOf(one), cursorOf(other))
   let first: Array<RowEntry> = []
   for (let scanned = 0;;) {
-    const found = yield* source(limits.chunkRows)
+    const found = yield* source(Math.min(limits.chunkRows, testedRowsMax(request)))
     scanned += found.scanned
     for (const entry of found.entries) {
       if (!filter(entry.row, entry.key)) continue

@@ -2,7 +2,9 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { filterOf, type Order, spanOf } from "../../http/query-engine/condition.ts"
+import { conditionNodesMax, turnComparisonsMax } from "../../http/limits.ts"
+import { comparisonsOf, filterOf, fold, type Order, type RowCondition,
+  spanOf } from "../../http/query-engine/condition.ts"
 import { conditionElement, queryElement, queryIn } from "../../http/query-engine/query-document.ts"
 import { type Cursor, decodeCursor, encodeCursor, type QueryLimits, type RowRequest,
   runQuery } from "../../http/query-engine/query-run.ts"
@@ -75,12 +77,13 @@ describe("the planner", () => {
         order,
         fc.integer({ min: 1, max: 30 }),
         bounds,
-        async (rows, wanted, by, limit, bound) => {
+        fc.constantFrom(1, turnComparisonsMax / 3, turnComparisonsMax),
+        async (rows, wanted, by, limit, bound, comparisons) => {
           const records = makeMemoryRecords()
           await fill(records, rows)
           const span = spanOf(wanted, "age", all)
           const filter = filterOf(customersTable, wanted)
-          const asked = { table: customersTable, filter, span, order: by, limit }
+          const asked = { table: customersTable, filter, comparisons, span, order: by, limit }
           expect(await walk(records, asked, bound)).toEqual(naive(rows, wanted, by))
         }
       ),
@@ -167,6 +170,61 @@ describe("the planner", () => {
     expect(few._tag).toBe("TooMany")
     const enough = await run(runQuery(records, asked, undefined, { ...usual, sortedRowsMax: 31 }))
     expect(enough._tag).toBe("Page")
+  })
+})
+
+describe("a query with the most conditions", () => {
+  const wanted: RowCondition = {
+    _tag: "any",
+    of: Array.from({ length: conditionNodesMax - 1 }, (_, at) => ({
+      _tag: "where" as const,
+      field: at % 2 === 0 ? "name" : "city",
+      op: "contains" as const,
+      value: `no such text ${at}`
+    }))
+  }
+
+  it("folds each text of a row once, and none that it does not need", () => {
+    const folded: Array<string> = []
+    const filter = filterOf(customersTable, wanted, (text) => {
+      folded.push(text)
+      return fold(text)
+    })
+    expect(filter({ name: "Ann", age: 30, city: "Oslo" }, "a")).toBe(false)
+    expect(folded).toEqual(["Ann", "Oslo"])
+    expect(filter({ name: "Bea", age: 30 }, "b")).toBe(false)
+    expect(folded.slice(2)).toEqual(["Bea", ""])
+    expect(filter({ name: "NO SUCH TEXT 0", age: 30, city: "Rome" }, "c")).toBe(true)
+    expect(folded.slice(4)).toEqual(["NO SUCH TEXT 0"])
+  })
+
+  it.each(["id", "age", "name"])("compares few rows a turn, in the order of %s", async (by) => {
+    const records = makeMemoryRecords()
+    const rows = Array.from({ length: 2_000 }, (_, at) => ({
+      id: `i${at}`,
+      row: { name: `n${at}`, age: at % 100 }
+    }))
+    await fill(records, rows)
+    const comparisons = comparisonsOf(wanted)
+    expect(comparisons).toBe(conditionNodesMax - 1)
+    let [tested, inTurn, most] = [0, 0, 0]
+    const filter = () => {
+      tested++
+      most = Math.max(most, ++inTurn)
+      return false
+    }
+    let isOver = false
+    const nextTurn = () => {
+      inTurn = 0
+      if (!isOver) setImmediate(nextTurn)
+    }
+    nextTurn()
+    const order = { by, descending: false }
+    const asked = { table: customersTable, filter, comparisons, span: all, order, limit: 100 }
+    await run(runQuery(records, { ...asked, after: undefined }, undefined))
+    isOver = true
+    expect(tested).toBe(rows.length)
+    expect(most * comparisons).toBeLessThanOrEqual(turnComparisonsMax)
   })
 })
 

@@ -6,9 +6,9 @@ import { pagingParameters, type Parameter, uri } from "../../formats/openapi/ind
 import { pageEntriesDefault, sortedRowsMax } from "../../limits.ts"
 import { absoluteUri, type Call, firstPage, type HandlerFailure, httpError, readLimit, readQuery,
   type Service } from "../../pipeline/index.ts"
-import { type CursorPosition, decodeCursor, encodeCursor, fieldsIn, fieldsPattern, filterOf,
-  type NumberRange, type Order, type RowEntry, type RowFilter, type RowQuery, runQuery, spanOf,
-  type TableSchema } from "../../query-engine/index.ts"
+import { comparisonsOf, type CursorPosition, decodeCursor, encodeCursor, fieldsIn, fieldsPattern,
+  filterOf, type NumberRange, type Order, type RowEntry, type RowFilter, type RowQuery, runQuery,
+  spanOf, type TableSchema } from "../../query-engine/index.ts"
 import { readNamedQuery } from "./query-store.ts"
 
 /** The parameters that listings of customers and of quotes share. */
@@ -159,6 +159,7 @@ export const listRows = Effect.fnUntraced(function*(
     {
       table,
       filter,
+      comparisons: comparisonsOf(query?.query.condition),
       span,
       order,
       limit: Math.min(limit, rowsLeft),
