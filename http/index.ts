@@ -10,7 +10,7 @@ export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
 export { countRequest, HttpMetrics, type Service } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
 export { BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes, makeRateLimiter, OpenAnswers,
-  type Rate, RefusalCounter, RemoteReader } from "./rates/index.ts"
+  type Rate, RefusalCounter, RemoteReader, RowScans } from "./rates/index.ts"
 export { sweepRequests } from "./request-record.ts"
 export { resourceTable } from "./resource-table.ts"
 export { bootstrap, operatorAccount } from "./resources/accounts/index.ts"

@@ -12,9 +12,9 @@ import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache, DiskFloor,
   DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen, makeApplication,
   makeMetricsText, makeRateLimiter, OpenAnswers, openFirstMailbox, operatorAccount, randomId,
-  type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches, ServerUnavailable,
-  type Service, type SpillSettings, sweepQueries, sweepRequests, sweepReservations,
-  watchLoads } from "../../http/index.ts"
+  type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches, RowScans,
+  ServerUnavailable, type Service, type SpillSettings, sweepQueries, sweepRequests,
+  sweepReservations, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -157,7 +157,7 @@ const limitsOfClients = (
   { rateLimited }: HttpMetrics
 ): Pick<
   Service,
-  "clients" | "credentialCache" | "openAnswers" | "rateLimiter" | "remoteReader"
+  "clients" | "credentialCache" | "openAnswers" | "rateLimiter" | "remoteReader" | "rowScans"
 > => {
   const credentialCache = new CredentialCache()
   const clients = new Clients(settings.trustedProxies, settings.host)
@@ -169,6 +169,7 @@ const limitsOfClients = (
     clients,
     credentialCache,
     openAnswers: new OpenAnswers(clients),
+    rowScans: new RowScans(clients),
     rateLimiter: makeRateLimiter(rateLimits, { credentialCache, clients, refused: rateLimited }),
     remoteReader: new RemoteReader({
       forAnyone: (id) => readerOf(outbound, "public", { kind: "network", id }),

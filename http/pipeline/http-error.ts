@@ -8,7 +8,7 @@ import type { AskFailure, BlobAborted, BlobMissing, BlobTooLarge,
   Refusal } from "../../runtime/index.ts"
 import { accountChallenge, makeProblem, type ProblemDocument, type ProblemExtensions,
   type ProblemSlug } from "../formats/index.ts"
-import type { Excess, OpenAnswerPlace } from "../rates/index.ts"
+import type { Excess, NetworkPlace } from "../rates/index.ts"
 import type { ReplyHeaders } from "../wire/index.ts"
 
 /** A request fails with this problem; `headers` are added to the answer. */
@@ -35,9 +35,9 @@ export const httpError = (
 export const overLimit = ({ detail, policy, waitMs }: Excess): HttpError =>
   httpError("too-many-requests", detail, retryAfter(waitMs), { "violated-policies": [policy] })
 
-/** 429 or 503: too many event streams and long polls are open. */
+/** 429 or 503: too many event streams and long polls are open, or too many queries run. */
 export const tooManyOpen = (
-  place: Exclude<OpenAnswerPlace, { readonly _tag: "Taken" }>
+  place: Exclude<NetworkPlace, { readonly _tag: "Taken" }>
 ): HttpError =>
   place._tag === "NetworkFull"
     ? overLimit(place.excess)

@@ -7,8 +7,8 @@ import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
-import type { BlockList, Clients, DiskFloor, OpenAnswers, RateLimiter, RefusalCounter,
-  RemoteReader } from "../rates/index.ts"
+import type { BlockList, Clients, DiskFloor, OpenAnswers, RateLimiter, RefusalCounter, RemoteReader,
+  RowScans } from "../rates/index.ts"
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
 
@@ -62,6 +62,8 @@ export interface Service {
   readonly diskFloor: DiskFloor | undefined
   /** The event streams and long polls of this node. */
   readonly openAnswers: OpenAnswers
+  /** The scans of rows that this node runs. */
+  readonly rowScans: RowScans
   /** `<node>.<random>`, new at each start of the node; neither part contains a dot. */
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */

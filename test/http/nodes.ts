@@ -17,6 +17,7 @@ import type { DiskFloor } from "../../http/rates/disk-floor.ts"
 import { makeRateLimiter, type RateLimits } from "../../http/rates/rate-limiter.ts"
 import { RefusalCounter } from "../../http/rates/refusal-counter.ts"
 import { RemoteReader } from "../../http/rates/remote-reader.ts"
+import { RowScans } from "../../http/rates/row-scans.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
 import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
@@ -53,6 +54,7 @@ export type TestSettings = Partial<HttpSettings> & {
   readonly anonymousRetentionMs?: number
   readonly quotas?: Partial<UsageLimits>
   readonly mailboxAnonymousBytesMax?: number
+  readonly rowScans?: { readonly totalMax?: number; readonly perNetworkMax?: number }
   readonly openAnswers?: {
     readonly totalMax?: number
     readonly perNetworkMax?: number
@@ -158,6 +160,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     credentialCache,
     clients,
     openAnswers: new OpenAnswers(clients, settings.openAnswers),
+    rowScans: new RowScans(clients, settings.rowScans),
     rateLimiter: makeRateLimiter(rateLimits, {
       credentialCache,
       clients,

@@ -15,8 +15,8 @@ import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, Http
   renderFailure, renderView, type ResourceHandler,
   type Service } from "../../http/pipeline/index.ts"
 import { RowCaches } from "../../http/query-engine/index.ts"
-import { BlockList, Clients, OpenAnswers, RefusalCounter,
-  RemoteReader } from "../../http/rates/index.ts"
+import { BlockList, Clients, OpenAnswers, RefusalCounter, RemoteReader,
+  RowScans } from "../../http/rates/index.ts"
 import { routesOf } from "../../http/resource.ts"
 import { contentResource } from "../../http/resources/content/index.ts"
 import { customerResource } from "../../http/resources/customers/customer-resource.ts"
@@ -113,6 +113,7 @@ export const serviceOf = (
   credentialCache,
   clients,
   openAnswers: new OpenAnswers(clients),
+  rowScans: new RowScans(clients),
   rateLimiter: undefined,
   diskFloor: undefined,
   startId,
