@@ -338,6 +338,9 @@ export const recipientsMax = 1_000
 /** With more recipients than this, each is a separate log item, and the record has none. */
 export const recipientsInlineMax = 16
 
+/** Estimated bytes in memory of a recipient, besides its URI, its location and its problem. */
+export const bytesPerRecipient = 256
+
 /** Recipients in one reply of a notification: it must fit a message between nodes. */
 export const describedRecipientsMax = 100
 

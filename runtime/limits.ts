@@ -11,6 +11,16 @@ export const defaultLimits = {
   residentActorsMax: 10_000,
   /** Actors in memory, busy ones too; the node rejects messages that need one more. */
   activeActorsMax: 50_000,
+  /**
+   * An actor with a state of this many bytes in memory, by an estimate, is large. Of the others the
+   * node has `residentActorsMax`.
+   */
+  largeActorBytesMin: 16 * 1024,
+  /**
+   * Estimated bytes of the states of large actors; above this the node passivates the least
+   * recently used idle ones. So no client can fill the memory by actors that are large.
+   */
+  largeActorsBytesMax: 128 * 1024 * 1024,
   /** Actors that the node checks at most when it needs space for one more. */
   evictionChecksMax: 64,
   /** The node passivates an actor that receives no message for this time. */
@@ -90,6 +100,9 @@ export const defaultLimits = {
 
 export type Limits = Readonly<typeof defaultLimits>
 
+/** Bytes in memory for a character of a stored state, where its kind does not estimate them. */
+export const bytesPerStateChar = 2
+
 type Relations<L> = ReadonlyArray<readonly [relation: string, holds: (limits: L) => boolean]>
 
 /** The defaults with these changes; a relation that does not hold is a defect at start. */
@@ -114,6 +127,10 @@ const relations: Relations<Limits> = [
   ["restartDelayMaxMs <= restartWindowMs", (l) => l.restartDelayMaxMs <= l.restartWindowMs],
   ["timerResolutionMs <= timerSleepMaxMs", (l) => l.timerResolutionMs <= l.timerSleepMaxMs],
   ["residentActorsMax <= activeActorsMax", (l) => l.residentActorsMax <= l.activeActorsMax],
+  [
+    "largeActorBytesMin <= largeActorsBytesMax",
+    (l) => l.largeActorBytesMin <= l.largeActorsBytesMax
+  ],
   ["reloadDelayMs <= storageDeadlineMs", (l) => l.reloadDelayMs <= l.storageDeadlineMs],
   ["unownedRetryMs <= unownedRetryMaxMs", (l) => l.unownedRetryMs <= l.unownedRetryMaxMs],
   ["lateCommitRescanMs <= timersRescanMs", (l) => l.lateCommitRescanMs <= l.timersRescanMs],

@@ -235,6 +235,7 @@ export class Node {
         this.log("a defect that does not restart the actor", cause, address),
       onDefect: (address, cause) => this.onDefect(address, cause),
       onChange: (address, head) => transport.announce(address, String(head)),
+      onSize: (actor) => this.directory.resize(actor),
       onEnd: (actor) => this.directory.delete(actor)
     }
   }

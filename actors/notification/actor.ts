@@ -3,7 +3,7 @@ import type { Behavior, RecordsApi } from "../../runtime/index.ts"
 import { recipientItemsMax } from "../limits.ts"
 import type { Schedule } from "../outbound/index.ts"
 import { codecsOf } from "../schemas.ts"
-import { withRecipients } from "./attempts.ts"
+import { bytesOfQueued, withRecipients } from "./attempts.ts"
 import { notificationTable } from "./decide.ts"
 import { type NotificationAction, NotificationMessage, type NotificationReply,
   NotificationState } from "./protocol.ts"
@@ -48,6 +48,7 @@ export const notification = (
       keyOf: () => undefined,
       restore: (state, items) => state._tag === "Queued" ? withRecipients(state, items) : state
     },
+    bytesOf: (state) => state._tag === "Queued" ? bytesOfQueued(state) : 0,
     perform: (action, self, peers) => {
       if (action._tag === "Attempt") return makeAttempt(deps, resources, self, peers, action)
       // It is removed: its waiting attempts must not start.

@@ -1,7 +1,7 @@
 /** The state of a recipient after an attempt, and its log item. Pure. */
 import { Schema } from "effect"
 import type { LogItem, Variant } from "../../runtime/index.ts"
-import { deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
+import { bytesPerRecipient, deferredMinMs, locationCharsMax, problemCharsMax } from "../limits.ts"
 import { type DeliveryOutcome, dueAtMs, type Schedule } from "../outbound/index.ts"
 import { type NotificationMessage, type NotificationState, type NotificationStatus,
   RecipientState } from "./protocol.ts"
@@ -19,6 +19,14 @@ export const statusOf = (recipients: ReadonlyArray<RecipientState>): Notificatio
   if (!recipients.every(hasEnded)) return "waiting"
   return recipients.some(({ status }) => status === "failed") ? "failed" : "sent"
 }
+
+/** About how many bytes the state takes in memory: its recipients, of which it may have many. */
+export const bytesOfQueued = ({ recipients }: Queued): number =>
+  recipients.reduce(
+    (bytes, { location = "", problem = "", to }) =>
+      bytes + bytesPerRecipient + to.length + location.length + problem.length,
+    0
+  )
 
 /** Whether the number is that of the recipient's next attempt. */
 export const isNext = (recipient: RecipientState | undefined, attempt: number): boolean =>

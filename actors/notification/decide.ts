@@ -48,10 +48,10 @@ export const notificationTable = (schedule: Schedule, retentionMs: number): Noti
       requestId === state.requestId && account === state.account
         ? stay().reply(created(state, true))
         : deny("Taken"),
-    Describe: (state, { caller, from = 0 }) => {
+    Describe: (state, { caller, from = 0, max }) => {
       const reason = notOwner(state.account, caller, true)
       return reason === undefined
-        ? stay().reply<NotificationReply>({ _tag: "Described", view: viewOf(state, from) })
+        ? stay().reply<NotificationReply>({ _tag: "Described", view: viewOf(state, from, max) })
         : deny(reason)
     },
     Attempted: attempted(schedule, retentionMs),
@@ -136,12 +136,13 @@ const created = ({ createdAtMs }: Queued, repeated: boolean): NotificationReply 
 
 const viewOf = (
   { account, createdAtMs, recipients, version }: Queued,
-  from: number
+  from: number,
+  max = describedRecipientsMax
 ): NotificationView => ({
   account,
   createdAtMs,
   status: statusOf(recipients),
-  recipients: recipients.slice(from, from + describedRecipientsMax),
+  recipients: recipients.slice(from, from + Math.min(max, describedRecipientsMax)),
   count: recipients.length,
   version
 })

@@ -96,8 +96,15 @@ export const NotificationMessage = Schema.Union([
     /** Absolute http(s) URIs in the sender's order, without duplicates. */
     to: Schema.Array(Schema.String)
   }),
-  /** Returns the view (A6), with the recipients from index `from` on; by default from the first. */
-  Schema.TaggedStruct("Describe", { caller: Caller, from: Schema.optionalKey(Count) }),
+  /**
+   * Returns the view (A6), with the recipients from index `from` on; by default from the first.
+   * `max`: no more recipients than this; a node that does not know the field returns more.
+   */
+  Schema.TaggedStruct("Describe", {
+    caller: Caller,
+    from: Schema.optionalKey(Count),
+    max: Schema.optionalKey(Count)
+  }),
   /** The outcome of attempt number `attempt` at a recipient. `random` in [0, 1) is the jitter. */
   Schema.TaggedStruct("Attempted", {
     recipient: Count,
@@ -124,7 +131,7 @@ export interface NotificationView {
   readonly account: string
   readonly createdAtMs: number
   readonly status: NotificationStatus
-  /** The recipients from the requested index on; `describedRecipientsMax` at most. */
+  /** The recipients from the requested index on; `describedRecipientsMax` or `max` at most. */
   readonly recipients: ReadonlyArray<RecipientState>
   /** How many recipients the notification has. */
   readonly count: number

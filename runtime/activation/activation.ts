@@ -5,25 +5,26 @@
  * one. Every reply, to a read too, waits for the commit that it has seen. After a conflict or a
  * failed write the activation loads the actor again, and decides the waiting messages again.
  *
- * In this file, in order: the context that a node provides; the inbox; the actor as the store has
- * it, and its state in memory; its timers; the activation, which joins these.
+ * In this file, in order: the context that a node provides; the inbox; the actor's state in memory;
+ * its timers; the activation, which joins these.
  */
-import { Cause, Effect, Exit } from "effect"
+import { Cause, Exit } from "effect"
 import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
-  type DecisionContext, decodeStoredState, encodeStoredState, firstFormat, isRefusal, keyOf,
-  type LogItem, Overloaded, type Quarantined, shardOf, type StorageFailure, StorageUnavailable,
-  type Tagged, UnknownMessage, type ValueTooLarge } from "../actor/index.ts"
+  type DecisionContext, encodeStoredState, firstFormat, isRefusal, keyOf, Overloaded,
+  type Quarantined, shardOf, type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage,
+  type ValueTooLarge } from "../actor/index.ts"
 import { failureOf, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
 import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts"
 import type { Limits } from "../limits.ts"
 import type { KindMetrics } from "../metrics.ts"
-import { type Commit, type StorageApi, type StoredActor, timerMsMax } from "../ports/index.ts"
+import { type Commit, type StorageApi, timerMsMax } from "../ports/index.ts"
 import type { FiredSignal, FiredTimer, TimerService } from "../timers/index.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
 import { CommitPipeline, hasWrites, type InboxMessage, isAsked, type PendingCommit,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
+import { bytesOf, recover, type RecoveredActor } from "./recovery.ts"
 
 export interface ActivationContext extends Timekeeping {
   readonly limits: Limits
@@ -41,6 +42,8 @@ export interface ActivationContext extends Timekeeping {
   /** Logs a defect of the actor; how long to wait before its restart, in ms, or its quarantine. */
   readonly onDefect: (address: Address, cause: unknown) => number | Quarantined
   readonly onChange: (address: Address, head: number) => void
+  /** The activation was loaded or has changed, and {@link Activation.bytes} with it. */
+  readonly onSize: (actor: Activation) => void
   /** The activation has ended by itself and accepts no more messages. */
   readonly onEnd: (actor: Activation) => void
   readonly step: ((step: MessageStep, address: Address) => void) | undefined
@@ -125,85 +128,6 @@ export class Inbox extends Queue<InboxMessage> {
   }
 }
 
-/** A recovered actor: its record and the end of its log. */
-export interface RecoveredActor {
-  readonly state: Tagged
-  readonly revision: number
-  readonly head: number
-  readonly timer: number | undefined
-  readonly recent: DeduplicationWindow | undefined
-}
-
-/** A defect of the store is not a defect of the actor. */
-const recoveryAborted = (): Effect.Effect<never, StorageUnavailable> =>
-  Effect.fail(new StorageUnavailable({ detail: "the store threw an error" }))
-
-interface Read {
-  readonly loaded: StoredActor
-  readonly items: ReadonlyArray<LogItem>
-}
-
-/**
- * The record and the last items as of one moment. Between the two reads the store may keep a commit
- * of indeterminate outcome: then the log is longer than the record's head, and both are read again.
- */
-const readBoth = Effect.fnUntraced(function*(
-  storage: StorageApi,
-  address: Address,
-  count: number
-): Effect.fn.Return<Read, StorageFailure> {
-  for (;;) {
-    const loaded = yield* Effect.suspend(() => storage.load(address))
-    const { head } = loaded
-    if (head === 0) return { loaded, items: [] }
-    // One more than there should be, to see whether the log is longer by now.
-    const limit = Math.min(count, head) + 1
-    const items = yield* storage.read(address, Math.max(1, head - count + 1), limit, true)
-    if ((items.at(-1)?.n ?? 0) <= head) return { loaded, items }
-  }
-})
-
-const readRecord = (storage: StorageApi, address: Address): Effect.Effect<Read, StorageFailure> =>
-  Effect.map(Effect.suspend(() => storage.load(address)), (loaded) => ({ loaded, items: [] }))
-
-/**
- * Reads an actor. A record or item that its behavior cannot decode is a defect. A record of a later
- * program, with a format above `formatMax`, is a failure: a node that reads it can serve the actor.
- */
-export const recover = Effect.fnUntraced(function*(
-  storage: StorageApi,
-  behavior: AnyBehavior,
-  address: Address,
-  formatMax: number
-): Effect.fn.Return<RecoveredActor, StorageFailure> {
-  const { decode, initial, recall } = behavior
-  const { items, loaded: { head, revision, state: text, timer } } = yield* Effect.catchDefect(
-    recall === undefined
-      ? readRecord(storage, address)
-      : readBoth(storage, address, recall.items),
-    recoveryAborted
-  )
-  // The registry has lost the state's type; the behavior's own decoder made it.
-  let state: Tagged = initial
-  if (text !== undefined) {
-    const stored = decodeStoredState(text)
-    if (stored.format > formatMax) {
-      const formats = `format ${stored.format}, and this node reads up to ${formatMax}`
-      return yield* Effect.fail(
-        new StorageUnavailable({ detail: `${keyOf(address)} is stored in ${formats}` })
-      )
-    }
-    state = decode(stored.text, stored.format, address)
-  }
-  if (recall === undefined) return { state, revision, head, timer, recent: undefined }
-  const recent = new DeduplicationWindow(recall.items)
-  for (const { n, value } of items) {
-    const key = recall.keyOf(value)
-    if (key !== undefined) recent.add(key, n)
-  }
-  return { state: recall.restore(state, items), revision, head, timer, recent }
-})
-
 export type AnyDecision = Decision<unknown, unknown, unknown>
 
 /**
@@ -245,6 +169,8 @@ const findNothing = (): undefined => undefined
 /** An actor's state in memory, which may be ahead of the durable one. */
 export class ActorState {
   state: Tagged
+  /** About how many bytes the state takes in memory, when it was last loaded or committed. */
+  bytes = 0
   /** The revision of the state record when it was last read or written. */
   revision = 0
   head = 0
@@ -270,8 +196,9 @@ export class ActorState {
   }
 
   /** Replaces the state by what the store has. */
-  replace({ head, recent, revision, state }: RecoveredActor): void {
+  replace({ bytes, head, recent, revision, state }: RecoveredActor): void {
     this.state = state
+    this.bytes = bytes
     this.revision = revision
     this.head = head
     this.recent = recent
@@ -283,7 +210,13 @@ export class ActorState {
     const { initial, recall } = this.behavior
     const state = recall?.restore(initial, []) ?? initial
     const recent = recall && new DeduplicationWindow(recall.items)
-    return { state, revision: 0, head: 0, timer: undefined, recent }
+    return { state, bytes: 0, revision: 0, head: 0, timer: undefined, recent }
+  }
+
+  /** Estimates the bytes of the state; `text` is its new record, undefined if that stays. */
+  measure(text: string | undefined): void {
+    const { behavior, state } = this
+    if (text !== undefined || behavior.bytesOf) this.bytes = bytesOf(behavior, state, text)
   }
 
   /** The state as it is stored, in this format. */
@@ -507,6 +440,11 @@ export class Activation implements CommitSource {
     return this.inbox.unreplied
   }
 
+  /** See {@link ActorState.bytes}. */
+  get bytes(): number {
+    return this.state.bytes
+  }
+
   /** Whether nothing is under way, so that the actor may be passivated. */
   get idle(): boolean {
     return this.phase === "live" && this.inbox.unreplied === 0 && this.commits.isEmpty &&
@@ -548,9 +486,11 @@ export class Activation implements CommitSource {
     let state: string | undefined
     try {
       if (writesState && !commit.removesActor) state = actor.encode(this.context.format())
+      actor.measure(state)
     } catch (cause) {
       return this.unwritable(this.commits.complete(), cause)
     }
+    this.context.onSize(this)
     this.timers.beforeWrite(commit)
     const written = commit.toCommit(this.address, actor.revision, state, timer)
     this.drain()
@@ -568,6 +508,7 @@ export class Activation implements CommitSource {
     if (commit.removesActor) {
       this.state.replace(this.state.blank())
       this.timers.recover(undefined)
+      this.context.onSize(this)
     }
     this.timers.arm(commit, outcome.signalRevisions)
     this.busy = true
@@ -650,6 +591,7 @@ export class Activation implements CommitSource {
     this.state.replace(recovered)
     this.timers.recover(recovered.timer)
     this.phase = "live"
+    this.context.onSize(this)
     this.drain()
   }
 

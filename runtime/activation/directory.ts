@@ -1,6 +1,7 @@
 /**
  * The live activations of this node. It passivates those that are idle for long, and the least
- * recently used idle ones when there are too many (second chance, in order of arrival).
+ * recently used idle ones when there are too many, or too many bytes of large ones (second chance,
+ * in order of arrival). Large ones make no room at the cost of small ones, which others may use.
  */
 import type { AskFailure } from "../actor/index.ts"
 import type { Limits } from "../limits.ts"
@@ -8,6 +9,10 @@ import type { Activation } from "./activation.ts"
 
 export class ActivationDirectory {
   private readonly actors = new Map<string, Activation>()
+  /** Those of {@link actors} that are large, the sizes by which they count, and their sum. */
+  private readonly large = new Map<string, Activation>()
+  private readonly bytes = new Map<string, number>()
+  private largeBytes = 0
   private readonly limits: Limits
   private readonly monotonicMs: () => number
   private readonly onPassivate: (actor: Activation) => void
@@ -37,45 +42,65 @@ export class ActivationDirectory {
 
   /** Adds an activation; false when so many are busy that there is no room. */
   add(actor: Activation): boolean {
-    if (this.actors.size >= this.limits.residentActorsMax) this.makeRoom()
+    this.evict(this.actors, () => this.actors.size >= this.limits.residentActorsMax)
     if (this.actors.size >= this.limits.activeActorsMax) return false
     this.actors.set(actor.key, actor)
     return true
   }
 
+  /** Counts an activation by its present size; makes room if it is one of many large ones. */
+  resize(actor: Activation): void {
+    const { bytes, key } = actor
+    const isLarge = bytes >= this.limits.largeActorBytesMin
+    if ((!isLarge && !this.large.has(key)) || this.actors.get(key) !== actor) return
+    this.uncount(key)
+    if (!isLarge) return
+    this.large.set(key, actor)
+    this.bytes.set(key, bytes)
+    this.largeBytes += bytes
+    this.evictLarge()
+  }
+
   delete(actor: Activation): void {
-    if (this.actors.get(actor.key) === actor) this.actors.delete(actor.key)
+    if (this.actors.get(actor.key) === actor) this.remove(actor.key)
   }
 
   /** Ends the activations of a shard, or all; their waiting messages get the failure. */
   end(shard: number | undefined, failure: (actor: Activation) => AskFailure): void {
     for (const actor of this.actors.values()) {
       if (shard !== undefined && actor.shard !== shard) continue
-      this.actors.delete(actor.key)
+      this.remove(actor.key)
       actor.stop(failure(actor))
     }
   }
 
-  /** Passivates the actors without a message for `idleMs`. */
+  /** Passivates the actors without a message for `idleMs`, and the large ones that are too many. */
   sweep(): void {
     const nowMs = this.monotonicMs()
     for (const actor of this.actors.values()) {
       if (actor.used) this.touch(actor, nowMs)
       else if (actor.idle && nowMs - actor.lastUsedMs >= this.limits.idleMs) this.passivate(actor)
     }
+    this.evictLarge()
   }
 
-  private makeRoom(): void {
+  private evictLarge(): void {
+    this.evict(this.large, () => this.largeBytes > this.limits.largeActorsBytesMax)
+  }
+
+  /** Passivates idle actors among these, in their order, while there are too many. */
+  private evict(actors: Map<string, Activation>, areTooMany: () => boolean): void {
+    if (!areTooMany()) return
     const nowMs = this.monotonicMs()
     // The checks are few, so that a busy node does not search for idle actors all the time.
     let checksLeft = this.limits.evictionChecksMax
-    for (const [key, actor] of this.actors) {
-      if (this.actors.size < this.limits.residentActorsMax || checksLeft-- === 0) return
+    for (const [key, actor] of actors) {
+      if (!areTooMany() || checksLeft-- === 0) return
       if (actor.idle && !actor.used) this.passivate(actor)
       else {
         if (actor.used) this.touch(actor, nowMs)
-        this.actors.delete(key)
-        this.actors.set(key, actor)
+        actors.delete(key)
+        actors.set(key, actor)
       }
     }
   }
@@ -85,8 +110,19 @@ export class ActivationDirectory {
     actor.lastUsedMs = nowMs
   }
 
+  private remove(key: string): void {
+    this.actors.delete(key)
+    this.uncount(key)
+  }
+
+  private uncount(key: string): void {
+    if (!this.large.delete(key)) return
+    this.largeBytes -= this.bytes.get(key) ?? 0
+    this.bytes.delete(key)
+  }
+
   private passivate(actor: Activation): void {
-    this.actors.delete(actor.key)
+    this.remove(actor.key)
     actor.stop(undefined)
     this.onPassivate(actor)
   }

@@ -258,6 +258,11 @@ export interface Behavior<
   readonly decodeMessage: (input: unknown) => Message
   readonly recall?: Recall<State>
   /**
+   * About how many bytes the state takes in memory: for a kind whose states are much larger than
+   * their records. By default the runtime estimates them by the length of the record.
+   */
+  readonly bytesOf?: (state: State) => number
+  /**
    * The message of a due timer. Its decision ends the timer, unless the decision sets or defers
    * one. The message may arrive early or more than once, but is never lost. So the cell checks its
    * state, and sets the timer again if nothing is due yet.

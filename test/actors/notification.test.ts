@@ -55,6 +55,9 @@ describe("the notification's table", () => {
       const view = { account, createdAtMs, status: "waiting", recipients, count: 1, version }
       expectOnlyReply(decide(one, describing(owner)), { _tag: "Described", view })
       expectOnlyReply(decide(one, describing(admin)), { _tag: "Described", view })
+      const message = { _tag: "Describe", caller: owner, max: 1 } as const
+      const first = { ...view, recipients: two.recipients.slice(0, 1), count: 2 }
+      expectOnlyReply(decide(two, message), { _tag: "Described", view: first })
       expectGuarded(one, describing)
     },
     "Queued.Attempted": () => {

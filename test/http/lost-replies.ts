@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { expect } from "vitest"
 import type { Service } from "../../http/pipeline/service.ts"
 import { resourceTable } from "../../http/resource-table.ts"
-import { StorageUnavailable } from "../../runtime/index.ts"
+import { StorageUnavailable, type Tagged } from "../../runtime/index.ts"
 import { type Answered, type Harness, type Sending, startService } from "./harness.ts"
 import type { TestSettings } from "./nodes.ts"
 
@@ -38,6 +38,22 @@ export const loseNoMoreReplies = (): void => {
 /** Whether all planned replies were lost. */
 export const hasLostReplies = (): boolean => lossesLeft === 0
 
+/** Gets each message of the handlers with the actor's reply. */
+let observer: ((message: Tagged, reply: unknown) => void) | undefined
+
+/** Observes the replies that the handlers get meanwhile. */
+export const observeReplies = async <A>(
+  observe: (message: Tagged, reply: unknown) => void,
+  meanwhile: () => Promise<A>
+): Promise<A> => {
+  observer = observe
+  try {
+    return await meanwhile()
+  } finally {
+    observer = undefined
+  }
+}
+
 let asked = 0
 
 /** How many messages the handlers have sent to actors. */
@@ -64,8 +80,12 @@ const withLostReplies = (service: Service): Service => {
       asked++
       const isSignalLate = isToLose(message._tag) && lost.isSignalLate === true
       const sent = isSignalLate ? { ...message, key: undefined } : message
+      const answered = Effect.tap(
+        ask(to, sent),
+        (reply) => Effect.sync(() => observer?.(message, reply))
+      )
       // A dry run changes nothing: it is another message.
-      return "isDryRun" in message ? ask(to, sent) : losing(message._tag, ask(to, sent))
+      return "isDryRun" in message ? answered : losing(message._tag, answered)
     })
   return {
     ...service,

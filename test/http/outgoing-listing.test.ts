@@ -1,10 +1,12 @@
 /** The listing of an outgoing mailbox (A7), and the retry of a span of it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { NotificationView } from "../../actors/notification/index.ts"
 import { childrenOf } from "../../http/formats/xml/index.ts"
 import { deleteRequestKey, enterOutgoing,
   removeOutgoing } from "../../http/resources/outgoing/outgoing-entries.ts"
+import type { Tagged } from "../../runtime/index.ts"
 import type { Answered } from "./harness.ts"
-import { repeatLost } from "./lost-replies.ts"
+import { observeReplies, repeatLost } from "./lost-replies.ts"
 import { admin, each, type OutgoingHarness, pathOf, type Receiver, startOutgoing,
   startReceiver } from "./outgoing-harness.ts"
 
@@ -112,6 +114,32 @@ describe("A7 GET /outgoing/{account}", () => {
     for (const query of ["limit=0", "limit=x", "after=x", "status=lost", "limit=1001"]) {
       expect([query, (await list(`?${query}`)).status]).toEqual([query, 400])
     }
+  })
+
+  it("reads no recipients but the first of each notification", async () => {
+    const to = Array.from({ length: 90 }, (_, at) => `${receiver.base}/410/${at}`)
+    const many = (await service.post(basic, to)).header("location")
+    await service.until(many, basic, "failed")
+    const one = await sent(202)
+    const replied: Array<number> = []
+    const observe = ({ _tag }: Tagged, reply: unknown): void => {
+      if (_tag !== "Describe") return
+      const { view } = reply as { readonly view?: NotificationView } // the reply to Describe
+      if (view?.count !== undefined) replied.push(view.recipients.length)
+    }
+    const page = await observeReplies(observe, () => get(pathOf(basic), "text/html"))
+    expect(replied.splice(0)).toEqual([1, 1])
+    expect(page.text).toContain(`>${to[0]}</a> and 89 others`)
+    const failed = await observeReplies(observe, () => list("?status=failed"))
+    expect([hrefs(failed), hrefs(await list())]).toEqual([[many], [one, many]])
+    expect(new Set(replied.splice(0))).toEqual(new Set([1]))
+    const since = new Date(Date.now() + 5_000).toISOString()
+    await observeReplies(
+      observe,
+      () => service.send("POST", `${pathOf(basic)}/retry?since=${since}`, { basic })
+    )
+    expect(new Set(replied)).toEqual(new Set([1]))
+    expect(each(await get(many), "href")).toEqual(to)
   })
 
   it("filters by the actors' states, not by the hints of the index", async () => {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import type { StorageApi } from "../../runtime/ports/storage.ts"
-import { at, type Message, type Reply } from "./probe.ts"
+import { at, type Message, probe, type Reply, type State } from "./probe.ts"
 import { dropAll, type Rig, scripted, start, turns, until } from "./rig.ts"
 
 afterEach(dropAll)
@@ -189,6 +189,45 @@ describe("passivation", () => {
     expect(activations()).toBe(5)
     await rig.ask(at("a"), add)
     expect(activations()).toBe(5)
+  })
+
+  it("bounds the bytes of large actors, the least recently used first", async () => {
+    const limits = { largeActorBytesMin: 100, largeActorsBytesMax: 300 }
+    const bytesOf = (state: State) => state._tag === "Idle" ? state.count : 0
+    const behaviors = [{ ...probe(), bytesOf }]
+    const rig = await start({ limits, behaviors }, { virtualTime: true })
+    const activations = () => rig.system.snapshot().metrics.of("probe").activations
+    const grow = (id: string, by: number) => rig.ask(at(id), { _tag: "Add", by })
+    for (const id of ["small-1", "small-2", "small-3", "small-4"]) await grow(id, 99)
+    for (const id of ["a", "b", "c"]) await grow(id, 100)
+    expect(active(rig)).toBe(7)
+    await rig.pass(5_000)
+    await rig.ask(at("a"), read)
+    await grow("d", 100)
+    expect([active(rig), activations()]).toEqual([7, 8])
+    await rig.ask(at("a"), read)
+    expect(activations()).toBe(8)
+    // Loaded for a message that changes nothing, it counts too.
+    expect(await rig.ask(at("b"), read)).toEqual({ count: 100, head: 0 })
+    expect([active(rig), activations()]).toEqual([7, 9])
+    // It becomes small, and makes room.
+    await grow("d", -50)
+    await grow("e", 100)
+    expect(active(rig)).toBe(8)
+    await rig.ask(at("e"), { _tag: "Vanish" })
+    await grow("f", 100)
+    expect(active(rig)).toBe(9)
+  })
+
+  it("takes the length of the record for the size of a state", async () => {
+    const limits = { largeActorBytesMin: 1, largeActorsBytesMax: 1 }
+    const rig = await start({ limits })
+    for (const id of ["a", "b", "c"]) {
+      await rig.ask(at(id), add)
+      expect(active(rig)).toBe(1)
+    }
+    expect(await rig.ask(at("a"), read)).toEqual({ count: 1, head: 0 })
+    expect(active(rig)).toBe(1)
   })
 
   it("spares busy actors; above the limit one more actor is rejected", async () => {

@@ -121,6 +121,19 @@ export const describeAs = Effect.fnUntraced(function*(
   return { ...view, recipients, status: statusOf(recipients) }
 })
 
+/**
+ * The status of a notification with its first recipient only, or the refusal of its actor: a
+ * listing of many notifications shows no others.
+ */
+export const summarizeAs = (
+  service: Service,
+  to: Address,
+  caller: AuthenticatedAccount
+): Effect.Effect<NotificationView | Refusal, HandlerFailure> => {
+  const message: NotificationMessage = { _tag: "Describe", caller: callerOf(caller), max: 1 }
+  return describeActor<NotificationView>(service, to, message)
+}
+
 /** The status of a notification; 404 for one of another account, 410 for a removed one. */
 export const describeOutgoing = Effect.fnUntraced(function*(
   service: Service,

@@ -11,8 +11,8 @@ import { absoluteUri, askOrRefusal, type Call, defineHandler, emptyAnswer, type 
   httpError, noStore, type PageRequest, readBody, readerHeaders, readPageRequest, readQuery,
   type Service, viewAnswer } from "../../pipeline/index.ts"
 import { parseListingSince } from "../mailboxes/index.ts"
-import { describeAs, existingOutgoingRef, mailboxPath, notificationAddress, type OutgoingRef,
-  retryMessage } from "./outgoing-access.ts"
+import { existingOutgoingRef, mailboxPath, notificationAddress, type OutgoingRef, retryMessage,
+  summarizeAs } from "./outgoing-access.ts"
 import { markWaiting, readOutgoing, removeStale } from "./outgoing-entries.ts"
 import { type ListedOutgoing, listingView, notificationStatuses,
   retriedView } from "./outgoing-views.ts"
@@ -55,7 +55,8 @@ const listedByHint = ({ atMs, id, value }: IndexEntry): Effect.Effect<ListedOutg
     id,
     status: notificationStatuses.find((status) => status === value) ?? "waiting",
     atMs,
-    recipients: []
+    firstTo: undefined,
+    count: 0
   })
 
 /** The notification of an entry, undefined for a stale entry. */
@@ -64,13 +65,19 @@ const describeEntry = (
   { account, caller }: OutgoingRef,
   entry: IndexEntry
 ): Effect.Effect<ListedOutgoing | undefined, HandlerFailure> =>
-  describeAs(service, notificationAddress(entry.id), caller).pipe(
+  summarizeAs(service, notificationAddress(entry.id), caller).pipe(
     Effect.flatMap((view): Effect.Effect<ListedOutgoing | undefined, HandlerFailure> => {
       if (isRefusal(view)) {
         return Effect.as(removeStale(service, account, entry, view.reason), undefined)
       }
-      const { createdAtMs, recipients, status } = view
-      return Effect.succeed({ id: entry.id, status, atMs: createdAtMs, recipients })
+      const { count, createdAtMs, recipients: [first], status } = view
+      return Effect.succeed({
+        id: entry.id,
+        status,
+        atMs: createdAtMs,
+        firstTo: first?.to,
+        count
+      })
     }),
     Effect.catchTags({
       Quarantined: () => listedByHint(entry),
@@ -177,7 +184,7 @@ const retryEntry = Effect.fnUntraced(function*(
 ): Effect.fn.Return<number, HandlerFailure> {
   const to = notificationAddress(entry.id)
   if (entry.atMs < sinceMs) {
-    const view = yield* describeAs(service, to, mailbox.caller)
+    const view = yield* summarizeAs(service, to, mailbox.caller)
     if (isRefusal(view) || view.createdAtMs < sinceMs) return 0
   }
   const message = retryMessage(call, mailbox)

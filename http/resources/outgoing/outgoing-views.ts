@@ -16,7 +16,10 @@ export interface ListedOutgoing {
   readonly id: string
   readonly status: NotificationStatus
   readonly atMs: number
-  readonly recipients: ReadonlyArray<RecipientState>
+  /** The URI of its first recipient; undefined where the actor could not be asked. */
+  readonly firstTo: string | undefined
+  /** How many recipients it has. */
+  readonly count: number
 }
 
 /** The statuses that a listing can be filtered by. */
@@ -86,14 +89,17 @@ ${recipients.map(row)}</tbody></table></div>
 const others = (count: number): string =>
   count === 0 ? "" : count === 1 ? " and one other" : ` and ${count} others`
 
-const entry = (mailbox: OutgoingRef, { atMs, id, recipients, status }: ListedOutgoing): Html =>
+const entry = (
+  mailbox: OutgoingRef,
+  { atMs, count, firstTo, id, status }: ListedOutgoing
+): Html =>
   html`<li><p>${statusBadge(badges, status)} <a href="${notificationPath(mailbox.account, id)}">${
     timeAt(atMs)
   }</a></p>
 ${
-    recipients[0] === undefined
+    firstTo === undefined
       ? nothing
-      : html`<p class="quiet">to ${link(recipients[0].to)}${others(recipients.length - 1)}</p>`
+      : html`<p class="quiet">to ${link(firstTo)}${others(count - 1)}</p>`
   }</li>
 `
 
