@@ -42,10 +42,13 @@ export const runWithin = <A, E = StorageFailure>(
   call: () => Effect.Effect<A, E>,
   deadlineMs: number,
   onExit: (exit: Exit.Exit<A, E>) => void
-): void => {
+): Fiber.Fiber<A, E> => {
   const fiber = fork(Effect.suspend(call))
   const atOnce = fiber.pollUnsafe()
-  if (atOnce !== undefined) return onExit(atOnce)
+  if (atOnce !== undefined) {
+    onExit(atOnce)
+    return fiber
+  }
   let open = true
   const cancel = later(deadlineMs, () => {
     if (!open) return
@@ -59,7 +62,19 @@ export const runWithin = <A, E = StorageFailure>(
     cancel()
     onExit(exit)
   })
+  return fiber
 }
+
+/** {@link runWithin} as an effect: a call without an answer at the deadline is an interruption. */
+export const callWithin = <A, E = StorageFailure>(
+  time: Timekeeping,
+  call: () => Effect.Effect<A, E>,
+  deadlineMs: number
+): Effect.Effect<A, E> =>
+  Effect.callback((resume) => {
+    const fiber = runWithin(time, call, deadlineMs, resume)
+    return Effect.sync(() => fiber.interruptUnsafe())
+  })
 
 /** The failure that a store or registry reported; undefined if the call was interrupted or died. */
 export const failureOf = <E>(cause: Cause.Cause<E>): E | undefined =>

@@ -39,6 +39,12 @@ export const defaultLimits = {
   reloadDelayMs: 50,
   /** Deadline of a call of the store. */
   storageDeadlineMs: 10_000,
+  /**
+   * Characters of the log items that an actor reads at a time when it is loaded, and the actors of
+   * one stream that do so at once: strangers may have filled the logs of many with large items.
+   */
+  recallCharsMax: 4 * 1024 * 1024,
+  recallReadsMax: 8,
   /** Backoff between the restarts of an actor: first and longest. */
   restartDelayMs: 10,
   restartDelayMaxMs: 10_000,

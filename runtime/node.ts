@@ -4,7 +4,8 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects, ignoreReply,
-  type MessageStep, type Quarantine, type ReplyCallback, Supervisor } from "./activation/index.ts"
+  type MessageStep, type Quarantine, RecallReads, type ReplyCallback,
+  Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, firstFormat, keyOf, NoOwner, Overloaded, type Peers, Quarantined,
   shardOf, type Tagged, UnknownMessage } from "./actor/index.ts"
@@ -128,9 +129,9 @@ export class Node {
   }
 
   /** Reads the log of any actor. */
-  read(of: Address, from: number, limit: number): ReturnType<StorageApi["read"]> {
+  read(...[of, from, limit, charsMax]: Parameters<Peers["read"]>): ReturnType<Peers["read"]> {
     const isOwn = this.placement.owns(shardOf(of)) && this.directory.get(keyOf(of)) !== undefined
-    return this.context.storage.read(of, from, limit, isOwn)
+    return this.context.storage.read(of, from, limit, isOwn, charsMax)
   }
 
   start(): () => void {
@@ -216,7 +217,7 @@ export class Node {
     const peers: Peers = {
       ask: (to, message) =>
         withTrace((trace) => askAsEffect((done) => this.send(to, message, done, trace))),
-      read: (of, from, limit) => this.read(of, from, limit)
+      read: (of, from, limit, charsMax) => this.read(of, from, limit, charsMax)
     }
     const load = (shard: number) => this.shards.load(shard)
     const deliver: Deliver = (to, fired, onResult) => this.fireTimer(to, fired, onResult)
@@ -224,6 +225,7 @@ export class Node {
       ...time,
       limits,
       storage,
+      recallReads: new RecallReads(limits, storage.streamOf),
       nowMs,
       formatMax: this.formatMax,
       format: () => this.format(),

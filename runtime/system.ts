@@ -78,7 +78,7 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
           askNew: (to, message) =>
             withTrace((trace) => askAsEffect((done) => node.ask(to, message, done, trace, true))),
           askByCallback: (to, message, done, trace) => node.ask(to, message, done, trace),
-          read: (of, from, limit) => node.read(of, from, limit),
+          read: (of, from, limit, charsMax) => node.read(of, from, limit, charsMax),
           scan: storage.scan,
           watch: transport.watch,
           lift: (address) =>

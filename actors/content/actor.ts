@@ -34,7 +34,12 @@ export const content = (
     table: contentTable(anonymousRetentionMs),
     ...codecsOf(ContentState, ContentMessage),
     // All receipts of a content fit the window, and none is removed before the content.
-    recall: { items: receiptsMax, keyOf: receiptKeyOf, restore: (state) => state },
+    recall: {
+      items: receiptsMax,
+      keyOf: receiptKeyOf,
+      restore: (state) => state,
+      restoresInParts: true
+    },
     perform: (action, self, peers) => {
       if (action._tag === "CountBody") {
         return Effect.catch(

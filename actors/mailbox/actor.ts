@@ -60,6 +60,7 @@ export const mailbox = (
   recall: {
     items: deduplicationWindowItems,
     keyOf: itemRepeatKey,
+    restoresInParts: true,
     restore: (state, items) => {
       const last = items.at(-1)
       if (state._tag !== "Open" || last === undefined) return state

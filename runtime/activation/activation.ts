@@ -13,28 +13,23 @@ import { ActorDefect, type Address, type AnyBehavior, type AskFailure, Decision,
   type DecisionContext, encodeStoredState, firstFormat, isRefusal, keyOf, Overloaded,
   type Quarantined, shardOf, type StorageFailure, StorageUnavailable, type Tagged, UnknownMessage,
   type ValueTooLarge } from "../actor/index.ts"
-import { failureOf, runWithin, storeInterrupted, type Timekeeping } from "../clock.ts"
+import { failureOf, storeInterrupted } from "../clock.ts"
 import type { CertainOutcome, CommitSource, Committer } from "../commit/index.ts"
-import type { Limits } from "../limits.ts"
 import type { KindMetrics } from "../metrics.ts"
-import { type Commit, type StorageApi, timerMsMax } from "../ports/index.ts"
+import { type Commit, timerMsMax } from "../ports/index.ts"
 import type { FiredSignal, FiredTimer, TimerService } from "../timers/index.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
 import { CommitPipeline, hasWrites, type InboxMessage, isAsked, type PendingCommit,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
-import { bytesOf, recover, type RecoveredActor } from "./recovery.ts"
+import { bytesOf, recover, type RecoveredActor, type RecoverySource } from "./recovery.ts"
 
-export interface ActivationContext extends Timekeeping {
-  readonly limits: Limits
-  readonly storage: StorageApi
+export interface ActivationContext extends RecoverySource {
   readonly committer: Committer
   readonly effects: Effects
   readonly timers: TimerService
   readonly nowMs: () => number
-  /** The newest format that this program reads. */
-  readonly formatMax: number
   /** The newest format that every node of the cluster reads. */
   readonly format: () => number
   /** Logs a commit that is too large, or a defect that does not restart the actor. */
@@ -573,8 +568,7 @@ export class Activation implements CommitSource {
   private load(): void {
     const { context, state: actor } = this
     this.phase = "loading"
-    const read = () => recover(context.storage, actor.behavior, this.address, context.formatMax)
-    runWithin(context, read, context.limits.storageDeadlineMs, (exit) => {
+    const ended = (exit: Exit.Exit<RecoveredActor, StorageFailure>) => {
       if (this.phase === "stopped") return
       if (Exit.isSuccess(exit)) return this.resume(exit.value)
       const failure = failureOf(exit.cause)
@@ -584,7 +578,12 @@ export class Activation implements CommitSource {
       if (this.inbox.length > 0) return this.reload(context.limits.reloadDelayMs)
       this.stop(failure)
       context.onEnd(this)
-    })
+    }
+    const fiber = context.fork(recover(context, actor.behavior, this.address))
+    const atOnce = fiber.pollUnsafe()
+    if (atOnce !== undefined) return ended(atOnce)
+    this.cancelReload = () => fiber.interruptUnsafe()
+    fiber.addObserver(ended)
   }
 
   private resume(recovered: RecoveredActor): void {

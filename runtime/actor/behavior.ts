@@ -214,6 +214,11 @@ export interface Recall<State> {
   readonly keyOf: (value: string) => string | undefined
   /** Adds the information of the last items that the record does not have. */
   readonly restore: (state: State, items: ReadonlyArray<LogItem>) => State
+  /**
+   * Whether `restore` may be called with the parts of the items instead, one after the other. Then
+   * an actor with large items does not need the memory for all of them to start.
+   */
+  readonly restoresInParts?: boolean
 }
 
 /** Access to other actors, for effects. */
@@ -226,11 +231,15 @@ export interface Peers {
     to: Address,
     message: Message
   ) => Effect.Effect<unknown, AskFailure>
-  /** Durable log items with `n >= from`, ascending. */
+  /**
+   * Durable log items with `n >= from`, ascending, at most `limit`. `charsMax`: the result ends
+   * with the item that reaches so many characters.
+   */
   readonly read: (
     of: Address,
     from: number,
-    limit: number
+    limit: number,
+    charsMax?: number
   ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
 }
 

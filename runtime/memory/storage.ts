@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { type Address, fromKey, keyOf, type LogItem, shardOf } from "../actor/index.ts"
-import { assertCommit, type Commit, type CommitOutcome, conflictOf, soleStream, Storage,
+import { assertCommit, type Commit, type CommitOutcome, conflictOf, firstChars, soleStream, Storage,
   type StorageApi, type StoredTimer, type TimerCursor, type TimerPage } from "../ports/index.ts"
 
 interface Actor {
@@ -61,9 +61,14 @@ const idsOf = (
   return ids.sort((one, other) => (one < other ? -1 : 1)).slice(0, limit)
 }
 
-const itemsOf = (log: ReadonlyArray<LogItem>, from: number, limit: number): Array<LogItem> => {
+const itemsOf = (
+  log: ReadonlyArray<LogItem> = [],
+  from: number,
+  limit: number,
+  charsMax: number | undefined
+): ReadonlyArray<LogItem> => {
   const start = indexFrom(log, from)
-  return log.slice(start, start + limit)
+  return firstChars(log.slice(start, start + limit), charsMax)
 }
 
 /** Digits of a time in a key, so that keys sort by time. */
@@ -226,8 +231,8 @@ export const makeMemoryStorage = (): StorageApi => {
         const { head, revision, state } = actors.get(key) ?? emptyActor
         return { state, revision, head, timer: timers.timeOf(key) }
       }),
-    read: (address, from, limit) =>
-      Effect.sync(() => itemsOf(actors.get(keyOf(address))?.log ?? [], from, limit)),
+    read: (address, from, limit, _, charsMax) =>
+      Effect.sync(() => itemsOf(actors.get(keyOf(address))?.log, from, limit, charsMax)),
     timers: (shard, limit, from) =>
       Effect.sync(() => {
         const shardSignals = signalsOf(signals.values(), shard)

@@ -8,9 +8,9 @@ export { RecordTables } from "./record-table.ts"
 export { assertExpected, byBytes, type RecordChange, type RecordEntry, type RecordRange, Records,
   type RecordsApi, type RecordsInMemory, Watchers } from "./records.ts"
 export { Registry, type RegistryApi, type RegistryEntry, RegistryMoved } from "./registry.ts"
-export { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, type ReportOutcome,
-  soleStream, Storage, type StorageApi, type StoredActor, type StoredTimer, type Timer,
-  type TimerCursor, timerMsMax, type TimerPage } from "./storage.ts"
+export { assertCommit, type Commit, type CommitOutcome, conflictOf, firstChars, isLogEnd, noSignals,
+  type ReportOutcome, soleStream, Storage, type StorageApi, type StoredActor, type StoredTimer,
+  type Timer, type TimerCursor, timerMsMax, type TimerPage } from "./storage.ts"
 export { type HintListener, type RequestDone, type RequestFailure, type Serve, type ShardClaim,
   type ShardTenure, type Traffic, Transport, type TransportApi } from "./transport.ts"
 export { makeMemoryView, type OpenView, type ViewApi } from "./view.ts"

@@ -156,13 +156,16 @@ export interface StorageApi {
   /**
    * Log items with `n >= from`, ascending, at most `limit`; numbers may be missing where items
    * were removed. `isOwn`: this node owns the actor and has it in memory, so that the store may
-   * rely on what it has acknowledged to this node.
+   * rely on what it has acknowledged to this node. `charsMax`: the result ends with the item that
+   * reaches so many characters, so it may be short ({@link isLogEnd}). The store then holds few
+   * times that many in memory, whatever the items have.
    */
   readonly read: (
     address: Address,
     from: number,
     limit: number,
-    isOwn?: boolean
+    isOwn?: boolean,
+    charsMax?: number
   ) => Effect.Effect<ReadonlyArray<LogItem>, StorageFailure>
   /**
    * At most `limit` signals of one shard, and at most `limit` of its own timers in order of time,
@@ -199,6 +202,25 @@ export class Storage extends Context.Service<Storage, StorageApi>()("restante/ru
 
 /** {@link StorageApi.streamOf} of a store that is one stream. */
 export const soleStream = (): number => 0
+
+/** The items up to the one that reaches so many characters; undefined is no bound. */
+export const firstChars = <Item extends LogItem>(
+  items: ReadonlyArray<Item>,
+  charsMax: number | undefined
+): ReadonlyArray<Item> => {
+  if (charsMax === undefined) return items
+  let chars = 0
+  const last = items.findIndex(({ value }) => (chars += value.length) >= charsMax)
+  return last < 0 ? items : items.slice(0, last + 1)
+}
+
+/** Whether a read with these bounds has found the end of the log: none of the bounds ended it. */
+export const isLogEnd = (
+  items: ReadonlyArray<LogItem>,
+  limit: number,
+  charsMax: number
+): boolean =>
+  items.length < limit && items.reduce((chars, { value }) => chars + value.length, 0) < charsMax
 
 /** Of a commit without signals. */
 export const noSignals: ReadonlyArray<never> = []

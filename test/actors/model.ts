@@ -139,7 +139,18 @@ export class Model<S extends Tagged, M extends Tagged, R, A extends Tagged> {
     const state = this.record === undefined
       ? initial
       : decode(JSON.stringify({ ...JSON.parse(this.record), ...laterField }), 1, this.address)
-    this.state = recall === undefined ? state : recall.restore(state, this.last(recall.items))
+    if (recall === undefined) {
+      this.state = state
+      return
+    }
+    const items = this.last(recall.items)
+    this.state = recall.restore(state, items)
+    if (recall.restoresInParts !== true) return
+    let inParts = state
+    for (let at = 0; at < items.length; at += 3) {
+      inParts = recall.restore(inParts, items.slice(at, at + 3))
+    }
+    expect(inParts).toEqual(this.state)
   }
 
   /** The actor is gone from memory, with its actions, and loaded again from the store. */

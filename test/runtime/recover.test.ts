@@ -46,3 +46,110 @@ it("a commit between the reads of record and log is visible in both", async () =
   expect(await rig.ask(of, { _tag: "Read" })).toEqual({ count: 0, head: 2 })
   expect(reads).toBe(2)
 })
+
+/** A behavior that notes what it recalls, and a store that counts what it returns. */
+const countingRecall = (restoresInParts: boolean) => {
+  const inner = makeMemoryStorage()
+  const counts = { largestChars: 0, reads: 0, inFlight: 0, mostInFlight: 0 }
+  const restored: Array<ReadonlyArray<number>> = []
+  const storage: StorageApi = {
+    ...inner,
+    read: (...parameters) =>
+      Effect.gen(function*() {
+        counts.reads++
+        counts.mostInFlight = Math.max(counts.mostInFlight, ++counts.inFlight)
+        yield* Effect.yieldNow
+        const items = yield* inner.read(...parameters)
+        counts.inFlight--
+        const chars = items.reduce((sum, { value }) => sum + value.length, 0)
+        counts.largestChars = Math.max(counts.largestChars, chars)
+        return items
+      })
+  }
+  const recall = {
+    items: 50,
+    keyOf: (value: string) => value.trimEnd(),
+    restoresInParts,
+    restore: <State>(state: State, items: ReadonlyArray<{ readonly n: number }>) => {
+      restored.push(items.map(({ n }) => n))
+      return state
+    }
+  }
+  return { inner, counts, restored, storage, behaviors: [{ ...probe(), recall }] }
+}
+
+const itemChars = 1_000
+
+/** Stores an actor with 80 items. */
+const fill = (inner: StorageApi, id: string) =>
+  Effect.runPromise(inner.commit([{
+    address: at(id),
+    expected: 0,
+    state: undefined,
+    head: 80,
+    append: Array.from({ length: 80 }, (_, index) => ({
+      n: index + 1,
+      value: `note ${index + 1}`.padEnd(itemChars)
+    })),
+    remove: [],
+    timer: undefined,
+    signals: [],
+    consumedSignal: undefined,
+    firedTimer: undefined
+  }]))
+
+const limits = { recallCharsMax: 5 * itemChars, recallReadsMax: 2 }
+
+it.each([true, false])("an actor reads its log in parts (restored in parts: %s)", async (parts) => {
+  const { behaviors, counts, inner, restored, storage } = countingRecall(parts)
+  await fill(inner, "a")
+  const rig = await start({ behaviors, limits }, { storage })
+  for (const n of [31, 55, 80]) {
+    expect(await rig.ask(at("a"), { _tag: "Note", text: `note ${n}` })).toMatchObject({ seen: n })
+  }
+  expect(await rig.ask(at("a"), { _tag: "Note", text: "note 30" }))
+    .toEqual({ count: 0, head: 81 })
+  expect(counts.largestChars).toBe(limits.recallCharsMax)
+  expect(restored.flat()).toEqual(Array.from({ length: 50 }, (_, index) => 31 + index))
+  expect(restored.length).toBe(parts ? 10 : 1)
+})
+
+it("actors that start at once share the reads of their stream", async () => {
+  const { behaviors, counts, inner, storage } = countingRecall(true)
+  const ids = ["a", "b", "c", "d", "e", "f"]
+  for (const id of ids) await fill(inner, id)
+  const rig = await start({ behaviors, limits }, { storage })
+  const replies = await Promise.all(ids.map((id) => rig.ask(at(id), { _tag: "Read" })))
+  expect(replies).toEqual(ids.map(() => ({ count: 0, head: 80 })))
+  expect(counts.mostInFlight).toBe(limits.recallReadsMax)
+})
+
+it("an actor whose log grows between two parts is read again", async () => {
+  const { behaviors, counts, inner, storage } = countingRecall(true)
+  await fill(inner, "a")
+  const later: StorageApi = {
+    ...storage,
+    read: (...parameters) =>
+      Effect.gen(function*() {
+        const items = yield* storage.read(...parameters)
+        if (counts.reads !== 4) return items
+        const commit = {
+          address: at("a"),
+          expected: 0,
+          state: undefined,
+          head: 81,
+          append: [{ n: 81, value: "late" }],
+          remove: [],
+          timer: undefined,
+          signals: [],
+          consumedSignal: undefined,
+          firedTimer: undefined
+        }
+        yield* inner.commit([commit])
+        return items
+      })
+  }
+  const rig = await start({ behaviors, limits }, { storage: later })
+  expect(await rig.ask(at("a"), { _tag: "Note", text: "late" }))
+    .toEqual({ count: 0, head: 81, seen: 81 })
+})

@@ -3,12 +3,13 @@
  * ones, and so checks the simulation.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { readTimeoutMs } from "../../runtime/limits.ts"
 import type { NatsApi } from "../../runtime/nats/connection/connection.ts"
 import { ApiError } from "../../runtime/nats/connection/retries.ts"
 import { ensureBucket } from "../../runtime/nats/stream/buckets.ts"
 import type { Bucket } from "../../runtime/nats/stream/keys.ts"
-import { acknowledgedSequence, callApi, readLast, readLastFromLeader, readLastOfMany,
-  streamInfo } from "../../runtime/nats/stream/reader.ts"
+import { acknowledgedSequence, callApi, readFirstOfMany, readLast, readLastFromLeader,
+  readLastOfMany, streamInfo } from "../../runtime/nats/stream/reader.ts"
 import { expectSequence, type StreamMessage, write } from "../../runtime/nats/stream/writer.ts"
 import type { Fresh, Harness } from "./harness.ts"
 
@@ -173,6 +174,29 @@ export const jetstreamSuite = (name: string, fresh: Fresh<NatsApi>): void => {
       expect(await statusOf([`${bucket.prefix}missing`])).toBe(404)
       const last = await readLast(nats, bucket.stream, `${bucket.prefix}missing`)
       expect(last).toBeUndefined()
+    })
+
+    it("ends an answer with the message that exceeds the bytes of a read", async () => {
+      for (const key of ["a", "b", "c", "d"]) await put(message(key, key.repeat(10_000)))
+      const seq = await acknowledgedSequence(nats, bucket.stream)
+      const subjects = ["missing", "a", "b", "c", "d"].map((key) => bucket.prefix + key)
+      const found = async (bytesMax: number, countMin = 1) => {
+        const bounds = { bytesMax, countMin }
+        const read = await readFirstOfMany(nats, bucket.stream, subjects, seq, bounds)
+        expect(read.stored.map(({ subject }) => subject)).toEqual(subjects.slice(1, read.count))
+        return read.count
+      }
+      const answer = await nats.requestMany(
+        `$JS.API.DIRECT.GET.${bucket.stream}`,
+        JSON.stringify({ multi_last: subjects, max_bytes: 15_000 }),
+        readTimeoutMs
+      )
+      const bytes = answer.reduce((sum, { data }) => sum + data.length, 0)
+      expect(bytes).toBeLessThanOrEqual(20_000)
+      expect(await found(100_000)).toBe(5)
+      expect(await found(25_000)).toBeLessThan(5)
+      expect(await found(1)).toBe(1)
+      expect(await found(1, 3)).toBe(3)
     })
 
     it("refuses a read of more subjects than it sends at once", async () => {

@@ -1,10 +1,11 @@
 /** The storage contract for logs and their removal. */
 import { describe, expect, it } from "vitest"
 import { shardOf } from "../../runtime/actor/address.ts"
+import { isLogEnd } from "../../runtime/ports/storage.ts"
 import { alice, bob, conflictOf, itemsOf, type Probe, revisionOf } from "./storage-probe.ts"
 
 export const logCases = (
-  { commit, load, numbers, one, read, readAtOnce, reopen, scan, timers }: Probe
+  { commit, load, numbers, one, read, readAtOnce, readChars, reopen, scan, timers }: Probe
 ): void => {
   describe("the log", () => {
     it("appends from 1 without a state", async () => {
@@ -60,6 +61,54 @@ export const logCases = (
       expect(await read(31, 10)).toEqual([])
       expect(await read(0, 1)).toEqual(itemsOf(1, 1))
       expect(await read(1, 0)).toEqual([])
+    })
+    it("ends a read with the item that reaches a number of characters", async () => {
+      const sizes = [10, 10, 2_000, 10, 70_000, 3, 200_000, 200_000, 5, 5]
+      const items = sizes.map((size, at) => ({ n: at + 1, value: "\u20ac".repeat(size) }))
+      for (const item of items) await one({ append: [item] })
+      const ends = async (charsMax: number, from = 1, limit = 100) => {
+        const found = await readChars(from, limit, charsMax)
+        expect(found).toEqual(items.slice(from - 1, from - 1 + found.length))
+        return found.at(-1)?.n
+      }
+      expect(await ends(1)).toBe(1)
+      expect(await ends(20)).toBe(2)
+      expect(await ends(21)).toBe(3)
+      expect(await ends(2_031)).toBe(5)
+      expect(await ends(72_030)).toBe(5)
+      expect(await ends(72_031)).toBe(6)
+      expect(await ends(72_034)).toBe(7)
+      expect(await ends(1, 7)).toBe(7)
+      expect(await ends(200_001, 7)).toBe(8)
+      expect(await ends(1_000_000)).toBe(10)
+      expect(await ends(1_000_000, 2, 3)).toBe(4)
+      expect(await readChars(11, 10, 5)).toEqual([])
+    })
+    it("finds all items in parts of bounded characters, whatever was removed", async () => {
+      const sized = (from: number, to: number, chars: (n: number) => number) =>
+        itemsOf(from, to).map(({ n, value }) => ({ n, value: value.padEnd(chars(n), "x") }))
+      await one({ state: "a", append: sized(1, 40, () => 300), head: 40 })
+      await one({ append: sized(41, 60, () => 9_000), expected: (await load()).revision })
+      await one({ append: sized(61, 300, (n) => n % 7), expected: (await load()).revision })
+      // The message of several items gets a later sequence than the items after it.
+      const remove = [2, 3, 18, 41, 42, 43, 59, 100, ...itemsOf(120, 280).map(({ n }) => n)]
+      await one({ state: "b", expected: (await load()).revision, head: 300, remove })
+      const all = await read()
+      expect(all.map(({ n }) => n)).toEqual(
+        itemsOf(1, 300).map(({ n }) => n).filter((n) => !remove.includes(n))
+      )
+      for (const charsMax of [1, 500, 20_000, 100_000]) {
+        const found = []
+        for (let next = 1, isEnd = false; !isEnd;) {
+          const part = await readChars(next, 250, charsMax)
+          expect(part.slice(0, -1).reduce((sum, { value }) => sum + value.length, 0))
+            .toBeLessThan(charsMax)
+          found.push(...part)
+          next = (part.at(-1)?.n ?? 0) + 1
+          isEnd = part.length === 0 || isLogEnd(part, 250, charsMax)
+        }
+        expect(found).toEqual(all)
+      }
     })
     it("sorts by number, not by digits", async () => {
       for (let n = 1; n <= 1_100; n += 100) await one({ append: itemsOf(n, n + 99) })

@@ -55,9 +55,13 @@ export const probeOf = (fresh: Fresh<StorageApi>) => {
   const commit = (...group: ReadonlyArray<Partial<Commit>>) =>
     run(harness.api.commit(group.map(commitOf)))
   const read = (from = 1, limit = 1_000, of = alice) => run(harness.api.read(of, from, limit))
+  const readChars = (from: number, limit: number, charsMax: number) =>
+    run(harness.api.read(alice, from, limit, false, charsMax))
   return {
     commit,
     read,
+    /** A read that ends with the item that reaches `charsMax` characters. */
+    readChars,
     /** Reads in the turn that reports the commit. */
     readAtOnce: (changes: Partial<Commit>, from: number) => {
       const { api } = harness

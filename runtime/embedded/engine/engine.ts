@@ -22,6 +22,8 @@ export interface KeyRange {
   readonly gt?: string
   readonly lt: string | Buffer
   readonly limit: number
+  /** A read with values ends with the row whose value reaches so many characters, or soon after. */
+  readonly charsMax?: number | undefined
 }
 
 /** Part of a span: rows, in which keys and values alternate, and whether the span ends there. */

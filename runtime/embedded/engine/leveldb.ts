@@ -115,7 +115,7 @@ class LevelDatabase implements Database {
   }
 
   private async rows(
-    { limit, ...bounds }: KeyRange,
+    { charsMax = Infinity, limit, ...bounds }: KeyRange,
     reverse: boolean,
     values: boolean,
     snapshot: Snapshot | undefined
@@ -130,14 +130,18 @@ class LevelDatabase implements Database {
       snapshot
     })
     const rows: Array<string> = []
+    let chars = 0
     try {
-      while (rows.length < 2 * limit) {
+      while (rows.length < 2 * limit && chars < charsMax) {
         const size = Math.min(limit - rows.length / 2, leveldbChunkRows)
         const entries = await iterator.nextv(size)
         if (entries.length === 0) break
-        for (const [key, value] of entries) rows.push(String(key), value ?? "")
+        for (const [key, value] of entries) {
+          rows.push(String(key), value ?? "")
+          chars += value?.length ?? 0
+        }
       }
-      if (rows.length < 2 * limit) return rows
+      if (rows.length < 2 * limit && chars < charsMax) return rows
       // LevelDB skips blocks that it cannot read, and reports them at the end of a span only.
       iterator.seek(reverse ? BEFORE_ALL : bounds.lt)
       await iterator.next()

@@ -17,6 +17,8 @@ interface QueryOptions {
   readonly fillCache?: boolean
   readonly asyncIO?: boolean
   readonly timeout?: number
+  /** The read ends with the row that exceeds it. */
+  readonly highWaterMarkBytes?: number
   readonly keyEncoding: "utf8"
   readonly valueEncoding: "utf8"
 }
@@ -69,8 +71,8 @@ const UTF8 = {
 /** The binding's `timeout` of a read without a deadline. */
 const NO_DEADLINE = 0
 
-/** The binding counts in 32 bits. */
-const LIMIT_MAX = 2 ** 31 - 1
+/** The binding counts rows and bytes in 32 bits. */
+const COUNT_MAX = 2 ** 31 - 1
 
 class RocksDatabase implements Database {
   readonly engine = "rocksdb"
@@ -101,9 +103,17 @@ class RocksDatabase implements Database {
     return rows[0]
   }
 
-  query(span: KeyRange, reverse: boolean, values: boolean, timeout: number): Slice {
-    const limit = Math.min(span.limit, LIMIT_MAX)
-    return this.native.querySync({ ...UTF8, ...span, limit, reverse, values, timeout })
+  query(
+    { charsMax = COUNT_MAX, ...span }: KeyRange,
+    reverse: boolean,
+    values: boolean,
+    timeout: number
+  ): Slice {
+    const limit = Math.min(span.limit, COUNT_MAX)
+    // A character has a byte at least.
+    const highWaterMarkBytes = Math.min(charsMax, COUNT_MAX)
+    const bounds = { ...span, limit, highWaterMarkBytes }
+    return this.native.querySync({ ...UTF8, ...bounds, reverse, values, timeout })
   }
 
   withSnapshot<A>(read: (view: EngineSnapshot) => A): A {

@@ -15,8 +15,16 @@ export const readSpan = (
 ): ReadonlyArray<string> | Promise<ReadonlyArray<string>> => {
   const first = database().query(span, reverse, values, readSliceMs)
   if (first instanceof Promise) return first
-  if (first.finished || first.rows.length >= 2 * span.limit) return first.rows
+  if (first.finished || isFull(first.rows, span)) return first.rows
   return readRest(database, span, reverse, values, [...first.rows])
+}
+
+/** Whether rows reach a bound of their span. */
+const isFull = (rows: ReadonlyArray<string>, { charsMax, limit }: KeyRange): boolean => {
+  if (rows.length >= 2 * limit || charsMax === undefined) return rows.length >= 2 * limit
+  let chars = 0
+  for (let at = 1; at < rows.length; at += 2) chars += rows[at]?.length ?? 0
+  return chars >= charsMax
 }
 
 const readRest = async (
@@ -32,11 +40,11 @@ const readRest = async (
     const last = rows.at(-2)
     const lower = reverse || last === undefined ? lowerOf(span) : { gt: last }
     const lt = reverse && last !== undefined ? last : span.lt
-    const rest = { ...lower, lt, limit: span.limit - rows.length / 2 }
+    const rest = { ...lower, lt, limit: span.limit - rows.length / 2, charsMax: span.charsMax }
     const slice = database().query(rest, reverse, values, sliceMs)
     if (slice instanceof Promise) return [...rows, ...await slice]
     for (const row of slice.rows) rows.push(row)
-    if (slice.finished || rows.length >= 2 * span.limit) return rows
+    if (slice.finished || isFull(rows, span)) return rows
     // A slice without rows must not be repeated unchanged.
     if (slice.rows.length === 0) sliceMs *= 2
   }

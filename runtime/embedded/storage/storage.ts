@@ -3,8 +3,9 @@ import { Effect } from "effect"
 import { type Address, keyOf, type LogItem, shardOf, StorageCorrupted,
   StorageUnavailable } from "../../actor/index.ts"
 import { cachedFencesMax } from "../../limits.ts"
-import { assertCommit, type Commit, type CommitOutcome, conflictOf, noSignals, soleStream,
-  type StorageApi, type StoredActor, type TimerCursor, type TimerPage } from "../../ports/index.ts"
+import { assertCommit, type Commit, type CommitOutcome, conflictOf, firstChars, noSignals,
+  soleStream, type StorageApi, type StoredActor, type TimerCursor,
+  type TimerPage } from "../../ports/index.ts"
 import { type EngineSnapshot, engineTitles, keysIn, readSpan,
   type WriteBatch } from "../engine/index.ts"
 import * as keys from "../keys.ts"
@@ -245,17 +246,20 @@ class EmbeddedStorage {
   read(
     address: Address,
     from: number,
-    limit: number
-  ): ReadonlyArray<LogItem> | Promise<Array<LogItem>> {
+    limit: number,
+    charsMax: number | undefined
+  ): ReadonlyArray<LogItem> | Promise<ReadonlyArray<LogItem>> {
     if (limit <= 0) return []
     const key = keyOf(address)
     const fence = this.entries.get(key)?.durable
     const epoch = fence?.epoch ?? readActorRecord(this.store.database(), key).epoch
     if (epoch === 0) return []
     const prefix = fence?.prefix ?? keys.logPrefix(epoch)
-    const span = { gte: prefix + keys.digits(Math.max(from, 0)), lt: keys.logEnd(prefix), limit }
+    const gte = prefix + keys.digits(Math.max(from, 0))
+    const span = { gte, lt: keys.logEnd(prefix), limit, charsMax }
     const rows = readSpan(this.store.database, span, false)
-    return rows instanceof Promise ? rows.then(itemsIn) : itemsIn(rows)
+    const itemsOf = (all: ReadonlyArray<string>) => firstChars(itemsIn(all), charsMax)
+    return rows instanceof Promise ? rows.then(itemsOf) : itemsOf(rows)
   }
 
   timers(shard: number, limit: number, from: TimerCursor | undefined): Promise<TimerPage> {
@@ -458,7 +462,8 @@ export const makeStorage = (store: EmbeddedStore, sweeper: LogSweeper): StorageA
     streamOf: soleStream,
     commit: (group) => Effect.suspend(() => storage.commit(group)),
     load: (address) => store.read(() => storage.load(address)),
-    read: (address, from, limit) => store.read(() => storage.read(address, from, limit)),
+    read: (address, from, limit, _, charsMax) =>
+      store.read(() => storage.read(address, from, limit, charsMax)),
     timers: (shard, limit, from) => store.read(() => storage.timers(shard, limit, from)),
     scan: (kind, after, limit) => store.read(() => storage.scan(kind, after, limit)),
     followLateCommits: (onSettled) => storage.followLateCommits(onSettled),

@@ -80,7 +80,7 @@ class NatsContents implements ActorSource {
   }
 
   async read(of: Address, from: number, limit: number): Promise<ReadonlyArray<LogItem>> {
-    return readLog(this.nats, this.bucketOf(of), of, undefined, from, limit)
+    return readLog(this.nats, this.bucketOf(of), of, undefined, { from, limit })
   }
 
   /** Reads the items, because a listed subject may have only a marker. */

@@ -1,9 +1,10 @@
 /** Reads an actor and its log. */
 import type { Address, LogItem } from "../../actor/index.ts"
 import { keysPerReadMax, logMessageItemsMax } from "../../limits.ts"
+import { firstChars } from "../../ports/index.ts"
 import type { NatsApi } from "../connection/index.ts"
-import { acknowledgedSequence, actorKeys, barrierReader, type Bucket, listSubjects, readLast,
-  readLastOfMany, type StoredMessage } from "../stream/index.ts"
+import { acknowledgedSequence, actorKeys, barrierReader, type Bucket, listSubjects, readFirstOfMany,
+  readLast, readLastOfMany, type StoredMessage } from "../stream/index.ts"
 import { type ActorEntry, isLiveItem, itemCount, itemsOf, keysOfItem,
   parseEntry } from "./actor-entry.ts"
 
@@ -101,6 +102,8 @@ const sparseFactor = 8
 
 interface ItemsRead {
   readonly items: ReadonlyArray<LogItem>
+  /** How many of the numbers were read: fewer than requested if the items are large. */
+  readonly count: number
   /** The last known number: that of the record, or of an item above it. */
   readonly head: number
 }
@@ -108,14 +111,30 @@ interface ItemsRead {
 const range = (from: number, count: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, at) => from + at)
 
+/** What was read of the `count` numbers from `first` on. */
+const within = ({ head, items }: ItemsRead, first: number, count: number): ItemsRead => ({
+  items: items.filter(({ n }) => n >= first && n < first + count),
+  head,
+  count
+})
+
 class LogReader {
   private readonly nats: NatsApi
   private readonly bucket: Bucket
   private readonly state: string
   private readonly log: string
   private readonly lastSeq: number
+  /** Bytes of one answer of the servers; undefined: as many as they send. */
+  private readonly bytesMax: number | undefined
 
-  constructor(nats: NatsApi, bucket: Bucket, of: Address, lastSeq: number) {
+  constructor(
+    nats: NatsApi,
+    bucket: Bucket,
+    of: Address,
+    lastSeq: number,
+    bytesMax: number | undefined
+  ) {
+    this.bytesMax = bytesMax
     this.nats = nats
     this.bucket = bucket
     const keys = actorKeys(bucket, of)
@@ -124,10 +143,13 @@ class LogReader {
     this.lastSeq = lastSeq
   }
 
-  /** Reads the keys of these ascending numbers, and the record from the same replica. */
-  async readNumbers(numbers: ReadonlyArray<number>): Promise<ItemsRead> {
-    const subjects = [this.state, ...numbers.map((n) => this.log + n)]
-    const stored = await readLastOfMany(this.nats, this.bucket.stream, subjects, this.lastSeq)
+  /**
+   * Reads the keys of these ascending numbers, and the record from the same replica: at least
+   * `countMin` of them.
+   */
+  async readNumbers(all: ReadonlyArray<number>, countMin = 1): Promise<ItemsRead> {
+    const { count, stored } = await this.readKeys(all, countMin)
+    const numbers = all.slice(0, count)
     const found = new Map<string, StoredMessage>(
       stored.map((message) => [message.subject, message])
     )
@@ -142,14 +164,31 @@ class LogReader {
       items.push(...itemsOf(n, message))
       head = Math.max(head, n + itemCount(message) - 1)
     }
-    return { items, head }
+    return { items, head, count }
   }
 
-  /** The items of `count` numbers. */
+  private async readKeys(numbers: ReadonlyArray<number>, countMin: number) {
+    const { bucket: { stream }, bytesMax, lastSeq, nats } = this
+    const subjects = [this.state, ...numbers.map((n) => this.log + n)]
+    if (bytesMax === undefined) {
+      const stored = await readLastOfMany(nats, stream, subjects, lastSeq)
+      return { stored, count: numbers.length }
+    }
+    const bounds = { bytesMax, countMin: 1 + countMin }
+    const { count, stored } = await readFirstOfMany(nats, stream, subjects, lastSeq, bounds)
+    return { stored, count: count - 1 }
+  }
+
+  /** The items of `count` numbers, or of the first of them. */
   async readRange(first: number, count: number): Promise<ItemsRead> {
+    if (this.bytesMax !== undefined) {
+      // An item that has a message of its own is not in one before it, and those may be large.
+      const read = await this.readNumbers(range(first, count))
+      if (read.items[0]?.n === first) return within(read, first, read.count)
+    }
     const before = keysOfItem(first).slice(0, -1)
-    const { head, items } = await this.readNumbers([...before, ...range(first, count)])
-    return { items: items.filter(({ n }) => n >= first && n < first + count), head }
+    const read = await this.readNumbers([...before, ...range(first, count)], before.length + 1)
+    return within(read, first, read.count - before.length)
   }
 
   /** Lists the numbers of all keys that may hold an item from `from` on, ascending. */
@@ -165,14 +204,60 @@ class LogReader {
   }
 }
 
+/** Bounds of one read of a log: see the port. */
+interface LogBounds {
+  readonly from: number
+  readonly limit: number
+  readonly charsMax?: number | undefined
+}
+
+/** The items that a read has found, up to its bounds. */
+class FoundItems {
+  private readonly limit: number
+  private readonly charsMax: number
+  private readonly all: Array<LogItem> = []
+  private chars = 0
+  private wanted = 0
+
+  constructor(limit: number, charsMax = Infinity) {
+    this.limit = limit
+    this.charsMax = charsMax
+  }
+
+  get items(): ReadonlyArray<LogItem> {
+    return firstChars(this.all.slice(0, this.limit), this.charsMax)
+  }
+
+  get isFull(): boolean {
+    return this.all.length >= this.limit || this.chars >= this.charsMax
+  }
+
+  /** How many items to read next: likely so many that they have the missing characters. */
+  takeWanted(): number {
+    const missing = this.limit - this.all.length
+    if (this.chars === 0 || this.charsMax === Infinity) return missing
+    const charsOfOne = this.chars / this.all.length
+    const likely = Math.ceil((this.charsMax - this.chars) / charsOfOne)
+    // Many small items may follow large ones.
+    this.wanted = Math.max(likely, 2 * this.wanted)
+    return Math.min(missing, this.wanted)
+  }
+
+  add(items: ReadonlyArray<LogItem>): void {
+    for (const item of items) {
+      this.all.push(item)
+      this.chars += item.value.length
+    }
+  }
+}
+
 /** `known`: the actor as its owner knows it; undefined reads it first. */
 export const readLog = async (
   nats: NatsApi,
   bucket: Bucket,
   of: Address,
   known: ActorEntry | undefined,
-  first: number,
-  limit: number
+  { charsMax, from, limit }: LogBounds
 ): Promise<ReadonlyArray<LogItem>> => {
   const [entry, lastSeq] = known === undefined
     ? await Promise.all([
@@ -181,23 +266,24 @@ export const readLog = async (
     ])
     : [known, known.lastSeq]
   if (entry.seq === 0 || (entry.head === 0 && entry.floor === entry.seq)) return []
-  const reader = new LogReader(nats, bucket, of, lastSeq)
-  const items: Array<LogItem> = []
-  let next = Math.max(first, entry.lowWatermark + 1)
-  while (items.length < limit) {
-    const size = Math.min(itemsPerRead, limit - items.length)
-    if (known !== undefined && next > known.head) return items
-    const read = await reader.readRange(next, size)
-    items.push(...read.items)
-    next += size
-    if (next > read.head + 1 || items.length >= limit) return items
-    if (read.items.length * sparseFactor >= size) continue
+  // A character has a byte at least.
+  const reader = new LogReader(nats, bucket, of, lastSeq, charsMax)
+  const found = new FoundItems(limit, charsMax)
+  let next = Math.max(from, entry.lowWatermark + 1)
+  while (!found.isFull) {
+    if (known !== undefined && next > known.head) break
+    const read = await reader.readRange(next, Math.min(itemsPerRead, found.takeWanted()))
+    found.add(read.items)
+    next += read.count
+    if (next > read.head + 1) break
+    if (found.isFull || read.items.length * sparseFactor >= read.count) continue
     const numbers = await reader.listNumbers(next)
-    for (let at = 0; at < numbers.length && items.length < limit; at += itemsPerRead) {
-      const found = await reader.readNumbers(numbers.slice(at, at + itemsPerRead))
-      items.push(...found.items.filter(({ n }) => n >= next))
+    for (let at = 0; at < numbers.length && !found.isFull;) {
+      const { count, items } = await reader.readNumbers(numbers.slice(at, at + itemsPerRead))
+      found.add(items.filter(({ n }) => n >= next))
+      at += count
     }
-    return items.slice(0, limit)
+    break
   }
-  return items
+  return found.items
 }

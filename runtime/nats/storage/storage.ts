@@ -84,12 +84,12 @@ class NatsStorage {
       return { state: text, revision, head, timer }
     })
 
-  readonly read: StorageApi["read"] = (address, from, limit, isOwn) =>
+  readonly read: StorageApi["read"] = (address, from, limit, isOwn, charsMax) =>
     attempt(() => {
       if (limit <= 0) return Promise.resolve([])
       const { bucket } = this.writerOf(shardOf(address))
       const known = isOwn === true ? this.fenced(address) : undefined
-      return readLog(this.nats, bucket, address, known, from, limit)
+      return readLog(this.nats, bucket, address, known, { from, limit, charsMax })
     })
 
   /** The actor, where this node has fenced it; any other node must read it. */

@@ -217,16 +217,22 @@ const directGet = async (
   return replies
 }
 
+/** The last messages of these subjects; the answer ends with the one that reaches `max_bytes`. */
+interface SubjectsQuestion {
+  readonly multi_last: ReadonlyArray<string>
+  readonly max_bytes?: number
+}
+
 /** Reads from a replica with everything up to `lastSeq`; at least one of the subjects exists. */
 const getFromCurrentReplica = (
   nats: StreamAccess,
   stream: string,
-  subjects: ReadonlyArray<string>,
+  question: SubjectsQuestion,
   lastSeq: number
 ): Promise<StreamReplies> =>
   retryUntilDeadline(async () => {
     for (let tries = 0; tries < staleRetriesMax; tries++) {
-      const replies = await directGet(nats, stream, { multi_last: subjects })
+      const replies = await directGet(nats, stream, question)
       if (replies.code === 204 && replies.upTo >= lastSeq) return replies
       await wait(staleRetryMs)
     }
@@ -288,7 +294,7 @@ export const barrierReader = async (nats: StreamAccess, stream: string): Promise
     const found = await getAll(
       nats,
       [...subjects, barrier.subject],
-      (rest) => getFromCurrentReplica(nats, stream, rest, barrier.seq)
+      (rest) => getFromCurrentReplica(nats, stream, { multi_last: rest }, barrier.seq)
     )
     return subjects.map((subject) => found.find((stored) => stored.subject === subject))
   }
@@ -315,17 +321,45 @@ export const readLastOfMany = (
   subjects: ReadonlyArray<string>,
   lastSeq: number
 ): Promise<ReadonlyArray<StoredMessage>> =>
-  getAll(nats, subjects, (rest) => getSome(nats, stream, rest, lastSeq))
+  getAll(nats, subjects, (rest) => getSome(nats, stream, { multi_last: rest }, lastSeq))
+
+/**
+ * The same for as many of the first subjects as have `bytesMax` bytes together, and for `countMin`
+ * of them in any case. `count`: how many of the subjects the result covers. Messages come in the
+ * order of their sequences, which need not be the order of the subjects. So if some are left out,
+ * the result does not count, and fewer subjects are read.
+ */
+export const readFirstOfMany = async (
+  nats: StreamAccess,
+  stream: string,
+  subjects: ReadonlyArray<string>,
+  lastSeq: number,
+  { bytesMax, countMin }: { readonly bytesMax: number; readonly countMin: number }
+): Promise<{ readonly stored: ReadonlyArray<StoredMessage>; readonly count: number }> => {
+  for (let count = fitting(nats, subjects);;) {
+    const first = subjects.slice(0, Math.max(count, countMin))
+    if (count <= countMin) {
+      return { stored: await readLastOfMany(nats, stream, first, lastSeq), count: countMin }
+    }
+    const question = { multi_last: first, max_bytes: bytesMax }
+    const { remaining, stored } = await getSome(nats, stream, question, lastSeq)
+    if (remaining === 0) return { stored, count }
+    // Some margin, since the messages differ in size.
+    const share = stored.length / (stored.length + remaining)
+    count = Math.min(count - 1, Math.floor(0.75 * share * count))
+  }
+}
 
 const getSome = async (
   nats: StreamAccess,
   stream: string,
-  subjects: ReadonlyArray<string>,
+  question: SubjectsQuestion,
   lastSeq: number
 ): Promise<Pick<StreamReplies, "stored" | "remaining">> => {
-  const replies = await retryUntilDeadline(() => directGet(nats, stream, { multi_last: subjects }))
+  const subjects = question.multi_last
+  const replies = await retryUntilDeadline(() => directGet(nats, stream, question))
   if (replies.code === 204 && replies.upTo >= lastSeq) return replies
-  if (replies.code !== 404) return getFromCurrentReplica(nats, stream, subjects, lastSeq)
+  if (replies.code !== 404) return getFromCurrentReplica(nats, stream, question, lastSeq)
   // A replica that has none of them does not report how far it has got.
   const barrier = await nats.readBarrier(stream)
   if (barrier === undefined) {
@@ -334,7 +368,7 @@ const getSome = async (
     return { stored, remaining: 0 }
   }
   const seq = Math.max(lastSeq, barrier.seq)
-  const withBarrier = [...subjects, barrier.subject]
+  const withBarrier = { ...question, multi_last: [...subjects, barrier.subject] }
   const { remaining, stored } = await getFromCurrentReplica(nats, stream, withBarrier, seq)
   return { remaining, stored: stored.filter(({ subject }) => subject !== barrier.subject) }
 }

@@ -54,6 +54,7 @@ interface Question {
   readonly last_by_subj?: string
   readonly next_by_subj?: string
   readonly multi_last?: ReadonlyArray<string>
+  readonly max_bytes?: number
   readonly batch?: number
   readonly seq?: number
   readonly filter?: string
@@ -215,7 +216,7 @@ export class SimulatedJetStream {
   /** All last messages of some subjects, in the order of their sequences. */
   private directGet(
     stream: SimulatedStream,
-    { multi_last: filters = [] }: Question,
+    { max_bytes: bytesMax = directBytesMax, multi_last: filters = [] }: Question,
     atMs: number
   ): ReadonlyArray<Reply> {
     const names = new Set(filters.flatMap((filter) => stream.list(filter, atMs)))
@@ -231,7 +232,7 @@ export class SimulatedJetStream {
     let bytes = 0
     let lastSeq = 0
     for (const message of found) {
-      if (bytes > directBytesMax) break
+      if (bytes > bytesMax) break
       const { data, headers, seq, subject } = message
       const fields = stringFieldsOf(headers)
       fields.set("Nats-Stream", stream.name).set("Nats-Subject", subject)
