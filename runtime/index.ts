@@ -17,7 +17,7 @@ export { logFailure } from "./logged-failure.ts"
 export { Histogram, type KindMetrics, type RuntimeMetrics } from "./metrics.ts"
 export type { Snapshot, SystemOptions } from "./node.ts"
 export { type ActorPart, type BlobInfo, Blobs, type BlobsApi, byBytes, type ByteRange, type Commit,
-  type ItemsPart, makeMemoryView, type OpenView, type RecordChange, type RecordEntry,
+  isLogEnd, type ItemsPart, makeMemoryView, type OpenView, type RecordChange, type RecordEntry,
   type RecordPart, type RecordRange, Records, type RecordsApi, recordsUpTo, Registry, Storage,
   type StorageApi, StoreContents, type StoreContentsApi, type Timer,
   Transport } from "./ports/index.ts"

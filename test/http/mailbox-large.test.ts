@@ -1,10 +1,29 @@
 /** Pages of large notifications: they end before they need much memory, and none is left out. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Effect } from "effect"
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { childrenOf } from "../../http/formats/xml/index.ts"
+import { pageCharsMax } from "../../http/limits.ts"
+import type { Service } from "../../http/pipeline/service.ts"
 import { type Mailboxes, owner, startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
 let href = ""
+/** Characters of the largest read of the log. */
+let largestChars = 0
+
+const counting = (counted: Service): Service => ({
+  ...counted,
+  system: {
+    ...counted.system,
+    read: (...parameters) =>
+      Effect.tap(counted.system.read(...parameters), (items) =>
+        Effect.sync(() => {
+          const chars = items.reduce((sum, { value }) => sum + value.length, 0)
+          largestChars = Math.max(largestChars, chars)
+        }))
+  }
+})
+
 const count = 12
 const names = Array.from({ length: count }, (_, n) => `large-${n}`)
 
@@ -14,7 +33,7 @@ const largeNotification = (name: string): string =>
   `${`<x a="${"a".repeat(990)}"/>`.repeat(200)}</item></notification>`
 
 beforeAll(async () => {
-  service = await startMailboxes()
+  service = await startMailboxes(counting)
   href = (await service.open("large")).href
   for (const name of names) {
     const answer = await service.send("POST", href, { body: largeNotification(name) })
@@ -23,6 +42,10 @@ beforeAll(async () => {
 })
 
 afterAll(() => service.close())
+
+afterEach(() => {
+  expect(largestChars).toBeLessThan(pageCharsMax + largeNotification("").length + 1_000)
+})
 
 const namesIn = (text: string): ReadonlyArray<string> => text.match(/large-\d+/g) ?? []
 

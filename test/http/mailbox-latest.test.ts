@@ -8,6 +8,7 @@ import { latestScannedMax, searchScannedMax } from "../../http/limits.ts"
 import type { Service } from "../../http/pipeline/service.ts"
 import { mailboxRefNamed } from "../../http/resources/mailboxes/mailbox-access.ts"
 import { type MailboxFilter, readLatest } from "../../http/resources/mailboxes/mailbox-listing.ts"
+import { firstChars } from "../../runtime/ports/storage.ts"
 import { defaultSettings } from "../actors/mailbox-settings.ts"
 
 interface Item {
@@ -24,8 +25,8 @@ const serviceOf = (log: ReadonlyArray<Item>): Service =>
   ({
     settings: { baseUrl: "http://post.test" },
     system: {
-      read: (_to: unknown, from: number, limit: number) =>
-        Effect.succeed(log.filter(({ n }) => n >= from).slice(0, limit))
+      read: (_to: unknown, from: number, limit: number, charsMax?: number) =>
+        Effect.succeed(firstChars(log.filter(({ n }) => n >= from).slice(0, limit), charsMax))
     }
     // The tested function uses nothing else of a service.
   }) as unknown as Service
@@ -84,6 +85,21 @@ it("shows each notification once, newest first, and ends", () => {
     // Only the last page may be empty: when all earlier entries are removed.
     expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
   }))
+})
+
+it("shows each notification once, whatever their sizes", () => {
+  const kinds = fc.array(fc.constantFrom(0, 10, 300_000, 2_000_000), { maxLength: 40 })
+  fc.assert(
+    fc.property(kinds, fc.integer({ min: 1, max: 30 }), (sizes, limit) => {
+      const log = sizes.flatMap((size, at) => {
+        const value = encodeItem(at + 1, part, part, "x".repeat(size))
+        return size === 0 ? [] : [{ n: at + 1, value }]
+      })
+      const pages = pagesOf(sizes.length, log, log.length, limit)
+      expect(pages.flat()).toEqual(log.map(({ n }) => n).toReversed())
+    }),
+    { numRuns: 50 }
+  )
 })
 
 it("scans a bounded part of a log for each page, and the next page continues", () => {

@@ -5,12 +5,12 @@
 import { Effect } from "effect"
 import { formatCursor, itemAtMs, type MailboxView, parseSince, type Since,
   startAfter } from "../../../actors/mailbox/index.ts"
-import { type LogItem, StorageUnavailable } from "../../../runtime/index.ts"
+import { StorageUnavailable } from "../../../runtime/index.ts"
 import { element, writeElement } from "../../formats/xml/index.ts"
 import { type HandlerFailure, type HttpError, type Service,
   unknownCursor } from "../../pipeline/index.ts"
 import { eventText } from "../../wire/index.ts"
-import { type MailboxRef, readItems } from "./mailbox-access.ts"
+import { type BoundedItems, type MailboxRef, readBoundedItems } from "./mailbox-access.ts"
 
 /** A cursor or a time; restores a `+` that the decoding of a form made a space. */
 export const parseListingSince = (text: string): Since | undefined =>
@@ -26,7 +26,7 @@ export interface ListingPosition {
    */
   readonly state: "kept" | "discarded" | "unknown"
   /** The first items after the position, if the search has read them. */
-  readonly following?: ReadonlyArray<LogItem>
+  readonly following?: BoundedItems
 }
 
 /** The log number after which a listing begins. */
@@ -79,12 +79,12 @@ export const findPosition = Effect.fnUntraced(function*(
   if (n < first) return { after: first, state: "discarded" }
   if (n === 0 || (n === head && isItemOf(cursor, lastAtMs))) return { after: n, state: "kept" }
   // An answer may show items that were committed after its view, and so may its cursor.
-  const items = yield* readItems(service, mailbox, n, 1 + ahead)
+  const { isEnd, items } = yield* readBoundedItems(service, mailbox, n, 1 + ahead)
   const [item] = items
   const isThere = item?.n === n
   const isKnown = isThere ? isItemOf(cursor, itemAtMs(item.value)) : n <= head
   if (!isKnown) return { after: first, state: "unknown" }
-  const following = isThere ? items.slice(1) : items.slice(0, ahead)
+  const following = { items: isThere ? items.slice(1) : items.slice(0, ahead), isEnd }
   return { after: n, state: "kept", ...ahead > 0 ? { following } : {} }
 })
 

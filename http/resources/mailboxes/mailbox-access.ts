@@ -3,11 +3,11 @@ import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { mailboxKind, openItems } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
-import { type Address, address, isRefusal } from "../../../runtime/index.ts"
+import { type Address, address, isLogEnd, isRefusal, type LogItem } from "../../../runtime/index.ts"
 import { isSlug, secretHash } from "../../auth/credentials/index.ts"
 import { authenticate, checkBasicPassword, countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
-import { mailboxRefsMax } from "../../limits.ts"
+import { mailboxRefsMax, pageCharsMax } from "../../limits.ts"
 import { absoluteUri, type Call, challenges, describeActor, formatFault, type HandlerAnswer,
   type HandlerFailure, HttpError, httpError, type Parameters, refusalError, type ResourceHandler,
   type Service, toHttpError } from "../../pipeline/index.ts"
@@ -59,6 +59,30 @@ export const readItems = (
   from: number,
   limit: number
 ) => Effect.map(system.read(to, from, limit), (items) => openItems(keyring, to, items))
+
+/** Items that one read has returned. */
+export interface BoundedItems {
+  readonly items: ReadonlyArray<LogItem>
+  /** Whether the log had no more at the time of the read. */
+  readonly isEnd: boolean
+}
+
+/**
+ * {@link readItems} of few more characters than fit on a page: up to the first item that does not.
+ * So requests hold a page of a log each, however large its items are.
+ */
+export const readBoundedItems = (
+  { keyring, system }: Service,
+  { to }: MailboxRef,
+  from: number,
+  limit: number,
+  charsMax = pageCharsMax + 1
+) =>
+  Effect.map(system.read(to, from, limit, charsMax), (stored): BoundedItems => ({
+    items: openItems(keyring, to, stored),
+    // Opened items may have fewer characters than the stored ones.
+    isEnd: isLogEnd(stored, limit, charsMax)
+  }))
 
 /** Adds the mailbox's Link to a failure, unless there is no mailbox. */
 export const withMailboxLink = (failure: HandlerFailure, mailbox: MailboxRef): HandlerFailure => {

@@ -19,7 +19,8 @@ import { type Call, contentUri, firstPage, type HandlerFailure, httpError, readL
   type Service } from "../../pipeline/index.ts"
 import type { ReplyHeaders } from "../../wire/index.ts"
 import { parseListingSince, positionSince, unknownPosition } from "./listing-position.ts"
-import { inboxRel, type MailboxRef, type ReaderCall, readItems } from "./mailbox-access.ts"
+import { type BoundedItems, inboxRel, type MailboxRef, readBoundedItems,
+  type ReaderCall } from "./mailbox-access.ts"
 
 /** The parameters of a request for a listing. */
 export interface ListingQuery {
@@ -206,23 +207,27 @@ const fittingCount = (items: Iterable<StoredItem>, limit: number): number => {
 
 /**
  * The items from a number on: `limit` at most, and few more than fit on a page. Where not all of
- * the log fits, one that does not is among them, which shows that there is a next page.
+ * the log fits, one that does not is among them, which shows that there is a next page. `first`:
+ * what is read of them.
  */
 const readPageItems = Effect.fnUntraced(function*(
   service: Service,
   mailbox: MailboxRef,
   from: number,
-  limit: number
+  limit: number,
+  first: BoundedItems
 ): Effect.fn.Return<ReadonlyArray<StoredItem>, HandlerFailure> {
-  const items: Array<StoredItem> = []
-  let isEnd = false
+  const items: Array<StoredItem> = [...first.items]
+  let { isEnd } = first
   while (
     !isEnd && items.length < limit && (items.length === 1 || charsOf(items) <= pageCharsMax)
   ) {
     const wanted = Math.min(limit - items.length, pageReadItems)
-    const read = yield* readItems(service, mailbox, (items.at(-1)?.n ?? from - 1) + 1, wanted)
-    items.push(...read)
-    isEnd = read.length < wanted
+    const next = (items.at(-1)?.n ?? from - 1) + 1
+    const charsMax = Math.max(1, pageCharsMax + 1 - charsOf(items))
+    const read = yield* readBoundedItems(service, mailbox, next, wanted, charsMax)
+    items.push(...read.items)
+    isEnd = read.isEnd || read.items.length === 0
   }
   return items
 })
@@ -242,10 +247,8 @@ export const readPage = Effect.fnUntraced(function*(
   const position = yield* positionSince(service, mailbox, view, query.since, limit + 1)
   const { after, following, state } = position
   if (state === "unknown") return yield* unknownPosition("since")
-  const unread = after < view.head && following === undefined
-  const items = unread
-    ? yield* readPageItems(service, mailbox, after + 1, limit + 1)
-    : following ?? []
+  const first = following ?? { items: [], isEnd: after >= view.head }
+  const items = yield* readPageItems(service, mailbox, after + 1, limit + 1, first)
   const covered = items.slice(0, fittingCount(items, limit))
   const more = items.length > covered.length
   const last = covered.at(-1)
@@ -480,21 +483,26 @@ export const readLatest = Effect.fnUntraced(function*(
   let found: ReadonlyArray<StoredItem> = []
   let low = end
   let scannedChars = 0
-  for (
-    let span = Math.min(limit + 1, pageReadItems);
+  let span = Math.min(limit + 1, pageReadItems)
+  while (
     low > 1 && found.length < Math.min(limit + 1, most) && end - low < scannedMax &&
-    scannedChars <= searchScannedCharsMax && charsOf(found) <= pageCharsMax;
-    span = Math.min(span * 2, spanMax)
+    scannedChars <= searchScannedCharsMax && charsOf(found) <= pageCharsMax
   ) {
     const from = Math.max(1, low - span, end - scannedMax)
     const above = low
-    const items = yield* readItems(service, mailbox, from, above - from)
+    const { isEnd, items } = yield* readBoundedItems(service, mailbox, from, above - from)
+    if (!isEnd && (items.at(-1)?.n ?? above) < above - 1) {
+      // So many characters that the newest are missing.
+      span = (above - from) >> 1
+      continue
+    }
     scannedChars += charsOf(items)
     const passed = items.filter((item) =>
       item.n < above && !isRemoval(item.value) && passes(view, query.filter, item)
     )
     found = [...passed, ...found]
     low = from
+    span = Math.min(span * 2, spanMax)
   }
   const isWhole = end > view.head && found.length >= most
   const covered = found.slice(found.length - fittingCount(found.toReversed(), limit))

@@ -8,7 +8,8 @@ import { endRefusedStream, eventStreamAnswer, failRefused, type HandlerAnswer, t
   type LiveSource, longPoll } from "../../pipeline/index.ts"
 import { type EventStream, eventText } from "../../wire/index.ts"
 import { parseListingSince, positionEvent, positionSince } from "./listing-position.ts"
-import { describeForReader, type ReaderCall, readItems, requireReader } from "./mailbox-access.ts"
+import { describeForReader, readBoundedItems, type ReaderCall,
+  requireReader } from "./mailbox-access.ts"
 import { discardedFields, entryOf, entryXml, type ListingPage, type ListingQuery, readPage,
   reportRetrieved, spansOf } from "./mailbox-listing.ts"
 
@@ -63,7 +64,7 @@ const sendAfter = Effect.fnUntraced(function*(
       endRefusedStream(events, view, mailbox.href)
       return last
     }
-    const items = yield* readItems(service, mailbox, last + 1, eventItemsMax)
+    const { isEnd, items } = yield* readBoundedItems(service, mailbox, last + 1, eventItemsMax)
     const notifications = items.filter(({ value }) => !isRemoval(value))
     for (const item of notifications) {
       // A slow client may take long for what has arrived before.
@@ -77,7 +78,7 @@ const sendAfter = Effect.fnUntraced(function*(
     if (!events.open) return last
     last = items.at(-1)?.n ?? last
     reportRetrieved(service, call, mailbox, spansOf(notifications))
-    if (items.length < eventItemsMax) return last
+    if (isEnd || items.length === 0) return last
   }
 })
 
