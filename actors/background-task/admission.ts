@@ -50,7 +50,7 @@ const admit = (
     }
   )
 
-/** Whoever deposited the notification. The mailbox if that is not known, as of a signed webhook. */
+/** Whoever deposited the notification; the mailbox, if nobody is known, as for signed webhooks. */
 const causeOf = ({ account, network }: StoredNotification, mailbox: string): RequestCause => {
   if (account !== undefined) return { kind: "account", id: account }
   return network === undefined

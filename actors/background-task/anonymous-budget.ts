@@ -43,8 +43,8 @@ interface PairLimits {
 const pairLimits: PairLimits = { pairsMax: anonymousBudgetsMax, originsMax: anonymousOriginsMax }
 
 /**
- * Assigns networks to a bounded number of shared budgets. By a key, so that no stranger can choose
- * a network that has its budget in common with another one.
+ * Assigns networks to a bounded number of shared budgets. A random key decides which networks share
+ * one, so no stranger can choose a network that shares the budget of another.
  */
 export const sharedBudgetSlots = (): (network: string) => number => {
   const key = randomBytes(32)

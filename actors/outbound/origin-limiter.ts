@@ -1,7 +1,8 @@
 /**
  * Limits the requests to each origin: how many are in flight, how many wait, and a circuit breaker
  * for origins that fail. Causes take turns, and so do the origins of each, so that neither an
- * origin nor a cause delays another one.
+ * origin nor a cause delays another one. There is one exception: the origins whose requests are
+ * deferred share the rate of retries, whatever their causes.
  */
 import { Effect, Exit } from "effect"
 import { deferredJitterMs, type DeliveryLimits } from "../limits.ts"
