@@ -1,8 +1,8 @@
 /**
  * Limits the requests to each origin: how many are in flight, how many wait, and a circuit breaker
  * for origins that fail. Causes take turns, and so do the origins of each, so that neither an
- * origin nor a cause delays another one. There is one exception: the origins whose requests are
- * deferred share the rate of retries, whatever their causes.
+ * origin nor a cause delays another one. Deferred requests share the rate of retries in the same
+ * way.
  */
 import { Effect, Exit } from "effect"
 import { deferredJitterMs, type DeliveryLimits } from "../limits.ts"
@@ -71,22 +71,36 @@ export class CircuitBreaker {
   }
 }
 
-/** The last retry time that was given to a request of an origin. */
-export interface RetrySlots {
-  lastMs: number
+const getOrSet = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+  const existing = map.get(key)
+  if (existing !== undefined) return existing
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
+/** The last retry time that a cause was given for each of its origins. */
+type RetryTimes = Map<string, number>
+
+/** When a retry may be made. */
+export interface RetryBounds {
+  readonly earliestMs: number
+  /** Bounds the time between two retries of an origin that serves faster than its share. */
+  readonly stepMaxMs?: number
 }
 
 const sweepMs = 1_000
 
 /**
- * Spreads the retries of deferred requests. Origins share the node's rate, so that an origin with
- * many deferred requests does not delay the others. The rate is kept on average only.
+ * Spreads the retries of deferred requests. The kinds of causes share the node's rate, then the
+ * causes of each kind, then the origins of each cause: so neither an origin with many deferred
+ * requests nor a cause with many origins delays the others. The rate is kept on average only.
  */
 export class RetryPacing {
   private readonly stepMs: number
   private readonly random: () => number
-  /** Origins with a retry in the future, as of the last sweep. */
-  private readonly pending = new Set<RetrySlots>()
+  /** By kind and cause: the origins with a retry in the future, as of the last sweep. */
+  private readonly pending = new Map<RequestCause["kind"], Map<string, RetryTimes>>()
   private sweptMs = 0
 
   constructor(perSecond: number, random: () => number) {
@@ -94,21 +108,33 @@ export class RetryPacing {
     this.random = random
   }
 
-  /**
-   * The time of the origin's next retry, not before `earliestMs`. `originStepMs` bounds the time
-   * between two retries of an origin that serves faster than its share.
-   */
-  next(slots: RetrySlots, earliestMs: number, nowMs: number, originStepMs = Infinity): number {
+  /** The time of the next retry that the cause makes at the origin. */
+  next(
+    { id, kind }: RequestCause,
+    origin: string,
+    nowMs: number,
+    { earliestMs, stepMaxMs = Infinity }: RetryBounds
+  ): number {
     if (nowMs - this.sweptMs >= sweepMs) this.sweep(nowMs)
-    this.pending.add(slots)
-    const stepMs = Math.min(this.stepMs * this.pending.size, originStepMs)
-    slots.lastMs = Math.max(slots.lastMs + stepMs, earliestMs)
-    return Math.round(slots.lastMs + this.random() * deferredJitterMs)
+    const causes = getOrSet(this.pending, kind, () => new Map<string, RetryTimes>())
+    const times = getOrSet(causes, id, (): RetryTimes => new Map())
+    const lastMs = times.get(origin) ?? 0
+    times.set(origin, lastMs)
+    const stepMs = this.stepMs * this.pending.size * causes.size * times.size
+    const nextMs = Math.max(lastMs + Math.min(stepMs, stepMaxMs), earliestMs)
+    times.set(origin, nextMs)
+    return Math.round(nextMs + this.random() * deferredJitterMs)
   }
 
   private sweep(nowMs: number): void {
     this.sweptMs = nowMs
-    for (const slots of this.pending) if (slots.lastMs <= nowMs) this.pending.delete(slots)
+    for (const [kind, causes] of this.pending) {
+      for (const [id, times] of causes) {
+        for (const [origin, lastMs] of times) if (lastMs <= nowMs) times.delete(origin)
+        if (times.size === 0) causes.delete(id)
+      }
+      if (causes.size === 0) this.pending.delete(kind)
+    }
   }
 }
 
@@ -180,13 +206,14 @@ const slowPerSecond = 100
 interface Origin {
   readonly origin: string
   readonly circuit: CircuitBreaker
-  readonly retries: RetrySlots
   readonly service: ServiceRate
   readonly queues: Map<Cause, RequestQueue>
   /** The queues that wait for room at the origin; the first is next. Empty while it has room. */
   readonly blocked: Set<RequestQueue>
   inFlight: number
   waiting: number
+  /** When the last of its deferred requests is retried. */
+  lastRetryMs: number
 }
 
 /** All causes of one kind, and what they may hold together. */
@@ -202,7 +229,7 @@ interface CauseGroup {
 
 /** The requests of one cause. */
 interface Cause {
-  readonly id: string
+  readonly of: RequestCause
   readonly group: CauseGroup
   /** Queues that do not wait for room at their origin, as far as is known; the first is next. */
   readonly ready: Set<RequestQueue>
@@ -357,7 +384,7 @@ export class OriginLimiter {
     }
     const retryAtMs = origin.circuit.retryAtMs(sinceMs, limits.fullRetryMs)
     const queue = origin.queues.get(cause)
-    if (retryAtMs !== undefined) this.defer(permit, retryAtMs)
+    if (retryAtMs !== undefined) this.defer(permit, { earliestMs: retryAtMs })
     else if (queue === undefined && this.hasRoom(origin) && this.mayHoldMore(cause)) {
       this.grant(permit)
     } else if (this.isFull(cause, queue)) this.deferFull(permit, sinceMs)
@@ -366,6 +393,7 @@ export class OriginLimiter {
   }
 
   private wait(permit: Permit, existing: RequestQueue | undefined, waitMs: number): void {
+    const { limits, monotonicMs } = this.options
     const { cause, origin } = permit
     const queue: RequestQueue = existing ?? { cause, origin, waiting: new Set() }
     permit.queue = queue
@@ -375,7 +403,7 @@ export class OriginLimiter {
     cause.waiting += 1
     cause.group.waiting += 1
     permit.timer = setTimeout(
-      () => this.defer(permit, this.options.monotonicMs() + this.options.limits.fullRetryMs),
+      () => this.defer(permit, { earliestMs: monotonicMs() + limits.fullRetryMs }),
       waitMs
     )
     if (existing !== undefined) return
@@ -383,13 +411,15 @@ export class OriginLimiter {
     this.place(queue)
   }
 
-  private cause({ id, kind }: RequestCause): Cause {
-    const group = this.groups[kind]
-    const existing = group.causes.get(id)
-    if (existing !== undefined) return existing
-    const cause: Cause = { id, group, ready: new Set(), inFlight: 0, waiting: 0 }
-    group.causes.set(id, cause)
-    return cause
+  private cause(of: RequestCause): Cause {
+    const group = this.groups[of.kind]
+    return getOrSet(group.causes, of.id, () => ({
+      of,
+      group,
+      ready: new Set(),
+      inFlight: 0,
+      waiting: 0
+    }))
   }
 
   private origin(name: string): Origin {
@@ -399,12 +429,12 @@ export class OriginLimiter {
       {
         origin: name,
         circuit: new CircuitBreaker(limits),
-        retries: { lastMs: 0 },
         service: new ServiceRate(this.options.monotonicMs()),
         queues: new Map(),
         blocked: new Set(),
         inFlight: 0,
-        waiting: 0
+        waiting: 0,
+        lastRetryMs: 0
       }
     this.origins.delete(name)
     this.origins.set(name, origin)
@@ -462,30 +492,36 @@ export class OriginLimiter {
     permit.resume(Effect.succeed(permit))
   }
 
-  private defer(permit: Permit, earliestMs: number, originStepMs?: number): void {
+  private defer(permit: Permit, bounds: RetryBounds): void {
+    const { cause, origin } = permit
     this.dequeue(permit)
     permit.state = "over"
-    this.forgetCause(permit.cause)
-    const { retries } = permit.origin
+    this.forgetCause(cause)
     const nowMs = this.options.monotonicMs()
-    const atMs = this.retryPacing.next(retries, earliestMs, nowMs, originStepMs)
+    const atMs = this.retryPacing.next(cause.of, origin.origin, nowMs, bounds)
+    origin.lastRetryMs = Math.max(origin.lastRetryMs, atMs)
     const untilMs = Math.round(this.options.nowMs() + atMs - nowMs)
     permit.resume(Effect.succeed({ _tag: "Deferred", untilMs }))
   }
 
   /**
    * Defers a request whose queue is full. Retries come while the queue empties, and faster than
-   * the origin has served, so that it never idles. A retry that comes too early is deferred again.
+   * the origin has served, so that it never idles. The causes that wait for the origin share this
+   * rate. A retry that comes too early is deferred again.
    */
   private deferFull(permit: Permit, nowMs: number): void {
     const { fullRetriesPerSecond, fullRetryMs } = this.options.limits
-    const served = permit.origin.service.perSecond(nowMs)
+    const { queues, service, waiting } = permit.origin
+    const served = service.perSecond(nowMs)
     if (served !== undefined && served < slowPerSecond) {
-      return this.defer(permit, nowMs + fullRetryMs)
+      return this.defer(permit, { earliestMs: nowMs + fullRetryMs })
     }
     const perSecond = Math.max(fullRetriesPerSecond, (served ?? 0) * retriesPerServed)
-    const halfEmptyMs = permit.origin.waiting * 500 / perSecond
-    this.defer(permit, nowMs + Math.min(halfEmptyMs, fullRetryMs), 1_000 / perSecond)
+    const halfEmptyMs = waiting * 500 / perSecond
+    this.defer(permit, {
+      earliestMs: nowMs + Math.min(halfEmptyMs, fullRetryMs),
+      stepMaxMs: Math.max(1, queues.size) * 1_000 / perSecond
+    })
   }
 
   private dequeue(permit: Permit): void {
@@ -522,13 +558,13 @@ export class OriginLimiter {
     }
     this.forgetCause(cause)
     const isIdle = origin.inFlight === 0 && origin.waiting === 0 && origin.circuit.isBlank
-    if (isIdle && origin.retries.lastMs <= this.options.monotonicMs()) this.forget(origin)
+    if (isIdle && origin.lastRetryMs <= this.options.monotonicMs()) this.forget(origin)
   }
 
   private forgetCause(cause: Cause): void {
-    const { group, id, inFlight, waiting } = cause
-    if (inFlight > 0 || waiting > 0 || group.causes.get(id) !== cause) return
-    group.causes.delete(id)
+    const { group, inFlight, of, waiting } = cause
+    if (inFlight > 0 || waiting > 0 || group.causes.get(of.id) !== cause) return
+    group.causes.delete(of.id)
   }
 
   private updateCircuit({ isProbe, origin }: Permit, health: OriginHealth): void {
@@ -539,7 +575,7 @@ export class OriginLimiter {
     const nowMs = monotonicMs()
     const retryAtMs = origin.circuit.retryAtMs(nowMs, limits.fullRetryMs) ?? nowMs
     for (const { waiting } of origin.queues.values()) {
-      for (const permit of waiting) this.defer(permit, retryAtMs)
+      for (const permit of waiting) this.defer(permit, { earliestMs: retryAtMs })
     }
   }
 
@@ -630,7 +666,7 @@ export class OriginLimiter {
     const [permit] = waiting
     if (permit === undefined) return
     const retryAtMs = origin.circuit.retryAtMs(monotonicMs(), limits.fullRetryMs)
-    retryAtMs === undefined ? this.grant(permit) : this.defer(permit, retryAtMs)
+    retryAtMs === undefined ? this.grant(permit) : this.defer(permit, { earliestMs: retryAtMs })
     if (waiting.size > 0) this.place(queue)
   }
 }

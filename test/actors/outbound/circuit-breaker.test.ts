@@ -1,6 +1,7 @@
 /** The circuit breaker of one origin, and the pacing of retries. */
 import { describe, expect, it } from "vitest"
 import { CircuitBreaker, RetryPacing } from "../../../actors/outbound/origin-limiter.ts"
+import type { RequestCause } from "../../../actors/outbound/protocol.ts"
 
 describe("a circuit breaker", () => {
   it("stays open twice as long with each probe that fails, up to a minute", () => {
@@ -31,31 +32,57 @@ describe("a circuit breaker", () => {
   })
 })
 
+const alice = { kind: "account", id: "alice" } as const
+const bob = { kind: "account", id: "bob" } as const
+
 describe("the pacing of retries", () => {
   it("spreads the retries of an origin over time", () => {
     const pace = new RetryPacing(1_000, () => 0)
-    const slots = { lastMs: 0 }
-    const times = Array.from({ length: 100_000 }, () => pace.next(slots, 1_000, 0))
+    const times = Array.from(
+      { length: 100_000 },
+      () => pace.next(alice, "long", 0, { earliestMs: 1_000 })
+    )
     expect(times[0]).toBe(1_000)
     expect(times.at(-1)).toBe(1_000 + 99_999)
     expect(new Set(times).size).toBe(100_000)
   })
 
-  it("shares the rate between origins, and delays none by another", () => {
+  it("shares the rate between the origins of a cause, and delays none by another", () => {
     const pace = new RetryPacing(1_000, () => 0)
-    const long = { lastMs: 0 }
-    for (let n = 0; n < 50_000; n++) pace.next(long, 60_000, 0)
-    const short = { lastMs: 0 }
-    expect(pace.next(short, 1_000, 0)).toBe(1_000)
-    expect(pace.next(short, 1_000, 0)).toBe(1_002)
-    expect(pace.next(long, 60_000, 0)).toBe(60_000 + 50_001)
+    const next = (origin: string, nowMs: number, earliestMs: number) =>
+      pace.next(alice, origin, nowMs, { earliestMs })
+    for (let n = 0; n < 50_000; n++) next("long", 0, 60_000)
+    expect(next("short", 0, 1_000)).toBe(1_000)
+    expect(next("short", 0, 1_000)).toBe(1_002)
+    expect(next("long", 0, 60_000)).toBe(60_000 + 50_001)
     // The short origin has no retry left: the long one has the whole rate again.
-    pace.next(long, 0, 5_000)
-    expect(pace.next(long, 0, 5_000)).toBe(60_000 + 50_003)
+    next("long", 5_000, 0)
+    expect(next("long", 5_000, 0)).toBe(60_000 + 50_003)
+  })
+
+  it("delays no cause by another with many origins", () => {
+    const pace = new RetryPacing(1_000, () => 0)
+    const next = (cause: RequestCause, origin: string) =>
+      pace.next(cause, origin, 0, { earliestMs: 1_000 })
+    for (let n = 0; n < 10_000; n++) next(alice, `o${n}`)
+    // Two accounts share the rate; an origin of Alice that Bob also uses delays only Alice.
+    expect(next(bob, "o0")).toBe(1_000)
+    expect(next(bob, "o0")).toBe(1_002)
+    expect(next(alice, "o0")).toBe(1_000 + 20_000)
+  })
+
+  it("delays no account by networks, however many these are", () => {
+    const pace = new RetryPacing(1_000, () => 0)
+    for (let n = 0; n < 10_000; n++) {
+      pace.next({ kind: "network", id: `n${n}` }, "dead", 0, { earliestMs: 1_000 })
+    }
+    const next = () => pace.next(bob, "dead", 0, { earliestMs: 1_000 })
+    expect(next()).toBe(1_000)
+    expect(next()).toBe(1_002)
   })
 
   it("jitters", () => {
     const pace = new RetryPacing(1_000, () => 0.5)
-    expect(pace.next({ lastMs: 0 }, 1_000, 0)).toBe(1_050)
+    expect(pace.next(alice, "o", 0, { earliestMs: 1_000 })).toBe(1_050)
   })
 })
