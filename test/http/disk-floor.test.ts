@@ -1,6 +1,7 @@
 /** Below the floor of free disk space nothing is stored without an account (protocol §7). */
 import { Effect } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { connect, type Socket } from "node:net"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { DiskFloor, floorBytes } from "../../http/rates/disk-floor.ts"
 import { makeMetricsText } from "../../http/resources/observability/prometheus-text.ts"
 import { resourceTable } from "../../http/resource-table.ts"
@@ -49,6 +50,44 @@ const anonymousSession = async (): Promise<string> => {
   return begun.header("location").slice(service.base.length)
 }
 
+/** A publication whose body is sent after the service has asked for it. */
+class SlowUpload {
+  private readonly socket: Socket
+  private readonly statuses: AsyncIterator<string>
+
+  constructor(node: string, credentials: string) {
+    const { host, hostname, port } = new URL(node)
+    this.socket = connect(Number(port), hostname)
+    this.statuses = this.read()
+    this.send(
+      `POST /content HTTP/1.1\r\nHost: ${host}\r\n${credentials}Content-Type: text/plain\r\n` +
+        "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+    )
+    onTestFinished(() => void this.socket.destroy())
+  }
+
+  send(text: string): void {
+    this.socket.write(text)
+  }
+
+  /** The status of the next answer. */
+  get next(): Promise<string> {
+    return this.statuses.next().then(({ value }) => String(value))
+  }
+
+  private async *read(): AsyncGenerator<string> {
+    let text = ""
+    for await (const data of this.socket) {
+      text += String(data)
+      for (let end = text.indexOf("\r\n\r\n"); end >= 0; end = text.indexOf("\r\n\r\n")) {
+        const status = /^HTTP\/1\.1 (\d+)/.exec(text)?.[1]
+        if (status !== undefined) yield status
+        text = text.slice(end + 4)
+      }
+    }
+  }
+}
+
 describe("below the floor", () => {
   it.each(writes)("%s %s without an account is 507, and passes above it", async (...write) => {
     const [method, template, body] = write
@@ -64,6 +103,19 @@ describe("below the floor", () => {
     expect((await service.send(method, path, wrong)).status).toBe(507)
     await setFree(100)
     expect((await service.send(method, path, { body })).status).toBeLessThan(300)
+  })
+
+  it("a body that is being received is cut, but not that of an account", async () => {
+    const statuses: Array<string> = []
+    for (const credentials of ["", `Authorization: Basic ${btoa(admin)}\r\n`]) {
+      await setFree(500)
+      const upload = new SlowUpload(service.nodes[0] ?? service.base, credentials)
+      statuses.push(await upload.next)
+      await setFree(0)
+      upload.send("4\r\nmore\r\n0\r\n\r\n")
+      statuses.push(await upload.next)
+    }
+    expect(statuses).toEqual(["100", "507", "100", "202"])
   })
 
   it("a receipt is refused too, and what is there is read and deleted", async () => {

@@ -5,7 +5,8 @@
 import { Cause, Effect, Exit } from "effect"
 import { networkKey, type QuotaExceeded, reservationMs } from "../../../actors/index.ts"
 import { reservationBytesMin, reservationRenewMs } from "../../limits.ts"
-import { type Call, type HandlerFailure, httpError, type Service } from "../../pipeline/index.ts"
+import { type Call, diskLow, type HandlerFailure, httpError,
+  type Service } from "../../pipeline/index.ts"
 import { quotaError } from "./quota.ts"
 
 /** Who pays for a body. */
@@ -80,11 +81,16 @@ export class ChargedUpload {
     }))
   )
 
-  /** The bytes of a body, cut where the quota ends. */
+  /**
+   * The bytes of a body, cut where the quota ends; one without an account also when the free disk
+   * space falls below its floor.
+   */
   async *counted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const { contentBytesMax } = this.service.settings
+    const { diskFloor, settings: { contentBytesMax } } = this.service
+    const isStranger = this.charge.account === undefined
     let lengthBytes = 0
     for await (const chunk of source) {
+      if (isStranger && diskFloor?.isBelow === true) await this.run(diskLow)
       lengthBytes += chunk.byteLength
       // The store refuses a body beyond the largest content.
       if (lengthBytes > this.reservedBytes && lengthBytes <= contentBytesMax) {
