@@ -159,9 +159,9 @@ const handleOnce = Effect.fnUntraced(function*(
 ): Effect.fn.Return<PlainAnswer, HandlerFailure> {
   const { body, parameters, request } = call
   const isStream = handler.body === "stream"
-  // With a secret URI the handler's own check looks at no other credentials.
-  const isPassword = handler.authorize !== undefined && parameters.secret("mailbox") === undefined
-  const owner = yield* keyOwnerOf(service, call, isPassword ? authenticate : authenticateCounted)
+  // The handler's own check counts wrong credentials.
+  const authenticateBy = handler.authorize === undefined ? authenticateCounted : authenticate
+  const owner = yield* keyOwnerOf(service, call, authenticateBy)
   if (handler.needsAccount === true) yield* requireAccount(service, call)
   const { keyBeside } = handler
   const beside = keyBeside === undefined ? undefined : parameters.get(keyBeside)

@@ -135,7 +135,10 @@ export interface ResourceHandler {
   readonly needsAccount?: boolean
   /** Whether the request may store something without an account; see `rates/disk-floor.ts`. */
   readonly storesForAnyone?: boolean
-  /** Checks the caller's right before an answer is repeated, where no account has it by itself. */
+  /**
+   * Checks the caller's right before an answer is repeated, where no account has it by itself, and
+   * counts wrong credentials.
+   */
   readonly authorize?: (call: Call) => Effect.Effect<unknown, HandlerFailure>
   /**
    * The hot path: answers through the exchange without a fiber. The application calls it if the

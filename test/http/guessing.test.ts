@@ -219,6 +219,25 @@ describe("wrong tokens where Basic may be a password", () => {
     expectWait(await send(token), /from this address/)
   })
 
+  it("of a keyed registration at a secret URI count, and its password does not", async () => {
+    await start()
+    const token = await open("alice")
+    const passwords: Array<string> = []
+    for (let n = 0; n <= wrongTokensMax; n += 1) passwords.push(await openMailbox(`box-${n}`))
+    const [node] = service.nodes
+    const register = (n: number, password: string) =>
+      service.send("POST", `${node}/mailboxes/box-${n}~${passwords[n]}/registrations`, {
+        basic: `alice:${password}`,
+        headers: { "Idempotency-Key": "a-key-of-enough-characters" },
+        body: "<registration><callback>http://192.0.2.1/</callback></registration>"
+      })
+    for (const [n, password] of passwords.entries()) {
+      expect((await register(n, password)).status).toBe(201)
+    }
+    expect(await exhaust((guess) => register(0, guess))).toEqual([401, 429])
+    expectWait(await register(0, token), /from this address/)
+  })
+
   it("are not checked for content that needs no account", async () => {
     const policy = { quota: 1_000, windowMs: 60_000 }
     service = await startService(resourceTable, {

@@ -5,7 +5,8 @@ import { mailboxKind, openItems } from "../../../actors/index.ts"
 import type { MailboxMessage, MailboxReader, MailboxView } from "../../../actors/mailbox/index.ts"
 import { type Address, address, isLogEnd, isRefusal, type LogItem } from "../../../runtime/index.ts"
 import { isSlug, secretHash } from "../../auth/credentials/index.ts"
-import { authenticate, checkBasicPassword, countWrongPassword } from "../../auth/index.ts"
+import { authenticate, authenticateCounted, checkBasicPassword,
+  countWrongPassword } from "../../auth/index.ts"
 import { linkHeader } from "../../formats/index.ts"
 import { mailboxRefsMax, pageCharsMax } from "../../limits.ts"
 import { absoluteUri, type Call, challenges, describeActor, formatFault, type HandlerAnswer,
@@ -217,13 +218,18 @@ export const requireRemover = Effect.fnUntraced(function*(
   return { service, call, mailbox, reader: { account: account.name, isAdmin: true }, view }
 })
 
-/** {@link requireReader} of the mailbox that the path names, before an answer is repeated. */
+/**
+ * {@link requireReader} of the mailbox that the path names, before an answer is repeated. Beside a
+ * secret URI it proves nothing by other credentials, and counts wrong ones.
+ */
 export const authorizeReader =
   (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {
     const mailbox = mailboxRefOf(service, call.parameters)
-    return mailbox === undefined
-      ? Effect.fail(httpError("not-found"))
-      : requireReader({ service, call, mailbox })
+    if (mailbox === undefined) return Effect.fail(httpError("not-found"))
+    const read = requireReader({ service, call, mailbox })
+    return mailbox.secret === undefined
+      ? read
+      : Effect.andThen(authenticateCounted(service, call), read)
   }
 
 /** Checks the secret part of the path, whatever other credentials the request has. */

@@ -5,9 +5,9 @@ import type { RegistrationMessage, RegistrationView } from "../../../actors/regi
 import { type Address, address } from "../../../runtime/index.ts"
 import { documentDigest } from "../../auth/credentials/index.ts"
 import { authenticate } from "../../auth/index.ts"
-import { describeActor, failRefused, type HandlerFailure, httpError,
+import { type Call, describeActor, failRefused, type HandlerFailure, httpError,
   type Service } from "../../pipeline/index.ts"
-import { type MailboxCall, type MailboxRef, mailboxRefNamed, type ReaderCall,
+import { type MailboxCall, type MailboxRef, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   requireReader } from "../mailboxes/index.ts"
 import type { HubRequest } from "./registration-input.ts"
 
@@ -62,6 +62,15 @@ export const requireSubscriber = Effect.fnUntraced(function*(
   const publicRef = mailboxRefNamed(service, mailbox.name)
   return { ...yield* requireReader({ ...mailboxCall, mailbox: publicRef }), mailbox }
 })
+
+/** {@link requireSubscriber} of the mailbox that the path names, before an answer is repeated. */
+export const authorizeSubscriber =
+  (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {
+    const mailbox = mailboxRefOf(service, call.parameters)
+    return mailbox === undefined
+      ? Effect.fail(httpError("not-found"))
+      : requireSubscriber({ service, call, mailbox })
+  }
 
 /** Which secrets of the mailbox allow a request; nothing for the owner of the mailbox. */
 export const allowedBy = (

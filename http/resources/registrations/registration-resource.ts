@@ -7,7 +7,7 @@ import { attribute, attributes, buttonRequestBody, dateTime, digits, documentReq
 import type { ResourceDefinition } from "../../resource.ts"
 import { deleteRegistration, getRegistration, getRegistrations, postRegistrationForm,
   postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
-import { authorizeReader } from "../mailboxes/index.ts"
+import { authorizeSubscriber } from "./registration-access.ts"
 import { registerForm } from "./registration-views.ts"
 
 /** Without a fragment, as clients send it. */
@@ -84,7 +84,7 @@ export const registrationResource: ResourceDefinition = {
     },
     "POST /mailboxes/{mailbox}/registrations": {
       handle: postRegistrations,
-      authorize: authorizeReader,
+      authorize: authorizeSubscriber,
       // No page has a form for a WebSub request.
       form: ({ request }, fields) =>
         fields.has("callback") ? registerForm(request.path) : undefined,
@@ -130,7 +130,7 @@ export const registrationResource: ResourceDefinition = {
     },
     "POST /mailboxes/{mailbox}/registrations/{registration}": {
       handle: postRegistrationForm,
-      authorize: authorizeReader,
+      authorize: authorizeSubscriber,
       id: "changeRegistrationByForm",
       summary: "Changes or removes a registration, for a page's form",
       needs: "reader",
@@ -156,7 +156,7 @@ export const registrationResource: ResourceDefinition = {
     },
     "POST /mailboxes/{mailbox}/registrations/{registration}/secret": {
       handle: postSecret,
-      authorize: authorizeReader,
+      authorize: authorizeSubscriber,
       id: "rotateSecret",
       summary: "Creates a new secret; the old one also signs for a while",
       needs: "reader",
