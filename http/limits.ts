@@ -407,7 +407,7 @@ export const containsCharsMax = 200
 export const cabinetScanItemsMax = 10_000
 
 /** Stored characters of the notifications that one answer of a cabinet scans. */
-export const cabinetScanCharsMax = 16 * 1024 * 1024
+export const cabinetScanCharsMax = 4 * 1024 * 1024
 
 /**
  * Stored characters after which the scan of a cabinet lets other work go on: to parse as many takes
