@@ -50,10 +50,8 @@ const httpOnStore = httpSuites("content", "mailbox-cursors", "mailboxes", "sessi
 /** What depends on which of three nodes answers. */
 const httpOnCluster = httpSuites(
   "cluster",
-  "content",
   "mailbox-deposit",
   "mailboxes",
-  "outgoing-send",
   "registrations",
   "sessions",
   "sign-in"
@@ -79,12 +77,9 @@ const deeper = [
   "test/actors/notification-schedule.test.ts",
   "test/disk/power-loss.test.ts",
   "test/e2e/delivery-crash.test.ts",
-  "test/e2e/delivery-failpoints.test.ts",
-  "test/e2e/failpoints.test.ts",
   "test/runtime/embedded/corruption.test.ts",
   "test/runtime/embedded/crash.test.ts",
-  "test/runtime/embedded/random-corruption.test.ts",
-  "test/simulation/planted.test.ts"
+  "test/runtime/embedded/random-corruption.test.ts"
 ]
 
 const natsSetup = { globalSetup: "test/http/nats-setup.ts" }

@@ -13,7 +13,7 @@ import { RunStatistics } from "./run-statistics.ts"
 import { runCluster, TestCluster } from "./test-cluster.ts"
 
 const testMs = 400_000
-/** `cluster/containers.test.ts` kills a leader; `embedded.test.ts` sets clocks. */
+/** `cluster/containers.long.ts` kills a leader; `embedded.test.ts` sets clocks. */
 const names = ["rolledRestart", "nodeReceivesNothing", "nodeKilled"]
 
 afterAll(() => {

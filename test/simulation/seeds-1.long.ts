@@ -2,4 +2,4 @@
 import { describe } from "vitest"
 import { playSeeds } from "./seeds.ts"
 
-describe("a cluster in simulation", () => playSeeds(101, 450))
+describe("a cluster in simulation", () => playSeeds(51, 475))

@@ -10,13 +10,9 @@ import { closeReceivers, descriptionOf, echoes, pushed, receiver,
   takesReceipts } from "./receivers.ts"
 
 const endsWithinMs = 120_000
-const long = process.env["TEST_LONG"] === "1"
-/** The short form leaves out a reply: for the next process it is like a commit. */
-const steps = long
-  ? ["decided", "committed", "replied", "performed"]
-  : ["decided", "committed", "performed"]
+const steps = ["decided", "committed", "replied", "performed"]
 /** How often a step is reached until the process dies there. */
-const times = long ? [1, 2, 3] : [2]
+const times = [1, 2, 3]
 const dataDir = temporaryFolder()
 const env = {
   OUTBOUND_ALLOW: "127.0.0.0/8",

@@ -15,12 +15,8 @@ const laterMs = 80_000
 const large = 100_000
 
 const dataDir = temporaryFolder()
-const long = process.env["TEST_LONG"] === "1"
 type Step = "decided" | "committed" | "replied"
-/** The short form leaves out a reply: for the next process it is like a commit. */
-const steps: ReadonlyArray<Step> = long
-  ? ["decided", "committed", "replied"]
-  : ["decided", "committed"]
+const steps: ReadonlyArray<Step> = ["decided", "committed", "replied"]
 
 /** Checks to run after that minute. */
 const later: Array<{ readonly name: string; readonly check: (base: string) => Promise<void> }> = []

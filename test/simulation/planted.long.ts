@@ -7,8 +7,6 @@ import { type Result, simulate } from "./run.ts"
 
 const SEEDS_MAX = 1000
 
-const long = process.env["TEST_LONG"] === "1"
-
 /** A search from the first seed, on a busy machine. */
 const TIMEOUT_MS = 3_600_000
 
@@ -70,7 +68,7 @@ describe("the simulation finds", () => {
   it.each(Object.keys(planted))("%s", async (name) => {
     const { plan } = await foundWith(name)
     // The violation is the one of the planted bug: other runs play most of these plans without it.
-    if (long) expect((await simulate(plan)).violations).toEqual([])
+    expect((await simulate(plan)).violations).toEqual([])
   }, TIMEOUT_MS)
 
   it("a bug, and reports the shrunk plan with all events", async () => {
