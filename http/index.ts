@@ -7,7 +7,7 @@ export { notificationDocuments } from "./documents.ts"
 export { DocumentParser } from "./formats/xml/index.ts"
 export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
-export { countRequest, HttpMetrics, type Service } from "./pipeline/index.ts"
+export { countRequest, HttpMetrics, type Service, type ShownSetting } from "./pipeline/index.ts"
 export { RowCaches } from "./query-engine/index.ts"
 export { BlockList, Clients, DiskFloor, type DiskFreeMin, floorBytes, makeRateLimiter, OpenAnswers,
   type Rate, RefusalCounter, RemoteReader, RowScans } from "./rates/index.ts"

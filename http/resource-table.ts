@@ -20,6 +20,7 @@ import { queryResource } from "./resources/queries/index.ts"
 import { quoteResource } from "./resources/quotes/index.ts"
 import { registrationResource } from "./resources/registrations/index.ts"
 import { sessionResource } from "./resources/sessions/index.ts"
+import { settingsResource } from "./resources/settings/index.ts"
 import { signInResource } from "./resources/sign-in/index.ts"
 
 /** The OpenAPI document (protocol §6). */
@@ -43,6 +44,7 @@ const resourcesOf = (service: ServiceDescription): ReadonlyArray<ResourceDefinit
   signInResource,
   moderationResource,
   limitUsageResource,
+  settingsResource,
   clusterResource,
   observabilityResource
 ]

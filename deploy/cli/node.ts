@@ -2,23 +2,20 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { failed } from "../command-failure.ts"
-import { baseUrlOf, type NodeSettings, type ResolvedSetting } from "../settings/index.ts"
+import { resolvedOn, type ResolvedSetting } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { jsonFlag, loadSettingsOf, settingFlags } from "./flags.ts"
 import { plain, plural, printJson, table } from "./terminal.ts"
 
-/** One row of the list of settings. The base URL may be derived from the port. */
-const row = (settings: NodeSettings) => ({ setting, source, text }: ResolvedSetting) => {
-  const isDerived = setting.key === "baseUrl" && text === undefined && settings.port !== 0
-  return {
-    name: setting.key,
-    value: isDerived ? baseUrlOf(settings, settings.port) : text ?? null,
-    source: isDerived ? "port" : source,
-    env: setting.variable,
-    flag: setting.flag === undefined ? null : `--${setting.flag}`,
-    about: setting.description
-  }
-}
+/** One row of the list of settings. */
+const row = ({ setting, source, text }: ResolvedSetting) => ({
+  name: setting.key,
+  value: text ?? null,
+  source,
+  env: setting.variable,
+  flag: setting.flag === undefined ? null : `--${setting.flag}`,
+  about: setting.description
+})
 
 export const configCommand = Command.make(
   "config",
@@ -27,8 +24,8 @@ export const configCommand = Command.make(
     json: jsonFlag()
   },
   Effect.fnUntraced(function*({ json, ...flags }) {
-    const { resolved, settings } = yield* loadSettingsOf(flags)
-    const rows = resolved.map(row(settings))
+    const loaded = yield* loadSettingsOf(flags)
+    const rows = resolvedOn(loaded, loaded.settings.port).map(row)
     if (json) return yield* printJson(rows)
     const cells = rows.map(({ env, name, source, value }) => [name, value || "-", source, env])
     yield* Console.log(table([["SETTING", "VALUE", "FROM", "VARIABLE"], ...cells]))
@@ -43,10 +40,10 @@ export const doctorCommand = Command.make(
   "doctor",
   { ...settingFlags, json: jsonFlag() },
   Effect.fnUntraced(function*({ json, ...flags }) {
-    const { settings } = yield* loadSettingsOf(flags)
+    const loaded = yield* loadSettingsOf(flags)
     // Other commands do not load this module, since it needs native modules.
     const { examine } = yield* Effect.promise(() => import("../doctor/index.ts"))
-    const findings = yield* examine(settings)
+    const findings = yield* examine(loaded)
     if (json) yield* printJson(findings)
     else {
       for (const { advice, found, name, state } of findings) {

@@ -1,19 +1,21 @@
 /** `restante doctor`: examines everything that a node needs. */
 import { Effect } from "effect"
-import type { NodeSettings } from "../settings/index.ts"
+import { type LoadedSettings, settingsWith } from "../settings/index.ts"
 import type { Finding } from "./finding.ts"
 import { adminToken, baseUrl, clock, contentBaseUrl, dataFolder, memory, openFiles, outbound,
   platform } from "./machine.ts"
-import { contentOrigin, findService, unreportedSettings } from "./running-service.ts"
+import { contentOrigin, findService, settingsFindings } from "./running-service.ts"
 import { natsServers, store } from "./stores.ts"
 
 /** Examines everything. It changes only what opening a store changes. */
 export const examine = Effect.fnUntraced(function*(
-  settings: NodeSettings
+  loaded: LoadedSettings
 ): Effect.fn.Return<ReadonlyArray<Finding>> {
+  const { settings } = loaded
   const { natsUrl } = settings
   const storage = yield* Effect.promise(() => dataFolder(settings))
   const running = yield* Effect.promise(() => findService(settings))
+  const served = settingsWith(settings, running.settings ?? {})
   const canWrite = storage.every(({ state }) => state !== "fail")
   return [
     platform(),
@@ -26,10 +28,10 @@ export const examine = Effect.fnUntraced(function*(
       : yield* natsServers(settings, natsUrl),
     ...running.findings,
     baseUrl(settings, running.report),
-    contentBaseUrl(settings),
+    contentBaseUrl(served),
     adminToken(settings),
-    outbound(settings),
-    ...unreportedSettings(running),
-    ...yield* Effect.promise(() => contentOrigin(settings))
+    outbound(served),
+    ...settingsFindings(loaded, running),
+    ...yield* Effect.promise(() => contentOrigin(served))
   ]
 })

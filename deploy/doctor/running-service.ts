@@ -2,7 +2,8 @@
 import { Option, Schema } from "effect"
 import { parseUrl } from "../../actors/index.ts"
 import { answerBytesRead, clockFailMs, clockWarnMs, requestMs } from "../limits.ts"
-import { baseUrlOf, type NodeSettings } from "../settings/index.ts"
+import { adminTokenOf, allSettings, baseUrlOf, isLoopback, isSecretSetting, type LoadedSettings,
+  type NodeSettings, resolvedOn } from "../settings/index.ts"
 import { fail, type Finding, finding, ok, warn } from "./finding.ts"
 
 /** What a running service reports of itself, in its service document (protocol §6). */
@@ -17,7 +18,12 @@ export interface RunningService {
   readonly findings: ReadonlyArray<Finding>
   /** Undefined where no service of this kind responds. */
   readonly report: ServiceReport | undefined
+  /** Undefined where it does not tell them to this command. */
+  readonly settings: SettingTexts | undefined
 }
+
+/** The values of settings by variable, without secrets; undefined for none. */
+type SettingTexts = Readonly<Record<string, string | undefined>>
 
 const ServiceDocument = Schema.Struct({
   version: Schema.String,
@@ -68,6 +74,39 @@ const request = (url: string): Promise<Response> =>
     signal: AbortSignal.timeout(requestMs)
   })
 
+const SettingsDocument = Schema.Struct({
+  setting: Schema.Array(Schema.Struct({
+    variable: Schema.String,
+    value: Schema.optionalKey(Schema.String)
+  }))
+})
+
+const decodeSettings = Schema.decodeUnknownOption(Schema.fromJsonString(SettingsDocument))
+
+/** The settings that a service tells the admin; the token is sent with TLS or on this machine. */
+const settingsAt = async (
+  origin: string,
+  settings: NodeSettings
+): Promise<SettingTexts | undefined> => {
+  const token = adminTokenOf(settings)
+  const isPrivate = origin.startsWith("https:") || isLoopback(origin)
+  if (token === undefined || !isPrivate) return undefined
+  const response = await fetch(`${origin}/settings`, {
+    headers: {
+      accept: "application/json",
+      authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
+    },
+    // A redirect must not lead the token elsewhere.
+    redirect: "error",
+    signal: AbortSignal.timeout(requestMs)
+  })
+  if (!response.ok) return undefined
+  const document = Option.getOrUndefined(decodeSettings(await startOf(response)))
+  return document && Object.fromEntries(
+    document.setting.map(({ value, variable }) => [variable, value])
+  )
+}
+
 const offsetFinding = (
   response: Response,
   beforeMs: number,
@@ -82,7 +121,7 @@ const offsetFinding = (
 }
 
 /** Asks the service whether it is ready, and for its service document. */
-const askService = async (origin: string): Promise<RunningService> => {
+const askService = async (origin: string, own: NodeSettings): Promise<RunningService> => {
   const beforeMs = Date.now()
   const sentMs = performance.now()
   const response = await request(`${origin}/readyz`)
@@ -91,41 +130,72 @@ const askService = async (origin: string): Promise<RunningService> => {
   if (!response.ok) {
     const found = `${origin} responds ${response.status}: ${text}`
     const findings = [warn("service", found, "see its log, and /cluster"), ...clocks]
-    return { findings, report: undefined }
+    return { findings, report: undefined, settings: undefined }
   }
   const document = await request(`${origin}/`).then(startOf).catch(() => "")
   const report = reportOf(document)
   if (report !== undefined) {
     const found = `${origin} is ready: restante ${report.version}`
-    return { findings: [ok("service", found), ...clocks], report }
+    const settings = await settingsAt(origin, own).catch(() => undefined)
+    return { findings: [ok("service", found), ...clocks], report, settings }
   }
   const found = `${origin} is ready, but has no service document of restante`
   const advice = "set BASE_URL to the address of the service; repeat this if it was overloaded"
-  return { findings: [warn("service", found, advice), ...clocks], report }
+  return { findings: [warn("service", found, advice), ...clocks], report, settings: undefined }
 }
 
 /** The service at BASE_URL, and how far its clock differs. */
 export const findService = async (settings: NodeSettings): Promise<RunningService> => {
   const origin = baseUrlOf(settings, settings.port)
   try {
-    return await askService(origin)
+    return await askService(origin, settings)
   } catch {
     // Without BASE_URL, the finding of that name has the advice to set it.
     const advice = settings.baseUrl === undefined
       ? "start it (restante serve)"
       : "start it (restante serve), or set BASE_URL to its address"
     const findings = [warn("service", `nothing responds at ${origin}`, advice)]
-    return { findings, report: undefined }
+    return { findings, report: undefined, settings: undefined }
   }
 }
 
-/** Which findings are about the settings of this command, although a service runs. */
-export const unreportedSettings = ({ report }: RunningService): ReadonlyArray<Finding> =>
-  report === undefined ? [] : [ok(
-    "settings",
-    "the service reports only its base URL: its other settings are examined as this command has " +
-      "them, so run it with the environment of the service"
-  )]
+/** What a finding about BASE_URL says, and the address alone that a node listens at. */
+const comparedElsewhere: ReadonlySet<string> = new Set(["BASE_URL", "HOST", "PORT"])
+
+/** The settings that the service has otherwise than this command, by variable. */
+const differences = (own: LoadedSettings, served: SettingTexts): ReadonlyArray<string> => {
+  const texts = new Map(
+    resolvedOn(own, own.settings.port).map(({ setting, text }) => [setting.variable, text])
+  )
+  return allSettings
+    .filter((setting) => !isSecretSetting(setting))
+    .map(({ variable }) => variable)
+    .filter((variable) => Object.hasOwn(served, variable) && !comparedElsewhere.has(variable))
+    .filter((variable) => served[variable] !== texts.get(variable))
+    .map((variable) =>
+      `${variable} is ${served[variable] ?? "unset"} there and ${
+        texts.get(variable) ?? "unset"
+      } here`
+    )
+}
+
+/** Whether the service has the settings of this command. */
+export const settingsFindings = (
+  own: LoadedSettings,
+  { report, settings }: RunningService
+): ReadonlyArray<Finding> => {
+  if (report === undefined) return []
+  if (settings === undefined) {
+    const found = "the service tells its settings to admins only: they are examined as this " +
+      "command has them, so set ADMIN_TOKEN, or run it with the environment of the service"
+    return [ok("settings", found)]
+  }
+  const different = differences(own, settings)
+  if (different.length === 0) return [ok("settings", "the service has those of this command")]
+  const advice = "give this command the environment of the service; those of the service are " +
+    "examined here, except the location of its store"
+  return [warn("settings", different.join("; "), advice)]
+}
 
 /** Whether CONTENT_BASE_URL reaches a service that knows it: it serves content and nothing else. */
 export const contentOrigin = async (

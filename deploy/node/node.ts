@@ -13,8 +13,8 @@ import { assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCa
   DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen, makeApplication,
   makeMetricsText, makeRateLimiter, OpenAnswers, openFirstMailbox, operatorAccount, randomId,
   type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches, RowScans,
-  ServerUnavailable, type Service, type SpillSettings, sweepQueries, sweepRequests,
-  sweepReservations, watchLoads } from "../../http/index.ts"
+  ServerUnavailable, type Service, type ShownSetting, type SpillSettings, sweepQueries,
+  sweepRequests, sweepReservations, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
   StoreContents, System, type Transport } from "../../runtime/index.ts"
 import { archiveOf } from "../archive/index.ts"
@@ -22,7 +22,8 @@ import { backend, failpoint, groupLimits, isClustered, nodeNameOf,
   type Ports } from "../backend/index.ts"
 import { behaviorsOf, outboundOf } from "../behaviors.ts"
 import { keyringOfNode, type SecretKeyUnusable, serviceKeyOf } from "../secret-key/index.ts"
-import { adminTokenOf, baseUrlOf, type NodeSettings, storageLocation } from "../settings/index.ts"
+import { adminTokenOf, baseUrlOf, isSecretSetting, type LoadedSettings, type NodeSettings,
+  resolvedOn, type ResolvedSetting, storageLocation } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { issuerOf } from "./issuer.ts"
 import { serveMetrics } from "./metrics-listener.ts"
@@ -42,6 +43,7 @@ interface Shared {
   readonly baseUrl: string
   /** The node's name, the same at each start. */
   readonly node: string
+  readonly resolved: ReadonlyArray<ResolvedSetting>
   readonly outbound: OutboundService
   readonly droppedRequests: DroppedRequests
   readonly issuer: Service["issuer"]
@@ -188,9 +190,15 @@ const diskFloorOf = (settings: NodeSettings): DiskFloor | undefined =>
       return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
     })
 
+const shownSetting = ({ setting, source, text }: ResolvedSetting): ShownSetting => {
+  const { key: name, variable } = setting
+  const isSecret = isSecretSetting(setting)
+  return { name, variable, source, value: isSecret ? undefined : text, isSecret }
+}
+
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  { baseUrl, droppedRequests, issuer, keyring, node, outbound }: Shared,
+  { baseUrl, droppedRequests, issuer, keyring, node, outbound, resolved }: Shared,
   httpMetrics: HttpMetrics
 ): Effect.fn.Return<
   Service,
@@ -224,6 +232,7 @@ const makeService = Effect.fnUntraced(function*(
     serviceKey: yield* serviceKeyOf(records, keyring),
     keyring,
     diskFloor,
+    shownSettings: resolved.map(shownSetting),
     metricsText: makeMetricsText({
       system,
       httpMetrics,
@@ -382,8 +391,9 @@ const serveOver = Effect.fnUntraced(function*(
  * Serves until interrupted. Calls `onServing` once, when it accepts requests. Fails with a
  * BackendFailure, IssuerUnusable or ServerUnavailable.
  */
-export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode) => void) =>
+export const runNode = (loaded: LoadedSettings, onServing: (serving: ServingNode) => void) =>
   Effect.scoped(Effect.gen(function*() {
+    const { settings } = loaded
     // A first start that cannot serve must not generate a token that is never printed.
     yield* Effect.try({ try: assertNative, catch: asUnavailable })
     const progress: StartProgress = { step: "reads its settings and keys" }
@@ -391,6 +401,7 @@ export const runNode = (settings: NodeSettings, onServing: (serving: ServingNode
     const held = yield* holdPort(settings.host, settings.port)
     const shared = {
       baseUrl: baseUrlOf(settings, held.port),
+      resolved: resolvedOn(loaded, held.port),
       node: yield* nodeNameOf(settings),
       outbound: yield* outboundOf(settings.outboundAllow),
       droppedRequests: new DroppedRequests(),

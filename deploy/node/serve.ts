@@ -88,9 +88,10 @@ const boundHeapGrowth: Effect.Effect<void> = Effect.sync(() =>
 
 /** Serves until it is interrupted, then drains. */
 export const serve = (
-  { settings }: LoadedSettings,
+  loaded: LoadedSettings,
   version: string
 ): Effect.Effect<never, CommandFailed> => {
+  const { settings } = loaded
   const problem = adminTokenProblem(settings) ?? natsProblem(settings)
   if (problem !== undefined) return Effect.fail(failed(problem, exitCodes.configuration))
   return Effect.andThen(
@@ -100,7 +101,7 @@ export const serve = (
       warnOfOpenFolder(settings.dataDir),
       warnOfNats(settings)
     ]),
-    runNode(settings, (serving) => {
+    runNode(loaded, (serving) => {
       process.stdout.write(banner(version, serving))
     })
   ).pipe(Effect.mapError((failure) => failureOf(storageLocation(settings), failure)))

@@ -306,10 +306,14 @@ const replacementOf = (retiredName: (typeof retired)[number] | undefined): Setti
 export type SettingSource =
   | "cluster.config.ts"
   | "unset"
+  | "port"
   | `environment ${string}`
   | `flag --${string}`
 
-/** A setting with the source of its value. `text` is the value as written, `<set>` for a secret. */
+/**
+ * A setting with the source of its value. `text` is the value as written, `<set>` for a secret. The
+ * source is `port` for a base URL that follows from it.
+ */
 export interface ResolvedSetting {
   readonly setting: Setting
   readonly source: SettingSource
@@ -464,6 +468,34 @@ export const loadSettings = (
 /** The origin of every URI of the service. `port` is the port in use, since `PORT` may be 0. */
 export const baseUrlOf = (settings: NodeSettings, port: number): string =>
   settings.baseUrl ?? `http://localhost:${port}`
+
+/** The resolved settings of a node on `port`, with the base URL that follows from it. */
+export const resolvedOn = (
+  { resolved, settings }: LoadedSettings,
+  port: number
+): ReadonlyArray<ResolvedSetting> =>
+  resolved.map((one) =>
+    one.setting.key === "baseUrl" && one.text === undefined && port !== 0
+      ? { ...one, source: "port", text: baseUrlOf(settings, port) }
+      : one
+  )
+
+/** Whether the value must not be shown. */
+export const isSecretSetting = ({ kind }: Setting): boolean => isSecret(kind)
+
+/**
+ * The settings with other values, by variable, such as those that a running node has; undefined for
+ * none. A value that this version does not know stays what it was.
+ */
+export const settingsWith = (settings: NodeSettings, values: Texts): NodeSettings => {
+  const changed = allSettings.flatMap(({ kind, name, variable }) => {
+    if (isSecret(kind) || !Object.hasOwn(values, variable)) return []
+    const text = values[variable]
+    const value = text === undefined ? undefined : kind.parse(text)
+    return text !== undefined && value === undefined ? [] : [[name, value] as const]
+  })
+  return { ...settings, ...Object.fromEntries(changed) }
+}
 
 /** The token of the account admin; undefined without that setting. */
 export const adminTokenOf = (settings: NodeSettings): string | undefined =>

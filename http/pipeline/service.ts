@@ -12,6 +12,19 @@ import type { BlockList, Clients, DiskFloor, OpenAnswers, RateLimiter, RefusalCo
 import { type HttpError, refusalError } from "./http-error.ts"
 import type { HttpMetrics } from "./http-metrics.ts"
 
+/** A setting of the node that answers, for admins. */
+export interface ShownSetting {
+  /** The path of the value in cluster.config.ts, with dots. */
+  readonly name: string
+  /** The environment variable. */
+  readonly variable: string
+  /** Where the value comes from; `unset` without one. */
+  readonly source: string
+  /** As written; undefined without one, and for a secret. */
+  readonly value: string | undefined
+  readonly isSecret: boolean
+}
+
 export interface HttpSettings {
   /** Absolute, without a slash at its end. The service never builds a URI from `Host`. */
   readonly baseUrl: string
@@ -73,6 +86,8 @@ export interface Service {
   readonly httpMetrics: HttpMetrics
   /** The state of requests to other services. */
   readonly deliveries: Pick<OutboundService, "metrics" | "busiestOrigins">
+  /** All settings of this node, in the order of the reference. */
+  readonly shownSettings: ReadonlyArray<ShownSetting>
   /** The text of `/metrics`. */
   readonly metricsText: () => string
   /** The archive of the whole store, read while the service runs. */

@@ -325,7 +325,37 @@ describe("restante doctor", () => {
       state: "warn",
       found: `${publicUrl}, without TLS`
     })
-    expect(unset.of("settings")?.found).toContain("the service reports only its base URL")
+  })
+
+  it("asks the service for its settings, and examines those", async () => {
+    const { of } = await examined({ ...fresh(), OUTBOUND_ALLOW: "10.0.0.0/8", RETENTION: "P9D" })
+    expect(of("settings")).toMatchObject({ state: "warn" })
+    const found = of("settings")?.found.split("; ")
+    expect(found).toContain("RETENTION is P30D there and P9D here")
+    expect(found).toContain("OUTBOUND_ALLOW is 127.0.0.0/8 there and 10.0.0.0/8 here")
+    expect(of("outbound rules")?.found).toContain("127.0.0.0/8")
+    expect(of("outbound rules")?.found).not.toContain("10.0.0.0/8")
+    const unknown = await examined({ ...fresh(), ADMIN_TOKEN: "" })
+    expect(unknown.of("settings")).toMatchObject({
+      state: "ok",
+      found: expect.stringContaining("tells its settings to admins only")
+    })
+  })
+
+  it("sends its token with TLS or on this machine only, and follows no redirect", async () => {
+    const asked: Array<string> = []
+    const other = await receiver((request, response) => {
+      asked.push(request.path)
+      response.end()
+    })
+    const link = { rel: "mailboxes", href: "http://box.test/mailboxes" }
+    const redirecting = await receiver((request, response) => {
+      if (request.path === "/settings") response.writeHead(307, { location: `${other}/settings` })
+      response.end(JSON.stringify({ version: "1.0.0", link: [link] }))
+    })
+    const { of } = await examined({ ...fresh(), BASE_URL: redirecting })
+    expect(of("settings")?.found).toContain("tells its settings to admins only")
+    expect(asked).toEqual([])
   })
 
   it("examines its own settings where no service runs, and gives each advice once", async () => {

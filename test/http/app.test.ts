@@ -57,6 +57,7 @@ const guardedPatterns: ReadonlyArray<string> = [
   "/readyz",
   "/reports",
   "/reports/{report}",
+  "/settings",
   "/sign-in",
   "/sign-out"
 ]

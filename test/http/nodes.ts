@@ -19,7 +19,7 @@ import { RefusalCounter } from "../../http/rates/refusal-counter.ts"
 import { RemoteReader } from "../../http/rates/remote-reader.ts"
 import { RowScans } from "../../http/rates/row-scans.ts"
 import type { Route } from "../../http/pipeline/routing.ts"
-import type { HttpSettings, Service } from "../../http/pipeline/service.ts"
+import type { HttpSettings, Service, ShownSetting } from "../../http/pipeline/service.ts"
 import { RowCaches } from "../../http/query-engine/row-cache.ts"
 import { publishNodeFigures } from "../../http/resources/cluster/node-figures.ts"
 import { listen } from "../../http/wire/server.ts"
@@ -30,6 +30,19 @@ import type { Backend } from "./backends.ts"
 
 /** The wait before each delivery attempt in ms: five attempts for a recipient that fails. */
 const schedule = [0, 50, 50, 100, 100]
+
+/** One of each kind: with a value, without one, and a secret. */
+const shownSettings: ReadonlyArray<ShownSetting> = [
+  { name: "port", variable: "PORT", source: "environment PORT", value: "0", isSecret: false },
+  { name: "baseUrl", variable: "BASE_URL", source: "unset", value: undefined, isSecret: false },
+  {
+    name: "adminToken",
+    variable: "ADMIN_TOKEN",
+    source: "environment ADMIN_TOKEN",
+    value: undefined,
+    isSecret: true
+  }
+]
 
 /** A node that does not listen yet. */
 export interface Node {
@@ -190,6 +203,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     archive: async function*() {
       yield Buffer.from("an archive\n")
     },
+    shownSettings,
     metricsText: () => "",
     ready: Effect.void,
     nowMs

@@ -127,6 +127,7 @@ export const serviceOf = (
     },
     busiestOrigins: () => []
   },
+  shownSettings: [],
   metricsText: () => "",
   archive: async function*() {},
   ready: Effect.void,

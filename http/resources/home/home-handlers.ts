@@ -27,6 +27,7 @@ const entryPoints: ReadonlyArray<readonly [rel: string, path: string, title: str
   ["blocks", "/blocks", "Depositors that the service takes nothing from, for the role admin"],
   ["reports", "/reports", "Notifications that readers have reported, for the role admin"],
   ["limits", "/limits", "Who uses most of the limits, for the role admin"],
+  ["settings", "/settings", "The settings of this node, for the role admin"],
   ["problems", "/problems", "The errors that this service answers"],
   ["service-desc", "/openapi.json", "All of this for programs: OpenAPI 3.1"]
 ]

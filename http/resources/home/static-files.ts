@@ -97,6 +97,7 @@ const hiddenFromRobots = [
   "/blocks",
   "/reports",
   "/limits",
+  "/settings",
   "/cluster",
   "/archive"
 ]

@@ -55,7 +55,8 @@ const files: ReadonlyArray<Call> = [
   "/metrics",
   "/archive",
   "/cluster",
-  "/limits"
+  "/limits",
+  "/settings"
 ].map((path) => call(`GET ${path}`, 200))
 
 const content: ReadonlyArray<Call> = [

@@ -15,6 +15,7 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
   await reads("/page.js", "/live.js")
   await asks("GET /archive", { path: "/archive" })
   await asks("GET /limits", { path: "/limits" })
+  await asks("GET /settings", { path: "/settings" })
   await asks("GET /problems/{slug}", { path: "/problems/gone", basic: undefined })
 }
 

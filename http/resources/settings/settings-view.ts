@@ -1,0 +1,47 @@
+/** The document and the page of `/settings`. */
+import { type Html, html, table } from "../../formats/html/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
+import { type Element, element } from "../../formats/xml/index.ts"
+import { absoluteUri, type Service, type ShownSetting } from "../../pipeline/index.ts"
+
+/** A secret has no value: its source shows whether there is one. */
+const settingElement = ({ isSecret, name, source, value, variable }: ShownSetting): Element =>
+  element("setting", {
+    name,
+    variable,
+    source,
+    ...value === undefined ? {} : { value },
+    ...isSecret ? { secret: "true" } : {}
+  })
+
+const valueCell = ({ isSecret, source, value }: ShownSetting): Html | string =>
+  isSecret && source !== "unset"
+    ? html`<span class="quiet">not shown</span>`
+    : value ?? html`<span class="quiet">none</span>`
+
+const settingRow = (setting: ShownSetting): Html =>
+  html`<tr><th scope="row">${setting.name}</th><td>${valueCell(setting)}</td>
+<td>${setting.source}</td><td><code>${setting.variable}</code></td></tr>
+`
+
+/** The settings of the node that answers. */
+export const settingsView = (service: Service): ResourceView => {
+  const { shownSettings, startId } = service
+  // The part after the dot differs from start to start.
+  const node = startId.slice(0, startId.indexOf("."))
+  return {
+    title: "Settings",
+    tree: element(
+      "settings",
+      { href: absoluteUri(service, "/settings"), node },
+      ...shownSettings.map(settingElement)
+    ),
+    body: () =>
+      html`<p class="quiet">The node ${node} has these settings since its start.</p>
+${table("Settings", ["Setting", "Value", "From", "Variable"], shownSettings.map(settingRow))}`,
+    links: [
+      { rel: "related", href: "/cluster", title: "The cluster" },
+      { rel: "related", href: "/limits", title: "Limits" }
+    ]
+  }
+}
