@@ -12,7 +12,7 @@ const write = (key: string, value: string) =>
   area.run(area.service.records.write([{ table: "customers", key, value }]))
 
 it("keeps the fields of a later version when a customer is replaced", async () => {
-  const later = { phone: "555", tags: ["a", "b"] }
+  const later = { phone: "unlisted", tags: ["a", "b"] }
   for (const id of ["put", "load"]) {
     expect((await area.put(id, customer("Arthur", 40))).status).toBe(201)
     await write(id, JSON.stringify({ ...JSON.parse(await read(id) ?? ""), ...later }))
@@ -23,7 +23,7 @@ it("keeps the fields of a later version when a customer is replaced", async () =
   expect((await area.send("PUT", "/customers", sending)).status).toBeLessThan(300)
   expect(JSON.parse(await read("put") ?? "")).toEqual({ name: "Bors", age: 41, ...later })
   expect(JSON.parse(await read("load") ?? "")).toEqual({ name: "Bors", age: 42, ...later })
-  expect((await area.send("GET", "/customers/put")).text).not.toContain("555")
+  expect((await area.send("GET", "/customers/put")).text).not.toContain("unlisted")
   expect(await area.idsOf("/customers?agemin=41")).toEqual(["load", "put"])
 })
 
