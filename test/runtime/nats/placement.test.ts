@@ -99,7 +99,8 @@ describe("three nodes", () => {
     const [a, b] = [await start("a"), await start("b")]
     await settled(nodes)
     const id = ids.find((one) => a.placement.owns(shardOf(at(one)))) ?? ""
-    await b.ask(id, { _tag: "SetTimer", atMs: Date.now() + 1_500 })
+    // Later than the other node has left, on a busy machine too.
+    await b.ask(id, { _tag: "SetTimer", atMs: Date.now() + 10_000 })
     expect(a.system.snapshot().timers).toBe(1)
     await a.leave()
     nodes = [b]
