@@ -52,7 +52,7 @@ export interface ExchangeRequest {
   readonly path: string
   readonly method: "GET" | "HEAD" | "POST"
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | undefined
+  readonly body?: string | Uint8Array | undefined
   /**
    * The part of a 2xx response's body to return: nothing, its first bytes, or all of it. If all of
    * it, a body with more bytes is {@link ExchangeResponse.isTooLarge}.

@@ -4,6 +4,6 @@ export { addressRules } from "./destination.ts"
 export { notAllowed } from "./problems.ts"
 export { type BodyMemory, type Deferred, type DeliveryFailure, DeliveryOutcome, type Fetched,
   type FetchOutcome, type Outbound, type OutboundContent, type Reach, type RequestBounds,
-  type RequestCause } from "./protocol.ts"
+  type RequestCause, type TextContent } from "./protocol.ts"
 export { deferredOutcome, dueAtMs, type Schedule, waitMs } from "./schedule.ts"
 export { hubSignature, webhookHeaders } from "./signatures.ts"

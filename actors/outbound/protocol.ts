@@ -45,6 +45,13 @@ export type DeliveryFailure = Extract<
 /** Headers and body of a post; `headers` has neither Host, nor Content-Length, nor credentials. */
 export interface OutboundContent {
   readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array
+  /** The Authorization of a Web Push (RFC 8292). Only the origin of the first hop gets it. */
+  readonly authorization?: string
+}
+
+/** Content whose body is text. */
+export interface TextContent extends OutboundContent {
   readonly body: string
 }
 
@@ -93,7 +100,7 @@ export type OutboundPost = (OutboundContent | BodySource) & RequestBounds & {
    * The content as JSON-LD, for an inbox of Linked Data Notifications: one that its Accept-Post
    * names, or that is found as rel=ldp#inbox. Only used if the post discovers.
    */
-  readonly toLinkedData?: (content: OutboundContent) => OutboundContent
+  readonly toLinkedData?: (content: TextContent) => TextContent
   /**
    * Delivers to a discovered mailbox of this service without HTTP; undefined for any other URI.
    * Only used if the post discovers.

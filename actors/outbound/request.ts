@@ -14,8 +14,8 @@ import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type Exc
 import type { OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
 import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, FetchOutcome, HeadOutcome,
-  OutboundContent, OutboundGet, OutboundHead, OutboundPost, RequestBounds,
-  RequestCause } from "./protocol.ts"
+  OutboundContent, OutboundGet, OutboundHead, OutboundPost, RequestBounds, RequestCause,
+  TextContent } from "./protocol.ts"
 import { acceptPostOf, outcomeOf, redirectOf, valueOf } from "./response.ts"
 
 /** The resources that all requests of a node share. */
@@ -29,7 +29,9 @@ export interface OutboundResources {
   readonly nowMs: () => number
 }
 
-type RequestContent = Pick<ExchangeRequest, "headers" | "body">
+type RequestContent =
+  & Pick<ExchangeRequest, "headers" | "body">
+  & Pick<OutboundContent, "authorization">
 
 type LoadedContent = RequestContent | undefined | Effect.Effect<RequestContent | undefined>
 
@@ -199,7 +201,7 @@ const loadAndExchange = Effect.fnUntraced(function*(
   const loaded = load()
   const content = Effect.isEffect(loaded) ? yield* loaded : loaded
   if (content === undefined) return obsolete
-  const headers = headersOf(content.headers, userAgent, isSameOrigin)
+  const headers = headersOf(content, userAgent, isSameOrigin)
   const request = { origin, path, method, keep, bytesMax, memory, headers, body: content.body }
   const keepsConnection = connector.openCount() < limits.connectionsKeptMax
   const sentMs = performance.now()
@@ -236,7 +238,7 @@ const secretHeader = "message-password"
 
 /** Lower-case names, so that the headers set here replace those of the caller. */
 const headersOf = (
-  contentHeaders: Readonly<Record<string, string>>,
+  { authorization, headers: contentHeaders }: RequestContent,
   userAgent: string,
   isSameOrigin: boolean
 ): Record<string, string> => {
@@ -247,6 +249,7 @@ const headersOf = (
     const isSent = !blockedHeaders.has(lower) && (isSameOrigin || lower !== secretHeader)
     if (value !== undefined && isSent) headers[lower] = value
   }
+  if (authorization !== undefined && isSameOrigin) headers["authorization"] = authorization
   headers["user-agent"] = userAgent
   headers["accept-encoding"] = "identity"
   return headers
@@ -311,12 +314,15 @@ const sendElsewhere = Effect.fnUntraced(function*(
 const targetOf = ({ url }: FinalResponse, uri: string | undefined): string | undefined =>
   url.protocol === "https:" && uri?.startsWith("http:") === true ? undefined : uri
 
+/** Every post that has a form in JSON-LD has text. */
+const textOf = (body: RequestContent["body"]): string => typeof body === "string" ? body : ""
+
 const linkedDataLoad = (
   load: HttpRequest["load"],
-  toLinkedData: (content: OutboundContent) => OutboundContent
+  toLinkedData: (content: TextContent) => TextContent
 ): HttpRequest["load"] => {
   const convert = (content: RequestContent | undefined): RequestContent | undefined =>
-    content && toLinkedData({ headers: content.headers, body: content.body ?? "" })
+    content && toLinkedData({ headers: content.headers, body: textOf(content.body) })
   return () => {
     const loaded = load()
     return Effect.isEffect(loaded) ? Effect.map(loaded, convert) : convert(loaded)

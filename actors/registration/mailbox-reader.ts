@@ -7,7 +7,7 @@ import { batchesCharsMax, batchFreshMs, pushCharsMax, pushItemsMax,
   pushReadItems } from "../limits.ts"
 import { askMailbox, mailboxKind, type MailboxReply } from "../mailbox/index.ts"
 import type { Keyring } from "../keyring.ts"
-import type { OutboundContent, RequestCause } from "../outbound/index.ts"
+import type { RequestCause, TextContent } from "../outbound/index.ts"
 import { openItems } from "../sealed-fragment.ts"
 import type { Callee, RegistrationAction, RegistrationMessage } from "./protocol.ts"
 
@@ -17,7 +17,7 @@ export interface ChangeBatch {
   /** Whether more changes follow. */
   readonly more: boolean
   /** What pushes send, by form and topic; each is made by the first push that needs it. */
-  readonly contents?: ReadonlyMap<string, OutboundContent>
+  readonly contents?: ReadonlyMap<string, TextContent>
 }
 
 const charsOf = ({ contents, items }: ChangeBatch): number => {
@@ -49,7 +49,7 @@ class ChangeBatchCache {
   }
 
   /** Keeps a content of a batch with it, for as long as the batch. */
-  addContent(key: string, name: string, content: OutboundContent): void {
+  addContent(key: string, name: string, content: TextContent): void {
     const batch = this.recent.get(key)
     if (batch === undefined) return
     const contents = new Map(batch.contents).set(name, content)

@@ -3,8 +3,7 @@ import { type Clock, Effect } from "effect"
 import type { Address, LogItem, Peers } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { formatCursor, isRemoval, itemAtMs, type MailboxView } from "../mailbox/index.ts"
-import { hubSignature, type Outbound, type OutboundContent,
-  webhookHeaders } from "../outbound/index.ts"
+import { hubSignature, type Outbound, type TextContent, webhookHeaders } from "../outbound/index.ts"
 import type { Keyring } from "../keyring.ts"
 import { sha256 } from "../secret-hash.ts"
 import { batchKey, causeOf, mailboxOf, type MailboxReadFailure, type PushAction, type PushResources,
@@ -56,7 +55,7 @@ const contentOf = (
   mailbox: string,
   { topicFormat }: PushAction,
   { body, contentType }: { readonly body: string; readonly contentType: string }
-): OutboundContent => {
+): TextContent => {
   const hub = `<${links.registrations(mailbox)}>; rel="hub"`
   const link = `${hub}, <${links.topic(mailbox, topicFormat)}>; rel="self"`
   return { headers: { "Content-Type": contentType, Link: link }, body }
@@ -64,11 +63,11 @@ const contentOf = (
 
 /** The content with the signatures of this registration. */
 const signed = (
-  { body, headers }: OutboundContent,
+  { body, headers }: TextContent,
   self: Address,
   push: PushAction,
   nowMs: number
-): OutboundContent => {
+): TextContent => {
   const { form, secrets } = push
   if (form === "native") {
     const seconds = Math.floor(nowMs / 1000)
@@ -91,10 +90,10 @@ const changesContent = Effect.fnUntraced(function*(
   self: Address,
   action: PushAction,
   nowMs: number
-): Effect.fn.Return<OutboundContent | RegistrationMessage, MailboxReadFailure> {
+): Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure> {
   const { from, mailboxGone, upTo } = action
   const mailbox = mailboxOf(self)
-  const asContent = (body: string): OutboundContent =>
+  const asContent = (body: string): TextContent =>
     contentOf(links, mailbox, action, { body, contentType: "application/xml; charset=utf-8" })
   if (mailboxGone) return asContent(deletedDocument(links, mailbox, upTo, nowMs))
   const { contents, items } = yield* readBatch(resources, peers, self, from, upTo)
@@ -121,7 +120,7 @@ const topicContent = Effect.fnUntraced(function*(
   peers: Peers,
   self: Address,
   action: PushAction
-): Effect.fn.Return<OutboundContent | RegistrationMessage, MailboxReadFailure> {
+): Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure> {
   const { from, topicFormat: format, untilMs, upTo } = action
   const name = mailboxOf(self)
   const reply = yield* readMailbox(peers, self, action)
@@ -148,7 +147,7 @@ const topicContent = Effect.fnUntraced(function*(
   return content
 })
 
-const isContent = (found: OutboundContent | RegistrationMessage): found is OutboundContent =>
+const isContent = (found: TextContent | RegistrationMessage): found is TextContent =>
   "body" in found
 
 /** What another registration's push of the same changes has sent. */
@@ -156,7 +155,7 @@ const cachedContent = (
   { batches }: PushResources,
   self: Address,
   action: PushAction
-): OutboundContent | undefined =>
+): TextContent | undefined =>
   action.mailboxGone
     ? undefined
     : batches.get(batchKey(self, action))?.contents?.get(contentKey(action))
@@ -172,7 +171,7 @@ const allowedContent = Effect.fnUntraced(function*(
   self: Address,
   action: PushAction,
   nowMs: number
-): Effect.fn.Return<OutboundContent | RegistrationMessage, MailboxReadFailure> {
+): Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure> {
   if (action.secretsVersion !== undefined && !action.mailboxGone) {
     const reply = yield* readHead(peers, self, action)
     if (reply._tag !== "Head") return reply
@@ -204,7 +203,7 @@ export const push = (
     if (cached !== undefined) return signed(cached, self, action, nowMs)
     return allowedContent(deps, resources, peers, self, action, nowMs).pipe(
       Effect.catch(() => unavailable(action)),
-      Effect.map((found): OutboundContent | undefined => {
+      Effect.map((found): TextContent | undefined => {
         if (isContent(found)) return signed(found, self, action, nowMs)
         notSent = found
         return undefined

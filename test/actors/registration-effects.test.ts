@@ -9,7 +9,7 @@ import { parseSince } from "../../actors/mailbox/cursor.ts"
 import { notificationId } from "../../actors/mailbox/log-item.ts"
 import type { MailboxMessage } from "../../actors/mailbox/protocol.ts"
 import type { DeliveryOutcome, FetchOutcome, Outbound,
-  OutboundContent } from "../../actors/outbound/protocol.ts"
+  TextContent } from "../../actors/outbound/protocol.ts"
 import { registration } from "../../actors/registration/actor.ts"
 import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../actors/registration/protocol.ts"
@@ -18,7 +18,7 @@ import { address, type SystemApi } from "../../runtime/index.ts"
 import { makeMemoryStorage } from "../../runtime/memory/storage.ts"
 import { dropAll, type Rig, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
-import { contentOf } from "./contents.ts"
+import { textContentOf } from "./contents.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
 import { testKeyring } from "./dependencies.ts"
 
@@ -34,7 +34,7 @@ const secret = `whsec_${Buffer.alloc(32, "key").toString("base64")}`
 /** Who is called back. */
 class Receiver implements Outbound {
   readonly gets: Array<URL> = []
-  readonly posts: Array<OutboundContent & { readonly uri: string }> = []
+  readonly posts: Array<TextContent & { readonly uri: string }> = []
   echoes = true
   /** What comes of the next pushes; Delivered when empty. */
   readonly outcomes: Array<DeliveryOutcome> = []
@@ -56,7 +56,7 @@ class Receiver implements Outbound {
 
   readonly post: Outbound["post"] = (posting) =>
     Effect.gen({ self: this }, function*() {
-      const content = yield* contentOf(posting)
+      const content = yield* textContentOf(posting)
       if (content === undefined) {
         return { _tag: "PermanentFailure", problem: "no longer wanted" } as const
       }

@@ -175,7 +175,7 @@ it.each(["native", "websub"] as const)(
     const outbound: Outbound = {
       post: (posting) =>
         Effect.map(contentOf(posting), (content) => {
-          if (content !== undefined) bodies.push(content.body)
+          if (content !== undefined) bodies.push(String(content.body))
           return { _tag: "Delivered", code: 200 } as const
         }),
       get: () => Effect.never,

@@ -3,10 +3,10 @@
  * This file records their requests and answers.
  */
 import { Effect } from "effect"
-import type { DeliveryOutcome, FetchOutcome, Outbound, OutboundContent, OutboundGet,
-  OutboundPost } from "../../actors/outbound/protocol.ts"
+import type { DeliveryOutcome, FetchOutcome, Outbound, OutboundGet, OutboundPost,
+  TextContent } from "../../actors/outbound/protocol.ts"
 import { outcomeOf } from "../../actors/outbound/response.ts"
-import { contentOf } from "../actors/contents.ts"
+import { textContentOf } from "../actors/contents.ts"
 import type { Noise } from "./plan.ts"
 import { type Computer, EPOCH_MS, type VirtualTime } from "./time.ts"
 import type { Trace } from "./trace.ts"
@@ -51,9 +51,9 @@ export class ExternalServices {
   /** When each callback first echoed a challenge. */
   readonly echoes = new Map<string, number>()
   /** An attempt begins on a node. */
-  onAttempt: (uri: string, content: OutboundContent, computer: Computer) => void = () => {}
+  onAttempt: (uri: string, content: TextContent, computer: Computer) => void = () => {}
   /** The node knows the outcome of an attempt. */
-  onOutcome: (uri: string, content: OutboundContent, computer: Computer) => void = () => {}
+  onOutcome: (uri: string, content: TextContent, computer: Computer) => void = () => {}
   private readonly time: VirtualTime
   private readonly trace: Trace
 
@@ -80,7 +80,7 @@ export class ExternalServices {
         const untilMs = time.wallMs(computer) + Math.round(time.random() * 3_000)
         return Effect.succeed({ _tag: "Deferred", untilMs })
       }
-      const contentInTurn = Effect.andThen(this.turn(computer), contentOf(post))
+      const contentInTurn = Effect.andThen(this.turn(computer), textContentOf(post))
       return Effect.flatMap(contentInTurn, (content): Effect.Effect<DeliveryOutcome> => {
         if (content === undefined) {
           return Effect.succeed({ _tag: "PermanentFailure", problem: "no longer wanted" })
@@ -106,7 +106,7 @@ export class ExternalServices {
   private send(
     computer: Computer,
     uri: string,
-    { body, headers }: OutboundContent
+    { body, headers }: TextContent
   ): Effect.Effect<DeliveryOutcome> {
     const { time } = this
     return Effect.callback((resume) => {

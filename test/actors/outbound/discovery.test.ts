@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { mailboxIn } from "../../../actors/outbound/discovery.ts"
-import type { DeliveryOutcome, OutboundContent } from "../../../actors/outbound/protocol.ts"
+import type { DeliveryOutcome, TextContent } from "../../../actors/outbound/protocol.ts"
 import { notAllowed } from "../../../actors/outbound/problems.ts"
 import { answering, client, guarded, receiver } from "./rig.ts"
 
@@ -149,7 +149,7 @@ describe("a post", () => {
           return { _tag: "Delivered", code: 202, location: "http://home/stored" }
         })
       }
-      const toLinkedData = (content: OutboundContent) => content
+      const toLinkedData = (content: TextContent) => content
       const { post } = await client()
       expect(await post(at.uri, { discovers, toLinkedData, deliverLocally }))
         .toEqual({ _tag: "Delivered", code: 202, location: "http://home/stored" })

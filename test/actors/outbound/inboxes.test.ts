@@ -1,7 +1,7 @@
 /** A sender of W3C Linked Data Notifications, against receivers that take nothing else. */
 import { describe, expect, it } from "vitest"
 import { inboxIn } from "../../../actors/outbound/discovery.ts"
-import type { OutboundContent } from "../../../actors/outbound/protocol.ts"
+import type { TextContent } from "../../../actors/outbound/protocol.ts"
 import { notAllowed } from "../../../actors/outbound/problems.ts"
 import { answering, client, guarded, patient, type Receiver, receiver } from "./rig.ts"
 
@@ -48,7 +48,7 @@ describe("discovery (LDN §3.1)", () => {
   ])("finds none in %s", (body, type) => expect(within(body, type)).toBeUndefined())
 })
 
-const written = ({ body, headers }: OutboundContent): OutboundContent => ({
+const written = ({ body, headers }: TextContent): TextContent => ({
   headers: { ...headers, "content-type": ld },
   body: JSON.stringify({ from: body })
 })

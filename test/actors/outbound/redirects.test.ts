@@ -132,6 +132,25 @@ describe("a get", () => {
   })
 })
 
+it("a post of bytes keeps its Authorization to the origin it was meant for", async () => {
+  const target = await answering(200)
+  const at = await receiver((request, response) => {
+    const location = request.url === "/" ? "/again" : target.uri
+    response.writeHead(307, { location }).end()
+  })
+  const { post } = await client()
+  await post(at.uri, { body: Buffer.from("bytes"), authorization: "vapid t=a, k=b" })
+  const seen = [...at.came, ...target.came].map(({ body, headers }) => [
+    body,
+    headers.authorization
+  ])
+  expect(seen).toEqual([
+    ["bytes", "vapid t=a, k=b"],
+    ["bytes", "vapid t=a, k=b"],
+    ["bytes", undefined]
+  ])
+})
+
 it.each([307, 308])("a post that refuses redirects ends with %d", async (code) => {
   const target = await answering(200)
   const at = await answering(code, { location: target.uri })
