@@ -78,6 +78,21 @@ export const batchFreshMs = 1_000
 
 export const batchesCharsMax = 8 * pushCharsMax
 
+/** Bytes of the document that one Web Push carries, before its encryption. */
+export const webPushBytesMax = 3_000
+
+/** Bytes of an encrypted push, which every push service accepts (RFC 8030 §7.2). */
+export const webPushRecordBytes = 4_096
+
+/** Bytes that the encryption adds: its header with a key, the delimiter and the tag (RFC 8188). */
+export const webPushOverheadBytes = 16 + 4 + 1 + 65 + 1 + 16
+
+/** How long a push service keeps a push for a browser that is offline. */
+export const webPushTtlSeconds = 7 * 24 * 3_600
+
+/** How long a VAPID token is valid: 24 hours at most (RFC 8292 §2), less the skew of clocks. */
+export const vapidLifetimeMs = 12 * hourMs
+
 /** A lost push, verification or check is repeated after this time. */
 export const registrationLeaseMs = 120_000
 
@@ -469,6 +484,10 @@ holds(browserSessionIdleMs < browserSessionLifetimeMs, "a session ends after the
 holds(wrongTokensMax < wrongAccountTokensMax, "one address alone does not throttle an account")
 
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")
+holds(
+  webPushBytesMax + webPushOverheadBytes <= webPushRecordBytes,
+  "a push to a browser has one record (RFC 8291 §4)"
+)
 
 holds(
   // Two entries of each, for as long as entries are kept by default.

@@ -8,8 +8,9 @@ export interface RegistrationInfo {
   readonly href: string
   /** `unverified` until the callback has echoed the challenge, then `active` or `suspended`. */
   readonly status: string
-  /** `native` (Standard Webhooks) or `websub`. */
+  /** `native` (Standard Webhooks), `websub`, or `webpush`: a browser. */
   readonly form: string
+  /** The endpoint of a browser. */
   readonly callback: string
   /** The topic of a WebSub subscription. */
   readonly topic: string | undefined

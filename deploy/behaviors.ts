@@ -22,7 +22,7 @@ export const behaviorsOf = (
   baseUrl: string,
   ports: Pick<
     Dependencies,
-    "blobs" | "droppedRequests" | "keyring" | "outbound" | "records" | "usage"
+    "blobs" | "droppedRequests" | "keyring" | "outbound" | "records" | "usage" | "vapid"
   >
 ): ReadonlyArray<AnyBehavior> =>
   behaviors({

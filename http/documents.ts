@@ -13,6 +13,10 @@ export const notificationDocuments: Documents & RegistrationDependencies["docume
 } = {
   activityOf: (fragment, target) => activityOf(fragment, { target }).text,
   topicDocument,
+  descriptionOf: (fragment) => {
+    const item = childOf({ children: parseFragment(fragment) }, "item")
+    return item === undefined ? undefined : childText(item, "description")?.trim() || undefined
+  },
   pointerOf: (fragment) => {
     const item = childOf({ children: parseFragment(fragment) }, "item")
     const url = item === undefined ? undefined : childText(item, "url")

@@ -96,11 +96,13 @@ const register = (
   message: Variant<RegistrationMessage, "Create">,
   { nowMs }: DecisionContext
 ): Decision<never> | RegistrationDecision => {
-  const { account, callback, cursor, form, requestId, secret } = message
+  const { account, callback, cursor, form, p256dh, requestId, secret } = message
   if (previous._tag === "Removed" && previous.requestId === requestId) return deny("Gone")
-  if (form === "native" && secret === undefined) {
-    return deny("Invalid", "a native registration needs a secret")
+  if (form !== "websub" && secret === undefined) {
+    return deny("Invalid", `a registration of the form ${form} needs a secret`)
   }
+  const isBrowser = form === "webpush"
+  if (isBrowser && p256dh === undefined) return deny("Invalid", "a browser needs a public key")
   const state: Registered = {
     _tag: "Registered",
     requestId,
@@ -111,14 +113,18 @@ const register = (
     ...account === undefined ? {} : { account },
     ...secretsVersionOf(message),
     secrets: form === "websub" || secret === undefined ? [] : [{ value: secret }],
-    status: "unverified",
+    ...p256dh === undefined ? {} : { p256dh },
     version: previous._tag === "Removed" ? previous.version + 1 : 1,
-    intent: subscription(message, message, nowMs),
+    // A push service has no handshake. Its endpoint is secret: the browser has made it known.
+    ...isBrowser
+      ? { status: "active" }
+      : { status: "unverified", intent: subscription(message, message, nowMs) },
     cursor,
     mailboxGone: false,
     tries: 0
   }
-  return proceed(state, nowMs)
+  // No echo follows, which would check for what comes before the mailbox lists the registration.
+  return proceed(state, nowMs, { checks: isBrowser })
     .reply(created(state, nowMs, false))
 }
 
@@ -153,15 +159,47 @@ const subscription = (
   ...form === "native" || secret === undefined ? {} : { secret }
 })
 
-/** Requests another lease or secret for a WebSub subscription. It is valid after the echo. */
+/** A browser has subscribed again by the same endpoint: its new keys are valid at once. */
+const replaceKeys = (
+  state: Registered,
+  message: Variant<RegistrationMessage, "Create">,
+  nowMs: number
+): Decision<never> | RegistrationDecision => {
+  const { p256dh, requestId, secret } = message
+  if (p256dh === undefined || secret === undefined) {
+    return deny("Invalid", "a browser needs a public key and a secret")
+  }
+  const next: Registered = {
+    ...without(state, "failingSinceMs", "nextAtMs", "problem", "code", "secretsVersion"),
+    ...renewedBy(state, message),
+    requestId,
+    version: state.version + 1,
+    status: "active",
+    p256dh,
+    secrets: [{ value: secret }],
+    tries: 0
+  }
+  return proceed(next, nowMs, { checks: true }).reply(created(next, nowMs, false))
+}
+
+/** A subscription of the owner remains one, whoever renews it. */
+const renewedBy = (
+  { secretsVersion }: Registered,
+  message: Variant<RegistrationMessage, "Create">
+): Pick<Registered, "secretsVersion"> =>
+  secretsVersion === undefined ? {} : secretsVersionOf(message)
+
+/**
+ * Requests another lease or secret for a WebSub subscription. It is valid after the echo. A browser
+ * gets other keys.
+ */
 const renew: Row["Create"] = (state, message, { nowMs }) => {
   const { callback, cursor, form, requestId, topicFormat } = message
   if (requestId === state.requestId) return stay().reply(created(state, nowMs, true))
   const isSame = callback === state.callback && topicFormat === state.topicFormat
-  if (form !== "websub" || state.form !== form || !isSame) return deny("Taken")
+  if (form === "native" || state.form !== form || !isSame) return deny("Taken")
+  if (form === "webpush") return replaceKeys(state, message, nowMs)
   const isUnverified = state.status === "unverified"
-  // A subscription of the owner remains one, whoever renews it.
-  const renewedBy = state.secretsVersion === undefined ? {} : secretsVersionOf(message)
   const next: Registered = {
     ...without(
       state,
@@ -169,7 +207,7 @@ const renew: Row["Create"] = (state, message, { nowMs }) => {
       "secretsVersion",
       ...isUnverified ? ["leaseUntilMs"] as const : []
     ),
-    ...renewedBy,
+    ...renewedBy(state, message),
     requestId,
     version: state.version + 1,
     intent: subscription(message, message, nowMs),
@@ -203,8 +241,11 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
       : deny("PreconditionFailed")
   }
   const isMoved = callback !== state.callback
-  if (isMoved && state.form === "websub") {
-    return deny("Invalid", "the callback of a WebSub subscription cannot change")
+  if (isMoved && state.form !== "native") {
+    return deny("Invalid", "the callback of a subscription cannot change")
+  }
+  if (state.form === "webpush" && state.secrets.length === 0) {
+    return deny("Invalid", "the keys of the browser were not restored: subscribe again")
   }
   const reset = without(state, "failingSinceMs", "nextAtMs", "problem", "code")
   const version = state.version + 1
@@ -234,7 +275,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
 const rotate: Row["Rotate"] = (state, message, { nowMs }) => {
   const { secret } = message
   if (state.form !== "native") {
-    return deny("Invalid", "only the subscriber can change the secret of a WebSub subscription")
+    return deny("Invalid", "only the subscriber can change the secret of a subscription")
   }
   if (validSecrets(state, nowMs).includes(secret)) return stay().reply(described(state, nowMs))
   if (isOutdated(state, message)) return deny("PreconditionFailed")
@@ -379,13 +420,13 @@ const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }
     const nextAtMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
     return proceed({ ...idle, nextAtMs }, nowMs)
   }
-  if (outcome._tag === "PermanentFailure" && (state.mailboxGone || outcome.code === 410)) {
+  if (outcome._tag === "PermanentFailure" && (state.mailboxGone || isEnd(state, outcome))) {
     return end(state, nowMs, state.mailboxGone ? mailboxIsGone : undefined)
   }
   const tries = state.tries + 1
   const failingSinceMs = state.failingSinceMs ?? nowMs
   const failed = { ...withFailure(idle, outcome, nowMs), tries, failingSinceMs }
-  if (nowMs - failingSinceMs < failingMaxMs) {
+  if (nowMs - failingSinceMs < failingMaxMs && !isRejectedForGood(state, outcome)) {
     const nextAtMs = retryAtMs(schedule, tries, outcome, nowMs, random)
     return proceed({ ...failed, nextAtMs }, nowMs)
   }
@@ -393,6 +434,17 @@ const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }
   const suspended = without(failed, "nextAtMs", "checkAgain")
   return proceed({ ...suspended, status: "suspended" }, nowMs)
 }
+
+/** Whether the receiver wants no more. A push service also has 404 for it (RFC 8030 §7.3). */
+const isEnd = ({ form }: Registered, { code }: DeliveryFailure): boolean =>
+  code === 410 || (form === "webpush" && code === 404)
+
+/**
+ * Whether a push service rejects every attempt, such as one with a key that the browser has not
+ * subscribed with (403). An endpoint that is no push service, and was never verified, gets no more.
+ */
+const isRejectedForGood = ({ form }: Registered, { _tag, code = 0 }: DeliveryFailure): boolean =>
+  form === "webpush" && _tag === "PermanentFailure" && code >= 400
 
 const acknowledged = (
   state: Registered,
@@ -413,7 +465,7 @@ const acknowledged = (
   return proceed(next, nowMs, { checks })
 }
 
-/** The changes up to `upTo` were not pushed: the topic has none of them. */
+/** The changes up to `upTo` were not pushed: the topic, or the browser, has none of them. */
 const skipped: Row["Skipped"] = (state, { untilMs, upTo }, { nowMs }) => {
   const { checkAgain = false, pushing, running } = state
   if (running?.untilMs !== untilMs || pushing !== upTo) return stay()
@@ -545,7 +597,8 @@ const beginPushOrCheck = (
     const secrets = validSecrets(state, nowMs)
     const allowed = secretsVersionOf(state)
     const changes = { from: cursor, upTo: pushing, mailboxGone, ...allowed, untilMs }
-    actions.push({ _tag: "Push", form, ...calleeOf(state), secrets, ...changes })
+    const key = state.p256dh === undefined ? {} : { p256dh: state.p256dh }
+    actions.push({ _tag: "Push", form, ...calleeOf(state), secrets, ...key, ...changes })
     const begun: Registered = { ...state, running: { kind: "push", untilMs } }
     return checks ? { ...begun, checkAgain: true } : begun
   }

@@ -3,3 +3,4 @@ export { registration, type RegistrationDependencies } from "./actor.ts"
 export { RegistrationMessage, type RegistrationReply, RegistrationStatus, type RegistrationView,
   TopicFormat } from "./protocol.ts"
 export type { TopicPush } from "./push.ts"
+export { Vapid } from "./web-push.ts"

@@ -7,8 +7,11 @@ import { Schema } from "effect"
 import { DeliveryOutcome } from "../outbound/index.ts"
 import { Count, CountOrZero, ifVersion } from "../schemas.ts"
 
-/** `native`: Standard Webhooks signatures; `websub`: the W3C form with its lease. */
-export const RegistrationForm = Schema.Literals(["native", "websub"])
+/**
+ * `native`: Standard Webhooks signatures; `websub`: the W3C form with its lease; `webpush`: the
+ * push subscription of a browser, whose endpoint is the callback.
+ */
+export const RegistrationForm = Schema.Literals(["native", "websub", "webpush"])
 
 export type RegistrationForm = typeof RegistrationForm.Type
 
@@ -30,8 +33,9 @@ export const RegistrationStatus = Schema.Literals(["unverified", "active", "susp
 export type RegistrationStatus = typeof RegistrationStatus.Type
 
 /**
- * A key that signs pushes: `whsec_…`, or the subscriber's own hub.secret. A signature needs it in
- * plain form: the actor encrypts it for its record.
+ * A key that signs pushes: `whsec_…`, or the subscriber's own hub.secret; or the `auth` of a
+ * browser, which encrypts them. A push needs it in plain form: the actor encrypts it for its
+ * record.
  */
 const Secret = Schema.Struct({
   value: Schema.String,
@@ -72,8 +76,10 @@ export const RegistrationState = Schema.Union([
      * ends when they change again; left out if the owner of the mailbox has made it.
      */
     secretsVersion: Schema.optionalKey(Count),
-    /** The secrets that sign pushes, the newest first. */
+    /** The secrets that sign or encrypt pushes, the newest first. */
     secrets: Schema.Array(Secret),
+    /** The public key of the browser in the form `webpush`, base64url. */
+    p256dh: Schema.optionalKey(Schema.String),
     status: RegistrationStatus,
     /** One more after each change that a request makes, also after a removal. */
     version: Count,
@@ -119,7 +125,8 @@ export const RegistrationMessage = Schema.Union([
   /**
    * Registers a callback and begins its verification. A repetition with the same request id gets
    * the same reply. In the WebSub form a new subscription of the same topic and callback renews it:
-   * the old lease and secret remain valid until the callback has echoed.
+   * the old lease and secret remain valid until the callback has echoed. A browser is not verified:
+   * its push service cannot echo. A new subscription of the same endpoint replaces its keys.
    */
   Schema.TaggedStruct("Create", {
     requestId: Schema.String,
@@ -132,8 +139,10 @@ export const RegistrationMessage = Schema.Union([
      * for the owner of the mailbox.
      */
     secretsVersion: Schema.optionalKey(Count),
-    /** `whsec_…` of the service, or the subscriber's hub.secret, which may be missing. */
+    /** `whsec_…` of the service, the subscriber's hub.secret, if it has one, or `auth`. */
     secret: Schema.optionalKey(Schema.String),
+    /** Of the form `webpush`. */
+    p256dh: Schema.optionalKey(Schema.String),
     /** The requested lease; 0 for none. */
     leaseSeconds: Count,
     challenge: Schema.String,
@@ -187,7 +196,7 @@ export const RegistrationMessage = Schema.Union([
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
-  /** The changes up to `upTo` are not pushed: a WebSub topic has only notifications. */
+  /** The changes up to `upTo` are not pushed: a topic, and a browser, get only notifications. */
   Schema.TaggedStruct("Skipped", { untilMs: Count, upTo: Count }),
   /** The mailbox does not list the registration: the result of a Detach, a check or a push. */
   Schema.TaggedStruct("Detached", { untilMs: Count }),
@@ -255,6 +264,7 @@ export type RegistrationAction =
     readonly _tag: "Push"
     readonly form: RegistrationForm
     readonly secrets: ReadonlyArray<string>
+    readonly p256dh?: string
     readonly from: number
     readonly upTo: number
     readonly mailboxGone: boolean

@@ -1,8 +1,9 @@
 /**
- * The document of a push (protocol §1.4): what has changed in a mailbox, in the order of its log.
+ * The documents of a push (protocol §1.4): what has changed in a mailbox, in the order of its log.
  * The document's time is a cursor of the mailbox, from which a client can continue to read. Pure.
  */
 import type { LogItem } from "../../runtime/index.ts"
+import { webPushBytesMax } from "../limits.ts"
 import type { Links } from "../links.ts"
 import { decodeItem, decodeRemoval, formatCursor, isRemoval,
   notificationId } from "../mailbox/index.ts"
@@ -41,6 +42,79 @@ export const changesDocument = (
     formatCursor(atMs, upTo),
     items.map((item) => changeOf(links, mailbox, item)).join("")
   )
+
+/** A notification in a push to a browser. */
+interface NewestNotification {
+  readonly href: string
+  readonly received: string
+  readonly description?: string
+}
+
+const bytesOf = (text: string): number => Buffer.byteLength(text)
+
+/** The text without its end, so that its JSON has at most `bytesMax` bytes. */
+const shortened = (text: string, bytesMax: number): string | undefined => {
+  if (bytesOf(JSON.stringify(text)) <= bytesMax) return text
+  const characters = [...text]
+  let [fits, excess] = [0, characters.length]
+  const upTo = (count: number): string => `${characters.slice(0, count).join("")}…`
+  while (excess - fits > 1) {
+    const middle = Math.floor((fits + excess) / 2)
+    if (bytesOf(JSON.stringify(upTo(middle))) <= bytesMax) fits = middle
+    else excess = middle
+  }
+  return fits === 0 ? undefined : upTo(fits)
+}
+
+/** What a browser gets, in the JSON of `<changed>`, within {@link webPushBytesMax}. */
+const browserJson = (
+  mailbox: string,
+  time: string,
+  newest: NewestNotification
+): string => {
+  const { description = "", ...notification } = newest
+  const alone = { mailbox, time, notification }
+  const left = webPushBytesMax - bytesOf(JSON.stringify(alone)) - bytesOf(`,"description":`)
+  const shown = description === "" ? undefined : shortened(description, left)
+  const whole = shown === undefined
+    ? alone
+    : { ...alone, notification: { ...notification, description: shown } }
+  const text = JSON.stringify(whole)
+  // A base URL of a thousand characters leaves room for the mailbox only.
+  return bytesOf(text) <= webPushBytesMax ? text : JSON.stringify({ mailbox, time })
+}
+
+/**
+ * What a browser gets of these changes: the newest notification, with its description shortened.
+ * `newest` is the last notification of the items up to item `upTo`, which was made at `atMs`.
+ */
+export const browserDocument = (
+  links: Links,
+  mailbox: string,
+  newest: LogItem,
+  descriptionOf: (fragment: string) => string | undefined,
+  upTo: number,
+  atMs: number
+): string => {
+  const { atMs: receivedMs, fragment, idRandom } = decodeItem(newest.value)
+  const description = descriptionOf(fragment)
+  return browserJson(links.mailbox(mailbox), formatCursor(atMs, upTo), {
+    href: links.stored(mailbox, notificationId(newest.n, idRandom)),
+    received: new Date(receivedMs).toISOString(),
+    ...description === undefined ? {} : { description }
+  })
+}
+
+/** The last push to a browser: its mailbox has been removed. */
+export const deletedBrowserDocument = (
+  links: Links,
+  mailbox: string,
+  upTo: number,
+  atMs: number
+): string => {
+  const time = formatCursor(atMs, upTo)
+  return JSON.stringify({ mailbox: links.mailbox(mailbox), time, deleted: "true" })
+}
 
 /** The last change of a mailbox: it has been removed, with all in it. */
 export const deletedDocument = (

@@ -3,13 +3,16 @@ import { type Clock, Effect } from "effect"
 import type { Address, LogItem, Peers } from "../../runtime/index.ts"
 import type { Links } from "../links.ts"
 import { formatCursor, isRemoval, itemAtMs, type MailboxView } from "../mailbox/index.ts"
-import { hubSignature, type Outbound, type TextContent, webhookHeaders } from "../outbound/index.ts"
+import { hubSignature, type Outbound, type OutboundContent, type TextContent,
+  webhookHeaders } from "../outbound/index.ts"
 import type { Keyring } from "../keyring.ts"
 import { sha256 } from "../secret-hash.ts"
 import { batchKey, causeOf, mailboxOf, type MailboxReadFailure, type PushAction, type PushResources,
   readBatch, readHead, readMailbox, unavailable } from "./mailbox-reader.ts"
 import type { RegistrationMessage, TopicFormat } from "./protocol.ts"
-import { changesDocument, deletedDocument } from "./push-document.ts"
+import { browserDocument, changesDocument, deletedBrowserDocument,
+  deletedDocument } from "./push-document.ts"
+import { browserRequest, type Vapid } from "./web-push.ts"
 
 /** What a push to a WebSub subscription shows. */
 export interface TopicPush {
@@ -38,7 +41,11 @@ export interface PushDependencies {
     readonly topicDocument: (
       push: TopicPush
     ) => { readonly contentType: string; readonly body: string }
+    /** The description in the fragment of a notification; undefined without one. */
+    readonly descriptionOf: (fragment: string) => string | undefined
   }
+  /** Identifies the service to the push services of browsers. */
+  readonly vapid: Vapid
   /** In [0, 1): jitters the retries. */
   readonly random: () => number
 }
@@ -61,20 +68,30 @@ const contentOf = (
   return { headers: { "Content-Type": contentType, Link: link }, body }
 }
 
-/** The content with the signatures of this registration. */
+/**
+ * The content with the signatures of this registration, or encrypted for its browser; undefined
+ * before the node has the key that identifies it to push services.
+ */
 const signed = (
+  { vapid }: PushDependencies,
   { body, headers }: TextContent,
   self: Address,
   push: PushAction,
   nowMs: number
-): TextContent => {
-  const { form, secrets } = push
+): OutboundContent | undefined => {
+  const { callback, form, p256dh, secrets } = push
+  if (form === "webpush") {
+    const [auth] = secrets
+    return p256dh === undefined || auth === undefined
+      ? undefined
+      : browserRequest(vapid, body, self.id, callback, { p256dh, auth }, nowMs)
+  }
   if (form === "native") {
     const seconds = Math.floor(nowMs / 1000)
     const signatures = webhookHeaders(secrets, pushId(self, push), seconds, body)
     return { headers: { ...headers, ...signatures }, body }
   }
-  const secret = secrets[0]
+  const [secret] = secrets
   return secret === undefined
     ? { headers, body }
     : { headers: { ...headers, "X-Hub-Signature": hubSignature(secret, body) }, body }
@@ -147,6 +164,46 @@ const topicContent = Effect.fnUntraced(function*(
   return content
 })
 
+/**
+ * The content of a push to a browser; or the message to return. A browser must show something for
+ * each push (Push API, `userVisibleOnly`): there is none for removals alone.
+ */
+const browserContent = Effect.fnUntraced(function*(
+  { documents, links }: PushDependencies,
+  resources: PushResources,
+  peers: Peers,
+  self: Address,
+  action: PushAction,
+  nowMs: number
+): Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure> {
+  const { from, mailboxGone, untilMs, upTo } = action
+  const mailbox = mailboxOf(self)
+  if (mailboxGone) {
+    return { headers: {}, body: deletedBrowserDocument(links, mailbox, upTo, nowMs) }
+  }
+  const batch = yield* readBatch(resources, peers, self, from, upTo)
+  const made = batch.contents?.get(contentKey(action))
+  if (made !== undefined) return made
+  const last = batch.items.at(-1)
+  const newest = batch.items.findLast(({ value }) => !isRemoval(value))
+  if (last === undefined || newest === undefined) {
+    const reply = yield* readHead(peers, self, action)
+    return reply._tag === "Head" ? { _tag: "Skipped", untilMs, upTo } : reply
+  }
+  const { descriptionOf } = documents
+  const atMs = itemAtMs(last.value)
+  const body = browserDocument(links, mailbox, newest, descriptionOf, upTo, atMs)
+  const content: TextContent = { headers: {}, body }
+  resources.batches.addContent(batchKey(self, action), contentKey(action), content)
+  return content
+})
+
+const contentMakers = {
+  native: changesContent,
+  websub: topicContent,
+  webpush: browserContent
+} as const
+
 const isContent = (found: TextContent | RegistrationMessage): found is TextContent =>
   "body" in found
 
@@ -176,9 +233,8 @@ const allowedContent = Effect.fnUntraced(function*(
     const reply = yield* readHead(peers, self, action)
     if (reply._tag !== "Head") return reply
   }
-  return cachedContent(resources, self, action) ?? (yield* action.form === "native"
-    ? changesContent(deps, resources, peers, self, action, nowMs)
-    : topicContent(deps, resources, peers, self, action))
+  return cachedContent(resources, self, action) ??
+    (yield* contentMakers[action.form](deps, resources, peers, self, action, nowMs))
 })
 
 /** Sends a push. Returns its outcome as a message; or another message if nothing was sent. */
@@ -193,6 +249,11 @@ export const push = (
   const { pushes } = resources
   const cause = causeOf(self, action)
   let notSent: RegistrationMessage | undefined
+  const finish = (content: TextContent, nowMs: number): OutboundContent | undefined => {
+    const finished = signed(deps, content, self, action, nowMs)
+    if (finished === undefined) notSent = { _tag: "Unavailable", untilMs: action.untilMs }
+    return finished
+  }
   const loadAt = (clock: Clock.Clock) => () => {
     // The push may have been withdrawn while it waited for its permit.
     if (!pushes.isCurrent(self.id, action)) return undefined
@@ -200,11 +261,11 @@ export const push = (
     const cached = secretsVersion === undefined
       ? cachedContent(resources, self, action)
       : undefined
-    if (cached !== undefined) return signed(cached, self, action, nowMs)
+    if (cached !== undefined) return finish(cached, nowMs)
     return allowedContent(deps, resources, peers, self, action, nowMs).pipe(
       Effect.catch(() => unavailable(action)),
-      Effect.map((found): TextContent | undefined => {
-        if (isContent(found)) return signed(found, self, action, nowMs)
+      Effect.map((found): OutboundContent | undefined => {
+        if (isContent(found)) return finish(found, nowMs)
         notSent = found
         return undefined
       })
@@ -213,7 +274,8 @@ export const push = (
   return Effect.clockWith((clock) => {
     pushes.begin(self.id, action)
     // WebSub §7: content that is not answered with a 2xx is not delivered, and redirects are not.
-    const refusesRedirects = form === "websub"
+    // A token of VAPID is for one push service only.
+    const refusesRedirects = form !== "native"
     return deps.outbound.post({ uri: callback, cause, load: loadAt(clock), refusesRedirects })
   }).pipe(
     Effect.map((outcome): RegistrationMessage =>

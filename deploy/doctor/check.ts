@@ -1,6 +1,6 @@
 /** `restante check`: verifies a stopped store, or a cluster while its nodes run. */
 import { Effect, type Scope } from "effect"
-import type { UsageLedger } from "../../actors/index.ts"
+import { type UsageLedger, Vapid } from "../../actors/index.ts"
 import { inspect } from "../../runtime/embedded/index.ts"
 import { archiveFailed, type ArchiveFailure, openSource, partsOf,
   StoredSecrets } from "../archive/index.ts"
@@ -78,7 +78,7 @@ const checkCluster = Effect.fnUntraced(function*(
   // The check uses only the decoders of the behaviors, and sends no request.
   const outbound = yield* outboundOf(settings.outboundAllow)
   const baseUrl = baseUrlOf(settings, settings.port)
-  const ports = { blobs, keyring, records, outbound, usage: notCounted }
+  const ports = { blobs, keyring, records, outbound, usage: notCounted, vapid: new Vapid([]) }
   const all = behaviorsOf(settings, baseUrl, ports)
   const { counts, faults } = yield* Effect.tryPromise({
     try: () => inspectStore({ blobs, contents }, all, keyring),

@@ -6,8 +6,8 @@
 import { Effect, Layer } from "effect"
 import { statfs } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
-import { DroppedRequests, type Keyring, serviceFormat, Usage,
-  UsageLedger } from "../../actors/index.ts"
+import { DroppedRequests, type Keyring, serviceFormat, Usage, UsageLedger,
+  Vapid } from "../../actors/index.ts"
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache, DiskFloor,
   DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen, makeApplication,
@@ -49,11 +49,13 @@ interface Shared {
   readonly issuer: Service["issuer"]
   /** Encrypts stored secrets. */
   readonly keyring: Keyring
+  /** Identifies the service to push services, once the service's key has been read. */
+  readonly vapid: Vapid
 }
 
 const systemLayer = (
   settings: NodeSettings,
-  { baseUrl, droppedRequests, keyring, outbound }: Shared
+  { baseUrl, droppedRequests, keyring, outbound, vapid }: Shared
 ) =>
   Layer.unwrap(Effect.gen(function*() {
     const step = failpoint(process.env["RESTANTE_FAILPOINT"])
@@ -65,7 +67,8 @@ const systemLayer = (
         usage: yield* Usage,
         keyring,
         outbound,
-        droppedRequests
+        droppedRequests,
+        vapid
       }),
       limits: {
         ...groupLimits(settings),
@@ -198,7 +201,7 @@ const shownSetting = ({ setting, source, text }: ResolvedSetting): ShownSetting 
 
 const makeService = Effect.fnUntraced(function*(
   settings: NodeSettings,
-  { baseUrl, droppedRequests, issuer, keyring, node, outbound, resolved }: Shared,
+  { baseUrl, droppedRequests, issuer, keyring, node, outbound, resolved, vapid }: Shared,
   httpMetrics: HttpMetrics
 ): Effect.fn.Return<
   Service,
@@ -215,6 +218,7 @@ const makeService = Effect.fnUntraced(function*(
   const nowMs = () => Date.now()
   const diskFloor = diskFloorOf(settings)
   const usage = yield* Usage
+  const serviceKey = yield* serviceKeyOf(records, keyring)
   return {
     settings: httpSettingsOf(settings, baseUrl),
     ...limitsOfClients(settings, outbound, httpMetrics),
@@ -229,7 +233,8 @@ const makeService = Effect.fnUntraced(function*(
     blocks: new BlockList(records),
     auditRefusals: new RefusalCounter(),
     startId: `${node}.${randomId()}`,
-    serviceKey: yield* serviceKeyOf(records, keyring),
+    serviceKey,
+    applicationServerKey: vapid.useServiceKey(serviceKey),
     keyring,
     diskFloor,
     shownSettings: resolved.map(shownSetting),
@@ -399,14 +404,16 @@ export const runNode = (loaded: LoadedSettings, onServing: (serving: ServingNode
     const progress: StartProgress = { step: "reads its settings and keys" }
     const reporting = yield* Effect.forkScoped(reportSlowStart(progress))
     const held = yield* holdPort(settings.host, settings.port)
+    const baseUrl = baseUrlOf(settings, held.port)
     const shared = {
-      baseUrl: baseUrlOf(settings, held.port),
+      baseUrl,
       resolved: resolvedOn(loaded, held.port),
       node: yield* nodeNameOf(settings),
       outbound: yield* outboundOf(settings.outboundAllow),
       droppedRequests: new DroppedRequests(),
       issuer: yield* issuerOf(settings),
-      keyring: yield* keyringOfNode(settings)
+      keyring: yield* keyringOfNode(settings),
+      vapid: new Vapid([settings.securityContact, baseUrl])
     }
     progress.step = "opens the store"
     const served = (serving: ServingNode): void => {

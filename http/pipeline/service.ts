@@ -81,6 +81,8 @@ export interface Service {
   readonly startId: string
   /** A secret of all nodes, in the store; the ids of keyed requests derive from it. */
   readonly serviceKey: string
+  /** The public key by which browsers subscribe to pushes (RFC 8292 §4), base64url. */
+  readonly applicationServerKey: string
   /** Encrypts message passwords for the store. */
   readonly keyring: Keyring
   readonly httpMetrics: HttpMetrics

@@ -4,6 +4,7 @@ import type { OwnedStores } from "../../actors/account/owned-resources.ts"
 import { type Dependencies, linksUnder } from "../../actors/index.ts"
 import { Keyring } from "../../actors/keyring.ts"
 import type { Outbound } from "../../actors/outbound/protocol.ts"
+import { Vapid } from "../../actors/registration/web-push.ts"
 import { notificationDocuments } from "../../http/documents.ts"
 import { BlobMissing, type Peers, StorageUnavailable } from "../../runtime/index.ts"
 
@@ -18,6 +19,12 @@ export const makeTestKeyring = (): Keyring => new Keyring([Buffer.alloc(32, "tes
 
 /** The key of stored secrets of every test that has no file of keys. */
 export const testKeyring = makeTestKeyring()
+
+/** The pair of keys of every test that pushes to browsers. */
+export const testVapid = new Vapid(["mailto:admin@example.org"])
+
+/** Its public key, by which browsers subscribe. */
+export const testApplicationServerKey = testVapid.useServiceKey("the key of these tests")
 
 /** Nothing outside answers. */
 export const noOutbound: Outbound = {
@@ -53,6 +60,7 @@ export const noDependencies: Dependencies = {
   keyring: testKeyring,
   links: linksUnder("http://post.test"),
   documents: notificationDocuments,
+  vapid: testVapid,
   schedule: [0, 1_000],
   auditRetentionMs: 365 * 86_400_000,
   retentionMs: 60_000,

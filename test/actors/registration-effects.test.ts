@@ -20,7 +20,7 @@ import { dropAll, type Rig, start, until } from "../runtime/rig.ts"
 import { hash } from "./cells.ts"
 import { textContentOf } from "./contents.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
-import { testKeyring } from "./dependencies.ts"
+import { testKeyring, testVapid } from "./dependencies.ts"
 
 afterEach(dropAll)
 
@@ -88,6 +88,7 @@ class World {
       links,
       keyring: testKeyring,
       documents,
+      vapid: testVapid,
       schedule: [0, 5],
       random: () => 0.5
     }

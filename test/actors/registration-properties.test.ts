@@ -9,7 +9,7 @@ import { registration } from "../../actors/registration/actor.ts"
 import type { RegistrationAction, RegistrationMessage } from "../../actors/registration/protocol.ts"
 import { nowMs as startMs } from "./cells.ts"
 import { Model } from "./model.ts"
-import { testKeyring } from "./dependencies.ts"
+import { testKeyring, testVapid } from "./dependencies.ts"
 
 type Command =
   | { readonly _tag: "Restart" | "Reload" | "Update" }
@@ -90,6 +90,7 @@ class World {
       links: linksUnder("http://localhost"),
       keyring: testKeyring,
       documents: notificationDocuments,
+      vapid: testVapid,
       schedule: [0, 5_000],
       random: () => 0.5
     })

@@ -11,7 +11,7 @@ import { notificationDocuments } from "../../http/documents.ts"
 import { address, type Peers } from "../../runtime/index.ts"
 import { contentOf } from "./contents.ts"
 import { defaultSettings } from "./mailbox-settings.ts"
-import { testKeyring } from "./dependencies.ts"
+import { testKeyring, testVapid } from "./dependencies.ts"
 
 const hourMs = 3_600_000
 const callback = "http://example.org/hook"
@@ -104,6 +104,7 @@ describe("a push that waits for its permit", () => {
       links,
       keyring: testKeyring,
       documents: notificationDocuments,
+      vapid: testVapid,
       random: () => 0.5
     }
     await Effect.runPromise(push(deps, resources, away, self, action))
@@ -153,6 +154,7 @@ it.each([["websub", true], ["native", false]] as const)(
       links: linksUnder("http://own.test"),
       keyring: testKeyring,
       documents: notificationDocuments,
+      vapid: testVapid,
       random: () => 0.5
     }
     const action = firstPush(form, 9)
@@ -184,7 +186,8 @@ it.each(["native", "websub"] as const)(
     const topicDocument = vi.fn(notificationDocuments.topicDocument)
     const links = linksUnder("http://own.test")
     const keyring = testKeyring
-    const deps = { outbound, links, keyring, documents: { topicDocument }, random: () => 0.5 }
+    const documents = { ...notificationDocuments, topicDocument }
+    const deps = { outbound, links, keyring, documents, vapid: testVapid, random: () => 0.5 }
     const resources = new PushResources(testKeyring)
     const addContent = vi.spyOn(resources.batches, "addContent")
     await Effect.runPromise(

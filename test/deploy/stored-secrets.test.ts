@@ -9,6 +9,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { newBrowser } from "../actors/web-push.ts"
 import { asAdmin, expectStatus, openMailbox, postXml, putXml, send } from "../e2e/client.ts"
 import { cleanUp, command, eventually, folderWithKeyOf, keyFile, type Service, start,
   temporaryFolder } from "../e2e/process.ts"
@@ -21,6 +22,7 @@ const inlinePassword = "the-password-of-inlined-content"
 const hubSecret = "the-hub-secret-of-a-subscriber"
 const published = "the-password-of-published-content"
 const webhookSecret = "the-secret-of-webhooks"
+const browserAuth = Buffer.from("the 16-byte auth").toString("base64url")
 
 const secrets = new Map([
   ["a message password", password],
@@ -28,7 +30,8 @@ const secrets = new Map([
   ["a password of inlined content", inlinePassword],
   ["a hub.secret", hubSecret],
   ["a password of published content", published],
-  ["a secret of webhooks", webhookSecret]
+  ["a secret of webhooks", webhookSecret],
+  ["the secret of a browser", browserAuth]
 ])
 
 /** A callback that echoes challenges, and accepts pushes. */
@@ -115,11 +118,21 @@ beforeAll(async () => {
     }).toString()
   })
   expectStatus(subscription, 202)
-  await eventually(60_000, "both registrations are active, the relay has come", async () => {
+  const browser = await send(url, "/mailboxes/alice/registrations", {
+    method: "POST",
+    headers: { ...asAdmin, "content-type": "application/json" },
+    body: JSON.stringify({
+      endpoint: `${callback}webpush`,
+      expirationTime: null,
+      keys: { p256dh: (await newBrowser()).p256dh, auth: browserAuth }
+    })
+  })
+  expectStatus(browser, 201)
+  await eventually(60_000, "all registrations are active, the relay has come", async () => {
     const listed = await send(url, "/mailboxes/alice/registrations", { headers: asAdmin })
     const active = listed.text.match(/status="active"/g)?.length
     const { text } = await send(url, "/mailboxes/alice", { headers: asAdmin })
-    return active === 2 && text.includes(relayed) ? true : undefined
+    return active === 3 && text.includes(relayed) ? true : undefined
   })
   expect((await service.stop()).code).toBe(0)
   archive = join(temporaryFolder(), "archive")
@@ -132,14 +145,23 @@ afterAll(() => {
   cleanUp()
 })
 
+/** What is in the mailbox, and the public key by which browsers have subscribed. */
 const listing = async (folder: string): Promise<string> => {
   const restored = await start({ dataDir: folder })
   const { text } = expectStatus(
     await send(restored.url, "/mailboxes/alice", { headers: asAdmin }),
     200
   )
+  const key = await applicationServerKeyOf(restored)
   expect((await restored.stop()).code).toBe(0)
-  return text
+  return `${text} ${key}`
+}
+
+const applicationServerKeyOf = async ({ url }: Service): Promise<string> => {
+  const { text } = await send(url, "/mailboxes/alice/registrations", { headers: asAdmin })
+  const [, key = ""] = /applicationServerKey="([^"]{87})"/.exec(text) ?? []
+  expect(key).not.toBe("")
+  return key
 }
 
 /** The statuses of an unsigned and a signed webhook. */
@@ -212,6 +234,8 @@ describe("a restore", () => {
     const { text } = await send(restored.url, "/mailboxes/alice", { headers: asAdmin })
     expect(text).toContain(`<password hint="a">${password}</password>`)
     expect(await webhookStatuses(restored.url)).toEqual([403, 202])
+    // Browsers have subscribed by the public key: another one would end all subscriptions.
+    expect(await listing(dataDir)).toContain(await applicationServerKeyOf(restored))
     await restored.stop()
   })
 
@@ -223,7 +247,7 @@ describe("a restore", () => {
     for (
       const lost of [
         "lost: 4 message passwords",
-        "lost: 2 push registrations are suspended",
+        "lost: 3 push registrations are suspended",
         "lost: 1 secrets of webhooks",
         "lost: 1 answers to requests with an Idempotency-Key",
         "lost: 1 service key"
@@ -241,7 +265,10 @@ describe("a restore", () => {
     const { text: listed } = await send(again.url, "/mailboxes/alice/registrations", {
       headers: asAdmin
     })
-    expect(listed.match(/status="suspended"/g)).toHaveLength(2)
+    expect(listed.match(/status="suspended"/g)).toHaveLength(3)
+    const [, lost = ""] = /href="[^"]*(\/mailboxes\/[^"]+)"[^>]*form="webpush"/.exec(listed) ?? []
+    const lifted = await send(again.url, lost, { method: "PUT", headers: asAdmin })
+    expect([lifted.status, lifted.text]).toEqual([422, expect.stringContaining("subscribe again")])
     expect(await webhookStatuses(again.url)).toEqual([503, 503])
     expect((await again.stop()).code).toBe(0)
   })

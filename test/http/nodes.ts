@@ -25,7 +25,7 @@ import { publishNodeFigures } from "../../http/resources/cluster/node-figures.ts
 import { listen } from "../../http/wire/server.ts"
 import { Blobs, type Limits, Placement, Records, recordsUpTo, Storage,
   System } from "../../runtime/index.ts"
-import { testKeyring } from "../actors/dependencies.ts"
+import { testApplicationServerKey, testKeyring, testVapid } from "../actors/dependencies.ts"
 import type { Backend } from "./backends.ts"
 
 /** The wait before each delivery attempt in ms: five attempts for a recipient that fails. */
@@ -119,6 +119,7 @@ const layerOf = (
           ? {}
           : { limits: { anonymousBytesMax: settings.mailboxAnonymousBytesMax } },
         documents: notificationDocuments,
+        vapid: testVapid,
         schedule,
         retentionMs: 7 * 24 * 60 * 60 * 1000,
         auditRetentionMs: 365 * 24 * 60 * 60 * 1000,
@@ -197,6 +198,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     diskFloor: settings.diskFloor,
     startId: `${name}.test`,
     serviceKey: "the key of these tests",
+    applicationServerKey: testApplicationServerKey,
     keyring: testKeyring,
     httpMetrics,
     deliveries: outbound,

@@ -118,6 +118,7 @@ export const serviceOf = (
   diskFloor: undefined,
   startId,
   serviceKey,
+  applicationServerKey: "",
   // It holds random bytes of the process.
   keyring: makeTestKeyring(),
   httpMetrics: new HttpMetrics(),

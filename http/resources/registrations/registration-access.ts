@@ -44,6 +44,10 @@ export const subscriptionNamed = (
   return registrationNamed(mailbox, documentDigest(Buffer.from(text)))
 }
 
+/** The registration of a browser's endpoint, which is renewed when the browser subscribes again. */
+export const browserNamed = (mailbox: MailboxRef, endpoint: string): RegistrationRef =>
+  registrationNamed(mailbox, documentDigest(Buffer.from(`webpush ${endpoint}`)))
+
 /**
  * An authenticated reader: an account that may read, or the mailbox's password. The secret of a
  * shared URI gives the right to read, but does not identify anybody. Fails with 401, 403, 404 for a

@@ -1,4 +1,4 @@
-/** Handlers of push registrations (protocol §1.4): the native form, and WebSub. */
+/** Handlers of push registrations (protocol §1.4): the native form, WebSub, and Web Push. */
 import { Effect } from "effect"
 import type { MailboxMessage, MailboxReply } from "../../../actors/mailbox/index.ts"
 import type { RegistrationMessage, RegistrationReply,
@@ -13,11 +13,11 @@ import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVers
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, type MailboxRef,
   type ReaderCall } from "../mailboxes/index.ts"
-import { allowedBy, type AllowedRegistration, collectionPath, type DescribedRegistration,
-  describeRegistration, registrationAt, registrationNamed, type RegistrationRef, requireSubscriber,
-  subscriptionNamed } from "./registration-access.ts"
-import { callbackIn, type HubRequest, isHubRequest, readCallback,
-  readHubRequest } from "./registration-input.ts"
+import { allowedBy, type AllowedRegistration, browserNamed, collectionPath,
+  type DescribedRegistration, describeRegistration, registrationAt, registrationNamed,
+  type RegistrationRef, requireSubscriber, subscriptionNamed } from "./registration-access.ts"
+import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscription, isHubRequest,
+  readBrowserSubscription, readCallback, readHubRequest } from "./registration-input.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
 
 /* Creation (A12). */
@@ -30,7 +30,7 @@ const makeSecret = (ids: IdSource): string =>
 
 /** Whether a valid subscription continues although its renewal was refused. */
 const continuesAfter = (form: CreateMessage["form"], { reason }: Refusal): boolean =>
-  form === "websub" && (reason === "Unauthenticated" || reason === "Forbidden")
+  form !== "native" && (reason === "Unauthenticated" || reason === "Forbidden")
 
 /**
  * Creates the registration, then enters it into the mailbox's list. After a crash between, the
@@ -106,6 +106,27 @@ const subscribe = Effect.fnUntraced(function*(
   })
 })
 
+/** The push subscription of a browser, which is pushed to at once. */
+const createBrowser = Effect.fnUntraced(function*(
+  readerCall: ReaderCall,
+  { auth, endpoint, p256dh }: BrowserSubscription
+): Effect.fn.Return<HandlerAnswer, HandlerFailure> {
+  const { mailbox } = readerCall
+  const registration = browserNamed(mailbox, endpoint)
+  const view = yield* createRegistration(readerCall, registration, {
+    ...createMessage(readerCall),
+    form: "webpush",
+    callback: endpoint,
+    p256dh,
+    secret: auth,
+    leaseSeconds: 0
+  })
+  return viewAnswer(registrationView(mailbox, registration, view), {
+    status: 201,
+    headers: [["Location", registration.href], ...noStore]
+  })
+})
+
 /** 404 for a topic and callback without a subscription: there is no intent to verify. */
 const unsubscribe = Effect.fnUntraced(function*(
   { call, mailbox, service }: MailboxCall,
@@ -120,7 +141,10 @@ const unsubscribe = Effect.fnUntraced(function*(
     : refusalError(reply)
 })
 
-/** A12: 201 and the secret, shown once. A WebSub request gets 202 and is verified then. */
+/**
+ * A12: 201 and the secret, shown once; a browser has its own. A WebSub request gets 202 and is
+ * verified then.
+ */
 export const postRegistrations = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox } = mailboxCall
   const readerCall = yield* requireSubscriber(mailboxCall)
@@ -130,6 +154,9 @@ export const postRegistrations = defineMailboxHandler(function*(mailboxCall) {
     return request.mode === "subscribe"
       ? yield* subscribe(readerCall, request)
       : yield* unsubscribe(mailboxCall, request)
+  }
+  if (input._tag === "Document" && isBrowserSubscription(input.root)) {
+    return yield* createBrowser(readerCall, yield* readBrowserSubscription(input.root))
   }
   const callback = yield* readCallback("callback", callbackIn(input))
   return yield* createNative(readerCall, callback)
@@ -151,7 +178,8 @@ export const getRegistrations = defineMailboxHandler(function*(mailboxCall) {
         isRefusal(view) ? [] : [{ registration, view }]
     )
   }, { concurrency: askedAtOnceMax })
-  return viewAnswer(collectionView(mailbox, described.flat()), {
+  const { applicationServerKey } = service
+  return viewAnswer(collectionView(mailbox, described.flat(), applicationServerKey), {
     headers: mailboxReaderHeaders(mailbox)
   })
 })
@@ -170,7 +198,7 @@ export const getRegistration = defineMailboxHandler(function*(mailboxCall) {
 
 /* Changes. */
 
-/** Another callback than before; 422 for a bad one, or in the WebSub form. */
+/** Another callback than before; 422 for a bad one, or if it identifies the subscription. */
 const changedCallback = Effect.fnUntraced(function*(
   input: RequestInput,
   { view }: DescribedRegistration
@@ -180,7 +208,7 @@ const changedCallback = Effect.fnUntraced(function*(
   const callback = yield* readCallback("callback", text)
   return view.form === "native" ? { callback } : yield* httpError(
     "unprocessable",
-    "the callback names a WebSub subscription: subscribe the other callback"
+    "the callback identifies the subscription: subscribe the other callback"
   )
 })
 
@@ -288,10 +316,11 @@ export const postRegistrationForm = defineMailboxHandler(function*(mailboxCall) 
 export const postSecret = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox } = mailboxCall
   const { registration, view } = yield* registrationAt(mailboxCall)
-  if (view.form === "websub") {
+  if (view.form !== "native") {
+    const chosen = view.form === "websub" ? "hub.secret" : "its keys"
     return yield* httpError(
       "conflict",
-      "the subscriber chooses hub.secret: subscribe with another one"
+      `the subscriber chooses ${chosen}: subscribe with other ones`
     )
   }
   const secret = makeSecret(call.ids)

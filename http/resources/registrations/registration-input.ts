@@ -1,9 +1,10 @@
-/** Input of registrations: a callback, or the fields of a WebSub request. */
+/** Input of registrations: a callback, the fields of a WebSub request, or a browser's keys. */
 import { Effect } from "effect"
+import { ECDH } from "node:crypto"
 import { parseUrl } from "../../../actors/index.ts"
 import type { TopicFormat } from "../../../actors/registration/index.ts"
 import type { FormFields } from "../../formats/index.ts"
-import { childText } from "../../formats/xml/index.ts"
+import { childOf, childText, type Element } from "../../formats/xml/index.ts"
 import { leaseSecondsDefault, leaseSecondsMax, subscriberSecretBytesMax,
   uriCharsMax } from "../../limits.ts"
 import { type HttpError, type RequestInput, unprocessable } from "../../pipeline/index.ts"
@@ -40,6 +41,69 @@ export const readCallback = (
   }
   return text.includes("#") ? unprocessable(`${name} must have no fragment`) : Effect.succeed(text)
 }
+
+/** A valid push subscription of a browser (Push API §8.2). */
+export interface BrowserSubscription {
+  readonly endpoint: string
+  readonly p256dh: string
+  readonly auth: string
+}
+
+/** Whether a document is the push subscription of a browser, and not the native form. */
+export const isBrowserSubscription = (root: Element): boolean =>
+  childOf(root, "endpoint") !== undefined || childOf(root, "keys") !== undefined
+
+const authBytes = 16
+
+const pointBytes = 65
+
+/** The bytes of a text of base64url without padding; undefined for another number of them. */
+const decodedBytes = (text: string | undefined, bytes: number): Buffer | undefined => {
+  if (text === undefined || !/^[A-Za-z0-9_-]+$/.test(text)) return undefined
+  const decoded = Buffer.from(text, "base64url")
+  return decoded.length === bytes && text.length === Math.ceil(bytes * 4 / 3) ? decoded : undefined
+}
+
+/** Whether the bytes are an uncompressed point of P-256 (SEC 1 §2.3.4). */
+const isPoint = (bytes: Buffer): boolean => {
+  if (bytes[0] !== 4) return false
+  try {
+    ECDH.convertKey(bytes, "prime256v1")
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The push subscription as `PushSubscription.toJSON()` writes it; 422 with the fault of one field.
+ * The expirationTime has no meaning here: the push service answers when the subscription has ended.
+ */
+export const readBrowserSubscription = Effect.fnUntraced(function*(
+  root: Element
+): Effect.fn.Return<BrowserSubscription, HttpError> {
+  if (childOf(root, "callback") !== undefined) {
+    return yield* unprocessable("endpoint and callback: a registration has one of them")
+  }
+  const endpoint = yield* readCallback("endpoint", childText(root, "endpoint")?.trim() || undefined)
+  const keys = childOf(root, "keys")
+  const keyOf = (name: string) => keys === undefined ? undefined : childText(keys, name)?.trim()
+  const point = decodedBytes(keyOf("p256dh"), pointBytes)
+  if (point === undefined || !isPoint(point)) {
+    return yield* unprocessable(
+      `keys.p256dh must be an uncompressed point of P-256: ${pointBytes} bytes as base64url`
+    )
+  }
+  const auth = decodedBytes(keyOf("auth"), authBytes)
+  if (auth === undefined) {
+    return yield* unprocessable(`keys.auth must be ${authBytes} bytes as base64url`)
+  }
+  return {
+    endpoint,
+    p256dh: point.toString("base64url"),
+    auth: auth.toString("base64url")
+  }
+})
 
 /** A valid WebSub request (WebSub §5.1). */
 export type HubRequest =

@@ -15,7 +15,12 @@ const callback = { ...webUri, pattern: "^[hH][tT][tT][pP][sS]?://[!\"$-.0->@-~][
 
 const status = attribute(text)
 
-const form = attribute(oneOf("native", "websub"))
+const form = attribute(oneOf("native", "websub", "webpush"))
+
+const base64url = { ...text, pattern: "^[A-Za-z0-9_-]*$" }
+
+/** A key of a browser, of this many characters. */
+const keyOf = (chars: number) => ({ ...text, pattern: `^[A-Za-z0-9_-]{${chars}}$` })
 
 /** What only answers show. */
 const shown = {
@@ -42,9 +47,20 @@ const readerFields = ["Link", "X-Robots-Tag?"] as const
 
 export const registrationResource: ResourceDefinition = {
   tag: "registrations",
-  about: "Callbacks that receive the changes of a mailbox: Standard Webhooks, or W3C WebSub.",
+  about:
+    "Callbacks that receive the changes of a mailbox: Standard Webhooks, W3C WebSub, Web Push.",
   schemas: {
-    NewRegistration: rootElement("registration", { ...ignored(shown), callback }, ["callback"]),
+    NewCallback: rootElement("registration", { ...ignored(shown), callback }, ["callback"]),
+    /** What `PushSubscription.toJSON()` gives (Push API §8.2). */
+    BrowserSubscription: rootElement("registration", {
+      endpoint: callback,
+      expirationTime: { description: "Is ignored: the push service reports the end." },
+      keys: object({
+        p256dh: { ...keyOf(87), description: "An uncompressed point of P-256." },
+        auth: keyOf(22)
+      }, ["p256dh", "auth"])
+    }, ["endpoint", "keys"]),
+    NewRegistration: { anyOf: [ref("NewCallback"), ref("BrowserSubscription")] },
     /** A request of W3C WebSub §5.1. */
     Subscription: formSchema({
       "hub.mode": oneOf("subscribe", "unsubscribe"),
@@ -70,8 +86,12 @@ export const registrationResource: ResourceDefinition = {
     }, ["href", "status", "form", "callback", "attempts"]),
     Registrations: rootElement("registrations", {
       ...attributes({ href: uri }),
+      applicationServerKey: attribute({
+        ...base64url,
+        description: "The public key by which a browser subscribes (RFC 8292 §4)."
+      }),
       registration: list(ref("RegistrationEntry"))
-    }, ["href", "registration"])
+    }, ["href", "applicationServerKey", "registration"])
   },
   operations: {
     "GET /mailboxes/{mailbox}/registrations": {
@@ -89,7 +109,7 @@ export const registrationResource: ResourceDefinition = {
       form: ({ request }, fields) =>
         fields.has("callback") ? registerForm(request.path) : undefined,
       id: "register",
-      summary: "Registers a callback, or subscribes by WebSub",
+      summary: "Registers a callback or a browser, or subscribes by WebSub",
       needs: "reader",
       scopes: ["admin"],
       body: documentRequestBody("NewRegistration", {
@@ -98,7 +118,9 @@ export const registrationResource: ResourceDefinition = {
         }
       }),
       responses: {
-        201: viewResponse("Registration", "Registered, with its secret", ["Link"]),
+        201: viewResponse("Registration", "Registered, in the native form with its secret", [
+          "Link"
+        ]),
         202: {
           ...viewResponse("Registration", "The service verifies the intent of the subscriber", [
             "Location?",

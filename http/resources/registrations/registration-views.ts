@@ -41,7 +41,7 @@ const topicOf = (
   { href }: MailboxRef,
   { form, topicFormat }: RegistrationView
 ): string | undefined => {
-  if (form === "native") return undefined
+  if (form !== "websub") return undefined
   return topicFormat === undefined ? href : `${href}?format=${topicFormat}`
 }
 
@@ -87,21 +87,25 @@ const row = (label: string, value: Html | string | number | undefined): Html =>
 const timeRow = (label: string, atMs: number | undefined): Html =>
   atMs === undefined ? nothing : row(label, timeAt(atMs))
 
+const formTexts: { readonly [F in RegistrationView["form"]]: string } = {
+  native: "native: signed by Standard Webhooks",
+  websub: "WebSub",
+  webpush: "Web Push: encrypted for a browser"
+}
+
 const facts = (mailbox: MailboxRef, view: RegistrationView): Html =>
   html`<p>${statusBadge(badges, view.status)} <span class="quiet">${
     meanings[view.status]
   }</span></p>
-<dl class="facts">${row("Callback", view.callback)}${
-    row("Form", view.form === "native" ? "native: signed by Standard Webhooks" : "WebSub")
-  }${row("Topic", topicOf(mailbox, view))}${row("Account", view.account)}${
-    timeRow("Created", view.createdAtMs)
-  }${timeRow("Lease until", view.leaseUntilMs)}${row("Acknowledged up to", view.cursor)}${
-    row("Attempts", view.attempts)
-  }${timeRow("Last attempt", view.lastAtMs)}${timeRow("Next attempt", view.nextAtMs)}${
-    row("Status code", view.code)
-  }${row("Problem", view.problem)}${
-    timeRow("The old secret also signs until", view.rotatedUntilMs)
-  }</dl>
+<dl class="facts">${row("Callback", view.callback)}${row("Form", formTexts[view.form])}${
+    row("Topic", topicOf(mailbox, view))
+  }${row("Account", view.account)}${timeRow("Created", view.createdAtMs)}${
+    timeRow("Lease until", view.leaseUntilMs)
+  }${row("Acknowledged up to", view.cursor)}${row("Attempts", view.attempts)}${
+    timeRow("Last attempt", view.lastAtMs)
+  }${timeRow("Next attempt", view.nextAtMs)}${row("Status code", view.code)}${
+    row("Problem", view.problem)
+  }${timeRow("The old secret also signs until", view.rotatedUntilMs)}</dl>
 `
 
 const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView): Html =>
@@ -126,13 +130,14 @@ const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView):
     })
   }`
 
-const websubForms = ({ path }: RegistrationRef): Html =>
+const subscriptionForms = ({ path }: RegistrationRef, { form }: RegistrationView): Html =>
   renderForm({
     id: "lift",
     action: path,
-    legend: "Verify it again, or lift a suspension",
-    controls: [methodControl("put")],
-    submit: "Verify"
+    ...form === "websub"
+      ? { legend: "Verify it again, or lift a suspension", submit: "Verify" }
+      : { legend: "Lift a suspension", submit: "Lift" },
+    controls: [methodControl("put")]
   })
 
 const registrationPage = (
@@ -141,7 +146,9 @@ const registrationPage = (
   view: RegistrationView
 ): Html =>
   html`${livePart("facts", facts(mailbox, view))}${liveState}${
-    view.form === "native" ? nativeForms(registration, view) : websubForms(registration)
+    view.form === "native"
+      ? nativeForms(registration, view)
+      : subscriptionForms(registration, view)
   }${deleteForm(registration.path, "End it: the service pushes nothing after that", "End")}`
 
 const secretPage = (
@@ -217,16 +224,20 @@ export const secretView = (
   links: linksOf(mailbox)
 })
 
-/** The registrations of a mailbox, in the order of their creation. */
+/**
+ * The registrations of a mailbox, in the order of their creation, and the public key by which a
+ * browser subscribes (Push API, `applicationServerKey`).
+ */
 export const collectionView = (
   mailbox: MailboxRef,
-  all: ReadonlyArray<DescribedRegistration>
+  all: ReadonlyArray<DescribedRegistration>,
+  applicationServerKey: string
 ): ResourceView => ({
   title: "Push registrations",
   tree: () =>
     element(
       "registrations",
-      { href: collectionHref(mailbox) },
+      { href: collectionHref(mailbox), applicationServerKey },
       ...all.map(({ registration, view }) => {
         const { attempts, callback, form, status } = view
         const topic = topicOf(mailbox, view)

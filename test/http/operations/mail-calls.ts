@@ -1,4 +1,5 @@
 /** Content, mailboxes and registrations. */
+import { newBrowser } from "../../actors/web-push.ts"
 import { expect } from "vitest"
 import { admin } from "../operation-requests.ts"
 import { firstEvent, item, located, type OperationCalls } from "./calls.ts"
@@ -74,6 +75,16 @@ const registrations = async (
     isClosed: true
   })
   expect(subscribed.some(({ status }) => status === 202)).toBe(true)
+  const { auth, p256dh } = await newBrowser()
+  const endpoint = `${receiver.origin}/push`
+  const browser = await asks("POST /mailboxes/{mailbox}/registrations", {
+    path,
+    root: "registration",
+    json: () => ({ endpoint, keys: { p256dh, auth } }),
+    form: callback,
+    isClosed: true
+  })
+  expect(browser.some(({ status, text }) => status === 201 && text.includes("webpush"))).toBe(true)
   const away = new URLSearchParams({ ...hub, "hub.mode": "unsubscribe" }).toString()
   expect((await send("POST", path, { basic: admin, type, body: away })).status).toBe(202)
   for (const accept of ["text/xml", "application/json", "text/html", "text/plain"]) {

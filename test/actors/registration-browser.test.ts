@@ -1,0 +1,194 @@
+/** The form `webpush` of a registration: its decisions, and one push. */
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { failingMaxMs } from "../../actors/limits.ts"
+import { linksUnder } from "../../actors/links.ts"
+import { encodeItem, encodeRemoval } from "../../actors/mailbox/log-item.ts"
+import type { OutboundContent, OutboundPost } from "../../actors/outbound/protocol.ts"
+import { PushResources } from "../../actors/registration/mailbox-reader.ts"
+import type { RegistrationMessage } from "../../actors/registration/protocol.ts"
+import { push } from "../../actors/registration/push.ts"
+import { Vapid } from "../../actors/registration/web-push.ts"
+import { notificationDocuments } from "../../http/documents.ts"
+import { address, type LogItem, type Peers, type Variant } from "../../runtime/index.ts"
+import { expectRefused, nowMs } from "./cells.ts"
+import { contentOf } from "./contents.ts"
+import { testApplicationServerKey, testKeyring, testVapid } from "./dependencies.ts"
+import { absent, active, create, decide, expectBegun, expectEnd, faulted, found, leaseEndMs, look,
+  push as nativePush, pushed, pushing as nativePushing, type Registered, rotate, timerFired,
+  update } from "./registration-cells.ts"
+import { decryptPush, newBrowser, verifyVapid } from "./web-push.ts"
+
+const subscribe: Variant<RegistrationMessage, "Create"> = {
+  ...create,
+  form: "webpush",
+  p256dh: "key",
+  secret: "auth"
+}
+const ofBrowser = { form: "webpush", p256dh: "key", secrets: [{ value: "auth" }] } as const
+const idle: Registered = { ...active, ...ofBrowser }
+const pushing: Registered = { ...nativePushing, ...ofBrowser }
+const permanent = (code: number) =>
+  pushed({ _tag: "PermanentFailure", code, problem: `status ${code}` })
+
+describe("the subscription of a browser", () => {
+  it("is active at once, and checks for what came before the mailbox lists it", () => {
+    const decision = decide(absent, subscribe)
+    expect(decision.nextState).toEqual({
+      ...idle,
+      running: { kind: "check", untilMs: leaseEndMs }
+    })
+    expectBegun(decision, look)
+    expect(decision.answer).toMatchObject({
+      _tag: "Created",
+      view: { form: "webpush", status: "active" }
+    })
+    const { p256dh: _, ...withoutKey } = subscribe
+    const { secret: __, ...withoutSecret } = subscribe
+    for (const bare of [withoutKey, withoutSecret]) expectRefused(decide(absent, bare), "Invalid")
+  })
+
+  it("has new keys when the browser subscribes again, which ends a suspension", () => {
+    const again = { ...subscribe, requestId: "r2", p256dh: "key 2", secret: "auth 2", cursor: 9 }
+    const renewed = decide({ ...pushing, status: "suspended", tries: 9, failingSinceMs: 1 }, again)
+    expect(renewed.nextState).toMatchObject({
+      requestId: "r2",
+      status: "active",
+      version: 2,
+      p256dh: "key 2",
+      secrets: [{ value: "auth 2" }],
+      cursor: 3,
+      tries: 0
+    })
+    expect(renewed.nextState).not.toHaveProperty("failingSinceMs")
+    expect(decide(idle, subscribe).answer).toMatchObject({ repeated: true })
+    expectRefused(decide(idle, { ...again, callback: "http://other.org/" }), "Taken")
+    expectRefused(decide(active, again), "Taken")
+    const theirs = { ...idle, secretsVersion: 1 }
+    expect(decide(theirs, { ...again, secretsVersion: 2 }).nextState)
+      .toMatchObject({ secretsVersion: 2 })
+    expect(decide(theirs, again).nextState).not.toHaveProperty("secretsVersion")
+    // One of the owner remains one.
+    expect(decide(idle, { ...again, secretsVersion: 2 }).nextState)
+      .not.toHaveProperty("secretsVersion")
+  })
+
+  it("pushes with both keys, and a last time when the mailbox is gone", () => {
+    const begun = { ...nativePush, form: "webpush", p256dh: "key", secrets: ["auth"] }
+    expectBegun(decide({ ...idle, pushing: 8 }, timerFired), begun)
+    const looking: Registered = { ...idle, running: { kind: "check", untilMs: leaseEndMs } }
+    expectBegun(decide(looking, found(3, false, true)), { ...begun, upTo: 3, mailboxGone: true })
+  })
+
+  it("ends when the push service answers 404 or 410", () => {
+    for (const code of [404, 410]) expectEnd(decide(pushing, permanent(code)))
+    expect(decide(nativePushing, permanent(404)).nextState).toMatchObject({ status: "active" })
+  })
+
+  it("is suspended when the push service rejects the push, and lifted by its owner", () => {
+    for (const code of [400, 401, 403, 413]) {
+      const rejected = decide(pushing, permanent(code))
+      expect(rejected.nextState).toMatchObject({ status: "suspended", code, pushing: 8, cursor: 3 })
+      expect(rejected.timerAtMs).toBeNull()
+    }
+    const suspended: Registered = { ...pushing, status: "suspended" }
+    expect(decide(suspended, update).nextState).toMatchObject({ status: "active", pushing: 8 })
+    // Without its keys, which a restore may lack, nothing could be encrypted.
+    expectRefused(decide({ ...suspended, secrets: [] }, update), "Invalid")
+    expectRefused(decide(idle, { ...update, callback: "http://other.org/" }), "Invalid")
+    expectRefused(decide(idle, rotate), "Invalid")
+  })
+
+  it("retries other failures, for seven days", () => {
+    const redirect = permanent(302)
+    const forbidden = pushed({ _tag: "PermanentFailure", problem: "the address is not allowed" })
+    for (const message of [pushed(faulted), redirect, forbidden]) {
+      expect(decide(pushing, message).nextState).toMatchObject({ status: "active", tries: 1 })
+      const late = { ...pushing, failingSinceMs: nowMs - failingMaxMs }
+      expect(decide(late, message).nextState).toMatchObject({ status: "suspended" })
+    }
+  })
+})
+
+describe("a push to a browser", () => {
+  const endpoint = "https://push.example.net/p/1"
+  const self = address("registration", "alice=r")
+  const itemOf = (n: number, text: string): LogItem => ({
+    n,
+    value: encodeItem(
+      nowMs + n,
+      "r".repeat(22),
+      "d".repeat(22),
+      `<item><description>${text}</description></item>`
+    )
+  })
+  const removal: LogItem = { n: 3, value: encodeRemoval(nowMs + 3, ["1-x"]) }
+
+  /** What one push of these items sends, and returns. */
+  const pushOf = async (items: ReadonlyArray<LogItem>, vapid = testVapid) => {
+    const browser = await newBrowser()
+    const posts: Array<{ readonly post: OutboundPost; readonly content: OutboundContent }> = []
+    const post = (posting: OutboundPost) =>
+      Effect.map(contentOf(posting), (content) => {
+        if (content !== undefined) posts.push({ post: posting, content })
+        return { _tag: "Delivered", code: 201 } as const
+      })
+    const peers: Peers = {
+      ask: () => Effect.succeed({ _tag: "Head", head: 3, lastAtMs: nowMs }),
+      read: (_of, first) => Effect.succeed(items.filter(({ n }) => n >= first))
+    }
+    const message = await Effect.runPromise(push(
+      {
+        outbound: { post, get: () => Effect.never, head: () => Effect.never },
+        links: linksUnder("http://own.test"),
+        keyring: testKeyring,
+        documents: notificationDocuments,
+        vapid,
+        random: () => 0.5
+      },
+      new PushResources(testKeyring),
+      peers,
+      self,
+      {
+        _tag: "Push",
+        form: "webpush",
+        callback: endpoint,
+        p256dh: browser.p256dh,
+        secrets: [browser.auth],
+        from: 0,
+        upTo: 3,
+        mailboxGone: false,
+        untilMs: 9
+      }
+    ))
+    return { browser, message, posts }
+  }
+
+  it("has the newest notification of several, and goes nowhere else", async () => {
+    const { browser, message, posts } = await pushOf([itemOf(1, "one"), itemOf(2, "two"), removal])
+    expect(message).toMatchObject({ _tag: "Pushed", upTo: 3 })
+    expect(posts).toHaveLength(1)
+    const [{ content, post } = { content: undefined, post: undefined }] = posts
+    expect(post).toMatchObject({ uri: endpoint, refusesRedirects: true })
+    await verifyVapid(
+      content?.authorization,
+      testApplicationServerKey,
+      "https://push.example.net",
+      Date.now()
+    )
+    const text = await decryptPush(browser, Buffer.from(content?.body ?? ""))
+    expect(JSON.parse(text)).toMatchObject({ notification: { description: "two" } })
+  })
+
+  it("is not made of removals alone: the browser would have nothing to show", async () => {
+    for (const items of [[removal], []]) {
+      const { message, posts } = await pushOf(items)
+      expect([message, posts]).toEqual([{ _tag: "Skipped", untilMs: 9, upTo: 3 }, []])
+    }
+  })
+
+  it("waits until the node has the service's key", async () => {
+    const { message, posts } = await pushOf([itemOf(1, "one")], new Vapid([]))
+    expect([message, posts]).toEqual([{ _tag: "Unavailable", untilMs: 9 }, []])
+  })
+})
