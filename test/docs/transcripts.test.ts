@@ -196,6 +196,7 @@ const notRun: Readonly<Record<string, number>> = {
   "README.md": 1,
   "docs/cluster.md": 2,
   "docs/how-to/alone.md": 3,
+  "docs/how-to/observe.md": 1,
   "docs/how-to/proxy.md": 1,
   "docs/how-to/recipes.md": 1,
   "docs/how-to/secrets.md": 1,
