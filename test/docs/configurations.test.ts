@@ -12,6 +12,8 @@ import { eventHeartbeatMs, longPollSecondsMax } from "../../http/limits.ts"
 import { blocksOf, pages, root, textOf } from "./pages.ts"
 import { fileOf } from "./proxies.ts"
 
+const unitFile = "deploy/manifests/systemd/restante.service"
+
 const seconds = (text: string, name: string): number =>
   Number(new RegExp(`\\b${name} (\\d+)s`).exec(text)?.[1] ?? Number.NaN)
 
@@ -84,10 +86,22 @@ it("names variables that are settings, in every file that readers save", () => {
   expect(named.filter(({ env }) => !known.has(env))).toEqual([])
 })
 
+it("names variables that are settings, in the unit of systemd and what is added to it", () => {
+  const files = [unitFile, "deploy/manifests/systemd/secret-key.conf"]
+  const named = files.flatMap((file) =>
+    [...textOf(file).matchAll(/^Environment=(.*)$/gm)].flatMap(([, pairs = ""]) =>
+      pairs.split(" ").map((pair) => pair.split("=")[0] ?? "")
+    )
+  )
+  expect(named).toEqual(["DATA_DIR", "LOG_FORMAT", "SECRET_KEY_FILE"])
+  const known = allSettings.map(({ variable }) => variable)
+  expect(named.filter((variable) => !known.includes(variable))).toEqual([])
+})
+
 it("runs under systemd what there is, for as long as it needs", () => {
-  const page = "docs/how-to/alone.md"
-  const unit = blocksOf(page).find(({ mark }) => mark?.text === "restante.service")?.text ?? ""
+  const unit = textOf(unitFile)
   const [, path = ""] = /^ExecStart=\S+ \/opt\/restante\/(\S+) serve$/m.exec(unit) ?? []
+  expect(textOf("docs/how-to/alone.md")).toContain(`/opt/restante/${unitFile} `)
   expect(path.startsWith("dist/") && existsSync(join(root, path)), path).toBe(true)
   const number = (name: string) => Number(new RegExp(`^${name}=(\\d+)$`, "m").exec(unit)?.[1])
   const drainSeconds = Number.parseInt(clusterConfig.limits.drainTimeout)
