@@ -4,14 +4,9 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Layer, type Runtime } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
-import { checkArguments, commands, plainLines, presenter } from "./cli/index.ts"
+import { checkArguments, plainLines, presenter, restante } from "./cli/index.ts"
 import { CommandFailed, exitCodes } from "./command-failure.ts"
 import { version } from "./version.ts"
-
-const restante = Command.make("restante").pipe(
-  Command.withDescription("Poste restante over HTTP: mailboxes, sessions and queries"),
-  Command.withSubcommands(commands)
-)
 
 const exitCodeOf = (failure: unknown): number => {
   if (failure instanceof CommandFailed) return failure.exitCode

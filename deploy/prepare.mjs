@@ -18,6 +18,9 @@ const bundleFolder = "dist/bin"
  */
 export const bundledMain = `${bundleFolder}/restante.js`
 
+/** The manual page of the command line. */
+export const manualFile = "dist/man/restante.1"
+
 /** Modules with binaries, which Node loads from node_modules. */
 const external = ["uws-node-20-22", "uws-node-24-26", "@nxtedition/rocksdb", "classic-level"]
 
@@ -72,7 +75,9 @@ const newestSourceMs = (folder) => newestMs(folder, /\.(ts|json)$/)
 const isBuilt = () => {
   const builtMs = modifiedMs(builtMark)
   const settings = ["cluster.config.ts", "tsconfig.json", "tsconfig.base.json", "package-lock.json"]
-  return [bundledMain, checksumsFile, sbomFile].every((path) => existsSync(inRoot(path))) &&
+  return [bundledMain, checksumsFile, manualFile, sbomFile].every((path) =>
+    existsSync(inRoot(path))
+  ) &&
     [...sourceFolders.map(newestSourceMs), ...settings.map(modifiedMs)].every((ms) => ms <= builtMs)
 }
 
@@ -109,6 +114,7 @@ export const build = (project) => {
   mkdirSync(inRoot("dist"), { recursive: true })
   if (!bundleIfStale()) return false
   writeSbom()
+  if (!run(process.execPath, [inRoot("deploy/manual.mjs")])) return false
   writeFileSync(inRoot(builtMark), "")
   utimesSync(inRoot(builtMark), startedAt, startedAt) // an edit during the build makes it stale
   return true

@@ -1,4 +1,5 @@
 /** The command line of `restante`. */
+import { Command } from "effect/cli"
 import { accountCommand } from "./account.ts"
 import { backupCommand, checkCommand, migrateCommand, restoreCommand } from "./archive.ts"
 import { auditCommand } from "./audit/index.ts"
@@ -14,7 +15,7 @@ export { checkArguments } from "./flags.ts"
 export { plainLines, presenter } from "./terminal.ts"
 
 /** The commands, in the order in which the help lists them. */
-export const commands = [
+const commands = [
   serveCommand,
   configCommand,
   doctorCommand,
@@ -36,3 +37,9 @@ export const commands = [
   loadCommand,
   bridgeCommand
 ] as const
+
+/** The whole command line. */
+export const restante = Command.make("restante").pipe(
+  Command.withDescription("Poste restante over HTTP: mailboxes, sessions and queries"),
+  Command.withSubcommands(commands)
+)

@@ -3,8 +3,9 @@ import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, expect, it } from "vitest"
-import { root } from "./sources.ts"
+import { root, textOf, wordAt } from "./sources.ts"
 
+const manual = wordAt(JSON.parse(textOf("package.json")), "man")
 const packedWithinMs = 240_000
 
 interface Packed {
@@ -23,7 +24,9 @@ beforeAll(() => {
 }, packedWithinMs)
 
 it("has the program, the client, and every page that its README links to", () => {
-  expect(files).toEqual(expect.arrayContaining(["dist/bin/restante.js", "dist/client/index.d.ts"]))
+  expect(files).toEqual(
+    expect.arrayContaining(["dist/bin/restante.js", "dist/client/index.d.ts", manual])
+  )
   const text = readFileSync(join(root, "README.md"), "utf8")
   const links = [...text.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, path = ""]) => path)
   expect(links.length).toBeGreaterThan(10)
