@@ -129,8 +129,14 @@ export const ContentMessage = Schema.Union([
   Schema.TaggedStruct("LinksChecked", {
     checks: Schema.Array(Schema.Struct({ ...LinkKey, toMs: Count, found: LinkFinding }))
   }),
-  /** Returns the view, if the caller may read (A3). */
-  Schema.TaggedStruct("Describe", { access: ContentAccess }),
+  /**
+   * Returns the view, if the caller may read (A3). With `linkedBy` any content is `NotFound` but
+   * that which came inlined in a notification, and to which this notification links.
+   */
+  Schema.TaggedStruct("Describe", {
+    access: ContentAccess,
+    linkedBy: Schema.optionalKey(Schema.Struct(LinkKey))
+  }),
   /**
    * Checks that the caller may edit, before an upload and before the receipts are listed; or, if
    * `toRemove`, that it may remove.

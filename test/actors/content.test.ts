@@ -264,6 +264,19 @@ describe("the content's table", () => {
       expectRefused(decide(kept, describeBy({ passwordHash: hash("no") })), "Unauthenticated")
       expectRefused(decide(kept, describeBy(wrongEdit)), "NotFound")
       expectRefused(decide(open, describeBy(wrongEdit)), "NotFound")
+      const forKey = (access: object, of = key): ContentMessage => ({
+        _tag: "Describe",
+        access,
+        linkedBy: of
+      })
+      expectOnlyReply(decide(inlined, forKey(password)), seen)
+      expectRefused(decide(inlined, forKey({})), "Unauthenticated")
+      expectRefused(decide(inlined, forKey(password, other)), "NotFound")
+      // Another's content to which the notification only links: a preview must not keep it longer.
+      expectRefused(
+        decide(linked, forKey({}), { nowMs: nowMs + retentionMs }),
+        "NotFound"
+      )
       expect(decide(open, describeBy({})).answer)
         .toMatchObject({ view: { hasPassword: false } })
       // A read of anonymous content is recorded, but not each of them.

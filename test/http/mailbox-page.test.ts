@@ -1,7 +1,8 @@
 /** The pages of a mailbox and of its notifications, as a browser gets them. */
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { uriName } from "../../http/formats/html/index.ts"
-import { shownMessageBytesMax, shownPictureBytesMax } from "../../http/limits.ts"
+import { previewCharsMax, previewReadBytesMax, previewRowsMax, shownMessageBytesMax,
+  shownPictureBytesMax } from "../../http/limits.ts"
 import { type Mailboxes, notification, owner, startMailboxes } from "./mailbox-harness.ts"
 
 let service: Mailboxes
@@ -159,4 +160,116 @@ test("the entity tag of a page that shows a message is one of the notification's
   expect(wrong.status).toBe(412)
   const removed = await service.send("DELETE", at, { basic: owner, headers: { "If-Match": etag } })
   expect(removed.status).toBe(204)
+})
+
+/** The previews of a page, each with the subject of its entry, in their order. */
+const previews = (text: string): ReadonlyArray<readonly [subject: string, preview: string]> =>
+  text.split("<li data-href").slice(1).flatMap((row) => {
+    const preview = /<p class="preview" dir="auto">([^<]*)<\/p>/.exec(row)?.[1]
+    return preview === undefined ? [] : [[subjects(`<li data-href${row}`)[0] ?? "", preview]]
+  })
+
+const depositText = async (href: string, body: string, type = "text/plain"): Promise<string> => {
+  const deposited = await service.send("POST", href, { type, body })
+  expect(deposited.status).toBe(202)
+  return deposited.header("location")
+}
+
+const words = (count: number): string =>
+  Array.from({ length: count }, (_, at) => `word${at}`).join(" ")
+
+test("a page shows what follows the first line of a plain text, up to 200 characters", async () => {
+  const { href } = await service.open("previews")
+  const first = words(80)
+  expect([...first].length).toBeGreaterThan(previewCharsMax)
+  await depositText(href, "Only a line")
+  await depositText(href, "\n  The mill \r\n\r\n grinds\tslowly <b>&\u0007\nvery slowly\n")
+  await depositText(href, first)
+  await depositText(href, `A\n${"x".repeat(previewCharsMax + 1)}`)
+  await depositText(href, `Bytes\n${"ü ".repeat(previewReadBytesMax)}`)
+  const found = previews(await page(href))
+  expect(found).toEqual([
+    ["Bytes", `${"ü ".repeat(previewCharsMax / 2 - 1)}ü…`],
+    ["A", `${"x".repeat(previewCharsMax - 1)}…`],
+    // The description is cut, and the preview goes on there.
+    [first.slice(0, 200).trim(), expect.stringMatching(/^\S+ .* \S+…$/)],
+    ["The mill", "grinds slowly &lt;b&gt;&amp; very slowly"]
+  ])
+  const [about = "", after = ""] = found[2] ?? []
+  const shown = `${about}${after.slice(0, -1)}`.replaceAll(" ", "")
+  expect(first.replaceAll(" ", "").startsWith(shown)).toBe(true)
+  expect((await service.send("GET", href, { basic: owner })).text).not.toContain("grinds")
+})
+
+test("a page shows how the message of its own form begins", async () => {
+  const { href } = await service.open("previewed-form")
+  const body = new URLSearchParams({ description: "Tea", content: "It is on the table." })
+  await depositText(href, String(body), "application/x-www-form-urlencoded")
+  expect(previews(await page(href))).toEqual([["Tea", "It is on the table."]])
+})
+
+test("a page shows nothing of a message with a password, or that was not inlined", async () => {
+  const { href } = await service.open("unpreviewed")
+  const published = await service.send("POST", "/content", {
+    basic: owner,
+    type: "text/plain",
+    body: "Published apart"
+  })
+  const locked = "<item><description>Locked</description><password>mellon</password>" +
+    "<content type=\"text/plain\">Speak, friend</content></item>"
+  for (
+    const body of [
+      notification("Apart", published.header("location")),
+      `<notification>${locked}</notification>`,
+      notification("Page", "http://example.org/m").replace(
+        /<url>.*<\/url>/,
+        "<content type=\"text/html\">&lt;p&gt;Markup&lt;/p&gt;</content>"
+      )
+    ]
+  ) {
+    const deposited = await service.send("POST", href, { body, type: "text/xml+rss" })
+    expect(deposited.status).toBe(202)
+  }
+  const text = await page(href)
+  expect(subjects(text)).toEqual(["Page", "Locked", "Apart"])
+  expect(previews(text)).toEqual([])
+})
+
+test("only the newest page shows previews, of its first rows", async () => {
+  const { href } = await service.open("many-previews")
+  for (let at = 1; at <= previewRowsMax + 2; at += 1) {
+    await depositText(href, `No ${at}\nText ${at}`)
+  }
+  const newest = await page(href)
+  expect(subjects(newest)).toHaveLength(previewRowsMax + 2)
+  const shown = previews(newest)
+  expect(shown).toHaveLength(previewRowsMax)
+  expect(shown.at(-1)).toEqual(["No 3", "Text 3"])
+  const older = await page(hrefOf(await page(`${href}?limit=2`), "next"))
+  expect(subjects(older)[0]).toBe(`No ${previewRowsMax}`)
+  expect(previews(older)).toEqual([])
+})
+
+test("a page shows no preview of a message that was removed after it was shown", async () => {
+  const { href } = await service.open("taken-down")
+  const at = await depositText(href, "Libel\nabout somebody")
+  // The third page may be a cached one.
+  for (let times = 0; times < 3; times += 1) {
+    expect(previews(await page(href))).toEqual([["Libel", "about somebody"]])
+  }
+  const { text } = await service.send("GET", at, { basic: owner })
+  const content = /<url>([^<]+)<\/url>/.exec(text)?.[1] ?? ""
+  expect((await service.send("DELETE", content, { basic: owner })).status).toBe(204)
+  expect(previews(await page(href))).toEqual([])
+})
+
+test("the entity tag of a page with previews is one of the mailbox's", async () => {
+  const { href } = await service.open("tagged")
+  await depositText(href, "Tag\nwith a preview")
+  const { etag } = await service.send("GET", href, { basic: owner, accept: "text/html" })
+  const body = "<mailbox><title>Tagged</title></mailbox>"
+  const put = (tag: string) =>
+    service.send("PUT", href, { basic: owner, body, headers: { "If-Match": tag } })
+  expect((await put("\"x\"")).status).toBe(412)
+  expect((await put(etag)).status).toBe(200)
 })

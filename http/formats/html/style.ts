@@ -80,8 +80,10 @@ border-radius:.6rem;box-shadow:var(--shadow)}
 gap:0 1rem;align-items:center}
 .entries>li+li{border-top:1px solid var(--line)}
 .entries>li>*{grid-column:1}
-.entries>li>form{grid-area:1/2/3/3}
+.entries>li>form{grid-area:1/2/4/3}
 .entries p{margin:.1rem 0;max-width:none}
+.entries>li>.preview{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;
+overflow:hidden;font-size:.925rem;line-height:1.45;max-width:42rem}
 .entries>li>p:first-child{font-weight:600}
 .entries>.read>p:first-child{font-weight:400}.entries b{color:var(--accent)}
 .entries button.small:not(:hover){border-color:transparent;color:var(--quiet)}

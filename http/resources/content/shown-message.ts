@@ -1,12 +1,15 @@
 /**
  * The message of a notification, as the notification's page shows it: its text, or a picture. What
- * the page does not show, its link leads to.
+ * the page does not show, its link leads to. And the beginning of a text, for the mailbox's page.
  */
 import { Effect } from "effect"
+import { LRUCache } from "lru-cache"
 import type { ContentMessage, ContentReply } from "../../../actors/content/index.ts"
 import { contentKind } from "../../../actors/index.ts"
 import { address, isRefusal } from "../../../runtime/index.ts"
-import { shownMessageBytesMax, shownMessageMs, shownPictureBytesMax } from "../../limits.ts"
+import { mediaTypeOf } from "../../formats/index.ts"
+import { previewReadBytesMax, previewsKeptMax, shownMessageBytesMax, shownMessageMs,
+  shownPictureBytesMax } from "../../limits.ts"
 import { askOrRefusal, expectReply, type Service } from "../../pipeline/index.ts"
 import { linkedContent } from "./content-links.ts"
 
@@ -20,12 +23,12 @@ const textTypes = /^\s*(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml)\b)/i
 
 const pictureTypes = /^\s*image\/(?:png|jpeg|gif|webp|avif)\s*(?:;|$)/i
 
-const decoder = new TextDecoder("utf-8", { fatal: true })
-
-const textOf = async (source: AsyncIterable<Uint8Array>): Promise<string> => {
+/** The text of bytes; where they are cut, a character that is cut too is left out. */
+const textOf = async (source: AsyncIterable<Uint8Array>, isCut = false): Promise<string> => {
   const chunks: Array<Uint8Array> = []
   for await (const chunk of source) chunks.push(chunk)
-  return decoder.decode(Buffer.concat(chunks))
+  const decoder = new TextDecoder("utf-8", { fatal: true })
+  return decoder.decode(Buffer.concat(chunks), { stream: isCut })
 }
 
 const shown = Effect.fnUntraced(function*(service: Service, contentId: string) {
@@ -64,3 +67,38 @@ export const readShownMessage = (
       Effect.orElseSucceed(() => undefined)
     )
 }
+
+/** The beginnings of texts by the ids of their blobs, whose bytes never change; of each service. */
+const knownBeginnings = new WeakMap<Service, LRUCache<string, string>>()
+
+const beginningsOf = (service: Service): LRUCache<string, string> => {
+  const known = knownBeginnings.get(service) ?? new LRUCache({ max: previewsKeptMax })
+  knownBeginnings.set(service, known)
+  return known
+}
+
+/**
+ * How the plain text begins that came inlined, and to which this notification links; undefined for
+ * any other message, and for one with a password. The content is asked each time, since it may be
+ * removed. Its blob is read once.
+ */
+export const readBeginning = Effect.fnUntraced(function*(
+  service: Service,
+  contentId: string,
+  notification: { readonly mailbox: string; readonly idRandom: string }
+) {
+  const message: ContentMessage = { _tag: "Describe", access: {}, linkedBy: notification }
+  const to = address(contentKind, contentId)
+  const reply = yield* askOrRefusal<ContentReply>(service, to, message)
+  if (isRefusal(reply)) return undefined
+  const { blobId, lengthBytes, type } = expectReply(reply, "Described").view.body
+  if (mediaTypeOf(type) !== "text/plain" || lengthBytes === 0) return undefined
+  const known = beginningsOf(service)
+  const kept = known.get(blobId)
+  if (kept !== undefined) return kept
+  const end = Math.min(lengthBytes, previewReadBytesMax) - 1
+  const source = yield* service.blobs.open(blobId, { start: 0, end })
+  const text = yield* Effect.tryPromise(() => textOf(source, end < lengthBytes - 1))
+  known.set(blobId, text)
+  return text
+})

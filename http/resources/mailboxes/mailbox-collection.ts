@@ -21,6 +21,7 @@ import { changeOnce } from "../../request-record.ts"
 import { checkSecret, defineMailboxHandler, describeMailbox, type MailboxCall, type MailboxRef,
   mailboxRefNamed, withMailboxLink } from "./mailbox-access.ts"
 import { latestTypes, readLatest, readPage, wholeQuery } from "./mailbox-listing.ts"
+import { readPreviews } from "./mailbox-previews.ts"
 import { type FieldReader, fieldsOf, readSettings } from "./mailbox-settings.ts"
 import { listingView, mailboxesView, type OwnedMailbox, secretsView,
   settingsView } from "./mailbox-views.ts"
@@ -241,9 +242,10 @@ const expectedSettings = Effect.fnUntraced(function*(
       const pages = Effect.gen(function*() {
         const page = yield* readPage(service, mailbox, view, wholeQuery)
         const latest = yield* readLatest(service, mailbox, view, wholeQuery)
+        const previews = yield* readPreviews(service, mailbox, latest, wholeQuery)
         return [
           { view: listingView(mailbox, page, wholeQuery), offered: standardTypes },
-          { view: listingView(mailbox, latest, wholeQuery), offered: latestTypes }
+          { view: listingView(mailbox, latest, wholeQuery, previews), offered: latestTypes }
         ]
       })
       return { version: view.version, tags: yield* entityTagsOfPages(call, pages) }

@@ -22,6 +22,7 @@ import { discardedFields, entryOf, feedDate, isFeed, latestTypes, type ListingQu
   type MailboxEntry, type NumberSpan, readLatest, readListingQuery, readPage, reportRead,
   reportRetrieved, spansOf, withMarks } from "./mailbox-listing.ts"
 import { pollListing, streamMailbox } from "./mailbox-live.ts"
+import { readPreviews } from "./mailbox-previews.ts"
 import { listingView, notificationView, publicView, summaryOf } from "./mailbox-views.ts"
 
 const listingTypes = [...feedTypes, linkedDataType, eventStreamType]
@@ -222,12 +223,15 @@ export const getMailbox = (service: Service) => {
     const dated: { readonly lastModifiedMs?: number } = isFeed(type)
       ? feedDate(service, page.view)
       : {}
+    const previews = type === "text/html"
+      ? yield* readPreviews(service, mailbox, page, query)
+      : undefined
     // A list of URIs shows no notification.
     const spans = type === linkedDataType ? [] : shownSpans(page.entries, query)
     const whole = wholeAnswer(mailboxCall, {
       _tag: "View",
       status: 200,
-      view: listingView(mailbox, page, query),
+      view: listingView(mailbox, page, query, previews),
       offered: listingTypes,
       headers: [
         ...mailboxReaderHeaders(mailbox),
@@ -237,7 +241,8 @@ export const getMailbox = (service: Service) => {
       ],
       ...dated
     })
-    const isFinal = !isFeed(type) || dated.lastModifiedMs !== undefined
+    // The key does not say which messages were changed or removed since.
+    const isFinal = isFeed(type) ? dated.lastModifiedMs !== undefined : previews === undefined
     if (key !== undefined && whole.status === 200 && isFinal) {
       cache.offer(key, whole, spans)
     }

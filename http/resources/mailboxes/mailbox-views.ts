@@ -24,7 +24,8 @@ import { senderNames } from "./webhook-template.ts"
 export const listingView = (
   mailbox: MailboxRef,
   page: ListingPage,
-  query: ListingQuery
+  query: ListingQuery,
+  previews: Previews = new Map()
 ): ResourceView => {
   const { entries, time, view } = page
   const { isOwner, settings } = view
@@ -41,7 +42,7 @@ export const listingView = (
     title,
     xml: `${xml}</mailbox>`,
     links: pageLinks(mailbox, page, query, next),
-    body: () => readerPage(mailbox, page, query),
+    body: () => readerPage(mailbox, page, query, previews),
     forms: () => readerForms(mailbox, view),
     script: isLive(page, query) ? liveScriptPath : undefined,
     feed: () => feedOf(mailbox, page, title),
@@ -75,7 +76,12 @@ export interface NotificationSummary {
   readonly tags: ReadonlyArray<string>
   /** What a person is to open. */
   readonly click: string | undefined
+  /** How the message begins, after the description; on the page of the mailbox. */
+  readonly preview?: string | undefined
 }
+
+/** How the messages of a page's notifications begin, by the numbers of the notifications. */
+export type Previews = ReadonlyMap<number, string>
 
 const entryHref = (mailbox: MailboxRef, entry: MailboxEntry): string =>
   `${mailbox.here}/notifications/${entry.id}`
@@ -134,11 +140,14 @@ export const entryItem = (
   more: Html = nothing,
   after: Html = nothing
 ): Html => {
-  const { from, href, isRead, password, received } = summary
+  const { from, href, isRead, password, preview, received } = summary
   return html`<li data-href="${href}"${attribute("class", isRead && "read")}><p>${
     link(href, titleOf(summary))
   }</p>
-<p class="quiet">${timeAgo(received)}${more}${
+${
+    preview === undefined ? nothing : html`<p class="preview" dir="auto">${preview}</p>
+`
+  }<p class="quiet">${timeAgo(received)}${more}${
     from === undefined ? nothing : html` · from ${link(from, uriName(from))}`
   }${marksOf(summary)}${messageLink(summary)}${
     password === undefined ? nothing : html` · password ${copyField("password", password)}`
@@ -242,8 +251,16 @@ const readMarkButton = (
  * The notifications for a reader: the newest first, or from a cursor on the oldest. With a script,
  * new ones appear by themselves.
  */
-const readerPage = (mailbox: MailboxRef, page: ListingPage, query: ListingQuery): Html => {
-  const summaries = page.entries.map((each) => summaryOf(mailbox, each))
+const readerPage = (
+  mailbox: MailboxRef,
+  page: ListingPage,
+  query: ListingQuery,
+  previews: Previews
+): Html => {
+  const summaries = page.entries.map((each) => ({
+    ...summaryOf(mailbox, each),
+    preview: previews.get(each.n)
+  }))
   const stream = `${mailbox.here}?since=${encodeURIComponent(page.time)}`
   const empty = query.filter === undefined
     ? emptyState(

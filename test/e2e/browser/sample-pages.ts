@@ -36,6 +36,9 @@ const mailboxes = async (base: string): Promise<ReadonlyArray<SamplePage>> => {
   const alice = await openMailbox(base, "alice")
   const path = pathOf(alice.path)
   await openMailbox(base, "bob")
+  const headers = { "content-type": "text/plain" }
+  const text = "The boiler\nIt makes a noise at night, like a train that never arrives."
+  expectStatus(await send(base, path, { method: "POST", headers, body: text }), 202)
   const deposited: Array<Answer> = []
   for (const about of ["The keys", "A parcel that is too large for the letter box", "Rent"]) {
     const from = "<from>http://peer.test/outgoing/landlady</from><password>mellon</password>"

@@ -1,4 +1,4 @@
 /** Deposits of notifications (A2). */
 export { acceptPost, authorizeDeposit, directDeposit, postMailbox,
   serviceBlock } from "./deposit.ts"
-export { plainTextType } from "./plain-text.ts"
+export { plainTextType, titleOf } from "./plain-text.ts"
