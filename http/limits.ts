@@ -455,6 +455,9 @@ export const pageRefreshMs = 3_000
 /** Least time between two reads of an open page that follows an event stream. */
 export const pageStreamRefreshMs = 300
 
+/** How long a page of notifications shows what was done. */
+export const pageNoticeMs = 8_000
+
 /** How often an open page says again how long ago its times are. */
 export const relativeTimesMs = 30_000
 

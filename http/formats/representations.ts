@@ -22,8 +22,8 @@ export interface ResourceView {
   readonly body?: Html | (() => Html) | undefined
   /** The forms of the page, after its body and its links. */
   readonly forms?: Html | (() => Html) | undefined
-  /** The path of the script that keeps the page current. */
-  readonly script?: string | undefined
+  /** The paths of the page's own scripts, in their order. */
+  readonly scripts?: ReadonlyArray<string>
   readonly feed?: (() => Feed) | undefined
   /** The JSON-LD form. */
   readonly linkedData?: (() => LinkedData) | undefined
@@ -101,7 +101,7 @@ const toHtml = (view: ResourceView, { links, path, reader }: RenderContext): str
     body: bodyOf(view),
     forms: typeof view.forms === "function" ? view.forms() : view.forms,
     links,
-    script: view.script
+    scripts: view.scripts ?? []
   })
 
 const indent = "  "

@@ -10,14 +10,14 @@ export interface PageLink {
   readonly title?: string | undefined
 }
 
-/** The content of a page; `script` is the path of a script of this origin. */
+/** The content of a page; `scripts` are the paths of scripts of this origin, in their order. */
 export interface HtmlPage {
   readonly title: string
   readonly body: Html
   /** Shown after the links, so that the link to the next page is not below the forms. */
   readonly forms?: Html | undefined
   readonly links?: ReadonlyArray<PageLink>
-  readonly script?: string | undefined
+  readonly scripts?: ReadonlyArray<string>
   /** The requested path, which the navigation highlights. */
   readonly path?: string | undefined
   /** Who reads the page, for its header. */
@@ -91,8 +91,10 @@ export const renderPage = (content: HtmlPage): string => {
 <title>${content.title} · restante</title>
 <link rel="stylesheet" href="/style.css">
 ${links.map(headLink)}${
-    content.script !== undefined && html`<script src="${content.script}" defer></script>
+    (content.scripts ?? []).map((path) =>
+      html`<script src="${path}" defer></script>
 `
+    )
   }<script src="/page.js" async blocking="render"></script>
 </head>
 <body>

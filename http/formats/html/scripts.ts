@@ -88,6 +88,8 @@ if (state !== null) {
   for (const event of ["open", "error", "position", "notification", "status"]) {
     source?.addEventListener(event, () => { isStale = true })
   }
+  // Another script of the page has changed what it shows.
+  document.addEventListener("stale", () => { isStale = true })
   source?.addEventListener("gone", () => { isGone = true })
   const isPolled = () => source === undefined || source.readyState === EventSource.CLOSED
   const scheduleRefresh = (delayMs) => setTimeout(async () => {

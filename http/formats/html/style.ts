@@ -80,6 +80,7 @@ border-radius:.6rem;box-shadow:var(--shadow)}
 gap:0 1rem;align-items:center}
 .entries>li+li{border-top:1px solid var(--line)}
 .entries>li>*{grid-column:1}
+.entries>li:has(>p>a:focus-visible){box-shadow:inset 3px 0 var(--accent)}
 .entries>li>form{grid-area:1/2/4/3}
 .entries p{margin:.1rem 0;max-width:none}
 .entries>li>.preview{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;
@@ -90,8 +91,9 @@ overflow:hidden;font-size:.925rem;line-height:1.45;max-width:42rem}
 .entries>li>p:first-child>a:not(:hover){text-decoration:none}
 .entries>li>p:first-child>a{color:var(--ink)}
 .find{display:flex;flex-wrap:wrap;gap:.25rem 1rem;justify-content:space-between;margin:.5rem 0}
-.find p{margin:0;display:flex;gap:.5rem;align-items:center}
-.find input[type=search]{min-height:2.25rem;padding:.25rem .65rem;width:auto;max-width:14rem}
+.find p{margin:0;min-width:0;display:flex;gap:.5rem;align-items:center}
+.find input[type=search]{min-height:2.25rem;padding:.25rem .65rem;width:auto;max-width:14rem;
+flex:1 1 6rem;min-width:0}
 .choices a,.choices b{display:inline-block;padding:.15rem .6rem;margin:0 .15rem .3rem 0;
 border:1px solid var(--line);border-radius:1rem;font-size:.95rem}
 .choices b{border-color:var(--accent)}
@@ -104,6 +106,16 @@ line-height:1.9rem;text-align:center}
 .steps>li:not(:last-child)::after{content:"";position:absolute;left:.9rem;top:2.1rem;bottom:.4rem;
 border-left:2px solid var(--line)}
 .steps p{margin:.35rem 0}
+.notice>p{position:fixed;z-index:2;left:1rem;right:1rem;bottom:1rem;margin:0 auto;
+width:fit-content;max-width:min(34rem,100% - 2rem);padding:.5rem 1rem;border-radius:.6rem;
+background:var(--ink);color:var(--paper);box-shadow:var(--shadow)}
+dialog{max-width:min(26rem,100% - 2rem);padding:.25rem 1.25rem .5rem;border-radius:.6rem;
+border:1px solid var(--edge);background:var(--paper);color:var(--ink)}
+dialog::backdrop{background:#0008}
+dialog h2{margin:.75rem 0}
+.keys{display:grid;grid-template-columns:auto 1fr;gap:.35rem 1.25rem}.keys dt{margin:0}
+kbd{font:.9rem/1.5 ui-monospace,Menlo,monospace;border:1px solid var(--edge);border-radius:.3rem;
+padding:.05rem .4rem;color:var(--ink);white-space:nowrap}
 @media(max-width:30rem){.steps>li{padding-left:0}.steps>li::before{top:0}
 .steps>li::after{display:none}.steps h3{padding:.25rem 0 .35rem 2.5rem}}
 `

@@ -190,7 +190,7 @@ export const pageView = (
         deleteForm(path, "Remove this cabinet; its mailboxes stay as they are")
       }`,
     feed: () => feedOf(href, title, page),
-    script: liveScriptPath
+    scripts: [liveScriptPath]
   }
 }
 
@@ -233,5 +233,5 @@ export const listingView = (
   body: () => html`${livePart("own", listingTable(listed))}${liveState}`,
   forms: renderForm(createForm()),
   links: next,
-  script: liveScriptPath
+  scripts: [liveScriptPath]
 })

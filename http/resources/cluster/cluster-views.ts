@@ -106,7 +106,7 @@ export const clusterView = (service: Service, status: ClusterStatus): ResourceVi
   title: "Cluster",
   tree: () => clusterElement(service, status),
   body: () => clusterPage(status, quarantinePath),
-  script: liveScriptPath
+  scripts: [liveScriptPath]
 })
 
 /** One quarantined actor. */

@@ -2,8 +2,8 @@
 import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
 import { attribute, badge, type Control, copyField, deleteForm, emptyState, type Html, html,
-  type HtmlForm, link, livePart, liveScriptPath, liveState, nothing, renderButton, renderElement,
-  renderForm, secretsOnce, signInHref, type StatusBadges, table, timeAgo,
+  type HtmlForm, link, listScriptPath, livePart, liveScriptPath, liveState, nothing, renderButton,
+  renderElement, renderForm, secretsOnce, signInHref, type StatusBadges, table, timeAgo,
   uriName } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
@@ -44,7 +44,7 @@ export const listingView = (
     links: pageLinks(mailbox, page, query, next),
     body: () => readerPage(mailbox, page, query, previews),
     forms: () => readerForms(mailbox, view),
-    script: isLive(page, query) ? liveScriptPath : undefined,
+    scripts: [...isLive(page, query) ? [liveScriptPath] : [], listScriptPath],
     feed: () => feedOf(mailbox, page, title),
     // Linked Data Notifications §3.3.2: the newest first.
     linkedData: () =>

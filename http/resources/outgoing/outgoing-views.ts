@@ -243,7 +243,7 @@ export const statusView = (
   tree: () => statusElement(outgoing, view),
   body: () => notificationPage(outgoing, view),
   links: [{ rel: "collection", href: mailboxPath(view.account), title: "The outgoing mailbox" }],
-  script: liveScriptPath
+  scripts: [liveScriptPath]
 })
 
 /** A7. */
@@ -274,7 +274,7 @@ export const listingView = (
     body: () => listingPage(mailbox, listed, filter),
     forms: () => listingForms(mailbox),
     links,
-    script: liveScriptPath
+    scripts: [liveScriptPath]
   }
 }
 

@@ -208,7 +208,7 @@ export const registrationView = (
   tree: () => registrationElement(mailbox, registration, view),
   body: () => registrationPage(mailbox, registration, view),
   links: linksOf(mailbox),
-  script: liveScriptPath
+  scripts: [liveScriptPath]
 })
 
 /** One registration with its new secret, which no other answer shows. */
@@ -250,5 +250,5 @@ export const collectionView = (
     { rel: "mailbox", href: mailbox.href },
     { rel: "up", href: mailbox.here, title: "The mailbox" }
   ],
-  script: liveScriptPath
+  scripts: [liveScriptPath]
 })

@@ -18,7 +18,7 @@ export const topicDocument = (
   // A subscriber reads: it gets neither the settings of the owner, nor forms.
   const entries = items.map(entryOf)
   const page = { view: { ...view, isOwner: false }, entries, time, more: false }
-  const { forms: _, links = [], script: __, ...shown } = listingView(mailbox, page, wholeQuery)
+  const { forms: _, links = [], scripts: __, ...shown } = listingView(mailbox, page, wholeQuery)
   const body = () =>
     html`<ol class="entries">${entries.map((entry) => entryItem(summaryOf(mailbox, entry)))}</ol>
 `

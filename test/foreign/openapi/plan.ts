@@ -47,6 +47,7 @@ const files: ReadonlyArray<Call> = [
   "/style.css",
   "/page.js",
   "/live.js",
+  "/list.js",
   "/robots.txt",
   "/.well-known/security.txt",
   "/favicon.ico",

@@ -432,6 +432,7 @@ export class Depositor {
         "/style.css",
         "/page.js",
         "/live.js",
+        "/list.js",
         "/robots.txt",
         "/favicon.ico",
         "/cluster",

@@ -1,0 +1,153 @@
+/** The list of a mailbox in a browser: its keys, and what its script does. */
+import { gzipSync } from "node:zlib"
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { faultsOf } from "./browser/axe.ts"
+import { launchBrowser, openTab, type Person, type Tab } from "./browser/browser.ts"
+import { asAdmin, expectStatus, openMailbox, send } from "./client.ts"
+import { cleanUp, type Service, start } from "./process.ts"
+
+/** The most that the scripts of one page may take, compressed. */
+const scriptBytesMax = 60_000
+
+let service: Service
+let browser: Browser
+let base: string
+
+beforeAll(async () => {
+  browser = await launchBrowser()
+  service = await start({ env: { BASE_URL: "" } })
+  base = `http://localhost:${service.port}`
+})
+
+afterAll(async () => {
+  await browser?.close()
+  cleanUp()
+})
+
+/** A mailbox with these texts, oldest first; returns the path of its list. */
+const mailboxWith = async (name: string, ...texts: ReadonlyArray<string>): Promise<string> => {
+  const path = new URL((await openMailbox(base, name)).path).pathname
+  const headers = { "content-type": "text/plain" }
+  for (const body of texts) {
+    expectStatus(await send(base, path, { method: "POST", headers, body }), 202)
+  }
+  return `${path}?read=`
+}
+
+const openList = async (path: string, person: Person = {}): Promise<Tab> => {
+  const tab = await openTab(browser, { admin: true, at: "desk", ...person })
+  await tab.page.goto(`${base}${path}`)
+  return tab
+}
+
+/** The text of the focused element. */
+const focused = async ({ page }: Tab): Promise<string> =>
+  String(await page.evaluate("document.activeElement.textContent")).trim()
+
+const isDialogOpen = ({ page }: Tab): Promise<boolean> => page.locator("#keys").isVisible()
+
+describe("the keys of a list", () => {
+  it("move between the notifications, and open one", async () => {
+    const tab = await openList(await mailboxWith("moving", "one", "two", "three"))
+    const { page } = tab
+    for (
+      const [key, subject] of [
+        ["j", "three"],
+        ["j", "two"],
+        ["ArrowDown", "one"],
+        ["j", "one"],
+        ["ArrowUp", "two"],
+        ["k", "three"],
+        ["k", "three"],
+        ["j", "two"]
+      ] as const
+    ) {
+      await page.keyboard.press(key)
+      expect(await focused(tab)).toBe(subject)
+    }
+    const ring = "getComputedStyle(document.activeElement).outlineStyle"
+    expect(await page.evaluate(ring)).toBe("solid")
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "two" }).waitFor()
+    await tab.close()
+  })
+
+  it("mark as read and as unread, for all readers", async () => {
+    const path = await mailboxWith("marking", "first", "second")
+    const tab = await openList(path)
+    const { page } = tab
+    const unread = page.locator(".entries > li:not(.read)")
+    // Without a focused notification the key does nothing.
+    await page.keyboard.press("r")
+    await page.keyboard.press("j")
+    await page.keyboard.press("r")
+    await page.getByText("Marked as read.").waitFor()
+    await expect.poll(() => unread.count()).toBe(1)
+    expect(await page.locator(".entries b").allInnerTexts()).toEqual(["● unread"])
+    expect(await focused(tab)).toBe("second")
+    const listed = async () => (await send(base, path, { headers: asAdmin })).text
+    expect((await listed()).match(/read="true"/g)).toHaveLength(1)
+    await page.keyboard.press("r")
+    await page.getByText("Marked as unread.").waitFor()
+    await expect.poll(() => unread.count()).toBe(2)
+    expect(await listed()).not.toContain("read=\"true\"")
+    await tab.close()
+  })
+
+  it("do nothing in a field, with a modifier, or when the arrows scroll", async () => {
+    const tab = await openList(await mailboxWith("typing", "one", "two"))
+    const { page } = tab
+    for (const key of ["Control+j", "Alt+j", "Meta+j", "Shift+J", "ArrowDown"]) {
+      await page.keyboard.press(key)
+      expect(await page.evaluate("document.activeElement === document.body"), key).toBe(true)
+    }
+    await page.keyboard.press("/")
+    await page.keyboard.type("jkr?/")
+    const search = page.getByRole("searchbox")
+    expect(await search.inputValue()).toBe("jkr?/")
+    expect(await page.evaluate("document.activeElement.name")).toBe("q")
+    expect(await isDialogOpen(tab)).toBe(false)
+    await tab.close()
+  })
+
+  it("are named by a dialog, which switches them off for all pages", async () => {
+    const path = await mailboxWith("switching", "one", "two")
+    const tab = await openList(path)
+    const { page } = tab
+    await page.keyboard.press("j")
+    await page.keyboard.press("?")
+    expect(await isDialogOpen(tab)).toBe(true)
+    expect(await faultsOf(tab)).toEqual([])
+    await tab.inspect("list-keys")
+    // The keys of the list do nothing behind the dialog.
+    await page.keyboard.press("j")
+    await page.keyboard.press("Escape")
+    expect(await isDialogOpen(tab)).toBe(false)
+    expect(await focused(tab)).toBe("two")
+    await page.keyboard.press("?")
+    await page.getByLabel("Use these keys").uncheck()
+    await page.getByRole("button", { name: "Close" }).click()
+    for (const key of ["?", "j"]) await page.keyboard.press(key)
+    expect(await isDialogOpen(tab)).toBe(false)
+    expect(await focused(tab)).toBe("two")
+    await page.goto(`${base}${path}`)
+    await page.keyboard.press("j")
+    expect(await page.evaluate("document.activeElement === document.body")).toBe(true)
+    await page.getByRole("button", { name: "Keys" }).click()
+    await page.getByLabel("Use these keys").check()
+    await page.getByRole("button", { name: "Close" }).click()
+    await page.keyboard.press("j")
+    expect(await focused(tab)).toBe("two")
+    await tab.close()
+  })
+})
+
+it("the scripts of a list are small", async () => {
+  const path = await mailboxWith("small", "one")
+  const { text } = await send(base, path, { headers: { ...asAdmin, accept: "text/html" } })
+  const scripts = [...text.matchAll(/<script src="([^"]+)"/g)].map(([, src = ""]) => src)
+  expect(scripts).toEqual(["/live.js", "/list.js", "/page.js"])
+  const bodies = await Promise.all(scripts.map(async (src) => (await send(base, src)).text))
+  expect(gzipSync(bodies.join("")).length).toBeLessThan(scriptBytesMax)
+})
