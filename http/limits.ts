@@ -458,6 +458,12 @@ export const pageStreamRefreshMs = 300
 /** How long a page of notifications shows what was done. */
 export const pageNoticeMs = 8_000
 
+/** How long a reader may undo a removal on a page, after the last one. */
+export const removalUndoMs = 8_000
+
+/** Removals that wait on a page at once; the next one sends them. */
+export const pageRemovalsMax = 20
+
 /** How often an open page says again how long ago its times are. */
 export const relativeTimesMs = 30_000
 

@@ -2,8 +2,9 @@
 import { gzipSync } from "node:zlib"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { pageRemovalsMax, removalUndoMs } from "../../http/limits.ts"
 import { faultsOf } from "./browser/axe.ts"
-import { launchBrowser, openTab, type Person, type Tab } from "./browser/browser.ts"
+import { launchBrowser, openTab, type Person, signIn, type Tab } from "./browser/browser.ts"
 import { asAdmin, expectStatus, openMailbox, send } from "./client.ts"
 import { cleanUp, type Service, start } from "./process.ts"
 
@@ -139,6 +140,120 @@ describe("the keys of a list", () => {
     await page.getByRole("button", { name: "Close" }).click()
     await page.keyboard.press("j")
     expect(await focused(tab)).toBe("two")
+    await tab.close()
+  })
+})
+
+/** The descriptions that a mailbox has, oldest first. */
+const kept = async (path: string): Promise<ReadonlyArray<string>> => {
+  const { text } = await send(base, path, { headers: asAdmin })
+  return [...text.matchAll(/<description>([^<]*)</g)].map(([, about = ""]) => about)
+}
+
+const shownRows = ({ page }: Tab): Promise<ReadonlyArray<string>> =>
+  page.locator(".entries > li:visible > p:first-child").allInnerTexts()
+
+const removeAt = async ({ page }: Tab, subject: string): Promise<void> => {
+  await page.getByRole("button", { name: `Remove ${subject}`, exact: true }).click()
+}
+
+/** A list with a clock that the test moves, and the removals that its page sends. */
+const openTimed = async (path: string) => {
+  const tab = await openTab(browser, { admin: true, at: "desk" })
+  const removals: Array<string> = []
+  tab.page.on("request", (request) => {
+    if (request.method() === "DELETE") removals.push(request.url())
+  })
+  await tab.page.clock.install()
+  await tab.page.goto(`${base}${path}`)
+  return { tab, removals }
+}
+
+describe("a removal from a list", () => {
+  it("hides the row at once, and is sent when it can no longer be undone", async () => {
+    const path = await mailboxWith("removing", "one", "two", "three")
+    const { removals, tab } = await openTimed(path)
+    await removeAt(tab, "three")
+    expect(await tab.page.getByRole("status").allInnerTexts()).toContain("Removed. Undo")
+    expect(await focused(tab)).toBe("two")
+    await removeAt(tab, "one")
+    await tab.page.getByText("2 removed.").waitFor()
+    expect(await shownRows(tab)).toEqual(["two"])
+    expect(removals).toEqual([])
+    expect(await kept(path)).toEqual(["one", "two", "three"])
+    await tab.page.clock.fastForward(removalUndoMs)
+    await expect.poll(() => kept(path)).toEqual(["two"])
+    await tab.page.getByText("2 removed.").waitFor({ state: "detached" })
+    expect(await shownRows(tab)).toEqual(["two"])
+    await tab.close()
+  })
+
+  it.each(["button", "key"])("is undone by a %s, and nothing is sent", async (by) => {
+    const path = await mailboxWith(`undoing-${by}`, "one", "two", "three")
+    const { removals, tab } = await openTimed(path)
+    const { page } = tab
+    await removeAt(tab, "two")
+    await removeAt(tab, "one")
+    if (by === "key") await page.keyboard.press("u")
+    else await page.getByRole("button", { name: "Undo" }).click()
+    await page.getByText("They are back.").waitFor()
+    expect(await shownRows(tab)).toEqual(["three", "two", "one"])
+    expect(await focused(tab)).toBe("two")
+    await page.clock.fastForward(2 * removalUndoMs)
+    // A removal after it shows that nothing else was sent.
+    await removeAt(tab, "three")
+    await page.clock.fastForward(removalUndoMs)
+    await expect.poll(() => kept(path)).toEqual(["one", "two"])
+    expect(removals).toHaveLength(1)
+    await tab.close()
+  })
+
+  it("is sent when the page is left, and is not shown again", async () => {
+    const path = await mailboxWith("leaving", "one", "two", "three")
+    // The tool that adds credentials does not see what a page sends at its end; a browser does.
+    const tab = await openTab(browser, { at: "desk" })
+    await signIn(tab, base)
+    // The page that comes next may still show the row, and repeats the removal.
+    tab.expects(410)
+    await tab.page.goto(`${base}${path}`)
+    await removeAt(tab, "three")
+    await tab.page.goto(`${base}/quotes`)
+    await expect.poll(() => kept(path)).toEqual(["one", "two"])
+    await tab.page.goto(`${base}${path}`)
+    await removeAt(tab, "two")
+    await tab.page.reload()
+    await expect.poll(() => shownRows(tab)).toEqual(["one"])
+    await expect.poll(() => kept(path)).toEqual(["one"])
+    await tab.close()
+  })
+
+  it.each([
+    [403, "“two” was not removed: the service answers 403. Sign in again"],
+    [503, "“two” is perhaps not removed: the service answers 503. Reload this page"]
+  ])("comes back after %i", async (status, message) => {
+    const path = await mailboxWith(`failing-${status}`, "one", "two")
+    const { tab } = await openTimed(path)
+    tab.expects(status)
+    await tab.page.route("**/notifications/*", (route) => route.fulfill({ status }))
+    await removeAt(tab, "two")
+    expect(await shownRows(tab)).toEqual(["one"])
+    await tab.page.clock.fastForward(removalUndoMs)
+    await tab.page.getByText(message).waitFor()
+    expect(await shownRows(tab)).toEqual(["two", "one"])
+    expect(await faultsOf(tab)).toEqual([])
+    await tab.inspect(`list-removal-${status}`)
+    await tab.close()
+  })
+
+  it("is sent before the next one where too many wait", async () => {
+    const texts = Array.from({ length: pageRemovalsMax + 1 }, (_, at) => `text ${at}`)
+    const path = await mailboxWith("many", ...texts)
+    const { tab } = await openTimed(path)
+    for (const text of texts) await removeAt(tab, text)
+    await expect.poll(() => kept(path)).toEqual([`text ${pageRemovalsMax}`])
+    await tab.page.getByText("Removed.").waitFor()
+    expect(await focused(tab)).toBe("Undo")
+    expect(await shownRows(tab)).toEqual([])
     await tab.close()
   })
 })

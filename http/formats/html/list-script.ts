@@ -1,5 +1,5 @@
 /** The script of pages with a list of notifications. The pages also work without it. */
-import { pageNoticeMs } from "../../limits.ts"
+import { pageNoticeMs, pageRemovalsMax, removalUndoMs } from "../../limits.ts"
 
 export const listScriptPath = "/list.js"
 
@@ -69,6 +69,112 @@ const marks = `
 `
 
 /**
+ * Removals, which the reader may undo for `removalUndoMs` after the last of them. Then, or when the
+ * page is left, they are sent. A row stays hidden when its removal is sent, also if `/live.js` has
+ * read the page before it arrived; it comes back when it was refused, or when nobody knows.
+ */
+const removals = `
+  // The path of each notification, and its title.
+  const pending = new Map()
+  const hidden = new Set()
+  let removalTimer
+  const hideRows = () => {
+    for (const row of list.children) row.hidden = hidden.has(pathOf(row))
+  }
+  new MutationObserver(hideRows).observe(list, { childList: true })
+  const remove = async ([path, title]) => {
+    let status = 0
+    try {
+      // It is sent also while the browser leaves the page.
+      status = (await fetch(path, { method: "DELETE", keepalive: true })).status
+    } catch {}
+    if ((status >= 200 && status < 300) || status === 410) return undefined
+    const isKnown = status >= 400 && status < 500
+    hidden.delete(path)
+    return { title, isKnown, answer: status === 0 ? "did not answer" : "answers " + status }
+  }
+  const report = (failures) => {
+    const [{ answer, isKnown, title }] = failures
+    const what = failures.length === 1
+      ? "\u201c" + title + "\u201d " + (isKnown ? "was" : "is perhaps")
+      : failures.length + " notifications " + (isKnown ? "were" : "are perhaps")
+    say(what + " not removed: the service " + answer + ". " + (isKnown
+      ? "Sign in again if you have to, and remove it again."
+      : "Reload this page to see its current state."))
+  }
+  const removeAll = async (removals) => {
+    const results = await Promise.all(removals.map(remove))
+    hideRows()
+    refresh()
+    const failures = results.filter((result) => result !== undefined)
+    if (failures.length > 0) report(failures)
+  }
+  const takePending = () => {
+    clearTimeout(removalTimer)
+    const taken = [...pending]
+    pending.clear()
+    return taken
+  }
+  const sendPending = () => {
+    const taken = takePending()
+    say()
+    return removeAll(taken)
+  }
+  const undo = () => {
+    if (pending.size === 0) return false
+    const paths = takePending().map(([path]) => path)
+    for (const path of paths) hidden.delete(path)
+    hideRows()
+    linkOf(rows().find((row) => paths.includes(pathOf(row))) ?? list)?.focus()
+    sayBriefly(paths.length === 1 ? "It is back." : "They are back.")
+  }
+  const undoButton = make("button", { type: "button", className: "small", textContent: "Undo" })
+  undoButton.addEventListener("click", undo)
+  const removeLater = (row) => {
+    if (pending.size >= ${pageRemovalsMax}) void sendPending()
+    const all = rows()
+    const at = all.indexOf(row)
+    const path = pathOf(row)
+    pending.set(path, linkOf(row).textContent)
+    hidden.add(path)
+    hideRows()
+    clearTimeout(removalTimer)
+    removalTimer = setTimeout(sendPending, ${removalUndoMs})
+    say(pending.size === 1 ? "Removed." : pending.size + " removed.", " ", undoButton)
+    const next = all[at + 1] ?? all[at - 1]
+    if (next === undefined) undoButton.focus()
+    else linkOf(next).focus()
+  }
+  list.addEventListener("submit", (event) => {
+    if (event.target.elements.method?.value !== "delete") return
+    event.preventDefault()
+    removeLater(event.target.closest(".entries > li"))
+  })
+  // A page that is left cannot see what becomes of its removals. The next list of the same tab
+  // repeats those whose notifications it still shows.
+  const sentKey = "removals"
+  addEventListener("pagehide", () => {
+    const taken = takePending()
+    if (taken.length === 0) return
+    say()
+    try { sessionStorage.setItem(sentKey, JSON.stringify(taken)) } catch {}
+    void removeAll(taken)
+  })
+  let sent = []
+  try {
+    sent = JSON.parse(sessionStorage.getItem(sentKey) ?? "[]")
+    sessionStorage.removeItem(sentKey)
+  } catch {}
+  const shownPaths = rows().map(pathOf)
+  const repeated = sent.filter(([path]) => shownPaths.includes(path))
+  for (const [path] of repeated) hidden.add(path)
+  if (repeated.length > 0) {
+    hideRows()
+    void removeAll(repeated)
+  }
+`
+
+/**
  * Keys of one character, which the reader may switch off (WCAG 2.1.4): those who speak to their
  * computer, and those who hit keys by accident.
  */
@@ -90,6 +196,7 @@ const keyboard = `
     ["k, \\u2191", "The previous notification"],
     ["Enter", "Opens the notification"],
     ["r", "Marks it as read, or as unread"],
+    ["u", "Brings back what was just removed"],
     ["/", "Goes to the search"],
     ["?", "Shows these keys"]
   ]
@@ -133,6 +240,7 @@ const keyboard = `
     ArrowDown: withRow(() => move(1)),
     ArrowUp: withRow(() => move(-1)),
     r: withRow((row) => void toggleMark(row)),
+    u: undo,
     "/": () => search?.select(),
     "?": showKeys
   }
@@ -147,8 +255,8 @@ const keyboard = `
   })
 `
 
-/** `/list.js`: keys for a list of notifications. */
+/** `/list.js`: keys for a list of notifications, and removals that can be undone. */
 export const listScript = `"use strict"
 const list = document.querySelector("ol.entries")
-if (list !== null) {${parts}${marks}${keyboard}}
+if (list !== null) {${parts}${marks}${removals}${keyboard}}
 `

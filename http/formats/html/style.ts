@@ -78,7 +78,9 @@ ol.entries:not(:empty),ul.entries:not(:empty){background:var(--field);border:1px
 border-radius:.6rem;box-shadow:var(--shadow)}
 .entries>li{max-width:none;padding:.7rem 1rem;display:grid;grid-template-columns:1fr auto;
 gap:0 1rem;align-items:center}
-.entries>li+li{border-top:1px solid var(--line)}
+.entries>li[hidden]{display:none}
+.entries>li:not([hidden])~li{border-top:1px solid var(--line)}
+ol.entries:not(:has(>li:not([hidden]))){border:0;box-shadow:none}
 .entries>li>*{grid-column:1}
 .entries>li:has(>p>a:focus-visible){box-shadow:inset 3px 0 var(--accent)}
 .entries>li>form{grid-area:1/2/4/3}
@@ -109,6 +111,9 @@ border-left:2px solid var(--line)}
 .notice>p{position:fixed;z-index:2;left:1rem;right:1rem;bottom:1rem;margin:0 auto;
 width:fit-content;max-width:min(34rem,100% - 2rem);padding:.5rem 1rem;border-radius:.6rem;
 background:var(--ink);color:var(--paper);box-shadow:var(--shadow)}
+.notice button.small,.notice button.small:hover{background:none;color:inherit;margin-left:.75rem;
+border-color:currentColor}
+.notice :focus-visible{outline-color:currentColor}
 dialog{max-width:min(26rem,100% - 2rem);padding:.25rem 1.25rem .5rem;border-radius:.6rem;
 border:1px solid var(--edge);background:var(--paper);color:var(--ink)}
 dialog::backdrop{background:#0008}
