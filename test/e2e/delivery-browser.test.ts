@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { faultsOf } from "./browser/axe.ts"
 import { launchBrowser, openTab, type Person, type Tab } from "./browser/browser.ts"
 import { cleanUp, eventually, type Service, start } from "./process.ts"
 import { closeReceivers, echoes, receiver } from "./receivers.ts"
@@ -170,6 +171,53 @@ describe.each(ways)("sending (%s)", (way, person) => {
     await pictures(tab, `replayed-${way}`)
     await page.goto(address)
     await appears(tab, person, "✓ sent")
+    await tab.close()
+  })
+})
+
+describe("the recipients", () => {
+  const chips = ({ page }: Tab) => page.getByRole("listitem").filter({ has: page.locator("b") })
+
+  it("are chips, which are corrected and removed, and are sent like lines", async () => {
+    const tab = await openTab(browser, { admin: true, at: "desk" })
+    const { page } = tab
+    const at = await openMailbox(tab, "chips")
+    await page.goto(`${base}/outgoing/admin`)
+    const to = page.getByLabel("To", { exact: true })
+    // A comma within an address that comes as a whole does not end it.
+    await to.fill(`${at}?one,two,`)
+    await to.pressSequentially("ftp://far.test/x")
+    await to.press("Enter")
+    expect(await to.inputValue()).toBe("")
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    const pasted = JSON.stringify(`${at}\nhttp://a:b@far.test/, ${at}`)
+    await page.evaluate(`navigator.clipboard.writeText(${pasted})`)
+    await to.press("ControlOrMeta+V")
+    expect(await chips(tab).allInnerTexts()).toEqual([
+      expect.stringMatching(/^✓\s*\S+one,two\s*×$/),
+      expect.stringMatching(/^✗\s*ftp:\/\/far.test\/x\s*no http or https address\s*×$/),
+      expect.stringMatching(/^✓\s*\S+chips\s*×$/),
+      expect.stringMatching(/^✗\s*http:\S+\s*with a user name or password\s*×$/)
+    ])
+    await page.getByText("4 addresses, 2 with a fault.").waitFor()
+    expect(await faultsOf(tab)).toEqual([])
+    await pictures(tab, "chips")
+    await page.getByLabel("What it is about").fill("chips")
+    await page.getByLabel("Address of the message").fill(`${base}/problems`)
+    // The browser does not send a form with a fault.
+    await page.getByRole("button", { name: "Send" }).click()
+    expect(await to.evaluate((node) => node.matches(":invalid:focus"))).toBe(true)
+    await page.getByRole("button", { name: "Remove http://a:b@far.test/" }).click()
+    await page.getByRole("button", { name: "Remove ftp://far.test/x" }).click()
+    await page.getByText("2 addresses.").waitFor()
+    // Backspace takes the last address back into the field.
+    await to.press("Backspace")
+    expect(await to.inputValue()).toBe(at)
+    await to.fill(`${at}?three`)
+    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByText("An outgoing notification").waitFor()
+    expect(await page.locator("#recipients td:first-child a").allInnerTexts())
+      .toEqual([`${at}?one,two`, `${at}?three`])
     await tab.close()
   })
 })

@@ -28,6 +28,8 @@ export interface Control {
   /** Lines of a `textarea`, 4 by default; with `code` its font is monospaced. */
   readonly rows?: number
   readonly code?: boolean
+  /** A `textarea` of addresses, one a line, which `/chips.js` shows as chips. */
+  readonly chips?: boolean
   readonly inputmode?: "numeric"
   /** What a browser may fill in (WHATWG HTML §4.10.18.7); nothing by default. */
   readonly autocomplete?: "username" | "current-password"
@@ -58,7 +60,7 @@ const input = (control: Control, id: string, described: Html): Html => {
     case "textarea":
       return html`<textarea ${shared}${length} rows="${control.rows ?? 4}"${
         attribute("class", code && "code")
-      }${attribute("spellcheck", code && "false")}>
+      }${attribute("spellcheck", code && "false")}${attribute("data-chips", control.chips)}>
 ${value}</textarea>`
     case "select":
       return html`<select ${shared}>${

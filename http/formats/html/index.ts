@@ -1,4 +1,5 @@
 /** HTML pages: templates, layout, forms, scripts and style. */
+export { chipsScript, chipsScriptPath } from "./chips-script.ts"
 export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm, renderButton,
   renderForm } from "./forms.ts"

@@ -162,6 +162,13 @@ input,textarea,select,button{font:inherit;color:inherit;padding:.5rem .65rem;bor
 border:1px solid var(--edge);background:var(--field)}
 input:not([type=checkbox]),textarea,select{width:100%;min-height:2.75rem}
 input[type=checkbox]{width:1.25rem;height:1.25rem;vertical-align:-.2rem;accent-color:var(--accent)}
+.chips{display:flex;flex-wrap:wrap;gap:.35rem;margin-bottom:.4rem}.chips:empty{display:none}
+.chip{display:inline-flex;align-items:center;gap:.45rem;max-width:100%;border-radius:1rem;
+padding:.1rem .2rem .1rem .7rem;border:1px solid var(--edge);background:var(--raised);
+font-size:.9rem;line-height:1.4}
+.chip span{min-width:0}.chip .fault{display:block}
+.chip button.small{min-height:1.6rem;min-width:1.6rem;padding:0;border-color:transparent;
+border-radius:50%;line-height:1}
 textarea.code{font:.9rem/1.5 ui-monospace,Menlo,monospace}
 [aria-invalid=true]{border:2px solid var(--bad)}
 .fault{color:var(--bad);font-weight:600}

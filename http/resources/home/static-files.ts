@@ -1,6 +1,7 @@
 /** The files that never change while the service runs, and `/openapi.json`. */
 import { Effect } from "effect"
-import { listScript, liveScript, pageScript, stylesheet } from "../../formats/html/index.ts"
+import { chipsScript, listScript, liveScript, pageScript,
+  stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
   text as textSchema, withFirstTypes } from "../../formats/openapi/index.ts"
@@ -110,7 +111,7 @@ const icon = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">" 
 
 const cacheable = `public, max-age=${fixedMaxAgeSeconds}`
 
-/** The stylesheet; the scripts of all pages, of live ones, of lists; the robots file; the icon. */
+/** The stylesheet, the scripts of pages, the robots' file, and the icon. */
 export const fileOperations: ResourceDefinition["operations"] = {
   "GET /style.css": textFileOperation(
     "getStyle",
@@ -121,6 +122,7 @@ export const fileOperations: ResourceDefinition["operations"] = {
   ),
   "GET /page.js": scriptOperation("getPageScript", "Reads the script of all pages", pageScript),
   "GET /live.js": scriptOperation("getLiveScript", "Reads the script of live pages", liveScript),
+  "GET /chips.js": scriptOperation("getChipsScript", "Reads the script of addresses", chipsScript),
   "GET /list.js": scriptOperation("getListScript", "Reads the script of lists", listScript),
   "GET /robots.txt": textFileOperation(
     "getRobots",

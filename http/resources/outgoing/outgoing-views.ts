@@ -1,8 +1,8 @@
 /** The documents and pages of outgoing mailboxes; the pages work without a script. */
 import type { NotificationStatus, NotificationView,
   RecipientState } from "../../../actors/notification/index.ts"
-import { deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart, liveScriptPath,
-  liveState, nothing, type PageLink, renderForm, statusBadge, type StatusBadges,
+import { chipsScriptPath, deleteForm, emptyState, type Html, html, type HtmlForm, link, livePart,
+  liveScriptPath, liveState, nothing, type PageLink, renderForm, statusBadge, type StatusBadges,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, printable } from "../../formats/xml/index.ts"
@@ -127,6 +127,7 @@ export const composeForm = (action: string, to = ""): HtmlForm => ({
       required: true,
       value: to,
       rows: 3,
+      chips: true,
       hint: "Addresses of mailboxes, one a line."
     },
     ...notificationControls("the recipients"),
@@ -274,7 +275,7 @@ export const listingView = (
     body: () => listingPage(mailbox, listed, filter),
     forms: () => listingForms(mailbox),
     links,
-    scripts: [liveScriptPath]
+    scripts: [liveScriptPath, chipsScriptPath]
   }
 }
 

@@ -48,6 +48,7 @@ const files: ReadonlyArray<Call> = [
   "/page.js",
   "/live.js",
   "/list.js",
+  "/chips.js",
   "/robots.txt",
   "/.well-known/security.txt",
   "/favicon.ico",

@@ -12,7 +12,7 @@ export const askService = async ({ asks, reads }: OperationCalls): Promise<void>
   await reads("/.well-known/security.txt")
   await reads("/livez", "/readyz")
   await asks("GET /metrics", { path: "/metrics", isElsewhere: true, isClosed: true })
-  await reads("/page.js", "/live.js", "/list.js")
+  await reads("/page.js", "/live.js", "/list.js", "/chips.js")
   await asks("GET /archive", { path: "/archive" })
   await asks("GET /limits", { path: "/limits" })
   await asks("GET /settings", { path: "/settings" })

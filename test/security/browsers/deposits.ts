@@ -433,6 +433,7 @@ export class Depositor {
         "/page.js",
         "/live.js",
         "/list.js",
+        "/chips.js",
         "/robots.txt",
         "/favicon.ico",
         "/cluster",
