@@ -19,9 +19,10 @@ const valueCell = ({ isSecret, source, value }: ShownSetting): Html | string =>
     ? html`<span class="quiet">not shown</span>`
     : value ?? html`<span class="quiet">none</span>`
 
+/** Two columns, which a phone has room for. */
 const settingRow = (setting: ShownSetting): Html =>
-  html`<tr><th scope="row">${setting.name}</th><td>${valueCell(setting)}</td>
-<td>${setting.source}</td><td><code>${setting.variable}</code></td></tr>
+  html`<tr><th scope="row">${setting.name}<br><code>${setting.variable}</code></th>
+<td>${valueCell(setting)}<br><span class="quiet">${setting.source}</span></td></tr>
 `
 
 /** The settings of the node that answers. */
@@ -38,7 +39,7 @@ export const settingsView = (service: Service): ResourceView => {
     ),
     body: () =>
       html`<p class="quiet">The node ${node} has these settings since its start.</p>
-${table("Settings", ["Setting", "Value", "From", "Variable"], shownSettings.map(settingRow))}`,
+${table("Settings", ["Setting", "Value and source"], shownSettings.map(settingRow))}`,
     links: [
       { rel: "related", href: "/cluster", title: "The cluster" },
       { rel: "related", href: "/limits", title: "Limits" }

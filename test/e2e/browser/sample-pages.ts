@@ -174,6 +174,8 @@ export const createSamplePages = async (base: string): Promise<ReadonlyArray<Sam
   ...await rows(base),
   ...await accounts(base),
   samplePage("cluster", "/cluster"),
+  samplePage("limits", "/limits"),
+  samplePage("settings", "/settings"),
   samplePage("problems", "/problems"),
   samplePage("not-found", "/nothing/here", 404),
   samplePage("malformed", "/customers?agemin=old", 400)
