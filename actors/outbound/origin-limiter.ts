@@ -91,16 +91,39 @@ export interface RetryBounds {
 
 const sweepMs = 1_000
 
+/** How many retries are in the future, as of the last sweep. */
+class DueRetries {
+  count = 0
+  /** How many are due in each second. */
+  private readonly bySecond = new Map<number, number>()
+
+  add(atMs: number): void {
+    const second = Math.ceil(atMs / 1_000)
+    this.bySecond.set(second, (this.bySecond.get(second) ?? 0) + 1)
+    this.count++
+  }
+
+  sweep(nowMs: number): void {
+    for (const [second, count] of this.bySecond) {
+      if (second * 1_000 > nowMs) continue
+      this.bySecond.delete(second)
+      this.count -= count
+    }
+  }
+}
+
 /**
  * Spreads the retries of deferred requests. The kinds of causes share the node's rate, then the
  * causes of each kind, then the origins of each cause: so neither an origin with many deferred
- * requests nor a cause with many origins delays the others. The rate is kept on average only.
+ * requests nor a cause with many origins delays the others. What a share leaves is used by others:
+ * a retry waits at most for as long as the node takes for all of them. The rate is kept on average.
  */
 export class RetryPacing {
   private readonly stepMs: number
   private readonly random: () => number
   /** By kind and cause: the origins with a retry in the future, as of the last sweep. */
   private readonly pending = new Map<RequestCause["kind"], Map<string, RetryTimes>>()
+  private readonly due = new DueRetries()
   private sweptMs = 0
 
   constructor(perSecond: number, random: () => number) {
@@ -118,16 +141,24 @@ export class RetryPacing {
     if (nowMs - this.sweptMs >= sweepMs) this.sweep(nowMs)
     const causes = getOrSet(this.pending, kind, () => new Map<string, RetryTimes>())
     const times = getOrSet(causes, id, (): RetryTimes => new Map())
-    const lastMs = times.get(origin) ?? 0
-    times.set(origin, lastMs)
-    const stepMs = this.stepMs * this.pending.size * causes.size * times.size
-    const nextMs = Math.max(lastMs + Math.min(stepMs, stepMaxMs), earliestMs)
-    times.set(origin, nextMs)
-    return Math.round(nextMs + this.random() * deferredJitterMs)
+    const lastMs = times.get(origin)
+    times.set(origin, lastMs ?? nowMs)
+    const shareMs = this.stepMs * this.pending.size * causes.size * times.size
+    const stepMs = Math.min(shareMs, stepMaxMs)
+    const allMs = this.stepMs * (this.due.count + 1)
+    const nextMs = lastMs === undefined
+      // The first ones of many causes and origins must not come at once.
+      ? earliestMs + this.random() * Math.min(stepMs, allMs)
+      : Math.max(lastMs + stepMs, earliestMs)
+    const atMs = nextMs <= earliestMs + allMs ? nextMs : earliestMs + this.random() * allMs
+    times.set(origin, Math.max(lastMs ?? 0, atMs))
+    this.due.add(atMs)
+    return Math.round(atMs + this.random() * deferredJitterMs)
   }
 
   private sweep(nowMs: number): void {
     this.sweptMs = nowMs
+    this.due.sweep(nowMs)
     for (const [kind, causes] of this.pending) {
       for (const [id, times] of causes) {
         for (const [origin, lastMs] of times) if (lastMs <= nowMs) times.delete(origin)

@@ -32,6 +32,12 @@ describe("a circuit breaker", () => {
   })
 })
 
+/** Numbers of [0, 1) that fill it evenly. */
+const even = (): () => number => {
+  let count = 0
+  return () => count++ * 0.618034 % 1
+}
+
 const alice = { kind: "account", id: "alice" } as const
 const bob = { kind: "account", id: "bob" } as const
 
@@ -56,8 +62,8 @@ describe("the pacing of retries", () => {
     expect(next("short", 0, 1_000)).toBe(1_002)
     expect(next("long", 0, 60_000)).toBe(60_000 + 50_001)
     // The short origin has no retry left: the long one has the whole rate again.
-    next("long", 5_000, 0)
-    expect(next("long", 5_000, 0)).toBe(60_000 + 50_003)
+    next("long", 5_000, 60_000)
+    expect(next("long", 5_000, 60_000)).toBe(60_000 + 50_003)
   })
 
   it("delays no cause by another with many origins", () => {
@@ -68,7 +74,40 @@ describe("the pacing of retries", () => {
     // Two accounts share the rate; an origin of Alice that Bob also uses delays only Alice.
     expect(next(bob, "o0")).toBe(1_000)
     expect(next(bob, "o0")).toBe(1_002)
-    expect(next(alice, "o0")).toBe(1_000 + 20_000)
+  })
+
+  it("spreads the retries of many causes and origins, after hours too, and again", () => {
+    const startMs = 36e5
+    const pace = new RetryPacing(1_000, even())
+    for (let round = 0; round < 3; round++) {
+      const nowMs = startMs + 20_000 * round
+      const times = Array.from({ length: 10_000 }, (_, n) => {
+        const cause = { kind: "account", id: `a${n}` } as const
+        return pace.next(cause, "dead", nowMs, { earliestMs: nowMs + 1_000 })
+      })
+      const perSecond = new Map<number, number>()
+      for (const at of times) {
+        const second = Math.floor(at / 1_000)
+        perSecond.set(second, (perSecond.get(second) ?? 0) + 1)
+      }
+      // The first ones come before their number is known.
+      expect(Math.max(...perSecond.values())).toBeLessThan(3_500)
+      expect(perSecond.size).toBeGreaterThanOrEqual(10)
+    }
+  })
+
+  it("makes no cause with many retries wait for causes with one each", () => {
+    const nowMs = 36e5
+    const pace = new RetryPacing(1_000, even())
+    for (let n = 0; n < 2_000; n++) {
+      pace.next({ kind: "account", id: `a${n}` }, `o${n}`, nowMs, { earliestMs: nowMs })
+    }
+    const times = Array.from(
+      { length: 4_000 },
+      () => pace.next(alice, "dead", nowMs, { earliestMs: nowMs + 1_000 })
+    )
+    expect(Math.max(...times)).toBeLessThan(nowMs + 1_000 + 6_200)
+    expect(Math.min(...times)).toBeGreaterThanOrEqual(nowMs + 1_000)
   })
 
   it("delays no account by networks, however many these are", () => {
@@ -83,6 +122,6 @@ describe("the pacing of retries", () => {
 
   it("jitters", () => {
     const pace = new RetryPacing(1_000, () => 0.5)
-    expect(pace.next(alice, "o", 0, { earliestMs: 1_000 })).toBe(1_050)
+    expect(pace.next(alice, "o", 0, { earliestMs: 1_000 })).toBe(1_051)
   })
 })
