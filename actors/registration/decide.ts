@@ -159,6 +159,9 @@ const subscription = (
   ...form === "native" || secret === undefined ? {} : { secret }
 })
 
+const browserNotRestored = "the keys of the browser were not restored, so nothing can be " +
+  "encrypted for it: unsubscribe the browser, and subscribe it again"
+
 /** A browser has subscribed again by the same endpoint: its new keys are valid at once. */
 const replaceKeys = (
   state: Registered,
@@ -170,7 +173,16 @@ const replaceKeys = (
     return deny("Invalid", "a browser needs a public key and a secret")
   }
   const next: Registered = {
-    ...without(state, "failingSinceMs", "nextAtMs", "problem", "code", "secretsVersion"),
+    ...without(
+      state,
+      "failingSinceMs",
+      "nextAtMs",
+      "problem",
+      "code",
+      "secretsVersion",
+      // The browser cannot decrypt a push that was encrypted for its old keys.
+      ...p256dh !== state.p256dh && state.running?.kind === "push" ? ["running"] as const : []
+    ),
     ...renewedBy(state, message),
     requestId,
     version: state.version + 1,
@@ -245,7 +257,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
     return deny("Invalid", "the callback of a subscription cannot change")
   }
   if (state.form === "webpush" && state.secrets.length === 0) {
-    return deny("Invalid", "the keys of the browser were not restored: subscribe again")
+    return deny("Invalid", browserNotRestored)
   }
   const reset = without(state, "failingSinceMs", "nextAtMs", "problem", "code")
   const version = state.version + 1
@@ -411,8 +423,9 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
 }
 
 const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }) => {
-  const { callback, outcome, random, upTo } = message
-  const isCurrent = state.pushing === upTo && state.callback === callback
+  const { callback, outcome, p256dh, random, upTo } = message
+  const isCurrent = state.pushing === upTo && state.callback === callback &&
+    state.p256dh === p256dh
   if (!isCurrent || state.status !== "active") return stay()
   if (outcome._tag === "Delivered") return acknowledged(state, upTo, outcome.code, nowMs)
   const idle = without(state, "running")
@@ -469,7 +482,8 @@ const acknowledged = (
 const skipped: Row["Skipped"] = (state, { untilMs, upTo }, { nowMs }) => {
   const { checkAgain = false, pushing, running } = state
   if (running?.untilMs !== untilMs || pushing !== upTo) return stay()
-  const idle = without(state, "pushing", "running", "nextAtMs")
+  // Nothing is pending that has failed.
+  const idle = without(state, "pushing", "running", "nextAtMs", "failingSinceMs", "problem")
   return proceed({ ...idle, cursor: upTo, tries: 0 }, nowMs, { checks: checkAgain })
 }
 

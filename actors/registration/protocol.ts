@@ -192,6 +192,8 @@ export const RegistrationMessage = Schema.Union([
   /** The result of Push. */
   Schema.TaggedStruct("Pushed", {
     callback: Schema.String,
+    /** Of the browser that it was encrypted for. */
+    p256dh: Schema.optionalKey(Schema.String),
     upTo: Count,
     outcome: DeliveryOutcome,
     random: Schema.Number

@@ -237,6 +237,13 @@ const allowedContent = Effect.fnUntraced(function*(
     (yield* contentMakers[action.form](deps, resources, peers, self, action, nowMs))
 })
 
+/**
+ * The endpoint of a browser is not verified. So one that a reader without an account has named is
+ * reached at public addresses only, whatever the operator allows.
+ */
+const reachOf = ({ account, form }: PushAction): { readonly reach?: "public" } =>
+  form === "webpush" && account === undefined ? { reach: "public" } : {}
+
 /** Sends a push. Returns its outcome as a message; or another message if nothing was sent. */
 export const push = (
   deps: PushDependencies,
@@ -245,7 +252,7 @@ export const push = (
   self: Address,
   action: PushAction
 ): Effect.Effect<RegistrationMessage> => {
-  const { callback, form, secretsVersion, upTo } = action
+  const { callback, form, p256dh, secretsVersion, upTo } = action
   const { pushes } = resources
   const cause = causeOf(self, action)
   let notSent: RegistrationMessage | undefined
@@ -276,10 +283,18 @@ export const push = (
     // WebSub §7: content that is not answered with a 2xx is not delivered, and redirects are not.
     // A token of VAPID is for one push service only.
     const refusesRedirects = form !== "native"
-    return deps.outbound.post({ uri: callback, cause, load: loadAt(clock), refusesRedirects })
+    const bounds = { cause, refusesRedirects, ...reachOf(action) }
+    return deps.outbound.post({ uri: callback, load: loadAt(clock), ...bounds })
   }).pipe(
     Effect.map((outcome): RegistrationMessage =>
-      notSent ?? { _tag: "Pushed", callback, upTo, outcome, random: deps.random() }
+      notSent ?? {
+        _tag: "Pushed",
+        callback,
+        ...p256dh === undefined ? {} : { p256dh },
+        upTo,
+        outcome,
+        random: deps.random()
+      }
     ),
     Effect.ensuring(Effect.sync(() => pushes.end(self.id, action)))
   )

@@ -41,7 +41,9 @@ const suspended = (text: string): string => {
     ...rest,
     secrets: [],
     status: "suspended",
-    problem: "its signing secret was not restored: rotate the secret, or subscribe again"
+    problem: rest["form"] === "webpush"
+      ? "the keys of the browser were not restored: unsubscribe it, and subscribe it again"
+      : "its signing secret was not restored: rotate the secret, or subscribe again"
   })
 }
 

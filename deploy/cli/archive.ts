@@ -45,7 +45,8 @@ const linesOfLost = (
     [messagePasswords, "message passwords: the notifications are without them"],
     [
       registrations,
-      "push registrations are suspended: rotate each one's secret, or subscribe again"
+      "push registrations are suspended: rotate each one's secret, or subscribe again, a browser " +
+      "after it has unsubscribed"
     ],
     [webhooks, "secrets of webhooks: set each one again, the mailbox refuses webhooks until then"],
     [answers, "answers to requests with an Idempotency-Key: a repetition is a new request"],

@@ -14,9 +14,9 @@ import { address, type LogItem, type Peers, type Variant } from "../../runtime/i
 import { expectRefused, nowMs } from "./cells.ts"
 import { contentOf } from "./contents.ts"
 import { testApplicationServerKey, testKeyring, testVapid } from "./dependencies.ts"
-import { absent, active, create, decide, expectBegun, expectEnd, faulted, found, leaseEndMs, look,
-  push as nativePush, pushed, pushing as nativePushing, type Registered, rotate, timerFired,
-  update } from "./registration-cells.ts"
+import { absent, active, create, decide, delivered, expectBegun, expectEnd, expectNothing, faulted,
+  found, leaseEndMs, look, push as nativePush, pushed, pushing as nativePushing, type Registered,
+  rotate, timerFired, update } from "./registration-cells.ts"
 import { decryptPush, newBrowser, verifyVapid } from "./web-push.ts"
 
 const subscribe: Variant<RegistrationMessage, "Create"> = {
@@ -28,8 +28,14 @@ const subscribe: Variant<RegistrationMessage, "Create"> = {
 const ofBrowser = { form: "webpush", p256dh: "key", secrets: [{ value: "auth" }] } as const
 const idle: Registered = { ...active, ...ofBrowser }
 const pushing: Registered = { ...nativePushing, ...ofBrowser }
-const permanent = (code: number) =>
-  pushed({ _tag: "PermanentFailure", code, problem: `status ${code}` })
+/** The result of a push that was encrypted for the browser's key. */
+const pushedFor = (outcome: Parameters<typeof pushed>[0], p256dh = "key") => ({
+  ...pushed(outcome),
+  p256dh
+})
+const failure = (code: number) =>
+  ({ _tag: "PermanentFailure", code, problem: `status ${code}` }) as const
+const permanent = (code: number) => pushedFor(failure(code))
 
 describe("the subscription of a browser", () => {
   it("is active at once, and checks for what came before the mailbox lists it", () => {
@@ -73,6 +79,22 @@ describe("the subscription of a browser", () => {
       .not.toHaveProperty("secretsVersion")
   })
 
+  it("pushes again with its new keys, and ignores the result of a push with the old ones", () => {
+    const running = { ...pushing, running: { kind: "push", untilMs: leaseEndMs } } as const
+    const again = { ...subscribe, requestId: "r2", p256dh: "key 2", secret: "auth 2" }
+    const begun = { ...nativePush, form: "webpush", p256dh: "key 2", secrets: ["auth 2"] }
+    const renewed = decide(running, again)
+    expectBegun(renewed, begun)
+    const state = renewed.nextState ?? absent
+    for (const outcome of [delivered, failure(403)]) {
+      expectNothing(decide(state, pushedFor(outcome)))
+    }
+    expect(decide(state, pushedFor(delivered, "key 2")).nextState).toMatchObject({ cursor: 8 })
+    // The same keys again change nothing of it.
+    expect(decide(running, { ...again, p256dh: "key", secret: "auth" }).nextState)
+      .toMatchObject({ running: running.running })
+  })
+
   it("pushes with both keys, and a last time when the mailbox is gone", () => {
     const begun = { ...nativePush, form: "webpush", p256dh: "key", secrets: ["auth"] }
     expectBegun(decide({ ...idle, pushing: 8 }, timerFired), begun)
@@ -82,7 +104,8 @@ describe("the subscription of a browser", () => {
 
   it("ends when the push service answers 404 or 410", () => {
     for (const code of [404, 410]) expectEnd(decide(pushing, permanent(code)))
-    expect(decide(nativePushing, permanent(404)).nextState).toMatchObject({ status: "active" })
+    expect(decide(nativePushing, pushed(failure(404))).nextState)
+      .toMatchObject({ status: "active" })
   })
 
   it("is suspended when the push service rejects the push, and lifted by its owner", () => {
@@ -101,8 +124,8 @@ describe("the subscription of a browser", () => {
 
   it("retries other failures, for seven days", () => {
     const redirect = permanent(302)
-    const forbidden = pushed({ _tag: "PermanentFailure", problem: "the address is not allowed" })
-    for (const message of [pushed(faulted), redirect, forbidden]) {
+    const forbidden = pushedFor({ _tag: "PermanentFailure", problem: "the address is not allowed" })
+    for (const message of [pushedFor(faulted), redirect, forbidden]) {
       expect(decide(pushing, message).nextState).toMatchObject({ status: "active", tries: 1 })
       const late = { ...pushing, failingSinceMs: nowMs - failingMaxMs }
       expect(decide(late, message).nextState).toMatchObject({ status: "suspended" })

@@ -235,7 +235,7 @@ describe("a registration", () => {
     },
     "Registered.Skipped": () => {
       const decision = decide({ ...pushing, tries: 2, failingSinceMs: 1 }, skipped)
-      expect(decision.nextState).toEqual({ ...active, cursor: 8, failingSinceMs: 1 })
+      expect(decision.nextState).toEqual({ ...active, cursor: 8 })
       expect(decision.timerAtMs).toBeNull()
       expectBegun(decide({ ...pushing, checkAgain: true }, skipped), { ...look, from: 8 })
       expectNothing(decide(pushing, { ...skipped, upTo: 7 }))

@@ -268,7 +268,10 @@ describe("a restore", () => {
     expect(listed.match(/status="suspended"/g)).toHaveLength(3)
     const [, lost = ""] = /href="[^"]*(\/mailboxes\/[^"]+)"[^>]*form="webpush"/.exec(listed) ?? []
     const lifted = await send(again.url, lost, { method: "PUT", headers: asAdmin })
-    expect([lifted.status, lifted.text]).toEqual([422, expect.stringContaining("subscribe again")])
+    expect([lifted.status, lifted.text]).toEqual([
+      422,
+      expect.stringContaining("subscribe it again")
+    ])
     expect(await webhookStatuses(again.url)).toEqual([503, 503])
     expect((await again.stop()).code).toBe(0)
   })

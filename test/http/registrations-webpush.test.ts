@@ -138,6 +138,7 @@ describe("POST /mailboxes/{mailbox}/registrations with a push subscription", () 
   it.each<[string, object, string]>([
     ["no endpoint", { keys: { p256dh, auth } }, "endpoint is required"],
     ["another scheme", { endpoint: "ftp://a/", keys: { p256dh, auth } }, "endpoint must be"],
+    ["no TLS", { endpoint: "http://b.net/", keys: { p256dh, auth } }, "endpoint must be an https"],
     ["a user name", { endpoint: "https://a@b.net/", keys: { p256dh, auth } }, "endpoint must hold"],
     ["no keys", { endpoint }, "keys.p256dh must be"],
     ["no point", { endpoint, keys: { auth } }, "keys.p256dh must be"],
@@ -289,13 +290,29 @@ describe("a push to a browser", () => {
 
   it("goes to no address that is not allowed", async () => {
     const { href } = await service.open("browser-private")
-    const created = await subscribe(href, subscriptionOf("http://10.0.0.1/push"))
+    const created = await subscribe(href, subscriptionOf("https://10.0.0.1/push"))
     await service.deposit(href, "for nobody")
     const failed = await service.until(
       created.header("location"),
       (answer) => answer.child("problem") !== undefined
     )
     expect(failed.child("problem")).toContain("the address is not allowed")
+  })
+
+  it("goes to public addresses only, if nobody's account has named its endpoint", async () => {
+    const { href, password } = await service.open("browser-of-reader")
+    const endpoint = pushService.at()
+    const body = JSON.stringify(subscriptionOf(endpoint))
+    const basic = `reader:${password}`
+    const created = await service.send("POST", `${href}/registrations`, { basic, body, ...asJson })
+    expect(created.status).toBe(201)
+    await service.deposit(href, "for nobody")
+    const failed = await service.until(
+      created.header("location"),
+      (answer) => answer.child("problem") !== undefined
+    )
+    expect(failed.child("problem")).toContain("the address is not allowed")
+    expect(pushService.pushes(endpoint)).toEqual([])
   })
 
   it("is the last one when the mailbox is removed", async () => {

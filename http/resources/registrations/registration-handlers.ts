@@ -317,10 +317,10 @@ export const postSecret = defineMailboxHandler(function*(mailboxCall) {
   const { call, mailbox } = mailboxCall
   const { registration, view } = yield* registrationAt(mailboxCall)
   if (view.form !== "native") {
-    const chosen = view.form === "websub" ? "hub.secret" : "its keys"
+    const chosen = view.form === "websub" ? "hub.secret" : "the keys of a browser"
     return yield* httpError(
       "conflict",
-      `the subscriber chooses ${chosen}: subscribe with other ones`
+      `the secret is not changed, as the subscriber chooses ${chosen}: subscribe again instead`
     )
   }
   const secret = makeSecret(call.ids)

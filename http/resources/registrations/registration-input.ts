@@ -75,6 +75,12 @@ const isPoint = (bytes: Buffer): boolean => {
   }
 }
 
+/** Whether nobody on the way reads what is sent there; on this machine without TLS too. */
+const isConfidential = (uri: string): boolean => {
+  const { hostname = "", protocol } = parseUrl(uri) ?? {}
+  return protocol === "https:" || /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+}
+
 /**
  * The push subscription as `PushSubscription.toJSON()` writes it; 422 with the fault of one field.
  * The expirationTime has no meaning here: the push service answers when the subscription has ended.
@@ -86,6 +92,9 @@ export const readBrowserSubscription = Effect.fnUntraced(function*(
     return yield* unprocessable("endpoint and callback: a registration has one of them")
   }
   const endpoint = yield* readCallback("endpoint", childText(root, "endpoint")?.trim() || undefined)
+  if (!isConfidential(endpoint)) {
+    return yield* unprocessable("endpoint must be an https URI, as those of push services are")
+  }
   const keys = childOf(root, "keys")
   const keyOf = (name: string) => keys === undefined ? undefined : childText(keys, name)?.trim()
   const point = decodedBytes(keyOf("p256dh"), pointBytes)
