@@ -243,6 +243,21 @@ describe("wrong tokens where Basic may be a password", () => {
     expectWait(await register(0, token), /from this address/)
   })
 
+  it("of a keyed registration at a wrong secret URI count", async () => {
+    await start()
+    const token = await open("alice")
+    await openMailbox("box")
+    const [node] = service.nodes
+    const send = (guess: string) =>
+      service.send("POST", `${node}/mailboxes/box~${"x".repeat(22)}/registrations`, {
+        basic: `alice:${guess}`,
+        headers: { "Idempotency-Key": "a-key-of-enough-characters" },
+        body: "<registration><callback>http://192.0.2.1/</callback></registration>"
+      })
+    expect(await exhaust(send)).toEqual([404])
+    expectWait(await send(token), /from this address/)
+  })
+
   it("are not checked for content that needs no account", async () => {
     const policy = { quota: 1_000, windowMs: 60_000 }
     service = await startService(resourceTable, {

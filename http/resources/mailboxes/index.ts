@@ -1,7 +1,7 @@
 /** Mailboxes as resources (protocol §1.2). */
 export { serviceBlock } from "./deposit/index.ts"
 export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
-export { authorizeReader, defineMailboxHandler, describeForReader, describeMailbox,
+export { authorizeReader, checkSecret, defineMailboxHandler, describeForReader, describeMailbox,
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   requireReader } from "./mailbox-access.ts"
 export { type FirstMailbox, openFirstMailbox } from "./mailbox-collection.ts"

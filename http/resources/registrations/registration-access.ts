@@ -4,11 +4,11 @@ import { registrationKind } from "../../../actors/index.ts"
 import type { RegistrationMessage, RegistrationView } from "../../../actors/registration/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { documentDigest } from "../../auth/credentials/index.ts"
-import { authenticate } from "../../auth/index.ts"
+import { authenticate, authenticateCounted } from "../../auth/index.ts"
 import { type Call, describeActor, failRefused, type HandlerFailure, httpError,
   type Service } from "../../pipeline/index.ts"
-import { type MailboxCall, type MailboxRef, mailboxRefNamed, mailboxRefOf, type ReaderCall,
-  requireReader } from "../mailboxes/index.ts"
+import { checkSecret, type MailboxCall, type MailboxRef, mailboxRefNamed, mailboxRefOf,
+  type ReaderCall, requireReader } from "../mailboxes/index.ts"
 import type { HubRequest } from "./registration-input.ts"
 
 /** A registration as a request's path names it. */
@@ -71,9 +71,12 @@ export const requireSubscriber = Effect.fnUntraced(function*(
 export const authorizeSubscriber =
   (service: Service) => (call: Call): Effect.Effect<unknown, HandlerFailure> => {
     const mailbox = mailboxRefOf(service, call.parameters)
-    return mailbox === undefined
-      ? Effect.fail(httpError("not-found"))
-      : requireSubscriber({ service, call, mailbox })
+    if (mailbox === undefined) return Effect.fail(httpError("not-found"))
+    // Where the secret is wrong, nothing else counts a wrong token.
+    return checkSecret(service, mailbox).pipe(
+      Effect.tapError(() => authenticateCounted(service, call)),
+      Effect.andThen(requireSubscriber({ service, call, mailbox }))
+    )
   }
 
 /** Which secrets of the mailbox allow a request; nothing for the owner of the mailbox. */
