@@ -158,7 +158,10 @@ const removals = `
     if (taken.length === 0) return
     say()
     try { sessionStorage.setItem(sentKey, JSON.stringify(taken)) } catch {}
-    void removeAll(taken)
+    // A page that comes back has seen it, and repeats nothing.
+    void removeAll(taken).then(() => {
+      try { sessionStorage.removeItem(sentKey) } catch {}
+    })
   })
   let sent = []
   try {
