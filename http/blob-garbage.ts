@@ -18,7 +18,7 @@ const isNamed = (service: Service, blobId: string): Effect.Effect<boolean, Handl
 /** The result of a collection. */
 export interface CollectedBlobs {
   readonly removed: number
-  /** Blobs whose owner did not answer; they stay. */
+  /** Blobs whose owner did not answer, or whose check had a defect; they stay. */
   readonly unanswered: number
 }
 
@@ -40,7 +40,13 @@ export const collectBlobs = Effect.fnUntraced(function*(
         removed++
       } else if (!isLoadBlob(id)) yield* blobs.confirm(id)
     })
-    yield* Effect.forEach(ids, collect, { concurrency: sweepAsksInFlight, discard: true })
+    // One blob keeps no other from being removed.
+    const collectOrKeep = (id: string) =>
+      Effect.catchDefect(collect(id), (defect) => {
+        unanswered++
+        return Effect.logWarning(`the blob ${id} was not checked`, defect)
+      })
+    yield* Effect.forEach(ids, collectOrKeep, { concurrency: sweepAsksInFlight, discard: true })
     after = ids.at(-1)
     if (after === undefined || ids.length < sweepPageBlobs) return { removed, unanswered }
   }

@@ -151,7 +151,11 @@ describe("orphans", () => {
     const { removed, unanswered } = await service.run(collectBlobs(mute))
     expect([removed, unanswered]).toEqual([0, before.length])
     expect(await storedIds()).toEqual(before)
-    expect(await service.run(collectBlobs(settled))).toEqual({ removed: 3, unanswered: 0 })
+    const removeOrDie = (id: string) =>
+      id === "load=done" ? Effect.die(new Error("planned")) : blobs.remove(id)
+    const defective = { ...settled, blobs: { ...settled.blobs, remove: removeOrDie } }
+    expect(await service.run(collectBlobs(defective))).toEqual({ removed: 2, unanswered: 1 })
+    expect(await service.run(collectBlobs(settled))).toEqual({ removed: 1, unanswered: 0 })
     const removals = [idOf("orphan"), "load=done", "load=unknown"]
     expect(await storedIds()).toEqual(before.filter((id) => !removals.includes(id)))
     expect((await send("GET", href)).text).toBe("kept")
