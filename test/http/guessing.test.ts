@@ -198,6 +198,16 @@ describe("wrong tokens where Basic may be a password", () => {
     expectWait(await send(token), /from this address/)
   })
 
+  it("of a reader of a mailbox that does not exist count, too", async () => {
+    await start()
+    const token = await open("alice")
+    const [node] = service.nodes
+    const send = (guess: string) =>
+      service.send("GET", `${node}/mailboxes/nowhere`, { basic: `alice:${guess}` })
+    expect(await exhaust(send)).toEqual([404, 429])
+    expectWait(await send(token), /from this address/)
+  })
+
   it("of a request with a key count, and the password of its mailbox does not", async () => {
     await start()
     const token = await open("alice")

@@ -197,8 +197,10 @@ export const requireReader = Effect.fnUntraced(function*(
   }
   const view = yield* describeForReader(service, mailbox, reader)
   if (!isRefusal(view)) return { service, call, mailbox, reader, view }
+  // No password is right for a mailbox that does not exist; that of a removed one was.
+  const isWrong = view.reason === "Unauthenticated" || view.reason === "NotFound"
+  if (isWrong && password !== undefined) yield* countWrongPassword(service, call)
   if (view.reason !== "Unauthenticated") return yield* refusalError(view)
-  if (password !== undefined) yield* countWrongPassword(service, call)
   return yield* httpError(
     "unauthenticated",
     "reading needs the owner's account or the mailbox's password",
