@@ -1,10 +1,11 @@
 /** `restante serve`, `config` and `doctor`: one node. */
-import { Console, Effect } from "effect"
+import { Console, Effect, Redacted } from "effect"
 import { Command } from "effect/cli"
 import { failed } from "../command-failure.ts"
 import { resolvedOn, type ResolvedSetting } from "../settings/index.ts"
 import { version } from "../version.ts"
 import { jsonFlag, loadSettingsOf, settingFlags } from "./flags.ts"
+import { tokenOfEnvironment } from "./service/index.ts"
 import { plain, plural, printJson, table } from "./terminal.ts"
 
 /** One row of the list of settings. */
@@ -43,7 +44,8 @@ export const doctorCommand = Command.make(
     const loaded = yield* loadSettingsOf(flags)
     // Other commands do not load this module, since it needs native modules.
     const { examine } = yield* Effect.promise(() => import("../doctor/index.ts"))
-    const findings = yield* examine(loaded)
+    const token = yield* tokenOfEnvironment
+    const findings = yield* examine(loaded, token && Redacted.value(token))
     if (json) yield* printJson(findings)
     else {
       for (const { advice, found, name, state } of findings) {

@@ -7,14 +7,18 @@ import { adminToken, baseUrl, clock, contentBaseUrl, dataFolder, memory, openFil
 import { contentOrigin, findService, settingsFindings } from "./running-service.ts"
 import { natsServers, store } from "./stores.ts"
 
-/** Examines everything. It changes only what opening a store changes. */
+/**
+ * Examines everything. It changes only what opening a store changes. `token`: of an admin of the
+ * running service, where the settings have none.
+ */
 export const examine = Effect.fnUntraced(function*(
-  loaded: LoadedSettings
+  loaded: LoadedSettings,
+  token: string | undefined
 ): Effect.fn.Return<ReadonlyArray<Finding>> {
   const { settings } = loaded
   const { natsUrl } = settings
   const storage = yield* Effect.promise(() => dataFolder(settings))
-  const running = yield* Effect.promise(() => findService(settings))
+  const running = yield* Effect.promise(() => findService(settings, token))
   const served = settingsWith(settings, running.settings ?? {})
   const canWrite = storage.every(({ state }) => state !== "fail")
   return [

@@ -83,19 +83,15 @@ const SettingsDocument = Schema.Struct({
 
 const decodeSettings = Schema.decodeUnknownOption(Schema.fromJsonString(SettingsDocument))
 
-/** The settings that a service tells the admin; the token is sent with TLS or on this machine. */
+/** The settings that a service tells admins; the token is sent with TLS or on this machine. */
 const settingsAt = async (
   origin: string,
-  settings: NodeSettings
+  token: string | undefined
 ): Promise<SettingTexts | undefined> => {
-  const token = adminTokenOf(settings)
   const isPrivate = origin.startsWith("https:") || isLoopback(origin)
   if (token === undefined || !isPrivate) return undefined
   const response = await fetch(`${origin}/settings`, {
-    headers: {
-      accept: "application/json",
-      authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
-    },
+    headers: { accept: "application/json", authorization: `Bearer ${token}` },
     // A redirect must not lead the token elsewhere.
     redirect: "error",
     signal: AbortSignal.timeout(requestMs)
@@ -121,7 +117,10 @@ const offsetFinding = (
 }
 
 /** Asks the service whether it is ready, and for its service document. */
-const askService = async (origin: string, own: NodeSettings): Promise<RunningService> => {
+const askService = async (
+  origin: string,
+  token: string | undefined
+): Promise<RunningService> => {
   const beforeMs = Date.now()
   const sentMs = performance.now()
   const response = await request(`${origin}/readyz`)
@@ -136,7 +135,7 @@ const askService = async (origin: string, own: NodeSettings): Promise<RunningSer
   const report = reportOf(document)
   if (report !== undefined) {
     const found = `${origin} is ready: restante ${report.version}`
-    const settings = await settingsAt(origin, own).catch(() => undefined)
+    const settings = await settingsAt(origin, token).catch(() => undefined)
     return { findings: [ok("service", found), ...clocks], report, settings }
   }
   const found = `${origin} is ready, but has no service document of restante`
@@ -144,11 +143,17 @@ const askService = async (origin: string, own: NodeSettings): Promise<RunningSer
   return { findings: [warn("service", found, advice), ...clocks], report, settings: undefined }
 }
 
-/** The service at BASE_URL, and how far its clock differs. */
-export const findService = async (settings: NodeSettings): Promise<RunningService> => {
+/**
+ * The service at BASE_URL, and how far its clock differs. `token`: of an admin, where the settings
+ * have none.
+ */
+export const findService = async (
+  settings: NodeSettings,
+  token: string | undefined
+): Promise<RunningService> => {
   const origin = baseUrlOf(settings, settings.port)
   try {
-    return await askService(origin, settings)
+    return await askService(origin, adminTokenOf(settings) ?? token)
   } catch {
     // Without BASE_URL, the finding of that name has the advice to set it.
     const advice = settings.baseUrl === undefined
@@ -187,7 +192,8 @@ export const settingsFindings = (
   if (report === undefined) return []
   if (settings === undefined) {
     const found = "the service tells its settings to admins only: they are examined as this " +
-      "command has them, so set ADMIN_TOKEN, or run it with the environment of the service"
+      "command has them, so set ADMIN_TOKEN or RESTANTE_TOKEN, or run it with the environment of " +
+      "the service"
     return [ok("settings", found)]
   }
   const different = differences(own, settings)

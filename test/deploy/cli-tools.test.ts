@@ -335,7 +335,9 @@ describe("restante doctor", () => {
     expect(found).toContain("OUTBOUND_ALLOW is 127.0.0.0/8 there and 10.0.0.0/8 here")
     expect(of("outbound rules")?.found).toContain("127.0.0.0/8")
     expect(of("outbound rules")?.found).not.toContain("10.0.0.0/8")
-    const unknown = await examined({ ...fresh(), ADMIN_TOKEN: "" })
+    const ofAccount = { ...fresh(), ADMIN_TOKEN: "", RESTANTE_TOKEN: adminToken }
+    expect((await examined(ofAccount)).of("settings")).toMatchObject({ state: "warn" })
+    const unknown = await examined({ ...fresh(), ...nobody })
     expect(unknown.of("settings")).toMatchObject({
       state: "ok",
       found: expect.stringContaining("tells its settings to admins only")
