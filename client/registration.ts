@@ -6,7 +6,10 @@ import { type JsonObject, numberOf, optionalNumber, optionalText, RemoteResource
 /** The state of a registration. */
 export interface RegistrationInfo {
   readonly href: string
-  /** `unverified` until the callback has echoed the challenge, then `active` or `suspended`. */
+  /**
+   * `unverified` until the callback has echoed the challenge, then `active`; `suspended` after a
+   * week of failures, or `paused`.
+   */
   readonly status: string
   /** `native` (Standard Webhooks), `websub`, or `webpush`: a browser. */
   readonly form: string
@@ -57,10 +60,25 @@ export class Registration extends RemoteResource {
     }
   }
 
-  /** Lifts a suspension and verifies the callback, or another one, again. */
+  /** No push begins until {@link lift}; then they go on from where they stopped. */
+  async pause(): Promise<RegistrationInfo> {
+    const { document } = await this.transport.put(this.href, { status: "paused" })
+    return registrationInfoOf(document)
+  }
+
+  /** Lifts a suspension or a pause, and verifies the callback, or another one, again. */
   async lift(callback?: string): Promise<RegistrationInfo> {
     const requested = callback === undefined ? {} : { callback }
     return registrationInfoOf((await this.transport.put(this.href, requested)).document)
+  }
+
+  /**
+   * Pushes go on from a time (RFC 3339) or a position of the mailbox: what came after it is pushed
+   * again, and if it is later than the last push, what came before is left out.
+   */
+  async replay(since: string): Promise<RegistrationInfo> {
+    const { document } = await this.transport.put(this.href, { since })
+    return registrationInfoOf(document)
   }
 
   /** A new secret, which the service shows only once. For a day, pushes are signed with both. */

@@ -11,7 +11,8 @@ import { become, type BehaviorTable, type Decision, type DecisionContext, stay,
   type Variant } from "../../runtime/index.ts"
 import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, registrationSecretsMax,
   secretOverlapMs, unavailableRetryMs, verificationsMax } from "../limits.ts"
-import { type DeliveryFailure, dueAtMs, type Schedule } from "../outbound/index.ts"
+import { type DeliveryFailure, type DeliveryOutcome, dueAtMs,
+  type Schedule } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
 import type { Callee, RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
@@ -39,6 +40,7 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Unsubscribe: unsubscribe,
     Describe: (state, _message, { nowMs }) => stay().reply(described(state, nowMs)),
     Update: update,
+    Pause: pause,
     Rotate: rotate,
     Delete: remove,
     Verified: verified(schedule),
@@ -58,7 +60,7 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
 
 /** The cells without a registration. If the mailbox still lists the id, a timer removes it. */
 const unregistered = (reason: "NotFound" | "Gone") => ({
-  ...denyEach(reason, "Unsubscribe", "Describe", "Update", "Rotate", "Delete"),
+  ...denyEach(reason, "Unsubscribe", "Describe", "Update", "Pause", "Rotate", "Delete"),
   Verified: () => stay(),
   Checked: () => stay(),
   Pushed: () => stay(),
@@ -186,13 +188,17 @@ const replaceKeys = (
     ...renewedBy(state, message),
     requestId,
     version: state.version + 1,
-    status: "active",
+    status: unlessPaused(state),
     p256dh,
     secrets: [{ value: secret }],
     tries: 0
   }
   return proceed(next, nowMs, { checks: true }).reply(created(next, nowMs, false))
 }
+
+/** Subscribers renew by themselves, which does not end a pause. */
+const unlessPaused = ({ status }: Registered): "active" | "paused" =>
+  status === "paused" ? "paused" : "active"
 
 /** A subscription of the owner remains one, whoever renews it. */
 const renewedBy = (
@@ -259,9 +265,22 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
   if (state.form === "webpush" && state.secrets.length === 0) {
     return deny("Invalid", browserNotRestored)
   }
-  const reset = without(state, "failingSinceMs", "nextAtMs", "problem", "code")
-  const version = state.version + 1
-  const base: Registered = { ...reset, callback, version, updatedBy: challenge, tries: 0 }
+  const base: Registered = {
+    ...without(
+      state,
+      "failingSinceMs",
+      "nextAtMs",
+      "problem",
+      "code",
+      // Neither a push nor a check of the old position counts.
+      ...message.cursor === undefined ? [] : ["pushing", "running", "checkAgain"] as const
+    ),
+    callback,
+    version: state.version + 1,
+    updatedBy: challenge,
+    tries: 0,
+    cursor: message.cursor ?? state.cursor
+  }
   const { leaseSeconds = 0, secret } = state.intent ?? {}
   const next: Registered = isMoved || state.status === "unverified"
     ? {
@@ -273,7 +292,7 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
         // Whoever chooses the callback decides where the changes go.
         ...isMoved ? ["secretsVersion"] as const : [],
         // The result of a push to the previous callback does not count.
-        ...state.running?.kind === "push" ? ["running"] as const : []
+        ...base.running?.kind === "push" ? ["running"] as const : []
       ),
       ...isMoved ? secretsVersionOf(message) : {},
       status: "unverified",
@@ -282,6 +301,22 @@ const update: Row["Update"] = (state, message, { nowMs }) => {
     : { ...base, status: "active" }
   return proceed(next, nowMs, { checks: next.status === "active" })
     .reply(described(next, nowMs))
+}
+
+const pause: Row["Pause"] = (state, message, { nowMs }) => {
+  if (state.status === "paused") return stay().reply(described(state, nowMs))
+  if (isOutdated(state, message)) return deny("PreconditionFailed")
+  // The last push, which reports the removal, is not held back.
+  if (state.mailboxGone) return deny("Gone")
+  if (state.status === "unverified") {
+    return deny("Invalid", "a registration may be paused once its callback has answered")
+  }
+  const next: Registered = {
+    ...without(state, "nextAtMs"),
+    status: "paused",
+    version: state.version + 1
+  }
+  return proceed(next, nowMs).reply(described(next, nowMs))
 }
 
 const rotate: Row["Rotate"] = (state, message, { nowMs }) => {
@@ -381,7 +416,7 @@ const echoed = (
   if (mode === "unsubscribe") return end(state, nowMs)
   const next: Registered = {
     ...without(state, "intent", "leaseUntilMs", "failingSinceMs", "nextAtMs", "problem"),
-    status: "active",
+    status: unlessPaused(state),
     tries: 0,
     lastAtMs: nowMs,
     code,
@@ -423,18 +458,27 @@ const checked: Row["Checked"] = (state, message, { nowMs }) => {
 }
 
 const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }) => {
-  const { callback, outcome, p256dh, random, upTo } = message
-  const isCurrent = state.pushing === upTo && state.callback === callback &&
-    state.p256dh === p256dh
-  if (!isCurrent || state.status !== "active") return stay()
+  const { callback, from, outcome, p256dh, random, upTo } = message
+  const isCurrent = state.pushing === upTo && state.cursor === from &&
+    state.callback === callback && state.p256dh === p256dh
+  const isPaused = state.status === "paused"
+  if (!isCurrent || (state.status !== "active" && !isPaused)) return stay()
   if (outcome._tag === "Delivered") return acknowledged(state, upTo, outcome.code, nowMs)
   const idle = without(state, "running")
+  const checks = state.checkAgain === true
+  if (isPaused && !isEnd(state, outcome)) {
+    // A check may have begun since, and its result counts.
+    return state.running?.kind === "check"
+      ? stay()
+      : proceed(idle, nowMs, { checks, isChanged: false })
+  }
   if (outcome._tag === "Deferred") {
     const nextAtMs = Math.max(outcome.untilMs, nowMs + deferredMinMs)
     return proceed({ ...idle, nextAtMs }, nowMs)
   }
-  if (outcome._tag === "PermanentFailure" && (state.mailboxGone || isEnd(state, outcome))) {
-    return end(state, nowMs, state.mailboxGone ? mailboxIsGone : undefined)
+  if (isEnd(state, outcome)) return end(state, nowMs, state.mailboxGone ? mailboxIsGone : undefined)
+  if (state.mailboxGone && outcome._tag === "PermanentFailure") {
+    return end(state, nowMs, mailboxIsGone)
   }
   const tries = state.tries + 1
   const failingSinceMs = state.failingSinceMs ?? nowMs
@@ -445,12 +489,18 @@ const pushed = (schedule: Schedule): Row["Pushed"] => (state, message, { nowMs }
   }
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
   const suspended = without(failed, "nextAtMs", "checkAgain")
-  return proceed({ ...suspended, status: "suspended" }, nowMs)
+  return proceed({ ...suspended, status: "suspended" }, nowMs, { checks })
 }
 
 /** Whether the receiver wants no more. A push service also has 404 for it (RFC 8030 §7.3). */
-const isEnd = ({ form }: Registered, { code }: DeliveryFailure): boolean =>
-  code === 410 || (form === "webpush" && code === 404)
+const isEnd = (
+  { form }: Registered,
+  outcome: Exclude<DeliveryOutcome, { readonly _tag: "Delivered" }>
+): boolean => {
+  if (outcome._tag !== "PermanentFailure") return false
+  const { code } = outcome
+  return code === 410 || (form === "webpush" && code === 404)
+}
 
 /**
  * Whether a push service rejects every attempt, such as one with a key that the browser has not
@@ -466,8 +516,9 @@ const acknowledged = (
   nowMs: number
 ): RegistrationDecision => {
   if (state.mailboxGone) return end(state, nowMs, mailboxIsGone)
-  // Without `running` the actor was reloaded: there may be changes that no message has reported.
-  const checks = state.checkAgain === true || state.running === undefined
+  // Without a running push the actor was reloaded, or a check has begun since, which ends here:
+  // there may be changes that no message has reported.
+  const checks = state.checkAgain === true || state.running?.kind !== "push"
   const next: Registered = {
     ...without(state, "pushing", "running", "failingSinceMs", "nextAtMs", "problem"),
     cursor: upTo,
@@ -479,9 +530,9 @@ const acknowledged = (
 }
 
 /** The changes up to `upTo` were not pushed: the topic, or the browser, has none of them. */
-const skipped: Row["Skipped"] = (state, { untilMs, upTo }, { nowMs }) => {
-  const { checkAgain = false, pushing, running } = state
-  if (running?.untilMs !== untilMs || pushing !== upTo) return stay()
+const skipped: Row["Skipped"] = (state, { from, untilMs, upTo }, { nowMs }) => {
+  const { checkAgain = false, cursor, pushing, running } = state
+  if (running?.untilMs !== untilMs || pushing !== upTo || cursor !== from) return stay()
   // Nothing is pending that has failed.
   const idle = without(state, "pushing", "running", "nextAtMs", "failingSinceMs", "problem")
   return proceed({ ...idle, cursor: upTo, tries: 0 }, nowMs, { checks: checkAgain })
@@ -502,10 +553,10 @@ const detached: Row["Detached"] = (state, { untilMs }, { nowMs }) => {
 const retrySoon = (state: Registered, nowMs: number): RegistrationDecision => {
   const laterMs = nowMs + unavailableRetryMs
   const idle = without(state, "running")
-  const isPushing = state.pushing !== undefined
+  const isDue = isPushing(state)
   const nextAtMs = Math.max(laterMs, state.nextAtMs ?? 0)
-  const next = isPushing ? { ...idle, nextAtMs } : idle
-  return proceed(next, nowMs, { isChanged: isPushing, laterMs })
+  const next = isDue ? { ...idle, nextAtMs } : idle
+  return proceed(next, nowMs, { isChanged: isDue, laterMs })
 }
 
 const withFailure = (

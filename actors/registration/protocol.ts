@@ -28,7 +28,8 @@ export const TopicFormat = Schema.Literals([
 
 export type TopicFormat = typeof TopicFormat.Type
 
-export const RegistrationStatus = Schema.Literals(["unverified", "active", "suspended"])
+/** `suspended`: by the actor, after failures. `paused`: by a reader of the mailbox. */
+export const RegistrationStatus = Schema.Literals(["unverified", "active", "suspended", "paused"])
 
 export type RegistrationStatus = typeof RegistrationStatus.Type
 
@@ -154,16 +155,20 @@ export const RegistrationMessage = Schema.Union([
   /** Returns the view. The sender has checked the right to read the mailbox. */
   Schema.TaggedStruct("Describe", {}),
   /**
-   * Ends a suspension, or repeats the verification; a new callback is verified first. A repetition
-   * of the last Update, with its challenge and `ifVersion`, changes nothing.
+   * Ends a suspension or a pause, or repeats the verification; a new callback is verified first. A
+   * repetition of the last Update, with its challenge and `ifVersion`, changes nothing.
    */
   Schema.TaggedStruct("Update", {
     callback: Schema.optionalKey(Schema.String),
     challenge: Schema.String,
     /** As in Create: it counts for another callback. */
     secretsVersion: Schema.optionalKey(Count),
+    /** Pushes begin after this log item, which some of them repeat or leave out. */
+    cursor: Schema.optionalKey(Count),
     ...ifVersion
   }),
+  /** No push begins until an Update; one that has begun, or that waits, may still arrive. */
+  Schema.TaggedStruct("Pause", ifVersion),
   /**
    * Adds a secret. The old one signs too for a while. It is for the native form only. If the
    * secret is valid already, nothing changes.
@@ -194,12 +199,14 @@ export const RegistrationMessage = Schema.Union([
     callback: Schema.String,
     /** Of the browser that it was encrypted for. */
     p256dh: Schema.optionalKey(Schema.String),
+    /** The cursor after which it began; an Update may have changed that. */
+    from: Count,
     upTo: Count,
     outcome: DeliveryOutcome,
     random: Schema.Number
   }),
   /** The changes up to `upTo` are not pushed: a topic, and a browser, get only notifications. */
-  Schema.TaggedStruct("Skipped", { untilMs: Count, upTo: Count }),
+  Schema.TaggedStruct("Skipped", { untilMs: Count, from: Count, upTo: Count }),
   /** The mailbox does not list the registration: the result of a Detach, a check or a push. */
   Schema.TaggedStruct("Detached", { untilMs: Count }),
   /** The mailbox's secrets have changed since `secretsVersion`: the result of a check or a push. */

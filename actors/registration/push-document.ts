@@ -66,14 +66,23 @@ const shortened = (text: string, bytesMax: number): string | undefined => {
   return fits === 0 ? undefined : upTo(fits)
 }
 
+/** Of the changes that a push to a browser stands for. */
+interface PushedChanges {
+  /** How many notifications they have. */
+  readonly count: number
+  /** The cursor after them. */
+  readonly time: string
+}
+
 /** What a browser gets, in the JSON of `<changed>`, within {@link webPushBytesMax}. */
 const browserJson = (
   mailbox: string,
-  time: string,
+  { count, time }: PushedChanges,
   newest: NewestNotification
 ): string => {
   const { description = "", ...notification } = newest
-  const alone = { mailbox, time, notification }
+  const several = count === 1 ? {} : { count: String(count) }
+  const alone = { mailbox, time, ...several, notification }
   const left = webPushBytesMax - bytesOf(JSON.stringify(alone)) - bytesOf(`,"description":`)
   const shown = description === "" ? undefined : shortened(description, left)
   const whole = shown === undefined
@@ -84,21 +93,17 @@ const browserJson = (
   return bytesOf(text) <= webPushBytesMax ? text : JSON.stringify({ mailbox, time })
 }
 
-/**
- * What a browser gets of these changes: the newest notification, with its description shortened.
- * `newest` is the last notification of the items up to item `upTo`, which was made at `atMs`.
- */
+/** What a browser gets of these changes: their newest notification, its description shortened. */
 export const browserDocument = (
   links: Links,
   mailbox: string,
   newest: LogItem,
   descriptionOf: (fragment: string) => string | undefined,
-  upTo: number,
-  atMs: number
+  changes: PushedChanges
 ): string => {
   const { atMs: receivedMs, fragment, idRandom } = decodeItem(newest.value)
   const description = descriptionOf(fragment)
-  return browserJson(links.mailbox(mailbox), formatCursor(atMs, upTo), {
+  return browserJson(links.mailbox(mailbox), changes, {
     href: links.stored(mailbox, notificationId(newest.n, idRandom)),
     received: new Date(receivedMs).toISOString(),
     ...description === undefined ? {} : { description }

@@ -99,15 +99,23 @@ const signed = (
 
 const contentKey = ({ form, topicFormat }: PushAction): string => `${form} ${topicFormat ?? ""}`
 
-/** The content of a push of the native form; or the message to return. */
+/** One attempt to push, and what it is made with. */
+interface PushAttempt {
+  readonly deps: PushDependencies
+  readonly resources: PushResources
+  readonly peers: Peers
+  readonly self: Address
+  readonly action: PushAction
+  readonly nowMs: number
+}
+
+/** The content of an attempt, before it is signed; or the message to return. */
+type MadeContent = Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure>
+
+/** The content of a push of the native form. */
 const changesContent = Effect.fnUntraced(function*(
-  { links }: PushDependencies,
-  resources: PushResources,
-  peers: Peers,
-  self: Address,
-  action: PushAction,
-  nowMs: number
-): Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure> {
+  { action, deps: { links }, nowMs, peers, resources, self }: PushAttempt
+): MadeContent {
   const { from, mailboxGone, upTo } = action
   const mailbox = mailboxOf(self)
   const asContent = (body: string): TextContent =>
@@ -130,14 +138,10 @@ const changesContent = Effect.fnUntraced(function*(
     : reply
 })
 
-/** The content of a push of a topic; or the message to return. */
+/** The content of a push of a topic. */
 const topicContent = Effect.fnUntraced(function*(
-  { documents, links }: PushDependencies,
-  resources: PushResources,
-  peers: Peers,
-  self: Address,
-  action: PushAction
-): Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure> {
+  { action, deps: { documents, links }, peers, resources, self }: PushAttempt
+): MadeContent {
   const { from, topicFormat: format, untilMs, upTo } = action
   const name = mailboxOf(self)
   const reply = yield* readMailbox(peers, self, action)
@@ -147,7 +151,7 @@ const topicContent = Effect.fnUntraced(function*(
   if (made !== undefined) return made
   const items = batch.items.filter(({ value }) => !isRemoval(value))
   const last = batch.items.at(-1)
-  if (last === undefined || items.length === 0) return { _tag: "Skipped", untilMs, upTo }
+  if (last === undefined || items.length === 0) return { _tag: "Skipped", untilMs, from, upTo }
   const time = formatCursor(itemAtMs(last.value), upTo)
   const [href, topic] = [links.mailbox(name), links.topic(name, format)]
   const document = documents.topicDocument({
@@ -165,17 +169,12 @@ const topicContent = Effect.fnUntraced(function*(
 })
 
 /**
- * The content of a push to a browser; or the message to return. A browser must show something for
- * each push (Push API, `userVisibleOnly`): there is none for removals alone.
+ * The content of a push to a browser. A browser must show something for each push (Push API,
+ * `userVisibleOnly`): there is none for removals alone.
  */
 const browserContent = Effect.fnUntraced(function*(
-  { documents, links }: PushDependencies,
-  resources: PushResources,
-  peers: Peers,
-  self: Address,
-  action: PushAction,
-  nowMs: number
-): Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure> {
+  { action, deps: { documents, links }, nowMs, peers, resources, self }: PushAttempt
+): MadeContent {
   const { from, mailboxGone, untilMs, upTo } = action
   const mailbox = mailboxOf(self)
   if (mailboxGone) {
@@ -185,14 +184,18 @@ const browserContent = Effect.fnUntraced(function*(
   const made = batch.contents?.get(contentKey(action))
   if (made !== undefined) return made
   const last = batch.items.at(-1)
-  const newest = batch.items.findLast(({ value }) => !isRemoval(value))
+  const arrived = batch.items.filter(({ value }) => !isRemoval(value))
+  const newest = arrived.at(-1)
   if (last === undefined || newest === undefined) {
     const reply = yield* readHead(peers, self, action)
-    return reply._tag === "Head" ? { _tag: "Skipped", untilMs, upTo } : reply
+    return reply._tag === "Head" ? { _tag: "Skipped", untilMs, from, upTo } : reply
   }
   const { descriptionOf } = documents
   const atMs = itemAtMs(last.value)
-  const body = browserDocument(links, mailbox, newest, descriptionOf, upTo, atMs)
+  const body = browserDocument(links, mailbox, newest, descriptionOf, {
+    count: arrived.length,
+    time: formatCursor(atMs, upTo)
+  })
   const content: TextContent = { headers: {}, body }
   resources.batches.addContent(batchKey(self, action), contentKey(action), content)
   return content
@@ -217,24 +220,15 @@ const cachedContent = (
     ? undefined
     : batches.get(batchKey(self, action))?.contents?.get(contentKey(action))
 
-/**
- * The content of a push, if the mailbox still has the secrets that allowed the registration; or the
- * message to return.
- */
-const allowedContent = Effect.fnUntraced(function*(
-  deps: PushDependencies,
-  resources: PushResources,
-  peers: Peers,
-  self: Address,
-  action: PushAction,
-  nowMs: number
-): Effect.fn.Return<TextContent | RegistrationMessage, MailboxReadFailure> {
+/** The content of a push, if the mailbox still has the secrets that allowed the registration. */
+const allowedContent = Effect.fnUntraced(function*(attempt: PushAttempt): MadeContent {
+  const { action, peers, resources, self } = attempt
   if (action.secretsVersion !== undefined && !action.mailboxGone) {
     const reply = yield* readHead(peers, self, action)
     if (reply._tag !== "Head") return reply
   }
   return cachedContent(resources, self, action) ??
-    (yield* contentMakers[action.form](deps, resources, peers, self, action, nowMs))
+    (yield* contentMakers[action.form](attempt))
 })
 
 /**
@@ -252,7 +246,7 @@ export const push = (
   self: Address,
   action: PushAction
 ): Effect.Effect<RegistrationMessage> => {
-  const { callback, form, p256dh, secretsVersion, upTo } = action
+  const { callback, form, from, p256dh, secretsVersion, upTo } = action
   const { pushes } = resources
   const cause = causeOf(self, action)
   let notSent: RegistrationMessage | undefined
@@ -263,13 +257,16 @@ export const push = (
   }
   const loadAt = (clock: Clock.Clock) => () => {
     // The push may have been withdrawn while it waited for its permit.
-    if (!pushes.isCurrent(self.id, action)) return undefined
+    if (!pushes.isCurrent(self.id, action)) {
+      notSent = { _tag: "Unavailable", untilMs: action.untilMs }
+      return undefined
+    }
     const nowMs = clock.currentTimeMillisUnsafe()
     const cached = secretsVersion === undefined
       ? cachedContent(resources, self, action)
       : undefined
     if (cached !== undefined) return finish(cached, nowMs)
-    return allowedContent(deps, resources, peers, self, action, nowMs).pipe(
+    return allowedContent({ deps, resources, peers, self, action, nowMs }).pipe(
       Effect.catch(() => unavailable(action)),
       Effect.map((found): OutboundContent | undefined => {
         if (isContent(found)) return finish(found, nowMs)
@@ -291,6 +288,7 @@ export const push = (
         _tag: "Pushed",
         callback,
         ...p256dh === undefined ? {} : { p256dh },
+        from,
         upTo,
         outcome,
         random: deps.random()

@@ -432,8 +432,14 @@ export const registrationsCommand = Command.make("registrations").pipe(
       printRegistration
     ),
     registrationCommand(
+      "pause",
+      "Pause the pushes, which go on from there when it is lifted",
+      (registration) => registration.pause(),
+      printRegistration
+    ),
+    registrationCommand(
       "lift",
-      "Lift a suspension: verify the callback again",
+      "Lift a suspension or a pause, or verify the callback again",
       (registration) => registration.lift(),
       printRegistration
     ),

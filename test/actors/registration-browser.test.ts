@@ -200,13 +200,13 @@ describe("a push to a browser", () => {
       Date.now()
     )
     const text = await decryptPush(browser, Buffer.from(content?.body ?? ""))
-    expect(JSON.parse(text)).toMatchObject({ notification: { description: "two" } })
+    expect(JSON.parse(text)).toMatchObject({ count: "2", notification: { description: "two" } })
   })
 
   it("is not made of removals alone: the browser would have nothing to show", async () => {
     for (const items of [[removal], []]) {
       const { message, posts } = await pushOf(items)
-      expect([message, posts]).toEqual([{ _tag: "Skipped", untilMs: 9, upTo: 3 }, []])
+      expect([message, posts]).toEqual([{ _tag: "Skipped", untilMs: 9, from: 0, upTo: 3 }, []])
     }
   })
 

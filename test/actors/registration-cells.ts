@@ -55,6 +55,7 @@ export const suspended: Registered = {
   tries: 30,
   failingSinceMs: 1
 }
+export const paused: Registered = { ...active, status: "paused" }
 export const subscribed: Registered = { ...active, form: "websub", secrets: [{ value: "hub" }] }
 
 export const create: Variant<RegistrationMessage, "Create"> = {
@@ -80,6 +81,7 @@ export const hubCreate: Variant<RegistrationMessage, "Create"> = {
 export const unsubscribe: RegistrationMessage = { _tag: "Unsubscribe", challenge: "c3" }
 export const describeIt: RegistrationMessage = { _tag: "Describe" }
 export const update: Variant<RegistrationMessage, "Update"> = { _tag: "Update", challenge: "c4" }
+export const pause: Variant<RegistrationMessage, "Pause"> = { _tag: "Pause" }
 export const rotate: Variant<RegistrationMessage, "Rotate"> = { _tag: "Rotate", secret: "whsec_2" }
 export const remove: Variant<RegistrationMessage, "Delete"> = { _tag: "Delete" }
 export const delivered: DeliveryOutcome = { _tag: "Delivered", code: 200 }
@@ -96,7 +98,11 @@ export const verified = (outcome: DeliveryOutcome, challenge = "c1"): Registrati
   outcome,
   random: 0.5
 })
-export const found = (upTo: number, more = false, mailboxGone = false): RegistrationMessage => ({
+export const found = (
+  upTo: number,
+  more = false,
+  mailboxGone = false
+): Variant<RegistrationMessage, "Checked"> => ({
   _tag: "Checked",
   untilMs: leaseEndMs,
   from: 3,
@@ -104,9 +110,13 @@ export const found = (upTo: number, more = false, mailboxGone = false): Registra
   more,
   mailboxGone
 })
-export const pushed = (outcome: DeliveryOutcome, upTo = 8): RegistrationMessage => ({
+export const pushed = (
+  outcome: DeliveryOutcome,
+  upTo = 8
+): Variant<RegistrationMessage, "Pushed"> => ({
   _tag: "Pushed",
   callback,
+  from: 3,
   upTo,
   outcome,
   random: 0.5
@@ -114,6 +124,7 @@ export const pushed = (outcome: DeliveryOutcome, upTo = 8): RegistrationMessage 
 export const skipped: Variant<RegistrationMessage, "Skipped"> = {
   _tag: "Skipped",
   untilMs: leaseEndMs,
+  from: 3,
   upTo: 8
 }
 export const detached: RegistrationMessage = { _tag: "Detached", untilMs: leaseEndMs }

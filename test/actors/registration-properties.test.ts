@@ -12,7 +12,7 @@ import { Model } from "./model.ts"
 import { testKeyring, testVapid } from "./dependencies.ts"
 
 type Command =
-  | { readonly _tag: "Restart" | "Reload" | "Update" }
+  | { readonly _tag: "Restart" | "Reload" | "Update" | "Pause" }
   /** The mailbox says with its timer how far its log goes, or it does not. */
   | { readonly _tag: "Deposit"; readonly hasHint: boolean }
   | { readonly _tag: "Remove"; readonly n: number }
@@ -48,7 +48,9 @@ const commands: Arbitrary<ReadonlyArray<Command>> = array(
         ms: constantFrom(0, 10, 1_000, 6_000, registrationLeaseMs, failingMaxMs)
       })
     },
-    record({ _tag: constantFrom("Restart" as const, "Reload" as const, "Update" as const) })
+    record({
+      _tag: constantFrom("Restart" as const, "Reload" as const, "Update" as const, "Pause" as const)
+    })
   ),
   { maxLength: 100, size: "max" }
 )
@@ -111,7 +113,16 @@ class World {
 
   private send(message: RegistrationMessage): void {
     this.actor.send(message, this.nowMs)
-    this.running.push(...this.actor.actions.splice(0))
+    this.takeActions()
+  }
+
+  private takeActions(): void {
+    const { actions, state } = this.actor
+    // Nothing begins that a reader has paused.
+    if (state._tag === "Registered" && state.status === "paused") {
+      expect(actions.filter(({ _tag }) => _tag === "Push")).toEqual([])
+    }
+    this.running.push(...actions.splice(0))
   }
 
   private outcomeOf(as: End): DeliveryOutcome {
@@ -158,16 +169,15 @@ class World {
         return this.send(as === "away" ? away(action) : this.find(action))
       }
       case "Push": {
+        const { from, upTo } = action
         if (as === "away") return this.send(away(action))
         if (as === "deferred") {
-          return this.send({ _tag: "Pushed", callback, upTo: action.upTo, outcome, random: 0.5 })
+          return this.send({ _tag: "Pushed", callback, from, upTo, outcome, random: 0.5 })
         }
-        this.receive(action.from, action.upTo, as === "delivered" || as === "lost")
+        this.receive(from, upTo, as === "delivered" || as === "lost")
         if (as === "lost") return
-        if (as === "delivered" && action.from === this.acknowledged) {
-          this.acknowledged = action.upTo
-        }
-        return this.send({ _tag: "Pushed", callback, upTo: action.upTo, outcome, random: 0.5 })
+        if (as === "delivered" && from === this.acknowledged) this.acknowledged = upTo
+        return this.send({ _tag: "Pushed", callback, from, upTo, outcome, random: 0.5 })
       }
     }
   }
@@ -184,8 +194,7 @@ class World {
       case "Pass":
         this.nowMs += command.ms
         actor.fireTimer(this.nowMs)
-        this.running.push(...actor.actions.splice(0))
-        return
+        return this.takeActions()
       case "Restart":
         this.running = []
         return actor.restart()
@@ -195,6 +204,8 @@ class World {
         return actor.reload()
       case "Update":
         return this.send({ _tag: "Update", challenge: `c${this.nowMs}` })
+      case "Pause":
+        return this.send({ _tag: "Pause" })
       case "End": {
         const [action] = this.running.splice(command.which, 1)
         if (action !== undefined) this.end(action, command.as)

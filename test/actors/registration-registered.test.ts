@@ -5,9 +5,9 @@ import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectOnlyReply, expectRefused, nowMs, testCells } from "./cells.ts"
 import { absent, active, asked, away, callback, create, decide, deferred, delivered, describeIt,
   detached, expectBegun, expectEnd, expectNothing, expectUndone, faulted, found, hubCreate,
-  leaseEndMs, look, looking, push, pushed, pushing, refused, type Registered, remove, revoked,
-  rotate, skipped, subscribed, suspended, table, timerFired, toPush, unsubscribe, unverified,
-  update, verified, verify, verifying } from "./registration-cells.ts"
+  leaseEndMs, look, looking, pause, paused, push, pushed, pushing, refused, type Registered, remove,
+  revoked, rotate, skipped, subscribed, suspended, table, timerFired, toPush, unsubscribe,
+  unverified, update, verified, verify, verifying } from "./registration-cells.ts"
 
 /** Suspended, and looking whether its mailbox is still there. */
 const looksOn: Registered = {
@@ -95,8 +95,65 @@ describe("a registration", () => {
       expectBegun(moved, { ...verify, callback: "http://example.org/other", challenge: "c4" })
       expect(moved.nextState).toMatchObject({ status: "unverified", cursor: 3 })
       expect(moved.nextState).not.toHaveProperty("pushing")
+      // From another position: what was on its way does not count.
+      const replayed = decide({ ...pushing, checkAgain: true }, { ...update, cursor: 1 })
+      expectBegun(replayed, { ...look, from: 1 })
+      const again = replayed.nextState ?? absent
+      expect(again).toMatchObject({ status: "active", cursor: 1, version: 2 })
+      expect(again).not.toHaveProperty("pushing")
+      expectNothing(decide(again, found(8)))
+      // The same changes and more: only a push from the new position counts.
+      const looked = decide(again, { ...found(8), from: 1 })
+      expectBegun(looked, { ...push, from: 1 })
+      const { nextState: repeating = absent } = looked
+      expectNothing(decide(repeating, pushed(delivered)))
+      expectNothing(decide(repeating, skipped))
+      const arrived = decide(repeating, { ...pushed(delivered), from: 1 })
+      expect(arrived.nextState).toMatchObject({ cursor: 8 })
       expectRefused(decide(active, { ...update, ifVersion: 9 }), "PreconditionFailed")
       expectRefused(decide(subscribed, { ...update, callback: "http://other.org" }), "Invalid")
+    },
+    "Registered.Pause": () => {
+      const decision = decide(pushing, { ...pause, ifVersion: 1 })
+      expect(decision.answer).toMatchObject({ _tag: "Described", view: { status: "paused" } })
+      expect(decision.actions).toBeUndefined()
+      const held: Registered = { ...pushing, status: "paused", version: 2 }
+      expect(decision.nextState).toEqual(held)
+      // A repetition changes nothing, and a change of another version is refused.
+      const repeated = decide(held, { ...pause, ifVersion: 1 })
+      expect(repeated.answer).toMatchObject({ _tag: "Described", view: { version: 2 } })
+      expectNothing(repeated)
+      expectRefused(decide(active, { ...pause, ifVersion: 9 }), "PreconditionFailed")
+      expectRefused(decide(unverified, pause), "Invalid")
+      expectRefused(decide({ ...pushing, mailboxGone: true }, pause), "Gone")
+      // What was on its way still counts; a failure is not repeated.
+      const arrived = decide(held, pushed(delivered))
+      expect(arrived.nextState).toMatchObject({ status: "paused", cursor: 8 })
+      const checking: Registered = { ...held, running: { kind: "check", untilMs: leaseEndMs } }
+      expectBegun(decide(checking, pushed(delivered)), { ...look, from: 8, readsChanges: false })
+      for (const outcome of [faulted, refused, deferred]) {
+        const failed = decide(held, pushed(outcome))
+        expect(failed.timerAtMs).toBeNull()
+        expect(failed.actions).toBeUndefined()
+        // The mailbox has signaled meanwhile: it may have been removed.
+        const again = decide({ ...held, checkAgain: true }, pushed(outcome))
+        expectBegun(again, { ...look, readsChanges: false })
+        // A check that has begun since still counts.
+        expectNothing(decide(checking, pushed(outcome)))
+      }
+      const retried = decide({ ...toPush, nextAtMs: nowMs + 60_000 }, pause)
+      expect(retried.nextState).not.toHaveProperty("nextAtMs")
+      const gone = { _tag: "PermanentFailure", code: 410, problem: "gone" } as const
+      expectEnd(decide({ ...held, version: 1 }, pushed(gone)))
+      // Nothing is pushed, whatever the mailbox signals; its end is noticed.
+      expectBegun(decide(paused, timerFired, { hint: 4 }), { ...look, readsChanges: false })
+      expectEnd(decide({ ...looking, status: "paused" }, found(3, false, true)))
+      const resumed = decide({ ...paused, pushing: 8 }, update)
+      expectBegun(resumed, push)
+      expect(resumed.nextState).toMatchObject({ status: "active", version: 2 })
+      // A subscriber that renews its lease does not end the pause.
+      const renewing: Registered = { ...paused, form: "websub", intent: asked }
+      expect(decide(renewing, verified(delivered)).nextState).toMatchObject({ status: "paused" })
     },
     "Registered.Rotate": () => {
       const decision = decide(active, rotate)
@@ -226,6 +283,10 @@ describe("a registration", () => {
       const given = decide(late, pushed(faulted))
       expect(given.nextState).toMatchObject({ status: "suspended", pushing: 8 })
       expect(given.timerAtMs).toBeNull()
+      expectBegun(decide({ ...late, checkAgain: true }, pushed(faulted)), {
+        ...look,
+        readsChanges: false
+      })
       const waits = decide(pushing, pushed(deferred))
       expect(waits.nextState).toEqual({ ...toPush, nextAtMs: nowMs + 700 })
       expect(waits.timerAtMs).toBe(nowMs + 700)

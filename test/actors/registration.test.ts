@@ -2,8 +2,8 @@ import { describe, expect } from "vitest"
 import type { RegistrationState } from "../../actors/registration/protocol.ts"
 import { effectsOf, expectRefused, testCells } from "./cells.ts"
 import { absent, away, callback, create, decide, delivered, describeIt, detach, detached,
-  expectBegun, expectNothing, found, hubCreate, pushed, remove, removed, revoked, rotate, skipped,
-  table, timerFired, unsubscribe, update, verified, verify,
+  expectBegun, expectNothing, found, hubCreate, pause, pushed, remove, removed, revoked, rotate,
+  skipped, table, timerFired, unsubscribe, update, verified, verify,
   verifying } from "./registration-cells.ts"
 
 /** What a registration that is not there makes of each message. */
@@ -27,6 +27,7 @@ const none = (state: RegistrationState, reason: string) => ({
   Unsubscribe: () => expectRefused(decide(state, unsubscribe), reason),
   Describe: () => expectRefused(decide(state, describeIt), reason),
   Update: () => expectRefused(decide(state, update), reason),
+  Pause: () => expectRefused(decide(state, pause), reason),
   Rotate: () => expectRefused(decide(state, rotate), reason),
   Delete: () => expectRefused(decide(state, remove), reason),
   Verified: () => expectNothing(decide(state, verified(delivered))),
@@ -47,6 +48,7 @@ describe("a registration that is not there", () => {
     "Absent.Unsubscribe": whenAbsent.Unsubscribe,
     "Absent.Describe": whenAbsent.Describe,
     "Absent.Update": whenAbsent.Update,
+    "Absent.Pause": whenAbsent.Pause,
     "Absent.Rotate": whenAbsent.Rotate,
     "Absent.Delete": whenAbsent.Delete,
     "Absent.Verified": whenAbsent.Verified,
@@ -62,6 +64,7 @@ describe("a registration that is not there", () => {
     "Removed.Unsubscribe": whenRemoved.Unsubscribe,
     "Removed.Describe": whenRemoved.Describe,
     "Removed.Update": whenRemoved.Update,
+    "Removed.Pause": whenRemoved.Pause,
     "Removed.Rotate": whenRemoved.Rotate,
     "Removed.Delete": whenRemoved.Delete,
     "Removed.Verified": whenRemoved.Verified,

@@ -3,6 +3,7 @@ import { createECDH } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import { webPushBytesMax, webPushOverheadBytes, webPushRecordBytes } from "../../actors/limits.ts"
 import { linksUnder } from "../../actors/links.ts"
+import { formatCursor } from "../../actors/mailbox/cursor.ts"
 import { encodeItem } from "../../actors/mailbox/log-item.ts"
 import { browserDocument, deletedBrowserDocument } from "../../actors/registration/push-document.ts"
 import { browserRequest, encryptPush, Vapid } from "../../actors/registration/web-push.ts"
@@ -139,8 +140,7 @@ describe("the document of a push to a browser", () => {
       "alice",
       { n: 3, value },
       descriptionOf,
-      4,
-      nowMs + 5
+      { count: 1, time: formatCursor(nowMs + 5, 4) }
     )
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(webPushBytesMax)
     return JSON.parse(text)

@@ -203,6 +203,11 @@ it("receives all changes in order, over a failure and a new secret", async () =>
   }
   const after = { after: pushes.at(-1)?.cursor }
   expect((await mailbox.read(after)).notifications).toEqual([])
+  const { length: before } = pushes
+  expect(await registration.pause()).toMatchObject({ status: "paused" })
+  expect(await registration.replay("2020-01-01T00:00:00Z")).toMatchObject({ status: "active" })
+  await until(() => pushes.length > before)
+  expect(pushes.at(-1)?.notifications).toMatchObject([{ description: "two" }])
   await registration.delete()
   expect(await mailbox.registrations()).toEqual([])
 })

@@ -70,6 +70,7 @@ describe("a secret URI", () => {
     ["register", ["register", "URI", "http://a.test/hook"], ""],
     ["registrations list", ["registrations", "list", "URI"], ""],
     ["registrations show", ["registrations", "show", "URI"], "/registrations/x"],
+    ["registrations pause", ["registrations", "pause", "URI"], "/registrations/x"],
     ["registrations lift", ["registrations", "lift", "URI"], "/registrations/x"],
     ["registrations rotate", ["registrations", "rotate", "URI"], "/registrations/x"],
     ["registrations delete", ["registrations", "delete", "URI"], "/registrations/x"]
@@ -174,8 +175,10 @@ describe("restante register", () => {
     const [rotated] = await json(["registrations", "rotate", uri])
     expect(rotated.secret).toMatch(/^whsec_/)
     expect(rotated.secret).not.toBe(secret)
+    const [held] = await json(["registrations", "pause", uri])
+    expect(held).toMatchObject({ href: found.href, status: "paused" })
     const [lifted] = await json(["registrations", "lift", uri])
-    expect(lifted).toMatchObject({ href: found.href })
+    expect(lifted).toMatchObject({ href: found.href, status: "active" })
     expect(await json(["registrations", "list", "alice"])).toHaveLength(1)
     expect(await restante(["registrations", "delete", uri])).toMatchObject({ status: 0 })
     expect(await restante(["registrations", "show", uri])).toMatchObject({ status: 1 })

@@ -156,6 +156,99 @@ describe("PUT", () => {
     expect(subscriber.challenges(callback)).toHaveLength(1)
   })
 
+  it("pauses: what comes meanwhile is pushed once it is resumed", async () => {
+    const json = { body: JSON.stringify({ status: "paused" }), type: "application/json" }
+    const held = await send("PUT", href, json)
+    expect([held.status, statusOf(held)]).toEqual([200, "paused"])
+    const read = await send("GET", href)
+    // The document of GET keeps it so.
+    expect(statusOf(await send("PUT", href, { body: read.text }))).toBe("paused")
+    await service.deposit(mailbox, "while paused")
+    const other = await service.register(mailbox, subscriber.at("echo"))
+    await service.until(other.header("location"), isActive)
+    await service.deposit(mailbox, "for the other one")
+    const otherCallback = other.child("callback") ?? ""
+    await eventually(() => subscriber.pushes(otherCallback), ({ length }) => length > 0)
+    expect(subscriber.pushes(callback)).toEqual([])
+    expect(statusOf(await send("PUT", href))).toBe("active")
+    const [push] = await eventually(() => subscriber.pushes(callback), ({ length }) => length > 0)
+    expect(push?.body).toContain("while paused")
+    expect(push?.body).toContain("for the other one")
+  })
+
+  it("pushes again what came after a time or a position, or leaves out some", async () => {
+    await service.deposit(mailbox, "first")
+    const listed = await send("GET", mailbox)
+    const position = listed.xml.attributes["time"] ?? ""
+    await service.deposit(mailbox, "second")
+    const shownIn = (text: string) => () =>
+      subscriber.pushes(callback).filter(({ body }) => body.includes(text)).length
+    await eventually(shownIn("second"), (count) => count === 1)
+    const again = (since: string) =>
+      send("PUT", href, { body: JSON.stringify({ since }), type: "application/json" })
+    expect(statusOf(await again(position))).toBe("active")
+    await eventually(shownIn("second"), (count) => count === 2)
+    expect(shownIn("first")()).toBe(1)
+    expect((await again("2020-01-01T00:00:00Z")).status).toBe(200)
+    await eventually(shownIn("first"), (count) => count === 2)
+    await eventually(shownIn("second"), (count) => count === 3)
+    // The same changes in one push have the same id, also when they are pushed again.
+    const idOf = ({ headers }: { readonly headers: Record<string, unknown> }) =>
+      headers["webhook-id"]
+    const alone = subscriber.pushes(callback)
+      .filter(({ body }) => body.includes("second") && !body.includes("first"))
+    expect(new Set(alone.map(idOf)).size).toBe(1)
+    expect((await posted(href, { method: "put", since: "2020-01-01T00:00:00Z" })).status).toBe(303)
+    await eventually(shownIn("first"), (count) => count === 3)
+  })
+
+  it("refuses a position that the mailbox has not given out, and any for a pause", async () => {
+    await service.deposit(mailbox, "here")
+    const put = (document: object) =>
+      send("PUT", href, { body: JSON.stringify(document), type: "application/json" })
+    for (
+      const [since, detail] of [
+        ["yesterday", "since must be a time"],
+        ["2020-01-01T00:00:00.000000000000001Z", "has not given out this position"]
+      ] as const
+    ) {
+      const refused = await put({ since })
+      expect([since, refused.status, refused.text])
+        .toEqual([since, 422, expect.stringContaining(detail)])
+    }
+    const both = await put({ since: "2020-01-01T00:00:00Z", status: "paused" })
+    expect([both.status, both.text]).toEqual([422, expect.stringContaining("not paused")])
+  })
+
+  it("pauses none that is not verified, and none that gets another callback", async () => {
+    const json = { body: JSON.stringify({ status: "paused" }), type: "application/json" }
+    const mute = await service.register(mailbox, subscriber.at("mute"))
+    const refused = await send("PUT", mute.header("location"), json)
+    expect([refused.status, refused.text]).toEqual([
+      422,
+      expect.stringContaining("once its callback has answered")
+    ])
+    const both = JSON.stringify({ status: "paused", callback: subscriber.at("echo") })
+    const moved = await send("PUT", href, { body: both, type: "application/json" })
+    expect([moved.status, moved.text]).toEqual([
+      422,
+      expect.stringContaining("takes effect when the registration is not paused")
+    ])
+    expect(isActive(await send("GET", href))).toBe(true)
+  })
+
+  it("pauses and resumes by the forms of its page", async () => {
+    const page = async () => (await send("GET", href, { accept: "text/html" })).text
+    expect(await page()).toContain("Pause</button>")
+    expect((await posted(href, { method: "put", status: "paused" })).status).toBe(303)
+    const held = await page()
+    expect(held).toContain("‖ paused")
+    expect(held).toContain("Resume</button>")
+    expect(held).not.toContain("Pause</button>")
+    expect((await posted(href, { method: "put" })).status).toBe(303)
+    expect(isActive(await send("GET", href))).toBe(true)
+  })
+
   it("changes the callback, which is verified first", async () => {
     const next = subscriber.at("echo")
     const changed = await send("PUT", href, {

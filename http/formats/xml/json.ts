@@ -23,6 +23,7 @@ const attributeNames: NamesByParent = {
   answer: ["continue", "href"],
   receipt: ["status", "mailbox"],
   mailbox: ["href"],
+  registration: ["status"],
   query: ["on", "href", "expires", "contains", "since"],
   where: ["field", "op", "value"],
   order: ["by", "direction"],

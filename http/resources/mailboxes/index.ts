@@ -1,6 +1,6 @@
 /** Mailboxes as resources (protocol §1.2). */
 export { serviceBlock } from "./deposit/index.ts"
-export { findPosition, listingStart, parseListingSince } from "./listing-position.ts"
+export { findPosition, listingStart, parseListingSince, positionSince } from "./listing-position.ts"
 export { authorizeReader, checkSecret, defineMailboxHandler, describeForReader, describeMailbox,
   type MailboxCall, type MailboxRef, mailboxRefAt, mailboxRefNamed, mailboxRefOf, type ReaderCall,
   requireReader } from "./mailbox-access.ts"

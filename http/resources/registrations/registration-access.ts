@@ -1,6 +1,7 @@
 /** Which registration a path names, and who may use it (protocol §1.4). */
 import { Effect } from "effect"
 import { registrationKind } from "../../../actors/index.ts"
+import type { MailboxView } from "../../../actors/mailbox/index.ts"
 import type { RegistrationMessage, RegistrationView } from "../../../actors/registration/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { documentDigest } from "../../auth/credentials/index.ts"
@@ -100,6 +101,8 @@ export interface DescribedRegistration {
 /** A registration that a request may use, and which secrets allow that. */
 export interface AllowedRegistration extends DescribedRegistration {
   readonly allowed: ReturnType<typeof allowedBy>
+  /** The mailbox as the reader sees it. */
+  readonly mailboxView: MailboxView
 }
 
 const idPattern = /^[A-Za-z0-9_-]{8,64}$/
@@ -109,12 +112,13 @@ export const registrationAt = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall
 ): Effect.fn.Return<AllowedRegistration, HandlerFailure> {
   const { call, mailbox, service } = mailboxCall
-  const allowed = allowedBy(yield* requireSubscriber(mailboxCall))
+  const readerCall = yield* requireSubscriber(mailboxCall)
+  const allowed = allowedBy(readerCall)
   const id = call.parameters.get("registration")
   if (!idPattern.test(id) || call.parameters.secret("registration") !== undefined) {
     return yield* httpError("not-found")
   }
   const registration = registrationNamed(mailbox, id)
   const view = yield* failRefused(describeRegistration(service, registration.to))
-  return { registration, view, allowed }
+  return { registration, view, allowed, mailboxView: readerCall.view }
 })

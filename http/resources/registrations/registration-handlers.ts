@@ -12,12 +12,13 @@ import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVers
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
 import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, type MailboxRef,
-  type ReaderCall } from "../mailboxes/index.ts"
+  parseListingSince, positionSince, type ReaderCall } from "../mailboxes/index.ts"
 import { allowedBy, type AllowedRegistration, browserNamed, collectionPath,
   type DescribedRegistration, describeRegistration, registrationAt, registrationNamed,
   type RegistrationRef, requireSubscriber, subscriptionNamed } from "./registration-access.ts"
 import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscription, isHubRequest,
-  readBrowserSubscription, readCallback, readHubRequest } from "./registration-input.ts"
+  isPause, readBrowserSubscription, readCallback, readHubRequest,
+  sinceIn } from "./registration-input.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
 
 /* Creation (A12). */
@@ -212,6 +213,28 @@ const changedCallback = Effect.fnUntraced(function*(
   )
 })
 
+/** The position after which pushes begin again; 422 for one that the mailbox has not given out. */
+const changedPosition = Effect.fnUntraced(function*(
+  { mailbox, service }: MailboxCall,
+  input: RequestInput,
+  { mailboxView }: AllowedRegistration
+): Effect.fn.Return<{ readonly cursor?: number }, HandlerFailure> {
+  const text = sinceIn(input)
+  if (text === undefined) return {}
+  const since = parseListingSince(text)
+  if (since === undefined) {
+    return yield* httpError(
+      "unprocessable",
+      "since must be a time such as 2026-01-01T00:00:00Z, or a position of the mailbox"
+    )
+  }
+  const { after, state } = yield* positionSince(service, mailbox, mailboxView, since)
+  return state !== "unknown" ? { cursor: after } : yield* httpError(
+    "unprocessable",
+    "since: the mailbox has not given out this position: take a time, or one of its listings"
+  )
+})
+
 /** The registration's version, for which the conditions of the request hold; fails with 412. */
 const checkedVersion = Effect.fnUntraced(function*(
   { call, mailbox, service }: MailboxCall,
@@ -233,7 +256,7 @@ const checkedVersion = Effect.fnUntraced(function*(
 const changeRegistration = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall,
   registration: RegistrationRef,
-  message: Extract<RegistrationMessage, { readonly _tag: "Update" | "Rotate" }>
+  message: Extract<RegistrationMessage, { readonly _tag: "Update" | "Pause" | "Rotate" }>
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
   const { call, service } = mailboxCall
   const version = checkedVersion(mailboxCall, registration)
@@ -249,21 +272,40 @@ const changeRegistration = Effect.fnUntraced(function*(
   return { registration, view }
 })
 
-/** Verifies the registration again, with the callback of the input if it has one. */
+/**
+ * Pauses the registration, or else resumes it or verifies it again, with the callback of the input
+ * if it has one.
+ */
 const updateRegistration = Effect.fnUntraced(function*(
   mailboxCall: MailboxCall,
   found: AllowedRegistration,
   input: RequestInput
 ): Effect.fn.Return<DescribedRegistration, HandlerFailure> {
-  return yield* changeRegistration(mailboxCall, found.registration, {
-    _tag: "Update",
-    ...found.allowed,
-    challenge: mailboxCall.call.ids.id("challenge"),
-    ...yield* changedCallback(input, found)
-  })
+  const changed = {
+    ...yield* changedCallback(input, found),
+    ...yield* changedPosition(mailboxCall, input, found)
+  }
+  if (!isPause(input)) {
+    return yield* changeRegistration(mailboxCall, found.registration, {
+      _tag: "Update",
+      ...found.allowed,
+      challenge: mailboxCall.call.ids.id("challenge"),
+      ...changed
+    })
+  }
+  const [other] = Object.keys(changed)
+  return other === undefined
+    ? yield* changeRegistration(mailboxCall, found.registration, { _tag: "Pause" })
+    : yield* httpError(
+      "unprocessable",
+      `${other} takes effect when the registration is not paused: send it alone, and pause it then`
+    )
 })
 
-/** PUT: lifts a suspension, or verifies again; the document may name another callback. */
+/**
+ * PUT: lifts a suspension or a pause, or verifies again; the document may name another callback.
+ * With the status paused it pauses.
+ */
 export const putRegistration = defineMailboxHandler(function*(mailboxCall) {
   const found = yield* registrationAt(mailboxCall)
   const input = yield* readInput(mailboxCall.call, "registration", { mayBeEmpty: true })

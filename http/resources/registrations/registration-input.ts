@@ -19,6 +19,20 @@ export const callbackIn = (input: RequestInput): string | undefined => {
   return text?.trim() || undefined
 }
 
+/** Whether a change is to pause the registration: its document, or a form, has this status. */
+export const isPause = (input: RequestInput): boolean => {
+  const status = input._tag === "Form"
+    ? input.fields.get("status")
+    : input.root.attributes["status"]
+  return status === "paused"
+}
+
+/** The position from which pushes are to begin again, unchecked. */
+export const sinceIn = (input: RequestInput): string | undefined => {
+  const text = input._tag === "Form" ? input.fields.get("since") : childText(input.root, "since")
+  return text?.trim() || undefined
+}
+
 /** The callback; 422 with a fault that begins with the name of the field. */
 export const readCallback = (
   name: string,

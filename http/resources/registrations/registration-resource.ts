@@ -69,7 +69,20 @@ export const registrationResource: ResourceDefinition = {
       "hub.secret": { ...text, maxLength: subscriberSecretBytesMax },
       "hub.lease_seconds": { type: "string", pattern: "^[0-9]*$" }
     }, ["hub.mode", "hub.topic", "hub.callback"]),
-    ChangedRegistration: rootElement("registration", { ...ignored(shown), callback }),
+    ChangedRegistration: rootElement("registration", {
+      ...ignored(shown),
+      callback,
+      status: attribute({
+        ...text,
+        description: "`paused`: nothing is pushed until a PUT without it. No other is regarded."
+      }),
+      since: {
+        ...text,
+        description:
+          "A time, or a position of the mailbox, from which pushes go on: earlier than the last "
+          + "push, some are repeated; later, some are left out."
+      }
+    }),
     Registration: rootElement("registration", { ...shown, callback: uri }, [
       "href",
       "status",
@@ -143,7 +156,7 @@ export const registrationResource: ResourceDefinition = {
     "PUT /mailboxes/{mailbox}/registrations/{registration}": {
       handle: putRegistration,
       id: "liftRegistration",
-      summary: "Lifts a suspension or verifies again, and may change the callback",
+      summary: "Pauses, lifts a suspension or a pause, or verifies again; may change the callback",
       needs: "reader",
       scopes: ["admin"],
       body: documentRequestBody("ChangedRegistration", { isOptional: true }),
@@ -158,7 +171,9 @@ export const registrationResource: ResourceDefinition = {
       needs: "reader",
       scopes: ["admin"],
       body: formRequestBody(
-        formSchema({ method: oneOf("put", "delete"), callback: text }, ["method"])
+        formSchema({ method: oneOf("put", "delete"), callback: text, status: text, since: text }, [
+          "method"
+        ])
       ),
       problems: ["precondition-failed"],
       responses: {

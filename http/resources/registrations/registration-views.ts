@@ -16,14 +16,16 @@ import { collectionHref, collectionPath, type DescribedRegistration,
 const badges: StatusBadges<RegistrationStatus> = {
   active: ["good", "✓ active"],
   unverified: ["wait", "○ unverified"],
-  suspended: ["bad", "✗ suspended"]
+  suspended: ["bad", "✗ suspended"],
+  paused: ["wait", "‖ paused"]
 }
 
 /** The meaning of each status for a person. */
 const meanings: { readonly [S in RegistrationStatus]: string } = {
   active: "Changes are pushed to the callback.",
   unverified: "The callback has not answered the challenge yet; nothing is pushed to it.",
-  suspended: "The callback has failed for too long; nothing is pushed until this is lifted."
+  suspended: "The callback has failed for too long; nothing is pushed until this is lifted.",
+  paused: "A reader of the mailbox has paused it. Resumed, pushes go on from where they stopped."
 }
 
 const callbackControl = (value: string | undefined): Control => ({
@@ -130,8 +132,8 @@ const nativeForms = ({ path }: RegistrationRef, { callback }: RegistrationView):
     })
   }`
 
-const subscriptionForms = ({ path }: RegistrationRef, { form }: RegistrationView): Html =>
-  renderForm({
+const subscriptionForms = ({ path }: RegistrationRef, { form, status }: RegistrationView): Html =>
+  status === "paused" ? nothing : renderForm({
     id: "lift",
     action: path,
     ...form === "websub"
@@ -140,16 +142,64 @@ const subscriptionForms = ({ path }: RegistrationRef, { form }: RegistrationView
     controls: [methodControl("put")]
   })
 
+/** Pauses the registration, or resumes it. */
+const pauseForm = ({ path }: RegistrationRef, { status }: RegistrationView): Html => {
+  switch (status) {
+    case "unverified":
+      return nothing
+    case "paused":
+      return renderForm({
+        id: "resume",
+        action: path,
+        legend: "Resume: pushes go on from where they stopped",
+        controls: [methodControl("put")],
+        submit: "Resume"
+      })
+    default:
+      return renderForm({
+        id: "pause",
+        action: path,
+        legend: "Pause the pushes, which then go on from here when you resume them",
+        controls: [
+          methodControl("put"),
+          { name: "status", label: "", type: "hidden", value: "paused" }
+        ],
+        submit: "Pause"
+      })
+  }
+}
+
+const replayForm = ({ path }: RegistrationRef, { status }: RegistrationView): Html =>
+  status !== "active" ? nothing : renderForm({
+    id: "replay",
+    action: path,
+    legend: "Push again, from a time on",
+    controls: [
+      methodControl("put"),
+      {
+        name: "since",
+        label: "Since",
+        required: true,
+        hint: "A time such as 2026-01-01T00:00:00Z. A later one than the last push leaves out some."
+      }
+    ],
+    submit: "Push again"
+  })
+
 const registrationPage = (
   mailbox: MailboxRef,
   registration: RegistrationRef,
   view: RegistrationView
 ): Html =>
   html`${livePart("facts", facts(mailbox, view))}${liveState}${
+    livePart("pause-form", pauseForm(registration, view))
+  }${
     view.form === "native"
       ? nativeForms(registration, view)
       : subscriptionForms(registration, view)
-  }${deleteForm(registration.path, "End it: the service pushes nothing after that", "End")}`
+  }${replayForm(registration, view)}${
+    deleteForm(registration.path, "End it: the service pushes nothing after that", "End")
+  }`
 
 const secretPage = (
   { path }: RegistrationRef,

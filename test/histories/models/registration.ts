@@ -5,7 +5,7 @@
  */
 import type { Model, Operation } from "../history.ts"
 
-export type RegistrationStatus = "unverified" | "active" | "suspended"
+export type RegistrationStatus = "unverified" | "active" | "suspended" | "paused"
 
 export type RegistrationInput =
   /** Pushes begin after this number. */
@@ -38,7 +38,8 @@ export interface RegistrationState {
 const nexts: Readonly<Record<RegistrationStatus, ReadonlyArray<RegistrationStatus>>> = {
   unverified: ["unverified", "active", "suspended"],
   active: ["active", "suspended"],
-  suspended: ["suspended"]
+  suspended: ["suspended"],
+  paused: ["paused"]
 }
 
 const isDone = (output: RegistrationOutput | undefined) =>
