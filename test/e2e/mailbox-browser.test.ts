@@ -262,7 +262,7 @@ it("the scripts of a list are small", async () => {
   const path = await mailboxWith("small", "one")
   const { text } = await send(base, path, { headers: { ...asAdmin, accept: "text/html" } })
   const scripts = [...text.matchAll(/<script src="([^"]+)"/g)].map(([, src = ""]) => src)
-  expect(scripts).toEqual(["/live.js", "/list.js", "/page.js"])
+  expect(scripts).toEqual(["/live.js", "/list.js", "/notify.js", "/page.js"])
   const bodies = await Promise.all(scripts.map(async (src) => (await send(base, src)).text))
   expect(gzipSync(bodies.join("")).length).toBeLessThan(scriptBytesMax)
 })

@@ -89,7 +89,9 @@ describe("fixed files", () => {
   it.each([
     ["/style.css", "text/css; charset=utf-8"],
     ["/robots.txt", "text/plain; charset=utf-8"],
-    ["/favicon.ico", "image/svg+xml"]
+    ["/favicon.ico", "image/svg+xml"],
+    ["/icon.png", "image/png"],
+    ["/manifest.webmanifest", "application/manifest+json"]
   ])("%s may be cached, and is revalidated by its ETag", async (path, type) => {
     const file = await send("GET", path)
     expect([file.status, file.header("content-type")]).toEqual([200, type])

@@ -88,6 +88,7 @@ describe("a browser", () => {
     const signedOut = await submit("/sign-out", {}, { Cookie: cookie })
     expect([signedOut.status, signedOut.header("location")])
       .toEqual([303, `${service.base}/sign-out`])
+    expect(signedOut.header("clear-site-data")).toBe("\"storage\"")
     expect(signedOut.header("set-cookie")).toMatch(/^restante-session=; Path=\/; Max-Age=0; /)
     expect((await browse("/mailboxes", cookie)).status).toBe(401)
     // It may sign out again, and without a session.

@@ -1,4 +1,5 @@
 /** The frame of every page: readable on a phone and without a script. */
+import { iconPath } from "./scripts/index.ts"
 import { type PageReader, renderReader } from "./sign-in.ts"
 import { attribute, type Html, html, isLinkable, nothing } from "./template.ts"
 
@@ -90,6 +91,9 @@ export const renderPage = (content: HtmlPage): string => {
 <meta name="referrer" content="no-referrer">
 <title>${content.title} · restante</title>
 <link rel="stylesheet" href="/style.css">
+<link rel="icon" href="/favicon.ico" type="image/svg+xml">
+<link rel="apple-touch-icon" href="${iconPath}">
+<link rel="manifest" href="/manifest.webmanifest">
 ${links.map(headLink)}${
     (content.scripts ?? []).map((path) =>
       html`<script src="${path}" defer></script>

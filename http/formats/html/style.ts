@@ -94,11 +94,12 @@ overflow:hidden;font-size:.925rem;line-height:1.45;max-width:42rem}
 .entries>li>p:first-child>a{color:var(--ink)}
 .find{display:flex;flex-wrap:wrap;gap:.25rem 1rem;justify-content:space-between;margin:.5rem 0}
 .find p{margin:0;min-width:0;display:flex;gap:.5rem;align-items:center}
+.find .choices{flex-wrap:wrap;gap:0 .5rem;max-width:24rem}.choices small{flex-basis:100%;margin:0}
 .find input[type=search]{min-height:2.25rem;padding:.25rem .65rem;width:auto;max-width:14rem;
 flex:1 1 6rem;min-width:0}
 .choices a,.choices b{display:inline-block;padding:.15rem .6rem;margin:0 .15rem .3rem 0;
 border:1px solid var(--line);border-radius:1rem;font-size:.95rem}
-.choices b{border-color:var(--accent)}
+.choices b{border-color:var(--accent)}.choices button.small{margin-bottom:.3rem}
 .empty{border:1px dashed var(--edge);border-radius:.6rem;padding:.75rem 1rem}
 .steps{list-style:none;counter-reset:step;padding:0;margin:1rem 0}
 .steps>li{counter-increment:step;max-width:none;position:relative;padding:0 0 1.25rem 2.75rem}

@@ -295,6 +295,7 @@ export const responseHeaders = {
   "RateLimit-Policy":
     "The allowed requests (`q`) in a number of seconds (`w`) for an address or account.",
   "Retry-After": "Seconds after which the client may retry.",
+  "Clear-Site-Data": "The browser forgets what scripts of the pages have stored.",
   "Set-Cookie": "The cookie of a browser that is signed in; an empty one signs it out.",
   Vary: "Request fields that the answer depends on.",
   "WWW-Authenticate": "The accepted authentication schemes.",

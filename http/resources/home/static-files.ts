@@ -1,6 +1,6 @@
 /** The files that never change while the service runs, and `/openapi.json`. */
 import { Effect } from "effect"
-import { chipsScript, listScript, liveScript, pageScript,
+import { chipsScript, iconPath, listScript, liveScript, notifyScript, pageScript, serviceWorker,
   stylesheet } from "../../formats/html/index.ts"
 import { contentTypeOf, entityTag, mediaTypeOf, negotiate } from "../../formats/index.ts"
 import { type DocumentPart, emptyResponse, type Operation, type ResponseHeader, type Schema,
@@ -10,6 +10,7 @@ import { type Call, emptyAnswer, evaluatePreconditions, type Handled, httpError,
   readQuery } from "../../pipeline/index.ts"
 import type { ResourceDefinition, ResourceOperation } from "../../resource.ts"
 import { type ReplyHeaders, scriptPolicy } from "../../wire/index.ts"
+import { icon, largeIcon, largeIconSize } from "./icons.ts"
 
 /** A file in one type. */
 interface FixedFile {
@@ -19,9 +20,9 @@ interface FixedFile {
   readonly headers: ReplyHeaders
 }
 
-const makeFile = (type: string, text: string, headers: ReplyHeaders): FixedFile => {
-  const bytes = Buffer.from(text)
-  const etag = entityTag(Buffer.from(type + text))
+const makeFile = (type: string, content: string | Buffer, headers: ReplyHeaders): FixedFile => {
+  const bytes = typeof content === "string" ? Buffer.from(content) : content
+  const etag = entityTag(Buffer.concat([Buffer.from(type), bytes]))
   return { type, bytes, etag, headers: [["ETag", etag], ...headers] }
 }
 
@@ -64,24 +65,36 @@ const fileOperation = (
   }
 })
 
-const textFileOperation = (
+/** A file that is always the same. */
+const fixedOperation = (
   id: string,
   summary: string,
+  schema: Schema,
   contentType: string,
-  text: string,
-  cacheControl: string,
-  headers: ReplyHeaders = []
+  content: string | Buffer,
+  headers: ReplyHeaders
 ): ResourceOperation => {
-  const file = makeFile(contentType, text, [["Cache-Control", cacheControl], ...headers])
+  const file = makeFile(contentType, content, headers)
   return {
-    ...fileOperation(id, summary, { [mediaTypeOf(contentType)]: textSchema }),
+    ...fileOperation(id, summary, { [mediaTypeOf(contentType)]: schema }),
     handle: () => (call) => answerFile(call, file)
   }
 }
 
+const cacheable = [["Cache-Control", `public, max-age=${fixedMaxAgeSeconds}`]] as const
+
+/** A text that browsers may keep. */
+const textOperation = (
+  id: string,
+  summary: string,
+  contentType: string,
+  text: string
+): ResourceOperation => fixedOperation(id, summary, textSchema, contentType, text, cacheable)
+
 /** A script; browsers check at each page that they have the one of this version. */
 const scriptOperation = (id: string, summary: string, text: string): ResourceOperation =>
-  textFileOperation(id, summary, contentTypeOf("text/javascript"), text, "no-cache", [
+  fixedOperation(id, summary, textSchema, contentTypeOf("text/javascript"), text, [
+    ["Cache-Control", "no-cache"],
     ["Content-Security-Policy", scriptPolicy]
   ])
 
@@ -105,38 +118,85 @@ const hiddenFromRobots = [
 
 const robots = `User-agent: *\n${hiddenFromRobots.map((path) => `Disallow: ${path}\n`).join("")}`
 
-const icon = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">" +
-  "<rect x=\"1\" y=\"3\" width=\"14\" height=\"10\" rx=\"1\" fill=\"#8a2b1a\"/>" +
-  "<path d=\"M1.5 4 8 9l6.5-5\" fill=\"none\" stroke=\"#fbf9f4\" stroke-width=\"1.4\"/></svg>\n"
+/** How browsers install the pages, so that they open like an application. */
+const manifest = {
+  id: "/",
+  name: "restante",
+  short_name: "restante",
+  description: "Mailboxes and their notifications",
+  start_url: "/mailboxes",
+  scope: "/",
+  display: "standalone",
+  background_color: "#f7f6f3",
+  theme_color: "#8a2b1a",
+  icons: [
+    { src: "/favicon.ico", type: "image/svg+xml", sizes: "any" },
+    ...["any", "maskable"].map((purpose) => ({
+      src: iconPath,
+      type: "image/png",
+      sizes: `${largeIconSize}x${largeIconSize}`,
+      purpose
+    }))
+  ]
+}
 
-const cacheable = `public, max-age=${fixedMaxAgeSeconds}`
+const manifestSchema: Schema = {
+  type: "object",
+  properties: { name: { type: "string" }, start_url: { type: "string" } },
+  required: ["name", "start_url"],
+  additionalProperties: true,
+  externalDocs: { url: "https://www.w3.org/TR/appmanifest/" }
+}
 
-/** The stylesheet, the scripts of pages, the robots' file, and the icon. */
+/** The stylesheet, the scripts of pages, the robots' file, the icons, and the manifest. */
 export const fileOperations: ResourceDefinition["operations"] = {
-  "GET /style.css": textFileOperation(
+  "GET /style.css": textOperation(
     "getStyle",
     "Reads the stylesheet of all pages",
     contentTypeOf("text/css"),
-    stylesheet,
-    cacheable
+    stylesheet
   ),
   "GET /page.js": scriptOperation("getPageScript", "Reads the script of all pages", pageScript),
   "GET /live.js": scriptOperation("getLiveScript", "Reads the script of live pages", liveScript),
   "GET /chips.js": scriptOperation("getChipsScript", "Reads the script of addresses", chipsScript),
   "GET /list.js": scriptOperation("getListScript", "Reads the script of lists", listScript),
-  "GET /robots.txt": textFileOperation(
+  "GET /notify.js": scriptOperation(
+    "getNotifyScript",
+    "Reads the script that registers a browser",
+    notifyScript
+  ),
+  "GET /service-worker.js": scriptOperation(
+    "getServiceWorker",
+    "Reads the script that a browser runs for a push",
+    serviceWorker
+  ),
+  "GET /manifest.webmanifest": fixedOperation(
+    "getManifest",
+    "Reads how a browser installs the pages",
+    manifestSchema,
+    "application/manifest+json",
+    `${JSON.stringify(manifest)}\n`,
+    cacheable
+  ),
+  "GET /icon.png": fixedOperation(
+    "getLargeIcon",
+    "Reads the icon of the installed pages and of their notifications",
+    { type: "string", format: "binary" },
+    "image/png",
+    largeIcon,
+    cacheable
+  ),
+  "GET /robots.txt": textOperation(
     "getRobots",
     "Reads the paths that robots must not read",
     contentTypeOf("text/plain"),
-    robots,
-    cacheable
+    robots
   ),
-  "GET /favicon.ico": textFileOperation(
+  "GET /favicon.ico": textOperation(
     "getIcon",
     "Reads the icon of all pages",
     "image/svg+xml",
-    icon,
-    cacheable
+    icon
   )
 }
 
@@ -165,7 +225,7 @@ export const securityOperation: ResourceOperation = {
       if (file !== undefined && beganMs === madeForMs) return file
       const text = securityText(contact, service.settings.baseUrl, beganMs)
       madeForMs = beganMs
-      return file = makeFile(contentTypeOf("text/plain"), text, [["Cache-Control", cacheable]])
+      return file = makeFile(contentTypeOf("text/plain"), text, cacheable)
     }
     return (call) => {
       const { securityContact } = service.settings
@@ -190,7 +250,7 @@ const openapi: Schema = {
 
 const openapiTypes = ["application/json", "application/vnd.oai.openapi+json"]
 
-const openapiHeaders = [["Vary", "Accept"], ["Cache-Control", cacheable]] as const
+const openapiHeaders = [["Vary", "Accept"], ...cacheable] as const
 
 /** `/openapi.json`; the document is made on the first request for it. */
 export const openapiOperation = (

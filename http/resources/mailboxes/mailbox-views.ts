@@ -2,9 +2,9 @@
 import { parseUrl } from "../../../actors/index.ts"
 import type { MailboxView, OwnerSettings } from "../../../actors/mailbox/index.ts"
 import { attribute, badge, type Control, copyField, deleteForm, emptyState, type Html, html,
-  type HtmlForm, link, listScriptPath, livePart, liveScriptPath, liveState, nothing, renderButton,
-  renderElement, renderForm, secretsOnce, signInHref, type StatusBadges, table, timeAgo,
-  uriName } from "../../formats/html/index.ts"
+  type HtmlForm, link, listScriptPath, livePart, liveScriptPath, liveState, nothing,
+  notifyScriptPath, renderButton, renderElement, renderForm, secretsOnce, signInHref,
+  type StatusBadges, table, timeAgo, uriName } from "../../formats/html/index.ts"
 import type { Feed, ResourceView } from "../../formats/index.ts"
 import { childOf, childText, element, escapeAttribute, parseFragment, writeElement,
   xmlDeclaration } from "../../formats/xml/index.ts"
@@ -44,7 +44,7 @@ export const listingView = (
     links: pageLinks(mailbox, page, query, next),
     body: () => readerPage(mailbox, page, query, previews),
     forms: () => readerForms(mailbox, view),
-    scripts: [...isLive(page, query) ? [liveScriptPath] : [], listScriptPath],
+    scripts: [...isLive(page, query) ? [liveScriptPath] : [], listScriptPath, notifyScriptPath],
     feed: () => feedOf(mailbox, page, title),
     // Linked Data Notifications §3.3.2: the newest first.
     linkedData: () =>
@@ -216,7 +216,13 @@ ${
   }`
 
 /** All, or the unread ones; and a search. A browser that asks for the password keeps `read`. */
-const findForm = (mailbox: MailboxRef, { filter }: ListingQuery): Html => {
+const findForm = (
+  mailbox: MailboxRef,
+  { isOwner }: MailboxView,
+  { filter }: ListingQuery
+): Html => {
+  // Only the owner's browser can open what it shows, without a password or a secret.
+  const registrations = isOwner ? `/mailboxes/${mailbox.name}/registrations` : undefined
   const read = mailbox.secret === undefined ? "read=" : ""
   const { isUnread = false, text = "" } = filter ?? {}
   const choice = (name: string, isChosen: boolean, query: string): Html =>
@@ -226,9 +232,9 @@ const findForm = (mailbox: MailboxRef, { filter }: ListingQuery): Html => {
         [read, query].filter((part) => part !== "").join("&")
       }">${name}</a> `
   return html`<form class="find" action="${mailbox.here}" method="get" role="search">
-<p class="choices">${choice("all", !isUnread && text === "", "")}${
-    choice("● unread", isUnread, "unread=true")
-  }</p>
+<p class="choices"${attribute("data-registrations", registrations)}>${
+    choice("all", !isUnread && text === "", "")
+  }${choice("● unread", isUnread, "unread=true")}</p>
 <p>${read === "" ? nothing : html`<input type="hidden" name="read" value="">`}
 <input type="search" name="q" value="${text}" maxlength="${searchCharsMax}"
 aria-label="Search in this mailbox" placeholder="Search" autocomplete="off">
@@ -272,7 +278,7 @@ const readerPage = (
     )
   const list = (page.isLatest === true ? summaries.toReversed() : summaries).map(entry)
   return html`<h2>Notifications</h2>
-${findForm(mailbox, query)}${
+${findForm(mailbox, page.view, query)}${
     page.isDiscarded === true
       ? html`<p class="quiet">${discardedNotice}</p>
 `

@@ -147,6 +147,8 @@ export const postSignOut = defineHandler(function*(service, call) {
   return emptyAnswer(303, [
     ["Location", absoluteUri(service, signOutPath)],
     ...noStore,
+    // Ends Web Push to this browser, too: its push service then answers 410.
+    ["Clear-Site-Data", "\"storage\""],
     unsetSessionCookie(service.settings.baseUrl)
   ])
 })

@@ -85,7 +85,12 @@ export const signInResource: ResourceDefinition = {
       summary: "Signs the browser out",
       body: buttonRequestBody,
       responses: {
-        303: emptyResponse("Redirects the browser", ["Location", "Cache-Control", "Set-Cookie"])
+        303: emptyResponse("Redirects the browser", [
+          "Location",
+          "Cache-Control",
+          "Clear-Site-Data",
+          "Set-Cookie"
+        ])
       }
     },
     "GET /accounts/{account}/browser-sessions": {

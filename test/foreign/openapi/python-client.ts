@@ -15,6 +15,8 @@ const withinMs = 300_000
 const configuration = {
   content_type_overrides: {
     "image/svg+xml": "text/plain",
+    "image/png": "application/octet-stream",
+    "application/manifest+json": "application/json",
     "application/x-ndjson": "application/octet-stream"
   },
   post_hooks: []

@@ -43,8 +43,11 @@ const preferences = {
   "toolkit.telemetry.enabled": false
 }
 
-const profileIn = (folder: string): void => {
-  const lines = Object.entries({ ...preferences, "browser.download.dir": folder })
+/** Preferences of Firefox: names and values. */
+export type Preferences = Readonly<Record<string, string | number | boolean>>
+
+const profileIn = (folder: string, more: Preferences): void => {
+  const lines = Object.entries({ ...preferences, "browser.download.dir": folder, ...more })
     .map(([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});\n`)
   writeFileSync(join(folder, "user.js"), lines.join(""))
 }
@@ -169,7 +172,7 @@ class FirefoxTab implements BrowserTab {
 
   async evaluate(expression: string): Promise<unknown> {
     const answer = await this.session.send("script.evaluate", {
-      expression: `JSON.stringify(${expression})`,
+      expression: `Promise.resolve(${expression}).then((value) => JSON.stringify(value))`,
       target: { context: this.context },
       awaitPromise: true
     }) as { readonly type: string; readonly result?: { readonly value?: string } }
@@ -250,9 +253,10 @@ const observe =
     } else seenIn.get(context)?.push({ kind: "dialog", text: message ?? "" })
   }
 
-export const startFirefox = async (): Promise<TestBrowser> => {
+/** Starts it with a profile of its own, and with more preferences. */
+export const startFirefox = async (more: Preferences = {}): Promise<TestBrowser> => {
   const folder = mkdtempSync(join(tmpdir(), "restante-firefox-"))
-  profileIn(folder)
+  profileIn(folder, more)
   const program = executableOf("FIREFOX_PATH", ["firefox-esr", "firefox"])
   const options = ["--headless", "--no-remote", "--remote-debugging-port", "0"]
   const child = spawn(program, [...options, "--profile", folder], {

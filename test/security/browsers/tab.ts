@@ -15,7 +15,7 @@ export interface BrowserTab {
   readonly visit: (uri: string) => Promise<void>
   /** Brings the tab to the front: pages do less while they are hidden. */
   readonly show: () => Promise<void>
-  /** The value of an expression in the document, which must be JSON. */
+  /** The value of an expression in the document, or of its promise, which must be JSON. */
   readonly evaluate: (expression: string) => Promise<unknown>
   /** What the documents of this tab have done since the last call, in any of their frames. */
   readonly sightings: () => ReadonlyArray<Sighting>

@@ -1,5 +1,5 @@
 /** The script of fields with several addresses. Without it such a field has one a line. */
-import { uriCharsMax } from "../../limits.ts"
+import { uriCharsMax } from "../../../limits.ts"
 
 export const chipsScriptPath = "/chips.js"
 

@@ -1,5 +1,5 @@
 /** The script of pages with a list of notifications. The pages also work without it. */
-import { pageNoticeMs, pageRemovalsMax, removalUndoMs } from "../../limits.ts"
+import { pageNoticeMs, pageRemovalsMax, removalUndoMs } from "../../../limits.ts"
 
 export const listScriptPath = "/list.js"
 

@@ -1,0 +1,111 @@
+/** The script of all pages. They also work without it. */
+import { relativeTimesMs } from "../../../limits.ts"
+
+/**
+ * `/page.js`, of every page: converts times to the reader's locale and adds buttons that copy, and
+ * one that switches between light and dark. Without the script a page shows times in UTC, and the
+ * colors that the reader's system asks for. A browser that knows `blocking="render"` (WHATWG HTML
+ * §2.5.8) shows the page when the script has run, so that it does not begin in other colors than
+ * the chosen ones. The page is parsed meanwhile.
+ */
+export const pageScript = `"use strict"
+{
+  const root = document.documentElement
+  const schemes = ["light", "dark"]
+  const isDarkWanted = matchMedia("(prefers-color-scheme: dark)")
+  let chosen = null
+  // Reading fails where the reader's settings forbid storage.
+  try { chosen = localStorage.getItem("theme") } catch {}
+  if (schemes.includes(chosen)) root.dataset.theme = chosen
+  const addThemeButton = () => {
+    const place = document.querySelector(".reader")
+    if (place === null) return
+    const button = document.createElement("button")
+    button.type = "button"
+    button.className = "small theme"
+    const other = () => {
+      const shown = root.dataset.theme ?? (isDarkWanted.matches ? "dark" : "light")
+      return shown === "dark" ? "light" : "dark"
+    }
+    const label = () => {
+      const name = other() === "dark" ? "Dark" : "Light"
+      button.textContent = name
+      button.setAttribute("aria-label", name + " colors")
+    }
+    button.addEventListener("click", () => {
+      root.dataset.theme = other()
+      try { localStorage.setItem("theme", root.dataset.theme) } catch {}
+      label()
+    })
+    isDarkWanted.addEventListener("change", label)
+    label()
+    place.append(button)
+  }
+  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" })
+  const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" })
+  const units = [["day", 86_400], ["hour", 3_600], ["minute", 60]]
+  const daysMax = 7
+  const ago = (at) => {
+    const seconds = (at - Date.now()) / 1_000
+    if (Math.abs(seconds) >= daysMax * 86_400) return day.format(at)
+    const [unit, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", Infinity]
+    return relative.format(Math.trunc(seconds / size), unit)
+  }
+  const localize = (node) => {
+    const at = new Date(node.dateTime)
+    if (Number.isNaN(at.getTime())) return
+    const isAgo = node.dataset.ago !== undefined
+    if (node.title === "") {
+      node.title = isAgo ? exact.format(at) + " \u00b7 " + node.textContent : node.textContent
+    } else if (!isAgo) return
+    const text = isAgo ? ago(at) : exact.format(at)
+    if (node.textContent !== text) node.textContent = text
+  }
+  const addCopyButton = (node) => {
+    if (navigator.clipboard === undefined || node.dataset.ready !== undefined) return
+    node.dataset.ready = ""
+    const button = document.createElement("button")
+    button.type = "button"
+    button.className = "small"
+    button.textContent = "Copy"
+    button.setAttribute("aria-label", "Copy the " + node.dataset.copy)
+    const result = document.createElement("span")
+    result.setAttribute("role", "status")
+    button.addEventListener("click", () => {
+      navigator.clipboard.writeText(node.textContent).then(
+        () => { result.textContent = " Copied." },
+        () => { result.textContent = " It could not be copied." }
+      )
+    })
+    node.after(" ", button, result)
+  }
+  const enhance = (root) => {
+    for (const node of root.querySelectorAll("time[datetime]")) localize(node)
+    for (const node of root.querySelectorAll("[data-copy]")) addCopyButton(node)
+  }
+  let isBegun = false
+  const begin = () => {
+    if (isBegun) return
+    isBegun = true
+    addThemeButton()
+    enhance(document)
+    new MutationObserver((changes) => {
+      for (const change of changes) {
+        for (const node of change.addedNodes) {
+          if (node.parentElement !== null) enhance(node.parentElement)
+        }
+      }
+    }).observe(document.body, { childList: true, subtree: true })
+    setInterval(() => {
+      for (const node of document.querySelectorAll("time[data-ago]")) localize(node)
+    }, ${relativeTimesMs})
+  }
+  // After deferred scripts, which need the page as the service sent it.
+  if (document.readyState === "complete") begin()
+  else {
+    document.addEventListener("DOMContentLoaded", begin)
+    addEventListener("load", begin)
+  }
+}
+`
