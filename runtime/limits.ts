@@ -100,7 +100,7 @@ export const defaultLimits = {
   unownedAsksMax: 10_000,
   /** How long the release of a shard waits for its accepted messages. */
   handoffMs: 15_000,
-  /** How long a drain waits for the handoff, and then for commits and effects under way. */
+  /** How long a drain waits for the handoff, and then for commits, effects and asks under way. */
   drainMs: 20_000
 }
 

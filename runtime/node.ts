@@ -172,7 +172,7 @@ export class Node {
     timers.stop()
     const over = () =>
       [...this.directory.values()].every(({ queued }) => queued === 0) &&
-      effects.underWay === 0 && committer.isIdle
+      effects.underWay === 0 && committer.isIdle && this.remote.underWay === 0
     await waitUntil(over, drainMs, timerResolutionMs)
   }
 

@@ -33,6 +33,7 @@ export class RemoteAsks {
   private readonly waiting = new Map<number, Set<() => void>>()
   private waitingCount = 0
   private stopped = false
+  private unanswered = 0
 
   constructor(
     context: Pick<ActivationContext, "format" | "later" | "limits">,
@@ -44,7 +45,13 @@ export class RemoteAsks {
     this.node = node
   }
 
+  /** How many asks have no answer yet, of those that this node does not serve itself by now. */
+  get underWay(): number {
+    return this.unanswered
+  }
+
   ask(to: Address, message: Tagged, done: ReplyCallback, trace?: string): void {
+    this.unanswered++
     this.send({ to, message, done, trace, attempts: 0, waitedMs: 0 })
   }
 
@@ -112,10 +119,12 @@ export class RemoteAsks {
   private repeat(ask: RemoteAsk): void {
     const { done, message, to } = ask
     if (this.stopped) return this.answer(ask, this.noOwner(to))
-    if (!this.node.deliverIfOwned(to, message, done)) this.send(ask)
+    if (this.node.deliverIfOwned(to, message, done)) this.unanswered--
+    else this.send(ask)
   }
 
   private answer({ done, to }: RemoteAsk, failure: AskFailure | undefined, reply?: unknown): void {
+    this.unanswered--
     try {
       done(failure, reply)
     } catch (cause) {

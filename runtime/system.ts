@@ -44,7 +44,8 @@ export interface SystemApi extends Peers {
   readonly nodeStatus: NodeStatusApi
   /**
    * Hands over the shards if there are other nodes. Then refuses new messages, and waits for
-   * commits and effects under way. Each of the two steps takes `limits.drainMs` at most.
+   * commits, effects and its own asks of other nodes under way. Each of the two steps takes
+   * `limits.drainMs` at most.
    */
   readonly drain: Effect.Effect<void>
 }

@@ -108,6 +108,22 @@ describe("an ask while its shard moves", () => {
   })
 })
 
+describe("a drain", () => {
+  it("waits for the asks of this node that another one is to answer", async () => {
+    const { first, one, other } = await nodes()
+    await one.lose()
+    const asked = first.ask(to, add)
+    await turns()
+    let isOver = false
+    const draining = Effect.runPromise(first.system.drain).then(() => isOver = true)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(isOver).toBe(false)
+    other.take()
+    expect(await asked).toEqual({ count: 1, head: 0 })
+    await draining
+  })
+})
+
 describe("a released shard", () => {
   it("is released once its accepted messages are answered and durable", async () => {
     const { first, one, storage } = await nodes()

@@ -40,6 +40,7 @@ export interface Started {
   /** The newest format that the node's program reads, and its actors. */
   readonly format?: number
   readonly behavior?: AnyBehavior
+  readonly askDeadlineMs?: number
 }
 
 /**
@@ -62,7 +63,8 @@ const disconnected = async (nc: NatsConnection, url: string): Promise<void> => {
 }
 
 export const start = async (
-  { behavior = probe(), format = 1, limits = sooner, name, process, storage, url }: Started
+  { askDeadlineMs, behavior = probe(), format = 1, limits = sooner, name, process, storage, url }:
+    Started
 ): Promise<Node> => {
   const scope = await run(Scope.make())
   const known = process === undefined ? {} : { process }
@@ -75,7 +77,8 @@ export const start = async (
       Layer.merge(natsRegistry, natsPings(testAuthenticator))
     )
   ).pipe(Layer.provideMerge(nats))
-  const system = System.layer({ behaviors: [behavior], format })
+  const deadline = askDeadlineMs === undefined ? {} : { limits: { askDeadlineMs } }
+  const system = System.layer({ behaviors: [behavior], format, ...deadline })
   const layer = Layer.provideMerge(system, ports).pipe(Layer.provide(Logger.layer([])))
   const context = await run(Layer.buildWithScope(layer, scope))
   const api = Context.get(context, System)
