@@ -47,12 +47,18 @@ def filled(value, saved):
 
 
 def body_of(function, body):
-    """The body in the generated class of the parameter, which may also take other types."""
+    """The body in a generated class of the parameter, which may also take other types."""
     if isinstance(body, str):
         return File(payload=io.BytesIO(body.encode()))
     annotation = typing.get_type_hints(function)["body"]
-    types = [annotation, *typing.get_args(annotation)]
-    return next(one for one in types if hasattr(one, "from_dict")).from_dict(body)
+    for one in (annotation, *typing.get_args(annotation)):
+        if hasattr(one, "from_dict"):
+            try:
+                return one.from_dict(body)
+            except KeyError:
+                # A class of another alternative, which requires another member.
+                continue
+    raise ValueError(f"no class of {annotation} takes {body!r}")
 
 
 def typed(value, annotation):

@@ -119,6 +119,12 @@ const refused: ReadonlyArray<Reason> = [
     why: "A topic of a mailbox is the mailbox, or one of its representations."
   },
   {
+    what: "a time that no listing of the mailbox has shown",
+    check: /^(POST|PUT) \/mailboxes\/\{mailbox\}\/read: positive_data_acceptance$/,
+    detail: /: 422 time must be the time of a listing of this mailbox/,
+    why: "What is marked as read is what a listing has shown: its time is one of this mailbox."
+  },
+  {
     what: "a replay without a time",
     check: /^POST \/outgoing\/\{account\}\/retry: positive_data_acceptance$/,
     detail: /: 400 since must be a time /,

@@ -2,6 +2,7 @@
  * A stranger, and an account that is no better, who leave hostile texts in every field that the
  * service shows: the paths of the resources that show them, by the pattern of each.
  */
+import { receiptDescriptionCharsMax } from "../../../actors/limits.ts"
 import { type Answer, asAdmin, expectStatus, linkOf, send } from "../../e2e/client.ts"
 import { adminToken, eventually } from "../../e2e/process.ts"
 import type { Marks } from "./marks.ts"
@@ -412,7 +413,7 @@ export class Depositor {
     const content = edit.split("~")[0] ?? ""
     const receipt =
       `<receipt status="received" mailbox="http://192.0.2.1/?x=%22">${"<description>"}${
-        this.text("receipt")
+        this.text("receipt", receiptDescriptionCharsMax)
       }</description></receipt>`
     await this.make("POST", content, receipt, { isAnonymous: true })
     this.show("/content/{content}/receipts", `${edit}/receipts`)
