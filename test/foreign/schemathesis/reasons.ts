@@ -125,6 +125,12 @@ const refused: ReadonlyArray<Reason> = [
     why: "What is marked as read is what a listing has shown: its time is one of this mailbox."
   },
   {
+    what: "a registration that cannot be paused, or pushed to from there",
+    check: /^(POST|PUT) \/mailboxes\/\{mailbox\}\/registrations\/.+: positive_data_acceptance$/,
+    detail: /: 422 (since|a registration may be paused|\w+ takes effect when)/,
+    why: "A position is one of the mailbox, and what is paused has been verified before."
+  },
+  {
     what: "a replay without a time",
     check: /^POST \/outgoing\/\{account\}\/retry: positive_data_acceptance$/,
     detail: /: 400 since must be a time /,
