@@ -31,7 +31,7 @@ export const transportSuite = (name: string, fresh: Fresh<TransportApi>): void =
 
     const serve = (shard: number, answer: (to: object, text: string) => Promise<string>) =>
       run(Scope.provide(transport.serve(shard, answer), scope))
-    const ask = (to = alice, text = "?", deadlineMs = 2_000) =>
+    const ask = (to = alice, text = "?", deadlineMs = 60_000) =>
       run(requestOf(transport, to, text, deadlineMs))
     const failure = async (promise: Promise<unknown>): Promise<unknown> =>
       promise.then(() => undefined, (error: unknown) => error)
