@@ -1,5 +1,5 @@
 /** The script of a mailbox's page that registers the browser. Without it a browser gets no push. */
-import { entering } from "./entering.ts"
+import { browserRegistration } from "./browser-registration.ts"
 import { serviceWorkerPath } from "./service-worker.ts"
 
 export const notifyScriptPath = "/notify.js"
@@ -100,7 +100,7 @@ export const notifyScript = `"use strict"
   const isAble = "serviceWorker" in navigator && "PushManager" in window && "Notification" in window
   const collection = place?.dataset.registrations
   let isOn = false
-${entering}${texts}${registration}${shownNotifications}
+${browserRegistration}${texts}${registration}${shownNotifications}
   const button = document.createElement("button")
   button.type = "button"
   button.className = "small"

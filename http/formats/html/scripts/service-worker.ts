@@ -1,5 +1,5 @@
 /** The service worker, which a browser runs for each push, also when no page is open. */
-import { entering } from "./entering.ts"
+import { browserRegistration } from "./browser-registration.ts"
 
 export const serviceWorkerPath = "/service-worker.js"
 
@@ -103,7 +103,7 @@ const renewal = `
  */
 export const serviceWorker = `"use strict"
 {
-${entering}${showing}${opening}${renewal}
+${browserRegistration}${showing}${opening}${renewal}
   // One after the other: each reads what the one before has shown.
   let last = Promise.resolve()
   const inTurn = (event, act) => {

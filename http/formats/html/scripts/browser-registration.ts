@@ -7,7 +7,7 @@
  * service worker needs when the push service ends the subscription; none where the reader's
  * settings forbid storage.
  */
-export const entering = `
+export const browserRegistration = `
   const asJson = { Accept: "application/json", "Content-Type": "application/json" }
   const pathOf = (uri) => new URL(uri, location.href).pathname
   const cache = () => caches.open("registrations")
