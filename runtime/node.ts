@@ -43,7 +43,7 @@ export interface Snapshot {
   /** Quarantines in the shards that this node owns. */
   readonly quarantined: ReadonlyArray<Quarantine>
   readonly metrics: RuntimeMetrics
-  /** What the node has sent to NATS; undefined where it runs without. */
+  /** What the node has sent to NATS, and whether it is connected; undefined without NATS. */
   readonly traffic: Traffic | undefined
 }
 

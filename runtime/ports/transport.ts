@@ -38,11 +38,12 @@ export interface ShardClaim extends ShardTenure {
 /** Receives an announced hint; must neither throw nor block. */
 export type HintListener = (hint: string) => void
 
-/** What a node has sent to NATS, since it started. */
+/** What a node has sent to NATS, since it started, and whether it is connected. */
 export interface Traffic {
   readonly messages: number
   /** Turns of the event loop in which it sent messages; those of a turn go out in one write. */
   readonly writes: number
+  readonly isConnected: boolean
 }
 
 export type RequestFailure = NoOwner | AskTimeout | MessageTooLarge

@@ -59,6 +59,8 @@ export interface NatsApi {
   readonly dataBytesMax: () => number
   /** Publishes without a reply. */
   readonly publish: (subject: string, data: Uint8Array | string, headersText?: string) => void
+  /** False while the connection is lost. */
+  readonly isConnected: () => boolean
 }
 
 /** The connection; one for each node. */
@@ -229,7 +231,8 @@ export const streamAccess = (
       writes.publish(subject, data, headersText === undefined ? {} : { headersText })
     },
     dataBytesMax: () => (nc.info?.max_payload ?? Infinity) - headerReserveBytes,
-    readBarrier: async (stream) => isSingleServer(nc) ? undefined : barriers.create(stream)
+    readBarrier: async (stream) => isSingleServer(nc) ? undefined : barriers.create(stream),
+    isConnected: () => requests.isConnected
   }
 }
 

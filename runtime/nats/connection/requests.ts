@@ -50,6 +50,8 @@ export class Requests {
   /** Runs while requests are pending. */
   private sweep: NodeJS.Timeout | undefined
   private count = 0
+  /** False from the loss of the connection until it is there again. */
+  isConnected = true
 
   constructor(nc: NatsConnection, writes: TurnWrites) {
     this.nc = nc
@@ -134,7 +136,9 @@ export class Requests {
    */
   private async followConnection(): Promise<void> {
     for await (const { type } of this.nc.status()) {
-      if (type === "disconnect" || type === "reconnect") this.endAll("disconnected")
+      if (type !== "disconnect" && type !== "reconnect") continue
+      this.isConnected = type === "reconnect"
+      this.endAll("disconnected")
     }
   }
 

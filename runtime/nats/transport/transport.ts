@@ -329,7 +329,11 @@ export const makeTransport = (
         )),
       announce: hints.announce,
       watch: hints.watch,
-      traffic: () => ({ messages: nats.writes.messages, writes: nats.writes.writes })
+      traffic: () => ({
+        messages: nats.writes.messages,
+        writes: nats.writes.writes,
+        isConnected: nats.isConnected()
+      })
     }
   })
 

@@ -80,14 +80,21 @@ describe("the connection", () => {
         "{ user: ann, password: secret, permissions: { publish: { deny: x } } }] }"
     })
     await Effect.runPromise(
-      Effect.flatMap(Nats, ({ nc }) =>
+      Effect.flatMap(Nats, ({ isConnected, nc }) =>
         Effect.promise(async () => {
           nc.publish("x")
           nc.publish("x")
           await reported(/^NATS: Permissions Violation .*"x"/)
+          const observed: Array<readonly [string, boolean]> = [["before", isConnected()]]
+          void (async () => {
+            for await (const { type } of nc.status()) observed.push([type, isConnected()])
+          })()
           await narrow.restart()
           await reported(/^the connection to NATS at 127\.0\.0\.1:\d+ was lost$/)
           await reported(/^connected to NATS at 127\.0\.0\.1:\d+ again$/)
+          expect(observed).toEqual(
+            expect.arrayContaining([["before", true], ["disconnect", false], ["reconnect", true]])
+          )
         })).pipe(
           Effect.provide(connection({ ...options(), servers: [narrow.url] })),
           Effect.provide(Logger.layer([logger]))
