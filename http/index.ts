@@ -5,6 +5,7 @@ export { Issuer, metadataUrl, parseKeySet, parseKeysUrl } from "./auth/issuer/in
 export { collectBlobs } from "./blob-garbage.ts"
 export { notificationDocuments } from "./documents.ts"
 export { DocumentParser } from "./formats/xml/index.ts"
+export { NodeHistory } from "./history/index.ts"
 export { claimPathCharsMax, claimPathDotsMax, clockToleranceMaxMs,
   keySetBytesMax } from "./limits.ts"
 export { countRequest, HttpMetrics, type Service, type ShownSetting } from "./pipeline/index.ts"

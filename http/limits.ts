@@ -742,3 +742,23 @@ export const originsMax = 5
 
 /** Nodes whose figures the service reads concurrently. */
 export const nodesReadMax = 16
+
+/* The history of a node. */
+
+/** How often a node looks for events of the cluster. */
+export const observationMs = 1_000
+
+/** The time between two samples of a node's figures. */
+export const sampleMs = 10_000
+
+/** Samples that a node keeps: an hour. */
+export const samplesMax = 360
+
+/** The least time that its charts are wide. */
+export const shownMsMin = 10 * 60_000
+
+/** Events that a node keeps. */
+export const eventsMax = 500
+
+/** Events that the page of the history shows. */
+export const shownEventsMax = 50

@@ -11,8 +11,8 @@ import { DroppedRequests, type Keyring, serviceFormat, Usage, UsageLedger,
 import { type OutboundService, readerOf } from "../../actors/outbound/index.ts"
 import { assertNative, BlockList, bootstrap, Clients, countRequest, CredentialCache, DiskFloor,
   DocumentParser, type FirstMailbox, HttpMetrics, keepPublishingFigures, listen, makeApplication,
-  makeMetricsText, makeRateLimiter, OpenAnswers, openFirstMailbox, operatorAccount, randomId,
-  type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches, RowScans,
+  makeMetricsText, makeRateLimiter, NodeHistory, OpenAnswers, openFirstMailbox, operatorAccount,
+  randomId, type Rate, RefusalCounter, RemoteReader, resourceTable, retryLoads, RowCaches, RowScans,
   ServerUnavailable, type Service, type ShownSetting, type SpillSettings, sweepQueries,
   sweepRequests, sweepReservations, watchLoads } from "../../http/index.ts"
 import { Blobs, Placement, Records, recordsUpTo, Storage, type StorageFailure, StorageUnavailable,
@@ -216,6 +216,7 @@ const makeService = Effect.fnUntraced(function*(
   const contents = yield* StoreContents
   const kind = isClustered(settings) ? "nats" : "embedded"
   const nowMs = () => Date.now()
+  const monotonicMs = () => performance.now()
   const diskFloor = diskFloorOf(settings)
   const usage = yield* Usage
   const serviceKey = yield* serviceKeyOf(records, keyring)
@@ -248,6 +249,7 @@ const makeService = Effect.fnUntraced(function*(
       usage
     }),
     httpMetrics,
+    history: new NodeHistory({ system, httpMetrics, deliveries: outbound, nowMs, monotonicMs }),
     deliveries: outbound,
     archive: () => archiveOf({ kind, contents, blobs }),
     ready: readinessOf({ placement, storage, records, system }),
@@ -290,12 +292,13 @@ const listening = (
 
 /** Begins what a node does at intervals; the space of the disk is read before the first request. */
 const keepWatch = Effect.fnUntraced(function*(service: Service) {
-  const { diskFloor, usage } = service
+  const { diskFloor, history, usage } = service
   yield* Effect.forkScoped(watchLoads(service))
   for (const sweep of [sweepQueries, sweepRequests, sweepReservations]) {
     yield* Effect.forkScoped(sweep(service))
   }
   yield* Effect.forkScoped(usage.watchAnonymous)
+  yield* Effect.forkScoped(history.keep)
   if (diskFloor === undefined) return
   yield* diskFloor.check
   yield* Effect.forkScoped(diskFloor.watch)

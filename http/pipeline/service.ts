@@ -6,6 +6,7 @@ import { type Address, type AskFailure, type BlobsApi, isRefusal, type RecordsAp
 import type { CredentialCache } from "../auth/credentials/index.ts"
 import type { Issuer } from "../auth/issuer/index.ts"
 import type { DocumentParser } from "../formats/xml/index.ts"
+import type { NodeHistory } from "../history/index.ts"
 import type { RowCaches } from "../query-engine/index.ts"
 import type { BlockList, Clients, DiskFloor, OpenAnswers, RateLimiter, RefusalCounter, RemoteReader,
   RowScans } from "../rates/index.ts"
@@ -86,6 +87,8 @@ export interface Service {
   /** Encrypts message passwords for the store. */
   readonly keyring: Keyring
   readonly httpMetrics: HttpMetrics
+  /** What this node has measured and seen in the last hour. */
+  readonly history: NodeHistory
   /** The state of requests to other services. */
   readonly deliveries: Pick<OutboundService, "metrics" | "busiestOrigins">
   /** All settings of this node, in the order of the reference. */

@@ -45,6 +45,7 @@ const guardedPatterns: ReadonlyArray<string> = [
   "/blocks",
   "/blocks/{block}",
   "/cluster",
+  "/cluster/history",
   "/cluster/quarantine/{kind}/{id}",
   "/content",
   "/limits",

@@ -7,7 +7,8 @@ import { type AccessRecord, makeApplication } from "../../http/app.ts"
 import { CredentialCache } from "../../http/auth/credentials/credential-cache.ts"
 import { notificationDocuments } from "../../http/documents.ts"
 import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
-import { defaultDocumentLimits } from "../../http/limits.ts"
+import { NodeHistory } from "../../http/history/node-history.ts"
+import { defaultDocumentLimits, sampleMs } from "../../http/limits.ts"
 import type { ResourceHandler } from "../../http/pipeline/call.ts"
 import { HttpMetrics } from "../../http/pipeline/http-metrics.ts"
 import { BlockList } from "../../http/rates/block-list.ts"
@@ -136,6 +137,14 @@ const layerOf = (
     Layer.provideMerge(Logger.layer([]))
   )
 
+/** Nothing observes by itself; each observation of a test takes a sample. */
+const historyOf = (
+  sources: Omit<ConstructorParameters<typeof NodeHistory>[0], "monotonicMs">
+): NodeHistory => {
+  let clockMs = 0
+  return new NodeHistory({ ...sources, monotonicMs: () => (clockMs += sampleMs) })
+}
+
 export const startNode = async (options: Options): Promise<Node> => {
   const { base, name, settings } = options
   const nowMs = () => Date.now()
@@ -155,6 +164,7 @@ export const startNode = async (options: Options): Promise<Node> => {
   const credentialCache = new CredentialCache(nowMs)
   const runtime = ManagedRuntime.make(layerOf(options, outbound))
   const records = await runtime.runPromise(Effect.service(Records))
+  const system = await runtime.runPromise(Effect.service(System))
   const service: Service = {
     settings: {
       baseUrl: base,
@@ -180,7 +190,7 @@ export const startNode = async (options: Options): Promise<Node> => {
       clients,
       refused: httpMetrics.rateLimited
     }),
-    system: await runtime.runPromise(Effect.service(System)),
+    system,
     blobs: await runtime.runPromise(Effect.service(Blobs)),
     records,
     usage: await runtime.runPromise(Effect.service(Usage)),
@@ -202,6 +212,7 @@ export const startNode = async (options: Options): Promise<Node> => {
     keyring: testKeyring,
     httpMetrics,
     deliveries: outbound,
+    history: historyOf({ system, httpMetrics, deliveries: outbound, nowMs }),
     archive: async function*() {
       yield Buffer.from("an archive\n")
     },

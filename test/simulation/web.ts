@@ -10,6 +10,7 @@ import { CredentialCache, identityOf, type IdSource,
   randomIds } from "../../http/auth/credentials/index.ts"
 import type { Issuer } from "../../http/auth/issuer/index.ts"
 import { DocumentParser } from "../../http/formats/xml/document-parser.ts"
+import { NodeHistory } from "../../http/history/node-history.ts"
 import { defaultDocumentLimits } from "../../http/limits.ts"
 import { type Call, compileRoutes, type HandlerAnswer, type HandlerFailure, HttpMetrics,
   renderFailure, renderView, type ResourceHandler,
@@ -83,10 +84,22 @@ const issuer = {
     Effect.succeed({ name: token.split(".")[1] ?? "", roles: ["customers"], rights: {} })
 } as unknown as Issuer // a class with private members, of which handlers call this method only
 
+const httpMetrics = new HttpMetrics()
+
+const deliveries: Service["deliveries"] = {
+  metrics: () => {
+    throw new Error("nobody reads the metrics here")
+  },
+  busiestOrigins: () => []
+}
+
+const nowMs = () => Date.now()
+
 /** The service of a node. */
 export const serviceOf = (
   { baseUrl, blobs, records, startId, system, usage }: WebParts
 ): Service => ({
+  history: new NodeHistory({ system, httpMetrics, deliveries, nowMs, monotonicMs: nowMs }),
   settings: {
     baseUrl,
     contentBaseUrl: undefined,
@@ -121,18 +134,13 @@ export const serviceOf = (
   applicationServerKey: "",
   // It holds random bytes of the process.
   keyring: makeTestKeyring(),
-  httpMetrics: new HttpMetrics(),
-  deliveries: {
-    metrics: () => {
-      throw new Error("nobody reads the metrics here")
-    },
-    busiestOrigins: () => []
-  },
+  httpMetrics,
+  deliveries,
   shownSettings: [],
   metricsText: () => "",
   archive: async function*() {},
   ready: Effect.void,
-  nowMs: () => Date.now()
+  nowMs
 })
 
 const bodyOf = (text: string): RequestBody => {

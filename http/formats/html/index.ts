@@ -1,4 +1,5 @@
 /** HTML pages: templates, layout, forms, scripts and style. */
+export { charts, type LineChart } from "./chart.ts"
 export { renderElement } from "./element-html.ts"
 export { type Control, deleteForm, type HtmlForm, methodControl, redisplayedForm, renderButton,
   renderForm } from "./forms.ts"

@@ -149,6 +149,16 @@ font-weight:600;white-space:nowrap}
 .good{color:var(--good)}.wait{color:var(--wait)}.bad{color:var(--bad)}
 `
 
+const charts = `.charts{display:grid;gap:.75rem;
+grid-template-columns:repeat(auto-fill,minmax(min(18rem,100%),1fr))}
+.chart{display:flex;flex-direction:column;margin:0;padding:.6rem .9rem .8rem;background:var(--field);border:1px solid var(--line);
+border-radius:.6rem;box-shadow:var(--shadow);font-variant-numeric:tabular-nums}
+.chart figcaption b{display:block;font-size:.875rem}.chart .quiet{float:right;line-height:1.75}
+.chart svg{display:block;width:100%;height:4rem;margin-top:auto;border-bottom:1px solid var(--edge)}
+.line{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linecap:round}
+.line.minor{stroke:var(--quiet);stroke-width:1.25}
+`
+
 const forms = `fieldset{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;min-width:0;
 padding:.25rem 1rem .5rem;background:var(--field);box-shadow:var(--shadow);
 display:grid;grid-template-columns:1fr;gap:0 1rem}
@@ -197,4 +207,4 @@ a{color:inherit}.scroll{overflow:visible}.entries>li,tr{break-inside:avoid}}
 `
 
 /** The whole stylesheet. */
-export const stylesheet = colors + text + frame + lists + tables + forms + others
+export const stylesheet = colors + text + frame + lists + tables + charts + forms + others

@@ -8,10 +8,16 @@ import { type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError, 
   type Service, viewAnswer } from "../../pipeline/index.ts"
 import { clusterStatus, quarantinesOf } from "./cluster-status.ts"
 import { clusterPath, clusterView, quarantineView } from "./cluster-views.ts"
+import { historyView } from "./history-views.ts"
 
 export const getCluster = defineHandler(function*(service, call) {
   yield* requireAdmin(service, call)
   return viewAnswer(clusterView(service, yield* clusterStatus(service)), { headers: noStore })
+})
+
+export const getHistory = defineHandler(function*(service, call) {
+  yield* requireAdmin(service, call)
+  return viewAnswer(historyView(service), { headers: noStore })
 })
 
 /** The actor in the path, or 404. */

@@ -4,7 +4,7 @@ import { attributes, buttonRequestBody, dateTime, digits, elementText, emptyResp
   object, oneOf, ref, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
-import { getCluster, getQuarantine, liftQuarantine } from "./cluster-handlers.ts"
+import { getCluster, getHistory, getQuarantine, liftQuarantine } from "./cluster-handlers.ts"
 
 /** The attributes of figures that are numbers. */
 const figures = (fields: Readonly<Record<string, unknown>>) =>
@@ -55,6 +55,61 @@ const node = object({
   quarantines: object({ quarantine: list(ref("Quarantine")) })
 }, ["name", "self", "leaving", "answers"])
 
+/** One sample: rates are of a second, quantiles are left out where nothing was counted. */
+const sample = object(
+  attributes({
+    at: dateTime,
+    "requests-per-second": digits,
+    "request-p50-ms": digits,
+    "request-p99-ms": digits,
+    "commits-per-second": digits,
+    "commit-p50-ms": digits,
+    "commit-p99-ms": digits,
+    "attempts-per-second": digits,
+    "loop-percent": digits,
+    queued: digits,
+    "timers-due": digits,
+    "deliveries-waiting": digits,
+    "memory-bytes": digits
+  }),
+  [
+    "at",
+    "requests-per-second",
+    "commits-per-second",
+    "attempts-per-second",
+    "loop-percent",
+    "queued",
+    "timers-due",
+    "deliveries-waiting",
+    "memory-bytes"
+  ]
+)
+
+const event = object({
+  ...attributes({
+    at: dateTime,
+    type: oneOf(
+      "joined",
+      "restarted",
+      "leaving",
+      "left",
+      "removed",
+      "took",
+      "lost",
+      "quarantined",
+      "lifted",
+      "disconnected",
+      "connected"
+    ),
+    node: text,
+    from: text,
+    count: digits,
+    actor: text,
+    reason: text
+  }),
+  ...elementText("What happened, in words.")
+}, ["at", "type", "node"])
+
 export const clusterResource: ResourceDefinition = {
   tag: "cluster",
   about: "The status of the nodes; for the role admin.",
@@ -70,6 +125,11 @@ export const clusterResource: ResourceDefinition = {
         }, ["node", "count"]))
       })
     }, ["node", "shards", "owned", "nodes", "owners"]),
+    History: rootElement("history", {
+      ...attributes({ node: text, "sample-seconds": digits }),
+      samples: object({ sample: list(sample) }),
+      events: object({ event: list(event) })
+    }, ["node", "sample-seconds"]),
     Quarantine: rootElement(
       "quarantine",
       attributes({
@@ -92,6 +152,16 @@ export const clusterResource: ResourceDefinition = {
       needs: "role",
       scopes: ["admin"],
       responses: { 200: viewResponse("Cluster", "The status") }
+    },
+    "GET /cluster/history": {
+      handle: getHistory,
+      id: "getHistory",
+      summary: "Reads what the answering node has measured and seen in the last hour",
+      needs: "role",
+      scopes: ["admin"],
+      responses: {
+        200: viewResponse("History", "Samples of its figures, and events of the cluster")
+      }
     },
     "GET /cluster/quarantine/{kind}/{id}": {
       handle: getQuarantine,

@@ -11,6 +11,8 @@ import { byDocumentName, type NodeFigures, type OriginFigures,
 
 export const clusterPath = "/cluster"
 
+export const historyPath = "/cluster/history"
+
 /** The path of a quarantine. */
 export const quarantinePath = ({ id, kind }: Pick<QuarantineFigures, "id" | "kind">): string =>
   `${clusterPath}/quarantine/${kind}/${id}`
@@ -34,7 +36,7 @@ const originElement = ({ circuitOpen, origin, ...figures }: OriginFigures): Elem
   })
 
 /** An element with its members; none if there are no members. */
-const listed = (name: string, members: ReadonlyArray<Element>): ReadonlyArray<Element> =>
+export const listed = (name: string, members: ReadonlyArray<Element>): ReadonlyArray<Element> =>
   members.length === 0 ? [] : [element(name, {}, ...members)]
 
 const figureElements = (
@@ -106,7 +108,8 @@ export const clusterView = (service: Service, status: ClusterStatus): ResourceVi
   title: "Cluster",
   tree: () => clusterElement(service, status),
   body: () => clusterPage(status, quarantinePath),
-  scripts: [liveScriptPath]
+  scripts: [liveScriptPath],
+  links: [{ rel: "related", href: historyPath, title: "The last hour of this node" }]
 })
 
 /** One quarantined actor. */

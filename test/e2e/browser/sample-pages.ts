@@ -174,6 +174,7 @@ export const createSamplePages = async (base: string): Promise<ReadonlyArray<Sam
   ...await rows(base),
   ...await accounts(base),
   samplePage("cluster", "/cluster"),
+  samplePage("history", "/cluster/history"),
   samplePage("limits", "/limits"),
   samplePage("settings", "/settings"),
   samplePage("problems", "/problems"),

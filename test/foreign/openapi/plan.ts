@@ -61,6 +61,7 @@ const files: ReadonlyArray<Call> = [
   "/metrics",
   "/archive",
   "/cluster",
+  "/cluster/history",
   "/limits",
   "/settings"
 ].map((path) => call(`GET ${path}`, 200))

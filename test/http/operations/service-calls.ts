@@ -144,6 +144,7 @@ export const askModeration = async ({ asks, send, service }: OperationCalls): Pr
 /** The cluster, and actors that rest. */
 export const askCluster = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   await asks("GET /cluster", { path: "/cluster" })
+  await asks("GET /cluster/history", { path: "/cluster/history" })
   const resting = async (round: number) => {
     const name = `broken-${round}`
     await send("POST", "/mailboxes", { basic: admin, headers: { Slug: name } })

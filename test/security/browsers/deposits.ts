@@ -442,6 +442,7 @@ export class Depositor {
         "/robots.txt",
         "/favicon.ico",
         "/cluster",
+        "/cluster/history",
         "/livez",
         "/readyz",
         "/metrics"

@@ -1,0 +1,180 @@
+/** The history of the answering node: its document and its page. */
+import { charts, emptyState, type Html, html, type LineChart, livePart, liveScriptPath, liveState,
+  timeAt } from "../../formats/html/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
+import { type Element, element, isoTime } from "../../formats/xml/index.ts"
+import type { ClusterEvent, NodeHistory, Sample, SeenEvent } from "../../history/index.ts"
+import { sampleMs, shownEventsMax, shownMsMin } from "../../limits.ts"
+import type { Service } from "../../pipeline/index.ts"
+import { clusterPath, listed } from "./cluster-views.ts"
+import { byDocumentName } from "./node-figures.ts"
+
+type Shown = Pick<NodeHistory, "events" | "samples">
+
+const shardCount = (count: number): string => count === 1 ? "1 shard" : `${count} shards`
+
+/** What happened, in words. */
+const eventTexts: {
+  readonly [Type in ClusterEvent["type"]]: (
+    event: Extract<ClusterEvent, { readonly type: Type }>
+  ) => string
+} = {
+  joined: ({ node }) => `node ${node} joined`,
+  restarted: ({ node }) => `node ${node} started again`,
+  leaving: ({ node }) => `node ${node} is stopping, and hands its shards over`,
+  left: ({ node }) => `node ${node} left`,
+  removed: ({ node }) => `node ${node} did not answer, and is no longer a member`,
+  took: ({ count, from, node }) =>
+    `node ${node} took ${shardCount(count)}${from === undefined ? "" : ` of node ${from}`}`,
+  lost: ({ count, node }) => `${shardCount(count)} of node ${node} have no owner`,
+  quarantined: ({ actor, reason }) => `the actor ${actor} is in quarantine: ${reason}`,
+  lifted: ({ actor }) => `the quarantine of the actor ${actor} ended, or its shard moved`,
+  disconnected: ({ node }) => `node ${node} lost its connection to NATS`,
+  connected: ({ node }) => `node ${node} is connected to NATS again`
+}
+
+const textOf = <Type extends ClusterEvent["type"]>(
+  event: Extract<ClusterEvent, { readonly type: Type }>
+): string => eventTexts[event.type](event)
+
+const sampleElement = ({ atMs, ...figures }: Sample): Element =>
+  element("sample", { at: isoTime(atMs), ...byDocumentName(figures) })
+
+const eventElement = ({ atMs, ...event }: SeenEvent): Element =>
+  element("event", { at: isoTime(atMs), ...event }, textOf(event))
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
+
+const perSecond = (count: number): string =>
+  `${count < 10 ? count.toFixed(1) : Math.round(count)}/s`
+
+const ms = (value: number): string =>
+  value >= 1_000 ? `${(value / 1_000).toFixed(1)} s` : `${value.toFixed(value < 10 ? 1 : 0)} ms`
+
+type Figure = Exclude<keyof Sample, "atMs">
+
+interface Drawn {
+  readonly title: string
+  readonly text: (value: number) => string
+  /** The figures, the main one last. */
+  readonly figures: ReadonlyArray<readonly [name: string, figure: Figure]>
+  readonly topMin: number
+}
+
+const medianAnd99th = (median: Figure, high: Figure): Drawn["figures"] => [
+  ["median", median],
+  ["p99", high]
+]
+
+const drawnCharts: ReadonlyArray<Drawn> = [
+  { title: "Requests", text: perSecond, figures: [["", "requestsPerSecond"]], topMin: 1 },
+  {
+    title: "Time of a request",
+    text: ms,
+    figures: medianAnd99th("requestP50Ms", "requestP99Ms"),
+    topMin: 5
+  },
+  { title: "Commits", text: perSecond, figures: [["", "commitsPerSecond"]], topMin: 1 },
+  {
+    title: "Time of a commit",
+    text: ms,
+    figures: medianAnd99th("commitP50Ms", "commitP99Ms"),
+    topMin: 5
+  },
+  {
+    title: "Attempts of deliveries",
+    text: perSecond,
+    figures: [["", "attemptsPerSecond"]],
+    topMin: 1
+  },
+  { title: "Waiting deliveries", text: String, figures: [["", "deliveriesWaiting"]], topMin: 10 },
+  { title: "Messages in queues", text: String, figures: [["", "queued"]], topMin: 10 },
+  { title: "Timers that are due", text: String, figures: [["", "timersDue"]], topMin: 10 },
+  {
+    title: "Event loop",
+    text: (value) => `${Math.round(value)} %`,
+    figures: [["", "loopPercent"]],
+    topMin: 100
+  },
+  { title: "Memory", text: megabytes, figures: [["", "memoryBytes"]], topMin: 1 }
+]
+
+/** The time from the first sample to the last one; the clock may have been set back between. */
+const spanOf = (samples: ReadonlyArray<Sample>) => {
+  const fromMs = samples[0]?.atMs ?? 0
+  return { fromMs, untilMs: Math.max(fromMs, samples.at(-1)?.atMs ?? 0) }
+}
+
+const chartOf = (samples: ReadonlyArray<Sample>) => {
+  const { fromMs, untilMs } = spanOf(samples)
+  const wholeMs = Math.max(shownMsMin, untilMs - fromMs)
+  const placeOf = (atMs: number) => Math.min(1, Math.max(0, 1 - (untilMs - atMs) / wholeMs))
+  const places = samples.map(({ atMs }) => placeOf(atMs))
+  return ({ figures, ...rest }: Drawn): LineChart => ({
+    ...rest,
+    places,
+    lines: figures.map(([name, figure]) => ({ name, values: samples.map((one) => one[figure]) }))
+  })
+}
+
+const entry = ({ atMs, ...event }: SeenEvent): Html =>
+  html`<li><p>${textOf(event)}</p>
+<p class="quiet">${timeAt(atMs)}</p></li>
+`
+
+const timeLine = (events: ReadonlyArray<SeenEvent>): Html => {
+  const newest = events.slice(-shownEventsMax).toReversed()
+  return html`<h2>Time line</h2>
+${
+    newest.length === 0
+      ? emptyState("Nothing has happened since this node started.")
+      : html`<ol class="entries">${newest.map(entry)}</ol>
+`
+  }`
+}
+
+/** Whose figures they are, and of which time. */
+const about = (node: string, samples: ReadonlyArray<Sample>): Html => {
+  const { fromMs, untilMs } = spanOf(samples)
+  return html`<p class="quiet">Node ${node}, from ${timeAt(fromMs)} to ${
+    timeAt(untilMs)
+  }. It measures
+every ${sampleMs / 1_000} s, and forgets everything when it stops.</p>
+`
+}
+
+const page = (node: string, { events, samples }: Shown): Html =>
+  html`${
+    livePart(
+      "history",
+      html`${
+        samples.length === 0
+          ? emptyState(`The first figures come ${sampleMs / 1_000} s after the start.`)
+          : html`${about(node, samples)}${charts(drawnCharts.map(chartOf(samples)))}`
+      }${timeLine(events)}`
+    )
+  }${liveState}`
+
+/** What the answering node has measured and seen in the last hour. */
+export const historyView = (
+  { history, system }: {
+    readonly history: Shown
+    readonly system: Pick<Service["system"], "cluster">
+  }
+): ResourceView => {
+  const node = system.cluster().self
+  const { events, samples } = history
+  return {
+    title: "The last hour",
+    tree: () =>
+      element(
+        "history",
+        { node, "sample-seconds": sampleMs / 1_000 },
+        ...listed("samples", samples.map(sampleElement)),
+        ...listed("events", events.map(eventElement))
+      ),
+    body: () => page(node, history),
+    scripts: [liveScriptPath],
+    links: [{ rel: "up", href: clusterPath, title: "The cluster" }]
+  }
+}
