@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import { Activation, type ActivationContext, ActivationDirectory, askAsEffect, Effects, ignoreReply,
-  type MessageStep, type Quarantine, RecallReads, type ReplyCallback,
+  inspect, type MessageStep, type Quarantine, RecallReads, type ReplyCallback,
   Supervisor } from "./activation/index.ts"
 import { ActorDefect, type Address, type AnyBehavior, decodeMessage, encodeAskFailure,
   encodeMessage, encodeReply, firstFormat, keyOf, NoOwner, Overloaded, type Peers, Quarantined,
@@ -56,8 +56,15 @@ interface Ports {
 /** Ends the quarantine of its actor; a node accepts it from any client of the transport too. */
 export const liftMessage: Tagged = { _tag: "LiftQuarantine" }
 
-/** The beginning of its envelope; the format may follow. */
-const liftEnvelope = encodeMessage(liftMessage).slice(0, -1)
+/** Asks for the Inspection of its actor, likewise. */
+export const inspectMessage: Tagged = { _tag: "InspectActor" }
+
+/** The messages that the node answers itself. */
+const ofNode = [liftMessage, inspectMessage].map((message) => ({
+  message,
+  /** The beginning of its envelope; the format may follow. */
+  envelope: encodeMessage(message).slice(0, -1)
+}))
 
 export class Node {
   private readonly supervisor: Supervisor
@@ -249,9 +256,12 @@ export class Node {
     due?: FiredTimer,
     isNew = false
   ): void {
-    if (message === liftMessage) return done(undefined, this.supervisor.lift(to))
     const key = keyOf(to)
     let actor = this.directory.get(key)
+    if (message === liftMessage) return done(undefined, this.supervisor.lift(to))
+    if (message === inspectMessage) {
+      return inspect(this.context, this.supervisor, to, actor, done)
+    }
     if (actor === undefined) {
       const quarantined = this.supervisor.refusal(key)
       if (quarantined !== undefined) return done(quarantined, undefined)
@@ -266,7 +276,7 @@ export class Node {
   }
 
   private decode(to: Address, envelope: string): Tagged | UnknownMessage {
-    if (envelope.startsWith(liftEnvelope)) return liftMessage
+    for (const own of ofNode) if (envelope.startsWith(own.envelope)) return own.message
     const behavior = this.behaviors.get(to.kind)
     return behavior === undefined
       ? this.unknown(to, "no such kind")

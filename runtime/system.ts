@@ -3,11 +3,11 @@
  * a shard of this node in memory, and any other message through the transport to the shard's owner.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { askAsEffect, type ReplyCallback } from "./activation/index.ts"
+import { askAsEffect, type Inspection, type ReplyCallback } from "./activation/index.ts"
 import type { Address, AskFailure, Peers, Tagged } from "./actor/index.ts"
 import type { Clocks, Fork } from "./clock.ts"
 import { type ClusterView, type NodeStatusApi, Placement } from "./cluster/index.ts"
-import { liftMessage, Node, type Snapshot, type SystemOptions } from "./node.ts"
+import { inspectMessage, liftMessage, Node, type Snapshot, type SystemOptions } from "./node.ts"
 import { type HintListener, Storage, type StorageApi, Transport } from "./ports/index.ts"
 import { withTrace } from "./tracing.ts"
 
@@ -35,6 +35,8 @@ export interface SystemApi extends Peers {
   readonly watch: (about: Address, listener: HintListener) => () => void
   /** Ends an actor's quarantine, on any node; false if it had none. */
   readonly lift: (address: Address) => Effect.Effect<boolean, AskFailure>
+  /** What an actor looks like at the node that owns it, for people; its kind must be known. */
+  readonly inspect: (address: Address) => Effect.Effect<Inspection, AskFailure>
   /** The newest format of messages that every node reads: newer ones are not sent yet. */
   readonly format: () => number
   readonly snapshot: () => Snapshot
@@ -87,6 +89,12 @@ export class System extends Context.Service<System, SystemApi>()("restante/runti
               askAsEffect((done) => node.ask(address, liftMessage, done)),
               (lifted) => lifted === true
             ),
+          inspect: (address) =>
+            // A node answers it with nothing else.
+            askAsEffect((done) => node.ask(address, inspectMessage, done)) as Effect.Effect<
+              Inspection,
+              AskFailure
+            >,
           format: () => node.format(),
           snapshot: () => node.snapshot(),
           cluster: placement.view,

@@ -20,6 +20,7 @@ import { type Commit, timerMsMax } from "../ports/index.ts"
 import type { FiredSignal, FiredTimer, TimerService } from "../timers/index.ts"
 import { DeduplicationWindow } from "./deduplication.ts"
 import type { Effects, MessageStep } from "./effects.ts"
+import { inspected, type InspectedActor } from "./inspection.ts"
 import { CommitPipeline, hasWrites, type InboxMessage, isAsked, type PendingCommit,
   type ReplyCallback } from "./pending-commit.ts"
 import { Queue } from "./queue.ts"
@@ -265,6 +266,11 @@ export class ActorTimers {
     this.timers = timers
   }
 
+  /** The time of the actor's own timer, deferred or not. */
+  get atMs(): number | undefined {
+    return this.ownMs
+  }
+
   /** Whether the decision on a timer that fired ends it: it neither defers nor replaces it. */
   endsTimer({ signal }: FiredTimer, decision: AnyDecision, nowMs: number): boolean {
     const { deferUntilMs, removesActor, timerAtMs } = decision
@@ -438,6 +444,18 @@ export class Activation implements CommitSource {
   /** See {@link ActorState.bytes}. */
   get bytes(): number {
     return this.state.bytes
+  }
+
+  /** The actor as people see it; undefined while it is loaded, and after its end. */
+  inspect(): InspectedActor | undefined {
+    if (this.phase !== "live") return undefined
+    const { state: { head }, timers: { atMs } } = this
+    try {
+      return inspected(this.state.encode(this.context.format()), head, atMs)
+    } catch {
+      // Its next commit will fail, and say so.
+      return inspected(undefined, head, atMs)
+    }
   }
 
   /** Whether nothing is under way, so that the actor may be passivated. */

@@ -63,7 +63,7 @@ export const bytesOf = (behavior: AnyBehavior, state: Tagged, text = ""): number
 const recoveryAborted = (): Effect.Effect<never, StorageUnavailable> =>
   Effect.fail(new StorageUnavailable({ detail: "the store threw an error" }))
 
-const callStore = <A>(
+export const callStore = <A>(
   source: RecoverySource,
   call: () => Effect.Effect<A, StorageFailure>
 ): Effect.Effect<A, StorageFailure> =>

@@ -18,6 +18,15 @@ export interface Quarantine {
   readonly reason: string
 }
 
+/** What is wrong with an actor; times are ms since the epoch. */
+export interface TroubleView {
+  /** How often it was restarted of late. */
+  readonly restarts: number
+  /** The reason of the last restart; left out without one. */
+  readonly fault?: string
+  readonly quarantine?: Pick<Quarantine, "sinceMs" | "untilMs">
+}
+
 interface Trouble {
   /** When the actor was restarted within the window, by the monotonic clock. */
   restartsMs: Array<number>
@@ -97,6 +106,17 @@ export class Supervisor {
     const wasQuarantined = this.refusal(key) !== undefined
     this.troubles.delete(key)
     return wasQuarantined
+  }
+
+  /** The trouble of an actor, for people. */
+  troubleOf(key: string): TroubleView {
+    const trouble = this.troubles.get(key)
+    if (trouble === undefined) return { restarts: 0 }
+    const view = { restarts: trouble.restartsMs.length, fault: trouble.reason }
+    const quarantine = this.quarantined().find(({ address }) => keyOf(address) === key)
+    if (quarantine === undefined) return view
+    const { sinceMs, untilMs } = quarantine
+    return { ...view, quarantine: { sinceMs, untilMs } }
   }
 
   /** Forgets troubles that are over. */

@@ -1,0 +1,80 @@
+/** What an actor looks like, for people who search for a fault. No program relies on it. */
+import { Effect } from "effect"
+import { type Address, decodeStoredState, keyOf } from "../actor/index.ts"
+import { storeInterrupted } from "../clock.ts"
+import type { StoredActor } from "../ports/index.ts"
+import type { ReplyCallback } from "./pending-commit.ts"
+import { callStore, type RecoverySource } from "./recovery.ts"
+import type { Supervisor, TroubleView } from "./supervisor.ts"
+
+/** What is in memory, or else in the store. */
+export interface InspectedActor {
+  /** As the behavior encodes it; left out without a record, and if it cannot be encoded. */
+  readonly state?: string
+  /** The format of the state; left out if the record is no state. */
+  readonly format?: number
+  /** The number of the last log item; 0 before the first. */
+  readonly head: number
+  /** The time of its own timer, ms since the epoch. */
+  readonly timerMs?: number
+}
+
+/** Times are ms since the epoch. */
+export interface Inspection extends InspectedActor, TroubleView {
+  /** Whether the actor is in memory; its state may then be ahead of the durable one. */
+  readonly isLoaded: boolean
+  /** Its messages without a reply so far. */
+  readonly queued: number
+}
+
+/** An actor that is in memory. */
+interface Inspectable {
+  readonly queued: number
+  /** Undefined while it is loaded, and after its end. */
+  readonly inspect: () => InspectedActor | undefined
+}
+
+const withTimer = (timerMs: number | undefined) => timerMs === undefined ? {} : { timerMs }
+
+/** A state as it is stored; a text without a format, which is no state, as it is. */
+const stateOf = (stored: string | undefined): Pick<InspectedActor, "format" | "state"> => {
+  if (stored === undefined) return {}
+  try {
+    const { format, text } = decodeStoredState(stored)
+    return { state: text, format }
+  } catch {
+    return { state: stored }
+  }
+}
+
+/** An actor of this stored state. */
+export const inspected = (
+  stored: string | undefined,
+  head: number,
+  timerMs: number | undefined
+): InspectedActor => ({ ...stateOf(stored), head, ...withTimer(timerMs) })
+
+/**
+ * Replies with the {@link Inspection} of an actor of this node. One that is not in memory is not
+ * loaded: a broken one would break again.
+ */
+export const inspect = (
+  context: RecoverySource,
+  supervisor: Supervisor,
+  address: Address,
+  actor: Inspectable | undefined,
+  done: ReplyCallback
+): void => {
+  const trouble = supervisor.troubleOf(keyOf(address))
+  const queued = actor?.queued ?? 0
+  const live = actor?.inspect()
+  if (live !== undefined) return done(undefined, { ...live, ...trouble, queued, isLoaded: true })
+  const loading = callStore(context, () => context.storage.load(address))
+  const report = ({ head, state, timer }: StoredActor) =>
+    done(undefined, { ...inspected(state, head, timer), ...trouble, queued, isLoaded: false })
+  context.fork(
+    Effect.match(loading, { onFailure: (failure) => done(failure, undefined), onSuccess: report })
+  ).addObserver((exit) => {
+    if (exit._tag === "Failure") done(storeInterrupted(), undefined)
+  })
+}
