@@ -762,3 +762,16 @@ export const eventsMax = 500
 
 /** Events that the page of the history shows. */
 export const shownEventsMax = 50
+
+/* The inspector of actors. */
+
+/** Log items that it shows: the last ones. */
+export const inspectedItemsMax = 20
+
+/** Characters that it reads of these together, and shows of each. */
+export const inspectedLogCharsMax = 64 * 1024
+
+export const inspectedItemCharsMax = 4 * 1024
+
+/** Characters that it shows of a state. */
+export const inspectedStateCharsMax = 64 * 1024

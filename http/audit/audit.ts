@@ -22,6 +22,7 @@ export const auditActions = [
   "account.create",
   "account.export",
   "account.remove",
+  "actor.inspect",
   "admin.refused",
   "backup.take",
   "block.create",

@@ -45,6 +45,8 @@ const guardedPatterns: ReadonlyArray<string> = [
   "/blocks",
   "/blocks/{block}",
   "/cluster",
+  "/cluster/actors/{kind}",
+  "/cluster/actors/{kind}/{id}",
   "/cluster/history",
   "/cluster/quarantine/{kind}/{id}",
   "/content",

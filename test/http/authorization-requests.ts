@@ -282,6 +282,10 @@ export class AuthorizationRequests {
         return this.block(this.admin, "/blocks")
       case "/cabinets/{cabinet}":
         return this.createdPath(owner, "/cabinets", { body: cabinet })
+      case "/cluster/actors/{kind}":
+        return "/cluster/actors/mailbox"
+      case "/cluster/actors/{kind}/{id}":
+        return "/cluster/actors/account/admin"
       case "/cluster/quarantine/{kind}/{id}":
         return "/cluster/quarantine/mailbox/none"
       case "/content/{content}":

@@ -151,8 +151,9 @@ font-weight:600;white-space:nowrap}
 
 const charts = `.charts{display:grid;gap:.75rem;
 grid-template-columns:repeat(auto-fill,minmax(min(18rem,100%),1fr))}
-.chart{display:flex;flex-direction:column;margin:0;padding:.6rem .9rem .8rem;background:var(--field);border:1px solid var(--line);
-border-radius:.6rem;box-shadow:var(--shadow);font-variant-numeric:tabular-nums}
+.chart{display:flex;flex-direction:column;margin:0;padding:.6rem .9rem .8rem;
+background:var(--field);border:1px solid var(--line);border-radius:.6rem;box-shadow:var(--shadow);
+font-variant-numeric:tabular-nums}
 .chart figcaption b{display:block;font-size:.875rem}.chart .quiet{float:right;line-height:1.75}
 .chart svg{display:block;width:100%;height:4rem;margin-top:auto;border-bottom:1px solid var(--edge)}
 .line{fill:none;stroke:var(--accent);stroke-width:1.75;stroke-linecap:round}

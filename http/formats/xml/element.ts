@@ -113,6 +113,12 @@ export function isoTime(atMs: number | undefined): string | undefined {
   return atMs === undefined ? undefined : new Date(atMs).toISOString()
 }
 
+/** An element with these members; none if there are none. */
+export const listElement = (
+  name: string,
+  members: ReadonlyArray<Element>
+): ReadonlyArray<Element> => members.length === 0 ? [] : [element(name, {}, ...members)]
+
 /** The text of an element and of its descendants, in document order. */
 export const textOf = (node: Element): string => {
   let text = ""

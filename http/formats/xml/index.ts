@@ -2,8 +2,9 @@
 export { DocumentParser, documentTooLarge } from "./document-parser.ts"
 export { parseFragment, parseText, rowParser, XmlRejected } from "./document.ts"
 export { type AttributesInput, childOf, childrenOf, childText, type Element, element,
-  escapeAttribute, failure, isName, isoTime, isText, optionalElement, printable, type Result,
-  success, textOf, writeDocument, writeElement, xmlDeclaration, type XmlFault } from "./element.ts"
+  escapeAttribute, failure, isName, isoTime, isText, listElement, optionalElement, printable,
+  type Result, success, textOf, writeDocument, writeElement, xmlDeclaration,
+  type XmlFault } from "./element.ts"
 export { type JsonDocument, toJson } from "./json.ts"
 export { isUri, type NotificationDocument, notificationElement, type ParsedInlineContent,
   type RuleFault, storedFragment } from "./notification-document.ts"

@@ -1,13 +1,17 @@
 /** `/cluster`, for admins (protocol §6). */
 import { Effect } from "effect"
-import { type Address, address, isActorId } from "../../../runtime/index.ts"
-import { audited } from "../../audit/index.ts"
+import { type Address, address, isActorId, shardOf } from "../../../runtime/index.ts"
+import { auditAddress, audited, recordAudit } from "../../audit/index.ts"
 import { callerOf, requireAdmin } from "../../auth/index.ts"
 import { negotiate, standardTypes } from "../../formats/index.ts"
-import { type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError, noStore, seeOther,
-  type Service, viewAnswer } from "../../pipeline/index.ts"
+import { inspectedItemsMax, inspectedLogCharsMax } from "../../limits.ts"
+import { absoluteUri, type Call, defineHandler, emptyAnswer, type HandlerFailure, httpError,
+  nextLink, noStore, readPageRequest, seeOther, type Service,
+  viewAnswer } from "../../pipeline/index.ts"
+import { actorsView, actorView } from "./actor-views.ts"
+import { actorPath, actorsPath, clusterPath, quarantinePath } from "./cluster-paths.ts"
 import { clusterStatus, quarantinesOf } from "./cluster-status.ts"
-import { clusterPath, clusterView, quarantineView } from "./cluster-views.ts"
+import { clusterView, quarantineView } from "./cluster-views.ts"
 import { historyView } from "./history-views.ts"
 
 export const getCluster = defineHandler(function*(service, call) {
@@ -32,6 +36,39 @@ const actorOf = (
   return isNamed ? Effect.succeed(address(kind, id)) : Effect.fail(httpError("not-found"))
 }
 
+/** A page of the actors of a kind that have a record. */
+export const getActors = defineHandler(function*(service, call) {
+  yield* requireAdmin(service, call)
+  const kind = call.parameters.get("kind")
+  if (!service.system.snapshot().activations.has(kind)) return yield* httpError("not-found")
+  const page = yield* readPageRequest(call, isActorId)
+  const ids = yield* service.system.scan(kind, page.after, page.limit)
+  const next = nextLink(absoluteUri(service, actorsPath(kind)), page, ids)
+  return viewAnswer(actorsView(service, kind, ids, next), { headers: noStore })
+})
+
+/** One actor. The audit log has who looked, since it may show what others sent to each other. */
+export const getActor = defineHandler(function*(service, call) {
+  const admin = yield* requireAdmin(service, call)
+  const actor = yield* actorOf(service, call)
+  const operation = {
+    caller: callerOf(admin),
+    action: "actor.inspect",
+    target: actorPath(actor)
+  } as const
+  // The actor of the audit log must be seen also when it takes no entry.
+  if (actor.kind !== auditAddress().kind) yield* recordAudit(service, call, operation, "done")
+  const inspection = yield* service.system.inspect(actor)
+  const { head, state } = inspection
+  if (state === undefined && head === 0) return yield* httpError("not-found")
+  const from = Math.max(1, head - inspectedItemsMax + 1)
+  const log = yield* service.system.read(actor, from, inspectedItemsMax, inspectedLogCharsMax)
+  const node = service.system.cluster().owners[shardOf(actor)]
+  return viewAnswer(actorView(service, { address: actor, node, inspection, log }), {
+    headers: noStore
+  })
+})
+
 const notQuarantined = httpError("not-found", "no such actor is quarantined")
 
 export const getQuarantine = defineHandler(function*(service, call) {
@@ -49,7 +86,7 @@ export const liftQuarantine = defineHandler(function*(service, call) {
   const operation = {
     caller: callerOf(admin),
     action: "quarantine.lift",
-    target: `/cluster/quarantine/${actor.kind}/${actor.id}`
+    target: quarantinePath(actor)
   } as const
   const lifted = yield* audited(service, call, operation, service.system.lift(actor))
   if (!lifted) return yield* notQuarantined

@@ -1,6 +1,7 @@
 /** The page of the cluster. It is complete without a script; `/live.js` keeps it current. */
 import { badge, type Heading, type Html, html, livePart, liveState, nothing, table,
   timeAt } from "../../formats/html/index.ts"
+import { actorPath, actorsPath, quarantinePath } from "./cluster-paths.ts"
 import { type ClusterNode, type ClusterStatus, quarantinesOf, ranges,
   type ShardHolding } from "./cluster-status.ts"
 import type { KindFigures, NodeFigures, OriginFigures, QuarantineFigures } from "./node-figures.ts"
@@ -320,30 +321,28 @@ const kindTable = (nodes: ReadonlyArray<AnsweringNode>): Html => {
   const columns = kindColumns.map(([heading, field]) =>
     figure(heading, (name: string) => sumOf(all.filter(({ kind }) => kind === name), field))
   )
-  return figureTable("Actors", kinds, ["Kind", (kind) => kind], columns)
+  const linkOf = (kind: string) => html`<a href="${actorsPath(kind)}">${kind}</a>`
+  return figureTable("Actors", kinds, ["Kind", linkOf], columns)
 }
 
 /** A quarantined actor, and the form that lifts its quarantine. */
-const entry = (path: string, one: QuarantineFigures & { readonly node: string }): Html => {
+const entry = (one: QuarantineFigures & { readonly node: string }): Html => {
   const { id, kind, node, reason, sinceMs, untilMs } = one
-  return html`<li><p><b>${kind}/${id}</b> · ${reason}</p>
+  return html`<li><p><b><a href="${actorPath({ kind, id })}">${kind}/${id}</a></b> · ${reason}</p>
 <p class="quiet">at node ${node}, since ${timeAt(sinceMs)}, until ${timeAt(untilMs)}</p>
-<form action="${path}" method="post"><button type="submit" id="lift-${kind}-${id}"
+<form action="${quarantinePath(one)}" method="post"><button type="submit" id="lift-${kind}-${id}"
 aria-label="Lift the quarantine of ${kind}/${id}">Lift</button></form></li>
 `
 }
 
-const quarantines = (
-  status: ClusterStatus,
-  pathOf: (one: QuarantineFigures) => string
-): Html => {
+const quarantines = (status: ClusterStatus): Html => {
   const listed = quarantinesOf(status)
   const others = countQuarantined(status.nodes) - listed.length
   return html`<h2 id="quarantines">Quarantined actors</h2>
 ${
     listed.length === 0
       ? html`<p>None.</p>`
-      : html`<ol class="entries">${listed.map((one) => entry(pathOf(one), one))}</ol>`
+      : html`<ol class="entries">${listed.map(entry)}</ol>`
   }${others > 0 ? html`<p>And ${others} more.</p>` : nothing}
 `
 }
@@ -361,11 +360,8 @@ ${originTable(origins)}`
   }`
 }
 
-/** The whole page; `pathOf` returns the path of a quarantine. */
-export const clusterPage = (
-  status: ClusterStatus,
-  pathOf: (one: QuarantineFigures) => string
-): Html => {
+/** The whole page. */
+export const clusterPage = (status: ClusterStatus): Html => {
   const { holdings, nodes } = status
   const answers = answering(nodes)
   const shards = table(
@@ -375,7 +371,7 @@ export const clusterPage = (
     "figures"
   )
   const all = html`${summary(status)}<h2>Shards</h2>
-${picture(status)}${shards}${quarantines(status, pathOf)}<h2>Nodes</h2>
+${picture(status)}${shards}${quarantines(status)}<h2>Nodes</h2>
 ${nodeTable(nodes)}<h2>Actors</h2>
 ${kindTable(answers)}<h2>Commits</h2>
 <p class="quiet">Latency and size of the last 512 groups; totals since the start.</p>

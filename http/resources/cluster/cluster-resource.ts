@@ -1,10 +1,11 @@
 /** The operations of `/cluster` and of quarantines. */
 import { byDocumentName, CommitFigures, WaitingFigures } from "./node-figures.ts"
 import { attributes, buttonRequestBody, dateTime, digits, elementText, emptyResponse, flag, list,
-  object, oneOf, ref, rootElement, seeOtherResponse, text, uri,
+  object, oneOf, pagingParameters, ref, rootElement, seeOtherResponse, text, uri,
   viewResponse } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
-import { getCluster, getHistory, getQuarantine, liftQuarantine } from "./cluster-handlers.ts"
+import { getActor, getActors, getCluster, getHistory, getQuarantine,
+  liftQuarantine } from "./cluster-handlers.ts"
 
 /** The attributes of figures that are numbers. */
 const figures = (fields: Readonly<Record<string, unknown>>) =>
@@ -125,6 +126,32 @@ export const clusterResource: ResourceDefinition = {
         }, ["node", "count"]))
       })
     }, ["node", "shards", "owned", "nodes", "owners"]),
+    Actors: rootElement("actors", {
+      ...attributes({ kind: text }),
+      actor: list(object(attributes({ id: text, href: uri }), ["id", "href"]))
+    }, ["kind"]),
+    Actor: rootElement("actor", {
+      ...attributes({
+        href: uri,
+        kind: text,
+        id: text,
+        shard: digits,
+        node: text,
+        loaded: flag,
+        queued: digits,
+        head: digits,
+        format: digits,
+        timer: dateTime,
+        restarts: digits,
+        fault: text,
+        "quarantined-since": dateTime,
+        "quarantined-until": dateTime
+      }),
+      state: text,
+      items: object({
+        item: list(object({ ...attributes({ n: digits }), ...elementText("The item.") }, ["n"]))
+      })
+    }, ["href", "kind", "id", "shard", "loaded", "queued", "head", "restarts"]),
     History: rootElement("history", {
       ...attributes({ node: text, "sample-seconds": digits }),
       samples: object({ sample: list(sample) }),
@@ -152,6 +179,27 @@ export const clusterResource: ResourceDefinition = {
       needs: "role",
       scopes: ["admin"],
       responses: { 200: viewResponse("Cluster", "The status") }
+    },
+    "GET /cluster/actors/{kind}": {
+      handle: getActors,
+      id: "getActors",
+      summary: "Lists the actors of a kind that have a record, by id",
+      isNeverGone: true,
+      needs: "role",
+      scopes: ["admin"],
+      query: pagingParameters,
+      responses: { 200: viewResponse("Actors", "A page of the listing") }
+    },
+    "GET /cluster/actors/{kind}/{id}": {
+      handle: getActor,
+      id: "getActor",
+      summary: "Reads the state of an actor, the end of its log, its timer and its last fault",
+      description:
+        "As its node has it: in memory, or else in the store. The audit log has each read.",
+      isNeverGone: true,
+      needs: "role",
+      scopes: ["admin"],
+      responses: { 200: viewResponse("Actor", "The actor") }
     },
     "GET /cluster/history": {
       handle: getHistory,

@@ -1,21 +1,14 @@
 /** The documents of `/cluster`. */
 import { liveScriptPath } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, isoTime } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime, listElement } from "../../formats/xml/index.ts"
 import { absoluteUri, type Service } from "../../pipeline/index.ts"
 import { clusterPage } from "./cluster-page.ts"
+import { clusterPath, historyPath, quarantinePath } from "./cluster-paths.ts"
 import { type ClusterNode, type ClusterStatus, ranges,
   type ShardHolding } from "./cluster-status.ts"
 import { byDocumentName, type NodeFigures, type OriginFigures,
   type QuarantineFigures } from "./node-figures.ts"
-
-export const clusterPath = "/cluster"
-
-export const historyPath = "/cluster/history"
-
-/** The path of a quarantine. */
-export const quarantinePath = ({ id, kind }: Pick<QuarantineFigures, "id" | "kind">): string =>
-  `${clusterPath}/quarantine/${kind}/${id}`
 
 const quarantineElement = (service: Service, node: string, one: QuarantineFigures): Element =>
   element("quarantine", {
@@ -34,10 +27,6 @@ const originElement = ({ circuitOpen, origin, ...figures }: OriginFigures): Elem
     circuit: circuitOpen ? "open" : "closed",
     ...byDocumentName(figures)
   })
-
-/** An element with its members; none if there are no members. */
-export const listed = (name: string, members: ReadonlyArray<Element>): ReadonlyArray<Element> =>
-  members.length === 0 ? [] : [element(name, {}, ...members)]
 
 const figureElements = (
   service: Service,
@@ -60,9 +49,9 @@ const figureElements = (
     element(
       "deliveries",
       byDocumentName(deliveryFigures),
-      ...listed("origins", origins.map(originElement))
+      ...listElement("origins", origins.map(originElement))
     ),
-    ...listed("quarantines", quarantines.map((one) => quarantineElement(service, node, one)))
+    ...listElement("quarantines", quarantines.map((one) => quarantineElement(service, node, one)))
   ]
 }
 
@@ -107,7 +96,7 @@ const clusterElement = (service: Service, status: ClusterStatus): Element => {
 export const clusterView = (service: Service, status: ClusterStatus): ResourceView => ({
   title: "Cluster",
   tree: () => clusterElement(service, status),
-  body: () => clusterPage(status, quarantinePath),
+  body: () => clusterPage(status),
   scripts: [liveScriptPath],
   links: [{ rel: "related", href: historyPath, title: "The last hour of this node" }]
 })

@@ -2,11 +2,11 @@
 import { charts, emptyState, type Html, html, type LineChart, livePart, liveScriptPath, liveState,
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
-import { type Element, element, isoTime } from "../../formats/xml/index.ts"
+import { type Element, element, isoTime, listElement } from "../../formats/xml/index.ts"
 import type { ClusterEvent, NodeHistory, Sample, SeenEvent } from "../../history/index.ts"
 import { sampleMs, shownEventsMax, shownMsMin } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
-import { clusterPath, listed } from "./cluster-views.ts"
+import { clusterPath } from "./cluster-paths.ts"
 import { byDocumentName } from "./node-figures.ts"
 
 type Shown = Pick<NodeHistory, "events" | "samples">
@@ -170,8 +170,8 @@ export const historyView = (
       element(
         "history",
         { node, "sample-seconds": sampleMs / 1_000 },
-        ...listed("samples", samples.map(sampleElement)),
-        ...listed("events", events.map(eventElement))
+        ...listElement("samples", samples.map(sampleElement)),
+        ...listElement("events", events.map(eventElement))
       ),
     body: () => page(node, history),
     scripts: [liveScriptPath],

@@ -175,6 +175,8 @@ export const createSamplePages = async (base: string): Promise<ReadonlyArray<Sam
   ...await accounts(base),
   samplePage("cluster", "/cluster"),
   samplePage("history", "/cluster/history"),
+  samplePage("actors", "/cluster/actors/mailbox"),
+  samplePage("actor", "/cluster/actors/mailbox/alice"),
   samplePage("limits", "/limits"),
   samplePage("settings", "/settings"),
   samplePage("problems", "/problems"),

@@ -46,6 +46,8 @@ export const exampleTemplates = [
   "/loads/{load}",
   "/queries/{query}",
   "/problems/{slug}",
+  "/cluster/actors/{kind}",
+  "/cluster/actors/{kind}/{id}",
   "/cluster/quarantine/{kind}/{id}"
 ] as const
 
@@ -185,6 +187,8 @@ export const makeResources = async (recorder: Recorder): Promise<Examples> => {
     "/outgoing/{account}": "/outgoing/admin",
     "/outgoing/{account}/{notification}": await maker.create("POST", "/outgoing/admin", to),
     "/problems/{slug}": "/problems/not-found",
+    "/cluster/actors/{kind}": "/cluster/actors/account",
+    "/cluster/actors/{kind}/{id}": "/cluster/actors/account/admin",
     // No actor is in quarantine: 404.
     "/cluster/quarantine/{kind}/{id}": "/cluster/quarantine/mailbox/suite"
   }

@@ -145,6 +145,8 @@ export const askModeration = async ({ asks, send, service }: OperationCalls): Pr
 export const askCluster = async ({ asks, send, service }: OperationCalls): Promise<void> => {
   await asks("GET /cluster", { path: "/cluster" })
   await asks("GET /cluster/history", { path: "/cluster/history" })
+  await asks("GET /cluster/actors/{kind}", { path: "/cluster/actors/account" })
+  await asks("GET /cluster/actors/{kind}/{id}", { path: "/cluster/actors/account/admin" })
   const resting = async (round: number) => {
     const name = `broken-${round}`
     await send("POST", "/mailboxes", { basic: admin, headers: { Slug: name } })

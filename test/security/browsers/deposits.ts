@@ -426,6 +426,8 @@ export class Depositor {
     this.show("/", `/?mailbox=${text}`)
     this.show("/problems", "/problems")
     this.show("/problems/{slug}", "/problems/gone")
+    this.show("/cluster/actors/{kind}", "/cluster/actors/mailbox")
+    this.show("/cluster/actors/{kind}/{id}", "/cluster/actors/mailbox/hostile")
     for (
       const path of [
         "/openapi.json",

@@ -1,0 +1,121 @@
+/** `/cluster/actors`: what an actor has in memory or in the store (protocol §6). */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { childOf, childrenOf, type Element } from "../../http/formats/xml/index.ts"
+import { resourceTable } from "../../http/resource-table.ts"
+import { address, shardOf } from "../../runtime/index.ts"
+import { adminToken, type Harness, startService } from "./harness.ts"
+import { nodeOf, quarantineMailbox } from "./quarantined-mailbox.ts"
+
+const basic = `admin:${adminToken}`
+
+let service: Harness
+
+/** The secret part of the mailbox's URI. */
+let secret: string
+
+const send: Harness["send"] = (...request) => service.send(...request)
+
+beforeAll(async () => {
+  service = await startService(resourceTable)
+  const opened = await send("POST", "/mailboxes", { basic, headers: { Slug: "box" } })
+  expect(opened.status).toBe(201)
+  secret = /~([\w-]+)/.exec(opened.text)?.[1] ?? ""
+  expect(secret).not.toBe("")
+  const description = "<description>&lt;script&gt;hello</description>"
+  const item = `<item><url>http://a.test/</url>${description}</item>`
+  expect(
+    (await send("POST", "/mailboxes/box", { body: `<notification>${item}</notification>` })).status
+  ).toBe(202)
+})
+afterAll(() => service.close())
+
+const path = "/cluster/actors/mailbox/box"
+
+const itemsOf = (actor: Element): ReadonlyArray<string> => {
+  const items = childOf(actor, "items")
+  return items === undefined
+    ? []
+    : childrenOf(items, "item").map(({ children }) => children.join(""))
+}
+
+describe("the inspector", () => {
+  it("is for admins only, and knows the kinds of actors", async () => {
+    const body = "<account><name>nobody</name></account>"
+    const created = await send("POST", "/accounts", { basic, body })
+    const nobody = `nobody:${created.child("token")}`
+    for (const target of ["/cluster/actors/mailbox", path]) {
+      expect((await send("GET", target)).status).toBe(401)
+      expect((await send("GET", target, { basic: nobody })).status).toBe(403)
+    }
+    for (const tail of ["nothing", "nothing/x", "mailbox/none", "mailbox/a.b", "__proto__/x"]) {
+      expect([tail, (await send("GET", `/cluster/actors/${tail}`, { basic })).status])
+        .toEqual([tail, 404])
+    }
+  })
+
+  it("lists the actors of a kind in pages", async () => {
+    const names = ["list-a", "list-b"]
+    for (const Slug of names) await send("POST", "/mailboxes", { basic, headers: { Slug } })
+    const found: Array<string> = []
+    let next: string | undefined = "/cluster/actors/mailbox?limit=1"
+    while (next !== undefined) {
+      const page = await send("GET", next, { basic })
+      found.push(...childrenOf(page.xml, "actor").map(({ attributes }) => attributes["id"] ?? ""))
+      const link = page.headers.get("link") ?? ""
+      next = /<([^>]+)>; rel="?next/.exec(link)?.[1]?.replace(service.base, "")
+    }
+    expect(found).toEqual(found.toSorted())
+    expect(found).toEqual(expect.arrayContaining(["box", ...names]))
+    const page = await send("GET", "/cluster/actors/mailbox", { basic, accept: "text/html" })
+    expect(page.text).toContain(`href="${path}"`)
+    const cluster = await send("GET", "/cluster", { basic, accept: "text/html" })
+    expect(cluster.text).toContain("href=\"/cluster/actors/mailbox\"")
+  })
+
+  it("shows state, log, node and shard, without secrets, and text of others as text", async () => {
+    const { text, xml } = await send("GET", path, { basic })
+    const of = address("mailbox", "box")
+    expect(xml.attributes).toMatchObject({
+      href: service.base + path,
+      kind: "mailbox",
+      id: "box",
+      shard: String(shardOf(of)),
+      node: nodeOf(service, of).system.cluster().self,
+      loaded: "true",
+      queued: "0",
+      restarts: "0"
+    })
+    const state = childOf(xml, "state")?.children.join("") ?? ""
+    expect(JSON.parse(state)).toMatchObject({ _tag: "Open", passwordHash: "not shown" })
+    expect(itemsOf(xml).join()).toContain("script&gt;hello")
+    expect(text).not.toContain(secret)
+    const json = await send("GET", path, { basic, accept: "application/json" })
+    expect(JSON.parse(json.text)).toMatchObject({ kind: "mailbox", id: "box", state })
+    const page = await send("GET", path, { basic, accept: "text/html" })
+    expect(page.text).toContain("<h2>State</h2>")
+    expect(page.text).not.toContain("<script>hello")
+    expect(page.text).not.toContain(secret)
+  })
+
+  it("is recorded in the audit log", async () => {
+    await send("GET", path, { basic })
+    const { text } = await send("GET", "/audit?action=actor.inspect", { basic })
+    expect(text).toContain("actor.inspect")
+    expect(text).toContain(path)
+  })
+
+  it("shows an actor in quarantine, its last fault, and a button that lifts it", async () => {
+    await send("POST", "/mailboxes", { basic, headers: { Slug: "broken" } })
+    const of = await quarantineMailbox(service, "broken")
+    const target = `/cluster/actors/${of.kind}/${of.id}`
+    const { xml } = await send("GET", target, { basic })
+    expect(xml.attributes).toMatchObject({ loaded: "false" })
+    expect(xml.attributes["fault"]).toMatch(/^TypeError at /)
+    expect(Date.parse(xml.attributes["quarantined-until"] ?? "")).toBeGreaterThan(Date.now())
+    const page = await send("GET", target, { basic, accept: "text/html" })
+    expect(page.text).toContain(`action="/cluster/quarantine/${of.kind}/${of.id}"`)
+    await send("DELETE", `/cluster/quarantine/${of.kind}/${of.id}`, { basic })
+    const after = await send("GET", target, { basic })
+    expect(after.xml.attributes).not.toHaveProperty("quarantined-until")
+  })
+})
