@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import type { SystemApi } from "../../runtime/index.ts"
 import { eventsMax, observationMs, sampleMs, samplesMax } from "../limits.ts"
 import { type Reading, readingOf, type ReadingSources, type Sample, sampleOf } from "./sample.ts"
-import { type ClusterEvent, eventsBetween, type Observation, observationOf } from "./time-line.ts"
+import { type ClusterEvent, eventsBetween, eventText, type Observation,
+  observationOf } from "./time-line.ts"
 
 /** An event with the time of day at which this node saw it, ms since the epoch. */
 export type SeenEvent = ClusterEvent & { readonly atMs: number }
@@ -15,6 +16,14 @@ interface HistorySources extends ReadingSources {
 /** The last `max` items of a list that grows at its end. */
 const lastOf = <Item>(items: ReadonlyArray<Item>, max: number): ReadonlyArray<Item> =>
   items.length > max ? items.slice(-max) : items
+
+/** The log has these with their causes, from where they happen. */
+const loggedElsewhere: ReadonlySet<ClusterEvent["type"]> = new Set([
+  "connected",
+  "disconnected",
+  "lifted",
+  "quarantined"
+])
 
 export class NodeHistory {
   private readonly sources: HistorySources
@@ -38,21 +47,31 @@ export class NodeHistory {
     return this.seen
   }
 
-  /** Looks for events, and takes a sample when it is due. */
-  observe(): void {
+  /** Looks for events, and takes a sample when it is due. Returns the new events. */
+  observe(): ReadonlyArray<ClusterEvent> {
     const { sources } = this
     const observation = observationOf(sources.system)
-    if (this.observation !== undefined) this.add(eventsBetween(this.observation, observation))
+    const events = eventsBetween(this.observation ?? observation, observation)
+    this.add(events)
     this.observation = observation
     if (this.reading === undefined) this.reading = readingOf(sources)
     else if (sources.monotonicMs() - this.reading.monotonicMs >= sampleMs) {
       this.sample(this.reading)
     }
+    return events
   }
 
-  /** Observes until it is interrupted. */
-  readonly keep: Effect.Effect<never> = Effect.suspend(() =>
-    Effect.forever(Effect.andThen(Effect.sync(() => this.observe()), Effect.sleep(observationMs)))
+  /** Observes until it is interrupted. The log has what happens to nodes and shards. */
+  readonly keep: Effect.Effect<never> = Effect.sync(() => this.observe()).pipe(
+    Effect.flatMap((events) =>
+      Effect.forEach(
+        events.filter(({ type }) => !loggedElsewhere.has(type)),
+        (event) => Effect.logInfo(eventText(event)),
+        { discard: true }
+      )
+    ),
+    Effect.andThen(Effect.sleep(observationMs)),
+    Effect.forever
   )
 
   private add(events: ReadonlyArray<ClusterEvent>): void {

@@ -39,7 +39,33 @@ export type ClusterEvent =
   | { readonly type: "lifted"; readonly node: string; readonly actor: string }
   | { readonly type: "disconnected" | "connected"; readonly node: string }
 
-export type EventType = ClusterEvent["type"]
+type EventType = ClusterEvent["type"]
+
+const shardCount = (count: number): string => count === 1 ? "1 shard" : `${count} shards`
+
+const eventTexts: {
+  readonly [Type in EventType]: (
+    event: Extract<ClusterEvent, { readonly type: Type }>
+  ) => string
+} = {
+  joined: ({ node }) => `node ${node} joined`,
+  restarted: ({ node }) => `node ${node} started again`,
+  leaving: ({ node }) => `node ${node} is stopping, and hands its shards over`,
+  left: ({ node }) => `node ${node} left`,
+  removed: ({ node }) => `node ${node} did not answer, and is no longer a member`,
+  took: ({ count, from, node }) =>
+    `node ${node} took ${shardCount(count)}${from === undefined ? "" : ` of node ${from}`}`,
+  lost: ({ count, node }) => `${shardCount(count)} of node ${node} have no owner`,
+  quarantined: ({ actor, reason }) => `the actor ${actor} is in quarantine: ${reason}`,
+  lifted: ({ actor }) => `the quarantine of the actor ${actor} ended, or its shard moved`,
+  disconnected: ({ node }) => `node ${node} lost its connection to NATS`,
+  connected: ({ node }) => `node ${node} is connected to NATS again`
+}
+
+/** What happened, in words. */
+export const eventText = <Type extends EventType>(
+  event: Extract<ClusterEvent, { readonly type: Type }>
+): string => eventTexts[event.type](event)
 
 const byName = (nodes: ReadonlyArray<NodeView>): ReadonlyMap<string, NodeView> =>
   new Map(nodes.map((one) => [one.node, one]))

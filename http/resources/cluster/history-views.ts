@@ -3,7 +3,7 @@ import { charts, emptyState, type Html, html, type LineChart, livePart, liveScri
   timeAt } from "../../formats/html/index.ts"
 import type { ResourceView } from "../../formats/index.ts"
 import { type Element, element, isoTime, listElement } from "../../formats/xml/index.ts"
-import type { ClusterEvent, NodeHistory, Sample, SeenEvent } from "../../history/index.ts"
+import { eventText, type NodeHistory, type Sample, type SeenEvent } from "../../history/index.ts"
 import { sampleMs, shownEventsMax, shownMsMin } from "../../limits.ts"
 import type { Service } from "../../pipeline/index.ts"
 import { clusterPath } from "./cluster-paths.ts"
@@ -11,37 +11,11 @@ import { byDocumentName } from "./node-figures.ts"
 
 type Shown = Pick<NodeHistory, "events" | "samples">
 
-const shardCount = (count: number): string => count === 1 ? "1 shard" : `${count} shards`
-
-/** What happened, in words. */
-const eventTexts: {
-  readonly [Type in ClusterEvent["type"]]: (
-    event: Extract<ClusterEvent, { readonly type: Type }>
-  ) => string
-} = {
-  joined: ({ node }) => `node ${node} joined`,
-  restarted: ({ node }) => `node ${node} started again`,
-  leaving: ({ node }) => `node ${node} is stopping, and hands its shards over`,
-  left: ({ node }) => `node ${node} left`,
-  removed: ({ node }) => `node ${node} did not answer, and is no longer a member`,
-  took: ({ count, from, node }) =>
-    `node ${node} took ${shardCount(count)}${from === undefined ? "" : ` of node ${from}`}`,
-  lost: ({ count, node }) => `${shardCount(count)} of node ${node} have no owner`,
-  quarantined: ({ actor, reason }) => `the actor ${actor} is in quarantine: ${reason}`,
-  lifted: ({ actor }) => `the quarantine of the actor ${actor} ended, or its shard moved`,
-  disconnected: ({ node }) => `node ${node} lost its connection to NATS`,
-  connected: ({ node }) => `node ${node} is connected to NATS again`
-}
-
-const textOf = <Type extends ClusterEvent["type"]>(
-  event: Extract<ClusterEvent, { readonly type: Type }>
-): string => eventTexts[event.type](event)
-
 const sampleElement = ({ atMs, ...figures }: Sample): Element =>
   element("sample", { at: isoTime(atMs), ...byDocumentName(figures) })
 
 const eventElement = ({ atMs, ...event }: SeenEvent): Element =>
-  element("event", { at: isoTime(atMs), ...event }, textOf(event))
+  element("event", { at: isoTime(atMs), ...event }, eventText(event))
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
 
@@ -118,7 +92,7 @@ const chartOf = (samples: ReadonlyArray<Sample>) => {
 }
 
 const entry = ({ atMs, ...event }: SeenEvent): Html =>
-  html`<li><p>${textOf(event)}</p>
+  html`<li><p>${eventText(event)}</p>
 <p class="quiet">${timeAt(atMs)}</p></li>
 `
 

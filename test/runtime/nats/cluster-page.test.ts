@@ -16,7 +16,7 @@ let nodes: ReadonlyArray<Service>
 
 beforeAll(async () => {
   nats = await startServer()
-  const env = { NATS_URL: nats.url, CLUSTER_BUCKETS: "1" }
+  const env = { NATS_URL: nats.url, CLUSTER_BUCKETS: "1", LOG_LEVEL: "info" }
   nodes = await Promise.all(names.map((name) => start({ env: { ...env, NODE_ID: name } })))
 })
 
@@ -84,4 +84,28 @@ it("shows which node does not answer", async () => {
     const found = nodesOf(await shownAt(one)).find(({ name }) => name === "two")
     return found?.["answers"] === "true" ? found : undefined
   })
+})
+
+/** The time line of a node in words, the oldest event first. */
+const timeLineOf = async ({ url }: Service): Promise<ReadonlyArray<string>> => {
+  const answer = await fetch(`${url}/cluster/history`, { headers: asAdmin })
+  const parsed = parseText(await answer.text())
+  if (!parsed.ok) throw new Error(`the history answers ${answer.status}`)
+  return listOf(parsed.value, "events", "event").map(({ children }) => children.join(""))
+}
+
+it("tells in the time line and the log that a node was killed, and who took its shards", async () => {
+  const [one, three, two] = nodes
+  if (one === undefined || three === undefined || two === undefined) throw new Error("no node")
+  const removed = "node two did not answer, and is no longer a member"
+  const taken = /^node (one|three) took \d+ shards?( of node two)?$/
+  const before = await Promise.all([one, three].map(timeLineOf))
+  two.child.kill("SIGKILL")
+  for (const [at, node] of [one, three].entries()) {
+    const events = await eventually(shownWithinMs, "a survivor took its shards", async () => {
+      const after = (await timeLineOf(node)).slice(before[at]?.length)
+      return after.includes(removed) && after.some((text) => taken.test(text)) ? after : undefined
+    })
+    for (const text of events) await expect.poll(() => node.output).toContain(text)
+  }
 })
