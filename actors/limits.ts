@@ -553,6 +553,17 @@ export const answerBytesMax = 64 * 1024
 /** Bytes of a response's header block. */
 export const answerHeadBytesMax = 16 * 1024
 
+/** Bytes of an answer's body that an {@link ExchangeRecord} of `outbound` keeps. */
+export const answerSampleBytesMax = 4 * 1024
+
+/** Headers in such a record, of the request and of the answer each; characters of all of them. */
+export const recordedHeadersMax = 32
+
+export const recordedHeaderCharsMax = 2 * 1024
+
+/** Memory for samples: each request in flight holds one at most. */
+export const answerSamplesBytesMax = 1024 * 1024
+
 /** Redirects that are followed (protocol §1.3). */
 export const redirectsMax = 3
 
@@ -593,6 +604,11 @@ export const makeDeliveryLimits = (replaced: Partial<DeliveryLimits> = {}): Deli
     if (!relation) throw new RangeError(`delivery limits: ${what} does not hold`)
   }
   holds(limits.connectMs <= limits.attemptMs, "connecting fits an attempt")
+  holds(
+    // 256 requests in flight with 4 KiB each are 1 MiB.
+    limits.inFlightMax * answerSampleBytesMax <= answerSamplesBytesMax,
+    "the samples of all answers fit their memory"
+  )
   // One cause alone may hold half of the permits.
   holds(2 * limits.perOriginMax <= limits.inFlightMax, "an origin's attempts fit one cause")
   holds(limits.waitingPerOriginMax <= limits.waitingMax, "an origin's queue fits the node's")

@@ -48,7 +48,7 @@ const acquireConnections = Effect.fnUntraced(function*(
 ) {
   const rules = addressRules(allow)
   const names = makeNameResolver({ limits, dnsServers, hostsFile })
-  const connector = makeConnector({ limits, names, rules, ca })
+  const connector = makeConnector({ limits, names, rules, publicRules: addressRules([]), ca })
   const agent = new Agent({
     connect: connector.connect,
     connections: limits.perOriginMax,

@@ -111,12 +111,19 @@ export interface Connector {
   readonly connect: buildConnector.connector
   /** How many connections are open or being opened. */
   readonly openCount: () => number
+  /**
+   * Whether all open connections to the origin lead to public addresses; false without one. A
+   * name may resolve to different addresses, and undici does not report which connection it uses.
+   */
+  readonly isPublic: (origin: string) => boolean
   readonly close: () => void
 }
 
 export interface ConnectorOptions {
   readonly names: NameResolver
   readonly rules: AddressRules
+  /** The rules of public addresses, whatever the operator allows. */
+  readonly publicRules: AddressRules
   readonly limits: Pick<DeliveryLimits, "connectMs" | "nextAddressMs">
   /** Certificates that are trusted instead of the system's, as PEM. */
   readonly ca?: ReadonlyArray<string> | undefined
@@ -201,18 +208,55 @@ const secured = (
     })
   })
 
+/** The open connections of each origin, by whether their address is public. */
+class OriginConnections {
+  private readonly rules: AddressRules
+  private readonly open = new Map<string, { public: number; other: number }>()
+
+  constructor(rules: AddressRules) {
+    this.rules = rules
+  }
+
+  /** Counts a connection until it is closed; no data comes from it after that. */
+  add(origin: string, socket: Socket): void {
+    const { remoteAddress = "" } = socket
+    const kind = this.rules.permits(remoteAddress) ? "public" : "other"
+    const counts = this.open.get(origin) ?? { public: 0, other: 0 }
+    counts[kind] += 1
+    this.open.set(origin, counts)
+    socket.once("close", () => {
+      counts[kind] -= 1
+      if (counts.public + counts.other === 0) this.open.delete(origin)
+    })
+  }
+
+  isPublic(origin: string): boolean {
+    const counts = this.open.get(origin)
+    return counts !== undefined && counts.public > 0 && counts.other === 0
+  }
+}
+
+/** The addresses of a host that may be reached, in the order in which they are tried. */
+const permittedAddresses = async (
+  names: NameResolver,
+  rules: AddressRules,
+  host: string
+): Promise<ReadonlyArray<string>> => {
+  const found = isIP(host) === 0 ? await names.resolve(host) : [host]
+  const addresses = found.filter(rules.permits)
+  if (addresses.length === 0) throw new ForbiddenAddress()
+  return interleaved(addresses)
+}
+
 /** Resolves, checks, and connects to exactly the checked addresses. */
-export const makeConnector = ({ ca, limits, names, rules }: ConnectorOptions): Connector => {
+export const makeConnector = (
+  { ca, limits, names, publicRules, rules }: ConnectorOptions
+): Connector => {
+  const connections = new OriginConnections(publicRules)
   const sockets = new Set<Socket>()
   const track = (socket: Socket): void => {
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
-  }
-  const permitted = async (host: string): Promise<ReadonlyArray<string>> => {
-    const found = isIP(host) === 0 ? await names.resolve(host) : [host]
-    const addresses = found.filter(rules.permits)
-    if (addresses.length === 0) throw new ForbiddenAddress()
-    return interleaved(addresses)
   }
   const open = async (
     { hostname, port, protocol }: buildConnector.Options,
@@ -221,11 +265,13 @@ export const makeConnector = ({ ca, limits, names, rules }: ConnectorOptions): C
   ): Promise<Socket> => {
     const host = hostOf(hostname)
     const isSecure = protocol === "https:"
-    const addresses = await permitted(host)
+    const addresses = await permittedAddresses(names, rules, host)
     onResolved()
     const number = port === "" ? isSecure ? 443 : 80 : Number(port)
     const socket = await race(addresses, number, limits.nextAddressMs, signal, track)
-    return isSecure ? await secured(socket, host, ca) : socket
+    const connected = isSecure ? await secured(socket, host, ca) : socket
+    connections.add(`${protocol}//${hostname}${port === "" ? "" : `:${port}`}`, connected)
+    return connected
   }
   const connect: buildConnector.connector = (options, callback) => {
     const abort = new AbortController()
@@ -253,6 +299,7 @@ export const makeConnector = ({ ca, limits, names, rules }: ConnectorOptions): C
   return {
     connect,
     openCount: () => sockets.size,
+    isPublic: (origin) => connections.isPublic(origin),
     close: () => {
       for (const socket of sockets) socket.destroy()
     }

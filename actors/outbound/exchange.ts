@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { promisify } from "node:util"
 import { brotliDecompress, gunzip, inflate } from "node:zlib"
 import { type Agent, type Dispatcher, errors } from "undici"
-import { answerBytesMax, blamedShare, bodyBlockBytes, type DeliveryLimits } from "../limits.ts"
+import { answerBytesMax, answerSampleBytesMax, blamedShare, bodyBlockBytes,
+  type DeliveryLimits } from "../limits.ts"
 import { connectionFailureOf, ForbiddenAddress, noAnswerInTime, notAllowed } from "./problems.ts"
 import type { BodyMemory, DeliveryFailure } from "./protocol.ts"
 
@@ -61,6 +62,11 @@ export interface ExchangeRequest {
   readonly bytesMax: number
   /** Asked for the memory of a body that is kept; by default there is room. */
   readonly memory?: BodyMemory | undefined
+  /**
+   * Whether the first bytes of the body are sampled, whatever the response is. Asked while the
+   * connection is open on which the head has come; by default they are not.
+   */
+  readonly samples?: (() => boolean) | undefined
 }
 
 /** The peer has responded: its head is complete. */
@@ -74,6 +80,8 @@ export interface ExchangeResponse {
   readonly lacksMemory: boolean
   /** Why a body that was to be kept is incomplete. */
   readonly broken?: string
+  /** The first bytes of the body, and how many have arrived; only if it is sampled. */
+  readonly sample?: { readonly bytes: Uint8Array; readonly size: number }
 }
 
 /** No valid response. `health` is the evidence about the origin, for its circuit breaker. */
@@ -122,7 +130,7 @@ class Body {
   private readonly blocks: Array<Buffer> = []
   private length = 0
 
-  constructor({ bytesMax, memory }: ExchangeRequest) {
+  constructor({ bytesMax, memory }: Pick<ExchangeRequest, "bytesMax" | "memory">) {
     this.blockBytes = Math.max(1, Math.min(bodyBlockBytes, bytesMax))
     this.reserve = (bytes) => memory?.reserve(bytes) ?? true
   }
@@ -162,6 +170,7 @@ class Handler implements Dispatcher.DispatchHandler {
     | { readonly code: number; readonly headers: Headers; readonly keeps: boolean }
     | undefined
   private readonly body: Body
+  private sample: Body | undefined
   private size = 0
   private settled = false
   private timer: NodeJS.Timeout
@@ -201,6 +210,9 @@ class Handler implements Dispatcher.DispatchHandler {
     if (code < 200 || this.settled) return
     const keeps = isOk(code) && this.request.keep !== "nothing"
     this.head = { code, headers, keeps }
+    if (this.request.samples?.() === true) {
+      this.sample = new Body({ bytesMax: answerSampleBytesMax })
+    }
     if (!keeps) {
       clearTimeout(this.timer)
       const leftMs = Math.min(this.limits.drainMs, this.endMs - performance.now())
@@ -212,6 +224,7 @@ class Handler implements Dispatcher.DispatchHandler {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled || this.head === undefined) return
+    this.sample?.add(chunk.subarray(0, Math.max(0, answerSampleBytesMax - this.size)))
     this.size += chunk.length
     const { bytesMax, keep } = this.request
     if (!this.head.keeps) {
@@ -263,7 +276,10 @@ class Handler implements Dispatcher.DispatchHandler {
       bytes: bytes.subarray(0, this.request.bytesMax),
       isTooLarge,
       lacksMemory,
-      ...broken === undefined || !head.keeps ? {} : { broken }
+      ...broken === undefined || !head.keeps ? {} : { broken },
+      ...this.sample === undefined
+        ? {}
+        : { sample: { bytes: this.sample.bytes(), size: this.size } }
     })
   }
 

@@ -77,6 +77,45 @@ export interface RequestCause {
   readonly id: string
 }
 
+/** The name of a header in lower case, and its value. */
+const HeaderField = Schema.Tuple([Schema.String, Schema.String])
+
+/**
+ * What an attempt has exchanged on its last hop, for whoever has to find out why it fails. Headers
+ * are without credentials and cookies, and without those that undici adds for the connection.
+ */
+export const ExchangeRecord = Schema.Struct({
+  /** When the request of this hop began, ms since the epoch. */
+  beganAtMs: Count,
+  durationMs: Count,
+  requestHeaders: Schema.Array(HeaderField),
+  /** The status code; left out without an answer. */
+  code: Schema.optionalKey(Count),
+  /** Left out without an answer, and if the observer may not see the answers of the address. */
+  answer: Schema.optionalKey(Schema.Struct({
+    headers: Schema.Array(HeaderField),
+    /** Bytes of the body that have arrived; reading stops at 64 KiB. */
+    bytes: Count,
+    /** The first 4 KiB of the body; left out if they are not text in UTF-8. */
+    text: Schema.optionalKey(Schema.String),
+    /** Whether the text is shorter than what has arrived. */
+    isCut: Schema.optionalKey(Schema.Boolean)
+  }))
+})
+
+export type ExchangeRecord = typeof ExchangeRecord.Type
+
+/** Gets what one attempt exchanges. The text of an answer is untrusted. */
+export interface ExchangeObserver {
+  /**
+   * The addresses whose answers may be seen. With `public` the answer of another address is left
+   * out, so that a request is no way to read what only the operator's own network may read.
+   */
+  readonly answersOf: Reach
+  /** Called after each hop that has loaded its content; the last call is that of the last hop. */
+  readonly record: (record: ExchangeRecord) => void
+}
+
 /** Who causes a request and where it may go, beside the rules of all requests. */
 export interface RequestBounds {
   readonly cause: RequestCause
@@ -106,6 +145,7 @@ export type OutboundPost = (OutboundContent | BodySource) & RequestBounds & {
    * Only used if the post discovers.
    */
   readonly deliverLocally?: (uri: string) => Effect.Effect<DeliveryOutcome> | undefined
+  readonly observer?: ExchangeObserver
 }
 
 /** The resource that a GET returned. */
@@ -134,6 +174,7 @@ export interface OutboundGet extends RequestBounds {
   readonly memory?: BodyMemory
   /** Whether a redirect is a permanent failure; by default it is followed. */
   readonly refusesRedirects?: boolean
+  readonly observer?: ExchangeObserver
 }
 
 /** The outcome of a GET: a 2xx is Fetched, never Delivered. */

@@ -13,10 +13,10 @@ import { decoded, type DecodingFailure, exchange, type ExchangeRequest, type Exc
   type ExchangeResult, type Headers, isIdentity } from "./exchange.ts"
 import type { OriginHealth, OriginLimiter } from "./origin-limiter.ts"
 import { noAnswerInTime } from "./problems.ts"
-import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, FetchOutcome, HeadOutcome,
-  OutboundContent, OutboundGet, OutboundHead, OutboundPost, RequestBounds, RequestCause,
-  TextContent } from "./protocol.ts"
-import { acceptPostOf, outcomeOf, redirectOf, valueOf } from "./response.ts"
+import type { BodyMemory, Deferred, DeliveryFailure, DeliveryOutcome, ExchangeObserver,
+  FetchOutcome, HeadOutcome, OutboundContent, OutboundGet, OutboundHead, OutboundPost,
+  RequestBounds, RequestCause, TextContent } from "./protocol.ts"
+import { acceptPostOf, exchangeRecordOf, outcomeOf, redirectOf, valueOf } from "./response.ts"
 
 /** The resources that all requests of a node share. */
 export interface OutboundResources {
@@ -42,6 +42,7 @@ type HttpRequest = Pick<ExchangeRequest, "method" | "keep" | "bytesMax" | "memor
   readonly cause: RequestCause
   readonly refusesRedirects?: boolean
   readonly admitRedirect?: RequestBounds["admitRedirect"] | undefined
+  readonly observer?: ExchangeObserver | undefined
 }
 
 /** The time that one attempt has left for all its requests, in ms. */
@@ -78,6 +79,7 @@ export const post = Effect.fnUntraced(function*(
     cause: outboundPost.cause,
     refusesRedirects: outboundPost.refusesRedirects === true,
     admitRedirect: outboundPost.admitRedirect,
+    observer: outboundPost.observer,
     load: "load" in outboundPost ? outboundPost.load : () => outboundPost
   }
   const final = yield* send(resources, request, time)
@@ -93,7 +95,7 @@ export const post = Effect.fnUntraced(function*(
 /** Makes a GET and decompresses its body. */
 export const get = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { admitRedirect, bytesMax, cause, headers = {}, memory, refusesRedirects = false, uri }:
+  { admitRedirect, bytesMax, cause, headers = {}, memory, observer, refusesRedirects = false, uri }:
     OutboundGet
 ): Effect.fn.Return<FetchOutcome> {
   const request: HttpRequest = {
@@ -105,6 +107,7 @@ export const get = Effect.fnUntraced(function*(
     cause,
     refusesRedirects,
     admitRedirect,
+    observer,
     load: () => ({ headers })
   }
   const final = yield* send(resources, request, timeOf(resources))
@@ -192,7 +195,7 @@ const healthOf = (result: ExchangeResult): OriginHealth =>
 /** Loads the content and exchanges it for a response; the request holds its permit. */
 const loadAndExchange = Effect.fnUntraced(function*(
   resources: OutboundResources,
-  { bytesMax, keep, load, memory, method }: HttpRequest,
+  { bytesMax, keep, load, memory, method, observer }: HttpRequest,
   { origin, path }: Destination,
   isSameOrigin: boolean,
   time: TimeLeft
@@ -202,11 +205,17 @@ const loadAndExchange = Effect.fnUntraced(function*(
   const content = Effect.isEffect(loaded) ? yield* loaded : loaded
   if (content === undefined) return obsolete
   const headers = headersOf(content, userAgent, isSameOrigin)
-  const request = { origin, path, method, keep, bytesMax, memory, headers, body: content.body }
+  const samples = observer &&
+    (() => observer.answersOf === "allowed" || connector.isPublic(origin))
+  const bounds = { keep, bytesMax, memory, samples }
+  const request = { origin, path, method, ...bounds, headers, body: content.body }
+  const beganAtMs = resources.nowMs()
   const keepsConnection = connector.openCount() < limits.connectionsKeptMax
   const sentMs = performance.now()
   const result = yield* exchange(agent, request, time.sendMs, keepsConnection, limits)
-  time.sendMs -= performance.now() - sentMs
+  const durationMs = performance.now() - sentMs
+  time.sendMs -= durationMs
+  observer?.record(exchangeRecordOf(headers, result, beganAtMs, durationMs))
   return result
 })
 

@@ -1,8 +1,9 @@
 /** Response headers, and the outcome of a response (protocol §1.3). Pure. */
-import { uriCharsMax } from "../limits.ts"
+import { answerSampleBytesMax, recordedHeaderCharsMax, recordedHeadersMax,
+  uriCharsMax } from "../limits.ts"
 import { parseUrl } from "../parse-url.ts"
-import type { ExchangeResponse, Headers } from "./exchange.ts"
-import type { DeliveryOutcome } from "./protocol.ts"
+import { type ExchangeResponse, type ExchangeResult, type Headers, isIdentity } from "./exchange.ts"
+import type { DeliveryOutcome, ExchangeRecord } from "./protocol.ts"
 
 /** The value of a header; undefined without one, or if it was sent more than once. */
 export const valueOf = (headers: Headers, name: string): string | undefined => {
@@ -47,6 +48,75 @@ export const resolved = (reference: string | undefined, base: URL): string | und
   const isWeb = url.protocol === "http:" || url.protocol === "https:"
   const isPlain = url.username === "" && url.password === ""
   return isWeb && isPlain && url.href.length <= uriCharsMax ? url.href : undefined
+}
+
+/** Credentials and cookies, which no record has. */
+const unrecordedHeaders = new Set([
+  "authorization",
+  "proxy-authorization",
+  "message-password",
+  "cookie",
+  "set-cookie",
+  "set-cookie2"
+])
+
+/** The first headers, as many as fit; a value that does not fit is cut. */
+const recordedHeaders = (headers: Headers): Array<readonly [string, string]> => {
+  const recorded: Array<readonly [string, string]> = []
+  let left = recordedHeaderCharsMax
+  for (const [name, values] of Object.entries(headers)) {
+    if (values === undefined || unrecordedHeaders.has(name)) continue
+    for (const value of typeof values === "string" ? [values] : values) {
+      left -= name.length
+      if (recorded.length === recordedHeadersMax || left <= 0) return recorded
+      recorded.push([name, value.length <= left ? value : `${value.slice(0, left - 1)}…`])
+      left -= value.length
+    }
+  }
+  return recorded
+}
+
+/** The bytes as text in UTF-8; undefined if they are none. The last character may be incomplete. */
+const sampleText = (bytes: Uint8Array): string | undefined => {
+  if (bytes.includes(0)) return undefined
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true })
+  } catch {
+    return undefined
+  }
+}
+
+const answerOf = (
+  headers: Headers,
+  { bytes, size }: NonNullable<ExchangeResponse["sample"]>
+): NonNullable<ExchangeRecord["answer"]> => {
+  const isCut = size > answerSampleBytesMax
+  const isPlain = isIdentity(valueOf(headers, "content-encoding"))
+  const text = isPlain ? sampleText(bytes) : undefined
+  return {
+    headers: recordedHeaders(headers),
+    bytes: size,
+    ...text === undefined ? {} : { text },
+    ...isCut ? { isCut } : {}
+  }
+}
+
+/** What was exchanged on a hop that sent these headers. */
+export const exchangeRecordOf = (
+  sentHeaders: Readonly<Record<string, string>>,
+  result: ExchangeResult,
+  beganAtMs: number,
+  durationMs: number
+): ExchangeRecord => {
+  const record = {
+    beganAtMs,
+    durationMs: Math.round(durationMs),
+    requestHeaders: recordedHeaders(sentHeaders)
+  }
+  if (result._tag === "Failed") return record
+  const { code, headers, sample } = result
+  const answer = sample === undefined ? {} : { answer: answerOf(headers, sample) }
+  return { ...record, code, ...answer }
 }
 
 const retryableCodes = [408, 425, 429]
