@@ -126,6 +126,17 @@ export const openedTextsMax = 10_000
 /** Longer sealed texts are opened each time. */
 export const openedCharsMax = 256
 
+/** Attempts of one registration that its log keeps, and characters of them in all. */
+export const attemptsKeptMax = 50
+
+export const attemptsKeptCharsMax = 64 * 1024
+
+/** Characters of the answer to a successful attempt, which needs less explanation. */
+export const successTextCharsMax = 256
+
+/** Characters of one attempt in the log; without the text of the answer it has fewer. */
+export const attemptCharsMax = 16 * 1024
+
 /** How long the previous secret signs beside the new one. */
 export const secretOverlapMs = 24 * hourMs
 
@@ -332,6 +343,17 @@ export const fetchMemoryRetryMs = 10_000
 /** Memory for the body of a response grows by this much. */
 export const bodyBlockBytes = 64 * 1024
 
+/** Bytes of an answer's body that an {@link ExchangeRecord} of `outbound` keeps. */
+export const answerSampleBytesMax = 4 * 1024
+
+/** Headers in such a record, of the request and of the answer each; characters of all of them. */
+export const recordedHeadersMax = 32
+
+export const recordedHeaderCharsMax = 2 * 1024
+
+/** Memory for samples: each request in flight holds one at most. */
+export const answerSamplesBytesMax = 1024 * 1024
+
 /** Attempts of one outgoing notification that run at the same time. */
 export const attemptsAtOnceMax = 32
 
@@ -484,6 +506,14 @@ holds(browserSessionIdleMs < browserSessionLifetimeMs, "a session ends after the
 holds(wrongTokensMax < wrongAccountTokensMax, "one address alone does not throttle an account")
 
 holds(pushReadItems <= pushItemsMax, "a push is read in parts")
+holds(attemptsKeptMax <= removalsMax, "the end of a registration removes all its attempts")
+holds(
+  // Twice, so that the last attempt is not alone.
+  2 * attemptCharsMax <= attemptsKeptCharsMax &&
+    // Each byte of an answer, and each character of a header, is a character.
+    answerSampleBytesMax + 2 * recordedHeaderCharsMax < attemptCharsMax,
+  "an attempt with an ordinary answer is kept whole"
+)
 holds(
   webPushBytesMax + webPushOverheadBytes <= webPushRecordBytes,
   "a push to a browser has one record (RFC 8291 §4)"
@@ -552,17 +582,6 @@ export const answerBytesMax = 64 * 1024
 
 /** Bytes of a response's header block. */
 export const answerHeadBytesMax = 16 * 1024
-
-/** Bytes of an answer's body that an {@link ExchangeRecord} of `outbound` keeps. */
-export const answerSampleBytesMax = 4 * 1024
-
-/** Headers in such a record, of the request and of the answer each; characters of all of them. */
-export const recordedHeadersMax = 32
-
-export const recordedHeaderCharsMax = 2 * 1024
-
-/** Memory for samples: each request in flight holds one at most. */
-export const answerSamplesBytesMax = 1024 * 1024
 
 /** Redirects that are followed (protocol §1.3). */
 export const redirectsMax = 3

@@ -6,6 +6,7 @@ import { challengeBytesMax } from "../limits.ts"
 import { askMailbox, registrationKind } from "../mailbox/index.ts"
 import type { DeliveryOutcome, FetchOutcome, Schedule } from "../outbound/index.ts"
 import { codecsOf } from "../schemas.ts"
+import { observed } from "./attempts.ts"
 import { registrationTable } from "./decide.ts"
 import { causeOf, checkMailbox, mailboxOf, PushResources, unavailable } from "./mailbox-reader.ts"
 import { type RegistrationAction, RegistrationMessage, type RegistrationReply,
@@ -53,10 +54,12 @@ const verify = (
   })
   const cause = causeOf(self, action)
   const get = { uri, cause, bytesMax: challengeBytesMax, refusesRedirects: true }
-  return Effect.map(outbound.get(get), (outcome) => ({
+  const request = observed(action, (observer) => outbound.get({ ...get, observer }))
+  return Effect.map(request, ({ exchange, outcome }) => ({
     _tag: "Verified",
     challenge,
     outcome: echoOutcome(outcome, challenge),
+    exchange,
     random: random()
   }))
 }

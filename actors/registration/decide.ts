@@ -14,6 +14,7 @@ import { deferredMinMs, failingMaxMs, registeringMaxMs, registrationLeaseMs, reg
 import { type DeliveryFailure, type DeliveryOutcome, dueAtMs,
   type Schedule } from "../outbound/index.ts"
 import { deny, denyEach, isOutdated } from "../refusals.ts"
+import { attemptItems, keepsAttempts } from "./attempts.ts"
 import type { Callee, RegistrationAction, RegistrationMessage, RegistrationReply, RegistrationState,
   RegistrationView } from "./protocol.ts"
 
@@ -43,9 +44,9 @@ export const registrationTable = (schedule: Schedule): Registrations => ({
     Pause: pause,
     Rotate: rotate,
     Delete: remove,
-    Verified: verified(schedule),
+    Verified: keepsAttempts("verification", verified(schedule)),
     Checked: checked,
-    Pushed: pushed(schedule),
+    Pushed: keepsAttempts("push", pushed(schedule)),
     Skipped: skipped,
     Detached: detached,
     Revoked: (state, { secretsVersion }, { nowMs }) =>
@@ -144,6 +145,7 @@ const secretsVersionOf = (
 const calleeOf = (state: Registered): Callee => ({
   callback: state.callback,
   ...state.account === undefined ? {} : { account: state.account },
+  ...secretsVersionOf(state),
   ...topicOf(state)
 })
 
@@ -342,7 +344,7 @@ const remove: Row["Delete"] = (state, message, { nowMs }) => {
 
 /** The registration as readers of the mailbox see it. */
 const viewOf = (state: Registered, nowMs: number): RegistrationView => {
-  const { code, intent, lastAtMs, leaseUntilMs, problem, secrets, status } = state
+  const { attemptLog, code, intent, lastAtMs, leaseUntilMs, problem, secrets, status } = state
   const isUnverified = status === "unverified"
   const older = secrets.flatMap(({ untilMs }) =>
     untilMs !== undefined && untilMs > nowMs ? [untilMs] : []
@@ -362,7 +364,8 @@ const viewOf = (state: Registered, nowMs: number): RegistrationView => {
     nextAtMs: (isUnverified ? intent?.nextAtMs : state.nextAtMs) ?? undefined,
     code,
     problem,
-    rotatedUntilMs: older.length === 0 ? undefined : Math.max(...older)
+    rotatedUntilMs: older.length === 0 ? undefined : Math.max(...older),
+    attemptLog: attemptLog && { first: attemptLog.first, count: attemptLog.chars.length }
   }
 }
 
@@ -660,8 +663,7 @@ const beginPushOrCheck = (
         : waiting
     }
     const secrets = validSecrets(state, nowMs)
-    const allowed = secretsVersionOf(state)
-    const changes = { from: cursor, upTo: pushing, mailboxGone, ...allowed, untilMs }
+    const changes = { from: cursor, upTo: pushing, mailboxGone, untilMs }
     const key = state.p256dh === undefined ? {} : { p256dh: state.p256dh }
     actions.push({ _tag: "Push", form, ...calleeOf(state), secrets, ...key, ...changes })
     const begun: Registered = { ...state, running: { kind: "push", untilMs } }
@@ -723,6 +725,8 @@ const end = (
     .setTimer(nowMs)
     .deferTimer(nowMs + registrationLeaseMs)
     .perform<RegistrationAction>({ _tag: "Detach" })
+  const attempts = attemptItems(state)
+  if (attempts.length > 0) decision.removeItems(...attempts)
   return reason === undefined || form !== "websub" || isRejected(state)
     ? decision
     : decision.perform<RegistrationAction>({ _tag: "Deny", ...calleeOf(state), reason })

@@ -4,7 +4,7 @@
  * is in the shard of its mailbox, whose commits can signal it.
  */
 import { Schema } from "effect"
-import { DeliveryOutcome } from "../outbound/index.ts"
+import { DeliveryOutcome, ExchangeRecord } from "../outbound/index.ts"
 import { Count, CountOrZero, ifVersion } from "../schemas.ts"
 
 /**
@@ -104,6 +104,10 @@ export const RegistrationState = Schema.Union([
     lastAtMs: Schema.optionalKey(Count),
     code: Schema.optionalKey(Count),
     problem: Schema.optionalKey(Schema.String),
+    /** The attempts in the log: the number of the first one, and the characters of each. */
+    attemptLog: Schema.optionalKey(
+      Schema.Struct({ first: Count, chars: Schema.Array(Count) })
+    ),
     /** Not stored: a verification is running, and counts as lost after this time. */
     verifyingUntilMs: Schema.optionalKey(Count),
     /** Not stored. */
@@ -180,6 +184,8 @@ export const RegistrationMessage = Schema.Union([
   Schema.TaggedStruct("Verified", {
     challenge: Schema.String,
     outcome: DeliveryOutcome,
+    /** What was exchanged; left out by an older node. */
+    exchange: Schema.optionalKey(ExchangeRecord),
     random: Schema.Number
   }),
   /**
@@ -203,6 +209,8 @@ export const RegistrationMessage = Schema.Union([
     from: Count,
     upTo: Count,
     outcome: DeliveryOutcome,
+    /** As in Verified. */
+    exchange: Schema.optionalKey(ExchangeRecord),
     random: Schema.Number
   }),
   /** The changes up to `upTo` are not pushed: a topic, and a browser, get only notifications. */
@@ -237,6 +245,8 @@ export interface RegistrationView {
   readonly problem: string | undefined
   /** A previous secret signs too until this time. */
   readonly rotatedUntilMs: number | undefined
+  /** The log items that are its last attempts; undefined before the first one. */
+  readonly attemptLog: { readonly first: number; readonly count: number } | undefined
 }
 
 export type RegistrationReply =
@@ -248,6 +258,8 @@ export type RegistrationReply =
 export interface Callee {
   readonly callback: string
   readonly account?: string
+  /** As in the state: left out if the owner of the mailbox chose the callback. */
+  readonly secretsVersion?: number
   readonly topicFormat?: TopicFormat
 }
 
@@ -268,7 +280,10 @@ export type RegistrationAction =
     /** When the check counts as lost. */
     readonly untilMs: number
   }
-  /** Pushes the changes after `from` up to `upTo`. */
+  /**
+   * Pushes the changes after `from` up to `upTo`. With a `secretsVersion` it is sent only if the
+   * mailbox's secrets have not changed since.
+   */
   | Callee & {
     readonly _tag: "Push"
     readonly form: RegistrationForm
@@ -277,8 +292,6 @@ export type RegistrationAction =
     readonly from: number
     readonly upTo: number
     readonly mailboxGone: boolean
-    /** The push is sent only if the mailbox's secrets have not changed since; undefined: always. */
-    readonly secretsVersion?: number
     /** When the push counts as lost. */
     readonly untilMs: number
   }

@@ -7,6 +7,7 @@ import { hubSignature, type Outbound, type OutboundContent, type TextContent,
   webhookHeaders } from "../outbound/index.ts"
 import type { Keyring } from "../keyring.ts"
 import { sha256 } from "../secret-hash.ts"
+import { observed } from "./attempts.ts"
 import { batchKey, causeOf, mailboxOf, type MailboxReadFailure, type PushAction, type PushResources,
   readBatch, readHead, readMailbox, unavailable } from "./mailbox-reader.ts"
 import type { RegistrationMessage, TopicFormat } from "./protocol.ts"
@@ -275,15 +276,15 @@ export const push = (
       })
     )
   }
-  return Effect.clockWith((clock) => {
+  return observed(action, (observer, clock) => {
     pushes.begin(self.id, action)
     // WebSub §7: content that is not answered with a 2xx is not delivered, and redirects are not.
     // A token of VAPID is for one push service only.
     const refusesRedirects = form !== "native"
     const bounds = { cause, refusesRedirects, ...reachOf(action) }
-    return deps.outbound.post({ uri: callback, load: loadAt(clock), ...bounds })
+    return deps.outbound.post({ uri: callback, load: loadAt(clock), ...bounds, observer })
   }).pipe(
-    Effect.map((outcome): RegistrationMessage =>
+    Effect.map(({ exchange, outcome }): RegistrationMessage =>
       notSent ?? {
         _tag: "Pushed",
         callback,
@@ -291,6 +292,7 @@ export const push = (
         from,
         upTo,
         outcome,
+        exchange,
         random: deps.random()
       }
     ),

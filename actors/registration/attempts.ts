@@ -1,0 +1,169 @@
+/**
+ * The last attempts to push and to verify. They are items of the registration's log, so that a push
+ * does not write all of them again; the state has their numbers. An attempt is appended by the
+ * decision on its result. The end of the registration removes all of them.
+ */
+import { type Clock, Effect, Schema } from "effect"
+import { type Decision, type DecisionContext, type Variant } from "../../runtime/index.ts"
+import { attemptCharsMax, attemptsKeptCharsMax, attemptsKeptMax,
+  successTextCharsMax } from "../limits.ts"
+import { type DeliveryOutcome, type ExchangeObserver, ExchangeRecord } from "../outbound/index.ts"
+import { Count } from "../schemas.ts"
+import type { Callee, RegistrationAction, RegistrationReply,
+  RegistrationState } from "./protocol.ts"
+
+/** What follows an attempt, and why. */
+export const AttemptSequel = Schema.Literals([
+  /** It has succeeded. */
+  "done",
+  /** Another attempt, by the retry schedule. */
+  "schedule",
+  /** Another attempt, when the receiver has asked for it by Retry-After. */
+  "retry-after",
+  /** None: pushes have failed for too long, or the push service rejects every push. */
+  "suspended",
+  /** None: the callback has answered the challenge wrongly, or too often not at all. */
+  "given-up"
+])
+
+export type AttemptSequel = typeof AttemptSequel.Type
+
+/** One attempt. */
+export const RegistrationAttempt = Schema.Struct({
+  kind: Schema.Literals(["push", "verification"]),
+  exchange: ExchangeRecord,
+  /** Why it has failed; left out if it has succeeded. */
+  problem: Schema.optionalKey(Schema.String),
+  sequel: AttemptSequel,
+  /** When the next attempt was due then; left out without one. */
+  nextAtMs: Schema.optionalKey(Count)
+})
+
+export type RegistrationAttempt = typeof RegistrationAttempt.Type
+
+/** The attempt in a log item; throws if it is none. */
+export const decodeAttempt = Schema.decodeSync(Schema.fromJsonString(RegistrationAttempt))
+
+/**
+ * Whose answers readers may see: those of every address if the owner of the mailbox chose the
+ * callback. Others could read the operator's own network, as far as `OUTBOUND_ALLOW` permits it.
+ */
+const answersOf = ({ account, secretsVersion }: Callee): ExchangeObserver["answersOf"] =>
+  account !== undefined && secretsVersion === undefined ? "allowed" : "public"
+
+/** An outcome with what was exchanged for it. */
+interface Observed<Outcome> {
+  readonly outcome: Outcome
+  readonly exchange: ExchangeRecord
+}
+
+/** Makes a request to the callback, and observes it. */
+export const observed = <Outcome>(
+  callee: Callee,
+  request: (observer: ExchangeObserver, clock: Clock.Clock) => Effect.Effect<Outcome>
+): Effect.Effect<Observed<Outcome>> =>
+  Effect.clockWith((clock) => {
+    const beganAtMs = clock.currentTimeMillisUnsafe()
+    let last: ExchangeRecord | undefined
+    const observer: ExchangeObserver = {
+      answersOf: answersOf(callee),
+      record: (record) => {
+        last = record
+      }
+    }
+    return Effect.map(request(observer, clock), (outcome) => {
+      const durationMs = Math.max(0, clock.currentTimeMillisUnsafe() - beganAtMs)
+      return { outcome, exchange: last ?? { beganAtMs, durationMs, requestHeaders: [] } }
+    })
+  })
+
+type Registered = Variant<RegistrationState, "Registered">
+
+type RegistrationDecision = Decision<RegistrationState, RegistrationReply, RegistrationAction>
+
+/** A message with the result of an attempt. */
+interface AttemptResult {
+  readonly outcome: DeliveryOutcome
+  readonly exchange?: ExchangeRecord
+}
+
+type FinalOutcome = Exclude<DeliveryOutcome, { readonly _tag: "Deferred" }>
+
+/** What follows in the state that the result has led to. */
+const sequelOf = (
+  kind: RegistrationAttempt["kind"],
+  outcome: FinalOutcome,
+  { intent, nextAtMs, status }: Registered,
+  nowMs: number
+): Pick<RegistrationAttempt, "sequel" | "nextAtMs"> => {
+  if (outcome._tag === "Delivered") return { sequel: "done" }
+  if (kind === "push" && status === "suspended") return { sequel: "suspended" }
+  const dueAtMs = kind === "push" ? nextAtMs : intent?.nextAtMs
+  if (dueAtMs === undefined) return { sequel: "given-up" }
+  const { retryAfterMs } = outcome._tag === "RetryableFailure" ? outcome : {}
+  const isAsked = retryAfterMs !== undefined && dueAtMs === nowMs + retryAfterMs
+  return { sequel: isAsked ? "retry-after" : "schedule", nextAtMs: dueAtMs }
+}
+
+/** The exchange with at most so many characters of the answer's text. */
+const withText = (exchange: ExchangeRecord, charsMax: number): ExchangeRecord => {
+  const { answer } = exchange
+  if (answer?.text === undefined || answer.text.length <= charsMax) return exchange
+  // The cut may not leave half of a character.
+  const text = answer.text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, "")
+  return { ...exchange, answer: { ...answer, text, isCut: true } }
+}
+
+const encodeAttempt = (attempt: RegistrationAttempt): string => {
+  const text = JSON.stringify(attempt)
+  if (text.length <= attemptCharsMax) return text
+  // Control characters take six characters each in JSON.
+  return JSON.stringify({ ...attempt, exchange: withText(attempt.exchange, 0) })
+}
+
+/** The decision on a result, which also appends the attempt and removes the oldest ones. */
+const withAttempt = (
+  decision: RegistrationDecision,
+  kind: RegistrationAttempt["kind"],
+  { exchange, outcome }: AttemptResult,
+  { head, nowMs }: DecisionContext
+): RegistrationDecision => {
+  const { durable, nextState: state } = decision
+  // A deferred attempt was not made, and one whose result changes nothing explains nothing.
+  if (exchange === undefined || outcome._tag === "Deferred" || !durable) return decision
+  if (state?._tag !== "Registered") return decision
+  const isDone = outcome._tag === "Delivered"
+  const item = encodeAttempt({
+    kind,
+    exchange: isDone ? withText(exchange, successTextCharsMax) : exchange,
+    ...isDone ? {} : { problem: outcome.problem },
+    ...sequelOf(kind, outcome, state, nowMs)
+  })
+  const { attemptLog = { first: head + 1, chars: [] } } = state
+  const chars = [...attemptLog.chars, item.length]
+  let { first } = attemptLog
+  let total = chars.reduce((sum, one) => sum + one, 0)
+  const removed: Array<number> = []
+  while (chars.length > attemptsKeptMax || total > attemptsKeptCharsMax) {
+    total -= chars.shift() ?? total
+    removed.push(first++)
+  }
+  decision.append(item).become({ ...state, attemptLog: { first, chars } })
+  return removed.length === 0 ? decision : decision.removeItems(...removed)
+}
+
+/** The cell of a result, which also keeps the attempt. */
+export const keepsAttempts = <Result extends AttemptResult>(
+  kind: RegistrationAttempt["kind"],
+  cell: (
+    state: Registered,
+    result: Result,
+    context: DecisionContext
+  ) => RegistrationDecision | Decision<never>
+) =>
+(state: Registered, result: Result, context: DecisionContext): RegistrationDecision =>
+  withAttempt(cell(state, result, context), kind, result, context)
+
+/** The numbers of the log items that are attempts. */
+export const attemptItems = ({ attemptLog }: Registered): ReadonlyArray<number> =>
+  attemptLog === undefined ? [] : attemptLog.chars.map((_, at) => attemptLog.first + at)
