@@ -1,7 +1,7 @@
 /** Push registrations (protocol §1.4), from the view of their clients. */
 import { pollIntervalMs } from "./limits.ts"
-import { type JsonObject, numberOf, optionalNumber, optionalText, RemoteResource,
-  textOf } from "./transport/index.ts"
+import { type JsonObject, listOf, numberOf, optionalNumber, optionalObject, optionalText,
+  RemoteResource, textOf } from "./transport/index.ts"
 
 /** The state of a registration. */
 export interface RegistrationInfo {
@@ -40,10 +40,76 @@ export const registrationInfoOf = (document: JsonObject): RegistrationInfo => ({
   leaseUntil: optionalText(document, "lease-until")
 })
 
+/** The name of a header in lower case, and its value. */
+export type RecordedHeader = readonly [name: string, value: string]
+
+/** One attempt to push to a callback, or to verify it. */
+export interface CallbackAttempt {
+  readonly kind: string
+  readonly at: string
+  readonly durationMs: number
+  /** Status code; undefined without an answer. */
+  readonly code: number | undefined
+  /** Undefined if the attempt has succeeded. */
+  readonly problem: string | undefined
+  /**
+   * What follows: `done`, `schedule`, `retry-after` (the receiver has asked for the time),
+   * `suspended` or `given-up`.
+   */
+  readonly sequel: string
+  readonly next: string | undefined
+  /** Empty if nothing was sent. */
+  readonly requestHeaders: ReadonlyArray<RecordedHeader>
+  /** Undefined without an answer, or if this reader may not see those of its address. */
+  readonly answer: {
+    readonly headers: ReadonlyArray<RecordedHeader>
+    /** Of the body, as far as the service has read it. */
+    readonly bytes: number
+    /** The first 4 KiB of the body; undefined if they are not text. It is untrusted. */
+    readonly text: string | undefined
+    readonly isCut: boolean
+  } | undefined
+}
+
+const headersOf = (part: JsonObject): ReadonlyArray<RecordedHeader> =>
+  listOf(part, "header").map((header) => [
+    textOf(header, "name"),
+    optionalText(header, "text") ?? ""
+  ])
+
+const answerOf = (part: JsonObject): NonNullable<CallbackAttempt["answer"]> => ({
+  headers: headersOf(part),
+  bytes: numberOf(part, "bytes"),
+  text: optionalText(part, "body"),
+  isCut: optionalText(part, "cut") === "true"
+})
+
+const attemptOf = (document: JsonObject): CallbackAttempt => {
+  const answer = optionalObject(document, "answer")
+  const request = optionalObject(document, "request")
+  return {
+    kind: textOf(document, "kind"),
+    at: textOf(document, "at"),
+    durationMs: numberOf(document, "duration"),
+    code: optionalNumber(document, "code"),
+    problem: optionalText(document, "problem"),
+    sequel: textOf(document, "sequel"),
+    next: optionalText(document, "next"),
+    requestHeaders: request === undefined ? [] : headersOf(request),
+    answer: answer && answerOf(answer)
+  }
+}
+
 /** A registration, by its URI. No push starts after its deletion. */
 export class Registration extends RemoteResource {
   async state(signal?: AbortSignal): Promise<RegistrationInfo> {
     return registrationInfoOf(await this.transport.get(this.href, signal))
+  }
+
+  /** The last attempts to push and to verify, the newest first. */
+  async attempts(signal?: AbortSignal): Promise<ReadonlyArray<CallbackAttempt>> {
+    const document = await this.transport.get(`${this.href}/attempts`, signal)
+    return listOf(document, "attempt").map(attemptOf)
   }
 
   /** Polls until the status is this one; by default, until the callback is verified. */

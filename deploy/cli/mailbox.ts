@@ -7,8 +7,8 @@ import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream as NodeStream } from "node:stream/web"
 import { parseUrl } from "../../actors/index.ts"
-import { type Client, type Mailbox, type Notification, pathOf, type Registration,
-  type RegistrationInfo } from "../../client/index.ts"
+import { type CallbackAttempt, type Client, type Mailbox, type Notification, pathOf,
+  type RecordedHeader, type Registration, type RegistrationInfo } from "../../client/index.ts"
 import { type CommandFailed, failed, reasonOf } from "../command-failure.ts"
 import { checkStandardInput, readSecret } from "../secret-input.ts"
 import { accountFlags, jsonFlag, limitFlag, secretFileFlag, type ServiceFlags, sinceFlag,
@@ -333,6 +333,32 @@ const printRegistration = (info: RegistrationInfo, json: boolean): Effect.Effect
     ? printJson(registrationDocument(info))
     : Console.log(table([heading, registrationCells(info)]))
 
+const headerLines = (sign: string, headers: ReadonlyArray<RecordedHeader>) =>
+  headers.map(([name, value]) => `  ${sign} ${plain(`${name}: ${value}`)}`)
+
+/** An attempt: its result, what was sent (`>`), what was answered (`<`), and the body (`|`). */
+const attemptLines = (attempt: CallbackAttempt): ReadonlyArray<string> => {
+  const { answer, at, code, durationMs, kind, next, problem, requestHeaders, sequel } = attempt
+  const result = [code ?? "no answer", problem ?? []].flat().join(", ")
+  const follows = sequel === "done" ? "" : `; next: ${[next ?? "none", `(${sequel})`].join(" ")}`
+  return [
+    plain(`${at} ${kind}: ${result}, ${durationMs} ms${follows}`),
+    ...headerLines(">", requestHeaders),
+    ...headerLines("<", answer?.headers ?? []),
+    ...(answer?.text ?? "").split("\n").flatMap((line) =>
+      line.trim() === "" ? [] : [`  | ${plain(line)}`]
+    )
+  ]
+}
+
+const printAttempts = (attempts: ReadonlyArray<CallbackAttempt>, json: boolean) =>
+  Effect.gen(function*() {
+    if (json) {
+      for (const attempt of attempts) yield* Console.log(jsonText(attempt))
+    } else if (attempts.length === 0) yield* Console.error("There was no attempt yet.")
+    else yield* Console.log(attempts.flatMap(attemptLines).join("\n"))
+  })
+
 /** Waits until the callback has echoed its challenge, for a limited time. */
 const waitUntilVerified = async (registration: Registration): Promise<void> => {
   const timeout = AbortSignal.timeout(verificationMs)
@@ -430,6 +456,12 @@ export const registrationsCommand = Command.make("registrations").pipe(
       "Show the state of a registration",
       (registration) => registration.state(),
       printRegistration
+    ),
+    registrationCommand(
+      "attempts",
+      "Show what was sent last to the callback, and what it has answered",
+      (registration) => registration.attempts(),
+      printAttempts
     ),
     registrationCommand(
       "pause",

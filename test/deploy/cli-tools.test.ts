@@ -70,6 +70,7 @@ describe("a secret URI", () => {
     ["register", ["register", "URI", "http://a.test/hook"], ""],
     ["registrations list", ["registrations", "list", "URI"], ""],
     ["registrations show", ["registrations", "show", "URI"], "/registrations/x"],
+    ["registrations attempts", ["registrations", "attempts", "URI"], "/registrations/x"],
     ["registrations pause", ["registrations", "pause", "URI"], "/registrations/x"],
     ["registrations lift", ["registrations", "lift", "URI"], "/registrations/x"],
     ["registrations rotate", ["registrations", "rotate", "URI"], "/registrations/x"],
@@ -172,6 +173,10 @@ describe("restante register", () => {
     const [found] = await json(["registrations", "show", uri])
     expect(found).toMatchObject({ status: "active", callback: `${echoing}/hook` })
     expect(found.secret).toBeUndefined()
+    const [verification] = await json(["registrations", "attempts", uri])
+    expect(verification).toMatchObject({ kind: "verification", code: 200, sequel: "done" })
+    const shown = await restante(["registrations", "attempts", uri])
+    expect(shown.stdout).toMatch(/^\S+ verification: 200, \d+ ms\n {2}> accept: /)
     const [rotated] = await json(["registrations", "rotate", uri])
     expect(rotated.secret).toMatch(/^whsec_/)
     expect(rotated.secret).not.toBe(secret)

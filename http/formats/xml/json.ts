@@ -42,6 +42,8 @@ const repeatables: NamesByParent = {
   account: ["role", "token"],
   depositor: ["host"],
   report: ["host"],
+  request: ["header"],
+  answer: ["header"],
   audit: ["entry"],
   "audit-chain": ["item"],
   changed: ["notification"],

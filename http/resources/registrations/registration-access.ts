@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { registrationKind } from "../../../actors/index.ts"
 import type { MailboxView } from "../../../actors/mailbox/index.ts"
-import type { RegistrationMessage, RegistrationView } from "../../../actors/registration/index.ts"
+import { decodeAttempt, type RegistrationAttempt, type RegistrationMessage,
+  type RegistrationView } from "../../../actors/registration/index.ts"
 import { type Address, address } from "../../../runtime/index.ts"
 import { documentDigest } from "../../auth/credentials/index.ts"
 import { authenticate, authenticateCounted } from "../../auth/index.ts"
@@ -34,6 +35,11 @@ export const registrationNamed = (mailbox: MailboxRef, id: string): Registration
   path: `${collectionPath(mailbox)}/${id}`,
   href: `${collectionHref(mailbox)}/${id}`
 })
+
+/** The last attempts of a registration. */
+export const attemptsPath = ({ path }: RegistrationRef): string => `${path}/attempts`
+
+export const attemptsHref = ({ href }: RegistrationRef): string => `${href}/attempts`
 
 /** The subscription of a request: there is one of each topic and callback (WebSub §5.1). */
 export const subscriptionNamed = (
@@ -90,6 +96,21 @@ export const allowedBy = (
 export const describeRegistration = (service: Service, to: Address) => {
   const message: RegistrationMessage = { _tag: "Describe" }
   return describeActor<RegistrationView>(service, to, message)
+}
+
+/** The last attempts of a registration, the newest first; fewer if it ends meanwhile. */
+export const readAttempts = (
+  { system }: Service,
+  { to }: RegistrationRef,
+  { attemptLog = { first: 1, count: 0 } }: RegistrationView,
+  max = attemptLog.count
+): Effect.Effect<ReadonlyArray<RegistrationAttempt>, HandlerFailure> => {
+  const count = Math.min(max, attemptLog.count)
+  if (count === 0) return Effect.succeed([])
+  return Effect.map(
+    system.read(to, attemptLog.first + attemptLog.count - count, count),
+    (items) => items.map(({ value }) => decodeAttempt(value)).toReversed()
+  )
 }
 
 /** A registration that a request names, and its state. */

@@ -5,21 +5,23 @@ import type { RegistrationMessage, RegistrationReply,
   RegistrationView } from "../../../actors/registration/index.ts"
 import { isRefusal, type Refusal } from "../../../runtime/index.ts"
 import type { IdSource } from "../../auth/credentials/index.ts"
+import type { ResourceView } from "../../formats/index.ts"
 import { askedAtOnceMax } from "../../limits.ts"
 import { ask, askOrRefusal, describeActor, emptyAnswer, entityTags, expectedVersion, expectReply,
   failRefused, type HandlerAnswer, type HandlerFailure, httpError, isPageForm, noStore,
   readFormMethod, readInput, refusalError, type RequestInput, seeOther,
   viewAnswer } from "../../pipeline/index.ts"
 import { changeOnce, removeOnce } from "../../request-record.ts"
-import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, type MailboxRef,
-  parseListingSince, positionSince, type ReaderCall } from "../mailboxes/index.ts"
+import { defineMailboxHandler, type MailboxCall, mailboxReaderHeaders, parseListingSince,
+  positionSince, type ReaderCall } from "../mailboxes/index.ts"
 import { allowedBy, type AllowedRegistration, browserNamed, collectionPath,
-  type DescribedRegistration, describeRegistration, registrationAt, registrationNamed,
+  type DescribedRegistration, describeRegistration, readAttempts, registrationAt, registrationNamed,
   type RegistrationRef, requireSubscriber, subscriptionNamed } from "./registration-access.ts"
 import { type BrowserSubscription, callbackIn, type HubRequest, isBrowserSubscription, isHubRequest,
   isPause, readBrowserSubscription, readCallback, readHubRequest,
   sinceIn } from "./registration-input.ts"
 import { collectionView, registrationView, secretView } from "./registration-views.ts"
+import { attemptsView, shortAttemptsMax } from "./attempt-views.ts"
 
 /* Creation (A12). */
 
@@ -185,16 +187,37 @@ export const getRegistrations = defineMailboxHandler(function*(mailboxCall) {
   })
 })
 
-const registrationAnswer = (
-  mailbox: MailboxRef,
+/** The registration with its last attempts in short. */
+const currentView = (
+  { mailbox, service }: MailboxCall,
   { registration, view }: DescribedRegistration
-): HandlerAnswer =>
-  viewAnswer(registrationView(mailbox, registration, view), {
-    headers: mailboxReaderHeaders(mailbox)
-  })
+): Effect.Effect<ResourceView, HandlerFailure> =>
+  Effect.map(
+    readAttempts(service, registration, view, shortAttemptsMax),
+    (attempts) => registrationView(mailbox, registration, view, attempts)
+  )
+
+const registrationAnswer = (
+  mailboxCall: MailboxCall,
+  described: DescribedRegistration
+): Effect.Effect<HandlerAnswer, HandlerFailure> =>
+  Effect.map(
+    currentView(mailboxCall, described),
+    (view) => viewAnswer(view, { headers: mailboxReaderHeaders(mailboxCall.mailbox) })
+  )
 
 export const getRegistration = defineMailboxHandler(function*(mailboxCall) {
-  return registrationAnswer(mailboxCall.mailbox, yield* registrationAt(mailboxCall))
+  return yield* registrationAnswer(mailboxCall, yield* registrationAt(mailboxCall))
+})
+
+/** What was sent last to the callback, and what it has answered. */
+export const getAttempts = defineMailboxHandler(function*(mailboxCall) {
+  const { mailbox, service } = mailboxCall
+  const { registration, view } = yield* registrationAt(mailboxCall)
+  const attempts = yield* readAttempts(service, registration, view)
+  return viewAnswer(attemptsView(mailbox, registration, attempts), {
+    headers: mailboxReaderHeaders(mailbox)
+  })
 })
 
 /* Changes. */
@@ -237,16 +260,17 @@ const changedPosition = Effect.fnUntraced(function*(
 
 /** The registration's version, for which the conditions of the request hold; fails with 412. */
 const checkedVersion = Effect.fnUntraced(function*(
-  { call, mailbox, service }: MailboxCall,
+  mailboxCall: MailboxCall,
   registration: RegistrationRef
 ): Effect.fn.Return<number, HandlerFailure> {
+  const { call, service } = mailboxCall
   const view = yield* failRefused(describeRegistration(service, registration.to))
   const { version } = view
   yield* expectedVersion(
     call,
-    Effect.sync(() => ({
+    Effect.map(currentView(mailboxCall, { registration, view }), (current) => ({
       version,
-      tags: entityTags(call, registrationView(mailbox, registration, view))
+      tags: entityTags(call, current)
     }))
   )
   return version
@@ -309,8 +333,8 @@ const updateRegistration = Effect.fnUntraced(function*(
 export const putRegistration = defineMailboxHandler(function*(mailboxCall) {
   const found = yield* registrationAt(mailboxCall)
   const input = yield* readInput(mailboxCall.call, "registration", { mayBeEmpty: true })
-  return registrationAnswer(
-    mailboxCall.mailbox,
+  return yield* registrationAnswer(
+    mailboxCall,
     yield* updateRegistration(mailboxCall, found, input)
   )
 })
@@ -343,7 +367,7 @@ export const postRegistrationForm = defineMailboxHandler(function*(mailboxCall) 
     const changed = yield* updateRegistration(mailboxCall, found, input)
     return isPageForm(call.request)
       ? seeOther(service, found.registration.path)
-      : registrationAnswer(mailbox, changed)
+      : yield* registrationAnswer(mailboxCall, changed)
   }
   yield* removeOnce(call, removeRegistration(mailboxCall))
   return isPageForm(call.request)

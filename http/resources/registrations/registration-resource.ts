@@ -1,11 +1,11 @@
 /** The operations of push registrations (A12). */
 import { subscriberSecretBytesMax } from "../../limits.ts"
 import { attribute, attributes, buttonRequestBody, dateTime, digits, documentRequestBody,
-  emptyResponse, formRequestBody, formSchema, ignored, list, object, oneOf, ref, rootElement,
-  seeOtherResponse, text, uri, viewResponse, webUri,
+  elementText, emptyResponse, flag, formRequestBody, formSchema, ignored, list, object, oneOf, ref,
+  rootElement, seeOtherResponse, text, uri, viewResponse, webUri,
   withoutHtml } from "../../formats/openapi/index.ts"
 import type { ResourceDefinition } from "../../resource.ts"
-import { deleteRegistration, getRegistration, getRegistrations, postRegistrationForm,
+import { deleteRegistration, getAttempts, getRegistration, getRegistrations, postRegistrationForm,
   postRegistrations, postSecret, putRegistration } from "./registration-handlers.ts"
 import { authorizeSubscriber } from "./registration-access.ts"
 import { registerForm } from "./registration-views.ts"
@@ -97,6 +97,32 @@ export const registrationResource: ResourceDefinition = {
       status,
       form
     }, ["href", "status", "form", "callback", "attempts"]),
+    /** A header that was sent or received. */
+    RecordedHeader: object({
+      ...attributes({ name: text }),
+      ...elementText("The value.")
+    }, ["name"]),
+    RegistrationAttempt: object({
+      kind: attribute(oneOf("push", "verification")),
+      ...attributes({ at: dateTime, next: dateTime, code: digits }),
+      duration: attribute({ ...digits, description: "In milliseconds." }),
+      sequel: attribute({
+        ...oneOf("done", "schedule", "retry-after", "suspended", "given-up"),
+        description: "What follows the attempt, or why nothing does."
+      }),
+      problem: text,
+      request: object({ header: list(ref("RecordedHeader")) }, ["header"]),
+      answer: object({
+        bytes: attribute({ ...digits, description: "Of the body, as far as it was read." }),
+        cut: attribute(flag),
+        header: list(ref("RecordedHeader")),
+        body: { ...text, description: "The first 4 KiB, if they are text in UTF-8." }
+      }, ["bytes"])
+    }, ["kind", "at", "duration", "sequel"]),
+    Attempts: rootElement("attempts", {
+      ...attributes({ href: uri }),
+      attempt: list(ref("RegistrationAttempt"))
+    }, ["href", "attempt"]),
     Registrations: rootElement("registrations", {
       ...attributes({ href: uri }),
       applicationServerKey: attribute({
@@ -152,6 +178,16 @@ export const registrationResource: ResourceDefinition = {
       needs: "reader",
       scopes: ["read", "admin"],
       responses: { 200: viewResponse("Registration", "The registration", readerFields) }
+    },
+    "GET /mailboxes/{mailbox}/registrations/{registration}/attempts": {
+      handle: getAttempts,
+      id: "listRegistrationAttempts",
+      summary: "Lists what was sent last to the callback, and what it has answered",
+      needs: "reader",
+      scopes: ["read", "admin"],
+      responses: {
+        200: viewResponse("Attempts", "The last attempts, the newest first", readerFields)
+      }
     },
     "PUT /mailboxes/{mailbox}/registrations/{registration}": {
       handle: putRegistration,

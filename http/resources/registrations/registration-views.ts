@@ -1,5 +1,6 @@
 /** The documents and pages of push registrations; the pages work without a script. */
-import type { RegistrationStatus, RegistrationView } from "../../../actors/registration/index.ts"
+import type { RegistrationAttempt, RegistrationStatus,
+  RegistrationView } from "../../../actors/registration/index.ts"
 import { type Control, copyField, deleteForm, emptyState, type Html, html, type HtmlForm, link,
   livePart, liveScriptPath, liveState, methodControl, nothing, type PageLink, renderForm,
   secretsOnce, statusBadge, type StatusBadges, timeAt } from "../../formats/html/index.ts"
@@ -8,7 +9,8 @@ import { type Element, element, isoTime, optionalElement,
   printable } from "../../formats/xml/index.ts"
 import { uriCharsMax } from "../../limits.ts"
 import type { MailboxRef } from "../mailboxes/index.ts"
-import { collectionHref, collectionPath, type DescribedRegistration,
+import { shortAttempts } from "./attempt-views.ts"
+import { attemptsHref, collectionHref, collectionPath, type DescribedRegistration,
   type RegistrationRef } from "./registration-access.ts"
 
 /* The pages. */
@@ -189,11 +191,12 @@ const replayForm = ({ path }: RegistrationRef, { status }: RegistrationView): Ht
 const registrationPage = (
   mailbox: MailboxRef,
   registration: RegistrationRef,
-  view: RegistrationView
+  view: RegistrationView,
+  attempts: ReadonlyArray<RegistrationAttempt>
 ): Html =>
-  html`${livePart("facts", facts(mailbox, view))}${liveState}${
-    livePart("pause-form", pauseForm(registration, view))
-  }${
+  html`${livePart("facts", facts(mailbox, view))}${
+    livePart("last-attempts", shortAttempts(registration, attempts))
+  }${liveState}${livePart("pause-form", pauseForm(registration, view))}${
     view.form === "native"
       ? nativeForms(registration, view)
       : subscriptionForms(registration, view)
@@ -248,16 +251,20 @@ const linksOf = (mailbox: MailboxRef): ReadonlyArray<PageLink> => [
   { rel: "up", href: mailbox.here, title: "The mailbox" }
 ]
 
-/** One registration. */
+/** One registration, with its last attempts. */
 export const registrationView = (
   mailbox: MailboxRef,
   registration: RegistrationRef,
-  view: RegistrationView
+  view: RegistrationView,
+  attempts: ReadonlyArray<RegistrationAttempt> = []
 ): ResourceView => ({
   title: "A push registration",
   tree: () => registrationElement(mailbox, registration, view),
-  body: () => registrationPage(mailbox, registration, view),
-  links: linksOf(mailbox),
+  body: () => registrationPage(mailbox, registration, view, attempts),
+  links: [
+    ...linksOf(mailbox),
+    { rel: "related", href: attemptsHref(registration), title: "All attempts" }
+  ],
   scripts: [liveScriptPath]
 })
 

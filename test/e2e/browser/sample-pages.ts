@@ -91,7 +91,8 @@ const registrations = async (base: string): Promise<ReadonlyArray<SamplePage>> =
   await register(`${silent}/hook`)
   return [
     samplePage("registrations", "/mailboxes/alice/registrations"),
-    samplePage("registration", active)
+    samplePage("registration", active),
+    samplePage("attempts", `${active}/attempts`)
   ]
 }
 

@@ -232,6 +232,9 @@ const registrations: ReadonlyArray<Call> = [
   }),
   call("GET /mailboxes/{mailbox}/registrations", 200, { path: mailbox }),
   call("GET /mailboxes/{mailbox}/registrations/{registration}", 200, { path: registered }),
+  call("GET /mailboxes/{mailbox}/registrations/{registration}/attempts", 200, {
+    path: registered
+  }),
   call("PUT /mailboxes/{mailbox}/registrations/{registration}", 200, {
     path: registered,
     body: { callback: `${nowhere}other` }

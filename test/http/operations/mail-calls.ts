@@ -95,6 +95,7 @@ const registrations = async (
   await asks("GET /mailboxes/{mailbox}/registrations", { path, isClosed: true })
   const key = "/mailboxes/{mailbox}/registrations/{registration}"
   await asks(`GET ${key}`, one)
+  await asks(`GET ${key}/attempts`, { ...one, path: `${one.path}/attempts` })
   await asks(`PUT ${key}`, { ...one, root: "registration", json: callback })
   const put = () => ({ method: "put", ...callback() })
   await asks(`POST ${key}/secret`, {

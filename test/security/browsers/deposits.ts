@@ -252,6 +252,10 @@ export class Depositor {
     )
     this.show("/mailboxes/{mailbox}/registrations", registrations)
     this.show("/mailboxes/{mailbox}/registrations/{registration}", registration)
+    this.show(
+      "/mailboxes/{mailbox}/registrations/{registration}/attempts",
+      `${registration}/attempts`
+    )
     const to = `${recipient}/${encodeURIComponent(this.marks.of("recipient").text(500))}`
     const sent = await this.make(
       "POST",
