@@ -2,14 +2,19 @@
 import { Effect } from "effect"
 import { once } from "node:events"
 import type { Socket } from "node:net"
+import { createServer } from "node:https"
 import { gzipSync } from "node:zlib"
+import { Agent } from "undici"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { answerSampleBytesMax, recordedHeaderCharsMax,
   recordedHeadersMax } from "../../../actors/limits.ts"
 import { makeConnector } from "../../../actors/outbound/connector.ts"
 import { addressRules } from "../../../actors/outbound/destination.ts"
+import { exchange } from "../../../actors/outbound/exchange.ts"
 import type { ExchangeRecord, OutboundPost, Reach } from "../../../actors/outbound/protocol.ts"
-import { answering, cause, client, closedPort, patient, quick, receiver, speaking } from "./rig.ts"
+import * as certificates from "./certificates.ts"
+import { answering, cause, client, closedPort, listening, patient, quick, receiver,
+  speaking } from "./rig.ts"
 
 /** What a post to the URI exchanges, hop by hop. */
 const recordsOf = async (
@@ -150,7 +155,8 @@ describe("the answer of an address that is not public", () => {
       limits: { connectMs: 20_000, nextAddressMs: 250 },
       names: { resolve: () => Promise.resolve(found), close: () => undefined },
       rules: addressRules(["127.0.0.0/8"]),
-      publicRules: addressRules([publicPrefix])
+      publicRules: addressRules([publicPrefix]),
+      ca: [certificates.authority]
     })
     onTestFinished(() => connector.close())
     const connect = (hostname: string, port: number) =>
@@ -187,5 +193,39 @@ describe("the answer of an address that is not public", () => {
     inside.destroy()
     await once(inside, "close")
     expect(mixed.connector.isPublic(at)).toBe(true)
+  })
+
+  /** The text of an answer that is sampled if its address is public. */
+  const sampled = async (origin: string, publicPrefix: string) => {
+    const { connector } = connectorTo(publicPrefix)
+    const agent = new Agent({ connect: connector.connect })
+    onTestFinished(() => agent.destroy())
+    const samples = () => connector.isPublic(origin)
+    const bounds = { keep: "nothing", bytesMax: 9, samples } as const
+    const request = { origin, path: "/", method: "POST", headers: {}, body: "", ...bounds } as const
+    const limits = { attemptMs: 20_000, drainMs: 20_000 }
+    const result = await Effect.runPromise(exchange(agent, request, 20_000, false, limits))
+    if (result._tag === "Failed") throw new Error(result.outcome.problem)
+    return result.sample && Buffer.from(result.sample.bytes).toString()
+  }
+
+  it("is told from that of a public one, with TLS and without, also on a last request", async () => {
+    const { uri } = await answering(500, { connection: "close" }, "plain")
+    const { good: cert, key } = certificates
+    const server = createServer({ key, cert }, (_, response) => {
+      response.writeHead(500, { connection: "close" }).end("secured")
+    })
+    const port = await listening(server)
+    for (
+      const [origin, text] of [
+        [uri, "plain"],
+        [`https://good.test:${port}`, "secured"],
+        [`https://good.test.:${port}`, "secured"],
+        [`https://127.0.0.1:${port}`, "secured"]
+      ] as const
+    ) {
+      expect([origin, await sampled(origin, "127.0.0.0/8")]).toEqual([origin, text])
+      expect([origin, await sampled(origin, "127.0.0.2/32")]).toEqual([origin, undefined])
+    }
   })
 })
